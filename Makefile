@@ -1,0 +1,55 @@
+# Everything a newcomer needs: `make demo` and `make test`. All paths are relative, so that the
+# checkout may lie in a folder with spaces in its name.
+PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || echo python3)
+BIN := .venv/bin
+UV_VERSION := 0.13.8
+SLOW_JOBS ?= 2
+
+.PHONY: setup demo test lint typecheck unit slow lock compile clean
+
+setup: .venv/.ready
+
+.venv/.ready: requirements.lock pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	$(BIN)/python -m uv pip install --quiet --python $(BIN)/python --compile-bytecode --require-hashes -r requirements.lock
+	$(BIN)/python -m uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	touch .venv/.ready
+
+demo: setup
+	$(BIN)/python -m orbax_bench_core.cli pipeline run examples/tour.yaml --output-directory demo
+	@echo "Open demo/report.html, or read demo/summary.csv and demo/samples.parquet."
+
+test: lint typecheck unit slow
+
+lint: setup
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/lint-imports --no-logo
+
+# mypy does not follow an editable install's folder mapping, so it is shown one.
+typecheck: setup
+	mkdir -p build/packages
+	ln -sfn ../../orbax_bench_core build/packages/orbax_bench_core
+	ln -sfn ../../components build/packages/orbax_bench_components
+	ln -sfn ../../pipelines build/packages/orbax_bench_pipelines
+	cd build/packages && ../../$(BIN)/python -m mypy --config-file ../../pyproject.toml --cache-dir ../../.mypy_cache -p orbax_bench_core -p orbax_bench_components -p orbax_bench_pipelines
+
+unit: setup
+	$(BIN)/python -m pytest -m "not slow" -n $(SLOW_JOBS)
+
+slow: setup
+	$(BIN)/python -m pytest -m slow
+
+# Pins every dependency by hash, without the address of any package index.
+lock: setup
+	$(BIN)/python -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --no-annotate --no-header --extra kfp --extra gcs --extra dev \
+	  pyproject.toml -o requirements.lock
+
+# Rebuilds the compiled components and pipelines.
+compile: setup
+	$(BIN)/python -m orbax_bench_pipelines.compile
+
+clean:
+	rm -rf .venv build demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

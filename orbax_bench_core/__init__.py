@@ -1,0 +1,1 @@
+"""Measure checkpoint operations over sweeps of options, meshes, checkpoints and environments."""
