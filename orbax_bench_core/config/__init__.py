@@ -1,0 +1,1 @@
+"""The suite file: YAML in, validated models out."""

@@ -1,0 +1,52 @@
+"""What is wrong with a suite file, where, and what to do about it."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Iterable
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong.
+
+    Attributes:
+        message: What was given, what is allowed, what to do.
+        key: Dotted path of the key at fault; empty for the file as a whole.
+        file: The file it is in; empty when the suite did not come from a file.
+        line: 1-based line in that file; None where there is none to name.
+    """
+
+    message: str
+    key: str = ""
+    file: str = ""
+    line: int | None = None
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.line is not None else self.file
+        return ": ".join(part for part in (place, self.key, self.message) if part)
+
+
+class SuiteError(Exception):
+    """The suite itself, or how it was asked to run, is invalid (exit code 2)."""
+
+    def __init__(self, *problems: Problem | str) -> None:
+        self.problems = tuple(
+            Problem(problem) if isinstance(problem, str) else problem for problem in problems
+        )
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+def did_you_mean(given: str, known: Iterable[str]) -> str:
+    """Returns a hint for an unknown name: the nearest known one, or all of them.
+
+    Args:
+        given: The name that is not known.
+        known: The names that are.
+    """
+    known = list(known)
+    nearest = difflib.get_close_matches(given, known, n=1, cutoff=0.6)
+    if nearest:
+        return f"did you mean {nearest[0]!r}?"
+    return f"known: {', '.join(sorted(known))}" if known else "nothing is known here"

@@ -1,0 +1,44 @@
+"""The `execution` block: how repeats are ordered, guarded and checked."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import pydantic
+
+from orbax_bench_core.config.model import ConfigModel
+
+
+def _off_is_a_word(value: object) -> object:
+    # YAML 1.1 reads a bare `off` as the boolean false.
+    return "off" if value is False else value
+
+
+class ExecutionConfig(ConfigModel):
+    """How a suite is executed. Every key is optional.
+
+    Attributes:
+        warmups: Repeats of each point that a fresh worker makes and discards first.
+        order: `interleaved` runs repeat 0 of every point, then repeat 1, shuffled within each
+            round, so that drift of the machine falls on all points alike; `sequential` finishes
+            one point before the next.
+        seed: Seed of the shuffle.
+        timeout_s: Seconds that one repeat may take before its worker is stopped.
+        retries: How often a failed repeat is tried again before it is recorded as failed.
+        verify: `digest` compares restored values with what was saved, outside the clock.
+    """
+
+    warmups: pydantic.NonNegativeInt = 1
+    order: Literal["interleaved", "sequential"] = "interleaved"
+    seed: int = 0
+    timeout_s: Annotated[float, pydantic.Field(gt=0)] = 900.0
+    retries: pydantic.NonNegativeInt = 1
+    verify: Annotated[Literal["digest", "off"], pydantic.BeforeValidator(_off_is_a_word)] = "digest"
+
+
+PLANNED_EXECUTION_KEYS = {
+    "processes": 1,
+    "cache": "warm",
+    "durable": False,
+}
+"""Keys of the `execution` block whose default is all that this version can do."""

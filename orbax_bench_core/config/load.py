@@ -1,0 +1,188 @@
+"""From a suite file to a checked `Suite`, with every mistake named by file, line and key."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pydantic
+
+from orbax_bench_core.config.checkpoint import CheckpointConfig, SpecError
+from orbax_bench_core.config.errors import Problem, SuiteError, did_you_mean
+from orbax_bench_core.config.execution import PLANNED_EXECUTION_KEYS, ExecutionConfig
+from orbax_bench_core.config.mesh import MeshConfig
+from orbax_bench_core.config.model import ConfigModel
+from orbax_bench_core.config.sharding import sharding_conflict
+from orbax_bench_core.config.source import KeyPath, Source
+from orbax_bench_core.config.suite import BenchmarkEntry, Suite
+
+_SINGULAR = {"checkpoint_config": "checkpoint_configs", "mesh_config": "mesh_configs"}
+_PLANNED_KEYS = ("storage", "environments", "arms")
+_UNAVAILABLE_KEYS = {
+    "simdevice": "simulated devices need the `simdevice` plugin, which is not published",
+}
+_DEAD_KEYS = {"reuse_checkpoint": "has no effect, here or in Orbax's own framework"}
+
+
+@dataclasses.dataclass(frozen=True)
+class LoadedSuite:
+    """A suite with what is needed to talk about the file it came from.
+
+    Attributes:
+        suite: The checked suite.
+        source: The file, which knows the line of every key.
+        text: The file's text, so that another machine can be handed the same suite.
+        notes: Things in the file that have no effect, for people to read.
+    """
+
+    suite: Suite
+    source: Source
+    text: str
+    notes: tuple[str, ...]
+
+
+def load_suite(path: str) -> LoadedSuite:
+    """Reads a suite file.
+
+    Args:
+        path: Local path or URI (`gs://...`) of the YAML file.
+
+    Raises:
+        SuiteError: The file cannot be read, or what it says is invalid.
+    """
+    from etils import epath
+
+    try:
+        text = epath.Path(path).read_bytes().decode()
+    except UnicodeDecodeError:
+        raise SuiteError(Problem("not a text file; a suite is a YAML file", file=path)) from None
+    except (OSError, ImportError, ValueError) as error:
+        raise SuiteError(Problem(f"cannot read the suite: {error}", file=path)) from None
+    return parse_suite(text, path)
+
+
+def parse_suite(text: str, file: str = "") -> LoadedSuite:
+    """Checks the text of a suite file.
+
+    Args:
+        text: YAML.
+        file: Where the text came from, for messages.
+
+    Raises:
+        SuiteError: With one problem per mistake found.
+    """
+    source = Source(text, file)
+    if not isinstance(source.data, dict):
+        kind = type(source.data).__name__
+        raise SuiteError(source.problem(f"a suite is a mapping of keys to values, got {kind}", ()))
+    notes: list[str] = []
+    data, plural_paths = _with_plurals(source.data, notes)
+    data = _without_planned(data, source, notes)
+    try:
+        suite = Suite.model_validate(data)
+    except pydantic.ValidationError as error:
+        problems = [_explain(detail, source, plural_paths) for detail in error.errors()]
+        raise SuiteError(*dict.fromkeys(problems)) from None
+    _check_meshes_against_specs(suite, source, plural_paths)
+    return LoadedSuite(suite=suite, source=source, text=text, notes=tuple(notes))
+
+
+def _with_plurals(
+    data: dict[Any, Any], notes: list[str]
+) -> tuple[dict[Any, Any], dict[str, KeyPath]]:
+    """Turns singular keys into one-item lists; returns the file's path of each renamed list."""
+    data = dict(data)
+    renamed: dict[str, KeyPath] = {}
+    for singular, plural in _SINGULAR.items():
+        if singular not in data:
+            continue
+        value = data.pop(singular)
+        if plural in data:
+            notes.append(f"`{singular}` is ignored because `{plural}` is given")
+        elif value is not None:
+            data[plural] = [value]
+            renamed[plural] = (singular,)
+    return data, renamed
+
+
+def _without_planned(data: dict[Any, Any], source: Source, notes: list[str]) -> dict[Any, Any]:
+    """Refuses what this version knows of and cannot do yet; drops keys that never did anything."""
+    for key in _PLANNED_KEYS:
+        if key in data:
+            raise SuiteError(source.problem("not yet supported; remove the key", (key,)))
+    for key, reason in _UNAVAILABLE_KEYS.items():
+        if key in data:
+            raise SuiteError(source.problem(f"{reason}; remove the block", (key,)))
+    for key, reason in _DEAD_KEYS.items():
+        if key in data:
+            data = {name: value for name, value in data.items() if name != key}
+            notes.append(f"`{key}` {reason}")
+    execution = data.get("execution")
+    if isinstance(execution, dict):
+        for key, default in PLANNED_EXECUTION_KEYS.items():
+            if key in execution and execution[key] != default:
+                message = f"{execution[key]!r} is not yet supported; allowed: {default!r}"
+                raise SuiteError(source.problem(message, ("execution", key)))
+        kept = {k: v for k, v in execution.items() if k not in PLANNED_EXECUTION_KEYS}
+        data = {**data, "execution": kept}
+    return data
+
+
+_FIELDS_AT: dict[str, type[ConfigModel]] = {
+    "": Suite,
+    "execution": ExecutionConfig,
+    "benchmarks": BenchmarkEntry,
+    "checkpoint_configs": CheckpointConfig,
+    "mesh_configs": MeshConfig,
+}
+
+
+def _explain(detail: Any, source: Source, plural_paths: dict[str, KeyPath]) -> Problem:
+    location = tuple(part for part in detail["loc"] if part not in ("[key]",))
+    path = _file_path(location, plural_paths)
+    cause = detail.get("ctx", {}).get("error")
+    if isinstance(cause, SpecError):
+        path += cause.where
+    message = _message(detail, location)
+    return source.problem(message, path)
+
+
+def _file_path(location: KeyPath, plural_paths: dict[str, KeyPath]) -> KeyPath:
+    first = location[0] if location else ""
+    if first in plural_paths:
+        return plural_paths[str(first)] + location[2:]
+    return location
+
+
+def _message(detail: Any, location: KeyPath) -> str:
+    kind, given = detail["type"], detail.get("input")
+    if kind == "extra_forbidden":
+        parent = str(location[0]) if len(location) > 1 else ""
+        fields = list(_FIELDS_AT[parent].model_fields) if parent in _FIELDS_AT else []
+        if parent == "":
+            fields += [*_SINGULAR, *_PLANNED_KEYS]
+        if parent == "execution":
+            fields += PLANNED_EXECUTION_KEYS
+        return f"unknown key; {did_you_mean(str(location[-1]), fields)}"
+    if kind == "missing":
+        return "this key is required"
+    if kind in ("value_error", "assertion_error"):
+        return str(detail["msg"]).removeprefix("Value error, ")
+    expected = str(detail["msg"]).removeprefix("Input should be ")
+    return f"expected {expected}, got {given!r}"
+
+
+def _check_meshes_against_specs(
+    suite: Suite, source: Source, plural_paths: dict[str, KeyPath]
+) -> None:
+    """Refuses a sharding that no mesh of the suite can honour, before anything runs."""
+    meshes = suite.mesh_configs or (None,)
+    problems = []
+    for index, checkpoint in enumerate(suite.checkpoint_configs):
+        conflicts = [sharding_conflict(checkpoint, mesh) for mesh in meshes]
+        if all(conflicts):
+            for conflict in filter(None, conflicts):
+                where: KeyPath = ("checkpoint_configs", index, "spec", *conflict.where)
+                problems.append(source.problem(conflict.message, _file_path(where, plural_paths)))
+    if problems:
+        raise SuiteError(*dict.fromkeys(problems))

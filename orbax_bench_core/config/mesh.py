@@ -1,0 +1,84 @@
+"""The `mesh_config` block: how the devices are laid out."""
+
+from __future__ import annotations
+
+import math
+
+import pydantic
+
+from orbax_bench_core.config.model import ConfigModel
+
+
+class MeshConfig(ConfigModel):
+    """A device mesh, as the suite file describes it.
+
+    Attributes:
+        mesh_axes: Names of the mesh dimensions, outermost first.
+        ici_parallelism: Size of each axis within a slice; an axis that is absent has size 1.
+        dcn_parallelism: Size of each axis across slices; None for a single slice.
+        allow_split_physical_axes: Whether one physical axis may serve several logical ones.
+        process_is_granule: Whether a process, rather than a slice, is the unit across which
+            `dcn_parallelism` counts.
+    """
+
+    mesh_axes: tuple[str, ...] = pydantic.Field(strict=False)
+    ici_parallelism: dict[str, pydantic.PositiveInt] = {}
+    dcn_parallelism: dict[str, pydantic.PositiveInt] | None = None
+    allow_split_physical_axes: bool = False
+    process_is_granule: bool = False
+
+    @pydantic.field_validator("mesh_axes")
+    @classmethod
+    def _axes_are_distinct(cls, axes: tuple[str, ...]) -> tuple[str, ...]:
+        if not axes:
+            raise ValueError("a mesh has at least one axis")
+        if len(set(axes)) != len(axes):
+            raise ValueError(f"each axis may be named once, got {list(axes)}")
+        return axes
+
+    @pydantic.field_validator("ici_parallelism", "dcn_parallelism")
+    @classmethod
+    def _axes_are_known(
+        cls, sizes: dict[str, int] | None, info: pydantic.ValidationInfo
+    ) -> dict[str, int] | None:
+        axes = info.data.get("mesh_axes", ())
+        for axis, size in (sizes or {}).items():
+            # An absent axis has size 1, so an unknown axis of size 1 changes nothing.
+            if axes and axis not in axes and size != 1:
+                raise ValueError(f"axis {axis!r} is not one of mesh_axes {list(axes)}")
+        return sizes
+
+    @property
+    def ici_shape(self) -> tuple[int, ...]:
+        """Size of each axis within a slice, in the order of `mesh_axes`."""
+        return tuple(self.ici_parallelism.get(axis, 1) for axis in self.mesh_axes)
+
+    @property
+    def dcn_shape(self) -> tuple[int, ...]:
+        """Size of each axis across slices, in the order of `mesh_axes`."""
+        sizes = self.dcn_parallelism or {}
+        return tuple(sizes.get(axis, 1) for axis in self.mesh_axes)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Size of each axis over all devices, in the order of `mesh_axes`."""
+        return tuple(i * d for i, d in zip(self.ici_shape, self.dcn_shape, strict=True))
+
+    @property
+    def num_devices(self) -> int:
+        """Number of devices that the mesh needs, exactly."""
+        return math.prod(self.shape)
+
+    @property
+    def label(self) -> str:
+        """A short name for people, such as `data2fsdp4`; axes of size 1 are left out.
+
+        A mesh that spans slices shows them first: `dcn(data2)·fsdp4`.
+        """
+        ici = _join(self.mesh_axes, self.ici_shape) or "1"
+        dcn = _join(self.mesh_axes, self.dcn_shape)
+        return f"dcn({dcn})·{ici}" if dcn else ici
+
+
+def _join(axes: tuple[str, ...], sizes: tuple[int, ...]) -> str:
+    return "".join(f"{axis}{size}" for axis, size in zip(axes, sizes, strict=True) if size > 1)

@@ -1,0 +1,29 @@
+"""Which paths can be honoured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_REMOTE = "gs://"
+
+
+def checked_path(path: str) -> str:
+    """Returns `path` in full, or says why it cannot be used.
+
+    Args:
+        path: A local path, made absolute here, or a `gs://` URI.
+
+    Raises:
+        ValueError: The URI has a scheme that Orbax cannot write to.
+    """
+    if path.startswith(_REMOTE):
+        return path.rstrip("/")
+    scheme, separator, rest = path.partition("://")
+    if separator and scheme == "file":
+        path = rest
+    elif separator:
+        raise ValueError(
+            f"cannot use {path!r}: Orbax reads and writes local paths and gs:// only, and would "
+            f"put {scheme}:// data into a local folder of that name without saying so"
+        )
+    return str(Path(path).expanduser().absolute())

@@ -1,0 +1,72 @@
+"""The suite file as a whole."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import pydantic
+
+from orbax_bench_core.config.checkpoint import CheckpointConfig
+from orbax_bench_core.config.execution import ExecutionConfig
+from orbax_bench_core.config.mesh import MeshConfig
+from orbax_bench_core.config.model import ConfigModel
+
+
+class BenchmarkEntry(ConfigModel):
+    """One item of `benchmarks`.
+
+    Attributes:
+        generator: A built-in name, or the import path of a `BenchmarksGenerator`.
+        options: Values for the generator's options; a list is a sweep axis.
+    """
+
+    generator: str
+    options: dict[str, Any]
+
+
+class Suite(ConfigModel):
+    """One suite file, checked.
+
+    Attributes:
+        suite_name: Human-readable name.
+        benchmarks: What to run.
+        num_repeats: Measured repeats of each sweep point.
+        checkpoint_configs: What to save and load; swept.
+        mesh_configs: Device meshes; swept. None runs without a mesh.
+        baseline_capture_path: Directory to capture a baseline into.
+        baseline_path: Stored baseline to compare with.
+        execution: How repeats are run.
+    """
+
+    suite_name: str = pydantic.Field(min_length=1)
+    benchmarks: tuple[BenchmarkEntry, ...] = pydantic.Field(strict=False)
+    num_repeats: pydantic.PositiveInt = 1
+    checkpoint_configs: tuple[CheckpointConfig, ...] = pydantic.Field(
+        default=(CheckpointConfig(),), strict=False
+    )
+    mesh_configs: tuple[MeshConfig, ...] | None = pydantic.Field(default=None, strict=False)
+    baseline_capture_path: str | None = None
+    baseline_path: str | None = None
+    execution: ExecutionConfig = ExecutionConfig()
+
+    @pydantic.field_validator("benchmarks", "checkpoint_configs", "mesh_configs")
+    @classmethod
+    def _not_empty(cls, items: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
+        if items is not None and not items:
+            raise ValueError("an empty list leaves nothing to run; give at least one item")
+        return items
+
+    @property
+    def identity(self) -> str:
+        """SHA-256 over what is measured: all but repeats, execution and baselines, in hex.
+
+        Two suites with one identity sweep the same points, so that one run directory can hold
+        both: asking for more repeats continues a run.
+        """
+        measured = self.model_dump(
+            mode="json", include={"suite_name", "benchmarks", "checkpoint_configs", "mesh_configs"}
+        )
+        text = json.dumps(measured, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
