@@ -1,0 +1,68 @@
+"""What a benchmark is given to run one repeat."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from orbax_bench_core.authoring.options import BenchmarkOptions
+
+if TYPE_CHECKING:
+    import jax
+    from etils import epath
+
+
+@dataclasses.dataclass
+class TestContext:
+    """One repeat of one sweep point.
+
+    Attributes:
+        pytree: The checkpoint data, made from `checkpoint_config`; None without one. It is reused
+            by later repeats; a benchmark that deletes its arrays gets fresh ones next time.
+        path: An empty working directory for this repeat.
+        options: The options of this sweep point.
+        mesh: The device mesh; None without `mesh_config`.
+        repeat_index: Which repeat this is; None for a warm-up.
+        local_path: A directory on the local disk, when `--local-directory` is given.
+        output_dir: The run directory.
+        name: Name of the sweep point, the same in every repeat.
+        verifier: Compares restored values with `pytree`; None when verification is off.
+        tracer: Says where the profiler trace of an operation goes; None when it is not traced.
+    """
+
+    __test__ = False  # not a test case, whatever pytest makes of the name
+
+    pytree: Any
+    path: epath.Path
+    options: BenchmarkOptions
+    mesh: jax.sharding.Mesh | None = None
+    repeat_index: int | None = None
+    local_path: epath.Path | None = None
+    output_dir: epath.Path | None = None
+    name: str | None = None
+    verifier: Callable[[Any], None] | None = None
+    tracer: Callable[[str], epath.Path | None] | None = None
+
+    def verify(self, restored: Any) -> None:
+        """Checks that restored values equal `pytree`; call it outside any measured block.
+
+        Args:
+            restored: A tree with the structure of `pytree`, on any sharding.
+
+        Raises:
+            VerificationError: A value, dtype, shape or leaf differs.
+        """
+        if self.verifier is not None:
+            self.verifier(restored)
+
+    def trace_path(self, operation: str) -> epath.Path | None:
+        """Returns where a trace of `operation` belongs, or None when it is not traced.
+
+        Measured operations are traced without any call by the author; calling this takes the
+        operation's trace into the author's own hands.
+
+        Args:
+            operation: Name of the operation.
+        """
+        return None if self.tracer is None else self.tracer(operation)
