@@ -1,0 +1,1 @@
+"""From a suite to sweep points with stable ids."""

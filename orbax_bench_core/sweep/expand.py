@@ -1,0 +1,168 @@
+"""From a suite to its sweep points."""
+
+from __future__ import annotations
+
+import collections
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pydantic
+
+from orbax_bench_core.config.errors import Problem, SuiteError, did_you_mean
+from orbax_bench_core.config.load import LoadedSuite
+from orbax_bench_core.config.sharding import sharding_conflict
+from orbax_bench_core.config.suite import BenchmarkEntry
+from orbax_bench_core.sweep import catalog
+from orbax_bench_core.sweep.load_class import BenchmarkClassError, load_class, options_class
+from orbax_bench_core.sweep.options import OptionError, axes, combinations
+from orbax_bench_core.sweep.point import SweepPoint
+
+
+class SkippedPoint(pydantic.BaseModel):
+    """A combination that is not run, and why."""
+
+    point: SweepPoint
+    reason: str
+
+
+class Expansion(pydantic.BaseModel):
+    """All that a suite sweeps over.
+
+    Attributes:
+        points: What is run, in the order of the suite file: benchmarks, options, meshes and
+            checkpoints, the last varying fastest.
+        skipped: Combinations whose mesh cannot hold their checkpoint.
+        notes: What else a reader of the suite should know.
+    """
+
+    points: tuple[SweepPoint, ...]
+    skipped: tuple[SkippedPoint, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def expand_here(loaded: LoadedSuite) -> Expansion:
+    """Expands a suite in this process, importing every benchmark class that it names.
+
+    Args:
+        loaded: The suite.
+
+    Raises:
+        SuiteError: A class that cannot be used, or an option that it does not take.
+    """
+    points: dict[str, SweepPoint] = {}
+    skipped: dict[str, SkippedPoint] = {}
+    notes = list(loaded.notes)
+    problems: list[Problem] = []
+    for index, entry in enumerate(loaded.suite.benchmarks):
+        where = ("benchmarks", index)
+        try:
+            for combination in _entry_points(loaded, entry, notes):
+                reason = _why_skipped(combination)
+                if reason:
+                    skipped[combination.id] = SkippedPoint(point=combination, reason=reason)
+                elif combination.id in points:
+                    notes.append(f"benchmarks[{index}] repeats a point that is already swept")
+                else:
+                    points[combination.id] = combination
+        except BenchmarkClassError as error:
+            problems.append(loaded.source.problem(str(error), (*where, "generator")))
+        except OptionError as error:
+            problems.append(loaded.source.problem(str(error), (*where, "options", error.key)))
+    if problems:
+        raise SuiteError(*problems)
+    if not points:
+        raise SuiteError(Problem(_nothing_left(notes, skipped), file=loaded.source.file))
+    labelled = _with_labels([*points.values(), *(skip.point for skip in skipped.values())])
+    return Expansion(
+        points=tuple(labelled[id_] for id_ in points),
+        skipped=tuple(
+            SkippedPoint(point=labelled[id_], reason=skip.reason) for id_, skip in skipped.items()
+        ),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _entry_points(
+    loaded: LoadedSuite, entry: BenchmarkEntry, notes: list[str]
+) -> Iterator[SweepPoint]:
+    path = catalog.class_path(entry.generator)
+    if path is None:
+        raise BenchmarkClassError(
+            f"{entry.generator!r} of Orbax's framework is not yet built in; "
+            f"built in: {', '.join(catalog.BUILTINS)}"
+        )
+    if "." not in path:
+        hint = did_you_mean(path, catalog.BUILTINS)
+        raise BenchmarkClassError(f"unknown built-in benchmark {path!r}; {hint}")
+    generator = options_class(load_class(path))
+    dropped = 0
+    for options in combinations(axes(generator, entry.options)):
+        given = {name: options[name] for name in options if name in entry.options}
+        if not _is_valid(generator, given):
+            dropped += 1
+            continue
+        for mesh in loaded.suite.mesh_configs or (None,):
+            for checkpoint in loaded.suite.checkpoint_configs:
+                yield SweepPoint(
+                    benchmark=path,
+                    options=_plain(options),
+                    given=tuple(given),
+                    checkpoint=checkpoint,
+                    mesh=mesh,
+                )
+    if dropped:
+        notes.append(
+            f"{catalog.short_name(path)}: {dropped} combination(s) of options dropped, because "
+            "its `is_valid` rejects them"
+        )
+
+
+def _is_valid(generator: Any, given: dict[str, Any]) -> bool:
+    try:
+        return bool(generator.from_dict(given).is_valid())
+    except Exception as error:  # is_valid is anyone's code
+        key = next(iter(given), "")
+        raise OptionError(
+            key, f"{generator.__name__} rejects {given}: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _plain(options: dict[str, Any]) -> dict[str, Any]:
+    plain: dict[str, Any] = json.loads(json.dumps(options, default=repr))
+    return plain
+
+
+def _why_skipped(point: SweepPoint) -> str | None:
+    conflict = sharding_conflict(point.checkpoint, point.mesh)
+    return f"leaf {'.'.join(conflict.where)}: {conflict.message}" if conflict else None
+
+
+def _nothing_left(notes: list[str], skipped: dict[str, SkippedPoint]) -> str:
+    reasons = [*notes, *dict.fromkeys(skip.reason for skip in skipped.values())]
+    return "the sweep is empty: " + "; ".join(reasons or ["no combination is left"])
+
+
+def _with_labels(points: list[SweepPoint]) -> dict[str, SweepPoint]:
+    """Labels each point by the options that vary between the points of its benchmark."""
+    values: dict[tuple[str, str], set[str]] = collections.defaultdict(set)
+    for point in points:
+        for name, value in point.options.items():
+            values[point.benchmark, name].add(json.dumps(value))
+    labelled = {}
+    for point in points:
+        parts = [
+            f"{name}={_short(value)}"
+            for name, value in point.options.items()
+            if len(values[point.benchmark, name]) > 1
+        ]
+        if point.mesh is not None:
+            parts.append(f"mesh={point.mesh.label}")
+        if point.checkpoint.spec is not None or point.checkpoint.path is not None:
+            parts.append(f"ckpt={point.checkpoint.label}")
+        labelled[point.id] = point.model_copy(update={"label": ",".join(parts)})
+    return labelled
+
+
+def _short(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

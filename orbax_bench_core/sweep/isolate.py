@@ -1,0 +1,85 @@
+"""Expanding a suite without letting its benchmark classes into this process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from orbax_bench_core.config.errors import Problem, SuiteError
+from orbax_bench_core.config.load import LoadedSuite, parse_suite
+from orbax_bench_core.sweep import catalog
+from orbax_bench_core.sweep.expand import Expansion, expand_here
+
+
+def expand(loaded: LoadedSuite) -> Expansion:
+    """Expands a suite, without importing JAX or anyone's module into this process.
+
+    Built-in benchmarks keep their heavy imports inside functions and are expanded here. Any other
+    class may import JAX, hold a TPU or crash, so a process of its own looks at it.
+
+    Args:
+        loaded: The suite.
+
+    Raises:
+        SuiteError: A class that cannot be used, or an option that it does not take.
+    """
+    paths = [catalog.class_path(entry.generator) for entry in loaded.suite.benchmarks]
+    if all(path is None or "." not in path or catalog.is_builtin(path) for path in paths):
+        return expand_here(loaded)
+    with tempfile.TemporaryDirectory() as folder:
+        answer_file = Path(folder) / "expansion.json"
+        process = subprocess.run(
+            [sys.executable, "-m", "orbax_bench_core.sweep.isolate", str(answer_file)],
+            input=json.dumps({"text": loaded.text, "file": loaded.source.file}),
+            capture_output=True,
+            text=True,
+            env=benchmark_environment(loaded.source.file),
+            check=False,
+        )
+        if not answer_file.exists():
+            last_lines = "\n".join(process.stderr.strip().splitlines()[-3:])
+            raise SuiteError(
+                Problem(
+                    "the process that imports the benchmark classes ended with code "
+                    f"{process.returncode}: {last_lines}",
+                    file=loaded.source.file,
+                )
+            )
+        answer = json.loads(answer_file.read_text())
+    if "problems" in answer:
+        raise SuiteError(*(Problem(**problem) for problem in answer["problems"]))
+    return Expansion.model_validate_json(answer["expansion"])
+
+
+def benchmark_environment(suite_file: str) -> dict[str, str]:
+    """Returns the environment in which a suite's benchmark classes can be imported.
+
+    Args:
+        suite_file: Path of the suite; a class may lie beside it.
+    """
+    places = [os.environ.get("PYTHONPATH", "")]
+    if suite_file and "://" not in suite_file:
+        places.insert(0, str(Path(suite_file).resolve().parent))
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, places))}
+
+
+def _answer(request: dict[str, Any]) -> dict[str, Any]:
+    try:
+        expansion = expand_here(parse_suite(request["text"], request["file"]))
+    except SuiteError as error:
+        return {
+            "problems": [
+                {"message": p.message, "key": p.key, "file": p.file, "line": p.line}
+                for p in error.problems
+            ]
+        }
+    return {"expansion": expansion.model_dump_json()}
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(json.dumps(_answer(json.load(sys.stdin))))

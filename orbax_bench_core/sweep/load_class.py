@@ -1,0 +1,67 @@
+"""Importing the benchmark class that a suite names."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+
+from orbax_bench_core.authoring.generator import BenchmarksGenerator
+from orbax_bench_core.authoring.options import BenchmarkOptions
+
+
+class BenchmarkClassError(Exception):
+    """The suite names something that is not a usable benchmark class."""
+
+
+def load_class(path: str) -> type[BenchmarksGenerator]:
+    """Imports a benchmark class.
+
+    Args:
+        path: Import path, `package.module.Class`.
+
+    Raises:
+        BenchmarkClassError: It cannot be imported, or is not a decorated `BenchmarksGenerator`.
+    """
+    module_path, _, class_name = path.rpartition(".")
+    if not module_path:
+        raise BenchmarkClassError(
+            f"{path!r} is neither a built-in benchmark (`orbax-bench list` shows them) nor an "
+            "import path such as `my_package.my_module.MyBenchmark`"
+        )
+    try:
+        module = importlib.import_module(module_path)
+    except Exception as error:  # noqa: BLE001 - whatever a user's module raises on import
+        raise BenchmarkClassError(
+            f"cannot import {module_path!r}: {type(error).__name__}: {error}; is it installed, or "
+            "in the current folder or beside the suite file?"
+        ) from None
+    found = getattr(module, class_name, None)
+    if found is None:
+        raise BenchmarkClassError(f"module {module_path!r} has no {class_name!r}")
+    if not inspect.isclass(found):
+        kind = "a function" if inspect.isroutine(found) else f"a {type(found).__name__}"
+        raise BenchmarkClassError(f"{path!r} is {kind}; a benchmark is a class")
+    if not issubclass(found, BenchmarksGenerator):
+        raise BenchmarkClassError(_not_ours(path, found))
+    if found.options_class is None:
+        raise BenchmarkClassError(
+            f"{path!r} has no options; decorate it with `@benchmark_options(MyOptions)`"
+        )
+    if inspect.isabstract(found):
+        raise BenchmarkClassError(f"{path!r} does not define `test_fn`")
+    return found
+
+
+def options_class(generator: type[BenchmarksGenerator]) -> type[BenchmarkOptions]:
+    """Returns the options class of a generator that `load_class` returned."""
+    assert generator.options_class is not None
+    return generator.options_class
+
+
+def _not_ours(path: str, found: type) -> str:
+    if any(base.__module__.startswith("orbax.checkpoint.") for base in found.__mro__):
+        return (
+            f"{path!r} derives from Orbax's own framework; import `authoring` and `measure` from "
+            "`orbax_bench_core` instead of `core` and `metric`"
+        )
+    return f"{path!r} is not a subclass of orbax_bench_core.authoring.BenchmarksGenerator"
