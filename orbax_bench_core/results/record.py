@@ -1,0 +1,123 @@
+"""The JSON that one repeat leaves per host."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any, Literal
+
+import pydantic
+
+from orbax_bench_core.measure.sample import Sample
+from orbax_bench_core.results.inventory import Inventory
+from orbax_bench_core.sweep.point import SweepPoint
+
+SCHEMA_VERSION = 1
+
+Status = Literal["passed", "failed", "skipped"]
+
+
+class ResultModel(pydantic.BaseModel):
+    """A block of a record. Values that JSON lacks (NaN, infinities) are kept as words."""
+
+    model_config = pydantic.ConfigDict(
+        extra="forbid", frozen=True, ser_json_inf_nan="strings", arbitrary_types_allowed=True
+    )
+
+
+class ErrorInfo(ResultModel):
+    """Why a repeat failed, or was skipped.
+
+    Attributes:
+        type: Name of the exception, or `WorkerDied`, `Timeout`, `MeshDoesNotFit`.
+        message: One line for people.
+        traceback: The full traceback, or the last lines that a dead worker wrote.
+    """
+
+    type: str
+    message: str
+    traceback: str = ""
+
+
+class Attempt(ResultModel):
+    """An earlier try of the same repeat, which failed.
+
+    Attributes:
+        error: Why it failed.
+        samples: What it had measured until then; never aggregated.
+        started_at: When it began, UTC.
+    """
+
+    error: ErrorInfo
+    samples: tuple[Sample, ...] = ()
+    started_at: datetime.datetime
+
+
+class State(ResultModel):
+    """What was saved and loaded.
+
+    Attributes:
+        num_bytes: Logical size of all arrays, in bytes.
+        digest: Content digest per leaf, independent of the layout.
+        verified: Whether restored values were compared; None when nothing was.
+    """
+
+    num_bytes: int
+    digest: dict[str, str]
+    verified: bool | None = None
+
+
+class Record(ResultModel):
+    """One repeat of one sweep point on one host.
+
+    Attributes:
+        schema_version: Version of this layout.
+        run_id: The run it belongs to.
+        suite: Name of the suite.
+        point_id: Id of the sweep point.
+        point_name: Name of the sweep point, for people.
+        point: The sweep point in full.
+        repeat: Which repeat; warm-ups count on their own.
+        warmup: Whether it is a discarded repeat.
+        host: Index of the host process.
+        num_hosts: How many host processes took part.
+        status: `passed`, `failed` or `skipped`.
+        started_at: When the repeat began, UTC.
+        duration_s: Seconds from start to end, outside the operations included.
+        samples: All that was measured, also before a failure.
+        error: Why it failed or was skipped.
+        state: What was saved and loaded; None when the repeat never got that far.
+        inventory: What the repeat left on storage.
+        provenance: What ran, and on what.
+        attempts: Earlier failed tries, oldest first.
+    """
+
+    schema_version: int = SCHEMA_VERSION
+    run_id: str
+    suite: str
+    point_id: str
+    point_name: str
+    point: SweepPoint
+    repeat: int
+    warmup: bool
+    host: int = 0
+    num_hosts: int = 1
+    status: Status
+    started_at: datetime.datetime
+    duration_s: float
+    samples: tuple[Sample, ...] = ()
+    error: ErrorInfo | None = None
+    state: State | None = None
+    inventory: Inventory | None = None
+    provenance: dict[str, Any] = {}
+    attempts: tuple[Attempt, ...] = ()
+
+    @property
+    def finished(self) -> bool:
+        """Whether running the suite again leaves this repeat as it is."""
+        return self.status != "failed"
+
+    def as_attempt(self) -> tuple[Attempt, ...]:
+        """Returns this failed record, and those before it, as attempts of a new try."""
+        assert self.error is not None
+        this = Attempt(error=self.error, samples=self.samples, started_at=self.started_at)
+        return (*self.attempts, this)

@@ -1,0 +1,202 @@
+"""The run directory: where everything that a run produces lies."""
+
+from __future__ import annotations
+
+import datetime
+import uuid
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal
+
+import pydantic
+
+from orbax_bench_core.config.errors import Problem, SuiteError
+from orbax_bench_core.config.execution import ExecutionConfig
+from orbax_bench_core.config.load import LoadedSuite
+from orbax_bench_core.config.paths import checked_path
+from orbax_bench_core.results.files import write_atomically
+from orbax_bench_core.results.record import SCHEMA_VERSION, Record, ResultModel
+from orbax_bench_core.sweep.expand import Expansion
+from orbax_bench_core.sweep.point import SweepPoint
+
+if TYPE_CHECKING:
+    from etils import epath
+
+
+class RunInfo(ResultModel):
+    """What `run.json` says: the expanded suite and how far it is.
+
+    Attributes:
+        schema_version: Version of this layout.
+        run_id: Unique id of the run.
+        suite_name: Name of the suite.
+        suite_identity: SHA-256 of what is measured, in hex.
+        suite_text: The suite file, word for word.
+        suite_file: Where it came from.
+        num_repeats: Measured repeats per point.
+        execution: How repeats are run.
+        expansion: The points, those skipped, and notes.
+        created_at: When the run began, UTC.
+        status: `running`; `complete` when every repeat is finished; `incomplete` otherwise.
+    """
+
+    schema_version: int = SCHEMA_VERSION
+    run_id: str
+    suite_name: str
+    suite_identity: str
+    suite_text: str
+    suite_file: str
+    num_repeats: int
+    execution: ExecutionConfig
+    expansion: Expansion
+    created_at: datetime.datetime
+    status: Literal["running", "complete", "incomplete"] = "running"
+
+
+class RunDirectory:
+    """One run on storage.
+
+    Attributes:
+        root: The directory, local or gs://.
+    """
+
+    def __init__(self, root: str) -> None:
+        """Names a run directory, which need not exist.
+
+        Args:
+            root: Local path or gs:// URI.
+
+        Raises:
+            SuiteError: The path cannot be honoured.
+        """
+        from etils import epath
+
+        try:
+            self.root: epath.Path = epath.Path(checked_path(root))
+        except ValueError as error:
+            raise SuiteError(str(error)) from None
+
+    def start(self, loaded: LoadedSuite, expansion: Expansion) -> RunInfo:
+        """Begins a run here, or continues the one of the same suite that is here already.
+
+        Args:
+            loaded: The suite.
+            expansion: Its sweep points.
+
+        Raises:
+            SuiteError: The directory belongs to another suite, or cannot be written.
+        """
+        suite = loaded.suite
+        info = RunInfo(
+            run_id=uuid.uuid4().hex[:12],
+            suite_name=suite.suite_name,
+            suite_identity=suite.identity,
+            suite_text=loaded.text,
+            suite_file=loaded.source.file,
+            num_repeats=suite.num_repeats,
+            execution=suite.execution,
+            expansion=expansion,
+            created_at=datetime.datetime.now(datetime.UTC),
+        )
+        earlier = self.read_info() if self.exists() else None
+        if earlier is not None:
+            if earlier.suite_identity != info.suite_identity:
+                raise SuiteError(
+                    f"{self.root} holds a run of another suite ({earlier.suite_name!r}, begun "
+                    f"{earlier.created_at:%Y-%m-%d %H:%M} UTC); choose another output directory"
+                )
+            kept = {"run_id": earlier.run_id, "created_at": earlier.created_at}
+            info = info.model_copy(update=kept)
+        try:
+            self.write_info(info)
+        except (OSError, ValueError) as error:
+            raise SuiteError(f"cannot write to {self.root}: {error}") from None
+        return info
+
+    def exists(self) -> bool:
+        """Says whether a run is here."""
+        return bool(self._info_path.exists())
+
+    def read_info(self) -> RunInfo:
+        """Reads `run.json`.
+
+        Raises:
+            SuiteError: There is no run here, or one of another schema version.
+        """
+        try:
+            return RunInfo.model_validate_json(self._info_path.read_bytes())
+        except OSError:
+            raise SuiteError(f"{self.root} is not a run directory: it has no run.json") from None
+        except pydantic.ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"])
+            raise SuiteError(
+                Problem(
+                    f"not readable as schema version {SCHEMA_VERSION}: {where}: {first['msg']}",
+                    file=str(self._info_path),
+                )
+            ) from None
+
+    def write_info(self, info: RunInfo) -> None:
+        """Writes `run.json`."""
+        write_atomically(self._info_path, info.model_dump_json(indent=2).encode())
+
+    def read_record(
+        self, point: SweepPoint, repeat: int, *, warmup: bool = False, host: int = 0
+    ) -> Record | None:
+        """Returns the record of one repeat, or None when it has none that can be read."""
+        path = self._record_path(point.id, repeat, warmup=warmup, host=host)
+        try:
+            return Record.model_validate_json(path.read_bytes())
+        except (OSError, pydantic.ValidationError):
+            return None
+
+    def write_record(self, record: Record) -> None:
+        """Writes the record of one repeat."""
+        path = self._record_path(
+            record.point_id, record.repeat, warmup=record.warmup, host=record.host
+        )
+        write_atomically(path, record.model_dump_json(indent=1).encode())
+
+    def next_warmup(self, point: SweepPoint) -> int:
+        """Returns the first warm-up index of `point` that has no record."""
+        index = 0
+        while self._record_path(point.id, index, warmup=True, host=0).exists():
+            index += 1
+        return index
+
+    def records(self) -> Iterator[Record]:
+        """Yields every record here: points as in `run.json`, then warm-ups and repeats."""
+        for point in self.read_info().expansion.points:
+            yield from self.point_records(point)
+
+    def point_records(self, point: SweepPoint) -> list[Record]:
+        """Returns every record of one point: warm-ups, then repeats, by host."""
+        folder = self.root / "records" / point.id
+        paths = sorted(folder.glob("*/host_*.json"), key=_record_order)
+        return [Record.model_validate_json(path.read_bytes()) for path in paths]
+
+    def data_path(self, point: SweepPoint, repeat: int, *, warmup: bool) -> epath.Path:
+        """Returns where one repeat puts its checkpoint data."""
+        return self.root / point.directory / _repeat_folder(repeat, warmup)
+
+    @property
+    def logs(self) -> epath.Path:
+        """Where workers' own output goes."""
+        return self.root / "logs"
+
+    @property
+    def _info_path(self) -> epath.Path:
+        return self.root / "run.json"
+
+    def _record_path(self, point_id: str, repeat: int, *, warmup: bool, host: int) -> epath.Path:
+        folder = self.root / "records" / point_id / _repeat_folder(repeat, warmup)
+        return folder / f"host_{host}.json"
+
+
+def _repeat_folder(repeat: int, warmup: bool) -> str:
+    return f"{'warmup' if warmup else 'repeat'}_{repeat}"
+
+
+def _record_order(path: epath.Path) -> tuple[bool, int, int]:
+    kind, _, index = path.parent.name.partition("_")
+    return kind == "repeat", int(index), int(path.stem.partition("_")[2])
