@@ -1,0 +1,1 @@
+"""The orchestrator, which never imports JAX, and the worker, which does."""

@@ -1,0 +1,28 @@
+"""Simulated CPU devices, so that nobody has to know about XLA's flags."""
+
+from __future__ import annotations
+
+import os
+
+MAX_SIMULATED_DEVICES = 64
+"""A mesh that needs more is skipped on a CPU, unless somebody sets the number of devices: the
+suites that Orbax publishes list meshes of up to 512 devices and expect only some to fit."""
+
+_DEVICE_COUNT_FLAG = "xla_force_host_platform_device_count"
+
+
+def simulate_devices(count: int) -> bool:
+    """Asks JAX for `count` CPU devices; call it before the first device is used.
+
+    Args:
+        count: Devices to simulate; it changes nothing on an accelerator.
+
+    Returns:
+        False when the environment sets the number already, which is left as it is.
+    """
+    import jax
+
+    if _DEVICE_COUNT_FLAG in os.environ.get("XLA_FLAGS", "") or "JAX_NUM_CPU_DEVICES" in os.environ:
+        return False
+    jax.config.update("jax_num_cpu_devices", min(count, MAX_SIMULATED_DEVICES))
+    return True

@@ -1,0 +1,47 @@
+"""One measuring run at a time on one machine."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+LOCK_FILE = Path(tempfile.gettempdir()) / "orbax-bench.lock"
+
+_POLL_S = 0.2
+
+
+@contextlib.contextmanager
+def measuring_lock(
+    waiting: Callable[[str], None], *, lock_file: Path = LOCK_FILE
+) -> Iterator[None]:
+    """Holds the machine's measuring lock: two runs at once would spoil each other's numbers.
+
+    The kernel drops the lock when its holder ends, however it ends.
+
+    Args:
+        waiting: Called once, with a line for people, when another run holds the lock.
+        lock_file: The file that every run on this machine locks.
+    """
+    descriptor = os.open(lock_file, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        told = False
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if not told:
+                    holder = os.pread(descriptor, 100, 0).decode(errors="replace").strip()
+                    waiting(f"waiting: process {holder or '?'} is measuring on this machine")
+                    told = True
+                time.sleep(_POLL_S)
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,191 @@
+"""Running one repeat inside a worker."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import gc
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from orbax_bench_core.authoring import TestContext, TestResult, VerificationError
+from orbax_bench_core.execute.task import Task, WorkerSetup
+from orbax_bench_core.measure.observe import observing
+from orbax_bench_core.measure.sample import Sample
+from orbax_bench_core.measure.tracing import tracing
+from orbax_bench_core.results.inventory import Inventory, take_inventory
+from orbax_bench_core.results.record import ErrorInfo, Record, State
+from orbax_bench_core.results.run_directory import RunDirectory
+from orbax_bench_core.state.cache import StateCache
+from orbax_bench_core.state.digest import compare, digest
+from orbax_bench_core.state.mesh import MeshDoesNotFit, build_mesh
+from orbax_bench_core.sweep.load_class import load_class, options_class
+
+if TYPE_CHECKING:
+    from etils import epath
+
+
+def run_repeat(
+    task: Task,
+    setup: WorkerSetup,
+    states: StateCache,
+    provenance: dict[str, Any],
+    measured: Callable[[Sequence[Sample]], None],
+) -> Record:
+    """Runs one repeat and returns its record, whatever happens inside the benchmark.
+
+    Args:
+        task: What to run.
+        setup: How this worker is set up.
+        states: Checkpoint data of earlier repeats, to be reused.
+        provenance: What runs, and on what.
+        measured: Called with the samples of each operation as soon as it ends.
+    """
+    run = RunDirectory(setup.root)
+    repeat = _Repeat(task, setup, run, states, measured)
+    started_at, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
+    error: ErrorInfo | None = None
+    status = "passed"
+    try:
+        repeat.execute()
+    except MeshDoesNotFit as reason:
+        status, error = "skipped", ErrorInfo(type="MeshDoesNotFit", message=str(reason))
+    except (Exception, SystemExit) as failure:  # noqa: BLE001 - a failure is data
+        status, error = "failed", _describe(failure)
+    finally:
+        repeat.clean_up()
+    return task.record(
+        status=status,
+        started_at=started_at,
+        duration_s=time.monotonic() - clock,
+        samples=tuple(repeat.samples),
+        error=error,
+        state=repeat.state,
+        inventory=repeat.inventory,
+        provenance=provenance,
+    )
+
+
+class _Repeat:
+    """The steps of one repeat, and what they have found so far."""
+
+    def __init__(
+        self,
+        task: Task,
+        setup: WorkerSetup,
+        run: RunDirectory,
+        states: StateCache,
+        measured: Callable[[Sequence[Sample]], None],
+    ) -> None:
+        self._task = task
+        self._setup = setup
+        self._run = run
+        self._states = states
+        self._measured = measured
+        self._path = run.data_path(task.point, task.repeat, warmup=task.warmup)
+        self.samples: list[Sample] = []
+        self.state: State | None = None
+        self.inventory: Inventory | None = None
+
+    def execute(self) -> None:
+        point = self._task.point
+        mesh = None if point.mesh is None else build_mesh(point.mesh)
+        generator = load_class(point.benchmark)
+        made = self._states.get(point.checkpoint, point.mesh, mesh)
+        self.state = State(num_bytes=made.num_bytes, digest=made.digest)
+        _make_empty(self._path)
+        context = TestContext(
+            pytree=made.tree,
+            path=self._path,
+            options=options_class(generator).from_dict(point.given_options),
+            mesh=mesh,
+            repeat_index=None if self._task.warmup else self._task.repeat,
+            local_path=self._local_path(),
+            output_dir=self._run.root,
+            name=point.directory,
+            verifier=self._verify if self._task.verify else None,
+        )
+        traces = _Traces(context)
+        context.tracer = traces.claim
+        gc.collect()
+        with observing(self._observe), tracing(traces.directory):
+            result = generator().test_fn(context)
+        if not isinstance(result, TestResult):
+            raise TypeError(
+                f"{type(generator).__name__}.test_fn returned {result!r}; "
+                "return TestResult(metrics=metrics)"
+            )
+        self.inventory = take_inventory(self._path)
+
+    def clean_up(self) -> None:
+        if self._setup.remove_repeated_dir or self._task.warmup:
+            _remove(self._path)
+            local_path = self._local_path()
+            if local_path is not None:
+                _remove(local_path)
+
+    def _observe(self, samples: Sequence[Sample]) -> None:
+        self.samples += samples
+        self._measured(samples)
+
+    def _verify(self, restored: Any) -> None:
+        assert self.state is not None
+        differences = compare(self.state.digest, digest(restored))
+        self.state = self.state.model_copy(update={"verified": not differences})
+        if differences:
+            raise VerificationError(
+                "restored values differ from what was saved: " + "; ".join(differences)
+            )
+
+    def _local_path(self) -> epath.Path | None:
+        from etils import epath
+
+        if self._setup.local_directory is None:
+            return None
+        folder = epath.Path(self._setup.local_directory) / self._task.point.directory
+        return folder / self._path.name
+
+
+@dataclasses.dataclass
+class _Traces:
+    """Decides which operations are traced, and by whom: the framework, or the author by hand."""
+
+    context: TestContext
+    claimed: set[str] = dataclasses.field(default_factory=set)
+
+    def directory(self, operation: str) -> str | None:
+        path = self._path(operation)
+        return None if path is None or operation in self.claimed else str(path)
+
+    def claim(self, operation: str) -> epath.Path | None:
+        self.claimed.add(operation)
+        return self._path(operation)
+
+    def _path(self, operation: str) -> epath.Path | None:
+        options, repeat = self.context.options, self.context.repeat_index
+        wanted = options.enable_trace and repeat is not None
+        if not wanted or (repeat and not options.trace_every_repeat):
+            return None
+        assert self.context.output_dir is not None
+        return self.context.output_dir / "tensorboard" / f"{self.context.name}__{operation}"
+
+
+def _describe(failure: BaseException) -> ErrorInfo:
+    message = str(failure).strip() or type(failure).__name__
+    return ErrorInfo(
+        type=type(failure).__name__,
+        message=message.splitlines()[0],
+        traceback="".join(traceback.format_exception(failure)),
+    )
+
+
+def _make_empty(path: epath.Path) -> None:
+    _remove(path)
+    path.mkdir(parents=True)
+
+
+def _remove(path: epath.Path) -> None:
+    if path.exists():
+        path.rmtree()

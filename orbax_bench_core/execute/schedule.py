@@ -1,0 +1,47 @@
+"""The order in which repeats are run."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from orbax_bench_core.config.execution import ExecutionConfig
+from orbax_bench_core.sweep.point import SweepPoint
+
+Slot = tuple[SweepPoint, int]
+
+
+def schedule(
+    points: Sequence[SweepPoint], num_repeats: int, execution: ExecutionConfig
+) -> list[Slot]:
+    """Returns every repeat of every point in the order in which to run them.
+
+    Interleaved rounds spread drift of the machine evenly over the points: a machine that slows
+    down during a sweep would otherwise look like the fault of the points that come last.
+
+    Args:
+        points: What is swept.
+        num_repeats: Measured repeats of each point.
+        execution: The order, and the seed of the shuffle.
+    """
+    if execution.order == "sequential":
+        return [(point, repeat) for point in points for repeat in range(num_repeats)]
+    slots: list[Slot] = []
+    for repeat in range(num_repeats):
+        generator = random.Random(f"{execution.seed}:{repeat}")
+        slots += [(point, repeat) for point in _shuffled(points, generator)]
+    return slots
+
+
+def _shuffled(points: Sequence[SweepPoint], generator: random.Random) -> list[SweepPoint]:
+    """Shuffles groups, and points within a group, so that each worker is visited once a round."""
+    groups: dict[int | None, list[SweepPoint]] = {}
+    for point in points:
+        groups.setdefault(point.num_devices, []).append(point)
+    order = list(groups)
+    generator.shuffle(order)
+    shuffled = []
+    for key in order:
+        generator.shuffle(groups[key])
+        shuffled += groups[key]
+    return shuffled

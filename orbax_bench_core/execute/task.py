@@ -1,0 +1,119 @@
+"""What the orchestrator asks of a worker, and what it hears back."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import pydantic
+
+from orbax_bench_core.measure.sample import Sample
+from orbax_bench_core.results.record import Attempt, Record, ResultModel, Status
+from orbax_bench_core.sweep.point import SweepPoint
+
+
+class WorkerSetup(ResultModel):
+    """How a worker is set up; points that agree on it share a warm worker.
+
+    Attributes:
+        root: The run directory.
+        num_devices: Devices to simulate when JAX runs on the CPU and nobody has set a number.
+        local_directory: Scratch directory on the local disk, for benchmarks that use one.
+        remove_repeated_dir: Whether checkpoint data is deleted after each repeat.
+    """
+
+    root: str
+    num_devices: int
+    local_directory: str | None = None
+    remove_repeated_dir: bool = False
+
+
+class Task(ResultModel):
+    """One try of one repeat.
+
+    Attributes:
+        run_id: The run it belongs to.
+        suite: Name of the suite.
+        point: The sweep point.
+        repeat: Index among the point's repeats, or among its warm-ups.
+        warmup: Whether the repeat is discarded.
+        verify: Whether restored values are compared with what was saved.
+        attempts: Earlier tries that failed.
+    """
+
+    run_id: str
+    suite: str
+    point: SweepPoint
+    repeat: int
+    warmup: bool
+    verify: bool
+    attempts: tuple[Attempt, ...] = ()
+
+    def record(self, **found: Any) -> Record:
+        """Returns the record of this task.
+
+        Args:
+            **found: The fields of `Record` that the task does not know.
+        """
+        return Record(
+            run_id=self.run_id,
+            suite=self.suite,
+            point_id=self.point.id,
+            point_name=self.point.name,
+            point=self.point,
+            repeat=self.repeat,
+            warmup=self.warmup,
+            attempts=self.attempts,
+            **found,
+        )
+
+
+class Ready(ResultModel):
+    """The worker has started JAX.
+
+    Attributes:
+        platform: `cpu`, `gpu` or `tpu`.
+        device_count: Number of devices over all processes.
+        fixed: Whether the devices are what this machine has, rather than what was asked for.
+        provenance: What runs, and on what.
+    """
+
+    event: Literal["ready"] = "ready"
+    platform: str
+    device_count: int
+    fixed: bool
+    provenance: dict[str, Any]
+
+
+class Measured(ResultModel):
+    """An operation has ended; its samples are safe even if the worker dies now."""
+
+    event: Literal["measured"] = "measured"
+    samples: tuple[Sample, ...]
+
+
+class Done(ResultModel):
+    """A task has ended and its record is in the run directory, unless a warm-up was skipped.
+
+    Attributes:
+        status: How it ended.
+        reason: Why it was skipped or failed.
+    """
+
+    event: Literal["done"] = "done"
+    status: Status
+    reason: str = ""
+
+
+class Unrecorded(ResultModel):
+    """A task has ended, but its record could not be written.
+
+    Attributes:
+        reason: Why, for example a full disk.
+    """
+
+    event: Literal["unrecorded"] = "unrecorded"
+    reason: str
+
+
+Event = Annotated[Ready | Measured | Done | Unrecorded, pydantic.Field(discriminator="event")]
+EVENT: pydantic.TypeAdapter[Ready | Measured | Done | Unrecorded] = pydantic.TypeAdapter(Event)
