@@ -1,0 +1,1 @@
+"""Built-in benchmarks, one operation per file."""

@@ -1,0 +1,136 @@
+"""Saves a checkpoint and loads it back: the round trip that every training job depends on."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from orbax_bench_core.authoring import (
+    BenchmarkOptions,
+    BenchmarksGenerator,
+    TestContext,
+    TestResult,
+    benchmark_options,
+)
+from orbax_bench_core.measure import Metrics, default_metrics
+
+if TYPE_CHECKING:
+    from orbax.checkpoint import v1 as ocp
+
+_GIB = 2**30
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SaveRestoreOptions(BenchmarkOptions):
+    """Options of `save_restore`.
+
+    Attributes:
+        async_enabled: Save in the background, with `save_async`; otherwise all of a save blocks.
+        use_ocdbt: Store arrays in OCDBT, a database of few files, rather than a folder per array.
+        use_zarr3: Store arrays as Zarr v3 rather than v2.
+        use_compression: Compress array data with zstd.
+        use_replica_parallel: Have each replica write a part of a replicated array.
+        enable_replica_parallel_separate_folder: Give each replica's part a folder of its own; needs
+            use_replica_parallel and use_ocdbt.
+        use_load_and_broadcast: Load on one replica and broadcast to the others.
+        chunk_byte_size: Largest chunk of an array on storage, in bytes; null takes one chunk per
+            shard.
+        save_concurrent_gb: Most data in flight while saving, in GiB; null sets no limit.
+        restore_concurrent_gb: Most data in flight while loading, in GiB; null sets no limit.
+        metric_tracemalloc_enabled: Also trace Python allocations, which slows the operation down.
+    """
+
+    async_enabled: bool | list[bool] = True
+    use_ocdbt: bool | list[bool] = True
+    use_zarr3: bool | list[bool] = True
+    use_compression: bool | list[bool] = True
+    use_replica_parallel: bool | list[bool] = False
+    enable_replica_parallel_separate_folder: bool | list[bool] = False
+    use_load_and_broadcast: bool | list[bool] = False
+    chunk_byte_size: int | list[int | None] | None = None
+    save_concurrent_gb: float | list[float | None] | None = None
+    restore_concurrent_gb: float | list[float | None] | None = None
+    metric_tracemalloc_enabled: bool | list[bool] = False
+
+    def is_valid(self) -> bool:
+        """Separate folders need parallel replicas, and OCDBT to merge them."""
+        return not self.enable_replica_parallel_separate_folder or bool(
+            self.use_replica_parallel and self.use_ocdbt
+        )
+
+    @property
+    def collectors(self) -> list[str]:
+        """The collectors that measure each operation."""
+        return default_metrics() + ["tracemalloc"] * bool(self.metric_tracemalloc_enabled)
+
+    def orbax_context(self) -> ocp.Context:
+        """Returns these options as Orbax takes them."""
+        from orbax.checkpoint import v1 as ocp
+
+        context = ocp.Context()
+        saving = context.array.saving
+        saving.use_ocdbt = self.use_ocdbt
+        saving.use_zarr3 = self.use_zarr3
+        saving.use_compression = self.use_compression
+        saving.use_replica_parallel = self.use_replica_parallel
+        saving.enable_replica_parallel_separate_folder = (
+            self.enable_replica_parallel_separate_folder
+        )
+        saving.storage_options.chunk_byte_size = self.chunk_byte_size
+        context.array.loading.use_load_and_broadcast = self.use_load_and_broadcast
+        context.memory.write_concurrent_bytes = _gib_to_bytes(self.save_concurrent_gb)
+        context.memory.read_concurrent_bytes = _gib_to_bytes(self.restore_concurrent_gb)
+        return context
+
+
+@benchmark_options(SaveRestoreOptions)
+class SaveRestore(BenchmarksGenerator):
+    """Measures `save_blocking`, `save_background`, `save` (their whole) and `load`.
+
+    Inputs are ready before a save starts, and outputs before a load stops. What was loaded is
+    verified outside the clock. A save that is not asynchronous has no `save_background`.
+    """
+
+    def test_fn(self, context: TestContext) -> TestResult:
+        """Runs one save and one load."""
+        import jax
+        from orbax.checkpoint import v1 as ocp
+
+        from orbax_bench_core.state.size import tree_bytes
+
+        metrics = Metrics()
+        options = context.options
+        assert isinstance(options, SaveRestoreOptions)
+        collectors, path = options.collectors, context.path / "ckpt"
+        num_bytes, target = tree_bytes(context.pytree), _abstract(context.pytree)
+        with ocp.Context(context=options.orbax_context()):
+            jax.block_until_ready(context.pytree)
+            with metrics.measure("save", collectors, num_bytes=num_bytes):
+                with metrics.measure("save_blocking", collectors):
+                    if options.async_enabled:
+                        response = ocp.save_async(path, context.pytree)
+                    else:
+                        ocp.save(path, context.pytree)
+                if options.async_enabled:
+                    with metrics.measure("save_background", collectors):
+                        response.result()
+            with metrics.measure("load", collectors, num_bytes=num_bytes):
+                restored = jax.block_until_ready(ocp.load(path, target))
+        context.verify(restored)
+        return TestResult(metrics=metrics)
+
+
+def _abstract(tree: Any) -> Any:
+    """Returns what to load: shape, dtype and sharding of each array, and the type of a scalar."""
+    import jax
+
+    def of(leaf: Any) -> Any:
+        if isinstance(leaf, jax.Array):
+            return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding)
+        return type(leaf)
+
+    return jax.tree.map(of, tree)
+
+
+def _gib_to_bytes(gib: Any) -> int | None:
+    return None if gib is None else int(gib * _GIB)
