@@ -1,0 +1,1 @@
+"""Comparing runs point by point."""
