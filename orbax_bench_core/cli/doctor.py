@@ -1,0 +1,81 @@
+"""`orbax-bench doctor`: what this machine has."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Annotated, Any
+
+import typer
+
+_EXTRAS = {"kfp": "kfp", "gcs": "gcsfs"}
+_PROBE = """
+import json
+from orbax_bench_core.results.provenance import device_provenance
+print(json.dumps(device_provenance()))
+"""
+
+
+def doctor(
+    path: Annotated[
+        str, typer.Option("--path", help="Where checkpoints would go, for the free space there.")
+    ] = ".",
+) -> None:
+    """Say what this machine has: devices, versions, memory, free disk, extras."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from orbax_bench_core.results.provenance import UNKNOWN, host_provenance, package_version
+
+    facts = host_provenance()
+    table = Table("what", "found", show_header=False)
+    devices = _devices()
+    table.add_row("devices", devices)
+    for name, version in facts["versions"].items():
+        table.add_row(name, version)
+    table.add_row("python", facts["python"])
+    table.add_row("host", f"{facts['host']['name']}, {facts['host']['kernel']}")
+    table.add_row("cpu", f"{facts['host']['cpu_count']} x {facts['host']['cpu']}")
+    table.add_row("memory", _memory())
+    table.add_row(f"disk at {path}", _disk(path))
+    for extra, distribution in _EXTRAS.items():
+        version = package_version(distribution)
+        missing = f"missing: pip install 'orbax-bench[{extra}]'"
+        table.add_row(f"extra {extra}", missing if version == UNKNOWN else version)
+    if UNKNOWN in facts["versions"].values() or devices.startswith("none"):
+        table.add_row("verdict", "[red]cannot measure: see above[/]")
+    Console().print(table)
+
+
+def _devices() -> str:
+    """Asks JAX in a process of its own: this one must not hold a device."""
+    process = subprocess.run(
+        [sys.executable, "-c", _PROBE], capture_output=True, text=True, check=False
+    )
+    if process.returncode != 0:
+        return f"none: {process.stderr.strip().splitlines()[-1]}"
+    found: dict[str, Any] = json.loads(process.stdout.splitlines()[-1])
+    simulated = "; more are simulated as a mesh needs them" if found["platform"] == "cpu" else ""
+    return f"{found['count']} x {found['kind']} ({found['platform']}{simulated})"
+
+
+def _memory() -> str:
+    import psutil
+
+    from orbax_bench_core.report.text import num_bytes
+
+    memory = psutil.virtual_memory()
+    return f"{num_bytes(memory.available)} free of {num_bytes(memory.total)}"
+
+
+def _disk(path: str) -> str:
+    import psutil
+
+    from orbax_bench_core.report.text import num_bytes
+
+    try:
+        usage = psutil.disk_usage(path)
+    except OSError as error:
+        return f"unknown: {error}"
+    return f"{num_bytes(usage.free)} free of {num_bytes(usage.total)}"

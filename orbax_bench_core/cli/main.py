@@ -1,0 +1,66 @@
+"""The `orbax-bench` command."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import TYPE_CHECKING, Any
+
+import typer
+import typer.core
+
+from orbax_bench_core.cli import doctor, expand, list_builtins, report, run
+
+if TYPE_CHECKING:
+    import importlib.metadata
+
+EXIT_INVALID = 2
+_PLUGINS = "orbax_bench.commands"
+
+
+class _Commands(typer.core.TyperGroup):
+    """Our sub-commands, and those that other packages add by an entry point."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*super().list_commands(ctx), *sorted(_plugins())]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        command = super().get_command(ctx, cmd_name)
+        if command is None and cmd_name in _plugins():
+            command = typer.main.get_command(_plugins()[cmd_name].load())
+        return command
+
+
+app = typer.Typer(
+    cls=_Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    help="Measure checkpointing: sweeps over options, meshes and checkpoints, with every raw "
+    "result kept.\n\nA first run: orbax-bench run SUITE.yaml --output-directory DIR",
+)
+app.command("run")(run.run)
+app.command("expand")(expand.expand)
+app.command("list")(list_builtins.list_builtins)
+app.command("doctor")(doctor.doctor)
+app.command("report")(report.report)
+
+
+def main() -> None:
+    """Runs the command line; a user's mistake is one message and exit code 2."""
+    from orbax_bench_core.config.errors import SuiteError
+
+    try:
+        app()
+    except SuiteError as error:
+        for problem in error.problems:
+            print(f"error: {problem}", file=sys.stderr)
+        sys.exit(EXIT_INVALID)
+
+
+@functools.cache
+def _plugins() -> dict[str, importlib.metadata.EntryPoint]:
+    import importlib.metadata
+
+    return {point.name: point for point in importlib.metadata.entry_points(group=_PLUGINS)}

@@ -1,0 +1,24 @@
+"""`orbax-bench report`: make every output of a run again from its records."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def report(
+    directory: Annotated[str, typer.Argument(metavar="DIR", help="A run directory.")],
+) -> None:
+    """Make samples.parquet, summary.csv and the reports of a run again, and show the results."""
+    from rich.console import Console
+
+    from orbax_bench_core.report.console import print_notes, print_summary
+    from orbax_bench_core.report.publish import publish
+    from orbax_bench_core.results.run_directory import RunDirectory
+
+    console = Console()
+    run = RunDirectory(directory)
+    summary = publish(run)
+    print_notes(run.read_info(), console)
+    print_summary(summary, console)
