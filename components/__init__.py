@@ -1,0 +1,1 @@
+"""Kubeflow Pipelines components, each a thin call into `orbax_bench_core`."""

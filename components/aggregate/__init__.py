@@ -1,0 +1,3 @@
+"""Puts the records of a sweep together."""
+
+from orbax_bench_components.aggregate.component import aggregate as aggregate

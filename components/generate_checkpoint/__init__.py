@@ -1,0 +1,5 @@
+"""Makes the checkpoint that load-only sweep points read."""
+
+from orbax_bench_components.generate_checkpoint.component import (
+    generate_checkpoint as generate_checkpoint,
+)

@@ -1,0 +1,28 @@
+"""Makes the checkpoint that load-only sweep points read."""
+
+from kfp import dsl
+
+from orbax_bench_components.image import IMAGE
+
+
+@dsl.component(base_image=IMAGE, install_kfp_package=False)
+def generate_checkpoint(
+    suite: str, checkpoint: dsl.Output[dsl.Artifact], fixture: str = ""
+) -> None:
+    """Makes the checkpoint that a suite loads, unless it is there already.
+
+    The artifact points at the data where it lies and copies nothing. A suite that loads no existing
+    checkpoint gets an artifact that says so.
+
+    Args:
+        suite: The suite file, word for word.
+        checkpoint: The checkpoint that the suite loads.
+        fixture: A suite file whose first checkpoint and mesh are generated when it is missing.
+    """
+    from orbax_bench_core.execute.fixture import ensure_checkpoint
+    from orbax_bench_core.results.lineage import artifact_metadata
+
+    path = ensure_checkpoint(suite, fixture)
+    checkpoint.metadata.update(artifact_metadata("checkpoint", None), path=path or "none")
+    if path:
+        checkpoint.uri = path

@@ -1,0 +1,23 @@
+"""Expands a suite into its sweep points."""
+
+from typing import List  # noqa: UP035 - kfp reads this spelling
+
+from kfp import dsl
+
+from orbax_bench_components.image import IMAGE
+
+
+@dsl.component(base_image=IMAGE, install_kfp_package=False)
+def plan_sweep(suite: str, output_directory: str) -> List[str]:  # noqa: UP006
+    """Expands a suite into sweep points and begins its run directory.
+
+    Args:
+        suite: The suite file, word for word.
+        output_directory: The run directory, local or gs://, reachable from every step.
+
+    Returns:
+        The sweep points, each as a line of JSON.
+    """
+    from orbax_bench_core.execute.steps import plan
+
+    return plan(suite, output_directory)

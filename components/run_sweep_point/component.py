@@ -1,0 +1,43 @@
+"""Measures one sweep point."""
+
+from kfp import dsl
+
+from orbax_bench_components.image import IMAGE
+
+
+@dsl.component(base_image=IMAGE, install_kfp_package=False)
+def run_sweep_point(
+    point: str,
+    output_directory: str,
+    records: dsl.Output[dsl.Dataset],
+    checkpoint: dsl.Input[dsl.Artifact] = None,
+    remove_repeated_dir: bool = False,
+    enable_hlo_dump: bool = False,
+    strict: bool = False,
+) -> None:
+    """Runs every repeat of one sweep point and keeps every raw sample.
+
+    A failed repeat is a record with status `failed`; the step succeeds, so that one point never
+    sinks a sweep. Retries happen inside, as the suite asks.
+
+    Args:
+        point: The point, as plan-sweep returned it.
+        output_directory: The run directory that plan-sweep began.
+        records: The point's records as JSON lines.
+        checkpoint: What the point loads; it orders this step after the one that makes it.
+        remove_repeated_dir: Whether checkpoint data is deleted after each repeat.
+        enable_hlo_dump: Whether XLA writes its HLO protos into the run directory.
+        strict: Whether a failed repeat fails the step.
+    """
+    from orbax_bench_core.execute.orchestrator import RunSettings
+    from orbax_bench_core.execute.steps import run_point, write_records
+    from orbax_bench_core.results.lineage import artifact_metadata
+
+    settings = RunSettings(remove_repeated_dir=remove_repeated_dir, hlo_dump=enable_hlo_dump)
+    info, found = run_point(point, output_directory, settings=settings, strict=strict)
+    write_records(found, records.path)
+    failed = any(record.status == "failed" for record in found)
+    records.metadata.update(
+        artifact_metadata("records", info, point_ids=[found[0].point_id]),
+        status="failed" if failed else "passed",
+    )

@@ -1,0 +1,91 @@
+"""`orbax-bench pipeline`: suites as Kubeflow pipelines."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from orbax_bench_core.cli.arguments import OutputDirectory, SuiteFile
+
+app = typer.Typer(no_args_is_help=True, help="Run suites as Kubeflow pipelines.")
+
+
+@app.callback()
+def _pipeline() -> None:
+    """Run suites as Kubeflow pipelines."""
+
+
+@app.command("run")
+def run(
+    suite: SuiteFile,
+    output_directory: OutputDirectory,
+    fixture: Annotated[
+        str | None,
+        typer.Option(
+            help="A suite file; its first checkpoint is generated when SUITE loads one that is "
+            "missing."
+        ),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(help="A run directory to compare with: ratios by point, no verdict yet."),
+    ] = None,
+    enable_hlo_dump: Annotated[
+        bool, typer.Option("--enable-hlo-dump", help="Write XLA HLO protos to hlo_dump/.")
+    ] = False,
+    remove_repeated_dir: Annotated[
+        bool,
+        typer.Option("--remove-repeated-dir", help="Delete checkpoint data after each repeat."),
+    ] = False,
+) -> None:
+    """Run the sweep pipeline on this machine, each step in a process of its own.
+
+    Needs no cluster and no Docker, and leaves the same run directory as `orbax-bench run`.
+    """
+    import importlib.util
+
+    from orbax_bench_core.config.errors import SuiteError
+
+    if importlib.util.find_spec("kfp") is None:
+        raise SuiteError("pipelines need kfp: pip install 'orbax-bench[kfp]'")
+
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    from orbax_bench_core.cli.run import exit_code
+    from orbax_bench_core.compare.ratios import compare_runs
+    from orbax_bench_core.config.load import load_suite
+    from orbax_bench_core.config.paths import checked_path
+    from orbax_bench_core.report.comparison import comparison_markdown
+    from orbax_bench_core.report.console import print_notes, print_summary
+    from orbax_bench_core.results.run_directory import RunDirectory
+    from orbax_bench_core.results.summary import summarize
+    from orbax_bench_pipelines.local import PipelineFailed, run_locally
+    from orbax_bench_pipelines.sweep import sweep
+
+    console = Console()
+    directory = RunDirectory(output_directory)
+    before = None if baseline is None else RunDirectory(baseline)
+    if before is not None:
+        before.read_info()
+    arguments = {
+        "suite": load_suite(suite).text,
+        "output_directory": str(directory.root),
+        "fixture": "" if fixture is None else load_suite(fixture).text,
+        "baseline": "" if baseline is None else checked_path(baseline),
+        "remove_repeated_dir": remove_repeated_dir,
+        "enable_hlo_dump": enable_hlo_dump,
+    }
+    try:
+        run_locally(sweep, arguments)
+    except PipelineFailed as failure:
+        console.print(f"[red]The pipeline failed:[/] {failure}")
+        raise typer.Exit(1) from None
+    summary = summarize(directory.records())
+    print_notes(directory.read_info(), console)
+    print_summary(summary, console)
+    if before is not None:
+        console.print(Markdown(comparison_markdown(compare_runs(before, directory))))
+    console.print(f"Run directory: {directory.root}", markup=False, soft_wrap=True)
+    raise typer.Exit(exit_code(summary, console))
