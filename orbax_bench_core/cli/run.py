@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -137,6 +138,8 @@ def run_suite(
     )
     guard = measuring_lock(console.print) if lock else contextlib.nullcontext()
     stopped = ""
+    # Whoever ends this process in an orderly way, its workers end with it.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     progress = ProgressReport(console, total=total)
     try:
         with guard, progress:

@@ -1,0 +1,54 @@
+"""A benchmark that does on request what benchmarks do by accident."""
+
+import dataclasses
+import os
+import signal
+import time
+
+from orbax_bench_core.authoring import (
+    BenchmarkOptions,
+    BenchmarksGenerator,
+    TestResult,
+    benchmark_options,
+)
+from orbax_bench_core.measure import Metrics
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MisbehavingOptions(BenchmarkOptions):
+    act: str | list[str] = "behave"
+    only_once: bool = False
+
+
+@benchmark_options(MisbehavingOptions)
+class Misbehaving(BenchmarksGenerator):
+    def test_fn(self, context):
+        metrics = Metrics()
+        with metrics.measure("before"):
+            time.sleep(0.01)
+        options = context.options
+        # The point's folder outlives a repeat, which lets a mishap happen once.
+        mark = context.path.parent / "happened"
+        if context.repeat_index is not None and not (options.only_once and mark.exists()):
+            mark.write_text("")
+            with metrics.measure("mishap"):
+                self._act(options.act, context)
+        return None if options.act == "return_none" else TestResult(metrics=metrics)
+
+    def _act(self, act, context):
+        if act == "raise":
+            raise ValueError("raised on purpose")
+        if act == "exit":
+            raise SystemExit(7)
+        if act == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if act == "segfault":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        if act == "hang":
+            time.sleep(600)
+        if act == "corrupt":
+            import jax
+
+            context.verify(jax.tree.map(lambda leaf: leaf + 1, context.pytree))
+        if act == "delete":
+            context.pytree["w"].delete()

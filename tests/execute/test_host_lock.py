@@ -1,0 +1,51 @@
+import subprocess
+import sys
+import threading
+
+from orbax_bench_core.execute.host_lock import measuring_lock
+
+HOLD = """
+import pathlib, sys, time
+from orbax_bench_core.execute.host_lock import measuring_lock
+with measuring_lock(print, lock_file=pathlib.Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_second_run_waits_and_says_for_whom(tmp_path):
+    lock_file = tmp_path / "lock"
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(lock_file)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with holder:
+        assert holder.stdout.readline() == "held\n"
+        said = []
+        told = threading.Event()
+
+        def waiting(line):
+            said.append(line)
+            told.set()
+
+        def enter():
+            with measuring_lock(waiting, lock_file=lock_file):
+                pass
+
+        second = threading.Thread(target=enter)
+        second.start()
+        assert told.wait(10)
+        assert second.is_alive()
+        holder.kill()
+        second.join(10)
+        assert not second.is_alive()
+    assert said == [f"waiting: process {holder.pid} is measuring on this machine"]
+
+
+def test_a_free_machine_is_entered_without_a_word(tmp_path):
+    said = []
+    with measuring_lock(said.append, lock_file=tmp_path / "lock"):
+        pass
+    assert said == []
