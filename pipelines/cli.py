@@ -44,6 +44,11 @@ def run(
     Needs no cluster and no Docker, and leaves the same run directory as `orbax-bench run`.
     """
     import importlib.util
+    import os
+    import sys
+    import tempfile
+    from functools import partial
+    from pathlib import Path
 
     from orbax_bench_core.config.errors import SuiteError
 
@@ -61,27 +66,38 @@ def run(
     from orbax_bench_core.report.console import print_notes, print_summary
     from orbax_bench_core.results.run_directory import RunDirectory
     from orbax_bench_core.results.summary import summarize
+    from orbax_bench_core.sweep.isolate import benchmark_environment, expand
     from orbax_bench_pipelines.local import PipelineFailed, run_locally
     from orbax_bench_pipelines.sweep import sweep
 
-    console = Console()
+    # Bound to this stream: while the pipeline runs, `sys.stdout` is its log.
+    console = Console(file=sys.stdout)
     directory = RunDirectory(output_directory)
     before = None if baseline is None else RunDirectory(baseline)
     if before is not None:
         before.read_info()
+    loaded = load_suite(suite)
+    expand(loaded)  # a mistake in the suite is told before any step starts
+    os.environ["PYTHONPATH"] = benchmark_environment(suite)["PYTHONPATH"]
     arguments = {
-        "suite": load_suite(suite).text,
+        "suite": loaded.text,
         "output_directory": str(directory.root),
         "fixture": "" if fixture is None else load_suite(fixture).text,
         "baseline": "" if baseline is None else checked_path(baseline),
         "remove_repeated_dir": remove_repeated_dir,
         "enable_hlo_dump": enable_hlo_dump,
     }
-    try:
-        run_locally(sweep, arguments)
-    except PipelineFailed as failure:
-        console.print(f"[red]The pipeline failed:[/] {failure}")
-        raise typer.Exit(1) from None
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="orbax-bench-", suffix=".log", delete=False
+    ) as log:
+        try:
+            run_locally(sweep, arguments, log=log, say=partial(console.print, markup=False))
+        except PipelineFailed as failure:
+            console.print(
+                f"[red]The pipeline failed:[/] {failure}\nWhat its steps printed: {log.name}"
+            )
+            raise typer.Exit(1) from None
+    Path(log.name).unlink()
     summary = summarize(directory.records())
     print_notes(directory.read_info(), console)
     print_summary(summary, console)

@@ -2,37 +2,74 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import tempfile
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TextIO
+
+from orbax_bench_core.execute.steps import SAID
 
 
-def run_locally(pipeline: Callable[..., Any], arguments: dict[str, Any]) -> None:
+class PipelineFailed(Exception):
+    """A step of a pipeline failed."""
+
+
+def run_locally(
+    pipeline: Callable[..., Any],
+    arguments: dict[str, Any],
+    *,
+    log: TextIO,
+    say: Callable[[str], None],
+) -> None:
     """Runs a pipeline in processes of the current environment.
 
     Args:
         pipeline: A `@dsl.pipeline` function over lightweight components.
         arguments: Its parameters.
+        log: Where everything goes that kfp and the steps print.
+        say: Called with each line that a step has for people.
 
     Raises:
-        PipelineFailed: A step failed; its log says why.
+        PipelineFailed: A step failed; the log says why.
     """
     from kfp import local
 
-    # A step imports only the part of kfp that runs it: 0.06 s rather than 1.5 s.
+    printed = _Tee(log, say)
+    with tempfile.TemporaryDirectory(prefix="orbax-bench-pipeline-") as root, _quick_steps():
+        local.init(runner=local.SubprocessRunner(use_venv=False), pipeline_root=root)
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            try:
+                pipeline(**arguments)
+            except RuntimeError as error:
+                raise PipelineFailed(str(error)) from None
+
+
+@contextlib.contextmanager
+def _quick_steps() -> Any:
+    """Has steps import only the part of kfp that runs them: 0.06 s rather than 1.5 s."""
     os.environ["_KFP_RUNTIME"] = "true"
-    with tempfile.TemporaryDirectory(prefix="orbax-bench-pipeline-") as root:
-        local.init(
-            runner=local.SubprocessRunner(use_venv=False), pipeline_root=root, raise_on_error=True
-        )
-        try:
-            pipeline(**arguments)
-        except RuntimeError as error:
-            raise PipelineFailed(str(error)) from None
-        finally:
-            del os.environ["_KFP_RUNTIME"]
+    try:
+        yield
+    finally:
+        del os.environ["_KFP_RUNTIME"]
 
 
-class PipelineFailed(Exception):
-    """A step of a pipeline failed."""
+class _Tee(io.TextIOBase):
+    """Writes everything to a log, and hands on the lines that are meant for people."""
+
+    def __init__(self, log: TextIO, say: Callable[[str], None]) -> None:
+        super().__init__()
+        self._log = log
+        self._say = say
+        self._partial = ""
+
+    def write(self, text: str) -> int:
+        self._log.write(text)
+        *lines, self._partial = (self._partial + text).split("\n")
+        for line in lines:
+            _, mark, said = line.partition(SAID)
+            if mark:
+                self._say(said)
+        return len(text)

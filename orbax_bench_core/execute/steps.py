@@ -13,6 +13,9 @@ from orbax_bench_core.results.run_directory import RunDirectory, RunInfo
 from orbax_bench_core.sweep.isolate import expand
 from orbax_bench_core.sweep.point import SweepPoint
 
+SAID = "orbax-bench: "
+"""Begins every line that a step prints for people."""
+
 
 class PointFailed(Exception):
     """A sweep point failed in a step that was asked to be strict."""
@@ -93,7 +96,7 @@ def collect_records(run: RunDirectory, paths: Iterable[str]) -> None:
 
 
 def _say(line: str) -> None:
-    print(line, flush=True)  # the log of a pipeline step is what it prints
+    print(f"{SAID}{line}", flush=True)  # the log of a pipeline step is what it prints
 
 
 def _say_progress(progress: Progress) -> None:

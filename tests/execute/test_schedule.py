@@ -1,4 +1,5 @@
 import collections
+import itertools
 
 from orbax_bench_core.config.checkpoint import CheckpointConfig
 from orbax_bench_core.config.execution import ExecutionConfig
@@ -57,5 +58,5 @@ def test_sequential_finishes_a_point_before_the_next():
 def test_a_round_visits_each_worker_once():
     found = schedule(points(4, devices=(1, 2, 4)), 1, ExecutionConfig())
     sizes = [point.num_devices for point, _ in found]
-    changes = sum(a != b for a, b in zip(sizes, sizes[1:], strict=False))
+    changes = sum(a != b for a, b in itertools.pairwise(sizes))
     assert changes == 2

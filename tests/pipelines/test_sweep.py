@@ -1,0 +1,144 @@
+"""The sweep pipeline, for real, through kfp's SubprocessRunner."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+
+pytestmark = pytest.mark.slow
+
+SUITE = """
+suite_name: small
+num_repeats: 2
+checkpoint_config: {spec: {w: {dtype: bfloat16, shape: [64, 32], sharding: [x]}}}
+mesh_config: {mesh_axes: [x], ici_parallelism: {x: 2}}
+benchmarks: [{generator: save_restore, options: {use_ocdbt: [true, false]}}]
+"""
+
+
+def orbax_bench(*arguments):
+    unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
+    environment = {name: value for name, value in os.environ.items() if name not in unset}
+    return subprocess.run(
+        [sys.executable, "-m", "orbax_bench_core.cli", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env={**environment, "COLUMNS": "160", "PYTHONPATH": str(Path(__file__).parent)},
+        timeout=300,
+        check=False,
+    )
+
+
+def layout(directory):
+    """Files of a run directory, but for Orbax's own, whose names are hashes."""
+    return {
+        str(path.relative_to(directory))
+        for path in directory.rglob("*")
+        if path.is_file() and "ckpt" not in path.parts
+    }
+
+
+@pytest.fixture(scope="module")
+def direct(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("direct")
+    suite = folder / "suite.yaml"
+    suite.write_text(SUITE)
+    done = orbax_bench("run", suite, "--output-directory", folder / "out")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return suite, folder / "out"
+
+
+def test_gives_the_same_run_directory_as_run(direct, tmp_path):
+    suite, directory = direct
+    done = orbax_bench(
+        "pipeline", "run", suite, "--output-directory", tmp_path / "out", "--baseline", directory
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert layout(tmp_path / "out") == layout(directory)
+    run = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert run["status"] == "complete"
+    assert "repeat 1: passed" in done.stdout
+    assert "They give no verdict" in done.stdout
+    columns = ["point_id", "repeat", "warmup", "operation"]
+    measured = [
+        {
+            tuple(row.values())
+            for row in pyarrow.parquet.read_table(
+                place / "samples.parquet", columns=columns
+            ).to_pylist()
+        }
+        for place in (directory, tmp_path / "out")
+    ]
+    assert measured[0] == measured[1]
+
+
+def test_a_failing_point_is_data(tmp_path):
+    suite = tmp_path / "suite.yaml"
+    suite.write_text(
+        "suite_name: failing\n"
+        "execution: {retries: 0, warmups: 0}\n"
+        "checkpoint_config: {spec: {w: {dtype: float32, shape: [8]}}}\n"
+        "benchmarks: [{generator: failing_benchmark.Failing, options: {fail: [true, false]}}]\n"
+    )
+    done = orbax_bench("pipeline", "run", suite, "--output-directory", tmp_path / "out")
+    assert done.returncode == 1, done.stdout + done.stderr
+    records = [json.loads(path.read_text()) for path in (tmp_path / "out").rglob("host_0.json")]
+    assert sorted(record["status"] for record in records) == ["failed", "passed"]
+    assert "failed on purpose" in done.stdout
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_a_missing_checkpoint_is_generated_before_it_is_loaded(tmp_path):
+    fixture = tmp_path / "fixture.yaml"
+    fixture.write_text(SUITE)
+    suite = tmp_path / "suite.yaml"
+    suite.write_text(
+        SUITE.replace(
+            "checkpoint_config: {spec: {w: {dtype: bfloat16, shape: [64, 32], sharding: [x]}}}",
+            f"checkpoint_config: {{path: {tmp_path}/checkpoint}}",
+        )
+    )
+    missing = orbax_bench("pipeline", "run", suite, "--output-directory", tmp_path / "none")
+    assert missing.returncode == 1
+    done = orbax_bench(
+        "pipeline", "run", suite, "--output-directory", tmp_path / "out", "--fixture", fixture
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    [record, *_] = [json.loads(p.read_text()) for p in (tmp_path / "out").rglob("host_0.json")]
+    assert record["state"]["num_bytes"] == 64 * 32 * 2
+    assert record["state"]["verified"] is True
+
+
+def test_a_class_beside_the_suite_is_found(tmp_path):
+    beside = Path(__file__).with_name("failing_benchmark.py").read_text()
+    (tmp_path / "own_benchmark.py").write_text(beside)
+    suite = tmp_path / "suite.yaml"
+    suite.write_text(
+        "suite_name: own\nexecution: {warmups: 0}\n"
+        "benchmarks: [{generator: own_benchmark.Failing, options: {}}]\n"
+    )
+    done = orbax_bench("pipeline", "run", suite, "--output-directory", tmp_path / "out")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_an_invalid_suite_is_one_message_and_exit_code_2(tmp_path):
+    suite = tmp_path / "suite.yaml"
+    suite.write_text(SUITE.replace("num_repeats", "num_repeat"))
+    done = orbax_bench("pipeline", "run", suite, "--output-directory", tmp_path / "out")
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"error: {suite}:3: num_repeat: unknown key; did you mean 'num_repeats'?\n"
+    )
+
+
+def test_a_class_that_does_not_import_stops_before_any_step(tmp_path):
+    suite = tmp_path / "suite.yaml"
+    suite.write_text("suite_name: x\nbenchmarks: [{generator: no.such.Thing, options: {}}]\n")
+    done = orbax_bench("pipeline", "run", suite, "--output-directory", tmp_path / "out")
+    assert done.returncode == 2
+    assert f"{suite}:2: benchmarks[0].generator: cannot import 'no.such'" in done.stderr
+    assert "Traceback" not in done.stderr
