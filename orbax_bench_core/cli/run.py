@@ -155,7 +155,15 @@ def run_suite(
             markup=False,
         )
         return EXIT_INTERRUPTED if stopped == "interrupted" else EXIT_FAILED
-    summary = publish(directory)
+    try:
+        summary = publish(directory)
+    except OSError as failure:
+        console.print(
+            f"cannot write the results: {failure}\nEvery record is kept: make room, then "
+            f"`orbax-bench report {directory.root}`",
+            markup=False,
+        )
+        return EXIT_FAILED
     print_summary(summary, console)
     console.print(f"Run directory: {directory.root}", markup=False, soft_wrap=True)
     return exit_code(summary, console)

@@ -169,7 +169,9 @@ class _Traces:
         if not wanted or (repeat and not options.trace_every_repeat):
             return None
         assert self.context.output_dir is not None
-        return self.context.output_dir / "tensorboard" / f"{self.context.name}__{operation}"
+        folder = self.context.output_dir / "tensorboard" / f"{self.context.name}__{operation}"
+        # The profiler names a trace by the second, and repeats may begin within one.
+        return folder / f"repeat_{repeat}" if options.trace_every_repeat else folder
 
 
 def _describe(failure: BaseException) -> ErrorInfo:

@@ -14,6 +14,7 @@ from orbax_bench_core.results.record import Record
 TIME = "0_basics/time_s"
 BYTES = "5_inventory/operation_bytes"
 _GIB = 2**30
+_ORBAX_TOTALS = ("5_inventory/save_total_gb", "5_inventory/load_total_gb")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +61,9 @@ class OperationSummary:
 
     Attributes:
         time: Seconds that it took.
-        throughput: All bytes over all seconds, in GiB/s, never a mean of rates; None when the
-            operation does not say how many bytes it moves.
+        throughput: All bytes over all seconds, in GiB/s, never a mean of rates. The bytes are those
+            that the benchmark states or, where it states none at all, Orbax's own totals; None
+            without either.
     """
 
     time: MetricSummary
@@ -175,11 +177,21 @@ def _metric_summary(key: _Key, point: str, unit: str, found: list[float]) -> Met
 
 
 def _throughput(values: dict[_Key, list[float]], point_id: str, operation: str) -> float | None:
-    num_bytes = values.get((point_id, operation, BYTES))
     seconds = values[point_id, operation, TIME]
-    if not num_bytes or len(num_bytes) != len(seconds) or sum(seconds) == 0:
+    gib = _moved_gib(values, point_id, operation)
+    if len(gib) != len(seconds) or sum(seconds) == 0:
         return None
-    return sum(num_bytes) / _GIB / sum(seconds)
+    return sum(gib) / sum(seconds)
+
+
+def _moved_gib(values: dict[_Key, list[float]], point_id: str, operation: str) -> list[float]:
+    stated = values.get((point_id, operation, BYTES))
+    if stated:
+        return [num_bytes / _GIB for num_bytes in stated]
+    if any(key[0] == point_id and key[2] == BYTES for key in values):
+        return []
+    totals = (values.get((point_id, operation, metric), []) for metric in _ORBAX_TOTALS)
+    return next(filter(None, totals), [])
 
 
 def _point_status(records: list[Record]) -> PointStatus:
