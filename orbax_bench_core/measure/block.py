@@ -1,0 +1,93 @@
+"""One measured block: the clock, and everything that must stay outside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from time import perf_counter_ns
+from types import TracebackType
+
+from orbax_bench_core.measure import collectors, observe, overhead, tracing
+from orbax_bench_core.measure.collectors import time
+from orbax_bench_core.measure.sample import Sample
+
+
+class Block:
+    """The context manager that `Metrics.measure` returns.
+
+    From outside to inside: profiler trace, collectors (the last key outermost), clock, operation.
+    """
+
+    __slots__ = (
+        "_claim",
+        "_clock",
+        "_keys",
+        "_num_bytes",
+        "_occurrence",
+        "_operation",
+        "_overhead_ns",
+        "_record",
+        "_running",
+        "_started_ns",
+        "_traced",
+    )
+
+    def __init__(
+        self,
+        operation: str,
+        keys: tuple[str, ...],
+        num_bytes: int | None,
+        *,
+        claim: Callable[[str], int],
+        record: Callable[[Sequence[Sample]], None],
+    ) -> None:
+        self._operation = operation
+        self._keys = keys
+        self._num_bytes = num_bytes
+        self._claim = claim
+        self._record = record
+
+    def __enter__(self) -> None:
+        entered_ns = perf_counter_ns()
+        clock = self._clock = overhead.this_thread()
+        overhead_ns = clock.overhead_ns
+        self._occurrence = self._claim(self._operation)
+        self._traced = clock.depth == 0 and tracing.start(self._operation)
+        clock.depth += 1
+        self._running = collectors.start(self._keys)
+        # Set, not added to: what ran in between may itself have measured, and counted, blocks.
+        self._overhead_ns = clock.overhead_ns = overhead_ns + perf_counter_ns() - entered_ns
+        self._started_ns = perf_counter_ns()
+
+    def __exit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        stopped_ns = perf_counter_ns()
+        excluded_ns = self._clock.overhead_ns - self._overhead_ns
+        seconds = (stopped_ns - self._started_ns - excluded_ns) / 1e9
+        # A coroutine or an executor may leave a block in another thread than it entered it.
+        here = overhead.this_thread()
+        overhead_ns = here.overhead_ns
+        try:
+            self._finish(seconds, None if error_type else self._num_bytes)
+        finally:
+            self._clock.depth -= 1
+            here.overhead_ns = overhead_ns + perf_counter_ns() - stopped_ns
+
+    def _finish(self, seconds: float, num_bytes: int | None) -> None:
+        # What the collectors hold is freed here, on our time, and not when the block goes.
+        running, self._running = self._running, ()
+        try:
+            readings = collectors.stop(running)
+        finally:
+            if self._traced:
+                tracing.stop()
+        readings = [*time.readings(seconds, num_bytes, self._keys), *readings]
+        samples = [
+            Sample(self._operation, self._occurrence, metric, value, unit)
+            for metric, value, unit in readings
+        ]
+        self._record(samples)
+        observe.notify(samples)

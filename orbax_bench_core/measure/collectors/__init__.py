@@ -1,0 +1,100 @@
+"""The collectors by key, and how a block runs a list of them."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+from orbax_bench_core.measure import guard
+from orbax_bench_core.measure.collectors.base import Collector, Reading
+from orbax_bench_core.measure.collectors.device_memory import DeviceMemory
+from orbax_bench_core.measure.collectors.jax_monitoring import JaxMonitoring
+from orbax_bench_core.measure.collectors.rss import Rss
+from orbax_bench_core.measure.collectors.tensorstore import TensorStore
+from orbax_bench_core.measure.collectors.tracemalloc import Tracemalloc
+
+__all__ = ["DEFAULT_KEYS", "FACTORIES", "KEYS", "Collector", "Reading", "start", "stop"]
+
+_log = logging.getLogger(__name__)
+
+FACTORIES: Mapping[str, Callable[[], Collector]] = MappingProxyType(
+    {
+        "rss": Rss,
+        "jax_monitoring": JaxMonitoring,
+        "device_memory": DeviceMemory,
+        "tensorstore": TensorStore,
+        "tracemalloc": Tracemalloc,
+    }
+)
+# The clock is no collector: it belongs to the block, inside of all of these.
+KEYS: tuple[str, ...] = ("time", *FACTORIES)
+DEFAULT_KEYS: tuple[str, ...] = (
+    "time",
+    "rss",
+    "jax_monitoring",
+    "device_memory",
+    "tensorstore",
+)
+
+Running = Sequence[tuple[str, Collector]]
+
+
+def start(keys: tuple[str, ...]) -> Running:
+    """Constructs the collectors of `keys`, then starts them, the last key first.
+
+    Returns:
+        The collectors that started, by key, in the order in which they are to stop. A collector
+        that failed is logged and left out.
+    """
+    ready = [
+        (key, one)
+        for key in _known(keys)
+        if (one := guard.attempt(f"load collector {key!r}", FACTORIES[key], None)) is not None
+    ]
+    started = [
+        (key, one)
+        for key, one in reversed(ready)
+        if guard.attempt(f"start collector {key!r}", functools.partial(_start, one), False)
+    ]
+    return started[::-1]
+
+
+def stop(running: Running) -> list[Reading]:
+    """Stops collectors in order; one that fails is logged and gives no readings.
+
+    Returns:
+        All readings.
+    """
+    nothing: Sequence[Reading] = ()
+    return [
+        reading
+        for key, collector in running
+        for reading in guard.attempt(f"stop collector {key!r}", collector.stop, nothing)
+    ]
+
+
+def _start(collector: Collector) -> bool:
+    collector.start()
+    return True
+
+
+@functools.lru_cache(maxsize=256)
+def _known(keys: tuple[str, ...]) -> tuple[str, ...]:
+    for key in keys:
+        if key not in KEYS:
+            _warn_unknown(key)
+    return tuple(key for key in dict.fromkeys(keys) if key in FACTORIES)
+
+
+def _warn_unknown(key: str) -> None:
+    import difflib
+
+    near = difflib.get_close_matches(str(key), KEYS, n=1, cutoff=0.0)
+    _log.warning(
+        "unknown collector %r is ignored; did you mean %r? Collectors: %s",
+        key,
+        near[0],
+        ", ".join(KEYS),
+    )

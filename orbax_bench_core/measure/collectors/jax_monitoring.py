@@ -1,0 +1,101 @@
+"""Collector `jax_monitoring`: what Orbax and JAX report about themselves."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+
+from orbax_bench_core.measure import event_names, events
+from orbax_bench_core.measure.collectors.base import Reading
+from orbax_bench_core.measure.definition import Metric
+
+CACHE_HIT_RATE = Metric(
+    name="8_jax/cache_hit_rate",
+    unit="ratio",
+    better="higher",
+    description="Compilation cache hits / (hits + misses); needs a persistent cache",
+    collector="jax_monitoring",
+)
+METRICS = (*events.METRICS, CACHE_HIT_RATE)
+
+# Appending to a list is atomic, so events need no lock: they are handled inside the clock.
+_Log = list[tuple[event_names.Kind, str, float]]
+
+_lock = threading.Lock()
+_listening = False
+_open: tuple[_Log, ...] = ()
+
+
+class JaxMonitoring:
+    """The `jax.monitoring` events that any thread fired while the block was open."""
+
+    def __init__(self) -> None:
+        _listen()
+        self._log: _Log = []
+
+    def start(self) -> None:
+        """Begins to receive events."""
+        global _open  # noqa: PLW0603  # replaced whole, so that listeners read it without a lock
+        with _lock:
+            _open = (*_open, self._log)
+
+    def stop(self) -> list[Reading]:
+        """Ends receiving, and sums up each event."""
+        global _open  # noqa: PLW0603  # as in start
+        with _lock:
+            _open = tuple(log for log in _open if log is not self._log)
+        return _summarize(self._log)
+
+
+def _listen() -> None:
+    global _listening  # noqa: PLW0603  # the listeners are process-wide
+    with _lock:
+        if _listening:
+            return
+        import jax.monitoring
+
+        jax.monitoring.register_event_duration_secs_listener(_on_duration)
+        jax.monitoring.register_scalar_listener(_on_scalar)
+        jax.monitoring.register_event_listener(_on_event)
+        _listening = True
+
+
+def _on_duration(event: str, duration_secs: float, **_: str | int) -> None:
+    for log in _open:
+        log.append(("duration", event, duration_secs))
+
+
+def _on_scalar(event: str, value: float, **_: str | int) -> None:
+    for log in _open:
+        log.append(("scalar", event, value))
+
+
+def _on_event(event: str, **_: str | int) -> None:
+    for log in _open:
+        log.append(("occurrence", event, 1))
+
+
+def _summarize(log: _Log) -> list[Reading]:
+    fired: defaultdict[tuple[event_names.Kind, str], list[float]] = defaultdict(list)
+    for kind, event, value in log:
+        if event_names.is_metric(kind, event):
+            fired[kind, event].append(float(value))
+    found: list[Reading] = []
+    for (kind, event), values in fired.items():
+        metric = event_names.metric_of(kind, event)
+        total = values[-1] if metric.aggregate == "last" else sum(values)
+        found.append(Reading(metric.name, total, metric.unit))
+        if len(values) > 1 and kind != "occurrence":
+            found.append(Reading(f"{metric.name}_count", float(len(values)), "count"))
+            found.append(Reading(f"{metric.name}_max", max(values), metric.unit))
+            found.append(Reading(f"{metric.name}_last", values[-1], metric.unit))
+    return found + _cache_hit_rate(found)
+
+
+def _cache_hit_rate(found: list[Reading]) -> list[Reading]:
+    counts = {reading.metric: reading.value for reading in found}
+    hits = counts.get(events.CACHE_HITS, 0.0)
+    requests = hits + counts.get(events.CACHE_MISSES, 0.0)
+    if not requests:
+        return []
+    return [Reading(CACHE_HIT_RATE.name, hits / requests, CACHE_HIT_RATE.unit)]

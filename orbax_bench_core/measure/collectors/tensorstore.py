@@ -1,0 +1,147 @@
+"""Collector `tensorstore`: what TensorStore's key-value stores and caches did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from orbax_bench_core.measure.collectors.base import Reading
+from orbax_bench_core.measure.definition import Metric
+
+PREFIXES = ("/tensorstore/kvstore/", "/tensorstore/cache/")
+CHANGED = Metric(
+    name="6_tensorstore/changed_metric_count",
+    unit="count",
+    better="none",
+    description="TensorStore key-value store and cache metrics that changed during the block",
+    collector="tensorstore",
+)
+METRICS = (CHANGED,)
+
+_NAMESPACE = "6_tensorstore/"
+_STEMS = tuple(prefix.strip("/").replace("/", "_") + "_" for prefix in PREFIXES)
+
+
+class _Totals(NamedTuple):
+    """One TensorStore metric, summed over its labels.
+
+    Attributes:
+        value: Counter or gauge.
+        observed: Number of observations of a histogram.
+        total: Sum of those observations.
+    """
+
+    value: float = 0
+    observed: int = 0
+    total: float = 0
+
+
+class _State(NamedTuple):
+    fingerprint: tuple[list[str], ...]
+    totals: dict[str, _Totals]
+
+
+_latest = _State((), {})
+
+
+class TensorStore:
+    """Differences of TensorStore's metrics, end less start, of those that changed."""
+
+    def __init__(self) -> None:
+        import tensorstore
+
+        self._library = tensorstore
+        self._before = _latest
+
+    def start(self) -> None:
+        """Reads the metrics."""
+        self._before = _read(self._library)
+
+    def stop(self) -> list[Reading]:
+        """What changed since `start`."""
+        after = _read(self._library)
+        if after is self._before:
+            return [Reading(CHANGED.name, 0.0, CHANGED.unit)]
+        return _differences(self._before.totals, after.totals)
+
+
+def resolve(name: str) -> Metric | None:
+    """The metric of a name that this collector can emit for a TensorStore metric, else None."""
+    if not name.startswith(_NAMESPACE):
+        return None
+    path = name.removeprefix(_NAMESPACE)
+    if not path.startswith(_STEMS):
+        return None
+    for suffix, meaning in (
+        ("_value_diff", "Change of {}"),
+        ("_count_diff", "New observations of {}"),
+        ("_mean", "Mean of the observations of {} that the block added"),
+    ):
+        stem = path.removesuffix(suffix)
+        if stem != path:
+            return Metric(
+                name=name,
+                unit="count" if suffix == "_count_diff" else _unit(stem),
+                better="lower" if stem.endswith("_latency_ms") and suffix == "_mean" else "none",
+                description=meaning.format(f"TensorStore's {stem}") + ", summed over its labels",
+                collector="tensorstore",
+            )
+    return None
+
+
+def _read(library: Any) -> _State:
+    # Most blocks find the metrics as the last one left them. Once a process has done I/O, the text
+    # form costs half of the structured one, but it rounds sums. Equal text means equal counts,
+    # hence equal totals. It is read first: a change between the two reads makes the next differ.
+    global _latest  # noqa: PLW0603  # a cache of the process-wide state that the library reports
+    fingerprint = tuple(map(library.experimental_collect_prometheus_format_metrics, PREFIXES))
+    latest = _latest
+    if latest.fingerprint != fingerprint:
+        latest = _latest = _State(fingerprint, dict(_collect(library)))
+    return latest
+
+
+def _collect(library: Any) -> Iterator[tuple[str, _Totals]]:
+    for prefix in PREFIXES:
+        for metric in library.experimental_collect_matching_metrics(prefix):
+            yield metric["name"], _sum_labels(metric["values"])
+
+
+def _sum_labels(entries: list[dict[str, Any]]) -> _Totals:
+    value: float = 0
+    observed = 0
+    total: float = 0
+    for entry in entries:
+        number = entry.get("value")
+        if isinstance(number, int | float):
+            value += number
+        if "count" in entry:
+            observed += entry["count"]
+            total += entry["count"] * entry["mean"]
+    return _Totals(value, observed, total)
+
+
+def _differences(before: dict[str, _Totals], after: dict[str, _Totals]) -> list[Reading]:
+    found: list[Reading] = []
+    changed = 0
+    for path in sorted(after.keys() | before.keys()):
+        old, new = before.get(path, _Totals()), after.get(path, _Totals())
+        if old == new:
+            continue
+        changed += 1
+        stem = path.strip("/").replace("/", "_")
+        name, unit = _NAMESPACE + stem, _unit(stem)
+        if new.value != old.value:
+            found.append(Reading(f"{name}_value_diff", float(new.value - old.value), unit))
+        if new.observed != old.observed:
+            added = new.observed - old.observed
+            found.append(Reading(f"{name}_count_diff", float(added), "count"))
+            found.append(Reading(f"{name}_mean", (new.total - old.total) / added, unit))
+    return [Reading(CHANGED.name, float(changed), CHANGED.unit), *found]
+
+
+def _unit(stem: str) -> str:
+    if stem.endswith("_ms"):
+        return "ms"
+    is_bytes = stem.endswith(("_bytes_read", "_bytes_written", "_bytes", "_size"))
+    return "bytes" if is_bytes else "count"

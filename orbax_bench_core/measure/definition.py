@@ -1,0 +1,39 @@
+"""What a metric is: name, unit, direction and meaning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Better = Literal["lower", "higher", "none"]
+Aggregate = Literal["sum", "last"]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One registered metric.
+
+    Attributes:
+        name: `<namespace>/<name>`, for example `0_basics/time_s`.
+        unit: Unit of its values, for example `s` or `GiB/s`; empty when it has none.
+        better: Which direction is an improvement; `none` when neither is.
+        description: What it says, for people.
+        collector: Key of the collector that emits it.
+        event: The `jax.monitoring` event it comes from, where it does.
+        aggregate: How the readings of an event that fires several times within one block become
+            one value: `sum` for durations, sizes and counts, `last` for rates, ratios and states.
+            None when a block gives one reading by construction.
+    """
+
+    name: str
+    unit: str
+    better: Better
+    description: str
+    collector: str
+    event: str | None = None
+    aggregate: Aggregate | None = None
+
+    @property
+    def namespace(self) -> str:
+        """The part of the name before the slash, for example `0_basics`."""
+        return self.name.partition("/")[0]

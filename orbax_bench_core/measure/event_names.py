@@ -1,0 +1,95 @@
+"""From a `jax.monitoring` event to its metric, and from a metric's name back."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Literal
+
+from orbax_bench_core.measure import events
+from orbax_bench_core.measure.definition import Aggregate, Better, Metric
+
+Kind = Literal["duration", "scalar", "occurrence"]
+
+_PREFIXES = ("/jax/orbax/", "/jax/checkpoint/", "/jax/compilation_cache/", "/jax/core/compile/")
+# Moments in epoch milliseconds: no quantity that could be summed, averaged or compared.
+_MOMENT = re.compile(r"/(\w+_)?(start|end)_time$")
+_DURATION = re.compile(r"(_secs?|duration)$")
+_OTHER = "9_other/"
+_BY_NAME = {metric.name: metric for metric in events.METRICS}
+_REPEATED = {
+    "_count": "How often the event fired",
+    "_max": "Largest of the event's readings",
+    "_last": "Last of the event's readings",
+}
+
+
+def is_metric(kind: Kind, event: str) -> bool:
+    """Whether an event belongs to Orbax or to compilation, and carries more than a moment."""
+    if not event.startswith(_PREFIXES):
+        return False
+    # JAX announces each of its durations with a scalar of the same name: when it began.
+    announces = kind == "scalar" and event.startswith("/jax/core/")
+    return not announces and _MOMENT.search(event) is None
+
+
+@functools.lru_cache(maxsize=1024)
+def metric_of(kind: Kind, event: str) -> Metric:
+    """The metric of an event for which `is_metric` holds; under `9_other` without a table entry.
+
+    Args:
+        kind: Whether the event came with a duration in seconds, with a scalar, or with nothing
+            (then its readings are its occurrences).
+        event: Name of the event, for example `/jax/orbax/write/gbytes`.
+    """
+    known = events.BY_EVENT.get(event)
+    if known is not None:
+        return known
+    return _other(_OTHER + event.removeprefix("/jax/").replace("/", "_"), kind, event)
+
+
+def resolve(name: str) -> Metric | None:
+    """The metric of a name that an event can give, else None."""
+    known = _BY_NAME.get(name)
+    if known is not None:
+        return known
+    for suffix, meaning in _REPEATED.items():
+        base = resolve(name.removesuffix(suffix)) if name.endswith(suffix) else None
+        if base is not None:
+            return Metric(
+                name=name,
+                unit="count" if suffix == "_count" else base.unit,
+                better="none" if suffix == "_count" else base.better,
+                description=f"{meaning}, when it fired more than once: {base.description}",
+                collector=base.collector,
+                event=base.event,
+            )
+    if name.startswith(_OTHER) and name != _OTHER:
+        return _other(name, "duration" if _DURATION.search(name) else "scalar", None)
+    return None
+
+
+def _other(name: str, kind: Kind, event: str | None) -> Metric:
+    unit, better, aggregate = _guess(name, kind)
+    return Metric(
+        name=name,
+        unit=unit,
+        better=better,
+        description=f"Event {event or name.removeprefix(_OTHER)}, which has no home yet",
+        collector="jax_monitoring",
+        event=event,
+        aggregate=aggregate,
+    )
+
+
+def _guess(name: str, kind: Kind) -> tuple[str, Better, Aggregate]:
+    if kind == "duration":
+        return "s", "lower", "sum"
+    if kind == "occurrence" or name.endswith("_count"):
+        return "count", "none", "sum"
+    if name.endswith("gbytes_per_sec"):
+        return "GiB/s", "higher", "last"
+    if name.endswith(("_gbytes", "_gb")):
+        return "GiB", "none", "sum"
+    # A scalar of unknown meaning may be a state, which no sum describes.
+    return "", "none", "last"

@@ -1,0 +1,99 @@
+"""`Metrics.measure`: what a benchmark author wraps the measured code in."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from time import perf_counter_ns
+
+from orbax_bench_core.measure import collectors, overhead
+from orbax_bench_core.measure.block import Block
+from orbax_bench_core.measure.sample import Sample
+
+_OCCURRENCE_SUFFIX = re.compile(r"\[\d+\]$")
+
+
+def default_metrics() -> list[str]:
+    """The collector keys that `Metrics.measure` uses when it is given none, in order."""
+    return list(collectors.DEFAULT_KEYS)
+
+
+class Metrics:
+    """Measures blocks of code and keeps every value.
+
+    Blocks may nest and may run in several threads at once; an event that another thread causes
+    (a background write, say) counts for every block open at that moment.
+
+    Attributes:
+        name: A name for people; None when there is none.
+        samples: Every value measured so far, in the order in which the blocks ended.
+    """
+
+    def __init__(self, name: str | None = None) -> None:
+        self.name = name
+        self.samples: list[Sample] = []
+        self._occurrences: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def measure(
+        self,
+        name: str,
+        metric_keys: Sequence[str] | None = None,
+        *,
+        num_bytes: int | None = None,
+    ) -> Block:
+        """Measures the code inside `with metrics.measure("save"):`.
+
+        Only that code is inside the clock. Collectors start before it and stop after it, and what
+        the collectors of inner blocks cost is taken off the time of the blocks around them, as far
+        as they share a thread. Make inputs ready (`jax.block_until_ready`) before the block and
+        outputs ready inside it: work that JAX has only dispatched is not finished. An exception
+        inside the block passes through after what was measured is recorded.
+
+        Args:
+            name: The operation, for example `save`. A name used again gets the next occurrence.
+            metric_keys: Collectors to use; None for `default_metrics()`. The earlier a collector
+                stands, the nearer it is to the clock. Unknown ones are logged and ignored.
+            num_bytes: How many bytes the operation moves. Then the block also gives
+                `5_inventory/operation_bytes` and `4_throughput/operation_gbps`, unless it raises.
+
+        Returns:
+            A context manager, for one use.
+
+        Raises:
+            TypeError: `metric_keys` is one string instead of a list of them.
+            ValueError: The name is empty or ends in `[<number>]`, or `num_bytes` is negative.
+        """
+        called_ns = perf_counter_ns()
+        clock = overhead.this_thread()
+        if not name or _OCCURRENCE_SUFFIX.search(name):
+            raise ValueError(
+                f"{name!r} cannot name an operation: give a name that is not empty and does not "
+                f"end in [<number>], which marks the second and later blocks of one name"
+            )
+        if isinstance(metric_keys, str):
+            raise TypeError(f"metric_keys is a list of collectors: write [{metric_keys!r}]")
+        if num_bytes is not None and num_bytes < 0:
+            raise ValueError(f"num_bytes must be 0 or more, got {num_bytes}")
+        keys = collectors.DEFAULT_KEYS if metric_keys is None else tuple(metric_keys)
+        block = Block(name, keys, num_bytes, claim=self._claim, record=self._record)
+        # This call too is no part of the operation around it.
+        clock.overhead_ns += perf_counter_ns() - called_ns
+        return block
+
+    @property
+    def results(self) -> dict[str, tuple[float, str]]:
+        """(value, unit) of every sample, by `Sample.key`, for example `save_0_basics/time_s`."""
+        return {sample.key: (sample.value, sample.unit) for sample in list(self.samples)}
+
+    def _claim(self, operation: str) -> int:
+        with self._lock:
+            occurrence = self._occurrences[operation]
+            self._occurrences[operation] = occurrence + 1
+        return occurrence
+
+    def _record(self, samples: Sequence[Sample]) -> None:
+        with self._lock:
+            self.samples.extend(samples)

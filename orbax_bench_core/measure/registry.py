@@ -1,0 +1,103 @@
+"""Every metric that can be emitted, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from orbax_bench_core.measure import event_names
+from orbax_bench_core.measure.collectors import (
+    device_memory,
+    jax_monitoring,
+    rss,
+    tensorstore,
+    time,
+    tracemalloc,
+)
+from orbax_bench_core.measure.definition import Aggregate, Better, Metric
+
+__all__ = ["NAMESPACES", "Aggregate", "Better", "Metric", "all_metrics", "lookup", "register"]
+
+NAMESPACES: Mapping[str, str] = MappingProxyType(
+    {
+        "0_basics": "Wall-clock time and host memory of the block",
+        "2_save_breakdown": "Where the time of a save went",
+        "3_load_breakdown": "Where the time of a load went",
+        "4_throughput": "Bytes per second",
+        "5_inventory": "How much was saved and loaded",
+        "6_tensorstore": "TensorStore key-value stores and caches",
+        "6_io": "Storage reads beside TensorStore",
+        "7_memory": "Memory of devices and of Python",
+        "7_overhead": "Synchronization and checkpoint management",
+        "8_jax": "Compilation and its cache",
+        "9_other": "Orbax events that have no home yet",
+    }
+)
+
+_metrics: dict[str, Metric] = {}
+
+
+def register(metric: Metric) -> Metric:
+    """Adds a metric.
+
+    Args:
+        metric: The metric; its namespace is one of `NAMESPACES`.
+
+    Returns:
+        The metric.
+
+    Raises:
+        ValueError: Its name is taken, or its name is not `<known namespace>/<name>`.
+    """
+    if metric.namespace not in NAMESPACES or not metric.name.partition("/")[2]:
+        raise ValueError(
+            f"metric {metric.name!r} must be named '<namespace>/<name>' with a namespace of: "
+            f"{', '.join(NAMESPACES)}"
+        )
+    if _metrics.setdefault(metric.name, metric) is not metric:
+        taken_by = _metrics[metric.name].collector
+        raise ValueError(
+            f"metric {metric.name!r} is registered already, by collector {taken_by!r}; "
+            f"give this one another name"
+        )
+    return metric
+
+
+def lookup(name: str) -> Metric:
+    """Finds a metric by its name.
+
+    Names that only a run can know resolve too: TensorStore's (`6_tensorstore/...`), events without
+    a home (`9_other/...`) and the `_count`, `_max` and `_last` of events that fired repeatedly.
+
+    Args:
+        name: `<namespace>/<name>`.
+
+    Returns:
+        The metric. For `9_other` names the unit is inferred from the name; the unit that stands
+        beside a sample is the one to believe.
+
+    Raises:
+        KeyError: No collector emits that name.
+    """
+    metric = _metrics.get(name) or tensorstore.resolve(name) or event_names.resolve(name)
+    if metric is None:
+        raise KeyError(f"unknown metric {name!r}{_suggestion(name)}")
+    return metric
+
+
+def all_metrics() -> tuple[Metric, ...]:
+    """Every registered metric, in the order of the namespaces, then by name."""
+    order = {namespace: position for position, namespace in enumerate(NAMESPACES)}
+    return tuple(sorted(_metrics.values(), key=lambda one: (order[one.namespace], one.name)))
+
+
+def _suggestion(name: str) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name, _metrics, n=3)
+    return f"; nearest: {', '.join(near)}" if near else ""
+
+
+for _module in (time, rss, jax_monitoring, device_memory, tensorstore, tracemalloc):
+    for _metric in _module.METRICS:
+        register(_metric)

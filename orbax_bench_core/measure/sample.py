@@ -1,0 +1,31 @@
+"""One measured value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One value that one measured block gave.
+
+    Attributes:
+        operation: The name given to `Metrics.measure`.
+        occurrence: 0 for the first block of that name in its `Metrics` object, in the order in
+            which the blocks started; then 1, 2, ...
+        metric: `<namespace>/<name>`, resolved by `registry.lookup`.
+        value: The value, in `unit`.
+        unit: Unit of the value, for example `s`; empty when it has none.
+    """
+
+    operation: str
+    occurrence: int
+    metric: str
+    value: float
+    unit: str
+
+    @property
+    def key(self) -> str:
+        """`<operation>_<metric>`, with the operation's `[occurrence]` from the second on."""
+        index = f"[{self.occurrence}]" if self.occurrence else ""
+        return f"{self.operation}{index}_{self.metric}"

@@ -1,0 +1,216 @@
+"""Events of Orbax and JAX."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import jax
+import jax.monitoring
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from orbax.checkpoint import v1 as ocp
+
+from orbax_bench_core.measure import Metrics, registry
+from orbax_bench_core.measure.collectors.jax_monitoring import JaxMonitoring
+
+BLOCKING = "/jax/orbax/write/blocking_duration_secs"
+RATE = "/jax/checkpoint/read/gbytes_per_sec"
+
+
+def duration(event: str, *values: float) -> None:
+    for value in values:
+        jax.monitoring.record_event_duration_secs(event, value)
+
+
+def scalar(event: str, *values: float) -> None:
+    for value in values:
+        jax.monitoring.record_scalar(event, value)
+
+
+def occur(event: str, times: int = 1) -> None:
+    for _ in range(times):
+        jax.monitoring.record_event(event)
+
+
+def collect(operation: Callable[[], object]) -> dict[str, float]:
+    collector = JaxMonitoring()
+    collector.start()
+    operation()
+    return {reading.metric: reading.value for reading in collector.stop()}
+
+
+def test_an_event_that_fires_once_gives_one_value() -> None:
+    assert collect(lambda: duration(BLOCKING, 0.5)) == {"2_save_breakdown/blocking_s": 0.5}
+
+
+def test_repeated_durations_are_summed_with_count_max_and_last() -> None:
+    assert collect(lambda: duration(BLOCKING, 0.5, 2.0, 1.0)) == {
+        "2_save_breakdown/blocking_s": 3.5,
+        "2_save_breakdown/blocking_s_count": 3,
+        "2_save_breakdown/blocking_s_max": 2.0,
+        "2_save_breakdown/blocking_s_last": 1.0,
+    }
+
+
+def test_a_repeated_rate_is_its_last_value() -> None:
+    found = collect(lambda: scalar(RATE, 4.0, 9.0, 1.0))
+
+    assert found["4_throughput/load_total_gbps"] == 1.0
+
+
+def test_labels_of_events_are_accepted() -> None:
+    found = collect(
+        lambda: jax.monitoring.record_event_duration_secs(BLOCKING, 1.0, storage_type="gcs")
+    )
+
+    assert found == {"2_save_breakdown/blocking_s": 1.0}
+
+
+def test_discrete_events_are_counted() -> None:
+    found = collect(lambda: occur("/jax/orbax/write/success", 3))
+
+    assert found == {"2_save_breakdown/success_count": 3}
+
+
+def test_moments_do_not_surface() -> None:
+    assert collect(lambda: scalar("/jax/orbax/write/start_time", 1.7e12)) == {}
+
+
+def test_new_events_surface_under_other() -> None:
+    found = collect(lambda: duration("/jax/orbax/new/thing_secs", 1.0))
+
+    assert found == {"9_other/orbax_new_thing_secs": 1.0}
+
+
+def test_the_hit_rate_follows_from_hits_and_misses() -> None:
+    def operation() -> None:
+        occur("/jax/compilation_cache/cache_hits", 3)
+        occur("/jax/compilation_cache/cache_misses")
+
+    assert collect(operation)["8_jax/cache_hit_rate"] == 0.75
+
+
+def test_without_hits_or_misses_there_is_no_hit_rate() -> None:
+    found = collect(lambda: occur("/jax/compilation_cache/compile_requests_use_cache"))
+
+    assert "8_jax/cache_hit_rate" not in found
+
+
+def test_numpy_values_become_plain_numbers() -> None:
+    found = collect(lambda: scalar("/jax/orbax/write/gbytes", np.float64(2.0)))
+
+    assert type(found["5_inventory/save_total_gb"]) is float
+
+
+def test_events_of_other_threads_count_for_every_open_block() -> None:
+    metrics = Metrics()
+
+    with metrics.measure("outer"), metrics.measure("inner"):
+        thread = threading.Thread(target=duration, args=(BLOCKING, 1.5))
+        thread.start()
+        thread.join()
+
+    values = {
+        name: metrics.results[f"{name}_2_save_breakdown/blocking_s"][0]
+        for name in ("outer", "inner")
+    }
+    assert values == {"outer": 1.5, "inner": 1.5}
+
+
+def test_the_end_of_an_inner_block_does_not_end_the_outer_one() -> None:
+    metrics = Metrics()
+
+    with metrics.measure("outer"):
+        with metrics.measure("inner"):
+            pass
+        duration(BLOCKING, 1.5)
+
+    assert metrics.results["outer_2_save_breakdown/blocking_s"][0] == 1.5
+
+
+def test_events_after_the_block_do_not_count() -> None:
+    collector = JaxMonitoring()
+    collector.start()
+    collector.stop()
+    duration(BLOCKING, 1.0)
+
+    assert collector.stop() == []
+
+
+def test_a_thousand_blocks_register_their_listeners_once() -> None:
+    from jax._src import monitoring
+
+    collect(lambda: None)
+    before = len(monitoring.get_event_duration_listeners())
+
+    for _ in range(1000):
+        collect(lambda: None)
+
+    assert len(monitoring.get_event_duration_listeners()) == before
+
+
+def test_compilation_is_a_duration_not_a_moment() -> None:
+    found = collect(lambda: jax.jit(lambda x: x * 3)(jnp.ones(5)).block_until_ready())
+
+    assert 0 < found["8_jax/backend_compile_s"] < 60
+
+
+@pytest.fixture(scope="module")
+def saved_and_loaded(tmp_path_factory: pytest.TempPathFactory) -> Metrics:
+    """Real v1 saves and a load of two sharded float32 arrays of 1 MiB and 3 MiB."""
+    path: Path = tmp_path_factory.mktemp("checkpoint")
+    mesh = jax.make_mesh((8,), ("x",))
+    sharding = jax.NamedSharding(mesh, jax.sharding.PartitionSpec("x"))
+    tree = {
+        name: jax.device_put(jnp.zeros(mib * 2**18, jnp.float32), sharding)
+        for name, mib in (("a", 1), ("b", 3))
+    }
+    metrics = Metrics()
+    with metrics.measure("save"):
+        ocp.save(path / "sync", tree)
+    with metrics.measure("save_async"):
+        ocp.save_async(path / "async", tree).result()
+    with metrics.measure("load"):
+        ocp.load(path / "sync", jax.tree.map(ocp.arrays.to_shape_dtype_struct, tree))
+    return metrics
+
+
+def test_array_sizes_of_a_real_save_add_up(saved_and_loaded: Metrics) -> None:
+    size = saved_and_loaded.results["save_5_inventory/sharded_array_gb"]
+
+    assert size == (4 / 1024, "GiB")
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "save_2_save_breakdown/blocking_s",
+        "save_2_save_breakdown/total_s",
+        "save_4_throughput/save_total_gbps",
+        "save_async_2_save_breakdown/blocking_async_s",
+        "save_async_2_save_breakdown/total_async_s",
+        "load_3_load_breakdown/total_s",
+        "load_4_throughput/load_total_gbps",
+    ],
+)
+def test_real_saves_and_loads_have_their_breakdown(saved_and_loaded: Metrics, key: str) -> None:
+    assert saved_and_loaded.results[key][0] > 0
+
+
+def test_every_sample_of_real_saves_and_loads_resolves(saved_and_loaded: Metrics) -> None:
+    wrong = [
+        sample
+        for sample in saved_and_loaded.samples
+        if registry.lookup(sample.metric).unit != sample.unit
+    ]
+
+    assert wrong == []
+
+
+def test_every_event_of_a_real_save_and_load_has_a_home(saved_and_loaded: Metrics) -> None:
+    homeless = {one.metric for one in saved_and_loaded.samples if one.metric.startswith("9_other")}
+
+    assert homeless == set()

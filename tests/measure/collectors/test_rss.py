@@ -1,0 +1,35 @@
+"""Growth of the resident set."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from orbax_bench_core.measure.collectors.rss import Rss
+
+MIB = 2**20
+
+
+def test_memory_that_is_touched_and_kept_counts() -> None:
+    collector = Rss()
+    collector.start()
+    kept = b"x" * (64 * MIB)
+
+    (reading,) = collector.stop()
+
+    assert len(kept) / MIB * 0.9 <= reading.value <= len(kept) / MIB * 1.5
+
+
+def test_the_unit_is_binary_megabytes() -> None:
+    collector = Rss()
+    collector.start()
+
+    assert collector.stop()[0].unit == "MiB"
+
+
+def test_a_forked_process_reads_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = Rss()._process
+    monkeypatch.setattr(os, "getpid", os.getppid)
+
+    assert Rss()._process != before

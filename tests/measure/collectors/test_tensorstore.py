@@ -1,0 +1,169 @@
+"""Differences of TensorStore's metrics."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tensorstore as ts
+
+from orbax_bench_core.measure import registry
+from orbax_bench_core.measure.collectors import tensorstore
+from orbax_bench_core.measure.collectors.tensorstore import TensorStore
+
+FILE = "6_tensorstore/tensorstore_kvstore_file_"
+
+
+def write(path: Path, value: bytes) -> None:
+    store = ts.KvStore.open({"driver": "file", "path": f"{path}/"}).result()
+    store.write("key", value).result()
+
+
+def collect(operation: Any) -> dict[str, float]:
+    collector = TensorStore()
+    collector.start()
+    operation()
+    return {reading.metric: reading.value for reading in collector.stop()}
+
+
+def test_bytes_written_are_exact(tmp_path: Path) -> None:
+    found = collect(lambda: write(tmp_path, b"x" * 1_234_567))
+
+    assert found[f"{FILE}bytes_written_value_diff"] == 1_234_567
+
+
+def test_a_quiet_block_changes_nothing(tmp_path: Path) -> None:
+    write(tmp_path, b"before")
+
+    assert collect(lambda: None) == {"6_tensorstore/changed_metric_count": 0}
+
+
+def test_latencies_have_a_count(tmp_path: Path) -> None:
+    def write_thrice() -> None:
+        for _ in range(3):
+            write(tmp_path, b"x")
+
+    found = collect(write_thrice)
+
+    assert found[f"{FILE}write_latency_ms_count_diff"] == 3
+
+
+def test_every_reading_resolves_with_its_unit(tmp_path: Path) -> None:
+    collector = TensorStore()
+    collector.start()
+    write(tmp_path, b"x")
+
+    readings = collector.stop()
+
+    assert len(readings) > 1
+    assert [registry.lookup(one.metric).unit for one in readings] == [one.unit for one in readings]
+
+
+def test_changes_of_other_threads_are_seen(tmp_path: Path) -> None:
+    def work() -> None:
+        thread = threading.Thread(target=write, args=(tmp_path, b"abc"))
+        thread.start()
+        thread.join()
+
+    assert collect(work)[f"{FILE}bytes_written_value_diff"] == 3
+
+
+class FakeLibrary:
+    """A TensorStore whose metrics a test sets: labels and latencies cannot be had on demand."""
+
+    def __init__(self) -> None:
+        self.metrics: list[dict[str, Any]] = []
+
+    def experimental_collect_prometheus_format_metrics(self, prefix: str) -> list[str]:
+        return [str(one) for one in self.experimental_collect_matching_metrics(prefix)]
+
+    def experimental_collect_matching_metrics(self, prefix: str) -> list[dict[str, Any]]:
+        return [one for one in self.metrics if one["name"].startswith(prefix)]
+
+
+def collect_from(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> dict[str, float]:
+    library = FakeLibrary()
+    collector = TensorStore()
+    collector._library = library  # type: ignore[assignment]
+    library.metrics = before
+    collector.start()
+    library.metrics = after
+    return {reading.metric: reading.value for reading in collector.stop()}
+
+
+def labelled(changed: int, unchanged: int) -> list[dict[str, Any]]:
+    values = [
+        {"category": "changed", "value": changed},
+        {"category": "unchanged", "value": unchanged},
+    ]
+    return [{"name": "/tensorstore/cache/kvs_cache_read", "values": values}]
+
+
+def latency(count: int, mean: float) -> list[dict[str, Any]]:
+    values = [{"0": 0, "count": count, "mean": mean}]
+    return [{"name": "/tensorstore/kvstore/file/read_latency_ms", "values": values}]
+
+
+def test_labelled_metrics_are_summed_over_their_labels() -> None:
+    found = collect_from(labelled(1, 2), labelled(5, 4))
+
+    assert found["6_tensorstore/tensorstore_cache_kvs_cache_read_value_diff"] == 6
+
+
+def test_the_mean_is_that_of_the_observations_of_the_block() -> None:
+    found = collect_from(latency(10, 2.0), latency(14, 4.0))
+
+    assert found[f"{FILE}read_latency_ms_mean"] == pytest.approx((14 * 4.0 - 10 * 2.0) / 4)
+
+
+def test_a_metric_that_appears_counts_from_zero() -> None:
+    found = collect_from([], latency(2, 3.0))
+
+    assert found[f"{FILE}read_latency_ms_count_diff"] == 2
+
+
+def test_metrics_outside_the_chosen_prefixes_are_left_out() -> None:
+    other = [{"name": "/tensorstore/thread_pool/started", "values": [{"value": 3}]}]
+
+    assert collect_from([], other) == {"6_tensorstore/changed_metric_count": 0}
+
+
+def test_every_changed_metric_is_counted_once() -> None:
+    found = collect_from([], latency(2, 3.0) + labelled(1, 0))
+
+    assert found["6_tensorstore/changed_metric_count"] == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [
+        ("tensorstore_kvstore_file_bytes_read_value_diff", "bytes"),
+        ("tensorstore_kvstore_gcs_bytes_written_value_diff", "bytes"),
+        ("tensorstore_kvstore_s3_read_latency_ms_count_diff", "count"),
+        ("tensorstore_kvstore_s3_read_latency_ms_mean", "ms"),
+        ("tensorstore_kvstore_ocdbt_indirect_data_write_size_mean", "bytes"),
+        ("tensorstore_kvstore_file_batch_read_value_diff", "count"),
+        ("tensorstore_cache_hit_count_value_diff", "count"),
+    ],
+)
+def test_units_follow_from_names(name: str, unit: str) -> None:
+    metric = tensorstore.resolve(f"6_tensorstore/{name}")
+
+    assert metric is not None
+    assert metric.unit == unit
+
+
+@pytest.mark.parametrize(
+    "name", ["6_tensorstore/nonsense", "6_tensorstore/tensorstore_kvstore_x", "0_basics/x_mean"]
+)
+def test_names_of_no_tensorstore_metric_do_not_resolve(name: str) -> None:
+    assert tensorstore.resolve(name) is None
+
+
+def test_a_shorter_latency_is_better() -> None:
+    metric = tensorstore.resolve(f"{FILE}read_latency_ms_mean")
+
+    assert metric is not None
+    assert metric.better == "lower"

@@ -1,0 +1,55 @@
+"""Collectors that behave as a test needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from orbax_bench_core.measure import collectors
+from orbax_bench_core.measure.collectors import Collector, Reading
+
+
+class Scripted:
+    """Calls a function at the start and one at the end, and reads one value."""
+
+    def __init__(self, on_start: Callable[[], object], on_stop: Callable[[], object]) -> None:
+        self._on_start = on_start
+        self._on_stop = on_stop
+
+    def start(self) -> None:
+        self._on_start()
+
+    def stop(self) -> list[Reading]:
+        self._on_stop()
+        return [Reading("9_other/scripted", 1.0, "count")]
+
+
+AddCollector = Callable[[str, Callable[[], Collector]], None]
+
+
+@pytest.fixture
+def add_collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[AddCollector]:
+    """Adds a collector under a key, for the test."""
+
+    def add(key: str, factory: Callable[[], Collector]) -> None:
+        monkeypatch.setattr(collectors, "FACTORIES", {**collectors.FACTORIES, key: factory})
+        monkeypatch.setattr(collectors, "KEYS", (*collectors.KEYS, key))
+        collectors._known.cache_clear()
+
+    yield add
+    collectors._known.cache_clear()
+
+
+@pytest.fixture
+def add_scripted(add_collector: AddCollector) -> Callable[..., None]:
+    """Adds a collector that calls `on_start` and `on_stop`."""
+
+    def add(
+        key: str,
+        on_start: Callable[[], object] = lambda: None,
+        on_stop: Callable[[], object] = lambda: None,
+    ) -> None:
+        add_collector(key, lambda: Scripted(on_start, on_stop))
+
+    return add

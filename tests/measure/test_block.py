@@ -1,0 +1,277 @@
+"""What is inside the clock of a block, and what is not."""
+
+from __future__ import annotations
+
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from orbax_bench_core.measure import Metrics
+
+AddScripted = Callable[..., None]
+PAUSE_S = 0.05
+
+
+def pause() -> None:
+    time.sleep(PAUSE_S)
+
+
+def fail() -> None:
+    raise OSError("disk full")
+
+
+def seconds(metrics: Metrics, operation: str) -> float:
+    return metrics.results[f"{operation}_0_basics/time_s"][0]
+
+
+def test_the_operation_is_inside_the_clock() -> None:
+    metrics = Metrics()
+
+    with metrics.measure("op"):
+        pause()
+
+    assert seconds(metrics, "op") >= PAUSE_S
+
+
+def test_an_empty_block_takes_no_time() -> None:
+    metrics = Metrics()
+
+    for _ in range(100):
+        with metrics.measure("op"):
+            pass
+
+    times = [one.value for one in metrics.samples if one.metric == "0_basics/time_s"]
+    assert statistics.median(times) <= 10e-6
+
+
+def test_collectors_are_outside_the_clock(add_scripted: AddScripted) -> None:
+    add_scripted("slow", pause, pause)
+    metrics = Metrics()
+
+    with metrics.measure("op", ["time", "slow"]):
+        pass
+
+    assert seconds(metrics, "op") < PAUSE_S
+
+
+def test_collectors_of_inner_blocks_are_outside_the_clocks_of_all_outer_ones(
+    add_scripted: AddScripted,
+) -> None:
+    add_scripted("slow", pause, pause)
+    metrics = Metrics()
+
+    with (
+        metrics.measure("a", ["time"]),
+        metrics.measure("b", ["time"]),
+        metrics.measure("c", ["time", "slow"]),
+    ):
+        pass
+
+    assert max(seconds(metrics, "a"), seconds(metrics, "b")) < PAUSE_S
+
+
+def test_the_operation_of_an_inner_block_is_inside_the_outer_clock(
+    add_scripted: AddScripted,
+) -> None:
+    add_scripted("slow", pause, pause)
+    metrics = Metrics()
+
+    with metrics.measure("outer", ["time"]), metrics.measure("inner", ["time", "slow"]):
+        pause()
+
+    assert PAUSE_S <= seconds(metrics, "outer") < 2 * PAUSE_S
+
+
+def test_blocks_of_several_metrics_objects_share_the_subtraction(
+    add_scripted: AddScripted,
+) -> None:
+    add_scripted("slow", pause, pause)
+    outer, inner = Metrics(), Metrics()
+
+    with outer.measure("outer", ["time"]), inner.measure("inner", ["time", "slow"]):
+        pass
+
+    assert seconds(outer, "outer") < PAUSE_S
+
+
+def test_three_nested_empty_blocks_take_tens_of_microseconds() -> None:
+    outermost: list[float] = []
+
+    for _ in range(50):
+        metrics = Metrics()
+        with metrics.measure("a"), metrics.measure("b"), metrics.measure("c"):
+            pass
+        outermost.append(seconds(metrics, "a"))
+
+    assert statistics.median(outermost) <= 50e-6
+
+
+def test_an_observer_inside_a_collector_of_an_inner_block_is_subtracted_once(
+    add_scripted: AddScripted,
+) -> None:
+    inner = Metrics()
+
+    def measure_and_pause() -> None:
+        with inner.measure("inside", ["time"]):
+            pass
+        pause()
+
+    add_scripted("measuring", measure_and_pause)
+    metrics = Metrics()
+
+    with metrics.measure("outer", ["time"]):
+        with metrics.measure("inner", ["time", "measuring"]):
+            pass
+        pause()
+
+    assert PAUSE_S <= seconds(metrics, "outer") < 2 * PAUSE_S
+
+
+def test_the_call_of_measure_is_outside_the_clock_of_enclosing_blocks() -> None:
+    class SlowKeys(list[str]):
+        def __iter__(self) -> Iterator[str]:
+            pause()
+            return super().__iter__()
+
+    metrics = Metrics()
+
+    with metrics.measure("outer", ["time"]), metrics.measure("inner", SlowKeys(["time"])):
+        pass
+
+    assert seconds(metrics, "outer") < PAUSE_S
+
+
+def test_blocks_that_overlap_without_nesting_subtract_what_they_share(
+    add_scripted: AddScripted,
+) -> None:
+    add_scripted("slow", on_stop=pause)
+    metrics = Metrics()
+    first = metrics.measure("first", ["time", "slow"])
+    second = metrics.measure("second", ["time"])
+
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    second.__exit__(None, None, None)
+
+    assert seconds(metrics, "second") < PAUSE_S
+
+
+def test_other_threads_cost_this_one_nothing_to_subtract(add_scripted: AddScripted) -> None:
+    add_scripted("slow", pause, pause)
+    metrics = Metrics()
+
+    def work() -> None:
+        with metrics.measure("inner", ["time", "slow"]):
+            pass
+
+    with metrics.measure("outer", ["time"]):
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+
+    assert seconds(metrics, "outer") >= 2 * PAUSE_S
+
+
+def test_a_block_may_end_in_another_thread() -> None:
+    metrics = Metrics()
+    block = metrics.measure("op", ["time"])
+
+    block.__enter__()
+    pause()
+    thread = threading.Thread(target=block.__exit__, args=(None, None, None))
+    thread.start()
+    thread.join()
+
+    assert seconds(metrics, "op") >= PAUSE_S
+
+
+def test_collectors_start_last_key_first_and_stop_first_key_first(
+    add_scripted: AddScripted,
+) -> None:
+    calls: list[str] = []
+    for key in ("near", "far"):
+        add_scripted(
+            key,
+            lambda key=key: calls.append(f"start {key}"),
+            lambda key=key: calls.append(f"stop {key}"),
+        )
+
+    with Metrics().measure("op", ["near", "far"]):
+        calls.append("operation")
+
+    assert calls == ["start far", "start near", "operation", "stop near", "stop far"]
+
+
+def test_every_collector_is_loaded_before_the_first_starts(
+    add_scripted: AddScripted, add_collector: Callable[..., None]
+) -> None:
+    calls: list[str] = []
+
+    def load() -> object:
+        calls.append("load")
+        raise ImportError("not installed")
+
+    add_scripted("first", lambda: calls.append("start"))
+    add_collector("second", load)
+
+    with Metrics().measure("op", ["second", "first"]):
+        pass
+
+    assert calls == ["load", "start"]
+
+
+def test_an_exception_passes_through_after_the_samples_are_recorded() -> None:
+    metrics = Metrics()
+
+    with pytest.raises(OSError, match="disk full"), metrics.measure("op", ["time"]):
+        fail()
+
+    assert list(metrics.results) == ["op_0_basics/time_s"]
+
+
+@pytest.mark.parametrize("step", ["on_start", "on_stop"])
+def test_a_failing_collector_breaks_neither_the_block_nor_other_collectors(
+    add_scripted: AddScripted, step: str
+) -> None:
+    add_scripted("broken", **{step: fail})
+    metrics = Metrics()
+
+    with metrics.measure("op", ["time", "broken", "rss"]):
+        pass
+
+    assert list(metrics.results) == ["op_0_basics/time_s", "op_0_basics/host_rss_diff_mb"]
+
+
+def test_a_collector_that_did_not_start_is_not_stopped(add_scripted: AddScripted) -> None:
+    stops: list[str] = []
+
+    add_scripted("unstarted", fail, lambda: stops.append("stop"))
+
+    with Metrics().measure("op", ["unstarted"]):
+        pass
+
+    assert stops == []
+
+
+def test_bytes_and_throughput_follow_from_the_number_of_bytes() -> None:
+    metrics = Metrics()
+
+    with metrics.measure("op", num_bytes=2**30):
+        pause()
+
+    results = metrics.results
+    assert results["op_5_inventory/operation_bytes"][0] == 2**30
+    assert results["op_4_throughput/operation_gbps"][0] == 1 / seconds(metrics, "op")
+
+
+def test_a_block_that_raised_moved_no_known_number_of_bytes() -> None:
+    metrics = Metrics()
+
+    with pytest.raises(OSError, match="disk full"), metrics.measure("op", ["time"], num_bytes=1):
+        fail()
+
+    assert list(metrics.results) == ["op_0_basics/time_s"]

@@ -1,0 +1,125 @@
+"""Streaming samples as blocks end."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+
+import pytest
+
+from orbax_bench_core.measure import Metrics, Sample
+from orbax_bench_core.measure.observe import observing
+
+
+def test_the_observer_gets_the_samples_of_each_block() -> None:
+    seen: list[Sample] = []
+    metrics = Metrics()
+
+    with observing(seen.extend), metrics.measure("op"):
+        pass
+
+    assert seen == metrics.samples
+
+
+def test_the_observer_gets_what_a_failing_block_measured() -> None:
+    seen: list[Sample] = []
+
+    with (
+        pytest.raises(OSError, match="disk full"),
+        observing(seen.extend),
+        Metrics().measure("op", ["time"]),
+    ):
+        raise OSError("disk full")
+
+    assert [sample.operation for sample in seen] == ["op"]
+
+
+def test_nobody_observes_afterwards() -> None:
+    seen: list[Sample] = []
+
+    with observing(seen.extend):
+        pass
+    with Metrics().measure("op", ["time"]):
+        pass
+
+    assert seen == []
+
+
+def test_a_second_observer_is_an_error() -> None:
+    with observing(lambda _: None), pytest.raises(RuntimeError, match="observing is already"):
+        observing(lambda _: None).__enter__()
+
+
+def test_the_observer_is_outside_the_clock_of_enclosing_blocks() -> None:
+    metrics = Metrics()
+
+    with (
+        observing(lambda _: time.sleep(0.05)),
+        metrics.measure("outer", ["time"]),
+        metrics.measure("inner", ["time"]),
+    ):
+        pass
+
+    assert metrics.results["outer_0_basics/time_s"][0] < 0.05
+
+
+def test_a_failing_observer_leaves_the_block_whole(caplog: pytest.LogCaptureFixture) -> None:
+    def fail(_: Sequence[Sample]) -> None:
+        raise OSError("pipe closed")
+
+    metrics = Metrics()
+
+    with observing(fail), metrics.measure("op", ["time"]):
+        pass
+
+    assert "pipe closed" in caplog.text
+    assert len(metrics.samples) == 1
+
+
+def test_calls_come_one_at_a_time() -> None:
+    busy = threading.Lock()
+    overlaps: list[bool] = []
+
+    def observe(_: Sequence[Sample]) -> None:
+        free = busy.acquire(blocking=False)
+        overlaps.append(not free)
+        time.sleep(0.001)
+        if free:
+            busy.release()
+
+    def work() -> None:
+        for _ in range(10):
+            with Metrics().measure("op", ["time"]):
+                pass
+
+    with observing(observe):
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    assert overlaps == [False] * 40
+
+
+def test_no_call_runs_once_observing_ended() -> None:
+    began, ended = threading.Event(), threading.Event()
+
+    def observe(_: Sequence[Sample]) -> None:
+        began.set()
+        time.sleep(0.05)
+        ended.set()
+
+    def work() -> None:
+        with Metrics().measure("op", ["time"]):
+            pass
+
+    with observing(observe):
+        thread = threading.Thread(target=work)
+        thread.start()
+        began.wait()
+    over = ended.is_set()
+    thread.join()
+
+    assert over

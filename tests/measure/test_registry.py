@@ -1,0 +1,81 @@
+"""The registry of metrics."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from orbax_bench_core.measure import collectors, registry
+from orbax_bench_core.measure.registry import Metric
+
+
+def test_namespaces_come_in_the_order_of_the_guide() -> None:
+    assert list(registry.NAMESPACES) == [
+        "0_basics",
+        "2_save_breakdown",
+        "3_load_breakdown",
+        "4_throughput",
+        "5_inventory",
+        "6_tensorstore",
+        "6_io",
+        "7_memory",
+        "7_overhead",
+        "8_jax",
+        "9_other",
+    ]
+
+
+def test_all_metrics_are_grouped_by_namespace_in_order() -> None:
+    seen = list(dict.fromkeys(metric.namespace for metric in registry.all_metrics()))
+
+    assert seen == [name for name in registry.NAMESPACES if name in seen]
+
+
+def test_every_metric_names_a_collector_that_exists() -> None:
+    assert {metric.collector for metric in registry.all_metrics()} == set(collectors.KEYS)
+
+
+def test_lookup_finds_every_registered_metric() -> None:
+    assert all(registry.lookup(one.name) is one for one in registry.all_metrics())
+
+
+def test_a_name_registers_once() -> None:
+    with pytest.raises(ValueError, match="registered already, by collector 'time'"):
+        registry.register(Metric("0_basics/time_s", "ms", "lower", "again", "mine"))
+
+
+@pytest.mark.parametrize("name", ["1_unknown/x", "0_basics", "0_basics/"])
+def test_a_name_needs_a_known_namespace(name: str) -> None:
+    with pytest.raises(ValueError, match="with a namespace of: 0_basics, "):
+        registry.register(Metric(name, "s", "lower", "text", "mine"))
+
+
+def test_lookup_of_an_unknown_name_names_the_nearest() -> None:
+    with pytest.raises(KeyError, match="0_basics/time_s"):
+        registry.lookup("0_basics/times_s")
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [
+        ("6_tensorstore/tensorstore_kvstore_file_bytes_read_value_diff", "bytes"),
+        ("9_other/orbax_something_new_duration_secs", "s"),
+        ("2_save_breakdown/blocking_s_max", "s"),
+        ("2_save_breakdown/blocking_s_count", "count"),
+    ],
+)
+def test_lookup_resolves_names_that_only_a_run_can_know(name: str, unit: str) -> None:
+    assert registry.lookup(name).unit == unit
+
+
+def test_the_registry_can_be_read_without_heavy_imports() -> None:
+    code = (
+        "import sys; from orbax_bench_core.measure import registry, observe, tracing;"
+        "print(*{'jax', 'tensorstore', 'orbax', 'psutil', 'numpy'} & sys.modules.keys())"
+    )
+
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert found.stdout.strip() == ""

@@ -1,0 +1,175 @@
+"""Profiler traces of blocks."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import jax
+import pytest
+
+from orbax_bench_core.measure import Metrics
+from orbax_bench_core.measure.tracing import DirectoryFor, tracing
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the profiler was asked to do, in order; it does it."""
+    log: list[str] = []
+    start: Callable[[str], None] = jax.profiler.start_trace
+    stop: Callable[[], None] = jax.profiler.stop_trace
+
+    def start_trace(path: str) -> None:
+        start(path)
+        log.append(f"start {Path(path).name}")
+
+    def stop_trace() -> None:
+        stop()
+        log.append("stop")
+
+    monkeypatch.setattr(jax.profiler, "start_trace", start_trace)
+    monkeypatch.setattr(jax.profiler, "stop_trace", stop_trace)
+    return log
+
+
+@pytest.fixture
+def under(tmp_path: Path) -> DirectoryFor:
+    """A directory per operation."""
+    return lambda operation: str(tmp_path / operation)
+
+
+def test_the_trace_of_a_block_that_raises_is_written(tmp_path: Path, under: DirectoryFor) -> None:
+    with (
+        pytest.raises(OSError, match="inside"),
+        tracing(under),
+        Metrics().measure("op", ["time"]),
+    ):
+        raise OSError("inside")
+
+    assert list(tmp_path.glob("op/plugins/profile/*/*.xplane.pb"))
+
+
+def test_every_outermost_block_is_traced(calls: list[str], under: DirectoryFor) -> None:
+    metrics = Metrics()
+
+    with tracing(under):
+        for name in ("save", "load"):
+            with metrics.measure(name, ["time"]):
+                pass
+
+    assert calls == ["start save", "stop", "start load", "stop"]
+
+
+def test_inner_blocks_are_not_traced(calls: list[str], under: DirectoryFor) -> None:
+    metrics = Metrics()
+
+    with tracing(under), metrics.measure("outer", ["time"]), metrics.measure("inner", ["time"]):
+        pass
+
+    assert calls == ["start outer", "stop"]
+
+
+def test_an_inner_block_is_not_traced_in_place_of_an_unwanted_outer_one(
+    calls: list[str], under: DirectoryFor
+) -> None:
+    metrics = Metrics()
+
+    with (
+        tracing(lambda name: under(name) if name == "inner" else None),
+        metrics.measure("outer", ["time"]),
+        metrics.measure("inner", ["time"]),
+    ):
+        pass
+
+    assert calls == []
+
+
+def test_the_trace_surrounds_the_collectors(
+    calls: list[str], under: DirectoryFor, add_scripted: Callable[..., None]
+) -> None:
+    add_scripted("noting", lambda: calls.append("collect"), lambda: calls.append("collected"))
+
+    with tracing(under), Metrics().measure("op", ["noting"]):
+        pass
+
+    assert calls == ["start op", "collect", "collected", "stop"]
+
+
+def test_one_trace_runs_at_a_time(calls: list[str], under: DirectoryFor) -> None:
+    metrics = Metrics()
+
+    def work() -> None:
+        with metrics.measure("beside", ["time"]):
+            pass
+
+    with tracing(under), metrics.measure("first", ["time"]):
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+
+    assert calls == ["start first", "stop"]
+
+
+def test_nothing_is_traced_afterwards(calls: list[str], under: DirectoryFor) -> None:
+    with tracing(under):
+        pass
+    with Metrics().measure("op", ["time"]):
+        pass
+
+    assert calls == []
+
+
+def test_the_profiler_is_outside_the_clock(
+    under: DirectoryFor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jax.profiler, "start_trace", lambda _: time.sleep(0.05))
+    monkeypatch.setattr(jax.profiler, "stop_trace", lambda: time.sleep(0.05))
+    metrics = Metrics()
+
+    with tracing(under), metrics.measure("op", ["time"]):
+        pass
+
+    assert metrics.results["op_0_basics/time_s"][0] < 0.05
+
+
+def test_a_trace_that_somebody_else_started_is_left_alone(
+    calls: list[str], under: DirectoryFor, tmp_path: Path
+) -> None:
+    jax.profiler.start_trace(str(tmp_path / "theirs"))
+
+    with tracing(under), Metrics().measure("op", ["time"]):
+        pass
+    jax.profiler.stop_trace()
+
+    assert calls == ["start theirs", "stop"]
+
+
+def test_a_trace_that_cannot_be_written_does_not_prevent_the_next(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "first").write_text("not a directory")
+    metrics = Metrics()
+
+    with tracing(lambda name: str(tmp_path / name / "trace")):
+        for name in ("first", "second"):
+            with metrics.measure(name, ["time"]):
+                pass
+
+    assert list(tmp_path.glob("second/trace/plugins/profile/*/*.xplane.pb"))
+
+
+def test_a_failing_choice_of_directory_leaves_the_block_untraced(calls: list[str]) -> None:
+    def fail(_: str) -> str:
+        raise OSError("read-only")
+
+    with tracing(fail), Metrics().measure("op", ["time"]):
+        pass
+
+    assert calls == []
+
+
+def test_a_second_tracing_is_an_error(under: DirectoryFor) -> None:
+    with tracing(under), pytest.raises(RuntimeError, match="tracing is already active"):
+        tracing(under).__enter__()
