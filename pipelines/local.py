@@ -7,7 +7,7 @@ import io
 import os
 import tempfile
 from collections.abc import Callable
-from typing import Any, TextIO
+from typing import IO, Any
 
 from orbax_bench_core.execute.steps import SAID
 
@@ -20,7 +20,7 @@ def run_locally(
     pipeline: Callable[..., Any],
     arguments: dict[str, Any],
     *,
-    log: TextIO,
+    log: IO[str],
     say: Callable[[str], None],
 ) -> None:
     """Runs a pipeline in processes of the current environment.
@@ -56,10 +56,10 @@ def _quick_steps() -> Any:
         del os.environ["_KFP_RUNTIME"]
 
 
-class _Tee(io.TextIOBase):
+class _Tee(io.IO[str]Base):
     """Writes everything to a log, and hands on the lines that are meant for people."""
 
-    def __init__(self, log: TextIO, say: Callable[[str], None]) -> None:
+    def __init__(self, log: IO[str], say: Callable[[str], None]) -> None:
         super().__init__()
         self._log = log
         self._say = say

@@ -68,9 +68,7 @@ def round_trip(tree, tmp_path):
             verifier=restored.append,
         )
         outcome = Outcome(SaveRestore().test_fn(context).metrics.results, folder)
-        for saved, loaded in zip(
-            jax.tree.leaves(tree), jax.tree.leaves(restored[0]), strict=True
-        ):
+        for saved, loaded in zip(jax.tree.leaves(tree), jax.tree.leaves(restored[0]), strict=True):
             assert np.array_equal(saved, loaded)
         return outcome
 
