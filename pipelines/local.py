@@ -56,7 +56,7 @@ def _quick_steps() -> Any:
         del os.environ["_KFP_RUNTIME"]
 
 
-class _Tee(io.IO[str]Base):
+class _Tee(io.TextIOBase):
     """Writes everything to a log, and hands on the lines that are meant for people."""
 
     def __init__(self, log: IO[str], say: Callable[[str], None]) -> None:
