@@ -96,6 +96,7 @@ class SaveRestore(BenchmarksGenerator):
         import jax
         from orbax.checkpoint import v1 as ocp
 
+        from orbax_bench_core.state.memory import available_bytes, held_bytes
         from orbax_bench_core.state.size import tree_bytes
 
         metrics = Metrics()
@@ -114,6 +115,8 @@ class SaveRestore(BenchmarksGenerator):
                 if options.async_enabled:
                     with metrics.measure("save_background", collectors):
                         response.result()
+            if held_bytes(context.pytree) > available_bytes():
+                _delete(context.pytree)  # it is made again for the next repeat
             with metrics.measure("load", collectors, num_bytes=num_bytes):
                 restored = jax.block_until_ready(ocp.load(path, target))
         context.verify(restored)
@@ -130,6 +133,14 @@ def _abstract(tree: Any) -> Any:
         return type(leaf)
 
     return jax.tree.map(of, tree)
+
+
+def _delete(tree: Any) -> None:
+    import jax
+
+    for leaf in jax.tree.leaves(tree):
+        if isinstance(leaf, jax.Array):
+            leaf.delete()
 
 
 def _gib_to_bytes(gib: Any) -> int | None:

@@ -118,8 +118,9 @@ def run_suite(
         SuiteError: The suite is invalid, or the run directory cannot be used.
     """
     from orbax_bench_core.config.load import load_suite
+    from orbax_bench_core.execute.group import CannotRecord
     from orbax_bench_core.execute.host_lock import measuring_lock
-    from orbax_bench_core.execute.orchestrator import CannotRecord, run_points
+    from orbax_bench_core.execute.orchestrator import run_points
     from orbax_bench_core.report.console import print_notes, print_summary
     from orbax_bench_core.report.progress import ProgressReport
     from orbax_bench_core.report.publish import publish

@@ -9,6 +9,8 @@ from typing import Any, Literal
 import pydantic
 
 from orbax_bench_core.config import dtypes
+from orbax_bench_core.config.errors import did_you_mean
+from orbax_bench_core.config.explain import explain
 from orbax_bench_core.config.model import ConfigModel
 from orbax_bench_core.config.paths import checked_path
 
@@ -41,7 +43,7 @@ class ArraySpec(ConfigModel):
     def _dtype_is_known(cls, name: str) -> str:
         known = dtypes.canonical(name)
         if known is None:
-            raise ValueError(f"unknown dtype {name!r}; known: {', '.join(dtypes.BITS)}")
+            raise ValueError(f"unknown dtype {name!r}; {did_you_mean(name, dtypes.BITS)}")
         return known
 
     @pydantic.model_validator(mode="after")
@@ -128,7 +130,7 @@ def leaves(spec: Spec, prefix: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
 class SpecError(ValueError):
     """A spec that cannot be read; `where` is the path of the node inside the spec."""
 
-    def __init__(self, message: str, where: tuple[str, ...]) -> None:
+    def __init__(self, message: str, where: tuple[str | int, ...]) -> None:
         super().__init__(message)
         self.where = where
 
@@ -154,9 +156,7 @@ def _parse_node(node: object, where: tuple[str, ...]) -> Leaf | Spec:
         return ArraySpec.model_validate(dict(node))
     except pydantic.ValidationError as error:
         first = error.errors()[0]
-        inner = tuple(str(part) for part in first["loc"])
-        message = first["msg"].removeprefix("Value error, ")
-        raise SpecError(f"{'.'.join(inner)}: {message}" if inner else message, where) from None
+        raise SpecError(explain(first, ArraySpec.model_fields), (*where, *first["loc"])) from None
 
 
 def _looks_like_array(node: Mapping[Any, Any]) -> bool:

@@ -14,6 +14,10 @@ def _off_is_a_word(value: object) -> object:
     return "off" if value is False else value
 
 
+def _one_or_more(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else (value,)
+
+
 class ExecutionConfig(ConfigModel):
     """How a suite is executed. Every key is optional.
 
@@ -23,6 +27,8 @@ class ExecutionConfig(ConfigModel):
             round, so that drift of the machine falls on all points alike; `sequential` finishes
             one point before the next.
         seed: Seed of the shuffle.
+        processes: Host processes that run a point together, joined by `jax.distributed`; a list is
+            swept.
         timeout_s: Seconds that one repeat may take before its worker is stopped.
         retries: How often a failed repeat is tried again before it is recorded as failed.
         verify: `digest` compares restored values with what was saved, outside the clock.
@@ -31,13 +37,17 @@ class ExecutionConfig(ConfigModel):
     warmups: pydantic.NonNegativeInt = 1
     order: Literal["interleaved", "sequential"] = "interleaved"
     seed: int = 0
+    processes: Annotated[
+        tuple[pydantic.PositiveInt, ...],
+        pydantic.Field(min_length=1),
+        pydantic.BeforeValidator(_one_or_more),
+    ] = (1,)
     timeout_s: Annotated[float, pydantic.Field(gt=0)] = 900.0
     retries: pydantic.NonNegativeInt = 1
     verify: Annotated[Literal["digest", "off"], pydantic.BeforeValidator(_off_is_a_word)] = "digest"
 
 
 PLANNED_EXECUTION_KEYS = {
-    "processes": 1,
     "cache": "warm",
     "durable": False,
 }

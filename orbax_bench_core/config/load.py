@@ -8,8 +8,9 @@ from typing import Any
 import pydantic
 
 from orbax_bench_core.config.checkpoint import CheckpointConfig, SpecError
-from orbax_bench_core.config.errors import Problem, SuiteError, did_you_mean
+from orbax_bench_core.config.errors import Problem, SuiteError
 from orbax_bench_core.config.execution import PLANNED_EXECUTION_KEYS, ExecutionConfig
+from orbax_bench_core.config.explain import explain
 from orbax_bench_core.config.mesh import MeshConfig
 from orbax_bench_core.config.model import ConfigModel
 from orbax_bench_core.config.sharding import sharding_conflict
@@ -138,13 +139,14 @@ _FIELDS_AT: dict[str, type[ConfigModel]] = {
 
 
 def _explain(detail: Any, source: Source, plural_paths: dict[str, KeyPath]) -> Problem:
-    location = tuple(part for part in detail["loc"] if part not in ("[key]",))
+    location = tuple(part for part in detail["loc"] if part != "[key]")
+    if detail["type"] == "invalid_key":
+        location = location[:-1]
     path = _file_path(location, plural_paths)
     cause = detail.get("ctx", {}).get("error")
     if isinstance(cause, SpecError):
         path += cause.where
-    message = _message(detail, location)
-    return source.problem(message, path)
+    return source.problem(explain(detail, _keys_beside(location)), path)
 
 
 def _file_path(location: KeyPath, plural_paths: dict[str, KeyPath]) -> KeyPath:
@@ -154,22 +156,15 @@ def _file_path(location: KeyPath, plural_paths: dict[str, KeyPath]) -> KeyPath:
     return location
 
 
-def _message(detail: Any, location: KeyPath) -> str:
-    kind, given = detail["type"], detail.get("input")
-    if kind == "extra_forbidden":
-        parent = str(location[0]) if len(location) > 1 else ""
-        fields = list(_FIELDS_AT[parent].model_fields) if parent in _FIELDS_AT else []
-        if parent == "":
-            fields += [*_SINGULAR, *_PLANNED_KEYS]
-        if parent == "execution":
-            fields += PLANNED_EXECUTION_KEYS
-        return f"unknown key; {did_you_mean(str(location[-1]), fields)}"
-    if kind == "missing":
-        return "this key is required"
-    if kind in ("value_error", "assertion_error"):
-        return str(detail["msg"]).removeprefix("Value error, ")
-    expected = str(detail["msg"]).removeprefix("Input should be ")
-    return f"expected {expected}, got {given!r}"
+def _keys_beside(location: KeyPath) -> list[str]:
+    """Returns the keys that are allowed where `location` is."""
+    parent = str(location[0]) if len(location) > 1 else ""
+    fields = list(_FIELDS_AT[parent].model_fields) if parent in _FIELDS_AT else []
+    if parent == "":
+        fields += [*_SINGULAR, *_PLANNED_KEYS]
+    if parent == "execution":
+        fields += PLANNED_EXECUTION_KEYS
+    return fields
 
 
 def _check_meshes_against_specs(

@@ -31,7 +31,10 @@ class Source:
         """
         self.file = file
         self._lines: dict[KeyPath, int] = {}
-        loader = yaml.SafeLoader(text)
+        try:
+            loader = yaml.SafeLoader(text)
+        except yaml.reader.ReaderError as error:
+            raise SuiteError(Problem(f"not a YAML file: {error}", file=file)) from None
         try:
             node = loader.get_single_node()
             if node is None:
@@ -96,7 +99,8 @@ class Source:
         if isinstance(node, yaml.MappingNode):
             for key, value in node.value:
                 if isinstance(key, yaml.ScalarNode):
-                    self._lines.setdefault((*path, key.value), key.start_mark.line + 1)
+                    # A key that overrides a merged one (`<<`) stands after it, and is the one meant.
+                    self._lines[(*path, key.value)] = key.start_mark.line + 1
                     self._remember(value, (*path, key.value), parents)
         elif isinstance(node, yaml.SequenceNode):
             for index, item in enumerate(node.value):

@@ -8,18 +8,14 @@ import time
 from collections.abc import Callable, Sequence
 
 from orbax_bench_core.config.load import LoadedSuite
-from orbax_bench_core.execute.pool import WarmWorker, WorkerPool
+from orbax_bench_core.execute.group import CannotRecord, HostFailed, WorkerGroup
+from orbax_bench_core.execute.pool import WorkerPool
 from orbax_bench_core.execute.schedule import schedule
-from orbax_bench_core.execute.task import Done, Task, Unrecorded
-from orbax_bench_core.launch.local import WorkerDied
+from orbax_bench_core.execute.task import Done, Task
 from orbax_bench_core.results.provenance import host_provenance
-from orbax_bench_core.results.record import ErrorInfo, Record, Status
-from orbax_bench_core.results.run_directory import RunDirectory, RunInfo
+from orbax_bench_core.results.record import PEER_FAILED, ErrorInfo, Record
+from orbax_bench_core.results.run_directory import Repeat, RunDirectory, RunInfo
 from orbax_bench_core.sweep.point import SweepPoint
-
-
-class CannotRecord(Exception):
-    """A result was measured and there is nowhere to put it: going on would lose more."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -30,7 +26,7 @@ class RunSettings:
         local_directory: Scratch directory on the local disk, for benchmarks that use one.
         remove_repeated_dir: Whether checkpoint data is deleted after each repeat.
         hlo_dump: Whether XLA writes its HLO protos to `hlo_dump/` in the run directory.
-        devices: Simulated CPU devices of every worker; None takes what each mesh needs.
+        devices: Simulated CPU devices over all processes; None takes what each mesh needs.
     """
 
     local_directory: str | None = None
@@ -45,14 +41,14 @@ class Progress:
 
     Attributes:
         point: The sweep point.
-        repeat: The repeat; None for a warm-up.
-        record: The repeat's record once it has ended; None while it begins.
-        reused: Whether the record was there before this run.
+        index: The repeat; None for a warm-up.
+        repeat: The repeat's records once it has ended; None while it begins.
+        reused: Whether they were there before this run.
     """
 
     point: SweepPoint
-    repeat: int | None
-    record: Record | None = None
+    index: int | None
+    repeat: Repeat | None = None
     reused: bool = False
 
 
@@ -88,115 +84,147 @@ def run_points(
         remove_repeated_dir=settings.remove_repeated_dir,
         hlo_dump=settings.hlo_dump,
     ) as pool:
-        runner = _Runner(run, info, pool, watch)
-        for point, repeat in schedule(points, info.num_repeats, info.execution):
-            runner.finish(point, repeat)
+        runner = _Runner(run, info, pool, watch, keep_data=not settings.remove_repeated_dir)
+        for point, index in schedule(points, info.num_repeats, info.execution):
+            runner.finish(point, index)
 
 
 class _Runner:
-    def __init__(self, run: RunDirectory, info: RunInfo, pool: WorkerPool, watch: Watcher) -> None:
+    def __init__(
+        self,
+        run: RunDirectory,
+        info: RunInfo,
+        pool: WorkerPool,
+        watch: Watcher,
+        *,
+        keep_data: bool,
+    ) -> None:
+        self._keep_data = keep_data
         self._run = run
         self._info = info
         self._pool = pool
         self._watch = watch
+        self._timeout_s = info.execution.timeout_s
 
-    def finish(self, point: SweepPoint, repeat: int) -> None:
-        """Makes sure that one repeat has a finished record, or has failed as often as allowed."""
-        record = self._run.read_record(point, repeat)
-        if record is not None and record.finished:
-            self._watch(Progress(point=point, repeat=repeat, record=record, reused=True))
+    def finish(self, point: SweepPoint, index: int) -> None:
+        """Makes sure that one repeat has finished records, or has failed as often as allowed."""
+        repeat = self._run.read_repeat(point, index)
+        if repeat.finished:
+            self._watch(Progress(point=point, index=index, repeat=repeat, reused=True))
             return
         for _ in range(self._info.execution.retries + 1):
-            attempts = () if record is None else record.as_attempt()
-            task = self._task(point, repeat).model_copy(update={"attempts": attempts})
-            record = self._try(task)
-            if record.finished:
+            self._try(self._tasks(point, index, earlier=repeat))
+            repeat = self._run.read_repeat(point, index)
+            if repeat.finished:
                 break
-        assert record is not None
-        self._watch(Progress(point=point, repeat=repeat, record=record))
+        self._watch(Progress(point=point, index=index, repeat=repeat))
 
-    def _task(self, point: SweepPoint, index: int, *, warmup: bool = False) -> Task:
-        return Task(
-            run_id=self._info.run_id,
-            suite=self._info.suite_name,
-            point=point,
-            repeat=index,
-            warmup=warmup,
-            verify=self._info.execution.verify == "digest",
-        )
-
-    def _try(self, task: Task) -> Record:
-        """Runs one task in a worker that is warm for its point; any failure becomes a record."""
-        started_at, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
-        worker: WarmWorker | None = None
-
-        def ended(status: Status, error: ErrorInfo) -> Record:
-            record = task.record(
-                status=status,
-                error=error,
-                started_at=started_at,
-                duration_s=time.monotonic() - clock,
-                samples=() if worker is None else tuple(worker.measured),
-                provenance=host_provenance() if worker is None else worker.ready.provenance,
+    def _tasks(self, point: SweepPoint, index: int, *, earlier: Repeat | None = None) -> list[Task]:
+        """Returns one task per host; without `earlier`, of a warm-up."""
+        records = {} if earlier is None else earlier.records
+        return [
+            Task(
+                run_id=self._info.run_id,
+                suite=self._info.suite_name,
+                point=point,
+                repeat=index,
+                warmup=earlier is None,
+                host=host,
+                num_hosts=point.processes,
+                verify=self._info.execution.verify == "digest",
+                attempts=records[host].as_attempt() if host in records else (),
             )
-            try:
-                self._run.write_record(record)
-            except OSError as failure:
-                raise CannotRecord(f"cannot write the record: {failure}") from None
-            return record
+            for host in range(point.processes)
+        ]
+
+    def _try(self, tasks: Sequence[Task]) -> None:
+        """Runs a repeat in a group that is warm for its point; whatever happens is recorded."""
+        point, index = tasks[0].point, tasks[0].repeat
+        started_at, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
+        group: WorkerGroup | None = None
+
+        def record_missing(errors: dict[int, ErrorInfo], *, skipped: bool = False) -> None:
+            """Records the hosts in `errors`, which could not do it themselves."""
+            for host, error in errors.items():
+                self._write(
+                    tasks[host].record(
+                        status="skipped" if skipped else "failed",
+                        error=error,
+                        started_at=started_at,
+                        duration_s=time.monotonic() - clock,
+                        samples=() if group is None else tuple(group.measured.get(host, ())),
+                        provenance=host_provenance()
+                        if group is None
+                        else group.ready[host].provenance,
+                    )
+                )
 
         try:
-            worker = self._pool.worker(task.point.num_devices, self._timeout_s)
-            self._warm_up(worker, task.point)
-            self._watch(Progress(point=task.point, repeat=task.repeat))
-            self._perform(worker, task)
-            record = self._run.read_record(task.point, task.repeat)
-            assert record is not None
+            group = self._pool.group(point.num_devices, point.processes, self._timeout_s)
+            self._warm_up(group, point)
+            self._watch(Progress(point=point, index=index))
+            ended = group.perform(tasks, self._timeout_s)
         except _WarmUpEnded as warm_up:
-            record = ended(warm_up.done.status, warm_up.error())
-        except TimeoutError:
-            message = f"not done after timeout_s = {self._timeout_s:g} seconds"
-            tail = "" if worker is None else worker.tail()
-            record = ended("failed", ErrorInfo(type="Timeout", message=message, traceback=tail))
-        except WorkerDied as death:
-            error = ErrorInfo(type="WorkerDied", message=str(death), traceback=death.tail)
-            record = ended("failed", error)
-        if worker is not None and not record.finished:
-            self._pool.discard(worker)
-        return record
+            record_missing(warm_up.errors(point.processes), skipped=warm_up.skipped)
+        except HostFailed as failure:
+            own = ErrorInfo(type=failure.kind, message=failure.message, traceback=failure.tail)
+            peer = _peer_failed(failure.host, failure.message)
+            hosts = range(point.processes)
+            record_missing({host: own if host == failure.host else peer for host in hosts})
+        else:
+            late = set(range(point.processes)) - ended.keys()
+            first = next((host for host, done in ended.items() if done.status == "failed"), None)
+            if late and first is not None:
+                record_missing(dict.fromkeys(late, _peer_failed(first, ended[first].reason)))
+        if group is not None and not self._run.read_repeat(point, index).finished:
+            self._pool.discard(group)
+        if not self._keep_data:
+            self._run.remove_data(point, index, warmup=False)
 
-    def _warm_up(self, worker: WarmWorker, point: SweepPoint) -> None:
-        """Makes the warm-ups of a point in a worker that has not made them."""
-        if point.id in worker.warm_points:
+    def _warm_up(self, group: WorkerGroup, point: SweepPoint) -> None:
+        """Makes the warm-ups of a point in a group that has not made them."""
+        if point.id in group.warm_points:
             return
         for _ in range(self._info.execution.warmups):
-            self._watch(Progress(point=point, repeat=None))
-            task = self._task(point, self._run.next_warmup(point), warmup=True)
-            done = self._perform(worker, task)
-            if done.status != "passed":
-                raise _WarmUpEnded(done)
-        worker.warm_points.add(point.id)
+            self._watch(Progress(point=point, index=None))
+            index = self._run.next_warmup(point)
+            try:
+                ended = group.perform(self._tasks(point, index), self._timeout_s)
+            finally:
+                self._run.remove_data(point, index, warmup=True)
+            if any(done.status != "passed" for done in ended.values()):
+                raise _WarmUpEnded(ended)
+        group.warm_points.add(point.id)
 
-    def _perform(self, worker: WarmWorker, task: Task) -> Done:
-        outcome = worker.perform(task, self._timeout_s)
-        if isinstance(outcome, Unrecorded):
-            raise CannotRecord(outcome.reason)
-        return outcome
+    def _write(self, record: Record) -> None:
+        try:
+            self._run.write_record(record)
+        except OSError as failure:
+            raise CannotRecord(f"cannot write the record: {failure}") from None
 
-    @property
-    def _timeout_s(self) -> float:
-        return self._info.execution.timeout_s
+
+def _peer_failed(host: int, reason: str) -> ErrorInfo:
+    return ErrorInfo(type=PEER_FAILED, message=f"ended because host {host} failed: {reason}")
 
 
 class _WarmUpEnded(Exception):
     """A warm-up did not pass, so that its repeat will not be run."""
 
-    def __init__(self, done: Done) -> None:
-        super().__init__(done.reason)
-        self.done = done
+    def __init__(self, ended: dict[int, Done]) -> None:
+        super().__init__()
+        self._host, self._done = next(
+            (host, done) for host, done in ended.items() if done.status != "passed"
+        )
 
-    def error(self) -> ErrorInfo:
-        kind, _, message = self.done.reason.partition(": ")
-        if self.done.status == "failed":
+    @property
+    def skipped(self) -> bool:
+        return self._done.status == "skipped"
+
+    def errors(self, num_hosts: int) -> dict[int, ErrorInfo]:
+        kind, _, message = self._done.reason.partition(": ")
+        if not self.skipped:
             message = f"in a warm-up: {message}"
-        return ErrorInfo(type=kind, message=message)
+        own, peer = ErrorInfo(type=kind, message=message), _peer_failed(self._host, message)
+        return {
+            host: own if self.skipped or host == self._host else peer for host in range(num_hosts)
+        }

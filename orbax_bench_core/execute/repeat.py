@@ -95,7 +95,9 @@ class _Repeat:
         generator = load_class(point.benchmark)
         made = self._states.get(point.checkpoint, point.mesh, mesh)
         self.state = State(num_bytes=made.num_bytes, digest=made.digest)
-        _make_empty(self._path)
+        if self._task.host == 0:
+            _make_empty(self._path)
+        _await_all_hosts(self._task)
         context = TestContext(
             pytree=made.tree,
             path=self._path,
@@ -117,14 +119,14 @@ class _Repeat:
                 f"{type(generator).__name__}.test_fn returned {result!r}; "
                 "return TestResult(metrics=metrics)"
             )
-        self.inventory = take_inventory(self._path)
+        if self._task.host == 0:
+            self.inventory = take_inventory(self._path)
 
     def clean_up(self) -> None:
-        if self._setup.remove_repeated_dir or self._task.warmup:
-            _remove(self._path)
-            local_path = self._local_path()
-            if local_path is not None:
-                _remove(local_path)
+        """Removes this host's own scratch; what the hosts share goes when all are done with it."""
+        local_path = self._local_path()
+        if local_path is not None and (self._setup.remove_repeated_dir or self._task.warmup):
+            _remove(local_path)
 
     def _observe(self, samples: Sequence[Sample]) -> None:
         self.samples += samples
@@ -181,6 +183,14 @@ def _describe(failure: BaseException) -> ErrorInfo:
         message=message.splitlines()[0],
         traceback="".join(traceback.format_exception(failure)),
     )
+
+
+def _await_all_hosts(task: Task) -> None:
+    """Has all hosts begin together; a host that never comes is the orchestrator's to notice."""
+    if task.num_hosts > 1:
+        from jax.experimental import multihost_utils
+
+        multihost_utils.sync_global_devices(f"{task.point.id}:{task.repeat}:{task.warmup}")
 
 
 def _make_empty(path: epath.Path) -> None:

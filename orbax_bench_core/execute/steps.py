@@ -100,7 +100,7 @@ def _say(line: str) -> None:
 
 
 def _say_progress(progress: Progress) -> None:
-    if progress.record is not None:
-        error = progress.record.error
+    if progress.repeat is not None:
+        error = progress.repeat.error
         reason = "" if error is None else f": {error.type}: {error.message}"
-        _say(f"{progress.point.name} repeat {progress.repeat}: {progress.record.status}{reason}")
+        _say(f"{progress.point.name} repeat {progress.index}: {progress.repeat.status}{reason}")

@@ -16,13 +16,20 @@ class WorkerSetup(ResultModel):
 
     Attributes:
         root: The run directory.
-        num_devices: Devices to simulate when JAX runs on the CPU and nobody has set a number.
+        num_devices: Devices of this worker to simulate when JAX runs on the CPU and nobody has set
+            a number.
+        process_id: Index of this worker among those that JAX joins.
+        num_processes: How many workers JAX joins.
+        coordinator: Address at which worker 0 coordinates them; None for a worker on its own.
         local_directory: Scratch directory on the local disk, for benchmarks that use one.
         remove_repeated_dir: Whether checkpoint data is deleted after each repeat.
     """
 
     root: str
     num_devices: int
+    process_id: int = 0
+    num_processes: int = 1
+    coordinator: str | None = None
     local_directory: str | None = None
     remove_repeated_dir: bool = False
 
@@ -36,6 +43,8 @@ class Task(ResultModel):
         point: The sweep point.
         repeat: Index among the point's repeats, or among its warm-ups.
         warmup: Whether the repeat is discarded.
+        host: Index of the host process.
+        num_hosts: How many host processes take part.
         verify: Whether restored values are compared with what was saved.
         attempts: Earlier tries that failed.
     """
@@ -45,6 +54,8 @@ class Task(ResultModel):
     point: SweepPoint
     repeat: int
     warmup: bool
+    host: int = 0
+    num_hosts: int = 1
     verify: bool
     attempts: tuple[Attempt, ...] = ()
 
@@ -62,6 +73,8 @@ class Task(ResultModel):
             point=self.point,
             repeat=self.repeat,
             warmup=self.warmup,
+            host=self.host,
+            num_hosts=self.num_hosts,
             attempts=self.attempts,
             **found,
         )

@@ -18,6 +18,7 @@ from orbax_bench_core.execute.task import Done, Measured, Ready, Task, Unrecorde
 from orbax_bench_core.measure.sample import Sample
 
 _GRACE_S = 2.0
+_HEARTBEAT_S = 10
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -51,6 +52,14 @@ class _Worker:
         from orbax_bench_core.state.cache import StateCache
 
         jax.config.update("jax_enable_x64", True)
+        setup = self._setup
+        if setup.coordinator is not None:
+            jax.distributed.initialize(
+                setup.coordinator,
+                num_processes=setup.num_processes,
+                process_id=setup.process_id,
+                heartbeat_timeout_seconds=_HEARTBEAT_S,
+            )
         simulated = simulate_devices(self._setup.num_devices)
         devices = device_provenance()
         self._provenance = {**host_provenance(), "devices": devices}

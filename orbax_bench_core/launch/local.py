@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -20,6 +19,9 @@ _KEEP_HEAP = (
 )
 """Keeps freed memory in the worker's heap. Virtual machines that back memory lazily hand out fresh
 pages at under 1 GB/s, which would otherwise dominate every load."""
+
+Inbox = queue.SimpleQueue[tuple[int, bytes]]
+"""Lines of a group of workers, each with the index of its host; an empty one means that it ended."""
 
 _STOP_S = 5.0
 _TAIL_LINES = 15
@@ -41,7 +43,13 @@ class LocalWorker:
     """One `python -m orbax_bench_core.worker`, with lines going in and lines coming out."""
 
     def __init__(
-        self, arguments: Sequence[str], *, environment: Mapping[str, str], log_file: Path
+        self,
+        arguments: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        log_file: Path,
+        inbox: Inbox,
+        host: int = 0,
     ) -> None:
         """Starts the process.
 
@@ -49,7 +57,11 @@ class LocalWorker:
             arguments: Command line after `python -m orbax_bench_core.worker`.
             environment: Its environment; what this class needs is added.
             log_file: Where everything that it prints is appended.
+            inbox: Where its lines arrive, beside those of the other hosts of its group.
+            host: Index of this worker in its group.
         """
+        self._inbox = inbox
+        self._host = host
         self._log_file = log_file
         log_file.parent.mkdir(parents=True, exist_ok=True)
         events_in, events_out = os.pipe()
@@ -71,7 +83,6 @@ class LocalWorker:
                 start_new_session=True,
             )
         os.close(events_out)
-        self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         threading.Thread(target=self._read, args=(events_in,), daemon=True).start()
 
     @property
@@ -90,25 +101,11 @@ class LocalWorker:
             self._process.stdin.write(line.encode() + b"\n")
             self._process.stdin.flush()
         except OSError:
-            raise WorkerDied(self._cause_of_death(), self.tail()) from None
+            raise self.death() from None
 
-    def receive(self, deadline: float) -> bytes:
-        """Returns the worker's next line.
-
-        Args:
-            deadline: Until when to wait, on `time.monotonic`.
-
-        Raises:
-            TimeoutError: Nothing came in time.
-            WorkerDied: It has ended.
-        """
-        try:
-            line = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
-        except queue.Empty:
-            raise TimeoutError from None
-        if not line:
-            raise WorkerDied(self._cause_of_death(), self.tail())
-        return line
+    def death(self) -> WorkerDied:
+        """Returns what is known of the end of a worker that has ended."""
+        return WorkerDied(self._cause_of_death(), self.tail())
 
     def tail(self) -> str:
         """Returns the last lines that the worker printed."""
@@ -136,8 +133,8 @@ class LocalWorker:
     def _read(self, descriptor: int) -> None:
         with os.fdopen(descriptor, "rb") as events:
             for line in events:
-                self._lines.put(line)
-        self._lines.put(b"")
+                self._inbox.put((self._host, line))
+        self._inbox.put((self._host, b""))
 
     def _cause_of_death(self) -> str:
         code = self._process.wait()

@@ -12,7 +12,7 @@ from rich.progress import Progress as Bar
 
 from orbax_bench_core.execute.orchestrator import Progress
 from orbax_bench_core.report.text import seconds
-from orbax_bench_core.results.record import Record
+from orbax_bench_core.results.run_directory import Repeat
 from orbax_bench_core.results.summary import TIME
 
 _MARKS = {"passed": "[green]✓[/]", "failed": "[red]✗[/]", "skipped": "[yellow]–[/]"}
@@ -62,8 +62,8 @@ class ProgressReport:
     def __call__(self, progress: Progress) -> None:
         """Shows one thing that happened."""
         name = escape(progress.point.name)
-        if progress.record is None:
-            what = "warm-up" if progress.repeat is None else f"repeat {progress.repeat}"
+        if progress.repeat is None:
+            what = "warm-up" if progress.index is None else f"repeat {progress.index}"
             self._bar.update(self._task, description=f"{name} {what}")
             return
         self._ended += 1
@@ -71,18 +71,21 @@ class ProgressReport:
         if not progress.reused:
             count = f"{self._ended:>{len(str(self._total))}}/{self._total}"
             self._console.print(
-                f"{count} {_MARKS[progress.record.status]} {name} "
-                f"repeat {progress.repeat}: {escape(_outcome(progress.record))}",
+                f"{count} {_MARKS[progress.repeat.status]} {name} "
+                f"repeat {progress.index}: {escape(_outcome(progress.repeat))}",
                 highlight=False,
                 soft_wrap=True,
             )
 
 
-def _outcome(record: Record) -> str:
-    if record.error is not None:
-        return f"{record.status}: {record.error.type}: {record.error.message}"
-    return ", ".join(
-        f"{sample.operation} {seconds(sample.value)}"
-        for sample in record.samples
-        if sample.metric == TIME
-    )
+def _outcome(repeat: Repeat) -> str:
+    """Returns why a repeat failed, or what each operation took on the slowest host."""
+    if repeat.error is not None:
+        return f"{repeat.status}: {repeat.error.type}: {repeat.error.message}"
+    slowest: dict[str, float] = {}
+    for record in repeat.records.values():
+        for sample in record.samples:
+            if sample.metric == TIME:
+                label = sample.key.removesuffix(f"_{TIME}")
+                slowest[label] = max(sample.value, slowest.get(label, 0.0))
+    return ", ".join(f"{operation} {seconds(value)}" for operation, value in slowest.items())

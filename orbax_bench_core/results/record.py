@@ -13,6 +13,9 @@ from orbax_bench_core.sweep.point import SweepPoint
 
 SCHEMA_VERSION = 1
 
+PEER_FAILED = "PeerFailed"
+"""Error type of a host that was ended because another one had failed."""
+
 Status = Literal["passed", "failed", "skipped"]
 
 
@@ -28,7 +31,7 @@ class ErrorInfo(ResultModel):
     """Why a repeat failed, or was skipped.
 
     Attributes:
-        type: Name of the exception, or `WorkerDied`, `Timeout`, `MeshDoesNotFit`.
+        type: Name of the exception, or `WorkerDied`, `Timeout`, `PeerFailed`, `MeshDoesNotFit`.
         message: One line for people.
         traceback: The full traceback, or the last lines that a dead worker wrote.
     """
@@ -117,7 +120,8 @@ class Record(ResultModel):
         return self.status != "failed"
 
     def as_attempt(self) -> tuple[Attempt, ...]:
-        """Returns this failed record, and those before it, as attempts of a new try."""
-        assert self.error is not None
+        """Returns this record, if it failed, and those before it, as attempts of a new try."""
+        if self.error is None:
+            return self.attempts
         this = Attempt(error=self.error, samples=self.samples, started_at=self.started_at)
         return (*self.attempts, this)

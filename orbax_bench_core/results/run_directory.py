@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import uuid
 from collections.abc import Iterator
@@ -14,7 +15,14 @@ from orbax_bench_core.config.execution import ExecutionConfig
 from orbax_bench_core.config.load import LoadedSuite
 from orbax_bench_core.config.paths import checked_path
 from orbax_bench_core.results.files import write_atomically
-from orbax_bench_core.results.record import SCHEMA_VERSION, Record, ResultModel
+from orbax_bench_core.results.record import (
+    PEER_FAILED,
+    SCHEMA_VERSION,
+    ErrorInfo,
+    Record,
+    ResultModel,
+    Status,
+)
 from orbax_bench_core.sweep.expand import Expansion
 from orbax_bench_core.sweep.point import SweepPoint
 
@@ -50,6 +58,38 @@ class RunInfo(ResultModel):
     expansion: Expansion
     created_at: datetime.datetime
     status: Literal["running", "complete", "incomplete"] = "running"
+
+
+@dataclasses.dataclass(frozen=True)
+class Repeat:
+    """One repeat over all its hosts.
+
+    Attributes:
+        records: Record of each host that has one.
+        num_hosts: How many hosts there should be.
+    """
+
+    records: dict[int, Record]
+    num_hosts: int
+
+    @property
+    def status(self) -> Status:
+        """`passed` or `skipped` when every host says so; `failed` otherwise."""
+        found = {record.status for record in self.records.values()}
+        if len(self.records) == self.num_hosts and len(found) == 1:
+            return found.pop()
+        return "failed"
+
+    @property
+    def finished(self) -> bool:
+        """Whether running the suite again leaves this repeat as it is."""
+        return self.status != "failed"
+
+    @property
+    def error(self) -> ErrorInfo | None:
+        """Why it failed or was skipped: the word of the host that failed first."""
+        errors = [record.error for record in self.records.values() if record.error is not None]
+        return min(errors, key=lambda error: error.type == PEER_FAILED, default=None)
 
 
 class RunDirectory:
@@ -150,6 +190,12 @@ class RunDirectory:
         except (OSError, pydantic.ValidationError):
             return None
 
+    def read_repeat(self, point: SweepPoint, repeat: int) -> Repeat:
+        """Returns one measured repeat over all its hosts."""
+        hosts = range(point.processes)
+        found = {host: self.read_record(point, repeat, host=host) for host in hosts}
+        return Repeat({host: record for host, record in found.items() if record}, len(hosts))
+
     def write_record(self, record: Record) -> None:
         """Writes the record of one repeat."""
         path = self._record_path(
@@ -178,6 +224,12 @@ class RunDirectory:
     def data_path(self, point: SweepPoint, repeat: int, *, warmup: bool) -> epath.Path:
         """Returns where one repeat puts its checkpoint data."""
         return self.root / point.directory / _repeat_folder(repeat, warmup)
+
+    def remove_data(self, point: SweepPoint, repeat: int, *, warmup: bool) -> None:
+        """Deletes the checkpoint data of one repeat; its record stays."""
+        path = self.data_path(point, repeat, warmup=warmup)
+        if path.exists():
+            path.rmtree()
 
     @property
     def logs(self) -> epath.Path:

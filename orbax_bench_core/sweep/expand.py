@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import itertools
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -30,8 +31,8 @@ class Expansion(pydantic.BaseModel):
     """All that a suite sweeps over.
 
     Attributes:
-        points: What is run, in the order of the suite file: benchmarks, options, meshes and
-            checkpoints, the last varying fastest.
+        points: What is run, in the order of the suite file: benchmarks, options, meshes,
+            checkpoints and processes, the last varying fastest.
         skipped: Combinations whose mesh cannot hold their checkpoint.
         notes: What else a reader of the suite should know.
     """
@@ -103,13 +104,16 @@ def _entry_points(
             dropped += 1
             continue
         for mesh in loaded.suite.mesh_configs or (None,):
-            for checkpoint in loaded.suite.checkpoint_configs:
+            for checkpoint, processes in itertools.product(
+                loaded.suite.checkpoint_configs, loaded.suite.execution.processes
+            ):
                 yield SweepPoint(
                     benchmark=path,
                     options=_plain(options),
                     given=tuple(given),
                     checkpoint=checkpoint,
                     mesh=mesh,
+                    processes=processes,
                 )
     if dropped:
         notes.append(
@@ -160,6 +164,8 @@ def _with_labels(points: list[SweepPoint]) -> dict[str, SweepPoint]:
             parts.append(f"mesh={point.mesh.label}")
         if point.checkpoint.spec is not None or point.checkpoint.path is not None:
             parts.append(f"ckpt={point.checkpoint.label}")
+        if point.processes > 1:
+            parts.append(f"processes={point.processes}")
         labelled[point.id] = point.model_copy(update={"label": ",".join(parts)})
     return labelled
 

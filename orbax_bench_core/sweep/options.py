@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import functools
 import json
+import operator
 import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
@@ -51,8 +53,11 @@ def axes(options_class: type[BenchmarkOptions], given: Mapping[str, Any]) -> dic
             )
         if name in given and name in types:
             for item in values:
-                _check_type(name, item, types[name])
-        result[name] = _distinct(values)
+                _check_type(name, item, _value_type(types[name]))
+        try:
+            result[name] = _distinct(values)
+        except ValueError:
+            raise OptionError(name, f"a number must be finite, got {value!r}") from None
     return result
 
 
@@ -72,7 +77,9 @@ def _default(field: dataclasses.Field[Any]) -> Any:
 
 def _distinct(values: list[Any]) -> list[Any]:
     # JSON tells true from 1, which Python's equality does not.
-    return list({json.dumps(value, default=repr): value for value in values}.values())
+    return list(
+        {json.dumps(value, default=repr, allow_nan=False): value for value in values}.values()
+    )
 
 
 def _annotations(options_class: type[BenchmarkOptions]) -> dict[str, Any]:
@@ -93,13 +100,24 @@ def _check_type(name: str, value: Any, annotation: Any) -> None:
 
 def describe_type(annotation: Any) -> str:
     """Returns an option's type for people, without the list form that only means a sweep."""
-    members = typing.get_args(annotation) if _is_union(annotation) else (annotation,)
-    names = [
-        "null" if member is type(None) else getattr(member, "__name__", str(member))
-        for member in members
-        if typing.get_origin(member) not in _SWEEP_ORIGINS
-    ]
-    return " or ".join(names) or str(annotation)
+    value_type = _value_type(annotation)
+    members = typing.get_args(value_type) if _is_union(value_type) else (value_type,)
+    return " or ".join(map(_describe_member, members))
+
+
+def _describe_member(member: Any) -> str:
+    if typing.get_origin(member) is typing.Literal:
+        return " or ".join(map(repr, typing.get_args(member)))
+    return "null" if member is type(None) else getattr(member, "__name__", str(member))
+
+
+def _value_type(annotation: Any) -> Any:
+    """Returns the type of one value: the list form of an annotation only means a sweep."""
+    if typing.get_origin(annotation) in _SWEEP_ORIGINS:
+        return typing.get_args(annotation)[0]
+    if not _is_union(annotation):
+        return annotation
+    return functools.reduce(operator.or_, map(_value_type, typing.get_args(annotation)))
 
 
 def _is_union(annotation: Any) -> bool:

@@ -7,6 +7,8 @@ import hashlib
 import json
 from typing import Any, Self
 
+import pydantic
+
 from orbax_bench_core.config.checkpoint import CheckpointConfig
 from orbax_bench_core.config.mesh import MeshConfig
 from orbax_bench_core.config.model import ConfigModel
@@ -16,7 +18,7 @@ _ID_LENGTH = 12
 
 
 class SweepPoint(ConfigModel):
-    """One combination of benchmark, options, checkpoint and mesh.
+    """One combination of benchmark, options, checkpoint, mesh and number of processes.
 
     Attributes:
         benchmark: Import path of the benchmark class.
@@ -24,6 +26,7 @@ class SweepPoint(ConfigModel):
         given: The options that the suite file gives; the benchmark's own defaults fill the rest.
         checkpoint: What is saved and loaded.
         mesh: The device mesh; None without one.
+        processes: Host processes that run it together.
         label: What tells this point from the others of its suite, for people; not part of the id.
     """
 
@@ -32,6 +35,7 @@ class SweepPoint(ConfigModel):
     given: tuple[str, ...] = ()
     checkpoint: CheckpointConfig
     mesh: MeshConfig | None
+    processes: pydantic.PositiveInt = 1
     label: str = ""
 
     @functools.cached_property
@@ -49,6 +53,7 @@ class SweepPoint(ConfigModel):
                 "spec": json.dumps(self.checkpoint.model_dump(mode="json")["spec"]),
             },
             "mesh": None if self.mesh is None else self.mesh.model_dump(mode="json"),
+            "processes": self.processes,
         }
         text = json.dumps(content, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:_ID_LENGTH]

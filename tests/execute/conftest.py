@@ -52,6 +52,16 @@ class SuiteRun:
             found[f"{act}/{path.parent.name}"] = record
         return found
 
+    def host_records(self, repeat: int, act: str | None = None) -> dict[int, dict]:
+        """Records of one repeat by host; of the point with this `act` where there are several."""
+        paths = self.directory.glob(f"records/*/repeat_{repeat}/host_*.json")
+        records = [json.loads(path.read_text()) for path in paths]
+        return {
+            record["host"]: record
+            for record in records
+            if act is None or record["point"]["options"]["act"] == act
+        }
+
     def statuses(self) -> list[str]:
         """Status of every measured repeat, sorted."""
         paths = self.directory.glob("records/*/repeat_*/host_0.json")

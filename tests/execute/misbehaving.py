@@ -5,6 +5,9 @@ import os
 import signal
 import time
 
+import jax
+from jax.experimental import multihost_utils
+
 from orbax_bench_core.authoring import (
     BenchmarkOptions,
     BenchmarksGenerator,
@@ -18,6 +21,7 @@ from orbax_bench_core.measure import Metrics
 class MisbehavingOptions(BenchmarkOptions):
     act: str | list[str] = "behave"
     only_once: bool = False
+    on_host: int | None = None
 
 
 @benchmark_options(MisbehavingOptions)
@@ -29,10 +33,15 @@ class Misbehaving(BenchmarksGenerator):
         options = context.options
         # The point's folder outlives a repeat, which lets a mishap happen once.
         mark = context.path.parent / "happened"
-        if context.repeat_index is not None and not (options.only_once and mark.exists()):
+        here = options.on_host is None or options.on_host == jax.process_index()
+        happened = options.only_once and mark.exists()
+        if context.repeat_index is not None and here and not happened:
             mark.write_text("")
             with metrics.measure("mishap"):
                 self._act(options.act, context)
+        if jax.process_count() > 1:
+            with metrics.measure("together"):
+                multihost_utils.sync_global_devices("together")
         return None if options.act == "return_none" else TestResult(metrics=metrics)
 
     def _act(self, act, context):
@@ -47,8 +56,6 @@ class Misbehaving(BenchmarksGenerator):
         if act == "hang":
             time.sleep(600)
         if act == "corrupt":
-            import jax
-
             context.verify(jax.tree.map(lambda leaf: leaf + 1, context.pytree))
         if act == "delete":
             context.pytree["w"].delete()

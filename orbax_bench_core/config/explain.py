@@ -1,0 +1,32 @@
+"""What validation found wrong, in the words of a suite file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from orbax_bench_core.config.errors import did_you_mean
+
+_KINDS: Final = {"tuple_type": "a list", "dict_type": "a mapping", "model_type": "a mapping"}
+
+
+def explain(detail: Any, fields: Iterable[str]) -> str:
+    """Returns the message of one validation error.
+
+    Args:
+        detail: One of `pydantic.ValidationError.errors()`.
+        fields: The keys that are allowed where the error is.
+    """
+    kind, message = detail["type"], str(detail["msg"])
+    if kind == "extra_forbidden":
+        return f"unknown key; {did_you_mean(str(detail['loc'][-1]), fields)}"
+    if kind == "missing":
+        return "this key is required"
+    if kind in ("value_error", "assertion_error"):
+        return message.removeprefix("Value error, ")
+    if kind == "invalid_key":
+        hint = " (YAML reads a bare on, off, yes or no as true or false)"
+        given = detail["input"]
+        return f"a key is text, got {given!r}{hint if isinstance(given, bool) else ''}; quote it"
+    expected = _KINDS.get(kind) or message.removeprefix("Input should be ")
+    return f"expected {expected}, got {detail['input']!r}"

@@ -1,0 +1,184 @@
+"""The workers that run one point together: one per host process, joined by JAX."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import queue
+import socket
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from orbax_bench_core.execute.task import (
+    EVENT,
+    Done,
+    Measured,
+    Ready,
+    Task,
+    Unrecorded,
+    WorkerSetup,
+)
+from orbax_bench_core.launch.local import Inbox, LocalWorker, WorkerDied
+from orbax_bench_core.measure.sample import Sample
+
+_GRACE_S = 3.0
+"""Once a host has failed, the others wait for it in vain: this long they may still end by
+themselves, so that what they know of the failure is kept."""
+
+
+@dataclasses.dataclass(frozen=True)
+class HostFailed(Exception):
+    """A host ended in a way that leaves no record of its own, and the group with it.
+
+    Attributes:
+        host: The host that failed first.
+        kind: `WorkerDied` or `Timeout`.
+        message: What is known of it.
+        tail: The last lines that it printed.
+    """
+
+    host: int
+    kind: str
+    message: str
+    tail: str
+
+
+class WorkerGroup:
+    """Workers with their devices up, and what they have warmed up for.
+
+    Attributes:
+        ready: What each host said when it was ready.
+        warm_points: Ids of the points whose warm-ups they have made.
+        measured: Samples of the task under way by host, in the order in which operations ended.
+    """
+
+    def __init__(
+        self,
+        setups: Sequence[WorkerSetup],
+        *,
+        environment: Mapping[str, str],
+        log_files: Sequence[Path],
+        timeout_s: float,
+    ) -> None:
+        """Starts one worker per setup, and waits until all are ready.
+
+        Args:
+            setups: How each worker is set up.
+            environment: Their environment.
+            log_files: Where each one's output goes.
+            timeout_s: Seconds that they may take.
+
+        Raises:
+            HostFailed: One of them did not become ready.
+        """
+        self._inbox: Inbox = queue.SimpleQueue()
+        self._timeout_s = timeout_s
+        self._workers: list[LocalWorker] = []
+        self.warm_points: set[str] = set()
+        self.measured: dict[int, list[Sample]] = {}
+        try:
+            for host, (setup, log_file) in enumerate(zip(setups, log_files, strict=True)):
+                self._workers.append(
+                    LocalWorker(
+                        ["--setup", setup.model_dump_json()],
+                        environment=environment,
+                        log_file=log_file,
+                        inbox=self._inbox,
+                        host=host,
+                    )
+                )
+            self.ready: dict[int, Ready] = self._await_ready(timeout_s)
+        except BaseException:
+            self.stop()
+            raise
+
+    @property
+    def num_hosts(self) -> int:
+        """How many workers the group has."""
+        return len(self._workers)
+
+    def perform(self, tasks: Sequence[Task], timeout_s: float) -> dict[int, Done]:
+        """Has one repeat done, each host its own task.
+
+        Args:
+            tasks: One task per host.
+            timeout_s: Seconds that the repeat may take.
+
+        Returns:
+            How each host ended that ended by itself. A host is missing when another failed and
+            it did not notice in time.
+
+        Raises:
+            HostFailed: A host died, or none failed and not all ended in time.
+            CannotRecord: A record could not be written.
+        """
+        self.measured = {host: [] for host in range(self.num_hosts)}
+        ended: dict[int, Done] = {}
+        deadline = time.monotonic() + timeout_s
+        for worker, task in zip(self._workers, tasks, strict=True):
+            with contextlib.suppress(WorkerDied):  # its last line, which is empty, tells of it
+                worker.send(task.model_dump_json())
+        while len(ended) < self.num_hosts:
+            try:
+                host, event = self._next(deadline)
+            except queue.Empty:
+                if any(done.status == "failed" for done in ended.values()):
+                    return ended
+                waiting = min(set(range(self.num_hosts)) - ended.keys())
+                raise self._timeout(waiting, timeout_s) from None
+            if isinstance(event, Measured):
+                self.measured[host] += event.samples
+            elif isinstance(event, Unrecorded):
+                raise CannotRecord(event.reason)
+            elif isinstance(event, Done):
+                ended[host] = event
+                if event.status == "failed":
+                    deadline = min(deadline, time.monotonic() + _GRACE_S)
+        return ended
+
+    def dismiss(self) -> None:
+        """Lets the workers end on their own."""
+        for worker in self._workers:
+            worker.dismiss()
+
+    def stop(self) -> None:
+        """Ends the workers."""
+        self.dismiss()
+        for worker in self._workers:
+            worker.stop()
+
+    def _await_ready(self, timeout_s: float) -> dict[int, Ready]:
+        ready: dict[int, Ready] = {}
+        deadline = time.monotonic() + timeout_s
+        while len(ready) < self.num_hosts:
+            try:
+                host, event = self._next(deadline)
+            except queue.Empty:
+                late = min(set(range(self.num_hosts)) - ready.keys())
+                raise self._timeout(late, timeout_s) from None
+            assert isinstance(event, Ready)
+            ready[host] = event
+        return ready
+
+    def _next(self, deadline: float) -> tuple[int, Ready | Measured | Done | Unrecorded]:
+        host, line = self._inbox.get(timeout=max(0.0, deadline - time.monotonic()))
+        if not line:
+            death = self._workers[host].death()
+            raise HostFailed(host, "WorkerDied", str(death), death.tail)
+        return host, EVENT.validate_json(line)
+
+    def _timeout(self, host: int, timeout_s: float) -> HostFailed:
+        message = f"not done after timeout_s = {timeout_s:g} seconds"
+        return HostFailed(host, "Timeout", message, self._workers[host].tail())
+
+
+class CannotRecord(Exception):
+    """A result was measured and there is nowhere to put it: going on would lose more."""
+
+
+def free_address() -> str:
+    """Returns an address on this machine at which nothing listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{probe.getsockname()[1]}"
