@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from orbax_bench_core.authoring.options import BenchmarkOptions
 
 if TYPE_CHECKING:
     import jax
     from etils import epath
+
+
+class Conditioner(Protocol):
+    """Brings a machine into the conditions that a suite asks for."""
+
+    @property
+    def durable(self) -> bool:
+        """Whether a save is also to be timed until it is on stable storage."""
+
+    def make_durable(self, checkpoint: epath.Path) -> None:
+        """Waits until a checkpoint is on stable storage."""
+
+    def prepare_load(self, operation: str, checkpoint: epath.Path) -> None:
+        """Sets the page cache before the load that `operation` measures."""
 
 
 @dataclasses.dataclass
@@ -27,6 +41,7 @@ class TestContext:
         local_path: A directory on the local disk, when `--local-directory` is given.
         output_dir: The run directory.
         name: Name of the sweep point, the same in every repeat.
+        conditioner: Controls the page cache and durability; None when nothing is controlled.
         verifier: Compares restored values with `pytree`; None when verification is off.
         tracer: Says where the profiler trace of an operation goes; None when it is not traced.
     """
@@ -41,6 +56,7 @@ class TestContext:
     local_path: epath.Path | None = None
     output_dir: epath.Path | None = None
     name: str | None = None
+    conditioner: Conditioner | None = None
     verifier: Callable[[Any], None] | None = None
     tracer: Callable[[str], epath.Path | None] | None = None
 
@@ -55,6 +71,32 @@ class TestContext:
         """
         if self.verifier is not None:
             self.verifier(restored)
+
+    @property
+    def durable(self) -> bool:
+        """Whether a save is also to be timed until it is on stable storage."""
+        return self.conditioner is not None and self.conditioner.durable
+
+    def make_durable(self, checkpoint: epath.Path) -> None:
+        """Waits until a checkpoint is on stable storage; call it inside a measured block.
+
+        Args:
+            checkpoint: What was saved.
+        """
+        if self.conditioner is not None:
+            self.conditioner.make_durable(checkpoint)
+
+    def prepare_load(self, operation: str, checkpoint: epath.Path) -> None:
+        """Brings the page cache into the state that the suite asks for; call it before a load.
+
+        What share of the checkpoint is then resident is recorded with the operation.
+
+        Args:
+            operation: Name of the measured block that follows.
+            checkpoint: What it will read.
+        """
+        if self.conditioner is not None:
+            self.conditioner.prepare_load(operation, checkpoint)
 
     def trace_path(self, operation: str) -> epath.Path | None:
         """Returns where a trace of `operation` belongs, or None when it is not traced.

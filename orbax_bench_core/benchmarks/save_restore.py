@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
@@ -87,6 +88,8 @@ class SaveRestoreOptions(BenchmarkOptions):
 class SaveRestore(BenchmarksGenerator):
     """Measures `save_blocking`, `save_background`, `save` (their whole) and `load`.
 
+    With `durable: true` also `save_durable`, until everything is on stable storage.
+
     Inputs are ready before a save starts, and outputs before a load stops. What was loaded is
     verified outside the clock. A save that is not asynchronous has no `save_background`.
     """
@@ -106,17 +109,25 @@ class SaveRestore(BenchmarksGenerator):
         num_bytes, target = tree_bytes(context.pytree), _abstract(context.pytree)
         with ocp.Context(context=options.orbax_context()):
             jax.block_until_ready(context.pytree)
-            with metrics.measure("save", collectors, num_bytes=num_bytes):
-                with metrics.measure("save_blocking", collectors):
+            with contextlib.ExitStack() as until_durable:
+                if context.durable:
+                    until_durable.enter_context(
+                        metrics.measure("save_durable", collectors, num_bytes=num_bytes)
+                    )
+                with metrics.measure("save", collectors, num_bytes=num_bytes):
+                    with metrics.measure("save_blocking", collectors):
+                        if options.async_enabled:
+                            response = ocp.save_async(path, context.pytree)
+                        else:
+                            ocp.save(path, context.pytree)
                     if options.async_enabled:
-                        response = ocp.save_async(path, context.pytree)
-                    else:
-                        ocp.save(path, context.pytree)
-                if options.async_enabled:
-                    with metrics.measure("save_background", collectors):
-                        response.result()
+                        with metrics.measure("save_background", collectors):
+                            response.result()
+                if context.durable:
+                    context.make_durable(path)
             if held_bytes(context.pytree) > available_bytes():
                 _delete(context.pytree)  # it is made again for the next repeat
+            context.prepare_load("load", path)
             with metrics.measure("load", collectors, num_bytes=num_bytes):
                 restored = jax.block_until_ready(ocp.load(path, target))
         context.verify(restored)

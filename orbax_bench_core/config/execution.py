@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import pydantic
 
+from orbax_bench_core.config.conditions import Cache, Conditions, HostMemory
 from orbax_bench_core.config.model import ConfigModel
 
 
@@ -31,6 +32,11 @@ class ExecutionConfig(ConfigModel):
             swept.
         timeout_s: Seconds that one repeat may take before its worker is stopped.
         retries: How often a failed repeat is tried again before it is recorded as failed.
+        cache: State of the page cache before a load, `warm` or `cold`; a list is swept.
+        host_memory: Whether workers keep freed memory (`reused`), give it back at once (`fresh`),
+            or do as the C library pleases (`default`).
+        durable: Whether saves are also timed until all their files are on stable storage.
+        x64: Whether JAX has 64-bit types.
         verify: `digest` compares restored values with what was saved, outside the clock.
     """
 
@@ -44,11 +50,22 @@ class ExecutionConfig(ConfigModel):
     ] = (1,)
     timeout_s: Annotated[float, pydantic.Field(gt=0)] = 900.0
     retries: pydantic.NonNegativeInt = 1
+    cache: Annotated[
+        tuple[Cache, ...],
+        pydantic.Field(min_length=1),
+        pydantic.BeforeValidator(_one_or_more),
+    ] = ("warm",)
+    host_memory: HostMemory = "reused"
+    durable: bool = False
+    x64: bool = True
     verify: Annotated[Literal["digest", "off"], pydantic.BeforeValidator(_off_is_a_word)] = "digest"
 
-
-PLANNED_EXECUTION_KEYS = {
-    "cache": "warm",
-    "durable": False,
-}
-"""Keys of the `execution` block whose default is all that this version can do."""
+    @property
+    def conditions(self) -> tuple[Conditions, ...]:
+        """Every combination of conditions that is swept."""
+        return tuple(
+            Conditions(
+                cache=cache, host_memory=self.host_memory, durable=self.durable, x64=self.x64
+            )
+            for cache in dict.fromkeys(self.cache)
+        )

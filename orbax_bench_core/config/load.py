@@ -9,7 +9,7 @@ import pydantic
 
 from orbax_bench_core.config.checkpoint import CheckpointConfig, SpecError
 from orbax_bench_core.config.errors import Problem, SuiteError
-from orbax_bench_core.config.execution import PLANNED_EXECUTION_KEYS, ExecutionConfig
+from orbax_bench_core.config.execution import ExecutionConfig
 from orbax_bench_core.config.explain import explain
 from orbax_bench_core.config.mesh import MeshConfig
 from orbax_bench_core.config.model import ConfigModel
@@ -118,14 +118,6 @@ def _without_planned(data: dict[Any, Any], source: Source, notes: list[str]) -> 
         if key in data:
             data = {name: value for name, value in data.items() if name != key}
             notes.append(f"`{key}` {reason}")
-    execution = data.get("execution")
-    if isinstance(execution, dict):
-        for key, default in PLANNED_EXECUTION_KEYS.items():
-            if key in execution and execution[key] != default:
-                message = f"{execution[key]!r} is not yet supported; allowed: {default!r}"
-                raise SuiteError(source.problem(message, ("execution", key)))
-        kept = {k: v for k, v in execution.items() if k not in PLANNED_EXECUTION_KEYS}
-        data = {**data, "execution": kept}
     return data
 
 
@@ -162,8 +154,6 @@ def _keys_beside(location: KeyPath) -> list[str]:
     fields = list(_FIELDS_AT[parent].model_fields) if parent in _FIELDS_AT else []
     if parent == "":
         fields += [*_SINGULAR, *_PLANNED_KEYS]
-    if parent == "execution":
-        fields += PLANNED_EXECUTION_KEYS
     return fields
 
 

@@ -39,7 +39,7 @@ class Source:
             node = loader.get_single_node()
             if node is None:
                 raise SuiteError(Problem("the file is empty", file=file))
-            self._refuse_duplicates(node, set())
+            self._refuse_duplicates(node, (), set())
             self.data: Any = loader.construct_document(node)
         except yaml.MarkedYAMLError as error:
             raise SuiteError(self._yaml_problem(error)) from None
@@ -66,7 +66,7 @@ class Source:
             message = f"{error.problem}: only plain YAML data is read, remove the tag"
         return Problem(message, file=self.file, line=mark.line + 1 if mark else None)
 
-    def _refuse_duplicates(self, node: yaml.Node, seen_nodes: set[int]) -> None:
+    def _refuse_duplicates(self, node: yaml.Node, path: KeyPath, seen_nodes: set[int]) -> None:
         if id(node) in seen_nodes:
             return
         seen_nodes.add(id(node))
@@ -74,22 +74,23 @@ class Source:
             first_line: dict[str, int] = {}
             for key, value in node.value:
                 line = key.start_mark.line + 1
+                where = (*path, str(key.value))
                 if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
                     if key.value in first_line:
                         raise SuiteError(
                             Problem(
                                 f"duplicate key, first given on line {first_line[key.value]}; "
                                 "remove one of the two",
-                                key=key.value,
+                                key=dotted(where),
                                 file=self.file,
                                 line=line,
                             )
                         )
                     first_line[key.value] = line
-                self._refuse_duplicates(value, seen_nodes)
+                self._refuse_duplicates(value, where, seen_nodes)
         elif isinstance(node, yaml.SequenceNode):
-            for item in node.value:
-                self._refuse_duplicates(item, seen_nodes)
+            for index, item in enumerate(node.value):
+                self._refuse_duplicates(item, (*path, index), seen_nodes)
 
     def _remember(self, node: yaml.Node, path: KeyPath, parents: frozenset[int]) -> None:
         if id(node) in parents:

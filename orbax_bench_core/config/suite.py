@@ -60,7 +60,7 @@ class Suite(ConfigModel):
 
     @property
     def identity(self) -> str:
-        """SHA-256 over what is measured: all but repeats, execution and baselines, in hex.
+        """SHA-256 over what is measured, in hex: all but baselines and how repeats are run.
 
         Two suites with one identity sweep the same points, so that one run directory can hold
         both: asking for more repeats continues a run.
@@ -68,5 +68,9 @@ class Suite(ConfigModel):
         measured = self.model_dump(
             mode="json", include={"suite_name", "benchmarks", "checkpoint_configs", "mesh_configs"}
         )
+        for checkpoint in measured["checkpoint_configs"]:
+            # The order of its leaves is the order in which a checkpoint is written.
+            checkpoint["spec"] = json.dumps(checkpoint["spec"])
+        measured["processes"] = self.execution.processes
         text = json.dumps(measured, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()

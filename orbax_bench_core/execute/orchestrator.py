@@ -160,7 +160,7 @@ class _Runner:
                 )
 
         try:
-            group = self._pool.group(point.num_devices, point.processes, self._timeout_s)
+            group = self._pool.group(point, self._timeout_s)
             self._warm_up(group, point)
             self._watch(Progress(point=point, index=index))
             ended = group.perform(tasks, self._timeout_s)

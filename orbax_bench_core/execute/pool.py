@@ -7,12 +7,15 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from orbax_bench_core.config.conditions import Conditions
 from orbax_bench_core.execute.group import WorkerGroup, free_address
 from orbax_bench_core.execute.task import WorkerSetup
+from orbax_bench_core.launch.host_memory import allocator_settings
 from orbax_bench_core.sweep.isolate import benchmark_environment
 
 if TYPE_CHECKING:
     from orbax_bench_core.results.run_directory import RunDirectory
+    from orbax_bench_core.sweep.point import SweepPoint
 
 _MAX_LIVE_GROUPS = 4
 
@@ -65,25 +68,25 @@ class WorkerPool:
             group.stop()
         self._groups.clear()
 
-    def group(self, num_devices: int | None, processes: int, timeout_s: float) -> WorkerGroup:
-        """Returns a warm group, starting one when there is none.
+    def group(self, point: SweepPoint, timeout_s: float) -> WorkerGroup:
+        """Returns a group that can run `point`, starting one when there is none.
 
         Args:
-            num_devices: Devices that it should have in all; None when any number will do.
-            processes: Host processes that it has.
-            timeout_s: Seconds that it may take to be ready.
+            point: The sweep point.
+            timeout_s: Seconds that the group may take to be ready.
 
         Raises:
             HostFailed: A worker was not ready in time, or ended before it was.
         """
-        key = (0 if self._devices_are_fixed else num_devices or processes, processes)
+        num_devices, processes = point.num_devices or point.processes, point.processes
+        key = (0 if self._devices_are_fixed else num_devices, processes)
         if key in self._groups:
             self._groups[key] = group = self._groups.pop(key)
             return group
         limit = 1 if self._devices_are_fixed else _MAX_LIVE_GROUPS
         while len(self._groups) >= limit:
             self._groups.pop(next(iter(self._groups))).stop()
-        group = self._start(num_devices or processes, processes, timeout_s)
+        group = self._start(num_devices, processes, point.conditions, timeout_s)
         if any(ready.fixed for ready in group.ready.values()):
             # With real devices, or a number of them set from outside, a group is like any other.
             self._devices_are_fixed = True
@@ -96,11 +99,14 @@ class WorkerPool:
         self._groups = {key: kept for key, kept in self._groups.items() if kept is not group}
         group.stop()
 
-    def _start(self, num_devices: int, processes: int, timeout_s: float) -> WorkerGroup:
+    def _start(
+        self, num_devices: int, processes: int, conditions: Conditions, timeout_s: float
+    ) -> WorkerGroup:
         coordinator = free_address() if processes > 1 else None
         setups = [
             WorkerSetup(
                 root=str(self._run.root),
+                x64=conditions.x64,
                 num_devices=-(-num_devices // processes),
                 process_id=process_id,
                 num_processes=processes,
@@ -114,7 +120,11 @@ class WorkerPool:
         names = [f"{name}_host_{host}" for host in range(processes)] if processes > 1 else [name]
         return WorkerGroup(
             setups,
-            environment=self._environment | self._pinned_devices(processes),
+            environment={
+                **allocator_settings(conditions.host_memory),
+                **self._environment,
+                **self._pinned_devices(processes),
+            },
             log_files=[self._logs / f"{name}.log" for name in names],
             timeout_s=timeout_s,
         )

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from orbax_bench_core.authoring import TestContext, TestResult, VerificationError
+from orbax_bench_core.execute.conditioning import PageCacheConditioner
 from orbax_bench_core.execute.task import Task, WorkerSetup
 from orbax_bench_core.measure.observe import observing
 from orbax_bench_core.measure.sample import Sample
@@ -107,6 +108,9 @@ class _Repeat:
             local_path=self._local_path(),
             output_dir=self._run.root,
             name=point.directory,
+            conditioner=PageCacheConditioner(
+                point.conditions, self._observe, lambda: _await_all_hosts(self._task)
+            ),
             verifier=self._verify if self._task.verify else None,
         )
         traces = _Traces(context)

@@ -16,6 +16,7 @@ class WorkerSetup(ResultModel):
 
     Attributes:
         root: The run directory.
+        x64: Whether JAX has 64-bit types.
         num_devices: Devices of this worker to simulate when JAX runs on the CPU and nobody has set
             a number.
         process_id: Index of this worker among those that JAX joins.
@@ -26,6 +27,7 @@ class WorkerSetup(ResultModel):
     """
 
     root: str
+    x64: bool
     num_devices: int
     process_id: int = 0
     num_processes: int = 1

@@ -51,8 +51,8 @@ class _Worker:
         from orbax_bench_core.results.provenance import device_provenance, host_provenance
         from orbax_bench_core.state.cache import StateCache
 
-        jax.config.update("jax_enable_x64", True)
         setup = self._setup
+        jax.config.update("jax_enable_x64", setup.x64)
         if setup.coordinator is not None:
             jax.distributed.initialize(
                 setup.coordinator,

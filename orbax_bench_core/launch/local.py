@@ -12,14 +12,6 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-_KEEP_HEAP = (
-    "glibc.malloc.mmap_threshold=4294967295:"
-    "glibc.malloc.trim_threshold=9999999999:"
-    "glibc.malloc.arena_max=1"
-)
-"""Keeps freed memory in the worker's heap. Virtual machines that back memory lazily hand out fresh
-pages at under 1 GB/s, which would otherwise dominate every load."""
-
 Inbox = queue.SimpleQueue[tuple[int, bytes]]
 """Lines of a group of workers, each with the index of its host; an empty one means that it ended."""
 
@@ -55,7 +47,7 @@ class LocalWorker:
 
         Args:
             arguments: Command line after `python -m orbax_bench_core.worker`.
-            environment: Its environment; what this class needs is added.
+            environment: Its environment.
             log_file: Where everything that it prints is appended.
             inbox: Where its lines arrive, beside those of the other hosts of its group.
             host: Index of this worker in its group.
@@ -78,7 +70,7 @@ class LocalWorker:
                 stdout=log,
                 stderr=log,
                 pass_fds=[events_out],
-                env={"GLIBC_TUNABLES": _KEEP_HEAP, **environment},
+                env=dict(environment),
                 # Ctrl-C is for the orchestrator, which then stops its workers in order.
                 start_new_session=True,
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from orbax_bench_core.measure import event_names
+from orbax_bench_core.measure import conditions, event_names
 from orbax_bench_core.measure.collectors import (
     device_memory,
     jax_monitoring,
@@ -98,6 +98,6 @@ def _suggestion(name: str) -> str:
     return f"; nearest: {', '.join(near)}" if near else ""
 
 
-for _module in (time, rss, jax_monitoring, device_memory, tensorstore, tracemalloc):
+for _module in (conditions, time, rss, jax_monitoring, device_memory, tensorstore, tracemalloc):
     for _metric in _module.METRICS:
         register(_metric)

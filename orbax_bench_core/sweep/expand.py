@@ -32,7 +32,7 @@ class Expansion(pydantic.BaseModel):
 
     Attributes:
         points: What is run, in the order of the suite file: benchmarks, options, meshes,
-            checkpoints and processes, the last varying fastest.
+            checkpoints, processes and cache, the last varying fastest.
         skipped: Combinations whose mesh cannot hold their checkpoint.
         notes: What else a reader of the suite should know.
     """
@@ -69,7 +69,8 @@ def expand_here(loaded: LoadedSuite) -> Expansion:
         except BenchmarkClassError as error:
             problems.append(loaded.source.problem(str(error), (*where, "generator")))
         except OptionError as error:
-            problems.append(loaded.source.problem(str(error), (*where, "options", error.key)))
+            key = (error.key,) if error.key else ()
+            problems.append(loaded.source.problem(str(error), (*where, "options", *key)))
     if problems:
         raise SuiteError(*problems)
     if not points:
@@ -104,8 +105,10 @@ def _entry_points(
             dropped += 1
             continue
         for mesh in loaded.suite.mesh_configs or (None,):
-            for checkpoint, processes in itertools.product(
-                loaded.suite.checkpoint_configs, loaded.suite.execution.processes
+            for checkpoint, processes, conditions in itertools.product(
+                loaded.suite.checkpoint_configs,
+                dict.fromkeys(loaded.suite.execution.processes),
+                loaded.suite.execution.conditions,
             ):
                 yield SweepPoint(
                     benchmark=path,
@@ -114,6 +117,7 @@ def _entry_points(
                     checkpoint=checkpoint,
                     mesh=mesh,
                     processes=processes,
+                    conditions=conditions,
                 )
     if dropped:
         notes.append(
@@ -126,9 +130,8 @@ def _is_valid(generator: Any, given: dict[str, Any]) -> bool:
     try:
         return bool(generator.from_dict(given).is_valid())
     except Exception as error:  # is_valid is anyone's code
-        key = next(iter(given), "")
         raise OptionError(
-            key, f"{generator.__name__} rejects {given}: {type(error).__name__}: {error}"
+            "", f"{generator.__name__} rejects {given}: {type(error).__name__}: {error}"
         ) from error
 
 
@@ -166,6 +169,8 @@ def _with_labels(points: list[SweepPoint]) -> dict[str, SweepPoint]:
             parts.append(f"ckpt={point.checkpoint.label}")
         if point.processes > 1:
             parts.append(f"processes={point.processes}")
+        if point.conditions.cache == "cold":
+            parts.append("cache=cold")
         labelled[point.id] = point.model_copy(update={"label": ",".join(parts)})
     return labelled
 

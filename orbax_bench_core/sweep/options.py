@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import functools
+import itertools
 import json
 import operator
 import types
@@ -21,7 +21,7 @@ _SWEEP_ORIGINS = {list, typing.get_origin(Sequence[int])}
 
 
 class OptionError(ValueError):
-    """An option that the benchmark does not take; `key` names it."""
+    """An option that the benchmark does not take; `key` names it, or is empty for all together."""
 
     def __init__(self, key: str, message: str) -> None:
         super().__init__(message)

@@ -10,6 +10,7 @@ from typing import Any, Self
 import pydantic
 
 from orbax_bench_core.config.checkpoint import CheckpointConfig
+from orbax_bench_core.config.conditions import Conditions
 from orbax_bench_core.config.mesh import MeshConfig
 from orbax_bench_core.config.model import ConfigModel
 from orbax_bench_core.sweep.catalog import short_name
@@ -18,7 +19,7 @@ _ID_LENGTH = 12
 
 
 class SweepPoint(ConfigModel):
-    """One combination of benchmark, options, checkpoint, mesh and number of processes.
+    """One combination of benchmark, options, checkpoint, mesh, processes and conditions.
 
     Attributes:
         benchmark: Import path of the benchmark class.
@@ -27,6 +28,7 @@ class SweepPoint(ConfigModel):
         checkpoint: What is saved and loaded.
         mesh: The device mesh; None without one.
         processes: Host processes that run it together.
+        conditions: What is controlled while it is measured.
         label: What tells this point from the others of its suite, for people; not part of the id.
     """
 
@@ -36,6 +38,7 @@ class SweepPoint(ConfigModel):
     checkpoint: CheckpointConfig
     mesh: MeshConfig | None
     processes: pydantic.PositiveInt = 1
+    conditions: Conditions = Conditions()
     label: str = ""
 
     @functools.cached_property
@@ -54,6 +57,7 @@ class SweepPoint(ConfigModel):
             },
             "mesh": None if self.mesh is None else self.mesh.model_dump(mode="json"),
             "processes": self.processes,
+            "conditions": self.conditions.model_dump(mode="json"),
         }
         text = json.dumps(content, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:_ID_LENGTH]

@@ -1,0 +1,113 @@
+"""The page cache: dropping a checkpoint's pages without root, and measuring what is resident."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import mmap
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+_PAGE = mmap.PAGESIZE
+_MAP_FAILED = ctypes.c_void_p(-1).value
+_READ_SIZE = 1 << 22
+
+
+def drop(directory: Path) -> None:
+    """Has the kernel forget the pages of every file below `directory`.
+
+    Dirty pages cannot be dropped, so each file is first written to storage. Pages that another
+    process has mapped stay, which is why the outcome has to be measured.
+
+    Args:
+        directory: A local directory.
+
+    Raises:
+        OSError: A file cannot be opened or written back.
+    """
+    for path in _files(directory):
+        with _opened(path) as descriptor:
+            os.fsync(descriptor)
+            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def fill(directory: Path) -> None:
+    """Reads every file below `directory` once, so that its pages are resident."""
+    for path in _files(directory):
+        with path.open("rb", buffering=0) as file:
+            while file.read(_READ_SIZE):
+                pass
+
+
+def make_durable(directory: Path) -> None:
+    """Waits until every file and folder below `directory`, and itself, are on stable storage."""
+    for path in _files(directory):
+        with _opened(path) as descriptor:
+            os.fsync(descriptor)
+    for folder in [*(path for path in directory.rglob("*") if path.is_dir()), directory]:
+        with _opened(folder) as descriptor:
+            os.fsync(descriptor)
+
+
+def resident_share(directory: Path) -> float | None:
+    """Returns the share of the pages below `directory` that are in the page cache, by mincore(2).
+
+    Args:
+        directory: A local directory.
+
+    Returns:
+        A number from 0 to 1; None when there is no file with a page.
+    """
+    resident = pages = 0
+    for path in _files(directory):
+        found = _residency(path)
+        resident += sum(byte & 1 for byte in found)
+        pages += len(found)
+    return resident / pages if pages else None
+
+
+def _residency(path: Path) -> bytes:
+    """Returns one byte per page of a file; its lowest bit says whether the page is resident."""
+    size = path.stat().st_size
+    if size == 0:
+        return b""
+    libc = _libc()
+    with _opened(path) as descriptor:
+        address = libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
+    if address == _MAP_FAILED:
+        raise OSError(ctypes.get_errno(), "mmap", str(path))
+    try:
+        answer = (ctypes.c_ubyte * -(-size // _PAGE))()
+        if libc.mincore(ctypes.c_void_p(address), ctypes.c_size_t(size), answer) != 0:
+            raise OSError(ctypes.get_errno(), "mincore", str(path))
+        return bytes(answer)
+    finally:
+        libc.munmap(ctypes.c_void_p(address), ctypes.c_size_t(size))
+
+
+def _libc() -> ctypes.CDLL:
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [
+        ctypes.c_void_p,
+        ctypes.c_size_t,
+        ctypes.c_int,
+        ctypes.c_int,
+        ctypes.c_int,
+        ctypes.c_long,
+    ]
+    return libc
+
+
+def _files(directory: Path) -> list[Path]:
+    return [path for path in directory.rglob("*") if path.is_file()]
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
