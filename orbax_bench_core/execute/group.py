@@ -75,6 +75,7 @@ class WorkerGroup:
         self._inbox: Inbox = queue.SimpleQueue()
         self._timeout_s = timeout_s
         self._workers: list[LocalWorker] = []
+        self._num_hosts = len(setups)
         self.warm_points: set[str] = set()
         self.measured: dict[int, list[Sample]] = {}
         try:
@@ -93,10 +94,6 @@ class WorkerGroup:
             self.stop()
             raise
 
-    @property
-    def num_hosts(self) -> int:
-        """How many workers the group has."""
-        return len(self._workers)
 
     def perform(self, tasks: Sequence[Task], timeout_s: float) -> dict[int, Done]:
         """Has one repeat done, each host its own task.
@@ -113,19 +110,19 @@ class WorkerGroup:
             HostFailed: A host died, or none failed and not all ended in time.
             CannotRecord: A record could not be written.
         """
-        self.measured = {host: [] for host in range(self.num_hosts)}
+        self.measured = {host: [] for host in range(self._num_hosts)}
         ended: dict[int, Done] = {}
         deadline = time.monotonic() + timeout_s
         for worker, task in zip(self._workers, tasks, strict=True):
             with contextlib.suppress(WorkerDied):  # its last line, which is empty, tells of it
                 worker.send(task.model_dump_json())
-        while len(ended) < self.num_hosts:
+        while len(ended) < self._num_hosts:
             try:
                 host, event = self._next(deadline)
             except queue.Empty:
                 if any(done.status == "failed" for done in ended.values()):
                     return ended
-                waiting = min(set(range(self.num_hosts)) - ended.keys())
+                waiting = min(set(range(self._num_hosts)) - ended.keys())
                 raise self._timeout(waiting, timeout_s) from None
             if isinstance(event, Measured):
                 self.measured[host] += event.samples
@@ -143,19 +140,19 @@ class WorkerGroup:
             worker.dismiss()
 
     def stop(self) -> None:
-        """Ends the workers."""
+        """Ends the workers; more than once is as good as once."""
         self.dismiss()
-        for worker in self._workers:
-            worker.stop()
+        while self._workers:
+            self._workers.pop().stop()
 
     def _await_ready(self, timeout_s: float) -> dict[int, Ready]:
         ready: dict[int, Ready] = {}
         deadline = time.monotonic() + timeout_s
-        while len(ready) < self.num_hosts:
+        while len(ready) < self._num_hosts:
             try:
                 host, event = self._next(deadline)
             except queue.Empty:
-                late = min(set(range(self.num_hosts)) - ready.keys())
+                late = min(set(range(self._num_hosts)) - ready.keys())
                 raise self._timeout(late, timeout_s) from None
             assert isinstance(event, Ready)
             ready[host] = event

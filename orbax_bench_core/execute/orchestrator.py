@@ -167,6 +167,9 @@ class _Runner:
         except _WarmUpEnded as warm_up:
             record_missing(warm_up.errors(point.processes), skipped=warm_up.skipped)
         except HostFailed as failure:
+            if group is not None:
+                # A host that still ran would put its own view of the failure over this one.
+                self._pool.discard(group)
             own = ErrorInfo(type=failure.kind, message=failure.message, traceback=failure.tail)
             peer = _peer_failed(failure.host, failure.message)
             hosts = range(point.processes)
