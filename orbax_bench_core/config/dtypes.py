@@ -6,14 +6,12 @@ from typing import Final
 
 BITS: Final[dict[str, int]] = {
     "bool": 8,
-    "int1": 8,
     "int2": 8,
     "int4": 8,
     "int8": 8,
     "int16": 16,
     "int32": 32,
     "int64": 64,
-    "uint1": 8,
     "uint2": 8,
     "uint4": 8,
     "uint8": 8,
@@ -21,8 +19,6 @@ BITS: Final[dict[str, int]] = {
     "uint32": 32,
     "uint64": 64,
     "float4_e2m1fn": 8,
-    "float6_e2m3fn": 8,
-    "float6_e3m2fn": 8,
     "float8_e3m4": 8,
     "float8_e4m3": 8,
     "float8_e4m3b11fnuz": 8,

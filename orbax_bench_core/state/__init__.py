@@ -1,0 +1,1 @@
+"""What is checkpointed: synthetic pytrees, meshes, shardings, digests."""

@@ -1,0 +1,135 @@
+"""Keeps the state of the benchmarks, so that repeats do not make it again."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import OrderedDict
+from typing import Any
+
+import jax
+from jax.sharding import Mesh
+
+from orbax_bench_core.config.checkpoint import ArraySpec, CheckpointConfig, leaves
+from orbax_bench_core.config.mesh import MeshConfig
+from orbax_bench_core.state import layout, memory
+from orbax_bench_core.state.digest import digest
+from orbax_bench_core.state.loading import load_checkpoint
+from orbax_bench_core.state.size import tree_bytes
+from orbax_bench_core.state.synthetic import generate
+
+PyTree = Any
+
+
+@dataclasses.dataclass(frozen=True)
+class State:
+    """What a benchmark checkpoints.
+
+    Attributes:
+        tree: The arrays, ready; None when the benchmark makes its own.
+        digest: Content digest of each leaf, by dotted path.
+        num_bytes: Bytes of all arrays, replicas once.
+    """
+
+    tree: PyTree
+    digest: dict[str, str]
+    num_bytes: int
+
+
+@dataclasses.dataclass(frozen=True)
+class _Entry:
+    state: State
+    held_bytes: int
+
+
+_Key = tuple[str, str | None, Mesh | None]
+
+
+class StateCache:
+    """Makes the state of a checkpoint and mesh once and hands it out again.
+
+    Args:
+        max_bytes: Most bytes of arrays to keep on the devices of this process; by default half of
+            the memory that is available when nothing is kept. The state asked for is always made,
+            be it larger; the least recently used others go first.
+    """
+
+    def __init__(self, max_bytes: int | None = None) -> None:
+        self._max_bytes = max_bytes
+        self._entries: OrderedDict[_Key, _Entry] = OrderedDict()
+
+    def get(
+        self, checkpoint: CheckpointConfig, mesh_config: MeshConfig | None, mesh: Mesh | None
+    ) -> State:
+        """Returns the state of a checkpoint on a mesh.
+
+        It is made anew if it is not kept or if a benchmark deleted or donated one of its arrays.
+        Containers of the tree are fresh at each call; arrays are shared. In a multi-process run
+        every process must call with the same arguments.
+
+        Args:
+            checkpoint: What to generate or load.
+            mesh_config: The mesh as configured.
+            mesh: The mesh that was built from it, or None.
+
+        Raises:
+            StateError: The checkpoint cannot be made or loaded here.
+        """
+        if checkpoint.spec is None and checkpoint.path is None:
+            return State(tree=None, digest={}, num_bytes=0)
+        key = _key(checkpoint, mesh_config, mesh)
+        entry = self._entries.pop(key, None)
+        if entry is None or _is_damaged(entry.state.tree):
+            entry = self._make(checkpoint, mesh)
+        self._entries[key] = entry
+        self._make_room(0)
+        state = entry.state
+        return dataclasses.replace(
+            state, tree=jax.tree.map(lambda leaf: leaf, state.tree), digest=dict(state.digest)
+        )
+
+    def clear(self) -> None:
+        """Forgets everything; memory is freed once no benchmark holds the arrays either."""
+        self._entries.clear()
+
+    def _make(self, checkpoint: CheckpointConfig, mesh: Mesh | None) -> _Entry:
+        if checkpoint.spec is None:
+            tree = load_checkpoint(checkpoint)
+        else:
+            self._make_room(_bytes_to_hold(checkpoint, mesh))
+            tree = generate(checkpoint.spec, seed=checkpoint.random_seed, mesh=mesh)
+        state = State(tree=tree, digest=digest(tree), num_bytes=tree_bytes(tree))
+        return _Entry(state, memory.held_bytes(tree))
+
+    def _make_room(self, coming: int) -> None:
+        """Drops the least recently used states until `coming` more bytes fit.
+
+        The newest stays when nothing is coming: it is the one that was asked for.
+        """
+        limit = self._max_bytes
+        newest = 1 if coming == 0 else 0
+        kept = sum(entry.held_bytes for entry in self._entries.values())
+        if limit is None:
+            limit = memory.agreed_bytes((memory.available_bytes() + kept) // 2)
+        while kept + coming > limit and len(self._entries) > newest:
+            _, dropped = self._entries.popitem(last=False)
+            kept -= dropped.held_bytes
+
+
+def _key(checkpoint: CheckpointConfig, mesh_config: MeshConfig | None, mesh: Mesh | None) -> _Key:
+    if checkpoint.path is not None:
+        # Loading spreads arrays over all devices, whatever the mesh.
+        return checkpoint.model_dump_json(), None, None
+    configured = None if mesh_config is None else mesh_config.model_dump_json()
+    return checkpoint.model_dump_json(), configured, mesh
+
+
+def _is_damaged(tree: PyTree) -> bool:
+    return any(isinstance(leaf, jax.Array) and leaf.is_deleted() for leaf in jax.tree.leaves(tree))
+
+
+def _bytes_to_hold(checkpoint: CheckpointConfig, mesh: Mesh | None) -> int:
+    return sum(
+        layout.local_bytes(leaf, layout.sharding_of(".".join(path), leaf, mesh))
+        for path, leaf in leaves(checkpoint.spec)
+        if isinstance(leaf, ArraySpec)
+    )

@@ -1,0 +1,125 @@
+"""From the `mesh_config` block to devices."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax.experimental import mesh_utils
+from jax.sharding import Mesh
+
+from orbax_bench_core.config.mesh import MeshConfig
+from orbax_bench_core.state.errors import StateError
+
+DeviceGrid = np.ndarray[Any, np.dtype[Any]]
+
+
+class MeshDoesNotFit(StateError):
+    """The devices that are here cannot form the mesh; the message says why."""
+
+
+def build_mesh(config: MeshConfig, devices: Sequence[jax.Device] | None = None) -> Mesh:
+    """Lays the devices out as a mesh.
+
+    Without `dcn_parallelism` the devices are one slice. With it, each axis is the product of its
+    size across granules (slower network, outer) and within one (faster, inner). A granule is a
+    slice, or a process with `process_is_granule`. CPU devices belong to no slice: there, whole
+    processes form the granules, and the devices of a single process are cut into equal groups.
+
+    Args:
+        config: The mesh.
+        devices: The devices to use, all of them; default `jax.devices()`. Their order does not
+            matter: the same devices always give the same mesh.
+
+    Raises:
+        MeshDoesNotFit: The number of devices or granules is not what the mesh needs, or the
+            physical topology cannot carry its shape.
+    """
+    return Mesh(
+        device_grid(config, jax.devices() if devices is None else devices), config.mesh_axes
+    )
+
+
+def device_grid(config: MeshConfig, devices: Sequence[Any]) -> DeviceGrid:
+    """Arranges devices in the shape of a mesh; `build_mesh` without the `Mesh` around it.
+
+    Args:
+        config: The mesh.
+        devices: The devices to use, all of them.
+
+    Raises:
+        MeshDoesNotFit: As for `build_mesh`.
+    """
+    if len(devices) != config.num_devices:
+        raise MeshDoesNotFit(
+            f"mesh {config.label} needs {config.num_devices} devices; {len(devices)} are here; "
+            "change ici_parallelism or dcn_parallelism, or run on another number of devices"
+        )
+    ordered = sorted(devices, key=lambda device: (device.process_index, device.id))
+    granules = _granules(config, ordered)
+    # A block per granule, then the two dimensions of each axis beside each other, outer first.
+    blocks = np.stack([_slice_grid(config, granule) for granule in granules])
+    grid = blocks.reshape(config.dcn_shape + config.ici_shape)
+    rank = len(config.mesh_axes)
+    pairs = [axis for pair in zip(range(rank), range(rank, 2 * rank), strict=True) for axis in pair]
+    return grid.transpose(pairs).reshape(config.shape)
+
+
+def _slice_grid(config: MeshConfig, devices: Sequence[Any]) -> DeviceGrid:
+    try:
+        return mesh_utils.create_device_mesh(
+            config.ici_shape,
+            devices,
+            allow_split_physical_axes=config.allow_split_physical_axes,
+        )
+    except (NotImplementedError, ValueError) as error:
+        raise MeshDoesNotFit(
+            f"mesh {config.label} cannot be laid out on these {len(devices)} "
+            f"{devices[0].device_kind} devices; try another shape, or "
+            f"allow_split_physical_axes: true ({error})"
+        ) from error
+
+
+def _granules(config: MeshConfig, devices: Sequence[Any]) -> list[Sequence[Any]]:
+    if config.dcn_parallelism is None:
+        return [devices]
+    count = math.prod(config.dcn_shape)
+    if devices[0].platform == "cpu" and not _counts_processes(config, devices):
+        return _simulated_slices(config, devices, count)
+    unit = "process" if config.process_is_granule else "slice"
+    attribute = "process_index" if config.process_is_granule else "slice_index"
+    groups: dict[int, list[Any]] = {}
+    for device in devices:
+        groups.setdefault(getattr(device, attribute, 0), []).append(device)
+    sizes = {len(group) for group in groups.values()}
+    if len(groups) != count or len(sizes) != 1:
+        found = ", ".join(str(len(groups[key])) for key in sorted(groups))
+        raise MeshDoesNotFit(
+            f"mesh {config.label} needs granules (unit: {unit}) of equal size, {count} in number; "
+            f"here {'are' if len(groups) > 1 else 'is'} {len(groups)} with {found} devices; change "
+            "dcn_parallelism or process_is_granule"
+        )
+    return [groups[key] for key in sorted(groups)]
+
+
+def _counts_processes(config: MeshConfig, devices: Sequence[Any]) -> bool:
+    return config.process_is_granule and len({device.process_index for device in devices}) > 1
+
+
+def _simulated_slices(
+    config: MeshConfig, devices: Sequence[Any], count: int
+) -> list[Sequence[Any]]:
+    """Cuts CPU devices, in process order, into slices that share or split processes evenly."""
+    size = len(devices) // count
+    per_process = Counter(device.process_index for device in devices)
+    if any(size % held and held % size for held in per_process.values()):
+        raise MeshDoesNotFit(
+            f"mesh {config.label} needs slices of {size} devices, but the processes hold "
+            f"{sorted(per_process.values())}; a slice takes whole processes or a process whole "
+            "slices: change dcn_parallelism or the number of processes"
+        )
+    return [devices[start : start + size] for start in range(0, len(devices), size)]

@@ -1,0 +1,52 @@
+"""Programs that run on every device of a sharding, each over its own shard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.sharding import NamedSharding, PartitionSpec
+
+from orbax_bench_core.state import precision
+
+
+def offsets(sharding: NamedSharding, shape: tuple[int, ...]) -> list[jax.Array]:
+    """Returns where the shard of the device that runs this begins, in each dimension.
+
+    The partitioner's own offsets are 32-bit and signed, which is too little for long dimensions.
+
+    Args:
+        sharding: Sharding of the array; call this inside `over_shards`.
+        shape: Global shape, in elements. From 2**32 elements on, 64-bit mode must be on.
+    """
+    kind = jnp.uint64 if precision.needs_wide_index(shape) else jnp.uint32
+    extents = sharding.shard_shape(shape)
+    entries = [*sharding.spec, *[None] * (len(shape) - len(sharding.spec))]
+    return [
+        jnp.zeros((), kind) if not entry else lax.axis_index(entry).astype(kind) * extent
+        for entry, extent in zip(entries, extents, strict=True)
+    ]
+
+
+def over_shards(
+    program: Callable[[jax.Array], jax.Array],
+    sharding: NamedSharding,
+    *,
+    inputs: PartitionSpec,
+    outputs: PartitionSpec,
+) -> Callable[[jax.Array], jax.Array]:
+    """Compiles `program` for all devices of a sharding, without any collective.
+
+    Args:
+        program: Takes and returns the part of one device.
+        sharding: The devices, and the names of their axes.
+        inputs: How the argument is split.
+        outputs: How the result is put together.
+    """
+    mapped = jax.shard_map(
+        program, mesh=sharding.mesh, in_specs=inputs, out_specs=outputs, check_vma=False
+    )
+    compiled: Callable[[jax.Array], jax.Array] = jax.jit(mapped)
+    return compiled

@@ -1,0 +1,88 @@
+"""Synthetic checkpoints: a spec in, a tree of ready arrays out.
+
+A value depends on the seed, the path of its leaf and its index in the whole array, and on nothing
+else: not on the mesh, the sharding, the number of processes or the backend. Each device computes
+its own shards in one fused program, so nothing but the arrays themselves takes memory.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import jax
+from jax import lax
+from jax.sharding import Mesh, NamedSharding
+
+from orbax_bench_core.config.checkpoint import ArraySpec, Spec
+from orbax_bench_core.state import hashing, layout, precision, shards, values
+
+PyTree = Any
+
+SCALARS: Final[Mapping[str, int | str]] = {"int": 1234, "str": "synthetic"}
+"""Values of the `int` and `str` leaves; not zero or empty, so that a lost value is seen."""
+
+_PARTS: Final = {"complex64": "float32", "complex128": "float64"}
+
+
+def generate(spec: Spec, *, seed: int, mesh: Mesh | None) -> PyTree:
+    """Makes the tree that a spec describes.
+
+    Args:
+        spec: Leaves by name, nested as the tree is to be.
+        seed: Any non-negative integer; another seed gives other values in every array.
+        mesh: Where the arrays go; None puts them on the default device.
+
+    Returns:
+        Nested dicts of `jax.Array`, int and str. The arrays are ready.
+
+    Raises:
+        StateError: A sharding does not fit the mesh or the shape, or JAX cannot hold a dtype.
+    """
+    return jax.block_until_ready(_tree(spec, seed, mesh, ""))
+
+
+def _tree(spec: Spec, seed: int, mesh: Mesh | None, prefix: str) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for name, node in spec.items():
+        path = f"{prefix}{name}"
+        if isinstance(node, Mapping):
+            tree[name] = _tree(node, seed, mesh, f"{path}.")
+        elif isinstance(node, ArraySpec):
+            tree[name] = _array(path, node, seed, mesh)
+        else:
+            tree[name] = SCALARS[node]
+    return tree
+
+
+def _array(path: str, spec: ArraySpec, seed: int, mesh: Mesh | None) -> jax.Array:
+    precision.check_dtype(path, spec.dtype)
+    program = _program(spec.shape, spec.dtype, layout.sharding_of(path, spec, mesh))
+    with precision.wide(spec.shape, spec.dtype):
+        return program(hashing.leaf_key(seed, path))
+
+
+@functools.cache
+def _program(
+    shape: tuple[int, ...], dtype: str, sharding: NamedSharding | None
+) -> Callable[[Any], jax.Array]:
+    """Compiles once for all leaves of one shape, dtype and sharding; the key is an argument."""
+    block = shape if sharding is None else sharding.shard_shape(shape)
+
+    def make(key: jax.Array) -> jax.Array:
+        offsets = None if sharding is None else shards.offsets(sharding, shape)
+        low, high = hashing.linear_index(block, global_shape=shape, offsets=offsets)
+        if dtype not in _PARTS:
+            return values.encode(dtype, hashing.random_word(low, high, key))
+        real, imaginary = (
+            values.encode(_PARTS[dtype], hashing.random_word(low, high, part))
+            for part in (key, hashing.imaginary_key(key))
+        )
+        return lax.complex(real, imaginary)
+
+    if sharding is None:
+        return jax.jit(make)
+    return shards.over_shards(
+        make, sharding, inputs=jax.sharding.PartitionSpec(), outputs=sharding.spec
+    )

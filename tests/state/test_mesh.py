@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from orbax_bench_core.config.mesh import MeshConfig
+from orbax_bench_core.state.mesh import MeshDoesNotFit, build_mesh, device_grid
+
+
+@dataclasses.dataclass(frozen=True)
+class Device:
+    """Stands in for hardware that is not here."""
+
+    id: int
+    process_index: int = 0
+    platform: str = "cpu"
+    device_kind: str = "cpu"
+    slice_index: int = 0
+    coords: tuple[int, int, int] = (0, 0, 0)
+    core_on_chip: int = 0
+
+
+def _config(
+    axes: str, ici: dict[str, int], dcn: dict[str, int] | None = None, **rest: Any
+) -> MeshConfig:
+    return MeshConfig(mesh_axes=tuple(axes), ici_parallelism=ici, dcn_parallelism=dcn, **rest)
+
+
+def _devices(counts: list[int], by: str = "process_index", platform: str = "cpu") -> list[Any]:
+    groups = [group for group, count in enumerate(counts) for _ in range(count)]
+    return [
+        Device(
+            id=index,
+            platform=platform,
+            process_index=group if by == "process_index" else 0,
+            slice_index=group if by == "slice_index" else 0,
+        )
+        for index, group in enumerate(groups)
+    ]
+
+
+def _ids(grid: np.ndarray[Any, Any]) -> list[Any]:
+    ids: list[Any] = np.vectorize(lambda device: device.id)(grid).tolist()
+    return ids
+
+
+def test_axes_without_a_size_have_size_one() -> None:
+    mesh = build_mesh(_config("abc", {"a": 4, "c": 2}))
+    assert mesh.axis_names == ("a", "b", "c")
+    assert dict(mesh.shape) == {"a": 4, "b": 1, "c": 2}
+
+
+def test_all_given_devices_are_used_in_order() -> None:
+    mesh = build_mesh(_config("ab", {"a": 2, "b": 2}), jax.devices()[2:6])
+    assert _ids(mesh.devices) == [[2, 3], [4, 5]]
+
+
+def test_the_order_of_the_devices_given_does_not_matter() -> None:
+    config = _config("a", {"a": 8})
+    assert build_mesh(config, jax.devices()[::-1]) == build_mesh(config)
+
+
+def test_another_number_of_devices_does_not_fit() -> None:
+    config = _config("ab", {"a": 2, "b": 4})
+    with pytest.raises(MeshDoesNotFit, match="mesh a2b4 needs 8 devices; 4 are here; change"):
+        build_mesh(config, jax.devices()[:4])
+
+
+@pytest.mark.parametrize(
+    ("ici", "dcn", "expected"),
+    [
+        ({"b": 4}, {"a": 2}, [[0, 1, 2, 3], [4, 5, 6, 7]]),
+        ({"a": 4}, {"b": 2}, [[0, 4], [1, 5], [2, 6], [3, 7]]),
+        ({"a": 2, "b": 2}, {"a": 2}, [[0, 1], [2, 3], [4, 5], [6, 7]]),
+        ({"a": 2, "b": 2}, {"b": 2}, [[0, 1, 4, 5], [2, 3, 6, 7]]),
+        ({"a": 2}, {"a": 2, "b": 2}, [[0, 2], [1, 3], [4, 6], [5, 7]]),
+        ({"a": 8}, {}, [[0], [1], [2], [3], [4], [5], [6], [7]]),
+    ],
+)
+def test_dcn_axes_cross_slices_simulated_in_one_process(
+    ici: dict[str, int], dcn: dict[str, int], expected: list[list[int]]
+) -> None:
+    assert _ids(build_mesh(_config("ab", ici, dcn)).devices) == expected
+
+
+@pytest.mark.parametrize("process_is_granule", [False, True])
+@pytest.mark.parametrize(("ici", "dcn"), [({"a": 4}, {"b": 2}), ({"b": 4}, {"a": 2})])
+def test_dcn_axes_cross_processes_wherever_they_stand(
+    process_is_granule: bool, ici: dict[str, int], dcn: dict[str, int]
+) -> None:
+    config = _config("ab", ici, dcn, process_is_granule=process_is_granule)
+    grid = device_grid(config, _devices([4, 4]))
+    processes = np.vectorize(lambda device: device.process_index)(grid)
+    across = processes if dcn == {"a": 2} else processes.T
+    assert across.tolist() == [[0] * 4, [1] * 4]
+
+
+def test_processes_count_in_order_even_when_device_ids_alternate() -> None:
+    devices: list[Any] = [Device(id=index, process_index=index % 2) for index in range(4)]
+    assert _ids(device_grid(_config("ab", {"b": 2}, {"a": 2}), devices)) == [[0, 2], [1, 3]]
+
+
+def test_cpu_slices_take_several_processes() -> None:
+    grid = device_grid(_config("ab", {"b": 4}, {"a": 2}), _devices([2, 2, 2, 2]))
+    assert _ids(grid) == [[0, 1, 2, 3], [4, 5, 6, 7]]
+
+
+def test_cpu_slices_do_not_cut_across_processes() -> None:
+    config = _config("ab", {"b": 4}, {"a": 3})
+    with pytest.raises(
+        MeshDoesNotFit, match=r"slices of 4 devices, but the processes hold \[6, 6\]"
+    ):
+        device_grid(config, _devices([6, 6]))
+
+
+def test_process_granules_must_be_as_many_as_the_mesh_needs() -> None:
+    config = _config("ab", {"b": 2}, {"a": 4}, process_is_granule=True)
+    with pytest.raises(
+        MeshDoesNotFit, match=r"\(unit: process\).*4 in number; here are 2 with 4, 4"
+    ):
+        device_grid(config, _devices([4, 4]))
+
+
+def test_accelerators_cross_their_slices() -> None:
+    config = _config("ab", {"a": 2}, {"b": 2})
+    grid = device_grid(config, _devices([2, 2], by="slice_index", platform="gpu"))
+    assert _ids(grid) == [[0, 2], [1, 3]]
+
+
+def test_accelerators_cross_their_processes_when_these_are_the_granules() -> None:
+    config = _config("ab", {"a": 2}, {"b": 2}, process_is_granule=True)
+    assert _ids(device_grid(config, _devices([2, 2], platform="gpu"))) == [[0, 2], [1, 3]]
+
+
+def test_accelerators_of_one_slice_do_not_simulate_two() -> None:
+    config = _config("ab", {"a": 2}, {"b": 2})
+    with pytest.raises(MeshDoesNotFit, match=r"dcn\(b2\)·a2 .*\(unit: slice\).*here is 1 with 4"):
+        device_grid(config, _devices([4], by="slice_index", platform="gpu"))
+
+
+def _tpu_cube() -> list[Any]:
+    return [
+        Device(
+            id=index,
+            platform="tpu",
+            device_kind="TPU v4",
+            coords=(index % 4, index // 4 % 4, index // 16),
+        )
+        for index in range(64)
+    ]
+
+
+def test_physical_axes_are_not_split_unless_allowed() -> None:
+    config = _config("ab", {"a": 2, "b": 32})
+    with pytest.raises(
+        MeshDoesNotFit, match=r"a2b32 cannot be laid out.*allow_split_physical_axes"
+    ):
+        device_grid(config, _tpu_cube())
+
+
+@pytest.mark.parametrize("dcn", [None, {}])
+def test_physical_axes_are_split_when_allowed(dcn: dict[str, int] | None) -> None:
+    config = _config("ab", {"a": 2, "b": 32}, dcn, allow_split_physical_axes=True)
+    grid = device_grid(config, _tpu_cube())
+    assert grid.shape == (2, 32)
+    assert sorted(device.id for device in grid.flat) == list(range(64))

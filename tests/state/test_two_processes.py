@@ -1,0 +1,116 @@
+"""The same code in two JAX processes of four devices each."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orbax_bench_core.config.checkpoint import ArraySpec
+from orbax_bench_core.state.digest import digest
+from orbax_bench_core.state.synthetic import generate
+
+WORKER = """
+import json, sys
+import jax
+jax.distributed.initialize(f"localhost:{sys.argv[1]}", num_processes=2, process_id=int(sys.argv[2]))
+import numpy
+from orbax_bench_core.config.checkpoint import ArraySpec, CheckpointConfig
+from orbax_bench_core.config.mesh import MeshConfig
+from orbax_bench_core.state.cache import StateCache
+from orbax_bench_core.state.digest import digest, partial_digest
+from orbax_bench_core.state.fixture import save_fixture
+from orbax_bench_core.state.loading import load_checkpoint
+from orbax_bench_core.state.mesh import build_mesh
+
+config = MeshConfig(mesh_axes=("a", "b"), ici_parallelism={"a": 4}, dcn_parallelism={"b": 2})
+mesh = build_mesh(config)
+spec = {
+    "sharded": ArraySpec(dtype="bfloat16", shape=(16, 24), sharding=("a", "b")),
+    "across": ArraySpec(dtype="float32", shape=(16, 24), sharding=("b",)),
+    "replicated": ArraySpec(dtype="int8", shape=(16,)),
+    "step": "int",
+}
+state = StateCache().get(CheckpointConfig(spec=spec, random_seed=3), config, mesh)
+save_fixture(state.tree, sys.argv[3])
+print(json.dumps({
+    "processes": [[d.process_index for d in row] for row in mesh.devices.tolist()],
+    "digest": state.digest,
+    "loaded": digest(load_checkpoint(CheckpointConfig(path=sys.argv[3]))),
+    "lanes": {name: sums.lanes for name, sums in partial_digest(state.tree).items()},
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = str(free.getsockname()[1])
+    environment = {
+        **os.environ,
+        "XLA_FLAGS": "--xla_force_host_platform_device_count=4",
+        "PYTHONPATH": str(Path(__file__).resolve().parents[2]),
+    }
+    path = str(tmp_path_factory.mktemp("two") / "checkpoint")
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WORKER, port, str(process), path],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for process in range(2)
+    ]
+    try:
+        done = [worker.communicate(timeout=120) for worker in workers]
+    finally:
+        for worker in workers:
+            worker.kill()
+    assert [worker.returncode for worker in workers] == [0, 0], done
+    return [json.loads(output.splitlines()[-1]) for output, _ in done]
+
+
+@pytest.fixture(scope="module")
+def expected() -> dict[str, str]:
+    """The digest of the same spec in one process on one device."""
+    spec: dict[str, Any] = {
+        "sharded": ArraySpec(dtype="bfloat16", shape=(16, 24)),
+        "across": ArraySpec(dtype="float32", shape=(16, 24)),
+        "replicated": ArraySpec(dtype="int8", shape=(16,)),
+        "step": "int",
+    }
+    return digest(generate(spec, seed=3, mesh=None))
+
+
+@pytest.mark.slow
+def test_values_are_those_of_one_process(
+    reports: list[dict[str, Any]], expected: dict[str, str]
+) -> None:
+    assert [report["digest"] for report in reports] == [expected, expected]
+
+
+@pytest.mark.slow
+def test_a_load_into_another_layout_has_the_same_digest(
+    reports: list[dict[str, Any]], expected: dict[str, str]
+) -> None:
+    assert [report["loaded"] for report in reports] == [expected, expected]
+
+
+@pytest.mark.slow
+def test_each_process_sums_its_own_part(reports: list[dict[str, Any]]) -> None:
+    first, second = (report["lanes"] for report in reports)
+    assert first["sharded"] != second["sharded"]
+    assert sorted([first["replicated"] == [0, 0], second["replicated"] == [0, 0]]) == [False, True]
+
+
+@pytest.mark.slow
+def test_a_trailing_dcn_axis_crosses_the_processes(reports: list[dict[str, Any]]) -> None:
+    assert reports[0]["processes"] == [[0, 1]] * 4
