@@ -29,7 +29,7 @@ def run(
     ] = None,
     baseline: Annotated[
         str | None,
-        typer.Option(help="A run directory to compare with: ratios by point, no verdict yet."),
+        typer.Option(help="A baseline or run to compare with: ratios by point, no verdict yet."),
     ] = None,
     enable_hlo_dump: Annotated[
         bool, typer.Option("--enable-hlo-dump", help="Write XLA HLO protos to hlo_dump/.")
@@ -59,7 +59,8 @@ def run(
     from rich.markdown import Markdown
 
     from orbax_bench_core.cli.run import exit_code
-    from orbax_bench_core.compare.ratios import compare_runs
+    from orbax_bench_core.compare.baseline import load
+    from orbax_bench_core.compare.ratios import compare
     from orbax_bench_core.config.load import load_suite
     from orbax_bench_core.config.paths import checked_path
     from orbax_bench_core.report.comparison import comparison_markdown
@@ -73,9 +74,7 @@ def run(
     # Bound to this stream: while the pipeline runs, `sys.stdout` is its log.
     console = Console(file=sys.stdout)
     directory = RunDirectory(output_directory)
-    before = None if baseline is None else RunDirectory(baseline)
-    if before is not None:
-        before.read_info()
+    before = None if baseline is None else load(baseline)
     loaded = load_suite(suite)
     expand(loaded)  # a mistake in the suite is told before any step starts
     os.environ["PYTHONPATH"] = benchmark_environment(suite)["PYTHONPATH"]
@@ -102,6 +101,6 @@ def run(
     print_notes(directory.read_info(), console)
     print_summary(summary, console)
     if before is not None:
-        console.print(Markdown(comparison_markdown(compare_runs(before, directory))))
+        console.print(Markdown(comparison_markdown(compare(before, directory.records()))))
     console.print(f"Run directory: {directory.root}", markup=False, soft_wrap=True)
     raise typer.Exit(exit_code(summary, console))

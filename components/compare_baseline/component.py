@@ -16,19 +16,20 @@ def compare_baseline(
     """Gives the ratio of each operation's median to a baseline's, by point id, and no verdict.
 
     Args:
-        baseline: The run directory to compare with.
+        baseline: A stored baseline or a run directory to compare with.
         output_directory: The run directory that is looked at.
         comparison: The comparison as Markdown; it says that it is no verdict.
         ratios: Candidate over baseline per point and operation; above 1 is slower.
         samples: What aggregate wrote; it orders this step after that one.
     """
-    from orbax_bench_core.compare.ratios import compare_runs
+    from orbax_bench_core.compare.baseline import load
+    from orbax_bench_core.compare.ratios import compare
     from orbax_bench_core.report.comparison import comparison_markdown
     from orbax_bench_core.results.lineage import artifact_metadata
     from orbax_bench_core.results.run_directory import RunDirectory
 
     candidate = RunDirectory(output_directory)
-    found = compare_runs(RunDirectory(baseline), candidate)
+    found = compare(load(baseline), candidate.records())
     with open(comparison.path, "w") as page:
         page.write(comparison_markdown(found))
     for row in found.ratios:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import signal
 import sys
 from typing import TYPE_CHECKING, Annotated
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from orbax_bench_core.execute.orchestrator import RunSettings
+    from orbax_bench_core.results.record import Record
+    from orbax_bench_core.results.run_directory import RunDirectory
     from orbax_bench_core.results.summary import RunSummary
 
 EXIT_FAILED = 1
@@ -49,7 +52,9 @@ def run(
     baseline_path: Annotated[
         str | None,
         typer.Option(
-            "--baseline-path", "--baseline_path", help="Baseline to compare with (not yet)."
+            "--baseline-path",
+            "--baseline_path",
+            help="Compare with this stored baseline or run directory.",
         ),
     ] = None,
     baseline_capture_path: Annotated[
@@ -57,7 +62,7 @@ def run(
         typer.Option(
             "--baseline-capture-path",
             "--baseline_capture_path",
-            help="Directory to capture a baseline into (not yet).",
+            help="Store this run as a baseline here, one file per point.",
         ),
     ] = None,
     devices: Annotated[
@@ -90,20 +95,33 @@ def run(
         hlo_dump=enable_hlo_dump,
         devices=devices,
     )
-    for flag, value in (
-        ("--baseline-path", baseline_path),
-        ("--baseline-capture-path", baseline_capture_path),
-    ):
-        if value is not None:
-            console.print(
-                f"[yellow]note:[/] {flag} is not acted on yet; every raw sample is kept in "
-                "samples.parquet"
-            )
-    raise typer.Exit(run_suite(suite, output_directory, settings, console, lock=not no_lock))
+    baselines = Baselines(compare=baseline_path, capture=baseline_capture_path)
+    raise typer.Exit(
+        run_suite(suite, output_directory, settings, baselines, console, lock=not no_lock)
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Baselines:
+    """What to do with baselines; None leaves it to the suite.
+
+    Attributes:
+        compare: Baseline to compare with.
+        capture: Where to store the run as one.
+    """
+
+    compare: str | None
+    capture: str | None
 
 
 def run_suite(
-    suite: str, output_directory: str, settings: RunSettings, console: Console, *, lock: bool
+    suite: str,
+    output_directory: str,
+    settings: RunSettings,
+    baselines: Baselines,
+    console: Console,
+    *,
+    lock: bool,
 ) -> int:
     """Runs a suite from file to report, and returns the exit code.
 
@@ -111,12 +129,14 @@ def run_suite(
         suite: The suite file.
         output_directory: The run directory.
         settings: How to run it.
+        baselines: What to compare with, and where to store.
         console: Where to show progress and results.
         lock: Whether to wait until nothing else of ours measures on this machine.
 
     Raises:
         SuiteError: The suite is invalid, or the run directory cannot be used.
     """
+    from orbax_bench_core.compare.baseline import load
     from orbax_bench_core.config.load import load_suite
     from orbax_bench_core.execute.group import CannotRecord
     from orbax_bench_core.execute.host_lock import measuring_lock
@@ -128,6 +148,8 @@ def run_suite(
     from orbax_bench_core.sweep.isolate import expand
 
     loaded = load_suite(suite)
+    compare_with = baselines.compare or loaded.suite.baseline_path
+    before = None if compare_with is None else load(compare_with)
     expansion = expand(loaded)
     directory = RunDirectory(output_directory)
     info = directory.start(loaded, expansion)
@@ -166,8 +188,31 @@ def run_suite(
         )
         return EXIT_FAILED
     print_summary(summary, console)
+    if before is not None:
+        _compare(before, directory, console)
+    capture_path = baselines.capture or loaded.suite.baseline_capture_path
+    if capture_path is not None:
+        _capture(directory, capture_path, console)
     console.print(f"Run directory: {directory.root}", markup=False, soft_wrap=True)
     return exit_code(summary, console)
+
+
+def _compare(before: list[Record], directory: RunDirectory, console: Console) -> None:
+    from rich.markdown import Markdown
+
+    from orbax_bench_core.compare.ratios import compare
+    from orbax_bench_core.report.comparison import comparison_markdown
+
+    console.print(Markdown(comparison_markdown(compare(before, directory.records()))))
+
+
+def _capture(directory: RunDirectory, path: str, console: Console) -> None:
+    from orbax_bench_core.compare.baseline import capture
+
+    folder, left_out = capture(directory, path)
+    console.print(f"Baseline: {folder}", markup=False, soft_wrap=True)
+    for name in left_out:
+        console.print(f"not captured, because a repeat did not pass: {name}", markup=False)
 
 
 def exit_code(summary: RunSummary, console: Console) -> int:

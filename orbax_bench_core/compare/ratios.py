@@ -1,11 +1,14 @@
-"""Ratios between two runs, point by point, with no verdict."""
+"""Ratios between two sets of records, point by point, with no verdict."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable, Sequence
 
-from orbax_bench_core.results.run_directory import RunDirectory
-from orbax_bench_core.results.summary import MetricSummary, RunSummary, summarize
+from orbax_bench_core.compare.identity import differences, nearest
+from orbax_bench_core.results.record import Record
+from orbax_bench_core.results.summary import MetricSummary, summarize
+from orbax_bench_core.sweep.point import SweepPoint
 
 NO_VERDICT = (
     "These are ratios of medians from two separate runs. They give no verdict: a machine that was "
@@ -38,30 +41,41 @@ class Ratio:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Unmatched:
+    """A point that only one of the runs has.
+
+    Attributes:
+        point: Name and id of the point.
+        differs: In which fields it differs from the nearest point of the other run.
+    """
+
+    point: str
+    differs: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """Two runs side by side.
 
     Attributes:
         ratios: Operations that both have, by point id.
-        only_baseline: Names of points that only the baseline has.
-        only_candidate: Names of points that only the candidate has.
+        only_baseline: Points that only the baseline has.
+        only_candidate: Points that only the candidate has.
     """
 
     ratios: tuple[Ratio, ...]
-    only_baseline: tuple[str, ...]
-    only_candidate: tuple[str, ...]
+    only_baseline: tuple[Unmatched, ...]
+    only_candidate: tuple[Unmatched, ...]
 
 
-def compare_runs(baseline: RunDirectory, candidate: RunDirectory) -> Comparison:
-    """Compares the operation times of two runs; points are matched by id and nothing else.
+def compare(baseline: Iterable[Record], candidate: Iterable[Record]) -> Comparison:
+    """Compares operation times; points are matched by id and by nothing else.
 
     Args:
-        baseline: The run to compare with.
-        candidate: The run that is looked at.
-
-    Raises:
-        SuiteError: One of them is not a run directory.
+        baseline: Records to compare with.
+        candidate: Records that are looked at.
     """
+    baseline, candidate = list(baseline), list(candidate)
     before, now = _by_operation(baseline), _by_operation(candidate)
     ratios = tuple(
         Ratio(
@@ -74,23 +88,28 @@ def compare_runs(baseline: RunDirectory, candidate: RunDirectory) -> Comparison:
         for key, time in now.items()
         if key in before
     )
+    these, those = _points(baseline), _points(candidate)
     return Comparison(
         ratios=ratios,
-        only_baseline=_missing(before, now),
-        only_candidate=_missing(now, before),
+        only_baseline=_unmatched(these, those),
+        only_candidate=_unmatched(those, these),
     )
 
 
-_Times = dict[tuple[str, str], MetricSummary]
+def _by_operation(records: Sequence[Record]) -> dict[tuple[str, str], MetricSummary]:
+    operations = summarize(records).operations
+    return {(found.time.point_id, found.time.operation): found.time for found in operations}
 
 
-def _by_operation(run: RunDirectory) -> _Times:
-    run.read_info()
-    summary: RunSummary = summarize(run.records())
-    return {(op.time.point_id, op.time.operation): op.time for op in summary.operations}
+def _points(records: Sequence[Record]) -> dict[str, SweepPoint]:
+    return {record.point_id: record.point for record in records}
 
 
-def _missing(these: _Times, those: _Times) -> tuple[str, ...]:
-    known = {point_id for point_id, _ in those}
-    names = {time.point_id: time.point for time in these.values() if time.point_id not in known}
-    return tuple(f"{name} ({point_id})" for point_id, name in names.items())
+def _unmatched(these: dict[str, SweepPoint], those: dict[str, SweepPoint]) -> tuple[Unmatched, ...]:
+    found = []
+    for point_id, point in these.items():
+        if point_id not in those:
+            other = nearest(point, those.values())
+            differs = () if other is None else tuple(differences(point, other))
+            found.append(Unmatched(point=f"{point.name} {point_id}", differs=differs))
+    return tuple(found)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
-from orbax_bench_core.compare.ratios import NO_VERDICT, Comparison, Ratio
-from orbax_bench_core.report.text import percent, seconds
+from orbax_bench_core.compare.ratios import NO_VERDICT, Comparison, Ratio, Unmatched
+from orbax_bench_core.report.text import percent, seconds, table_cell
 
 _HEADER = (
     "| operation | baseline | spread | candidate | spread | ratio |",
@@ -25,16 +26,25 @@ def comparison_markdown(comparison: Comparison) -> str:
     ):
         lines += ["", f"## {point} `{point_id}`", "", *_HEADER]
         lines += [_line(row) for row in rows]
-    lines += [f"\nOnly in the baseline: {name}" for name in comparison.only_baseline]
-    lines += [f"\nOnly in the candidate: {name}" for name in comparison.only_candidate]
+    lines += _unmatched("Only in the baseline", comparison.only_baseline)
+    lines += _unmatched("Only in the candidate", comparison.only_candidate)
     if not comparison.ratios:
         lines.append("\nNo point is in both runs: nothing can be compared.")
     return "\n".join(lines) + "\n"
 
 
+def _unmatched(heading: str, points: Sequence[Unmatched]) -> list[str]:
+    lines = []
+    for found in points:
+        lines.append(f"\n{heading}: {found.point}")
+        if found.differs:
+            lines.append(f"(the nearest point there differs in {'; '.join(found.differs)})")
+    return lines
+
+
 def _line(row: Ratio) -> str:
     cells = (
-        row.operation,
+        table_cell(row.operation),
         seconds(row.baseline.median),
         percent(row.baseline.spread),
         seconds(row.candidate.median),

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from orbax_bench_core.report.text import OPERATION_HEADINGS, operation_cells
+from orbax_bench_core.report.text import OPERATION_HEADINGS, operation_cells, straggler_sentence
 from orbax_bench_core.results.run_directory import RunInfo
 from orbax_bench_core.results.summary import RunSummary
 
@@ -27,6 +27,8 @@ def print_notes(info: RunInfo, console: Console) -> None:
 def print_summary(summary: RunSummary, console: Console) -> None:
     """Prints every operation of every point, then what failed or was skipped."""
     _print_operations(summary, console)
+    if not summary.points:
+        console.print("No repeat has a record yet.")
     for point in summary.points:
         name = f"{escape(point.point)} {point.point_id}"
         if point.failed:
@@ -49,10 +51,15 @@ def _print_operations(summary: RunSummary, console: Console) -> None:
         summary.operations, key=lambda operation: (operation.time.point_id, operation.time.point)
     ):
         console.print(f"[bold]{escape(name)}[/] [dim]{point_id}[/]", soft_wrap=True)
-        console.print(_table([operation_cells(operation) for operation in found], widths))
+        operations = list(found)
+        console.print(_table([operation_cells(operation) for operation in operations], widths))
+        for operation in operations:
+            if operation.straggler is not None:
+                said = straggler_sentence(operation.time.operation, operation.straggler)
+                console.print(f"  [dim]{escape(said)}[/]", soft_wrap=True)
     console.print(
-        "[dim]Median, interquartile spread over the median, fastest and slowest of n repeats; "
-        "GiB/s is all bytes over all seconds.[/]"
+        "[dim]Median, interquartile spread over the median, fastest and slowest of n repeats, each "
+        "on its slowest host; GiB/s is all bytes over all seconds.[/]"
     )
 
 

@@ -43,6 +43,7 @@ def _render(template: str, info: RunInfo, summary: RunSummary, example: Record |
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
+    environment.filters["cell"] = text.table_cell
     return environment.get_template(template).render(
         info=info,
         headings=text.OPERATION_HEADINGS,
@@ -58,6 +59,12 @@ def _groups(summary: RunSummary) -> list[dict[str, Any]]:
     for (point_id, name), found in itertools.groupby(
         summary.operations, key=lambda op: (op.time.point_id, op.time.point)
     ):
+        operations = list(found)
+        stragglers = [
+            text.straggler_sentence(op.time.operation, op.straggler)
+            for op in operations
+            if op.straggler is not None
+        ]
         rows = [
             {
                 "cells": text.operation_cells(op),
@@ -65,9 +72,9 @@ def _groups(summary: RunSummary) -> list[dict[str, Any]]:
                 "median": 100 * op.time.median / slowest,
                 "high": 100 * op.time.maximum / slowest,
             }
-            for op in found
+            for op in operations
         ]
-        groups.append({"id": point_id, "name": name, "rows": rows})
+        groups.append({"id": point_id, "name": name, "rows": rows, "stragglers": stragglers})
     return groups
 
 

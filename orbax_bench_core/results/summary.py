@@ -5,21 +5,22 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
+import itertools
 import statistics
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
-from orbax_bench_core.results.record import Record
+from orbax_bench_core.results.record import PEER_FAILED, Record
+from orbax_bench_core.results.straggler import Straggler, StragglerFinder
 
 TIME = "0_basics/time_s"
 BYTES = "5_inventory/operation_bytes"
-_GIB = 2**30
 _ORBAX_TOTALS = ("5_inventory/save_total_gb", "5_inventory/load_total_gb")
+_GIB = 2**30
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class MetricSummary:
-    """One metric of one operation of one point, over its measured repeats.
+    """One metric of one operation of one point.
 
     Attributes:
         point_id: Id of the sweep point.
@@ -27,12 +28,16 @@ class MetricSummary:
         operation: Name of the operation.
         metric: Name of the metric.
         unit: Unit of all values here.
-        n: Number of samples.
+        hosts: Number of hosts.
+        n: Number of values: all repeats on all hosts or, for the time of an operation as a whole,
+            all repeats.
+        mean: Mean.
         median: Median.
         q25: Lower quartile.
         q75: Upper quartile.
-        minimum: Smallest sample.
-        maximum: Largest sample.
+        p99: 99th percentile, interpolated.
+        minimum: Smallest value.
+        maximum: Largest value.
     """
 
     point_id: str
@@ -40,10 +45,13 @@ class MetricSummary:
     operation: str
     metric: str
     unit: str
+    hosts: int
     n: int
+    mean: float
     median: float
     q25: float
     q75: float
+    p99: float
     minimum: float
     maximum: float
 
@@ -60,25 +68,27 @@ class OperationSummary:
     """One operation of one point, over its measured repeats.
 
     Attributes:
-        time: Seconds that it took.
+        time: Seconds that it took on the host that was slowest in each repeat.
         throughput: All bytes over all seconds, in GiB/s, never a mean of rates. The bytes are those
             that the benchmark states or, where it states none at all, Orbax's own totals; None
             without either.
+        straggler: The host that the others waited for; None for a single host.
     """
 
     time: MetricSummary
     throughput: float | None
+    straggler: Straggler | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PointStatus:
-    """How the repeats of one point ended.
+    """How the repeats of one point ended, each over all its hosts.
 
     Attributes:
         point_id: Id of the sweep point.
         point: Name of the sweep point.
-        passed: Number of measured repeats that passed.
-        failed: Number that failed.
+        passed: Number of measured repeats that passed on every host.
+        failed: Number that failed on some host, or lack a host.
         skipped: Number that were skipped.
         reason: Why the first one failed or was skipped; empty when all passed.
     """
@@ -96,7 +106,7 @@ class RunSummary:
     """What a run found.
 
     Attributes:
-        metrics: One entry per point, operation and metric.
+        metrics: One entry per point, operation and metric, over all repeats and hosts.
         operations: One entry per point and operation.
         points: How each point ended.
     """
@@ -106,46 +116,27 @@ class RunSummary:
     points: Sequence[PointStatus]
 
 
-_Key = tuple[str, str, str]
-
-
 def summarize(records: Iterable[Record]) -> RunSummary:
     """Aggregates the measured repeats of a run; warm-ups and failed repeats stay out.
 
+    A repeat counts only when every host that took part has a record that passed.
+
     Args:
-        records: Records in the order in which points are to appear.
+        records: Records in the order in which points are to appear, repeat by repeat.
     """
-    values: dict[_Key, list[float]] = {}
-    units: dict[_Key, str] = {}
-    names: dict[str, str] = {}
-    endings: dict[str, list[Record]] = {}
-    for record in records:
-        if record.warmup:
-            continue
-        names[record.point_id] = record.point_name
-        endings.setdefault(record.point_id, []).append(
-            record.model_copy(update={"samples": (), "provenance": {}})
-        )
-        if record.status != "passed":
-            continue
-        for sample in record.samples:
-            key = (record.point_id, sample.operation, sample.metric)
-            values.setdefault(key, []).append(sample.value)
-            units[key] = sample.unit
-    metrics = [
-        _metric_summary(key, names[key[0]], units[key], sorted(found))
-        for key, found in values.items()
-    ]
-    operations = [
-        OperationSummary(
-            time=metric,
-            throughput=_throughput(values, metric.point_id, metric.operation),
-        )
-        for metric in metrics
-        if metric.metric == TIME
-    ]
-    points = [_point_status(found) for found in endings.values()]
-    return RunSummary(metrics=metrics, operations=operations, points=points)
+    found: list[_Point] = []
+    for (point_id, name), repeats in itertools.groupby(
+        _repeats(records), key=lambda hosts: (hosts[0].point_id, hosts[0].point_name)
+    ):
+        point = _Point(point_id, name)
+        for hosts in repeats:
+            point.add(hosts)
+        found.append(point)
+    return RunSummary(
+        metrics=[metric for point in found for metric in point.metrics()],
+        operations=[operation for point in found for operation in point.operations()],
+        points=[point.status() for point in found],
+    )
 
 
 def to_csv(summary: RunSummary) -> bytes:
@@ -159,49 +150,111 @@ def to_csv(summary: RunSummary) -> bytes:
     return file.getvalue().encode()
 
 
-def _metric_summary(key: _Key, point: str, unit: str, found: list[float]) -> MetricSummary:
-    quartiles = statistics.quantiles(found, n=4, method="inclusive") if len(found) > 1 else found
-    return MetricSummary(
-        point_id=key[0],
-        point=point,
-        operation=key[1],
-        metric=key[2],
-        unit=unit,
-        n=len(found),
-        median=statistics.median(found),
-        q25=quartiles[0],
-        q75=quartiles[-1],
-        minimum=found[0],
-        maximum=found[-1],
-    )
+def _repeats(records: Iterable[Record]) -> Iterator[list[Record]]:
+    measured = (record for record in records if not record.warmup)
+    for _, hosts in itertools.groupby(measured, key=lambda r: (r.point_id, r.repeat)):
+        yield list(hosts)
 
 
-def _throughput(values: dict[_Key, list[float]], point_id: str, operation: str) -> float | None:
-    seconds = values[point_id, operation, TIME]
-    gib = _moved_gib(values, point_id, operation)
-    if len(gib) != len(seconds) or sum(seconds) == 0:
-        return None
-    return sum(gib) / sum(seconds)
+class _Point:
+    """What the repeats of one point gave."""
+
+    def __init__(self, point_id: str, name: str) -> None:
+        self._id = point_id
+        self._name = name
+        self._values: dict[tuple[str, str], list[float]] = {}
+        self._units: dict[tuple[str, str], str] = {}
+        self._slowest: dict[str, list[float]] = {}
+        self._gib: dict[str, list[float]] = {}
+        self._orbax_gib: dict[str, list[float]] = {}
+        self._stragglers = StragglerFinder()
+        self._hosts = 0
+        self._ended = {"passed": 0, "failed": 0, "skipped": 0}
+        self._reason = ""
+
+    def add(self, hosts: list[Record]) -> None:
+        """Takes one repeat: the records of its hosts."""
+        statuses = {record.status for record in hosts}
+        whole = len(hosts) == hosts[0].num_hosts
+        status = statuses.pop() if whole and len(statuses) == 1 else "failed"
+        self._ended[status] += 1
+        if status != "passed":
+            self._reason = self._reason or _reason(hosts)
+            return
+        self._hosts = len(hosts)
+        self._stragglers.add(hosts)
+        slowest: dict[tuple[str, int], float] = {}
+        for record in hosts:
+            for sample in record.samples:
+                key = (sample.operation, sample.metric)
+                self._values.setdefault(key, []).append(sample.value)
+                self._units[key] = sample.unit
+                if sample.metric == TIME:
+                    block = (sample.operation, sample.occurrence)
+                    slowest[block] = max(sample.value, slowest.get(block, sample.value))
+        for (operation, _), value in slowest.items():
+            self._slowest.setdefault(operation, []).append(value)
+        # Every host states the bytes of all: they are counted once.
+        for sample in hosts[0].samples:
+            if sample.metric == BYTES:
+                self._gib.setdefault(sample.operation, []).append(sample.value / _GIB)
+            elif sample.metric in _ORBAX_TOTALS:
+                self._orbax_gib.setdefault(sample.operation, []).append(sample.value)
+
+    def metrics(self) -> list[MetricSummary]:
+        """Returns every metric, over all repeats and hosts."""
+        return [self._summary(key, found) for key, found in self._values.items()]
+
+    def operations(self) -> list[OperationSummary]:
+        """Returns every operation, by its slowest hosts."""
+        stragglers = self._stragglers.found()
+        return [
+            OperationSummary(
+                time=self._summary((operation, TIME), found),
+                throughput=self._throughput(operation, found),
+                straggler=stragglers.get((self._id, operation)),
+            )
+            for operation, found in self._slowest.items()
+        ]
+
+    def status(self) -> PointStatus:
+        """Returns how the repeats ended."""
+        return PointStatus(point_id=self._id, point=self._name, reason=self._reason, **self._ended)
+
+    def _throughput(self, operation: str, seconds: list[float]) -> float | None:
+        gib = (self._gib or self._orbax_gib).get(operation, [])
+        if len(gib) != len(seconds) or sum(seconds) == 0:
+            return None
+        return sum(gib) / sum(seconds)
+
+    def _summary(self, key: tuple[str, str], found: list[float]) -> MetricSummary:
+        values = sorted(found)
+        several = len(values) > 1
+        quartiles = statistics.quantiles(values, n=4, method="inclusive") if several else values
+        hundredths = statistics.quantiles(values, n=100, method="inclusive") if several else values
+        return MetricSummary(
+            point_id=self._id,
+            point=self._name,
+            operation=key[0],
+            metric=key[1],
+            unit=self._units[key],
+            hosts=self._hosts,
+            n=len(values),
+            mean=statistics.fmean(values),
+            median=statistics.median(values),
+            q25=quartiles[0],
+            q75=quartiles[-1],
+            p99=hundredths[-1],
+            minimum=values[0],
+            maximum=values[-1],
+        )
 
 
-def _moved_gib(values: dict[_Key, list[float]], point_id: str, operation: str) -> list[float]:
-    stated = values.get((point_id, operation, BYTES))
-    if stated:
-        return [num_bytes / _GIB for num_bytes in stated]
-    if any(key[0] == point_id and key[2] == BYTES for key in values):
-        return []
-    totals = (values.get((point_id, operation, metric), []) for metric in _ORBAX_TOTALS)
-    return next(filter(None, totals), [])
-
-
-def _point_status(records: list[Record]) -> PointStatus:
-    counts: dict[Any, int] = {"passed": 0, "failed": 0, "skipped": 0}
-    for record in records:
-        counts[record.status] += 1
-    errors = [record.error for record in records if record.error is not None]
-    return PointStatus(
-        point_id=records[0].point_id,
-        point=records[0].point_name,
-        reason=f"{errors[0].type}: {errors[0].message}" if errors else "",
-        **counts,
-    )
+def _reason(hosts: list[Record]) -> str:
+    """Returns why a repeat failed: the word of the host that failed first, or who is missing."""
+    errors = [record.error for record in hosts if record.error is not None]
+    if errors:
+        error = min(errors, key=lambda found: found.type == PEER_FAILED)
+        return f"{error.type}: {error.message}"
+    missing = set(range(hosts[0].num_hosts)) - {record.host for record in hosts}
+    return f"no record of host(s) {', '.join(map(str, sorted(missing)))}"

@@ -24,7 +24,7 @@ def sweep(
         suite: The suite file, word for word.
         output_directory: The run directory, local or gs://, reachable from every step.
         fixture: A suite file to generate the checkpoint from that load-only points read.
-        baseline: A run directory to compare with; empty for none.
+        baseline: A stored baseline or a run directory to compare with; empty for none.
         remove_repeated_dir: Whether checkpoint data is deleted after each repeat.
         enable_hlo_dump: Whether XLA writes its HLO protos into the run directory.
     """
