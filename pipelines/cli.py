@@ -58,7 +58,7 @@ def run(
     from rich.console import Console
     from rich.markdown import Markdown
 
-    from orbax_bench_core.cli.run import exit_code
+    from orbax_bench_core.cli.suite_run import exit_code
     from orbax_bench_core.compare.baseline import load
     from orbax_bench_core.compare.ratios import compare
     from orbax_bench_core.config.load import load_suite

@@ -21,13 +21,15 @@ _MARKS = {"passed": "[green]✓[/]", "failed": "[red]✗[/]", "skipped": "[yello
 class ProgressReport:
     """Shows progress; a context manager, to be passed as the watcher of a run."""
 
-    def __init__(self, console: Console, *, total: int) -> None:
+    def __init__(self, console: Console, *, total: int, verbose: bool) -> None:
         """Shows progress on `console`.
 
         Args:
             console: Where to.
             total: Number of repeats of the whole run.
+            verbose: Whether what begins is shown too, and what was done before.
         """
+        self._verbose = verbose
         self._console = console
         self._total = total
         self._ended = 0
@@ -65,10 +67,12 @@ class ProgressReport:
         if progress.repeat is None:
             what = "warm-up" if progress.index is None else f"repeat {progress.index}"
             self._bar.update(self._task, description=f"{name} {what}")
+            if self._verbose:
+                self._console.print(f"... {name} {what}", highlight=False, soft_wrap=True)
             return
         self._ended += 1
         self._bar.advance(self._task)
-        if not progress.reused:
+        if self._verbose or not progress.reused:
             count = f"{self._ended:>{len(str(self._total))}}/{self._total}"
             self._console.print(
                 f"{count} {_MARKS[progress.repeat.status]} {name} "
@@ -78,14 +82,19 @@ class ProgressReport:
             )
 
 
-def _outcome(repeat: Repeat) -> str:
-    """Returns why a repeat failed, or what each operation took on the slowest host."""
-    if repeat.error is not None:
-        return f"{repeat.status}: {repeat.error.type}: {repeat.error.message}"
+def operation_seconds(repeat: Repeat) -> dict[str, float]:
+    """Returns what each operation of a repeat took on its slowest host, in seconds."""
     slowest: dict[str, float] = {}
     for record in repeat.records.values():
         for sample in record.samples:
             if sample.metric == TIME:
                 label = sample.key.removesuffix(f"_{TIME}")
                 slowest[label] = max(sample.value, slowest.get(label, 0.0))
-    return ", ".join(f"{operation} {seconds(value)}" for operation, value in slowest.items())
+    return slowest
+
+
+def _outcome(repeat: Repeat) -> str:
+    if repeat.error is not None:
+        return f"{repeat.status}: {repeat.error.type}: {repeat.error.message}"
+    found = operation_seconds(repeat)
+    return ", ".join(f"{operation} {seconds(value)}" for operation, value in found.items())

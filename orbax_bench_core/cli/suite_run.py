@@ -1,0 +1,168 @@
+"""One suite from file to report, as the command line runs it."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import signal
+
+from rich.console import Console
+from rich.markdown import Markdown
+
+from orbax_bench_core.compare import baseline
+from orbax_bench_core.compare.ratios import compare
+from orbax_bench_core.config.load import load_suite
+from orbax_bench_core.execute.group import CannotRecord
+from orbax_bench_core.execute.host_lock import measuring_lock
+from orbax_bench_core.execute.orchestrator import RunSettings, run_points
+from orbax_bench_core.report.comparison import comparison_markdown
+from orbax_bench_core.report.console import print_notes, print_summary
+from orbax_bench_core.report.json_log import JsonLog
+from orbax_bench_core.report.progress import ProgressReport
+from orbax_bench_core.report.publish import publish
+from orbax_bench_core.results.run_directory import RunDirectory
+from orbax_bench_core.results.summary import RunSummary
+from orbax_bench_core.sweep.isolate import expand
+
+EXIT_FAILED = 1
+EXIT_INTERRUPTED = 130
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Baselines:
+    """What to do with baselines; None leaves it to the suite.
+
+    Attributes:
+        compare: Baseline to compare with.
+        capture: Where to store the run as one.
+    """
+
+    compare: str | None
+    capture: str | None
+
+
+class SuiteRun:
+    """A suite that is about to be run.
+
+    Everything that can be wrong with it is found while it is made, before anything is measured.
+    """
+
+    def __init__(
+        self,
+        suite: str,
+        output_directory: str,
+        *,
+        settings: RunSettings,
+        baselines: Baselines,
+        console: Console,
+        json_log: JsonLog | None,
+        verbose: bool,
+        lock: bool,
+    ) -> None:
+        """Reads and expands the suite, and begins its run directory.
+
+        Args:
+            suite: The suite file.
+            output_directory: The run directory.
+            settings: How to run it.
+            baselines: What to compare with, and where to store.
+            console: Where to show progress and results to people.
+            json_log: Where to write progress for machines; None shows it on the console.
+            verbose: Whether to show what begins, and what was done before.
+            lock: Whether to wait until nothing else of ours measures on this machine.
+
+        Raises:
+            SuiteError: The suite is invalid, or a path cannot be used.
+        """
+        self._loaded = load_suite(suite)
+        compare_with = baselines.compare or self._loaded.suite.baseline_path
+        self._before = None if compare_with is None else baseline.load(compare_with)
+        self._capture_path = baselines.capture or self._loaded.suite.baseline_capture_path
+        self._points = (expansion := expand(self._loaded)).points
+        self._directory = RunDirectory(output_directory)
+        self._info = self._directory.start(self._loaded, expansion)
+        self._total = len(self._points) * self._info.num_repeats
+        self._settings = settings
+        self._console = console
+        self._json_log = json_log
+        self._progress = json_log or ProgressReport(console, total=self._total, verbose=verbose)
+        self._lock = lock
+
+    def run(self) -> int:
+        """Runs what is missing, shows what was found, and returns the exit code."""
+        print_notes(self._info, self._console)
+        size = f"{len(self._points)} points x {self._info.num_repeats} repeats"
+        self._say(f"{self._info.suite_name}: {size}")
+        code = self._measure() or self._conclude()
+        if self._json_log is not None:
+            self._json_log.write(
+                "run_ended", exit_code=code, run_directory=str(self._directory.root)
+            )
+        return code
+
+    def _measure(self) -> int:
+        guard = measuring_lock(self._say) if self._lock else contextlib.nullcontext()
+        # Whoever ends this process in an orderly way, its workers end with it.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            with guard, self._progress:
+                run_points(
+                    self._directory,
+                    self._info,
+                    self._loaded,
+                    self._points,
+                    self._settings,
+                    self._progress,
+                )
+        except KeyboardInterrupt:
+            return self._stopped("interrupted", EXIT_INTERRUPTED)
+        except CannotRecord as failure:
+            return self._stopped(f"stopped: {failure}", EXIT_FAILED)
+        return 0
+
+    def _stopped(self, why: str, code: int) -> int:
+        self._say(
+            f"{why}; {self._progress.ended} of {self._total} repeats are done and kept.\n"
+            "Run the same command again to finish the rest."
+        )
+        return code
+
+    def _conclude(self) -> int:
+        try:
+            summary = publish(self._directory)
+        except OSError as failure:
+            self._say(
+                f"cannot write the results: {failure}\nEvery record is kept: make room, then "
+                f"`orbax-bench report {self._directory.root}`"
+            )
+            return EXIT_FAILED
+        print_summary(summary, self._console)
+        if self._before is not None:
+            comparison = compare(self._before, self._directory.records())
+            self._console.print(Markdown(comparison_markdown(comparison)))
+        if self._capture_path is not None:
+            self._capture(self._capture_path)
+        self._say(f"Run directory: {self._directory.root}")
+        return exit_code(summary, self._console)
+
+    def _capture(self, path: str) -> None:
+        folder, left_out = baseline.capture(self._directory, path)
+        self._say(f"Baseline: {folder}")
+        for name in left_out:
+            self._say(f"not captured, because a repeat did not pass: {name}")
+
+    def _say(self, line: str) -> None:
+        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def exit_code(summary: RunSummary, console: Console) -> int:
+    """Returns the exit code of a run that came to its end.
+
+    Args:
+        summary: What it found.
+        console: Where to say that nothing was measured.
+    """
+    if not any(point.passed for point in summary.points):
+        console.print("[red]Nothing was measured.[/]")
+        return EXIT_FAILED
+    return EXIT_FAILED if any(point.failed for point in summary.points) else 0
