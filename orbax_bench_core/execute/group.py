@@ -94,7 +94,6 @@ class WorkerGroup:
             self.stop()
             raise
 
-
     def perform(self, tasks: Sequence[Task], timeout_s: float) -> dict[int, Done]:
         """Has one repeat done, each host its own task.
 

@@ -126,6 +126,7 @@ class _Runner:
             Task(
                 run_id=self._info.run_id,
                 suite=self._info.suite_name,
+                config_hash=self._info.suite_identity,
                 point=point,
                 repeat=index,
                 warmup=earlier is None,
@@ -146,6 +147,7 @@ class _Runner:
         def record_missing(errors: dict[int, ErrorInfo], *, skipped: bool = False) -> None:
             """Records the hosts in `errors`, which could not do it themselves."""
             for host, error in errors.items():
+                ran_on = host_provenance() if group is None else group.ready[host].provenance
                 self._write(
                     tasks[host].record(
                         status="skipped" if skipped else "failed",
@@ -153,9 +155,7 @@ class _Runner:
                         started_at=started_at,
                         duration_s=time.monotonic() - clock,
                         samples=() if group is None else tuple(group.measured.get(host, ())),
-                        provenance=host_provenance()
-                        if group is None
-                        else group.ready[host].provenance,
+                        provenance=tasks[host].provenance(ran_on, str(self._run.root), None),
                     )
                 )
 

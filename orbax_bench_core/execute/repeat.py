@@ -65,7 +65,7 @@ def run_repeat(
         error=error,
         state=repeat.state,
         inventory=repeat.inventory,
-        provenance=provenance,
+        provenance=task.provenance(provenance, setup.root, repeat.state),
     )
 
 

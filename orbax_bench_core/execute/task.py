@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 import pydantic
 
 from orbax_bench_core.measure.sample import Sample
-from orbax_bench_core.results.record import Attempt, Record, ResultModel, Status
+from orbax_bench_core.results.provenance import UNKNOWN, storage_provenance
+from orbax_bench_core.results.record import Attempt, Record, ResultModel, State, Status
 from orbax_bench_core.sweep.point import SweepPoint
 
 
@@ -42,6 +43,7 @@ class Task(ResultModel):
     Attributes:
         run_id: The run it belongs to.
         suite: Name of the suite.
+        config_hash: Identity of the suite.
         point: The sweep point.
         repeat: Index among the point's repeats, or among its warm-ups.
         warmup: Whether the repeat is discarded.
@@ -53,6 +55,7 @@ class Task(ResultModel):
 
     run_id: str
     suite: str
+    config_hash: str
     point: SweepPoint
     repeat: int
     warmup: bool
@@ -80,6 +83,23 @@ class Task(ResultModel):
             attempts=self.attempts,
             **found,
         )
+
+    def provenance(self, host: dict[str, Any], root: str, state: State | None) -> dict[str, Any]:
+        """Returns what the record of this task says of where its values come from.
+
+        Args:
+            host: What runs, and on what.
+            root: The run directory.
+            state: What was saved and loaded; None when the task never got that far.
+        """
+        return {
+            "devices": UNKNOWN,
+            **host,
+            "config_hash": self.config_hash,
+            "seed": self.point.checkpoint.random_seed,
+            "checkpoint_digest": UNKNOWN if state is None else state.fingerprint,
+            "storage": storage_provenance(root),
+        }
 
 
 class Ready(ResultModel):

@@ -83,7 +83,7 @@ def _facts(example: Record | None) -> dict[str, str]:
     if example is None:
         return {}
     provenance = example.provenance
-    host, devices = provenance["host"], provenance.get("devices")
+    host, devices = provenance["host"], provenance["devices"]
     facts = {
         "host": f"{host['name']}, {host['cpu']}, {host['cpu_count']} CPUs, "
         f"{text.num_bytes(host['memory_bytes'])} memory",
@@ -91,7 +91,7 @@ def _facts(example: Record | None) -> dict[str, str]:
         "versions": ", ".join(f"{name} {v}" for name, v in provenance["versions"].items()),
         "code": f"{provenance['git']['commit']}, dirty: {provenance['git']['dirty']}",
     }
-    if devices is not None:
+    if isinstance(devices, dict):
         facts["devices"] = f"{devices['count']} x {devices['kind']} ({devices['platform']})"
     if example.state is not None:
         facts["checkpoint size"] = text.num_bytes(example.state.num_bytes)

@@ -13,8 +13,27 @@ from typing import Any
 
 UNKNOWN = "unknown"
 
-PACKAGES = ("orbax-bench", "orbax-checkpoint", "jax", "jaxlib", "tensorstore", "numpy")
-_ENVIRONMENT = ("XLA_FLAGS", "JAX_PLATFORMS", "LIBTPU_INIT_ARGS", "GLIBC_TUNABLES")
+PACKAGES = (
+    "orbax-bench",
+    "orbax-checkpoint",
+    "jax",
+    "jaxlib",
+    "tensorstore",
+    "numpy",
+    "libtpu",
+)
+_ENVIRONMENT = (
+    "GLIBC_TUNABLES",
+    "JAX_NUM_CPU_DEVICES",
+    "JAX_PLATFORMS",
+    "LIBTPU_INIT_ARGS",
+    "TENSORSTORE_GCS_HTTP_URL",
+    "TPU_ACCELERATOR_TYPE",
+    "XLA_FLAGS",
+    "XLA_PYTHON_CLIENT_MEM_FRACTION",
+    "XLA_PYTHON_CLIENT_PREALLOCATE",
+)
+_NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
 
 
 @functools.cache
@@ -25,7 +44,8 @@ def host_provenance() -> dict[str, Any]:
     return {
         "versions": {name: package_version(name) for name in PACKAGES},
         "python": platform.python_version(),
-        "git": _git_revision(Path(__file__).resolve().parent),
+        "driver": _first_line(_NVIDIA_DRIVER),
+        "git": _git_revision(Path(__file__).resolve()),
         "image": os.environ.get("ORBAX_BENCH_IMAGE", UNKNOWN),
         "host": {
             "name": socket.gethostname(),
@@ -39,16 +59,48 @@ def host_provenance() -> dict[str, Any]:
 
 
 def device_provenance() -> dict[str, Any]:
-    """Returns what JAX runs on: platform, kind and count. Starts JAX's backend."""
+    """Returns what JAX runs on: platform, kind, count and topology. Starts JAX's backend."""
     import jax
 
     devices = jax.devices()
+    coordinates = [getattr(device, "coords", None) for device in devices]
+    slices = {getattr(device, "slice_index", 0) for device in devices}
+    known = [tuple(found) for found in coordinates if found is not None]
     return {
         "platform": devices[0].platform,
         "kind": devices[0].device_kind,
         "count": len(devices),
         "local_count": jax.local_device_count(),
+        "processes": jax.process_count(),
+        "slices": len(slices),
+        "topology": [max(axis) + 1 for axis in zip(*known, strict=True)] if known else UNKNOWN,
+        "platform_version": devices[0].client.platform_version.strip(),
     }
+
+
+def storage_provenance(path: str) -> dict[str, str]:
+    """Returns what holds `path`: the kind of storage, and where it is mounted.
+
+    Args:
+        path: A local path or a URI.
+    """
+    scheme, separator, rest = path.partition("://")
+    if separator:
+        return {"type": scheme, "mount": f"{scheme}://{rest.partition('/')[0]}"}
+
+    import psutil
+
+    place = Path(path).absolute()
+    mounts = [
+        partition
+        for partition in psutil.disk_partitions(all=True)
+        if place.is_relative_to(partition.mountpoint)
+    ]
+    if not mounts:
+        return {"type": UNKNOWN, "mount": UNKNOWN}
+    # The last mount at the longest path is the one that is seen.
+    nearest = max(enumerate(mounts), key=lambda found: (len(found[1].mountpoint), found[0]))[1]
+    return {"type": nearest.fstype or UNKNOWN, "mount": nearest.mountpoint}
 
 
 def package_version(name: str) -> str:
@@ -59,9 +111,11 @@ def package_version(name: str) -> str:
         return UNKNOWN
 
 
-def _git_revision(directory: Path) -> dict[str, Any]:
-    """Returns the commit of the code that runs, never that of the current folder."""
-    commit = _git(directory, "rev-parse", "HEAD")
+def _git_revision(file: Path) -> dict[str, Any]:
+    """Returns the commit of the code in `file`, never that of a repository that lies around it."""
+    directory = file.parent
+    tracked = _git(directory, "ls-files", "--error-unmatch", file.name) is not None
+    commit = _git(directory, "rev-parse", "HEAD") if tracked else None
     if commit is None:
         return {"commit": UNKNOWN, "dirty": UNKNOWN}
     status = _git(directory, "status", "--porcelain", "--untracked-files=no")
@@ -80,6 +134,13 @@ def _git(directory: Path, *arguments: str) -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return process.stdout.strip() if process.returncode == 0 else None
+
+
+def _first_line(path: Path) -> str:
+    try:
+        return path.read_text().splitlines()[0].strip()
+    except (OSError, IndexError):
+        return UNKNOWN
 
 
 def _cpu_model() -> str:

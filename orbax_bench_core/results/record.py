@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
-from typing import Any, Literal
+import hashlib
+import json
+from typing import Any, Final, Literal
 
 import pydantic
 
@@ -11,7 +13,7 @@ from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.results.inventory import Inventory
 from orbax_bench_core.sweep.point import SweepPoint
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Final = 1
 
 PEER_FAILED = "PeerFailed"
 """Error type of a host that was ended because another one had failed."""
@@ -68,6 +70,14 @@ class State(ResultModel):
     digest: dict[str, str]
     verified: bool | None = None
 
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 over the digests of all leaves, in hex; `none` when there is nothing."""
+        if not self.digest:
+            return "none"
+        text = json.dumps(self.digest, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
 
 class Record(ResultModel):
     """One repeat of one sweep point on one host.
@@ -94,7 +104,7 @@ class Record(ResultModel):
         attempts: Earlier failed tries, oldest first.
     """
 
-    schema_version: int = SCHEMA_VERSION
+    schema_version: Literal[1] = SCHEMA_VERSION
     run_id: str
     suite: str
     point_id: str
