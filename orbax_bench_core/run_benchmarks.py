@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-_OWN = "--config_file"
+_OWN = "config_file"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -30,7 +30,7 @@ def _with_positional_suite(given: list[str]) -> list[str]:
     rest = iter(given)
     for argument in rest:
         name, equals, value = argument.partition("=")
-        if name.replace("-", "_").lstrip("_") == _OWN.lstrip("-"):
+        if name.startswith("-") and name.lstrip("-").replace("-", "_") == _OWN:
             result.append(value if equals else next(rest, ""))
         elif name.startswith("-") and not name.startswith("--") and len(name) > 2:
             result.append(f"-{argument}")

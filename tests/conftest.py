@@ -5,3 +5,90 @@ import os
 os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
 os.environ["JAX_ENABLE_X64"] = "true"
+
+import datetime
+
+import pytest
+
+from orbax_bench_core.config.checkpoint import CheckpointConfig
+from orbax_bench_core.config.load import parse_suite
+from orbax_bench_core.measure.sample import Sample
+from orbax_bench_core.results.record import Record
+from orbax_bench_core.results.run_directory import RunDirectory
+from orbax_bench_core.results.summary import BYTES, TIME
+from orbax_bench_core.sweep.expand import Expansion
+from orbax_bench_core.sweep.point import SweepPoint
+
+NOON = datetime.datetime(2026, 1, 2, 12, tzinfo=datetime.UTC)
+PROVENANCE = {
+    "versions": {"jax": "0.10.2"},
+    "python": "3.11.7",
+    "git": {"commit": "c0ffee", "dirty": False},
+    "host": {"name": "h", "kernel": "Linux", "cpu": "EPYC", "cpu_count": 2, "memory_bytes": 2**34},
+    "devices": {"count": 8, "kind": "cpu", "platform": "cpu"},
+}
+
+
+@pytest.fixture(scope="session")
+def make_point():
+    """Builds a sweep point of the built-in benchmark; any field can be given."""
+
+    def make(**fields):
+        defaults = {
+            "benchmark": "orbax_bench_core.benchmarks.save_restore.SaveRestore",
+            "options": {"use_ocdbt": True},
+            "checkpoint": CheckpointConfig(),
+            "mesh": None,
+            "label": "use_ocdbt=true",
+        }
+        return SweepPoint(**{**defaults, **fields})
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def make_record(make_point):
+    """Builds the record of one repeat: `times` in seconds and `sizes` in bytes, by operation."""
+
+    def make(point=None, repeat=0, *, times=None, sizes=None, **fields):
+        point = point or make_point()
+        samples = [Sample(name, 0, TIME, value, "s") for name, value in (times or {}).items()]
+        samples += [Sample(name, 0, BYTES, value, "B") for name, value in (sizes or {}).items()]
+        defaults = {
+            "run_id": "run",
+            "suite": "a suite",
+            "point_id": point.id,
+            "point_name": point.name,
+            "point": point,
+            "repeat": repeat,
+            "warmup": False,
+            "status": "passed",
+            "started_at": NOON,
+            "duration_s": 1.0,
+            "samples": tuple(samples),
+            "provenance": PROVENANCE,
+        }
+        return Record(**{**defaults, **fields})
+
+    return make
+
+
+@pytest.fixture
+def make_run(tmp_path):
+    """Writes a run directory that holds `records`, with the points that occur in them."""
+
+    def make(records, *, points=None, num_repeats=1, folder="run"):
+        points = points or {record.point_id: record.point for record in records}.values()
+        loaded = parse_suite(
+            f"suite_name: a suite\nnum_repeats: {num_repeats}\n"
+            "benchmarks:\n- {generator: save_restore, options: {}}\n"
+        )
+        run = RunDirectory(str(tmp_path / folder))
+        info = run.start(loaded, Expansion(points=tuple(points)))
+        # A fixed id and date, so that two runs of the same records differ in nothing.
+        run.write_info(info.model_copy(update={"run_id": "run", "created_at": NOON}))
+        for record in records:
+            run.write_record(record)
+        return run
+
+    return make

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 _EXTRAS = {"kfp": "kfp", "gcs": "gcsfs"}
+_TPU_ONLY = "libtpu"
 _PROBE = """
 import json
 from orbax_bench_core.results.provenance import device_provenance
@@ -24,6 +25,7 @@ def doctor(
 ) -> None:
     """Say what this machine has: devices, versions, memory, free disk, extras."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     from orbax_bench_core.results.provenance import UNKNOWN, host_provenance, package_version
@@ -41,9 +43,14 @@ def doctor(
     table.add_row(f"disk at {path}", _disk(path))
     for extra, distribution in _EXTRAS.items():
         version = package_version(distribution)
-        missing = f"missing: pip install 'orbax-bench[{extra}]'"
+        missing = escape(f"missing: pip install 'orbax-bench[{extra}]'")
         table.add_row(f"extra {extra}", missing if version == UNKNOWN else version)
-    if UNKNOWN in facts["versions"].values() or devices.startswith("none"):
+    lacking = [
+        name
+        for name, version in facts["versions"].items()
+        if version == UNKNOWN and name != _TPU_ONLY
+    ]
+    if lacking or devices.startswith("none"):
         table.add_row("verdict", "[red]cannot measure: see above[/]")
     Console().print(table)
 

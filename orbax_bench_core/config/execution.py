@@ -16,7 +16,9 @@ def _off_is_a_word(value: object) -> object:
 
 
 def _one_or_more(value: object) -> object:
-    return tuple(value) if isinstance(value, list) else (value,)
+    if value == []:
+        raise ValueError("an empty list leaves nothing to run; give at least one item")
+    return tuple(value) if isinstance(value, list | tuple) else (value,)
 
 
 class ExecutionConfig(ConfigModel):
@@ -44,17 +46,11 @@ class ExecutionConfig(ConfigModel):
     order: Literal["interleaved", "sequential"] = "interleaved"
     seed: int = 0
     processes: Annotated[
-        tuple[pydantic.PositiveInt, ...],
-        pydantic.Field(min_length=1),
-        pydantic.BeforeValidator(_one_or_more),
+        tuple[pydantic.PositiveInt, ...], pydantic.BeforeValidator(_one_or_more)
     ] = (1,)
     timeout_s: Annotated[float, pydantic.Field(gt=0)] = 900.0
     retries: pydantic.NonNegativeInt = 1
-    cache: Annotated[
-        tuple[Cache, ...],
-        pydantic.Field(min_length=1),
-        pydantic.BeforeValidator(_one_or_more),
-    ] = ("warm",)
+    cache: Annotated[tuple[Cache, ...], pydantic.BeforeValidator(_one_or_more)] = ("warm",)
     host_memory: HostMemory = "reused"
     durable: bool = False
     x64: bool = True

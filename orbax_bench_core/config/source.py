@@ -100,7 +100,7 @@ class Source:
         if isinstance(node, yaml.MappingNode):
             for key, value in node.value:
                 if isinstance(key, yaml.ScalarNode):
-                    # A key that overrides a merged one (`<<`) stands after it, and is the one meant.
+                    # A key that overrides a merged one (`<<`) stands after it, and is meant.
                     self._lines[(*path, key.value)] = key.start_mark.line + 1
                     self._remember(value, (*path, key.value), parents)
         elif isinstance(node, yaml.SequenceNode):

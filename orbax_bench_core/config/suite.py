@@ -72,5 +72,6 @@ class Suite(ConfigModel):
             # The order of its leaves is the order in which a checkpoint is written.
             checkpoint["spec"] = json.dumps(checkpoint["spec"])
         measured["processes"] = self.execution.processes
+        measured["conditions"] = [one.model_dump() for one in self.execution.conditions]
         text = json.dumps(measured, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()

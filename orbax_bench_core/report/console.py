@@ -31,6 +31,8 @@ def print_summary(summary: RunSummary, console: Console) -> None:
         console.print("No repeat has a record yet.")
     for point in summary.points:
         name = f"{escape(point.point)} {point.point_id}"
+        if point.flag is not None:
+            console.print(f"[red]![/] {name}: {escape(point.flag)}", soft_wrap=True)
         if point.failed:
             total = point.failed + point.passed + point.skipped
             console.print(
@@ -54,6 +56,8 @@ def _print_operations(summary: RunSummary, console: Console) -> None:
         operations = list(found)
         console.print(_table([operation_cells(operation) for operation in operations], widths))
         for operation in operations:
+            if operation.flag is not None:
+                console.print(f"  [red]![/] {escape(operation.flag)}", soft_wrap=True)
             if operation.straggler is not None:
                 said = straggler_sentence(operation.time.operation, operation.straggler)
                 console.print(f"  [dim]{escape(said)}[/]", soft_wrap=True)

@@ -49,6 +49,7 @@ def _render(template: str, info: RunInfo, summary: RunSummary, example: Record |
         headings=text.OPERATION_HEADINGS,
         groups=_groups(summary),
         problems=[point for point in summary.points if point.failed or point.skipped],
+        flags=[f"{p.point} {p.point_id}: {p.flag}" for p in summary.points if p.flag is not None],
         facts=_facts(example),
     )
 
@@ -60,7 +61,8 @@ def _groups(summary: RunSummary) -> list[dict[str, Any]]:
         summary.operations, key=lambda op: (op.time.point_id, op.time.point)
     ):
         operations = list(found)
-        stragglers = [
+        remarks = [f"! {op.flag}" for op in operations if op.flag is not None]
+        remarks += [
             text.straggler_sentence(op.time.operation, op.straggler)
             for op in operations
             if op.straggler is not None
@@ -74,7 +76,7 @@ def _groups(summary: RunSummary) -> list[dict[str, Any]]:
             }
             for op in operations
         ]
-        groups.append({"id": point_id, "name": name, "rows": rows, "stragglers": stragglers})
+        groups.append({"id": point_id, "name": name, "rows": rows, "remarks": remarks})
     return groups
 
 

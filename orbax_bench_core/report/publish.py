@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from orbax_bench_core.report.page import html_page, markdown_page
+from orbax_bench_core.report.tensorboard.write import write_tensorboard
 from orbax_bench_core.results.files import write_atomically
 from orbax_bench_core.results.run_directory import RunDirectory
 from orbax_bench_core.results.samples import to_parquet
@@ -10,7 +11,9 @@ from orbax_bench_core.results.summary import RunSummary, summarize, to_csv
 
 
 def publish(run: RunDirectory) -> RunSummary:
-    """Writes `samples.parquet`, `summary.csv`, `report.md` and `report.html`, and sets the status.
+    """Writes tables, pages and TensorBoard's files from the records, and sets the status.
+
+    The tables are `samples.parquet` and `summary.csv`, the pages `report.md` and `report.html`.
 
     Args:
         run: A run directory; only its records are read, so this can be repeated at any time.
@@ -20,13 +23,14 @@ def publish(run: RunDirectory) -> RunSummary:
     """
     info = run.read_info()
     summary = summarize(run.records())
-    repeats = sum(point.passed + point.skipped for point in summary.points)
-    complete = repeats >= len(info.expansion.points) * info.num_repeats
+    finished = {point.point_id: point.passed + point.skipped for point in summary.points}
+    complete = all(finished.get(point.id, 0) >= info.num_repeats for point in info.expansion.points)
     info = info.model_copy(update={"status": "complete" if complete else "incomplete"})
     write_atomically(run.root / "samples.parquet", to_parquet(run.records()))
     write_atomically(run.root / "summary.csv", to_csv(summary))
     first = next(run.records(), None)
     write_atomically(run.root / "report.md", markdown_page(info, summary, first).encode())
     write_atomically(run.root / "report.html", html_page(info, summary, first).encode())
+    write_tensorboard(run, info)
     run.write_info(info)
     return summary

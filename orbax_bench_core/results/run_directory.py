@@ -47,7 +47,7 @@ class RunInfo(ResultModel):
         status: `running`; `complete` when every repeat is finished; `incomplete` otherwise.
     """
 
-    schema_version: int = SCHEMA_VERSION
+    schema_version: Literal[1] = SCHEMA_VERSION
     run_id: str
     suite_name: str
     suite_identity: str
@@ -184,11 +184,7 @@ class RunDirectory:
         self, point: SweepPoint, repeat: int, *, warmup: bool = False, host: int = 0
     ) -> Record | None:
         """Returns the record of one repeat, or None when it has none that can be read."""
-        path = self._record_path(point.id, repeat, warmup=warmup, host=host)
-        try:
-            return Record.model_validate_json(path.read_bytes())
-        except (OSError, pydantic.ValidationError):
-            return None
+        return _read_record(self._record_path(point.id, repeat, warmup=warmup, host=host))
 
     def read_repeat(self, point: SweepPoint, repeat: int) -> Repeat:
         """Returns one measured repeat over all its hosts."""
@@ -216,10 +212,10 @@ class RunDirectory:
             yield from self.point_records(point)
 
     def point_records(self, point: SweepPoint) -> list[Record]:
-        """Returns every record of one point: warm-ups, then repeats, by host."""
+        """Returns every readable record of one point: warm-ups, then repeats, by host."""
         folder = self.root / "records" / point.id
         paths = sorted(folder.glob("*/host_*.json"), key=_record_order)
-        return [Record.model_validate_json(path.read_bytes()) for path in paths]
+        return [record for record in map(_read_record, paths) if record is not None]
 
     def data_path(self, point: SweepPoint, repeat: int, *, warmup: bool) -> epath.Path:
         """Returns where one repeat puts its checkpoint data."""
@@ -243,6 +239,13 @@ class RunDirectory:
     def _record_path(self, point_id: str, repeat: int, *, warmup: bool, host: int) -> epath.Path:
         folder = self.root / "records" / point_id / _repeat_folder(repeat, warmup)
         return folder / f"host_{host}.json"
+
+
+def _read_record(path: epath.Path) -> Record | None:
+    try:
+        return Record.model_validate_json(path.read_bytes())
+    except (OSError, pydantic.ValidationError):
+        return None
 
 
 def _repeat_folder(repeat: int, warmup: bool) -> str:

@@ -9,6 +9,8 @@ import itertools
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
 
+from orbax_bench_core.config.conditions import Conditions
+from orbax_bench_core.results.conditions import RESIDENT, cache_flag, uncontrolled_flag
 from orbax_bench_core.results.record import PEER_FAILED, Record
 from orbax_bench_core.results.straggler import Straggler, StragglerFinder
 
@@ -73,11 +75,13 @@ class OperationSummary:
             that the benchmark states or, where it states none at all, Orbax's own totals; None
             without either.
         straggler: The host that the others waited for; None for a single host.
+        flag: Why the operation is not what it claims to be; None when nothing speaks against it.
     """
 
     time: MetricSummary
     throughput: float | None
     straggler: Straggler | None
+    flag: str | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +95,7 @@ class PointStatus:
         failed: Number that failed on some host, or lack a host.
         skipped: Number that were skipped.
         reason: Why the first one failed or was skipped; empty when all passed.
+        flag: Why the point is not what it claims to be; None when nothing speaks against it.
     """
 
     point_id: str
@@ -99,6 +104,7 @@ class PointStatus:
     failed: int
     skipped: int
     reason: str
+    flag: str | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +175,7 @@ class _Point:
         self._orbax_gib: dict[str, list[float]] = {}
         self._stragglers = StragglerFinder()
         self._hosts = 0
+        self._conditions = Conditions()
         self._ended = {"passed": 0, "failed": 0, "skipped": 0}
         self._reason = ""
 
@@ -182,6 +189,7 @@ class _Point:
             self._reason = self._reason or _reason(hosts)
             return
         self._hosts = len(hosts)
+        self._conditions = hosts[0].point.conditions
         self._stragglers.add(hosts)
         slowest: dict[tuple[str, int], float] = {}
         for record in hosts:
@@ -213,13 +221,23 @@ class _Point:
                 time=self._summary((operation, TIME), found),
                 throughput=self._throughput(operation, found),
                 straggler=stragglers.get((self._id, operation)),
+                flag=cache_flag(
+                    self._conditions, operation, self._values.get((operation, RESIDENT), ())
+                ),
             )
             for operation, found in self._slowest.items()
         ]
 
     def status(self) -> PointStatus:
         """Returns how the repeats ended."""
-        return PointStatus(point_id=self._id, point=self._name, reason=self._reason, **self._ended)
+        loads = [operation for operation, metric in self._values if metric == RESIDENT]
+        return PointStatus(
+            point_id=self._id,
+            point=self._name,
+            reason=self._reason,
+            flag=uncontrolled_flag(self._conditions, loads) if self._ended["passed"] else None,
+            **self._ended,
+        )
 
     def _throughput(self, operation: str, seconds: list[float]) -> float | None:
         gib = (self._gib or self._orbax_gib).get(operation, [])

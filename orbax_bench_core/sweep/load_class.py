@@ -39,7 +39,7 @@ def load_class(path: str) -> type[BenchmarksGenerator]:
     if found is None:
         raise BenchmarkClassError(f"module {module_path!r} has no {class_name!r}")
     if not inspect.isclass(found):
-        kind = "a function" if inspect.isroutine(found) else f"a {type(found).__name__}"
+        kind = "a function" if inspect.isroutine(found) else f"of type {type(found).__name__}"
         raise BenchmarkClassError(f"{path!r} is {kind}; a benchmark is a class")
     if not issubclass(found, BenchmarksGenerator):
         raise BenchmarkClassError(_not_ours(path, found))

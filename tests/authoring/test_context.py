@@ -1,0 +1,43 @@
+"""What a benchmark is given to run one repeat."""
+
+import pytest
+from etils import epath
+
+from orbax_bench_core.authoring import BenchmarkOptions, TestContext, VerificationError
+
+
+def context(**fields):
+    return TestContext(pytree=None, path=epath.Path("/work"), options=BenchmarkOptions(), **fields)
+
+
+def test_restored_values_go_to_the_verifier():
+    seen = []
+    context(verifier=seen.append).verify({"a": 1})
+    assert seen == [{"a": 1}]
+
+
+def test_what_the_verifier_finds_reaches_the_author():
+    def differ(restored):
+        raise VerificationError("leaf a differs")
+
+    with pytest.raises(VerificationError, match="leaf a differs"):
+        context(verifier=differ).verify({})
+
+
+def test_nothing_is_verified_when_verification_is_off():
+    assert context().verify(object()) is None
+
+
+def test_a_trace_goes_where_the_tracer_says():
+    assert context(tracer=epath.Path("/traces").joinpath).trace_path("load") == epath.Path(
+        "/traces/load"
+    )
+
+
+def test_an_operation_that_is_not_traced_has_no_path():
+    assert context().trace_path("load") is None
+
+
+@pytest.mark.parametrize("name", ["mesh", "repeat_index", "local_path", "output_dir", "name"])
+def test_what_a_run_may_lack_is_none(name):
+    assert getattr(context(), name) is None

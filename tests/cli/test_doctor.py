@@ -1,0 +1,74 @@
+"""`orbax-bench doctor`."""
+
+import pytest
+
+from orbax_bench_core.cli import doctor
+
+
+@pytest.fixture
+def without_jax(monkeypatch):
+    """Spares a test the process that starts JAX."""
+    monkeypatch.setattr(doctor, "_devices", lambda: "8 x cpu")
+
+
+def row(outcome, name):
+    (line,) = [line for line in outcome.out.splitlines() if line.startswith(f"│ {name} ")]
+    return line.split("│")[2].strip()
+
+
+@pytest.mark.slow
+def test_devices_are_those_of_jax(orbax_bench):
+    assert row(orbax_bench("doctor"), "devices") == (
+        "8 x cpu (cpu; more are simulated as a mesh needs them)"
+    )
+
+
+@pytest.mark.usefixtures("without_jax")
+@pytest.mark.parametrize("name", ["jax", "orbax-checkpoint", "python", "memory", "cpu", "host"])
+def test_what_the_machine_has_is_said(orbax_bench, name):
+    assert row(orbax_bench("doctor"), name)
+
+
+@pytest.mark.usefixtures("without_jax")
+def test_free_space_is_that_of_the_path(orbax_bench, tmp_path):
+    assert " free of " in row(orbax_bench("doctor", "--path", tmp_path), f"disk at {tmp_path}")
+
+
+@pytest.mark.usefixtures("without_jax")
+def test_a_path_that_is_not_there_is_unknown(orbax_bench, tmp_path):
+    path = tmp_path / "none"
+    found = row(orbax_bench("doctor", "--path", path), f"disk at {path}")
+    assert found.startswith("unknown: ")
+
+
+@pytest.mark.usefixtures("without_jax")
+def test_a_missing_extra_says_how_to_install_it(orbax_bench, monkeypatch):
+    monkeypatch.setattr(doctor, "_EXTRAS", {"kfp": "no-such-distribution-of-mine"})
+    found = row(orbax_bench("doctor"), "extra kfp")
+    assert found == "missing: pip install 'orbax-bench[kfp]'"
+
+
+@pytest.mark.usefixtures("without_jax")
+def test_a_machine_that_can_measure_has_no_verdict(orbax_bench):
+    assert "cannot measure" not in orbax_bench("doctor").out
+
+
+def test_a_machine_on_which_jax_does_not_start_cannot_measure(orbax_bench, monkeypatch):
+    monkeypatch.setattr(doctor, "_PROBE", "raise RuntimeError('no devices')")
+    outcome = orbax_bench("doctor")
+    assert row(outcome, "devices") == "none: RuntimeError: no devices"
+    assert row(outcome, "verdict") == "cannot measure: see above"
+
+
+@pytest.mark.usefixtures("without_jax")
+def test_a_machine_without_jax_cannot_measure(orbax_bench, monkeypatch):
+    from orbax_bench_core.results import provenance
+
+    known = provenance.package_version
+    monkeypatch.setattr(
+        provenance, "package_version", lambda name: "unknown" if name == "jax" else known(name)
+    )
+    provenance.host_provenance.cache_clear()
+    outcome = orbax_bench("doctor")
+    provenance.host_provenance.cache_clear()
+    assert row(outcome, "verdict") == "cannot measure: see above"

@@ -1,0 +1,53 @@
+"""`orbax-bench expand`."""
+
+import json
+
+import pytest
+
+from orbax_bench_core.sweep.point import SweepPoint
+
+OPTIONS = "{use_ocdbt: [true, false]}"
+UNEVEN = """\
+mesh_configs: [{mesh_axes: [d], ici_parallelism: {d: 4}}, {mesh_axes: [d]}]
+checkpoint_config: {spec: {w: {dtype: int8, shape: [6], sharding: [d]}}}
+reuse_checkpoint: true
+"""
+
+
+def test_points_are_printed_with_id_and_name(orbax_bench, write_suite):
+    lines = orbax_bench("expand", write_suite(OPTIONS)).out.splitlines()
+    assert [line.split("  ")[1] for line in lines[:2]] == [
+        "save_restore[use_ocdbt=true]",
+        "save_restore[use_ocdbt=false]",
+    ]
+    assert lines[2:] == ["2 points"]
+
+
+def test_what_is_skipped_and_what_has_no_effect_is_printed(orbax_bench, write_suite):
+    lines = orbax_bench("expand", write_suite(extra=UNEVEN)).out.splitlines()
+    assert lines[1].startswith("skipped: save_restore[mesh=d4,ckpt=w]: leaf w: dimension 0 has 6 ")
+    assert lines[2:] == [
+        "note: `reuse_checkpoint` has no effect, here or in Orbax's own framework",
+        "1 points",
+    ]
+
+
+@pytest.fixture
+def json_points(orbax_bench, write_suite):
+    lines = orbax_bench("expand", "--json", write_suite(OPTIONS, UNEVEN)).out.splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_json_lines_are_the_points_and_nothing_else(json_points):
+    assert [point["options"]["use_ocdbt"] for point in json_points] == [True, False]
+
+
+def test_a_json_line_is_the_point_of_its_id(json_points):
+    for fields in json_points:
+        id_ = fields.pop("id")
+        assert SweepPoint.from_json(json.dumps(fields)).id == id_
+
+
+def test_both_forms_print_the_same_ids(orbax_bench, write_suite, json_points):
+    lines = orbax_bench("expand", write_suite(OPTIONS, UNEVEN)).out.splitlines()
+    assert [line.split("  ")[0] for line in lines[:2]] == [point["id"] for point in json_points]

@@ -1,0 +1,122 @@
+"""The command as a whole: its help, and what becomes of a user's mistake."""
+
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.mark.parametrize("name", ["run", "expand", "list", "doctor", "report", "pipeline"])
+def test_help_lists_every_command_with_a_sentence(orbax_bench, name):
+    outcome = orbax_bench("--help")
+    (line,) = [line for line in outcome.out.splitlines() if line.startswith(f"│ {name} ")]
+    assert outcome.code == 0
+    assert len(line.split()) > 5
+
+
+def test_an_unknown_command_is_refused(orbax_bench):
+    outcome = orbax_bench("rum")
+    assert outcome.code == 2
+    assert "rum" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("options", "extra", "messages"),
+    [
+        pytest.param(
+            "{}",
+            "num_repeat: 3\n",
+            [":4: num_repeat: unknown key; did you mean 'num_repeats'?"],
+            id="typo",
+        ),
+        pytest.param(
+            "{}",
+            "num_repeats: 1\nnum_repeats: 2\n",
+            [":5: num_repeats: duplicate key, first given on line 4; remove one of the two"],
+            id="duplicate",
+        ),
+        pytest.param(
+            "{}",
+            "num_repeats: 0\nexecution: {order: random}\n",
+            [
+                ":4: num_repeats: expected greater than 0, got 0",
+                ":5: execution.order: expected 'interleaved' or 'sequential', got 'random'",
+            ],
+            id="two mistakes",
+        ),
+        pytest.param(
+            "{use_ocdbt: banana}",
+            "",
+            [":3: benchmarks[0].options.use_ocdbt: expected bool, got 'banana'"],
+            id="option",
+        ),
+        pytest.param(
+            "{}",
+            "x: !!python/object/apply:os.getpid []\n",
+            [
+                (
+                    ":4: could not determine a constructor for the tag "
+                    "'tag:yaml.org,2002:python/object/apply:os.getpid': "
+                    "only plain YAML data is read, remove the tag"
+                )
+            ],
+            id="tag",
+        ),
+        pytest.param(
+            "{}",
+            "storage: [/mnt/ssd]\n",
+            [":4: storage: not yet supported; remove the key"],
+            id="planned",
+        ),
+    ],
+)
+@pytest.mark.parametrize("command", ["expand", "run"])
+def test_a_mistake_is_one_message_each_and_exit_code_2(
+    orbax_bench, write_suite, tmp_path, command, options, extra, messages
+):
+    suite = write_suite(options, extra)
+    flags = ["--output-directory", tmp_path / "out"] if command == "run" else []
+    outcome = orbax_bench(command, suite, *flags)
+    assert outcome.code == 2
+    assert outcome.err.splitlines() == [f"error: {suite}{message}" for message in messages]
+    assert outcome.out == ""
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_missing_suite_is_one_message(orbax_bench, tmp_path):
+    outcome = orbax_bench("expand", tmp_path / "none.yaml")
+    assert outcome.code == 2
+    assert outcome.err.count("\n") == 1
+    assert outcome.err.startswith(f"error: {tmp_path}/none.yaml: cannot read the suite: ")
+
+
+def test_a_binary_file_is_one_message(orbax_bench, tmp_path):
+    file = tmp_path / "suite.yaml"
+    file.write_bytes(b"\xff\xfe\x00")
+    outcome = orbax_bench("expand", file)
+    assert (outcome.code, outcome.err) == (
+        2,
+        f"error: {file}: not a text file; a suite is a YAML file\n",
+    )
+
+
+def test_an_output_directory_that_orbax_would_misread_is_refused(orbax_bench, write_suite):
+    outcome = orbax_bench("run", write_suite(), "--output-directory", "s3://bucket/run")
+    assert outcome.code == 2
+    assert "would put s3:// data into a local folder" in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
+def test_the_run_of_another_suite_is_refused(orbax_bench, write_suite, make_run, make_record):
+    run = make_run([make_record()])
+    outcome = orbax_bench("run", write_suite(), "--output-directory", run.root)
+    assert outcome.code == 2
+    assert f"error: {run.root} holds a run of another suite ('a suite', begun " in outcome.err
+
+
+@pytest.mark.parametrize("module", ["orbax_bench_core.cli", "orbax_bench_core.run_benchmarks"])
+def test_the_command_is_also_a_module(module):
+    process = subprocess.run(
+        [sys.executable, "-m", module, "--help"], capture_output=True, text=True, check=True
+    )
+    assert "Usage: " in process.stdout

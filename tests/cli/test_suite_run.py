@@ -1,0 +1,35 @@
+"""The exit code of a run."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from orbax_bench_core.cli.suite_run import exit_code
+from orbax_bench_core.results.record import ErrorInfo
+from orbax_bench_core.results.summary import summarize
+
+ERROR = ErrorInfo(type="ValueError", message="no")
+
+
+@pytest.mark.parametrize(
+    ("statuses", "code"),
+    [
+        (["passed", "passed"], 0),
+        (["passed", "skipped"], 0),
+        (["passed", "failed"], 1),
+        (["failed"], 1),
+        (["skipped"], 1),
+        ([], 1),
+    ],
+)
+def test_the_exit_code_says_whether_anything_failed_or_nothing_was_measured(
+    make_record, make_point, statuses, code
+):
+    records = [
+        make_record(
+            make_point(options={"a": i}), status=one, error=None if one == "passed" else ERROR
+        )
+        for i, one in enumerate(statuses)
+    ]
+    assert exit_code(summarize(records), Console(file=io.StringIO())) == code

@@ -1,0 +1,170 @@
+"""The `checkpoint_config` block."""
+
+import pytest
+
+from orbax_bench_core.config.checkpoint import ArraySpec, CheckpointConfig, leaves
+
+
+@pytest.mark.parametrize(
+    ("lines", "line", "key", "message"),
+    [
+        ("  spc: {}\n", 5, "spc", "unknown key; did you mean 'spec'?"),
+        ("  random_seed: -1\n", 5, "random_seed", "expected greater than or equal to 0, got -1"),
+        ("  path: 3\n", 5, "path", "expected a valid string, got 3"),
+        (
+            "  load_with_colocated_python: 'yes'\n",
+            5,
+            "load_with_colocated_python",
+            "expected a valid boolean, got 'yes'",
+        ),
+        ("  spec: 3\n", 5, "spec", "a spec is a mapping of names to leaves, got 3"),
+        ("  spec: [a]\n", 5, "spec", "a spec is a mapping of names to leaves, got ['a']"),
+        (
+            "  spec:\n    a: float\n",
+            6,
+            "spec.a",
+            "a leaf is `int`, `str` or a mapping with `dtype` and `shape`, got 'float'",
+        ),
+        (
+            "  spec:\n    a:\n      b: 1.5\n",
+            7,
+            "spec.a.b",
+            "a leaf is `int`, `str` or a mapping with `dtype` and `shape`, got 1.5",
+        ),
+        (
+            "  spec:\n    a:\n      dtype: float33\n      shape: [1]\n",
+            7,
+            "spec.a.dtype",
+            "unknown dtype 'float33'; did you mean 'float32'?",
+        ),
+        ("  spec:\n    a: {dtype: int8}\n", 6, "spec.a.shape", "this key is required"),
+        ("  spec:\n    a: {shape: [1]}\n", 6, "spec.a.dtype", "this key is required"),
+        (
+            "  spec:\n    a: {dtype: int8, shape: 4}\n",
+            6,
+            "spec.a.shape",
+            "expected a list, got 4",
+        ),
+        (
+            "  spec:\n    a: {dtype: int8, shape: [2, -4]}\n",
+            6,
+            "spec.a.shape[1]",
+            "expected greater than or equal to 0, got -4",
+        ),
+        (
+            "  spec:\n    a: {dtype: int8, shape: [true]}\n",
+            6,
+            "spec.a.shape[0]",
+            "expected a valid integer, got True",
+        ),
+        (
+            "  spec:\n    a:\n      dtype: int8\n      shape: [1]\n      shardin: [x]\n",
+            9,
+            "spec.a.shardin",
+            "unknown key; did you mean 'sharding'?",
+        ),
+        (
+            "  spec:\n    a: {dtype: int8, shape: [1], sharding: x}\n",
+            6,
+            "spec.a.sharding",
+            "expected a list, got 'x'",
+        ),
+        (
+            "  spec:\n    a: {dtype: int8, shape: [1], sharding: [null, null]}\n",
+            6,
+            "spec.a",
+            "sharding has 2 entries for 1 dimensions",
+        ),
+    ],
+)
+def test_a_bad_checkpoint_is_named_at_its_line(only_problem, lines, line, key, message):
+    problem = only_problem(f"checkpoint_config:\n{lines}")
+    assert (problem.line, problem.key) == (line, f"checkpoint_config.{key}")
+    assert problem.message == message
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("  path: /a\n  spec: {}\n", "give either `path` (load) or `spec` (generate), not both"),
+        ("  sharding_config_path: /a\n", "`sharding_config_path` needs `path`"),
+    ],
+)
+def test_keys_that_do_not_go_together_are_named_at_the_block(only_problem, lines, message):
+    problem = only_problem(f"checkpoint_config:\n{lines}")
+    assert (problem.line, problem.key) == (4, "checkpoint_config")
+    assert message in problem.message
+
+
+@pytest.mark.parametrize("key", ["path", "sharding_config_path"])
+def test_a_path_that_orbax_would_misread_is_refused(only_problem, key):
+    problem = only_problem(f"checkpoint_configs:\n- path: /a\n- {key}: s3://bucket/dir\n")
+    assert (problem.line, problem.key) == (6, f"checkpoint_configs[1].{key}")
+    assert "would put s3:// data into a local folder" in problem.message
+
+
+def test_a_path_is_made_absolute(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert CheckpointConfig(path="ckpt").path == str(tmp_path / "ckpt")
+
+
+@pytest.mark.parametrize("leaf", ["int", "str"])
+def test_a_scalar_leaf_is_kept_as_a_word(leaf):
+    assert CheckpointConfig(spec={"step": leaf}).spec == {"step": leaf}
+
+
+def test_a_spec_may_be_nested_and_its_leaves_keep_the_order_of_the_file():
+    spec = CheckpointConfig(
+        spec={
+            "z": {"b": "int", "a": {"dtype": "int8", "shape": []}},
+            "a": {"dtype": "int4", "shape": [2]},
+        }
+    ).spec
+    assert [where for where, _ in leaves(spec)] == [("z", "b"), ("z", "a"), ("a",)]
+
+
+@pytest.mark.parametrize("name", ["dtype", "shape"])
+def test_a_leaf_may_be_called_as_a_key_of_a_leaf(name):
+    array = {"dtype": "int8", "shape": [2]}
+    assert CheckpointConfig(spec={name: array}).spec[name] == ArraySpec(**array)
+
+
+def test_a_sharding_entry_is_an_axis_several_or_none():
+    array = ArraySpec(dtype="int8", shape=[8, 8, 8], sharding=["x", ["y", "z"], None])
+    assert array.sharding == ("x", ("y", "z"), None)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "num_bytes"),
+    [
+        ("bfloat16", [8, 4], 64),
+        ("float64", [], 8),
+        ("int4", [3], 3),
+        ("float32", [0, 4], 0),
+    ],
+)
+def test_an_array_has_the_bytes_of_its_elements(dtype, shape, num_bytes):
+    assert ArraySpec(dtype=dtype, shape=shape).num_bytes == num_bytes
+
+
+def test_the_bytes_of_a_checkpoint_are_those_of_its_arrays():
+    array = {"dtype": "float32", "shape": [4]}
+    assert CheckpointConfig(spec={"a": array, "b": {"c": array}, "d": "int"}).num_bytes == 32
+
+
+def test_a_checkpoint_without_a_spec_does_not_say_its_bytes():
+    assert CheckpointConfig(path="/ckpt").num_bytes is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "label"),
+    [
+        ({}, "none"),
+        ({"spec": {}}, "none"),
+        ({"spec": {"params": "int"}}, "params"),
+        ({"spec": {"params": "int", "b": "int", "c": "int"}}, "params+2"),
+        ({"path": "gs://bucket/run/step_5/"}, "step_5"),
+    ],
+)
+def test_a_label_is_short(fields, label):
+    assert CheckpointConfig(**fields).label == label

@@ -1,0 +1,61 @@
+"""The `execution` block."""
+
+import pytest
+
+from orbax_bench_core.config.conditions import Conditions
+from orbax_bench_core.config.execution import ExecutionConfig
+
+
+@pytest.mark.parametrize(
+    ("given", "key", "message"),
+    [
+        ("{warmup: 1}", "warmup", "unknown key; did you mean 'warmups'?"),
+        ("{warmups: -1}", "warmups", "expected greater than or equal to 0, got -1"),
+        ("{order: random}", "order", "expected 'interleaved' or 'sequential', got 'random'"),
+        ("{verify: on}", "verify", "expected 'digest' or 'off', got True"),
+        ("{timeout_s: 0}", "timeout_s", "expected greater than 0, got 0"),
+        ("{timeout_s: .nan}", "timeout_s", "expected greater than 0, got nan"),
+        ("{timeout_s: 1h}", "timeout_s", "expected a valid number, got '1h'"),
+        ("{retries: 0.5}", "retries", "expected a valid integer, got 0.5"),
+        ("{processes: []}", "processes", "an empty list leaves nothing to run"),
+        ("{processes: 0}", "processes[0]", "expected greater than 0, got 0"),
+        ("{processes: [1, 0]}", "processes[1]", "expected greater than 0, got 0"),
+        ("{cache: hot}", "cache[0]", "expected 'warm' or 'cold', got 'hot'"),
+        ("{cache: []}", "cache", "an empty list leaves nothing to run"),
+        ("{durable: 1}", "durable", "expected a valid boolean, got 1"),
+        ("{host_memory: new}", "host_memory", "expected 'reused', 'fresh' or 'default'"),
+        ("", "", "expected a mapping, got None"),
+    ],
+)
+def test_a_bad_key_is_named_at_its_line(only_problem, given, key, message):
+    problem = only_problem(f"execution: {given}\n")
+    assert (problem.line, problem.key) == (4, f"execution.{key}" if key else "execution")
+    assert message in problem.message
+
+
+@pytest.mark.parametrize("word", ["off", "'off'", "false"])
+def test_verify_off_needs_no_quotes(accept, word):
+    assert accept(f"execution: {{verify: {word}}}\n").execution.verify == "off"
+
+
+def test_defaults_may_be_written_out(accept):
+    text = "execution: {processes: 1, cache: warm, durable: false, warmups: 1, verify: digest}\n"
+    assert accept(text).execution == ExecutionConfig()
+
+
+@pytest.mark.parametrize(("given", "kept"), [("2", (2,)), ("[1, 2]", (1, 2))])
+def test_processes_are_one_number_or_several(accept, given, kept):
+    assert accept(f"execution: {{processes: {given}}}\n").execution.processes == kept
+
+
+def test_every_state_of_the_cache_is_swept_once():
+    execution = ExecutionConfig(cache=["cold", "warm", "cold"], durable=True)
+    assert execution.conditions == (
+        Conditions(cache="cold", durable=True),
+        Conditions(cache="warm", durable=True),
+    )
+
+
+@pytest.mark.parametrize("field", [{"host_memory": "fresh"}, {"durable": True}, {"x64": False}])
+def test_what_is_controlled_reaches_the_conditions(field):
+    assert ExecutionConfig(**field).conditions == (Conditions(**field),)

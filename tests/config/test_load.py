@@ -1,0 +1,213 @@
+"""From a suite file to a checked suite: every mistake by file, line and key."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config.load import load_suite, parse_suite
+
+HEAD = "suite_name: s\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "key", "message"),
+    [
+        pytest.param("- a\n", 1, "", "a suite is a mapping of keys to values, got list", id="list"),
+        pytest.param("hello\n", 1, "", "mapping of keys to values, got str", id="text"),
+        pytest.param(
+            "benchmarks:\n- {generator: g, options: {}}\n",
+            1,
+            "suite_name",
+            "this key is required",
+            id="no suite_name",
+        ),
+        pytest.param(HEAD, 1, "benchmarks", "this key is required", id="no benchmarks"),
+        pytest.param(
+            HEAD + "benchmarks: g\n", 2, "benchmarks", "expected a list, got 'g'", id="no list"
+        ),
+        pytest.param(
+            HEAD + "benchmarks:\n- g\n",
+            3,
+            "benchmarks[0]",
+            "expected a mapping, got 'g'",
+            id="item is no mapping",
+        ),
+        pytest.param(
+            HEAD + "benchmarks:\n- {generator: g, options: {}}\n- options: {}\n",
+            4,
+            "benchmarks[1].generator",
+            "this key is required",
+            id="no generator",
+        ),
+        pytest.param(
+            HEAD + "benchmarks:\n- generator: g\n",
+            3,
+            "benchmarks[0].options",
+            "this key is required",
+            id="no options",
+        ),
+        pytest.param(
+            HEAD + "benchmarks:\n- generator: g\n  options:\n",
+            4,
+            "benchmarks[0].options",
+            "expected a mapping, got None",
+            id="options null",
+        ),
+        pytest.param(
+            HEAD + "benchmarks:\n- generator: g\n  options: [a]\n",
+            4,
+            "benchmarks[0].options",
+            "expected a mapping, got ['a']",
+            id="options are a list",
+        ),
+        pytest.param(
+            HEAD + "benchmarks:\n- generator: g\n  options: {}\n  capture_digests_path: d\n",
+            5,
+            "benchmarks[0].capture_digests_path",
+            "unknown key; known: generator, options",
+            id="digests in an entry",
+        ),
+        pytest.param(
+            HEAD + "benchmarks: []\n",
+            2,
+            "benchmarks",
+            "an empty list leaves nothing to run; give at least one item",
+            id="no benchmark",
+        ),
+    ],
+)
+def test_what_is_wrong_with_benchmarks_is_named_at_its_line(problems, text, line, key, message):
+    (problem,) = problems(text)
+    assert (problem.file, problem.line, problem.key) == ("suite.yaml", line, key)
+    assert message in problem.message
+
+
+@pytest.mark.parametrize(
+    ("extra", "key", "message"),
+    [
+        ("num_repeat: 3\n", "num_repeat", "unknown key; did you mean 'num_repeats'?"),
+        ("checkpoint_confg: {}\n", "checkpoint_confg", "did you mean 'checkpoint_config'?"),
+        ("mesh_confgs: []\n", "mesh_confgs", "did you mean 'mesh_configs'?"),
+        ("zzz: 1\n", "zzz", "unknown key; known: arms, baseline_capture_path, "),
+        ("1: 2\n", "", "a key is text, got 1; quote it"),
+        ("on: 2\n", "", "got True (YAML reads a bare on, off, yes or no as true or false)"),
+        ("num_repeats: 0\n", "num_repeats", "expected greater than 0, got 0"),
+        ("num_repeats: '3'\n", "num_repeats", "expected a valid integer, got '3'"),
+        ("num_repeats: true\n", "num_repeats", "expected a valid integer, got True"),
+        ("num_repeats: 1.0\n", "num_repeats", "expected a valid integer, got 1.0"),
+        ("num_repeats:\n", "num_repeats", "expected a valid integer, got None"),
+        ("baseline_path: 3\n", "baseline_path", "expected a valid string, got 3"),
+        ("checkpoint_configs: []\n", "checkpoint_configs", "give at least one item"),
+        ("checkpoint_configs: {}\n", "checkpoint_configs", "expected a list, got {}"),
+        ("checkpoint_config: x\n", "checkpoint_config", "expected a mapping, got 'x'"),
+        ("mesh_configs: []\n", "mesh_configs", "give at least one item"),
+        ("mesh_config: []\n", "mesh_config", "expected a mapping, got []"),
+        ("simdevice: {}\n", "simdevice", "which is not published; remove the block"),
+        ("storage: [/mnt/ssd]\n", "storage", "not yet supported; remove the key"),
+        ("environments: []\n", "environments", "not yet supported; remove the key"),
+        ("arms: {}\n", "arms", "not yet supported; remove the key"),
+    ],
+)
+def test_a_bad_top_level_key_is_named_at_its_line(only_problem, extra, key, message):
+    problem = only_problem(extra)
+    assert (problem.line, problem.key) == (4 if key else 1, key)
+    assert message in problem.message
+
+
+def test_every_mistake_is_found_at_once(problems):
+    found = problems("suite_name: 3\nbenchmarks: []\nnum_repeat: 3\nexecution: {retries: -1}\n")
+    assert [problem.key for problem in found] == [
+        "suite_name",
+        "benchmarks",
+        "execution.retries",
+        "num_repeat",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("extra", "note"),
+    [
+        ("reuse_checkpoint: true\n", "`reuse_checkpoint` has no effect"),
+        (
+            "mesh_config: {mesh_axes: [a]}\nmesh_configs: [{mesh_axes: [b]}]\n",
+            "`mesh_config` is ignored because `mesh_configs` is given",
+        ),
+        (
+            "checkpoint_config: {}\ncheckpoint_configs: [{}]\n",
+            "`checkpoint_config` is ignored because `checkpoint_configs` is given",
+        ),
+    ],
+)
+def test_what_has_no_effect_is_noted(extra, note):
+    loaded = parse_suite(f"{HEAD}benchmarks:\n- {{generator: g, options: {{}}}}\n{extra}")
+    assert len(loaded.notes) == 1
+    assert note in loaded.notes[0]
+
+
+def test_the_singular_is_a_list_of_one(accept):
+    (mesh,) = accept("mesh_config: {mesh_axes: [a]}\n").mesh_configs
+    assert mesh.mesh_axes == ("a",)
+
+
+@pytest.mark.parametrize("key", ["mesh_config", "mesh_configs", "checkpoint_config"])
+def test_a_block_without_content_is_as_none(accept, key):
+    assert accept(f"{key}:\n") == accept("")
+
+
+def test_merge_keys_and_anchors_work_in_a_suite(accept):
+    suite = accept(
+        "mesh_configs:\n"
+        "- &mesh\n  mesh_axes: [a, b]\n  ici_parallelism: {a: 8}\n"
+        "- <<: *mesh\n  ici_parallelism: {b: 8}\n"
+    )
+    assert [mesh.label for mesh in suite.mesh_configs] == ["a8", "b8"]
+
+
+def test_the_text_is_kept_word_for_word():
+    text = f"{HEAD}# a remark\nbenchmarks:\n- {{generator: g, options: {{}}}}\n"
+    assert parse_suite(text).text == text
+
+
+def test_a_file_is_read_and_named(tmp_path):
+    file = tmp_path / "s.yaml"
+    file.write_text(f"{HEAD}benchmarks:\n- {{generator: g, options: {{}}}}\n")
+    assert load_suite(str(file)).source.file == str(file)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        pytest.param(None, "cannot read the suite: [Errno 2]", id="missing"),
+        pytest.param("folder", "cannot read the suite: [Errno 21]", id="a folder"),
+        pytest.param(b"\x89PNG\r\n\xff\xfe", "not a text file; a suite is a YAML file", id="image"),
+        pytest.param(b"", "the file is empty", id="empty"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named(tmp_path, content, message):
+    file = tmp_path / "s.yaml"
+    if content == "folder":
+        file.mkdir()
+    elif content is not None:
+        file.write_bytes(content)
+    with pytest.raises(SuiteError) as caught:
+        load_suite(str(file))
+    (problem,) = caught.value.problems
+    assert problem.file == str(file)
+    assert problem.message.startswith(message)
+
+
+def shipped_configs():
+    (package,) = importlib.util.find_spec("orbax.checkpoint").submodule_search_locations
+    folder = Path(package) / "_src" / "testing" / "benchmarks" / "configs"
+    return sorted(folder.rglob("*.yaml"))
+
+
+def test_there_are_shipped_configs_to_try():
+    assert len(shipped_configs()) >= 57
+
+
+@pytest.mark.parametrize("file", shipped_configs(), ids=lambda file: file.stem)
+def test_a_config_that_orbax_ships_is_accepted_unchanged(file):
+    assert load_suite(str(file)).suite.benchmarks

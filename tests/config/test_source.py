@@ -1,0 +1,119 @@
+"""YAML text: plain data, and the line of every key."""
+
+import pytest
+
+from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config.source import Source, dotted
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        pytest.param("", None, "the file is empty", id="nothing"),
+        pytest.param("# only a comment\n", None, "the file is empty", id="comment"),
+        pytest.param("a: 1\nb: [\n", 3, "expected the node content", id="open list"),
+        pytest.param("a:\n\t- b\n", 2, "cannot start any token", id="tab"),
+        pytest.param("a: 1\n---\nb: 1\n", 2, "expected a single document", id="two documents"),
+        pytest.param("a: 1\nb: *c\n", 2, "undefined alias 'c'", id="unknown alias"),
+        pytest.param("a: 1\n? [b]\n: 1\n", 2, "unhashable key", id="list as key"),
+        pytest.param("a: \x00", None, "special characters are not allowed", id="control character"),
+        pytest.param("a: 2026-13-01", None, "month must be in 1..12", id="no such date"),
+        pytest.param("[" * 1200, None, "recursion", id="too deep"),
+    ],
+)
+def test_what_is_not_yaml_is_one_problem_at_its_line(text, line, message):
+    with pytest.raises(SuiteError) as caught:
+        Source(text, "s.yaml")
+    (problem,) = caught.value.problems
+    assert (problem.file, problem.line) == ("s.yaml", line)
+    assert message in problem.message
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "key", "first"),
+    [
+        pytest.param("a: 1\nb: 2\na: 3\n", 3, "a", 1, id="top level"),
+        pytest.param("a:\n  b: 1\n  c: 2\n  b: 1\n", 4, "a.b", 2, id="nested"),
+        pytest.param("- x: 1\n- y: 1\n  y: 2\n", 3, "[1].y", 2, id="in a list"),
+        pytest.param("a: {b: 1, b: 2}\n", 1, "a.b", 1, id="on one line"),
+    ],
+)
+def test_a_duplicate_key_names_both_lines(text, line, key, first):
+    with pytest.raises(SuiteError) as caught:
+        Source(text, "s.yaml")
+    (problem,) = caught.value.problems
+    assert (problem.line, problem.key) == (line, key)
+    assert f"first given on line {first}; remove one" in problem.message
+
+
+@pytest.mark.parametrize("kind", ["object/apply:os.mkdir", "object/new:os.mkdir"])
+def test_a_python_tag_is_refused_and_nothing_is_executed(kind, tmp_path):
+    with pytest.raises(SuiteError) as caught:
+        Source(f"a: 1\nb: !!python/{kind} ['{tmp_path}/made']\n", "s.yaml")
+    (problem,) = caught.value.problems
+    assert problem.line == 2
+    assert "remove the tag" in problem.message
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "line"),
+    [
+        pytest.param("a: 1\nb: &x\n- 1\n- *x\n", "b[1]", 2, id="list"),
+        pytest.param("a: &x\n  b:\n    c: *x\n", "a.b.c", 3, id="mapping"),
+    ],
+)
+def test_an_anchor_that_contains_itself_is_refused(text, key, line):
+    with pytest.raises(SuiteError) as caught:
+        Source(text, "s.yaml")
+    (problem,) = caught.value.problems
+    assert (problem.key, problem.message) == (key, "an anchor that contains itself")
+    assert problem.line in (line, line + 1)
+
+
+def test_an_anchor_used_twice_is_no_duplicate_and_no_circle():
+    assert Source("a: &x {b: 1}\nc: *x\nd: [*x, *x]\n").data["d"] == [{"b": 1}, {"b": 1}]
+
+
+MERGED = """\
+base: &base
+  left: 1
+  right: 2
+both:
+  <<: *base
+  right: 3
+"""
+
+
+def test_merge_keys_fill_in_what_is_not_given():
+    assert Source(MERGED).data["both"] == {"left": 1, "right": 3}
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        pytest.param(("both", "right"), 6, id="an overridden key stands where it overrides"),
+        pytest.param(("both", "left"), 2, id="a merged key stands where it is written"),
+        pytest.param(("base", "left", "x"), 2, id="a missing key stands at its parent"),
+        pytest.param(("nothing",), 1, id="a missing top-level key stands at the start"),
+    ],
+)
+def test_a_path_has_the_line_of_its_key(path, line):
+    assert Source(MERGED).line(path) == line
+
+
+def test_list_items_have_lines_of_their_own():
+    assert Source("a:\n  - b: 1\n  - b: 2\n").line(("a", 1, "b")) == 3
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ((), ""),
+        (("a",), "a"),
+        (("a", 0, "b", "c"), "a[0].b.c"),
+        (("a", 1, 2), "a[1][2]"),
+    ],
+)
+def test_a_path_is_written_with_dots_and_brackets(path, text):
+    assert dotted(path) == text

@@ -1,0 +1,118 @@
+"""Markdown and HTML pages."""
+
+import html.parser
+import re
+
+import pytest
+
+from orbax_bench_core.report.page import html_page, markdown_page
+
+
+class Outline(html.parser.HTMLParser):
+    """Collects tags and text, and checks that every tag is closed."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.open, self.text, self.addresses = [], [], "", []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.addresses += [value for name, value in attributes if name in ("src", "href")]
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+@pytest.fixture
+def outline(pages):
+    found = Outline()
+    found.feed(pages(html_page))
+    return found
+
+
+def table_rows(markdown, heading):
+    section = markdown.split(f"## {heading}\n")[1].split("\n## ")[0]
+    return [line for line in section.splitlines() if line.startswith("|")]
+
+
+@pytest.mark.parametrize("heading", ["Time per operation", "What did not pass"])
+def test_every_row_of_a_markdown_table_has_the_columns_of_its_heading(pages, heading):
+    rows = table_rows(pages(markdown_page), heading)
+    columns = {len(re.findall(r"(?<!\\)\|", row)) for row in rows}
+    assert len(rows) >= 3
+    assert len(columns) == 1
+
+
+def test_a_markdown_table_shows_operations_point_by_point(pages):
+    rows = table_rows(pages(markdown_page), "Time per operation")[2:]
+    cells = [[cell.strip() for cell in row.split(" | ")] for row in rows]
+    assert [row[0].strip("| ") for row in cells] == [
+        "save_restore[a=1]",
+        "",
+        r"save_restore[kind=<script>alert(1)</script>\|[red]&amp;]",
+    ]
+    assert [row[2] for row in cells] == ["save", "load", "save"]
+    assert cells[0][4] == "500 ms"
+
+
+@pytest.mark.parametrize("page", [markdown_page, html_page])
+@pytest.mark.parametrize(
+    "fact",
+    [
+        "a suite",
+        "2026-01-02 12:00",
+        "skipped save_restore[too big [x]]: needs [8] devices",
+        "mind [this]",
+        "8 x cpu (cpu)",
+        "16 GiB memory",
+        "c0ffee, dirty: False",
+        "jax 0.10.2",
+        "ValueError: a",
+    ],
+)
+def test_a_page_states(pages, page, fact):
+    assert fact in pages(page)
+
+
+def test_the_size_of_the_checkpoint_is_stated(pages):
+    assert "- checkpoint size: 1 GiB\n" in pages(markdown_page)
+
+
+def test_html_is_closed_and_needs_nothing_else(outline):
+    assert outline.open == []
+    assert outline.addresses == []
+
+
+def test_html_shows_a_nasty_name_as_text(outline):
+    assert "script" not in outline.tags
+    assert "save_restore[kind=<script>alert(1)</script>|[red]&amp;]" in outline.text
+
+
+def test_html_shows_a_nasty_reason_as_text(outline):
+    assert "b" not in outline.tags
+    assert "ValueError: a|b <b>bold</b>" in outline.text
+
+
+def test_bars_span_the_fastest_to_the_slowest_on_one_scale(pages):
+    spans = re.findall(r"mark\" style=\"left: ([\d.]+)%", pages(html_page))
+    assert [float(left) for left in spans] == [33.33, 16.67, 100.0]
+
+
+@pytest.mark.parametrize("page", [markdown_page, html_page])
+def test_a_run_without_records_has_a_page(make_run, make_point, page):
+    from orbax_bench_core.results.summary import summarize
+
+    run = make_run([], points=[make_point()])
+    assert "a suite" in page(run.read_info(), summarize([]), None)
+
+
+def test_html_says_when_no_repeat_has_passed(make_run, make_point):
+    from orbax_bench_core.results.summary import summarize
+
+    run = make_run([], points=[make_point()])
+    assert "No repeat has passed." in html_page(run.read_info(), summarize([]), None)

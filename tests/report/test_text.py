@@ -1,0 +1,90 @@
+"""Numbers as people read them."""
+
+import pytest
+
+from orbax_bench_core.report import text
+from orbax_bench_core.results.summary import summarize
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (0.0, "0 µs"),
+        (1.5e-6, "1.5 µs"),
+        (0.00099949, "999 µs"),
+        (0.001, "1 ms"),
+        (0.12345, "123 ms"),
+        (0.9996, "1000 ms"),
+        (1.0, "1 s"),
+        (59.94, "59.9 s"),
+        (599.7, "600 s"),
+        (600.0, "10 min"),
+        (90_000.0, "1500 min"),
+        (-0.5, "-500 ms"),
+    ],
+)
+def test_a_duration_has_a_unit_that_suits_it(value, written):
+    assert text.seconds(value) == written
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [(None, "–"), (0.0, "0 %"), (0.126, "13 %"), (1.5, "150 %"), (-0.5, "-50 %")],
+)
+def test_a_ratio_is_written_in_percent(value, written):
+    assert text.percent(value) == written
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1000 B"),
+        (1023, "1023 B"),
+        (1024, "1 KiB"),
+        (1536, "1.5 KiB"),
+        (1023 * 2**10, "1023 KiB"),
+        (2**20, "1 MiB"),
+        (128 * 2**20, "128 MiB"),
+        (2**30, "1 GiB"),
+        (1.5 * 2**40, "1.5 TiB"),
+        (5000 * 2**40, "5000 TiB"),
+    ],
+)
+def test_a_size_is_written_in_binary_units(value, written):
+    assert text.num_bytes(value) == written
+
+
+@pytest.mark.parametrize(
+    ("given", "cell"),
+    [("a|b", r"a\|b"), ("two\nlines", "two lines"), ("  plain ", "plain"), ("", "")],
+)
+def test_a_cell_cannot_end_its_table(given, cell):
+    assert text.table_cell(given) == cell
+
+
+def test_a_row_has_one_cell_per_heading(make_record):
+    record = make_record(times={"save": 0.5}, sizes={"save": 2**30})
+    (operation,) = summarize([record]).operations
+    cells = dict(zip(text.OPERATION_HEADINGS, text.operation_cells(operation), strict=True))
+    assert cells == {
+        "operation": "save",
+        "n": "1",
+        "median": "500 ms",
+        "spread": "–",
+        "min": "500 ms",
+        "max": "500 ms",
+        "GiB/s": "2",
+    }
+
+
+def test_an_operation_without_throughput_has_a_dash(make_record):
+    (operation,) = summarize([make_record(times={"save": 1.0})]).operations
+    assert text.operation_cells(operation)[-1] == "–"
+
+
+def test_a_fast_operation_has_no_exponent(make_record):
+    record = make_record(times={"save": 1.0}, sizes={"save": 1300 * 2**30})
+    (operation,) = summarize([record]).operations
+    assert text.operation_cells(operation)[-1] == "1300"

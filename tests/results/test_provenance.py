@@ -1,0 +1,99 @@
+"""What ran, and on what."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from orbax_bench_core.results import provenance
+from orbax_bench_core.results.provenance import UNKNOWN, host_provenance, package_version
+
+
+@pytest.fixture
+def fresh():
+    """Asks for the facts anew, without the cache."""
+    return host_provenance.__wrapped__
+
+
+def git(folder, *arguments):
+    command = ["git", "-C", str(folder), "-c", "user.name=t", "-c", "user.email=t@t", *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """Somebody's repository with one commit."""
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    git(folder, "init", "-q")
+    (folder / "code.py").write_text("x = 1\n")
+    git(folder, "add", "code.py")
+    git(folder, "commit", "-q", "-m", "first")
+    return folder
+
+
+def test_the_commit_is_not_that_of_the_current_folder(fresh, repository, monkeypatch):
+    before = fresh()["git"]["commit"]
+    monkeypatch.chdir(repository)
+    assert fresh()["git"]["commit"] == before != git(repository, "rev-parse", "HEAD")
+
+
+def test_the_commit_is_that_of_the_code(repository):
+    found = provenance._git_revision(repository / "code.py")
+    assert found == {"commit": git(repository, "rev-parse", "HEAD"), "dirty": False}
+
+
+def test_changed_code_is_dirty(repository):
+    (repository / "code.py").write_text("x = 2\n")
+    assert provenance._git_revision(repository / "code.py")["dirty"] is True
+
+
+def test_files_that_git_does_not_know_are_not_dirt(repository):
+    (repository / "results.json").write_text("{}")
+    assert provenance._git_revision(repository / "code.py")["dirty"] is False
+
+
+def test_code_installed_inside_a_repository_is_not_of_it(repository):
+    installed = repository / ".venv" / "code.py"
+    installed.parent.mkdir()
+    installed.write_text("x = 1\n")
+    unknown = {"commit": UNKNOWN, "dirty": UNKNOWN}
+    assert provenance._git_revision(installed) == unknown
+
+
+@pytest.mark.parametrize("path", ["", "/nowhere"])
+def test_without_git_the_revision_is_unknown_and_not_absent(fresh, monkeypatch, path):
+    monkeypatch.setenv("PATH", path)
+    assert fresh()["git"] == {"commit": UNKNOWN, "dirty": UNKNOWN}
+
+
+def test_a_package_that_is_not_installed_is_unknown():
+    assert package_version("no-such-package-of-mine") == UNKNOWN
+
+
+@pytest.mark.parametrize("package", ["orbax-checkpoint", "jax", "jaxlib", "tensorstore", "numpy"])
+def test_versions_are_those_installed(package):
+    from importlib.metadata import version
+
+    assert host_provenance()["versions"][package] == version(package)
+
+
+def test_no_fact_is_absent(fresh, monkeypatch):
+    monkeypatch.delenv("ORBAX_BENCH_IMAGE", raising=False)
+    monkeypatch.delenv("LIBTPU_INIT_ARGS", raising=False)
+    facts = fresh()
+    assert facts["image"] == UNKNOWN
+    assert facts["environment"]["LIBTPU_INIT_ARGS"] == ""
+    assert set(facts["host"]) == {"name", "kernel", "cpu", "cpu_count", "memory_bytes"}
+    assert all(facts["host"].values())
+
+
+def test_the_image_is_what_the_environment_says(fresh, monkeypatch):
+    monkeypatch.setenv("ORBAX_BENCH_IMAGE", "sha256:c0ffee")
+    assert fresh()["image"] == "sha256:c0ffee"
+
+
+def test_a_processor_that_linux_does_not_name_is_named_by_python_or_unknown(monkeypatch):
+    monkeypatch.setattr(Path, "read_text", lambda self: (_ for _ in ()).throw(OSError("none")))
+    monkeypatch.setattr(provenance.platform, "processor", lambda: "")
+    assert provenance._cpu_model() == UNKNOWN

@@ -1,0 +1,233 @@
+"""The run directory: who may write into it, and what is read back from it."""
+
+import json
+
+import pytest
+
+from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config.load import parse_suite
+from orbax_bench_core.results.record import PEER_FAILED, ErrorInfo
+from orbax_bench_core.results.run_directory import Repeat, RunDirectory
+from orbax_bench_core.sweep.expand import Expansion, expand_here
+
+ERROR = ErrorInfo(type="ValueError", message="no")
+
+
+def suite(name="first", repeats=1):
+    return parse_suite(
+        f"suite_name: {name}\nnum_repeats: {repeats}\n"
+        "benchmarks:\n- {generator: save_restore, options: {}}\n",
+        "suite.yaml",
+    )
+
+
+def start(directory, loaded=None):
+    loaded = loaded or suite()
+    return RunDirectory(str(directory)).start(loaded, expand_here(loaded))
+
+
+def test_a_run_says_what_it_runs(tmp_path):
+    loaded = suite(repeats=3)
+    info = start(tmp_path / "run", loaded)
+    assert (info.suite_name, info.num_repeats, info.status) == ("first", 3, "running")
+    assert (info.suite_text, info.suite_file) == (loaded.text, "suite.yaml")
+    assert len(info.expansion.points) == 1
+
+
+def test_what_run_json_says_is_read_back(tmp_path):
+    info = start(tmp_path / "run")
+    assert RunDirectory(str(tmp_path / "run")).read_info() == info
+
+
+def test_a_new_run_has_an_id_of_its_own(tmp_path):
+    assert start(tmp_path / "a").run_id != start(tmp_path / "b").run_id
+
+
+def test_more_repeats_of_the_same_suite_continue_the_run(tmp_path):
+    earlier = start(tmp_path, suite(repeats=1))
+    later = start(tmp_path, suite(repeats=5))
+    assert (later.run_id, later.created_at) == (earlier.run_id, earlier.created_at)
+    assert later.num_repeats == 5
+
+
+def test_a_run_of_another_suite_is_refused_by_its_name(tmp_path):
+    begun = start(tmp_path, suite("first")).created_at
+    with pytest.raises(SuiteError) as caught:
+        start(tmp_path, suite("second"))
+    assert str(caught.value) == (
+        f"{tmp_path} holds a run of another suite ('first', begun {begun:%Y-%m-%d %H:%M} UTC); "
+        "choose another output directory"
+    )
+
+
+def test_a_refused_suite_leaves_the_run_as_it_was(tmp_path):
+    start(tmp_path, suite("first"))
+    before = (tmp_path / "run.json").read_bytes()
+    with pytest.raises(SuiteError):
+        start(tmp_path, suite("second"))
+    assert (tmp_path / "run.json").read_bytes() == before
+
+
+def test_a_file_in_place_of_the_directory_is_refused(tmp_path):
+    (tmp_path / "run").write_text("I am a file")
+    with pytest.raises(SuiteError, match=f"cannot write to {tmp_path}/run: "):
+        start(tmp_path / "run")
+
+
+def test_a_directory_that_orbax_would_misread_is_refused():
+    with pytest.raises(SuiteError, match="would put s3:// data into a local folder"):
+        RunDirectory("s3://bucket/run")
+
+
+def test_a_directory_without_a_run_says_so(tmp_path):
+    run = RunDirectory(str(tmp_path))
+    assert not run.exists()
+    with pytest.raises(SuiteError, match=r"is not a run directory: it has no run\.json"):
+        run.read_info()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        pytest.param({"schema_version": 2}, "schema_version: Input should be 1", id="version"),
+        pytest.param({"num_repeats": "x"}, "num_repeats: Input should be a valid", id="damaged"),
+    ],
+)
+def test_a_run_of_another_layout_is_refused_by_file_and_key(tmp_path, change, message):
+    start(tmp_path)
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), **change}))
+    with pytest.raises(SuiteError) as caught:
+        RunDirectory(str(tmp_path)).read_info()
+    (problem,) = caught.value.problems
+    assert problem.file == str(file)
+    assert problem.message.startswith(f"not readable as schema version 1: {message}")
+
+
+def test_a_record_is_read_back(make_run, make_record):
+    record = make_record(times={"save": 1.0})
+    assert make_run([record]).read_record(record.point, 0) == record
+
+
+def test_a_record_lies_where_other_tools_look_for_it(make_run, make_record, tmp_path):
+    record = make_record(repeat=2)
+    make_run([record])
+    assert (tmp_path / "run" / "records" / record.point_id / "repeat_2" / "host_0.json").exists()
+
+
+def test_a_repeat_and_a_warm_up_of_one_number_are_two_records(make_run, make_record):
+    warmup, repeat = make_record(warmup=True), make_record()
+    run = make_run([warmup, repeat])
+    assert run.read_record(repeat.point, 0) == repeat
+    assert run.read_record(repeat.point, 0, warmup=True) == warmup
+
+
+DAMAGE = [
+    pytest.param(lambda text: "", id="empty"),
+    pytest.param(lambda text: text[:-5], id="cut short"),
+    pytest.param(lambda text: text.replace('"schema_version": 1', '"schema_version": 2'), id="v2"),
+    pytest.param(lambda text: text.replace('"passed"', '"maybe"'), id="unknown status"),
+]
+
+
+@pytest.fixture
+def damaged(make_run, make_record, tmp_path):
+    """A run of two repeats, of which the first cannot be read."""
+
+    def build(damage):
+        records = [make_record(repeat=0), make_record(repeat=1)]
+        run = make_run(records, num_repeats=2)
+        file = tmp_path / "run" / "records" / records[0].point_id / "repeat_0" / "host_0.json"
+        text = file.read_text()
+        file.write_text(damage(text))
+        assert file.read_text() != text
+        return run, records
+
+    return build
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_record_that_cannot_be_read_is_as_missing(damaged, damage):
+    run, records = damaged(damage)
+    assert run.read_record(records[0].point, 0) is None
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_the_other_records_can_still_be_read(damaged, damage):
+    run, records = damaged(damage)
+    assert list(run.records()) == records[1:]
+
+
+def test_records_come_by_point_then_warm_ups_then_repeats_in_order(
+    make_run, make_record, make_point
+):
+    first, second = make_point(options={"a": 1}), make_point(options={"a": 2})
+    warmup = make_record(first, warmup=True)
+    repeats = [make_record(first, repeat) for repeat in range(11)]
+    other = make_record(second)
+    run = make_run([other, *reversed(repeats), warmup], points=[first, second])
+    assert list(run.records()) == [warmup, *repeats, other]
+
+
+def test_the_next_warm_up_is_the_first_without_a_record(make_run, make_record, make_point):
+    run = make_run([make_record(repeat=0, warmup=True), make_record(repeat=1, warmup=True)])
+    assert run.next_warmup(make_point()) == 2
+
+
+def test_a_repeat_is_read_over_all_its_hosts(make_run, make_record, make_point):
+    point = make_point(processes=2)
+    hosts = [make_record(point, host=host, num_hosts=2) for host in range(2)]
+    run = make_run(hosts)
+    assert run.read_repeat(point, 0) == Repeat({0: hosts[0], 1: hosts[1]}, 2)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "status"),
+    [
+        (["passed", "passed"], "passed"),
+        (["skipped", "skipped"], "skipped"),
+        (["passed", "failed"], "failed"),
+        (["passed", "skipped"], "failed"),
+        (["passed"], "failed"),
+        ([], "failed"),
+    ],
+)
+def test_a_repeat_passes_when_every_host_says_so(make_record, statuses, status):
+    records = {
+        host: make_record(host=host, status=one, error=None if one == "passed" else ERROR)
+        for host, one in enumerate(statuses)
+    }
+    repeat = Repeat(records, num_hosts=2)
+    assert (repeat.status, repeat.finished) == (status, status != "failed")
+
+
+def test_a_repeat_failed_for_the_reason_of_the_host_that_failed_first(make_record):
+    peer = ErrorInfo(type=PEER_FAILED, message="host 1 failed")
+    records = {
+        0: make_record(status="failed", error=peer),
+        1: make_record(status="failed", error=ERROR),
+    }
+    assert Repeat(records, num_hosts=2).error == ERROR
+
+
+def test_data_of_a_repeat_can_be_removed_without_its_record(make_run, make_record):
+    record = make_record()
+    run = make_run([record])
+    data = run.data_path(record.point, 0, warmup=False)
+    (data / "ckpt").mkdir(parents=True)
+    run.remove_data(record.point, 0, warmup=False)
+    assert not data.exists()
+    assert run.read_record(record.point, 0) == record
+
+
+def test_data_that_is_not_there_needs_no_removing(make_run, make_record):
+    record = make_record()
+    make_run([record]).remove_data(record.point, 0, warmup=False)
+
+
+def test_an_expansion_with_skipped_points_is_read_back(tmp_path, make_point):
+    skipped = [{"point": make_point(), "reason": "too small"}]
+    expansion = Expansion(points=(make_point(),), skipped=skipped, notes=("a note",))
+    run = RunDirectory(str(tmp_path))
+    run.start(suite(), expansion)
+    assert run.read_info().expansion == expansion

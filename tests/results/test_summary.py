@@ -1,0 +1,164 @@
+"""What a run found, per point, operation and metric."""
+
+import csv
+import io
+import random
+
+import numpy as np
+import pytest
+
+from orbax_bench_core.measure.sample import Sample
+from orbax_bench_core.results.record import ErrorInfo
+from orbax_bench_core.results.summary import MetricSummary, summarize, to_csv
+
+ERROR = ErrorInfo(type="ValueError", message="first")
+GIB = 2**30
+
+
+@pytest.fixture
+def repeats(make_record):
+    """Records of one point with the given save times."""
+    return lambda *times, **fields: [
+        make_record(repeat=repeat, times={"save": time}, **fields)
+        for repeat, time in enumerate(times)
+    ]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 20])
+def test_median_and_quartiles_are_those_of_numpy(repeats, n):
+    values = random.Random(n).sample(range(1000), n)
+    (found,) = summarize(repeats(*values)).metrics
+    expected = [*np.quantile(values, [0, 0.25, 0.5, 0.75, 1]), n]
+    quantiles = [found.minimum, found.q25, found.median, found.q75, found.maximum, found.n]
+    assert quantiles == pytest.approx(expected)
+
+
+def test_throughput_is_all_bytes_over_all_seconds(make_record):
+    # 1 GiB in 1 s and 1 GiB in 4 s: 0.4 GiB/s. The mean of the rates would be 0.625.
+    records = [
+        make_record(repeat=0, times={"save": 1.0}, sizes={"save": GIB}),
+        make_record(repeat=1, times={"save": 4.0}, sizes={"save": GIB}),
+    ]
+    (operation,) = summarize(records).operations
+    assert operation.throughput == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize("name", ["save_total_gb", "load_total_gb"])
+def test_without_stated_bytes_throughput_is_that_of_the_totals_of_orbax(make_record, name):
+    total = Sample("save", 0, f"5_inventory/{name}", 3.0, "GiB")
+    time = Sample("save", 0, "0_basics/time_s", 2.0, "s")
+    (operation,) = summarize([make_record(samples=(time, total))]).operations
+    assert operation.throughput == pytest.approx(1.5)
+
+
+def test_an_operation_without_stated_bytes_beside_one_with_has_no_throughput(make_record):
+    total = Sample("wait", 0, "5_inventory/save_total_gb", 3.0, "GiB")
+    record = make_record(times={"save": 1.0, "wait": 1.0}, sizes={"save": GIB})
+    record = record.model_copy(update={"samples": (*record.samples, total)})
+    found = {op.time.operation: op.throughput for op in summarize([record]).operations}
+    assert found == {"save": pytest.approx(1.0), "wait": None}
+
+
+@pytest.mark.parametrize(
+    ("times", "sizes"),
+    [
+        pytest.param({"save": 1.0}, {}, id="no bytes"),
+        pytest.param({"save": 0.0}, {"save": GIB}, id="no time"),
+    ],
+)
+def test_without_bytes_or_time_there_is_no_throughput(make_record, times, sizes):
+    (operation,) = summarize([make_record(times=times, sizes=sizes)]).operations
+    assert operation.throughput is None
+
+
+def test_bytes_of_some_repeats_only_give_no_throughput(make_record):
+    records = [
+        make_record(repeat=0, times={"save": 1.0}, sizes={"save": GIB}),
+        make_record(repeat=1, times={"save": 1.0}),
+    ]
+    (operation,) = summarize(records).operations
+    assert operation.throughput is None
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"warmup": True}, id="warm-up"),
+        pytest.param({"status": "failed", "error": ERROR}, id="failed"),
+        pytest.param({"status": "skipped", "error": ERROR}, id="skipped"),
+    ],
+)
+def test_only_measured_repeats_that_passed_count(repeats, make_record, fields):
+    other = make_record(repeat=9, times={"save": 1000.0}, **fields)
+    (metric,) = summarize([other, *repeats(1.0, 3.0)]).metrics
+    assert (metric.n, metric.maximum) == (2, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("times", "spread"),
+    [
+        pytest.param([2.0], None, id="one repeat says nothing"),
+        pytest.param([0.0, 0.0], None, id="no median to relate to"),
+        pytest.param([1.0, 2.0, 3.0], 0.5, id="half the median"),
+        pytest.param([-1.0, -2.0, -3.0], 0.5, id="never negative"),
+    ],
+)
+def test_spread_is_the_interquartile_range_over_the_median(repeats, times, spread):
+    (metric,) = summarize(repeats(*times)).metrics
+    assert metric.spread == spread
+
+
+def test_points_operations_and_metrics_are_kept_apart(make_record, make_point):
+    one, two = make_point(options={"a": 1}), make_point(options={"a": 2})
+    records = [
+        make_record(one, times={"save": 1.0, "load": 2.0}, sizes={"save": 3.0}),
+        make_record(two, times={"save": 4.0}),
+    ]
+    found = [(m.point_id, m.operation, m.metric, m.median) for m in summarize(records).metrics]
+    assert found == [
+        (one.id, "save", "0_basics/time_s", 1.0),
+        (one.id, "load", "0_basics/time_s", 2.0),
+        (one.id, "save", "5_inventory/operation_bytes", 3.0),
+        (two.id, "save", "0_basics/time_s", 4.0),
+    ]
+
+
+def test_every_occurrence_of_an_operation_counts(make_record):
+    samples = tuple(Sample("save", i, "0_basics/time_s", float(i), "s") for i in range(3))
+    (metric,) = summarize([make_record(samples=samples)]).metrics
+    assert (metric.n, metric.median) == (3, 1.0)
+
+
+def test_a_point_says_how_its_repeats_ended_and_why_the_first_one_failed(make_record):
+    later = ErrorInfo(type="OSError", message="later")
+    records = [
+        make_record(repeat=0),
+        make_record(repeat=1, status="failed", error=ERROR),
+        make_record(repeat=2, status="failed", error=later),
+        make_record(repeat=3, status="skipped", error=later),
+    ]
+    (point,) = summarize(records).points
+    assert (point.passed, point.failed, point.skipped) == (1, 2, 1)
+    assert point.reason == "ValueError: first"
+
+
+def test_a_point_that_passed_gives_no_reason(make_record):
+    (point,) = summarize([make_record()]).points
+    assert point.reason == ""
+
+
+def test_a_failed_warm_up_is_no_failed_repeat(make_record):
+    assert summarize([make_record(status="failed", error=ERROR, warmup=True)]).points == []
+
+
+def test_the_csv_reads_back_what_was_found(repeats, make_point):
+    label = 'a="x, y",mesh=d8'
+    summary = summarize(repeats(0.1, 0.2, 0.4, point=make_point(label=label)))
+    (row,) = csv.DictReader(io.StringIO(to_csv(summary).decode()))
+    texts = ("point_id", "point", "operation", "metric", "unit")
+    read = {name: value if name in texts else float(value) for name, value in row.items()}
+    assert MetricSummary(**read) == summary.metrics[0]
+
+
+def test_the_csv_of_nothing_is_its_header():
+    assert to_csv(summarize([])).decode().count("\n") == 1

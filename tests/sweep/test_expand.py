@@ -1,0 +1,183 @@
+"""From a suite to its sweep points: order, duplicates, what is dropped, and labels."""
+
+import pytest
+
+from orbax_bench_core.config.errors import SuiteError
+
+UPSTREAM = "orbax.checkpoint._src.testing.benchmarks.v1.benchmark.Benchmark"
+MESHES = """\
+mesh_configs:
+- {mesh_axes: [d], ici_parallelism: {d: 8}}
+- {mesh_axes: [d], ici_parallelism: {d: 2}}
+"""
+CHECKPOINTS = """\
+checkpoint_configs:
+- {spec: {a: int}}
+- {spec: {b: int}}
+"""
+
+
+def test_options_vary_slowest_then_meshes_then_checkpoints(expand):
+    points = expand(
+        ("save_restore", "{use_ocdbt: [true, false]}"), extra=MESHES + CHECKPOINTS
+    ).points
+    found = [(p.options["use_ocdbt"], p.num_devices, p.checkpoint.label) for p in points]
+    assert found == [
+        (True, 8, "a"),
+        (True, 8, "b"),
+        (True, 2, "a"),
+        (True, 2, "b"),
+        (False, 8, "a"),
+        (False, 8, "b"),
+        (False, 2, "a"),
+        (False, 2, "b"),
+    ]
+
+
+def test_processes_and_cache_vary_fastest(expand):
+    extra = CHECKPOINTS + "execution: {processes: [1, 2], cache: [warm, cold]}\n"
+    points = expand(("save_restore", "{}"), extra=extra).points
+    found = [(p.checkpoint.label, p.processes, p.conditions.cache) for p in points]
+    assert found[:5] == [
+        ("a", 1, "warm"),
+        ("a", 1, "cold"),
+        ("a", 2, "warm"),
+        ("a", 2, "cold"),
+        ("b", 1, "warm"),
+    ]
+
+
+def test_options_vary_in_the_order_of_the_class_and_not_of_the_file(expand):
+    options = "{use_zarr3: [true, false], use_ocdbt: [true, false], enable_trace: [false, true]}"
+    points = expand(("save_restore", options)).points
+    names = ("enable_trace", "use_ocdbt", "use_zarr3")
+    assert [tuple(point.options[name] for name in names) for point in points] == [
+        (False, True, True),
+        (False, True, False),
+        (False, False, True),
+        (False, False, False),
+        (True, True, True),
+        (True, True, False),
+        (True, False, True),
+        (True, False, False),
+    ]
+
+
+def test_benchmarks_keep_the_order_of_the_file(expand, write_benchmark):
+    first, second = write_benchmark("a: int = 1"), write_benchmark("a: int = 1")
+    points = expand((second, "{}"), (first, "{}")).points
+    assert [point.benchmark for point in points] == [second, first]
+
+
+def test_a_point_holds_every_option_and_knows_which_were_given(expand):
+    (point,) = expand(("save_restore", "{use_zarr3: false}")).points
+    assert point.given_options == {"use_zarr3": False}
+    assert point.options["use_ocdbt"] is True
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param("{use_ocdbt: [true, true]}", id="value given twice"),
+        pytest.param("{use_ocdbt: true, use_zarr3: [true]}", id="defaults written out"),
+    ],
+)
+def test_equal_values_are_one_point(expand, options):
+    assert len(expand(("save_restore", options)).points) == 1
+
+
+def test_a_point_of_two_entries_is_swept_once_and_noted(expand):
+    expansion = expand(("save_restore", "{}"), (UPSTREAM, "{use_ocdbt: [true, false]}"))
+    assert len(expansion.points) == 2
+    assert expansion.notes == ("benchmarks[1] repeats a point that is already swept",)
+
+
+def test_the_path_of_orbax_and_our_name_give_the_same_points(expand):
+    options = "{use_ocdbt: [true, false]}"
+    ours, theirs = (expand((path, options)).points for path in ("save_restore", UPSTREAM))
+    assert [point.id for point in ours] == [point.id for point in theirs]
+
+
+def test_a_combination_that_makes_no_sense_is_dropped_and_counted(expand):
+    options = "{enable_replica_parallel_separate_folder: [true, false]}"
+    expansion = expand(("save_restore", options))
+    found = [p.options["enable_replica_parallel_separate_folder"] for p in expansion.points]
+    assert found == [False]
+    assert "save_restore: 1 combination(s) of options dropped" in expansion.notes[0]
+
+
+def test_a_suite_of_which_nothing_is_left_says_why(expand):
+    with pytest.raises(SuiteError, match=r"suite\.yaml: the sweep is empty: .* 1 combination"):
+        expand(("save_restore", "{enable_replica_parallel_separate_folder: true}"))
+
+
+def test_is_valid_that_raises_is_named_with_what_it_was_given(write_benchmark, only_problem):
+    path = write_benchmark(
+        """
+        size: int = 1
+        flag: bool = True
+        def is_valid(self):
+            return 1 / self.size > 0
+        """
+    )
+    problem = only_problem(path, "{flag: true, size: [1, 0]}")
+    assert (problem.line, problem.key) == (3, "benchmarks[0].options")
+    assert problem.message == (
+        "Options rejects {'size': 0, 'flag': True}: ZeroDivisionError: division by zero"
+    )
+
+
+def test_a_mesh_that_cannot_hold_a_checkpoint_skips_the_point_and_says_why(expand):
+    spec = "checkpoint_config: {spec: {w: {dtype: int8, shape: [6], sharding: [d]}}}\n"
+    expansion = expand(("save_restore", "{}"), extra=MESHES + spec)
+    assert [point.num_devices for point in expansion.points] == [2]
+    (skip,) = expansion.skipped
+    assert skip.point.num_devices == 8
+    assert skip.reason.startswith("leaf w: dimension 0 has 6 elements")
+
+
+@pytest.mark.parametrize(
+    ("options", "extra", "labels"),
+    [
+        pytest.param("{}", "", [""], id="nothing varies"),
+        pytest.param(
+            "{use_ocdbt: [true, false], use_zarr3: false}",
+            "",
+            ["use_ocdbt=true", "use_ocdbt=false"],
+            id="only what varies",
+        ),
+        pytest.param(
+            "{chunk_byte_size: [null, 64]}",
+            "",
+            ["chunk_byte_size=null", "chunk_byte_size=64"],
+            id="as in YAML",
+        ),
+        pytest.param(
+            "{}",
+            MESHES + "checkpoint_config: {spec: {a: int}}",
+            ["mesh=d8,ckpt=a", "mesh=d2,ckpt=a"],
+            id="mesh and checkpoint",
+        ),
+        pytest.param(
+            "{}",
+            "checkpoint_config: {path: /runs/step_7}",
+            ["ckpt=step_7"],
+            id="loaded checkpoint",
+        ),
+        pytest.param(
+            "{}",
+            "execution: {processes: [1, 2], cache: [warm, cold]}",
+            ["", "cache=cold", "processes=2", "processes=2,cache=cold"],
+            id="processes and cache",
+        ),
+    ],
+)
+def test_a_label_names_what_varies(expand, options, extra, labels):
+    points = expand(("save_restore", options), extra=extra).points
+    assert [point.label for point in points] == labels
+
+
+def test_a_label_is_about_the_points_of_its_own_benchmark(expand, write_benchmark):
+    path = write_benchmark("use_ocdbt: bool = False")
+    points = expand(("save_restore", "{}"), (path, "{}")).points
+    assert [point.label for point in points] == ["", ""]

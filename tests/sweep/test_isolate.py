@@ -1,0 +1,124 @@
+"""Benchmark classes are looked at in a process of their own."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config.load import load_suite, parse_suite
+from orbax_bench_core.sweep.isolate import benchmark_environment, expand
+
+DATA = Path(__file__).parent.parent / "data"
+MODULE = """
+import dataclasses, sys
+from orbax_bench_core.authoring import BenchmarkOptions, BenchmarksGenerator, benchmark_options
+
+{prelude}
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Options(BenchmarkOptions):
+    size: int | list[int] = 1
+
+@benchmark_options(Options)
+class Bench(BenchmarksGenerator):
+    def test_fn(self, context): ...
+"""
+
+
+@pytest.fixture
+def suite_beside(tmp_path):
+    """Writes a module and, beside it, a suite that names its class; returns the suite's path."""
+
+    def write(prelude="", options="{size: [1, 2]}"):
+        (tmp_path / "beside.py").write_text(MODULE.format(prelude=prelude))
+        suite = tmp_path / "suite.yaml"
+        suite.write_text(
+            f"suite_name: s\nbenchmarks:\n- {{generator: beside.Bench, options: {options}}}\n"
+        )
+        return str(suite)
+
+    return write
+
+
+def test_a_class_beside_the_suite_is_found(suite_beside):
+    expansion = expand(load_suite(suite_beside()))
+    assert [point.options["size"] for point in expansion.points] == [1, 2]
+
+
+def test_what_a_module_prints_does_not_disturb(suite_beside):
+    prelude = "print('{\"points\": 3}'); print('warning!', file=sys.stderr)"
+    assert len(expand(load_suite(suite_beside(prelude))).points) == 2
+
+
+def test_the_class_does_not_enter_this_process(suite_beside):
+    expand(load_suite(suite_beside()))
+    assert "beside" not in sys.modules
+
+
+def test_a_mistake_keeps_its_place_on_the_way_back(suite_beside):
+    suite = suite_beside(options="{size: banana}")
+    with pytest.raises(SuiteError) as caught:
+        expand(load_suite(suite))
+    (problem,) = caught.value.problems
+    assert str(problem) == f"{suite}:3: benchmarks[0].options.size: expected int, got 'banana'"
+
+
+@pytest.mark.parametrize(
+    ("prelude", "message"),
+    [
+        pytest.param("sys.exit('no chips here')", "ended with code 1: no chips here", id="exits"),
+        pytest.param("import os; os.abort()", "ended with code -6", id="aborts"),
+    ],
+)
+def test_a_module_that_ends_its_process_is_a_problem_of_the_suite(suite_beside, prelude, message):
+    suite = suite_beside(prelude)
+    with pytest.raises(SuiteError) as caught:
+        expand(load_suite(suite))
+    (problem,) = caught.value.problems
+    assert problem.file == suite
+    assert message in problem.message
+
+
+def test_built_ins_need_no_process_of_their_own(monkeypatch):
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("a process was started"))
+    text = "suite_name: s\nbenchmarks:\n- {generator: save_restore, options: {}}\n"
+    assert len(expand(parse_suite(text)).points) == 1
+
+
+@pytest.mark.parametrize(
+    ("suite", "before", "after"),
+    [
+        ("/suites/s.yaml", "/mine", "/suites:/mine"),
+        ("/suites/s.yaml", "", "/suites"),
+        ("gs://bucket/s.yaml", "/mine", "/mine"),
+        ("", "/mine", "/mine"),
+    ],
+)
+def test_the_folder_of_the_suite_comes_first_on_the_path(monkeypatch, suite, before, after):
+    monkeypatch.setenv("PYTHONPATH", before)
+    assert benchmark_environment(suite)["PYTHONPATH"] == after
+
+
+EXPAND = """
+import json, sys
+from orbax_bench_core.config.load import load_suite
+from orbax_bench_core.sweep.isolate import expand
+points = expand(load_suite(sys.argv[1])).points
+loaded = {name.partition(".")[0] for name in sys.modules}
+print(json.dumps([[point.options["use_ocdbt"] for point in points],
+                  sorted(loaded & {"jax", "orbax", "guide_benchmark"})]))
+"""
+
+
+@pytest.mark.slow
+def test_the_class_of_the_guide_expands_without_jax_in_this_process():
+    process = subprocess.run(
+        [sys.executable, "-c", EXPAND, str(DATA / "guide.yaml")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(process.stdout) == [[True, False], []]

@@ -1,0 +1,118 @@
+"""What a suite may name as its benchmark, and what it is told otherwise."""
+
+import pytest
+
+from orbax_bench_core.authoring import BenchmarksGenerator
+from orbax_bench_core.sweep.load_class import BenchmarkClassError, load_class
+
+MODULE = """
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Options(BenchmarkOptions):
+    pass
+
+@benchmark_options(Options)
+class Good(BenchmarksGenerator):
+    def test_fn(self, context): ...
+
+def function(context): ...
+
+number = 3
+
+class Plain:
+    def test_fn(self, context): ...
+
+class Undecorated(BenchmarksGenerator):
+    def test_fn(self, context): ...
+
+@benchmark_options(Options)
+class Abstract(BenchmarksGenerator):
+    pass
+
+# Orbax's own framework cannot be imported without packages that it does not declare.
+Foreign = type("Foreign", (), {"__module__": "orbax.checkpoint._src.testing.benchmarks.core.core"})
+
+class OfOrbax(Foreign):
+    def test_fn(self, context): ...
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("Missing", "module '{module}' has no 'Missing'"),
+        ("function", "'{module}.function' is a function; a benchmark is a class"),
+        ("number", "'{module}.number' is of type int; a benchmark is a class"),
+        ("Plain", "is not a subclass of orbax_bench_core.authoring.BenchmarksGenerator"),
+        ("Undecorated", "has no options; decorate it with `@benchmark_options(MyOptions)`"),
+        ("Abstract", "'{module}.Abstract' does not define `test_fn`"),
+        ("OfOrbax", "derives from Orbax's own framework; import `authoring` and `measure` from"),
+    ],
+)
+def test_what_is_no_benchmark_is_named_at_its_line(write_module, only_problem, name, message):
+    module = write_module(MODULE)
+    problem = only_problem(f"{module}.{name}")
+    assert (problem.file, problem.line) == ("suite.yaml", 3)
+    assert problem.key == "benchmarks[0].generator"
+    assert message.format(module=module) in problem.message
+
+
+def test_a_good_class_is_loaded(write_module):
+    assert issubclass(load_class(f"{write_module(MODULE)}.Good"), BenchmarksGenerator)
+
+
+@pytest.mark.parametrize(
+    ("body", "cause"),
+    [
+        ("raise RuntimeError('no chips')", "RuntimeError: no chips"),
+        ("import no_such_package_of_mine", "No module named 'no_such_package_of_mine'"),
+        ("1 +", "SyntaxError"),
+    ],
+)
+def test_a_module_that_does_not_import_says_why(write_module, only_problem, body, cause):
+    module = write_module(body)
+    problem = only_problem(f"{module}.Bench")
+    assert problem.key == "benchmarks[0].generator"
+    assert problem.message.startswith(f"cannot import {module!r}: ")
+    assert cause in problem.message
+
+
+def test_a_module_that_is_not_there_says_where_it_could_be(only_problem):
+    message = only_problem("no_such_module_of_mine.Bench").message
+    assert "in the current folder or beside the suite file?" in message
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("save_restor", "unknown built-in benchmark 'save_restor'; did you mean 'save_restore'?"),
+        ("zzz", "unknown built-in benchmark 'zzz'; known: "),
+    ],
+)
+def test_a_name_without_a_dot_is_a_built_in(only_problem, name, hint):
+    problem = only_problem(name)
+    assert (problem.line, problem.key) == (3, "benchmarks[0].generator")
+    assert hint in problem.message
+
+
+@pytest.mark.parametrize("path", ["Bench", ".Bench"])
+def test_a_path_without_a_module_is_refused(path):
+    with pytest.raises(BenchmarkClassError, match="`orbax-bench list` shows them"):
+        load_class(path)
+
+
+def test_a_benchmark_of_orbax_that_is_not_built_in_says_so(only_problem):
+    path = "orbax.checkpoint._src.testing.benchmarks.deleter_benchmark.DeleterBenchmark"
+    problem = only_problem(path)
+    assert problem.key == "benchmarks[0].generator"
+    assert "is not yet built in; built in: save_restore" in problem.message
+
+
+def test_every_bad_entry_is_found_at_once(expand):
+    from orbax_bench_core.config.errors import SuiteError
+
+    with pytest.raises(SuiteError) as caught:
+        expand(("zzz", "{}"), ("save_restore", "{use_ocdt: true}"))
+    assert [(problem.line, problem.key) for problem in caught.value.problems] == [
+        (3, "benchmarks[0].generator"),
+        (4, "benchmarks[1].options.use_ocdt"),
+    ]
