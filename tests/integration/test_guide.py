@@ -1,0 +1,83 @@
+"""What the published guide and our README promise, run as written."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+
+
+def execute(command, tmp_path):
+    """Runs a command of the README, its output below `tmp_path`, and no flag set by the user."""
+    words = [word.replace("/tmp/", f"{tmp_path}/") for word in shlex.split(command)]
+    program = {
+        "orbax-bench": [sys.executable, "-m", "orbax_bench_core.cli"],
+        "python": [sys.executable],
+    }[words[0]]
+    unset = ("XLA_FLAGS", "JAX_ENABLE_X64", "JAX_PLATFORMS")
+    environment = {name: value for name, value in os.environ.items() if name not in unset}
+    return subprocess.run(
+        [*program, *words[1:]],
+        cwd=ROOT,
+        env={**environment, "COLUMNS": "160", "PYTHONPATH": str(ROOT / "tests" / "data")},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def readme_commands():
+    """Every command in a shell block of the README, but for those that set up or test it all."""
+    for block in re.findall(r"```sh\n(.*?)```", README, re.DOTALL):
+        for line in block.splitlines():
+            if not line.startswith(("make ", ". ", "#")):
+                yield line
+
+
+@pytest.mark.parametrize("command", list(readme_commands()))
+def test_a_command_of_the_readme(command, tmp_path):
+    done = execute(command, tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for operation in ("save", "load"):
+        assert re.search(rf"^ +{operation} +3 ", done.stdout, re.MULTILINE), done.stdout
+    assert f"Run directory: {tmp_path}" in done.stdout
+
+
+def test_the_readme_shows_the_tour_as_it_is():
+    assert (ROOT / "examples" / "tour.yaml").read_text() in README
+
+
+def test_the_tour_measures_what_the_guide_says(tmp_path):
+    done = execute("orbax-bench run examples/tour.yaml -o /tmp/tour", tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    records = [
+        json.loads(path.read_text())
+        for path in (tmp_path / "tour").glob("records/*/repeat_*/host_0.json")
+    ]
+    assert len(records) == 6
+    for record in records:
+        operations = {sample["operation"] for sample in record["samples"]}
+        assert operations == {"save", "save_blocking", "save_background", "load"}
+        assert record["state"] | {"digest": None} == {
+            "num_bytes": 2 * 8192 * 8192,
+            "digest": None,
+            "verified": True,
+        }
+        assert record["provenance"]["devices"]["count"] == 8
+
+
+def test_the_guides_own_class_runs_after_changing_its_two_import_lines(tmp_path):
+    suite = ROOT / "tests" / "data" / "guide.yaml"
+    done = execute(f"orbax-bench run {suite} -o /tmp/guide", tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 points" in done.stdout
