@@ -7,7 +7,7 @@ from orbax_bench_core.authoring import BenchmarkOptions, TestContext, Verificati
 
 
 def context(**fields):
-    return TestContext(pytree=None, path=epath.Path("/work"), options=BenchmarkOptions(), **fields)
+    return TestContext(pytree=None, path=epath.Path("/data"), options=BenchmarkOptions(), **fields)
 
 
 def test_restored_values_go_to_the_verifier():

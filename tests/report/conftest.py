@@ -15,7 +15,7 @@ def eventful_run(make_run, make_record, make_point):
     good = make_point(options={"a": 1}, label="a=1")
     nasty = make_point(options={"a": 2}, label=NASTY)
     bad = make_point(options={"a": 3}, label="a=3")
-    error = ErrorInfo(type="ValueError", message="a|b <b>bold</b>\nsecond line")
+    error = ErrorInfo(type="ValueError", message="a|b <b>bold</b> [red]\nsecond")
     records = [
         make_record(
             good,

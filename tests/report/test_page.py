@@ -95,7 +95,7 @@ def test_html_shows_a_nasty_name_as_text(outline):
 
 def test_html_shows_a_nasty_reason_as_text(outline):
     assert "b" not in outline.tags
-    assert "ValueError: a|b <b>bold</b>" in outline.text
+    assert "ValueError: a|b <b>bold</b> [red]" in outline.text
 
 
 def test_bars_span_the_fastest_to_the_slowest_on_one_scale(pages):

@@ -36,6 +36,13 @@ def test_a_file_is_replaced(path):
     assert path.read_bytes() == b"new"
 
 
+def test_whoever_reads_the_old_file_meanwhile_reads_all_of_it(path):
+    write_atomically(path, b"old")
+    with path.open("rb") as reader:
+        write_atomically(path, b"new")
+        assert reader.read() == b"old"
+
+
 def test_a_failed_write_leaves_the_old_file(path):
     write_atomically(path, b"old")
     with disk_with_room_for(1000), pytest.raises(OSError, match="File too large"):

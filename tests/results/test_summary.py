@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from orbax_bench_core.measure.sample import Sample
-from orbax_bench_core.results.record import ErrorInfo
+from orbax_bench_core.results.record import PEER_FAILED, ErrorInfo
 from orbax_bench_core.results.summary import MetricSummary, summarize, to_csv
 
 ERROR = ErrorInfo(type="ValueError", message="first")
@@ -28,9 +28,9 @@ def repeats(make_record):
 def test_median_and_quartiles_are_those_of_numpy(repeats, n):
     values = random.Random(n).sample(range(1000), n)
     (found,) = summarize(repeats(*values)).metrics
-    expected = [*np.quantile(values, [0, 0.25, 0.5, 0.75, 1]), n]
-    quantiles = [found.minimum, found.q25, found.median, found.q75, found.maximum, found.n]
-    assert quantiles == pytest.approx(expected)
+    quantiles = [found.minimum, found.q25, found.median, found.q75, found.p99, found.maximum]
+    assert quantiles == pytest.approx(list(np.quantile(values, [0, 0.25, 0.5, 0.75, 0.99, 1])))
+    assert (found.mean, found.n) == (pytest.approx(np.mean(values)), n)
 
 
 def test_throughput_is_all_bytes_over_all_seconds(make_record):
@@ -149,6 +149,60 @@ def test_a_point_that_passed_gives_no_reason(make_record):
 
 def test_a_failed_warm_up_is_no_failed_repeat(make_record):
     assert summarize([make_record(status="failed", error=ERROR, warmup=True)]).points == []
+
+
+@pytest.fixture
+def hosts(make_record, make_point):
+    """Records of one repeat on hosts with the given save times, each of which states all bytes."""
+
+    def build(*times, repeat=0, num_hosts=None, **fields):
+        return [
+            make_record(
+                make_point(processes=2),
+                repeat,
+                times={"save": time},
+                sizes={"save": GIB},
+                host=host,
+                num_hosts=num_hosts or len(times),
+                **fields,
+            )
+            for host, time in enumerate(times)
+        ]
+
+    return build
+
+
+def test_an_operation_takes_as_long_as_on_its_slowest_host(hosts):
+    (operation,) = summarize([*hosts(1.0, 4.0), *hosts(2.0, 1.0, repeat=1)]).operations
+    assert (operation.time.minimum, operation.time.maximum, operation.time.n) == (2.0, 4.0, 2)
+
+
+def test_a_metric_is_over_all_repeats_and_hosts(hosts):
+    metric = summarize([*hosts(1.0, 4.0), *hosts(2.0, 1.0, repeat=1)]).metrics[0]
+    assert (metric.minimum, metric.maximum, metric.n, metric.hosts) == (1.0, 4.0, 4, 2)
+
+
+def test_bytes_that_every_host_states_are_counted_once(hosts):
+    (operation,) = summarize(hosts(1.0, 4.0)).operations
+    assert operation.throughput == pytest.approx(0.25)
+
+
+def test_a_repeat_that_lacks_a_host_has_failed_and_does_not_count(hosts):
+    summary = summarize([*hosts(9.0, num_hosts=2), *hosts(1.0, 1.0, repeat=1)])
+    assert [operation.time.n for operation in summary.operations] == [1]
+    (point,) = summary.points
+    assert (point.passed, point.failed) == (1, 1)
+    assert point.reason == "no record of host(s) 1"
+
+
+def test_a_repeat_that_failed_on_a_host_failed_for_the_reason_of_that_host(hosts):
+    peer = ErrorInfo(type=PEER_FAILED, message="host 1 failed")
+    records = [
+        hosts(1.0, 1.0, status="failed", error=peer)[0],
+        hosts(1.0, 1.0, status="failed", error=ERROR)[1],
+    ]
+    (point,) = summarize(records).points
+    assert (point.failed, point.reason) == (1, "ValueError: first")
 
 
 def test_the_csv_reads_back_what_was_found(repeats, make_point):

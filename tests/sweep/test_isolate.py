@@ -48,9 +48,16 @@ def test_a_class_beside_the_suite_is_found(suite_beside):
     assert [point.options["size"] for point in expansion.points] == [1, 2]
 
 
+PRINTS = "print('{\"points\": 3}'); print('warning!', file=sys.stderr)"
+
+
 def test_what_a_module_prints_does_not_disturb(suite_beside):
-    prelude = "print('{\"points\": 3}'); print('warning!', file=sys.stderr)"
-    assert len(expand(load_suite(suite_beside(prelude))).points) == 2
+    assert len(expand(load_suite(suite_beside(PRINTS))).points) == 2
+
+
+def test_what_a_module_prints_is_not_printed_here(suite_beside, capfd):
+    expand(load_suite(suite_beside(PRINTS)))
+    assert capfd.readouterr() == ("", "")
 
 
 def test_the_class_does_not_enter_this_process(suite_beside):
