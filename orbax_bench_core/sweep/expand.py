@@ -167,6 +167,8 @@ def _with_labels(points: list[SweepPoint]) -> dict[str, SweepPoint]:
             parts.append(f"mesh={point.mesh.label}")
         if point.checkpoint.spec is not None or point.checkpoint.path is not None:
             parts.append(f"ckpt={point.checkpoint.label}")
+        if point.checkpoint.random_seed:
+            parts.append(f"seed={point.checkpoint.random_seed}")
         if point.processes > 1:
             parts.append(f"processes={point.processes}")
         if point.conditions.cache == "cold":

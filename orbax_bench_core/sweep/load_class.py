@@ -9,6 +9,9 @@ from orbax_bench_core.authoring.generator import BenchmarksGenerator
 from orbax_bench_core.authoring.options import BenchmarkOptions
 
 
+_NEEDED_BY_UPSTREAM = {"clu", "tensorflow"}
+
+
 class BenchmarkClassError(Exception):
     """The suite names something that is not a usable benchmark class."""
 
@@ -32,8 +35,7 @@ def load_class(path: str) -> type[BenchmarksGenerator]:
         module = importlib.import_module(module_path)
     except Exception as error:  # noqa: BLE001 - whatever a user's module raises on import
         raise BenchmarkClassError(
-            f"cannot import {module_path!r}: {type(error).__name__}: {error}; is it installed, or "
-            "in the current folder or beside the suite file?"
+            f"cannot import {module_path!r}: {type(error).__name__}: {error}; {_import_hint(error)}"
         ) from None
     found = getattr(module, class_name, None)
     if found is None:
@@ -56,6 +58,15 @@ def options_class(generator: type[BenchmarksGenerator]) -> type[BenchmarkOptions
     """Returns the options class of a generator that `load_class` returned."""
     assert generator.options_class is not None
     return generator.options_class
+
+
+def _import_hint(error: Exception) -> str:
+    if isinstance(error, ModuleNotFoundError) and error.name in _NEEDED_BY_UPSTREAM:
+        return (
+            "Orbax's own framework needs it, ours does not: import `authoring` and `measure` from "
+            "`orbax_bench_core` instead of its `core` and `metric`"
+        )
+    return "is it installed, or in the current folder or beside the suite file?"
 
 
 def _not_ours(path: str, found: type) -> str:

@@ -116,3 +116,10 @@ def test_every_bad_entry_is_found_at_once(expand):
         (3, "benchmarks[0].generator"),
         (4, "benchmarks[1].options.use_ocdt"),
     ]
+
+
+def test_a_class_that_still_imports_orbaxs_framework_is_told_what_to_change(tmp_path, monkeypatch):
+    (tmp_path / "unmoved_benchmark.py").write_text("import clu.metric_writers\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(BenchmarkClassError, match="import `authoring` and `measure`"):
+        load_class("unmoved_benchmark.Benchmark")
