@@ -1,0 +1,1 @@
+"""Our own speed, beside Orbax's own benchmark framework, as paired ratios."""

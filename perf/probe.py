@@ -1,0 +1,27 @@
+"""What every probe of the harness is given, and what it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from perf.pairing import Figure
+from perf.upstream import Upstream
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """How to measure.
+
+    Attributes:
+        rounds: Pairs per figure, the discarded warm-up not counted.
+        upstream: The other side; None when there is none.
+        say: Shows a line of progress.
+    """
+
+    rounds: int
+    upstream: Upstream | None
+    say: Callable[[str], None]
+
+
+Probe = Callable[[Setting], list[Figure]]
