@@ -28,6 +28,7 @@ class _Commands(typer.core.TyperGroup):
         command = super().get_command(ctx, cmd_name)
         if command is None and cmd_name in _plugins():
             command = typer.main.get_command(_plugins()[cmd_name].load())
+            command.name = cmd_name
         return command
 
 
