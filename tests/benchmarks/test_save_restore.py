@@ -79,7 +79,7 @@ def test_measures_the_guides_operations(round_trip):
     assert round_trip().operations == {"save", "save_blocking", "save_background", "load"}
 
 
-def test_save_is_its_blocking_and_its_background_part(round_trip):
+def test_defect_13_save_is_its_blocking_and_its_background_part(round_trip):
     results = round_trip().results
     whole, blocking, background = (
         results[f"{operation}_0_basics/time_s"][0]

@@ -63,7 +63,7 @@ def test_the_allocator_is_set_and_stated(suite_run, host_memory, setting):
 
 
 @pytest.mark.parametrize(("x64", "dtype"), [("true", "passed"), ("false", "failed")])
-def test_64_bit_types_are_a_setting(suite_run, x64, dtype):
+def test_defect_32_64_bit_types_are_a_setting(suite_run, x64, dtype):
     suite = SUITE.format(execution=f"x64: {x64}").replace("float32", "float64")
     run = suite_run(suite)
     run.run()

@@ -58,7 +58,7 @@ def test_every_mishap_is_a_failed_record_and_the_sweep_goes_on(suite_run):
 
 
 @pytest.mark.parametrize("act", ["raise", "kill"])
-def test_what_was_measured_before_a_failure_is_kept(suite_run, act):
+def test_defect_25_what_was_measured_before_a_failure_is_kept(suite_run, act):
     run = suite_run(suite(act))
     run.run()
     assert "before" in operations(run.records()[f"{act}/repeat_0"])

@@ -48,7 +48,9 @@ def test_every_host_leaves_a_record_and_verifies_its_shards(suite_run, processes
 @pytest.mark.parametrize(
     ("act", "kind"), [("raise", "ValueError"), ("kill", "WorkerDied"), ("hang", "Timeout")]
 )
-def test_one_host_ends_the_repeat_for_all_and_the_next_point_is_healthy(suite_run, act, kind):
+def test_defects_26_and_31_one_host_ends_the_repeat_for_all_and_the_next_point_is_healthy(
+    suite_run, act, kind
+):
     run = suite_run(MISHAP.format(act=act, timeout_s=8))
     started = time.monotonic()
     code, output = run.run()

@@ -56,7 +56,7 @@ def passed_records(run):
     return {name: data for name, data in run.record_bytes().items() if b'"passed"' in data}
 
 
-def test_after_a_worker_is_killed_mid_save(suite_run):
+def test_defect_15_after_a_worker_is_killed_mid_save(suite_run):
     run = suite_run(SUITE)
     process = run.start()
     wait_for(lambda: mid_save(run))

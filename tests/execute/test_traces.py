@@ -59,7 +59,7 @@ def test_a_trace_of_a_block_that_raises_does_not_spoil_the_next(suite_run):
     assert records["behave/repeat_0"]["status"] == "passed"
 
 
-def test_hlo_protos_are_written(suite_run):
+def test_defect_28_hlo_protos_are_written(suite_run):
     run = suite_run(SUITE.format(generator="save_restore", options="{}"))
     assert run.run("--enable-hlo-dump")[0] == 0
     assert list(run.directory.glob("hlo_dump/*.hlo.pb"))

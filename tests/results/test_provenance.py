@@ -32,7 +32,7 @@ def repository(tmp_path):
     return folder
 
 
-def test_the_commit_is_not_that_of_the_current_folder(fresh, repository, monkeypatch):
+def test_defect_20_the_commit_is_not_that_of_the_current_folder(fresh, repository, monkeypatch):
     before = fresh()["git"]["commit"]
     monkeypatch.chdir(repository)
     assert fresh()["git"]["commit"] == before != git(repository, "rev-parse", "HEAD")

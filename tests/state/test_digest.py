@@ -38,7 +38,7 @@ def _made() -> np.ndarray[Any, Any]:
         ({"x": 4, "y": 2}, PartitionSpec(("y", "x"))),
     ],
 )
-def test_the_layout_does_not_matter(
+def test_defect_24_the_layout_does_not_matter(
     make_mesh: Callable[..., Mesh], sizes: dict[str, int], spec: PartitionSpec
 ) -> None:
     values = _made()

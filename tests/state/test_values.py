@@ -45,7 +45,7 @@ def _zstd(array: np.ndarray[Any, Any], level: int) -> float:
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_values_are_finite_and_varied(name: str) -> None:
+def test_defect_12_values_are_finite_and_varied(name: str) -> None:
     made = _values(name).astype(np.float64)
     assert np.isfinite(made).all()
     assert len(np.unique(made)) >= {"bool": 2, "int2": 4, "uint2": 4, "float4_e2m1fn": 13}.get(

@@ -211,7 +211,7 @@ def meaning(raw):
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(raw_points, min_size=2, max_size=12, unique_by=meaning))
-def test_points_that_differ_never_share_an_id(raws):
+def test_defect_29_points_that_differ_never_share_an_id(raws):
     assert len({build(raw).id for raw in raws}) == len(raws)
 
 
