@@ -1,0 +1,5 @@
+"""TensorBoard's files, written from the records of a run with protocol buffers alone.
+
+`write.write_tensorboard` is the way in. Neither TensorFlow nor a summary writer is needed: an event
+file is a sequence of framed messages, and which of them a run holds follows from its records.
+"""

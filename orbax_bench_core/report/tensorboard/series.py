@@ -1,0 +1,120 @@
+"""What the hosts measured, repeat by repeat, and what that comes to over hosts and repeats."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+
+from orbax_bench_core.measure.registry import Better, lookup
+from orbax_bench_core.measure.sample import block_name
+from orbax_bench_core.results.run_directory import Repeat
+
+Key = tuple[str, str]
+"""Operation, with its `[occurrence]` from the second on, and metric."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """One metric of one operation of one point.
+
+    Attributes:
+        operation: Name of the operation, with its `[occurrence]` from the second on.
+        metric: Name of the metric.
+        unit: Unit of all values here.
+        repeats: For each repeat, the value of each host that has one.
+    """
+
+    operation: str
+    metric: str
+    unit: str
+    repeats: Sequence[Mapping[int, float]]
+
+    @property
+    def tag(self) -> str:
+        """The tag under which TensorBoard shows it: `<operation>_<namespace>/<metric>`."""
+        return f"{self.operation}_{self.metric}"
+
+    @property
+    def values(self) -> list[float]:
+        """Every value, of all repeats and hosts."""
+        return [value for repeat in self.repeats for value in repeat.values()]
+
+    @property
+    def over_hosts(self) -> list[float]:
+        """One value per repeat: that of the worst host, which all others wait for.
+
+        The worst is the largest where lower is better, as for a time, and the smallest where higher
+        is better. Where neither is, it is the mean over the hosts.
+        """
+        reduce = {"lower": max, "higher": min}.get(_direction(self.metric), statistics.fmean)
+        return [reduce(repeat.values()) for repeat in self.repeats]
+
+    def of_host(self, host: int) -> list[float]:
+        """Every value of one host."""
+        return [repeat[host] for repeat in self.repeats if host in repeat]
+
+    def aggregates(self) -> dict[str, float]:
+        """Returns the aggregates by suffix of the tag.
+
+        `median` is that of `over_hosts`, over the repeats. `mean`, `min`, `max`, `p50` and `p99`
+        are those of `values`, percentiles by linear interpolation. A rate has no `mean`: the mean
+        of rates is not the rate of the whole. One value that is not a number makes all so.
+        """
+        values = sorted(self.values)
+        if any(map(math.isnan, values)):
+            return {"median": math.nan}
+        found = {"median": statistics.median(self.over_hosts)}
+        if not self.unit.endswith("/s"):
+            found["mean"] = statistics.fmean(values)
+        return found | {
+            "min": values[0],
+            "max": values[-1],
+            "p50": _percentile(values, 0.50),
+            "p99": _percentile(values, 0.99),
+        }
+
+
+def collect(repeats: Iterable[Repeat]) -> dict[Key, Series]:
+    """Gathers the samples of the repeats that passed on every host; others never count.
+
+    Args:
+        repeats: The measured repeats of one point, in order.
+
+    Returns:
+        The series in the order in which their first samples were measured.
+    """
+    values: dict[Key, list[dict[int, float]]] = {}
+    units: dict[Key, str] = {}
+    for repeat in repeats:
+        if repeat.status != "passed":
+            continue
+        here: dict[Key, dict[int, float]] = {}
+        for host, record in sorted(repeat.records.items()):
+            for sample in record.samples:
+                key = block_name(sample.operation, sample.occurrence), sample.metric
+                here.setdefault(key, {})[host] = sample.value
+                units[key] = sample.unit
+        for key, of_hosts in here.items():
+            values.setdefault(key, []).append(of_hosts)
+    return {
+        (operation, metric): Series(
+            operation=operation, metric=metric, unit=units[operation, metric], repeats=found
+        )
+        for (operation, metric), found in values.items()
+    }
+
+
+def _direction(metric: str) -> Better:
+    try:
+        return lookup(metric).better
+    except KeyError:
+        return "none"
+
+
+def _percentile(ordered: Sequence[float], share: float) -> float:
+    position = share * (len(ordered) - 1)
+    low = math.floor(position)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (position - low)

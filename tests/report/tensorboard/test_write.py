@@ -1,0 +1,211 @@
+"""The whole folder, read back the way TensorBoard's own backend reads it."""
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tensorboard.backend.event_processing.data_provider import MultiplexerDataProvider
+from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
+from tensorboard.context import RequestContext
+from tensorboard.plugins.base_plugin import TBContext
+from tensorboard.plugins.hparams import api_pb2, list_session_groups
+from tensorboard.plugins.hparams.backend_context import Context
+
+from orbax_bench_core.measure.registry import all_metrics
+from orbax_bench_core.measure.sample import Sample
+from orbax_bench_core.report.tensorboard.write import write_tensorboard
+from orbax_bench_core.results.record import ErrorInfo
+
+GIB = 2**30
+ERROR = ErrorInfo(type="ValueError", message="no")
+
+
+@pytest.fixture
+def swept(make_point, make_record):
+    """Two points of two repeats; the one with OCDBT takes half as long."""
+    points = [
+        make_point(options={"use_ocdbt": ocdbt, "level": level}, label=f"use_ocdbt={ocdbt}")
+        for ocdbt, level in ((False, 3), (True, 7))
+    ]
+    return [
+        make_record(point, repeat, times={"save": seconds + repeat}, sizes={"save": GIB})
+        for point, seconds in zip(points, (4.0, 2.0), strict=True)
+        for repeat in range(2)
+    ]
+
+
+def session_groups(folder, **column):
+    """Rows of the HParams tab, from the code that serves them."""
+    multiplexer = EventMultiplexer()
+    multiplexer.AddRunsFromDirectory(str(folder))
+    multiplexer.Reload()
+    provider = MultiplexerDataProvider(multiplexer, str(folder))
+    context = Context(TBContext(data_provider=provider, logdir=str(folder)))
+    request = api_pb2.ListSessionGroupsRequest(
+        start_index=0,
+        slice_size=100,
+        allowed_statuses=[api_pb2.STATUS_SUCCESS, api_pb2.STATUS_FAILURE],
+        col_params=[api_pb2.ColParams(**column)] if column else [],
+    )
+    handler = list_session_groups.Handler(RequestContext(), context, "", request)
+    return list(handler.run().session_groups)
+
+
+def files(folder):
+    return {path: path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
+
+
+def test_defect_19_rows_have_the_names_of_points_not_hashes(write, swept):
+    names = [group.name for group in session_groups(write(swept))]
+    expected = [f"{r.point_name} {r.point_id[:6]}" for r in swept if r.repeat == 0]
+    assert sorted(names) == sorted(expected)
+    assert all(name.startswith("save_restore[use_ocdbt=") for name in names)
+
+
+def test_cells_have_the_types_of_their_options(write, swept):
+    cells = [group.hparams for group in session_groups(write(swept))]
+    assert sorted(cell["use_ocdbt"].bool_value for cell in cells) == [False, True]
+    assert sorted(cell["level"].number_value for cell in cells) == [3.0, 7.0]
+
+
+def test_every_metric_column_is_filled(write, swept):
+    groups = session_groups(write(swept))
+    values = {value.name.tag: value.value for value in groups[0].metric_values}
+    assert values.keys() == {
+        "save_0_basics/time_s_median",
+        "save_4_throughput/operation_gbps_mean",
+    }
+    assert values["save_0_basics/time_s_median"] == 4.5
+    assert values["save_4_throughput/operation_gbps_mean"] == pytest.approx(2 / 9)
+
+
+@pytest.mark.parametrize("order", ["ORDER_ASC", "ORDER_DESC"])
+@pytest.mark.parametrize(
+    "column",
+    [
+        {"metric": api_pb2.MetricName(tag="save_0_basics/time_s_median")},
+        {"hparam": "use_ocdbt"},
+        {"hparam": "level"},
+    ],
+)
+def test_rows_can_be_sorted_by_any_column(write, swept, column, order):
+    folder = write(swept)
+    names = [group.name for group in session_groups(folder, order=order, **column)]
+    opposite = {"ORDER_ASC": "ORDER_DESC", "ORDER_DESC": "ORDER_ASC"}[order]
+    reverse = [group.name for group in session_groups(folder, order=opposite, **column)]
+    assert len(names) == 2
+    assert names == reverse[::-1]
+
+
+def test_points_with_the_same_name_are_two_rows(write, make_point, make_record):
+    points = [make_point(options={"a": a}, label="same") for a in (1, 2)]
+    assert len(session_groups(write([make_record(point) for point in points]))) == 2
+
+
+def test_a_point_that_failed_is_a_row_that_says_so(write, make_record):
+    [group] = session_groups(write([make_record(status="failed", error=ERROR)]))
+    assert group.sessions[0].status == api_pb2.STATUS_FAILURE
+
+
+def test_every_host_is_a_run(write, make_point, make_record):
+    point = make_point(processes=2)
+    records = [make_record(point, host=host, num_hosts=2) for host in range(2)]
+    folder = write(records) / point.directory
+    assert {path.name for path in folder.iterdir()} == {"host_0", "host_1", "__summary__"}
+
+
+def test_a_point_without_records_has_no_run(write, make_point, make_record):
+    points = [make_point(options={"a": a}) for a in (1, 2)]
+    folder = write([make_record(points[0])], points=points)
+    assert {path.name for path in folder.iterdir()} == {points[0].directory, "__summary__"}
+
+
+def test_a_run_without_records_is_written_too(write, make_point):
+    folder = write([], points=[make_point()])
+    assert [path.name for path in folder.iterdir()] == ["__summary__"]
+
+
+def test_the_same_records_give_the_same_files(make_run, swept):
+    run = make_run(swept)
+    write_tensorboard(run, run.read_info())
+    before = files(run.root)
+    write_tensorboard(run, run.read_info())
+    assert files(run.root) == before
+
+
+def test_another_repeat_replaces_files_and_duplicates_no_point(
+    make_run, make_record, read_events, swept
+):
+    run = make_run(swept)
+    write_tensorboard(run, run.read_info())
+    run.write_record(make_record(swept[0].point, 2, times={"save": 9.0}))
+    write_tensorboard(run, run.read_info())
+    host = read_events(run.root / "tensorboard" / swept[0].point.directory / "host_0")
+    assert host.scalars("save_0_basics/time_s") == [(0, 4.0), (1, 5.0), (2, 9.0)]
+
+
+def test_files_of_a_host_that_is_gone_are_removed(make_run, swept):
+    run = make_run(swept)
+    write_tensorboard(run, run.read_info())
+    gone = run.root / "records" / swept[0].point_id
+    gone.rmtree()
+    write_tensorboard(run, run.read_info())
+    assert list((run.root / "tensorboard" / swept[0].point.directory).glob("*/*")) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "plugins/profile/2026_01_02/vm.xplane.pb",
+        "repeat_0/plugins/profile/2026_01_02/vm.xplane.pb",
+        "events.out.tfevents.1.vm.profile-empty",
+    ],
+)
+def test_profiler_traces_are_left_alone(make_run, swept, name):
+    run = make_run(swept)
+    trace = run.root / "tensorboard" / f"{swept[0].point.directory}__save" / name
+    trace.parent.mkdir(parents=True)
+    trace.write_bytes(b"trace")
+    write_tensorboard(run, run.read_info())
+    assert trace.read_bytes() == b"trace"
+
+
+def test_a_tour_of_two_points_is_written_in_well_under_half_a_second(make_run, make_record, swept):
+    samples = tuple(
+        Sample(operation, 0, metric.name, 1.0, metric.unit)
+        for operation in ("save", "save_blocking", "save_background", "load")
+        for metric in all_metrics()[:60]
+    )
+    run = make_run([record.model_copy(update={"samples": samples}) for record in swept])
+    info = run.read_info()
+    seconds = []
+    for _ in range(3):
+        begin = time.perf_counter()
+        write_tensorboard(run, info)
+        seconds.append(time.perf_counter() - begin)
+    assert statistics.median(seconds) < 0.5
+
+
+def test_neither_tensorflow_nor_a_summary_writer_is_loaded(make_run, swept):
+    run = make_run(swept)
+    program = (
+        "import sys\n"
+        "from orbax_bench_core.report.publish import publish\n"
+        "from orbax_bench_core.results.run_directory import RunDirectory\n"
+        "print('before', 'tensorboard' in sys.modules)\n"
+        "publish(RunDirectory(sys.argv[1]))\n"
+        "unwanted = {'tensorflow', 'clu', 'tensorboardX', 'torch', 'jax'}\n"
+        "print('after', 'tensorboard' in sys.modules, unwanted & set(sys.modules))\n"
+    )
+    process = subprocess.run(
+        [sys.executable, "-c", program, str(run.root)],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONWARNINGS": "error"},
+    )
+    assert process.stdout.splitlines() == ["before False", "after True set()"]

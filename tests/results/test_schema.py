@@ -1,0 +1,119 @@
+"""The published layout of results."""
+
+import json
+import math
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from orbax_bench_core.measure.sample import Sample
+from orbax_bench_core.results import schema
+from orbax_bench_core.results.inventory import FileCount, Inventory
+from orbax_bench_core.results.record import Attempt, ErrorInfo, State
+from orbax_bench_core.results.summary import TIME
+
+PUBLISHED = Path(__file__).parents[2] / "docs" / "schema"
+ERROR = ErrorInfo(type="ValueError", message="no")
+
+
+@pytest.fixture(scope="module")
+def documents():
+    return schema.documents()
+
+
+@pytest.fixture(scope="module")
+def validate(documents):
+    """Checks a model's JSON against the published schema of that name."""
+
+    def check(model, name):
+        data = model if isinstance(model, dict) else json.loads(model.model_dump_json())
+        jsonschema.validate(data, json.loads(documents[name]))
+
+    return check
+
+
+@pytest.fixture
+def full_record(make_record):
+    return make_record(
+        samples=(Sample("save", 0, TIME, 1.0, "s"), Sample("save", 0, "x/y", math.nan, "")),
+        status="failed",
+        error=ERROR,
+        state=State(num_bytes=1, digest={"a": "b"}, verified=True),
+        inventory=Inventory(
+            total_bytes=1,
+            file_count=1,
+            largest_bytes=1,
+            kinds={"zarr3_chunk": FileCount(files=1, num_bytes=1)},
+        ),
+        attempts=(Attempt(error=ERROR, started_at="2026-01-02T03:04:05Z"),),
+    )
+
+
+@pytest.mark.parametrize("name", ["record.json", "run.json", "samples.md"])
+def test_what_is_published_follows_from_the_code(documents, name):
+    fix = "stale: run `python -m orbax_bench_core.results.schema` in the repository"
+    assert (PUBLISHED / name).read_text() == documents[name], fix
+
+
+@pytest.mark.parametrize("name", ["record.json", "run.json"])
+def test_schemas_are_valid_themselves(documents, name):
+    jsonschema.Draft202012Validator.check_schema(json.loads(documents[name]))
+
+
+def test_a_record_with_everything_conforms(full_record, validate):
+    validate(full_record, "record.json")
+
+
+def test_a_record_with_the_least_conforms(make_record, validate):
+    validate(make_record(), "record.json")
+
+
+def test_a_run_conforms(make_run, make_record, validate):
+    validate(make_run([make_record()]).read_info(), "run.json")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"status": "odd"}, {"repeat": "first"}, {"surprise": 1}, {"schema_version": 999}],
+)
+def test_what_is_no_record_does_not(make_record, validate, change):
+    data = json.loads(make_record().model_dump_json())
+    with pytest.raises(jsonschema.ValidationError):
+        validate({**data, **change}, "record.json")
+
+
+def test_a_number_may_be_a_word_only_where_json_has_no_number(make_record, validate):
+    data = json.loads(make_record(times={"save": 1.0}).model_dump_json())
+    data["samples"][0]["value"] = "many"
+    with pytest.raises(jsonschema.ValidationError):
+        validate(data, "record.json")
+
+
+def test_every_field_of_a_record_is_described(documents):
+    document = json.loads(documents["record.json"])
+    blocks = {"Record": document, **document["$defs"]}
+    missing = [
+        f"{block}.{name}"
+        for block, definition in blocks.items()
+        for name, field in definition.get("properties", {}).items()
+        if not field.get("description")
+    ]
+    assert missing == []
+
+
+def test_every_column_of_the_samples_is_described(documents):
+    for column, kind in schema.COLUMNS.items():
+        assert f"| `{column}` | {kind} | " in documents["samples.md"]
+
+
+def test_a_column_without_meaning_is_an_error(monkeypatch):
+    monkeypatch.setattr(schema, "COLUMNS", {**schema.COLUMNS, "surprise": "int64"})
+    with pytest.raises(ValueError, match=r"differ in: surprise; .* MEANINGS"):
+        schema.documents()
+
+
+def test_the_command_writes_them_all(tmp_path, documents):
+    schema.main([str(tmp_path / "schema")])
+    written = {path.name: path.read_text() for path in (tmp_path / "schema").iterdir()}
+    assert written == documents
