@@ -7,6 +7,8 @@ import dataclasses
 import statistics
 from collections.abc import Sequence
 
+from orbax_bench_core.measure.registry import lookup
+from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.results.record import Record
 
 _TIME = "0_basics/time_s"
@@ -85,10 +87,19 @@ def _by_operation(hosts: Sequence[Record]) -> dict[str, _ByHost]:
     found: dict[str, _ByHost] = collections.defaultdict(lambda: collections.defaultdict(dict))
     for record in hosts:
         for sample in record.samples:
-            if sample.metric == _TIME or (sample.unit == "s" and sample.metric.startswith(_STAGES)):
+            if sample.metric == _TIME or _is_stage(sample):
                 metrics = found[sample.operation][record.host]
                 metrics[sample.metric] = metrics.get(sample.metric, 0.0) + sample.value
     return {operation: found_ for operation, found_ in found.items() if len(found_) == len(hosts)}
+
+
+def _is_stage(sample: Sample) -> bool:
+    # Some durations are not of work, such as the time since the save before.
+    return (
+        sample.unit == "s"
+        and sample.metric.startswith(_STAGES)
+        and lookup(sample.metric).better == "lower"
+    )
 
 
 def _stage_excess(by_host: _ByHost, slowest: int) -> dict[str, float]:

@@ -81,3 +81,20 @@ def test_defect_21_a_repeat_that_lacks_a_host_is_never_aggregated(repeat):
     [point] = summary.points
     assert (point.passed, point.failed) == (0, 1)
     assert point.reason == "no record of host(s) 1"
+
+
+def test_a_duration_that_is_not_of_work_is_no_stage(make_record):
+    waited = "2_save_breakdown/duration_since_last_save_s"
+    hosts = [
+        make_record(
+            host=host,
+            num_hosts=2,
+            samples=(
+                Sample("save", 0, TIME, 1.0 + host, "s"),
+                Sample("save", 0, waited, host, "s"),
+            ),
+        )
+        for host in (0, 1)
+    ]
+    [straggler] = found(hosts)
+    assert straggler.stage is None

@@ -88,7 +88,7 @@ def test_bytes_of_some_repeats_only_give_no_throughput(make_record):
         pytest.param({"status": "skipped", "error": ERROR}, id="skipped"),
     ],
 )
-def test_only_measured_repeats_that_passed_count(repeats, make_record, fields):
+def test_defect_14_only_measured_repeats_that_passed_count(repeats, make_record, fields):
     other = make_record(repeat=9, times={"save": 1000.0}, **fields)
     (metric,) = summarize([other, *repeats(1.0, 3.0)]).metrics
     assert (metric.n, metric.maximum) == (2, 3.0)
