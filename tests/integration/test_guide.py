@@ -36,21 +36,23 @@ def execute(command, tmp_path):
     )
 
 
-def readme_commands():
-    """Every command in a shell block of the README, but for those that set up or test it all."""
+def readme_blocks():
+    """The commands of each shell block of the README, but for those that set up or test it all."""
     for block in re.findall(r"```sh\n(.*?)```", README, re.DOTALL):
-        for line in block.splitlines():
-            if not line.startswith(("make ", ". ", "#")):
-                yield line
+        lines = block.splitlines()
+        commands = [line for line in lines if not line.startswith(("make ", ". ", "#"))]
+        if commands:
+            yield commands
 
 
-@pytest.mark.parametrize("command", list(readme_commands()))
-def test_a_command_of_the_readme(command, tmp_path):
-    done = execute(command, tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
-    for operation in ("save", "load"):
-        assert re.search(rf"^ +{operation} +3 ", done.stdout, re.MULTILINE), done.stdout
-    assert f"Run directory: {tmp_path}" in done.stdout
+@pytest.mark.parametrize("commands", list(readme_blocks()), ids=lambda commands: commands[0])
+def test_the_commands_of_the_readme(commands, tmp_path):
+    for command in commands:
+        done = execute(command, tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+        for operation in ("save", "load"):
+            assert re.search(rf"^ +{operation} +3 ", done.stdout, re.MULTILINE), done.stdout
+        assert f"Run directory: {tmp_path}" in done.stdout
 
 
 def test_the_readme_shows_the_tour_as_it_is():
