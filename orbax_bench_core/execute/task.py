@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import pydantic
@@ -10,6 +11,8 @@ from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.results.provenance import UNKNOWN, storage_provenance
 from orbax_bench_core.results.record import Attempt, Record, ResultModel, State, Status
 from orbax_bench_core.sweep.point import SweepPoint
+
+_CLUSTER = ("JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID")
 
 
 class WorkerSetup(ResultModel):
@@ -35,6 +38,30 @@ class WorkerSetup(ResultModel):
     coordinator: str | None = None
     local_directory: str | None = None
     remove_repeated_dir: bool = False
+
+    def in_cluster(self, environment: Mapping[str, str]) -> WorkerSetup:
+        """Returns this setup with the place in a cluster that JAX's usual variables give.
+
+        Args:
+            environment: The worker's environment.
+
+        Raises:
+            ValueError: Some of the variables are there, and some are missing.
+        """
+        found = {name: environment.get(name) for name in _CLUSTER}
+        if self.coordinator is not None or not any(found.values()):
+            return self
+        missing = [name for name, value in found.items() if not value]
+        if missing:
+            raise ValueError(f"a worker in a cluster needs {', '.join(missing)} as well")
+        coordinator, num_processes, process_id = (str(value) for value in found.values())
+        return self.model_copy(
+            update={
+                "coordinator": coordinator,
+                "num_processes": int(num_processes),
+                "process_id": int(process_id),
+            }
+        )
 
 
 class Task(ResultModel):

@@ -16,32 +16,41 @@ import pydantic
 from orbax_bench_core.execute.devices import simulate_devices
 from orbax_bench_core.execute.task import Done, Measured, Ready, Task, Unrecorded, WorkerSetup
 from orbax_bench_core.measure.sample import Sample
+from orbax_bench_core.results.record import Status
 
 _GRACE_S = 2.0
 _HEARTBEAT_S = 10
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs tasks from standard input, one JSON object a line, until it is closed.
+    """Runs tasks, one JSON object a line, and leaves their records in the run directory.
+
+    The orchestrator of this machine hands tasks to standard input and listens to events. Where a
+    launcher starts the workers, every one is given the same file of tasks, and JAX's usual
+    variables (JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES, JAX_PROCESS_ID) say which one it is.
 
     Args:
         arguments: Command line without the program; None takes the process's own.
+
+    Returns:
+        0 when every task passed or was skipped; 1 otherwise.
     """
     parser = argparse.ArgumentParser(prog="orbax_bench_core.worker", description=main.__doc__)
     parser.add_argument("--setup", required=True, help="a WorkerSetup as JSON")
-    parser.add_argument("--events", required=True, type=int, help="file descriptor for events")
+    parser.add_argument("--tasks", help="file of tasks, local or gs://; default: standard input")
+    parser.add_argument("--events", type=int, help="file descriptor for events; default: none")
     parsed = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
-    setup = WorkerSetup.model_validate_json(parsed.setup)
+    setup = WorkerSetup.model_validate_json(parsed.setup).in_cluster(os.environ)
     worker = _Worker(setup, events=parsed.events)
     worker.start()
-    for task in _tasks():
-        worker.perform(task)
-    return 0
+    tasks = _tasks() if parsed.tasks is None else _tasks_of_host(parsed.tasks, setup)
+    ended = [worker.perform(task) for task in tasks]
+    return int("failed" in ended)
 
 
 class _Worker:
-    def __init__(self, setup: WorkerSetup, events: int) -> None:
+    def __init__(self, setup: WorkerSetup, events: int | None) -> None:
         self._setup = setup
         self._events = events
 
@@ -73,7 +82,7 @@ class _Worker:
             )
         )
 
-    def perform(self, task: Task) -> None:
+    def perform(self, task: Task) -> Status:
         from orbax_bench_core.execute.repeat import run_repeat
         from orbax_bench_core.results.run_directory import RunDirectory
 
@@ -84,16 +93,28 @@ class _Worker:
                 RunDirectory(self._setup.root).write_record(record)
             except OSError as error:
                 self._emit(Unrecorded(reason=f"cannot write the record: {error}"))
-                return
+                return "failed"
         self._emit(Done(status=record.status, reason=reason))
+        return record.status
 
     def _measured(self, samples: Sequence[Sample]) -> None:
         self._emit(Measured(samples=tuple(samples)))
 
     def _emit(self, event: pydantic.BaseModel) -> None:
+        if self._events is None:
+            return
         line = event.model_dump_json().encode() + b"\n"
         while line:
             line = line[os.write(self._events, line) :]
+
+
+def _tasks_of_host(path: str, setup: WorkerSetup) -> Iterator[Task]:
+    """Yields the tasks in a file that all hosts share, each as the task of this host."""
+    from etils import epath
+
+    hosts = {"host": setup.process_id, "num_hosts": setup.num_processes}
+    for line in epath.Path(path).read_text().splitlines():
+        yield Task.model_validate_json(line).model_copy(update=hosts)
 
 
 def _tasks() -> Iterator[Task]:
