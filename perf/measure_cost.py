@@ -1,11 +1,13 @@
 """What a measured block costs, beside Orbax's own benchmark framework.
 
 `python -m perf.measure_cost [--upstream-python PATH]`
+`python -m perf.measure_cost --save [--pairs N]`
 
-Every figure comes from fresh processes that alternate between the sides, so that a busy machine
-slows both; compare ratios, not microseconds. PATH is an interpreter that has orbax-checkpoint with
-its benchmarks, clu and TensorFlow. There the framework is measured twice: logging at INFO, as its
-runner does, and quiet. What is logged goes to a discarded stderr.
+The first form prints a table of what blocks cost. Every figure comes from fresh processes that
+alternate between the sides, so that a busy machine slows both; compare ratios, not microseconds.
+PATH is an interpreter that has orbax-checkpoint with its benchmarks, clu and TensorFlow. There the
+framework is measured twice: logging at INFO, as its runner does, and quiet. What is logged goes to
+a discarded stderr. The second form asks whether measuring slows a save: see `perf.save_cost`.
 """
 
 from __future__ import annotations
@@ -24,16 +26,19 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from perf import save_cost
+
 Figures = dict[str, list[float]]
 
 OURS, UPSTREAM, QUIET = "ours", "upstream", "upstream-quiet"
 UPSTREAM_MODULE = "orbax.checkpoint._src.testing.benchmarks.core.metric"
+SAVE = "save"
+# The collectors that both sides have.
 COLLECTORS = ("time", "rss", "jax_monitoring", "device_memory", "tensorstore", "tracemalloc")
 BLOCKS = 300
 SAVES = 5
 LIVE_ARRAYS = 5000
-SAVE_BYTES = 64 * 2**20
-TIME = "0_basics/time_s"
+TIME = save_cost.TIME
 
 
 def main() -> None:
@@ -41,10 +46,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--upstream-python", help="interpreter that can import Orbax's benchmarks")
     parser.add_argument("--rounds", type=int, default=3, help="processes per side")
-    parser.add_argument("--worker", choices=(OURS, UPSTREAM, QUIET), help=argparse.SUPPRESS)
+    parser.add_argument("--save", action="store_true", help="compare measured saves with bare ones")
+    parser.add_argument("--pairs", type=int, default=60, help="of saves (at least 20)")
+    sides = (OURS, UPSTREAM, QUIET, SAVE)
+    parser.add_argument("--worker", choices=sides, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    if arguments.pairs < 20:
+        parser.error(f"--pairs is {arguments.pairs}; a median of fewer than 20 says too little")
+    if arguments.worker == SAVE:
+        print(json.dumps(save_cost.save_in_turn(arguments.pairs)))
+        return
     if arguments.worker:
-        print(json.dumps(_measure_all(_metrics_class(arguments.worker))))
+        print(json.dumps(_measure_all(arguments.worker)))
+        return
+    if arguments.save:
+        load_before = os.getloadavg()
+        figures = _run(sys.executable, SAVE, "--pairs", str(arguments.pairs), **save_cost.KEEP_HEAP)
+        save_cost.print_ratios(figures)
+        print(f"load average before {load_before}, after {os.getloadavg()}")
         return
     interpreters = {OURS: sys.executable}
     if arguments.upstream_python and _can_import(arguments.upstream_python):
@@ -68,11 +87,17 @@ def _metrics_class(side: str) -> Callable[[], Any]:
     return metrics
 
 
-def _measure_all(metrics: Callable[[], Any]) -> Figures:
+def _measure_all(side: str) -> Figures:
     import jax.numpy as jnp
 
+    metrics = _metrics_class(side)
+    collectors: tuple[str, ...] = COLLECTORS
+    if side == OURS:
+        from orbax_bench_core.measure.collectors import KEYS
+
+        collectors = KEYS
     figures = _save(metrics)  # first, so that TensorStore has metrics to report in all the rest
-    for label, keys in (("default", None), *((key, [key]) for key in COLLECTORS)):
+    for label, keys in (("default", None), *((key, [key]) for key in collectors)):
         figures |= _empty(metrics, label, keys)
     figures |= _nested(metrics)
     arrays = [jnp.full((), index) for index in range(LIVE_ARRAYS)]
@@ -109,11 +134,9 @@ def _nested(metrics: Callable[[], Any]) -> Figures:
 
 
 def _save(metrics: Callable[[], Any]) -> Figures:
-    import jax
     from orbax.checkpoint import v1 as ocp
 
-    array = jax.random.normal(jax.random.key(0), (SAVE_BYTES // 4,), "float32")
-    tree = {"a": array.block_until_ready()}
+    tree = save_cost.tree()
     shares: list[float] = []
     excesses: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -145,10 +168,10 @@ def _can_import(python: str) -> bool:
     return found.returncode == 0
 
 
-def _run(python: str, side: str) -> Figures:
+def _run(python: str, side: str, *arguments: str, **environment: str) -> Figures:
     done = subprocess.run(
-        [python, str(Path(__file__).resolve()), "--worker", side],
-        env=_environment(),
+        [python, str(Path(__file__).resolve()), "--worker", side, *arguments],
+        env=_environment() | environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         check=True,
@@ -170,6 +193,8 @@ def _print_table(rounds: list[dict[str, Figures]]) -> None:
         print(label)
         scale = 1 if "fraction" in label else 1e6
         for side in sides:
+            if label not in rounds[0][side]:
+                continue
             values = [value * scale for one in rounds for value in one[side][label]]
             p99 = statistics.quantiles(values, n=100, method="inclusive")[98]
             mean, median = statistics.fmean(values), statistics.median(values)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from time import perf_counter_ns
 from types import TracebackType
 
 from orbax_bench_core.measure import collectors, observe, overhead, tracing
 from orbax_bench_core.measure.collectors import time
-from orbax_bench_core.measure.sample import Sample
+from orbax_bench_core.measure.sample import Sample, block_name
+
+_log = logging.getLogger(__name__)
 
 
 class Block:
@@ -20,6 +23,7 @@ class Block:
     __slots__ = (
         "_claim",
         "_clock",
+        "_keep_notes",
         "_keys",
         "_num_bytes",
         "_occurrence",
@@ -39,12 +43,14 @@ class Block:
         *,
         claim: Callable[[str], int],
         record: Callable[[Sequence[Sample]], None],
+        keep_notes: Callable[[str, list[str]], None],
     ) -> None:
         self._operation = operation
         self._keys = keys
         self._num_bytes = num_bytes
         self._claim = claim
         self._record = record
+        self._keep_notes = keep_notes
 
     def __enter__(self) -> None:
         entered_ns = perf_counter_ns()
@@ -90,4 +96,9 @@ class Block:
             for metric, value, unit in readings
         ]
         self._record(samples)
+        notes = collectors.notes(running)
+        if notes:
+            name = block_name(self._operation, self._occurrence)
+            _log.info("%s: %s", name, "\n".join(notes))
+            self._keep_notes(name, notes)
         observe.notify(samples)

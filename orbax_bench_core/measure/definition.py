@@ -1,4 +1,4 @@
-"""What a metric is: name, unit, direction and meaning."""
+"""What a metric is, and a family of metrics whose names only a run can know."""
 
 from __future__ import annotations
 
@@ -37,3 +37,22 @@ class Metric:
     def namespace(self) -> str:
         """The part of the name before the slash, for example `0_basics`."""
         return self.name.partition("/")[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """Metrics that share a pattern, because only a run can know their names.
+
+    Attributes:
+        pattern: Their name, with the part that varies in angle brackets.
+        units: What unit they have, for people.
+        description: What they say, for people.
+        collector: Key of the collector that emits them.
+        example: A name of the family, which `registry.lookup` resolves.
+    """
+
+    pattern: str
+    units: str
+    description: str
+    collector: str
+    example: str

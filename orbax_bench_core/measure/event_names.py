@@ -7,7 +7,7 @@ import re
 from typing import Literal
 
 from orbax_bench_core.measure import events
-from orbax_bench_core.measure.definition import Aggregate, Better, Metric
+from orbax_bench_core.measure.definition import Aggregate, Better, Family, Metric
 
 Kind = Literal["duration", "scalar", "occurrence"]
 
@@ -22,6 +22,25 @@ _REPEATED = {
     "_max": "Largest of the event's readings",
     "_last": "Last of the event's readings",
 }
+FAMILIES = (
+    *(
+        Family(
+            pattern=f"<metric of an event>{suffix}",
+            units="count" if suffix == "_count" else "that of the metric",
+            description=f"{meaning}; given when it fired more than once in the block",
+            collector="jax_monitoring",
+            example=f"2_save_breakdown/blocking_s{suffix}",
+        )
+        for suffix, meaning in _REPEATED.items()
+    ),
+    Family(
+        pattern=f"{_OTHER}<event without /jax/, with _ for />",
+        units="s, GiB/s, GiB or count, as kind and name of the event say, or none",
+        description="An event of Orbax or of JAX's compiler that has no home yet",
+        collector="jax_monitoring",
+        example=f"{_OTHER}orbax_write_new_stage_duration_secs",
+    ),
+)
 
 
 def is_metric(kind: Kind, event: str) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 from collections import Counter
 from collections.abc import Sequence
 from time import perf_counter_ns
 
-from orbax_bench_core.measure import collectors, overhead
+from orbax_bench_core.measure import collectors, observe, overhead, registry
 from orbax_bench_core.measure.block import Block
 from orbax_bench_core.measure.sample import Sample
 
@@ -28,13 +29,18 @@ class Metrics:
 
     Attributes:
         name: A name for people; None when there is none.
-        samples: Every value measured so far, in the order in which the blocks ended.
+        samples: Every value measured so far, in the order in which the blocks ended, and every
+            value recorded.
+        notes: What collectors had to say beside numbers, line by line, by block (`save`,
+            `save[1]`, ...): the top allocation sites, if `tracemalloc` was asked for.
     """
 
     def __init__(self, name: str | None = None) -> None:
         self.name = name
         self.samples: list[Sample] = []
+        self.notes: dict[str, list[str]] = {}
         self._occurrences: Counter[str] = Counter()
+        self._taken: set[tuple[str, int, str]] = set()
         self._lock = threading.Lock()
 
     def measure(
@@ -68,20 +74,58 @@ class Metrics:
         """
         called_ns = perf_counter_ns()
         clock = overhead.this_thread()
-        if not name or _OCCURRENCE_SUFFIX.search(name):
-            raise ValueError(
-                f"{name!r} cannot name an operation: give a name that is not empty and does not "
-                f"end in [<number>], which marks the second and later blocks of one name"
-            )
+        _check_name(name)
         if isinstance(metric_keys, str):
             raise TypeError(f"metric_keys is a list of collectors: write [{metric_keys!r}]")
         if num_bytes is not None and num_bytes < 0:
             raise ValueError(f"num_bytes must be 0 or more, got {num_bytes}")
         keys = collectors.DEFAULT_KEYS if metric_keys is None else tuple(metric_keys)
-        block = Block(name, keys, num_bytes, claim=self._claim, record=self._record)
+        block = Block(
+            name,
+            keys,
+            num_bytes,
+            claim=self._claim,
+            record=self._record,
+            keep_notes=self.notes.__setitem__,
+        )
         # This call too is no part of the operation around it.
         clock.overhead_ns += perf_counter_ns() - called_ns
         return block
+
+    def record(self, operation: str, metric: str, value: float) -> None:
+        """Keeps a value that the author computed, beside what the collectors measured.
+
+        Open blocks of this thread do not count the time that this takes.
+
+        Args:
+            operation: What the value describes: the latest block of that name to have started or,
+                if there is none, an operation that has no block.
+            metric: Name of a registered metric; the value is in its unit.
+            value: The value, finite.
+
+        Raises:
+            KeyError: There is no such metric; the message names the nearest.
+            ValueError: The operation's name is not one that `measure` takes, the value is infinite
+                or not a number, or the operation has a value of this metric already.
+        """
+        called_ns = perf_counter_ns()
+        clock = overhead.this_thread()
+        overhead_ns = clock.overhead_ns
+        _check_name(operation)
+        unit = registry.lookup(metric).unit
+        if not math.isfinite(value):
+            raise ValueError(f"{metric} of {operation!r} must be a finite number, got {value}")
+        with self._lock:
+            occurrence = max(0, self._occurrences[operation] - 1)
+            sample = Sample(operation, occurrence, metric, float(value), unit)
+            if (operation, occurrence, metric) in self._taken:
+                raise ValueError(
+                    f"{sample.key} has a value already; record one value per metric and block"
+                )
+            self._keep([sample])
+        observe.notify([sample])
+        # Set, not added to: an observer may itself have measured, and counted, blocks.
+        clock.overhead_ns = overhead_ns + perf_counter_ns() - called_ns
 
     @property
     def results(self) -> dict[str, tuple[float, str]]:
@@ -96,4 +140,16 @@ class Metrics:
 
     def _record(self, samples: Sequence[Sample]) -> None:
         with self._lock:
-            self.samples.extend(samples)
+            self._keep(samples)
+
+    def _keep(self, samples: Sequence[Sample]) -> None:
+        self.samples.extend(samples)
+        self._taken.update((one.operation, one.occurrence, one.metric) for one in samples)
+
+
+def _check_name(operation: str) -> None:
+    if not operation or _OCCURRENCE_SUFFIX.search(operation):
+        raise ValueError(
+            f"{operation!r} cannot name an operation: give a name that is not empty and does not "
+            f"end in [<number>], which marks the second and later blocks of one name"
+        )

@@ -5,33 +5,69 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from orbax_bench_core.measure import conditions, event_names
+from orbax_bench_core.measure import conditions, event_names, interference
 from orbax_bench_core.measure.collectors import (
+    cgroup_memory,
+    cpu,
     device_memory,
+    disk_io,
     jax_monitoring,
+    network,
+    page_faults,
+    peak_rss,
     rss,
     tensorstore,
+    thread_pool,
     time,
     tracemalloc,
 )
-from orbax_bench_core.measure.definition import Aggregate, Better, Metric
+from orbax_bench_core.measure.definition import Aggregate, Better, Family, Metric
 
-__all__ = ["NAMESPACES", "Aggregate", "Better", "Metric", "all_metrics", "lookup", "register"]
+__all__ = [
+    "FAMILIES",
+    "NAMESPACES",
+    "Aggregate",
+    "Better",
+    "Family",
+    "Metric",
+    "all_metrics",
+    "lookup",
+    "register",
+]
 
 NAMESPACES: Mapping[str, str] = MappingProxyType(
     {
-        "0_basics": "Wall-clock time and host memory of the block",
+        "0_basics": "Wall-clock and processor time, and growth of host memory",
         "2_save_breakdown": "Where the time of a save went",
         "3_load_breakdown": "Where the time of a load went",
         "4_throughput": "Bytes per second",
         "5_inventory": "How much was saved and loaded",
-        "6_tensorstore": "TensorStore key-value stores and caches",
-        "6_io": "Storage reads beside TensorStore",
-        "7_memory": "Memory of devices and of Python",
-        "7_overhead": "Synchronization and checkpoint management",
+        "6_tensorstore": "TensorStore's key-value stores, caches and threads",
+        "6_io": "Bytes that reached or left storage and network, whoever moved them",
+        "7_memory": "Memory of the host, of devices and of Python",
+        "7_overhead": "Synchronization, checkpoint management and what training loses to them",
         "8_jax": "Compilation and its cache",
         "9_other": "Orbax events that have no home yet",
     }
+)
+FAMILIES: tuple[Family, ...] = (*tensorstore.FAMILIES, *event_names.FAMILIES)
+
+_MODULES = (
+    conditions,
+    interference,
+    time,
+    cpu,
+    disk_io,
+    page_faults,
+    peak_rss,
+    rss,
+    jax_monitoring,
+    device_memory,
+    tensorstore,
+    thread_pool,
+    network,
+    cgroup_memory,
+    tracemalloc,
 )
 
 _metrics: dict[str, Metric] = {}
@@ -98,6 +134,6 @@ def _suggestion(name: str) -> str:
     return f"; nearest: {', '.join(near)}" if near else ""
 
 
-for _module in (conditions, time, rss, jax_monitoring, device_memory, tensorstore, tracemalloc):
+for _module in _MODULES:
     for _metric in _module.METRICS:
         register(_metric)

@@ -27,5 +27,9 @@ class Sample:
     @property
     def key(self) -> str:
         """`<operation>_<metric>`, with the operation's `[occurrence]` from the second on."""
-        index = f"[{self.occurrence}]" if self.occurrence else ""
-        return f"{self.operation}{index}_{self.metric}"
+        return f"{block_name(self.operation, self.occurrence)}_{self.metric}"
+
+
+def block_name(operation: str, occurrence: int) -> str:
+    """What one block is called: `save`, and `save[1]`, `save[2]`, ... from the second on."""
+    return f"{operation}[{occurrence}]" if occurrence else operation

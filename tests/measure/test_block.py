@@ -47,7 +47,7 @@ def test_an_empty_block_takes_no_time() -> None:
     assert statistics.median(times) <= 10e-6
 
 
-def test_collectors_are_outside_the_clock(add_scripted: AddScripted) -> None:
+def test_defect_7_collectors_are_outside_the_clock(add_scripted: AddScripted) -> None:
     add_scripted("slow", pause, pause)
     metrics = Metrics()
 
@@ -57,7 +57,7 @@ def test_collectors_are_outside_the_clock(add_scripted: AddScripted) -> None:
     assert seconds(metrics, "op") < PAUSE_S
 
 
-def test_collectors_of_inner_blocks_are_outside_the_clocks_of_all_outer_ones(
+def test_defect_7_collectors_of_inner_blocks_are_outside_the_clocks_of_all_outer_ones(
     add_scripted: AddScripted,
 ) -> None:
     add_scripted("slow", pause, pause)
@@ -97,7 +97,7 @@ def test_blocks_of_several_metrics_objects_share_the_subtraction(
     assert seconds(outer, "outer") < PAUSE_S
 
 
-def test_three_nested_empty_blocks_take_tens_of_microseconds() -> None:
+def test_defect_7_three_nested_empty_blocks_take_tens_of_microseconds() -> None:
     outermost: list[float] = []
 
     for _ in range(50):

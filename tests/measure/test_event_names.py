@@ -17,7 +17,7 @@ from orbax_bench_core.measure.event_names import Kind
         "/jax/orbax/write/async/blocking_end_time",
     ],
 )
-def test_moments_are_no_metrics(event: str) -> None:
+def test_defect_22_moments_are_no_metrics(event: str) -> None:
     assert not event_names.is_metric("scalar", event)
 
 

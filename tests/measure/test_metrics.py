@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 
 import pytest
 
-from orbax_bench_core.measure import Metrics, default_metrics
+from orbax_bench_core.measure import Metrics, Sample, default_metrics
+from orbax_bench_core.measure.observe import observing
 
 
 def test_default_collectors_come_in_the_order_of_the_guide() -> None:
-    assert default_metrics() == ["time", "rss", "jax_monitoring", "device_memory", "tensorstore"]
+    guide = ["time", "rss", "jax_monitoring", "device_memory", "tensorstore"]
+
+    assert [key for key in default_metrics() if key in guide] == guide
 
 
 def test_defaults_cannot_be_changed_from_outside() -> None:
@@ -31,6 +35,15 @@ def test_a_default_block_gives_the_whole_suite() -> None:
         "op_0_basics/host_rss_diff_mb",
         "op_6_tensorstore/changed_metric_count",
     } <= metrics.results.keys()
+
+
+def test_defect_16_a_default_block_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+
+    with Metrics().measure("op"):
+        pass
+
+    assert caplog.messages == []
 
 
 def test_keys_choose_the_collectors() -> None:
@@ -63,7 +76,7 @@ def test_results_carry_value_and_unit() -> None:
     assert metrics.results == {"op_0_basics/time_s": (metrics.samples[0].value, "s")}
 
 
-def test_a_name_used_again_keeps_both_blocks() -> None:
+def test_defect_11_a_name_used_again_keeps_both_blocks() -> None:
     metrics = Metrics()
 
     for _ in range(2):
@@ -150,3 +163,77 @@ def test_threads_lose_no_samples() -> None:
 
 def test_the_name_is_kept() -> None:
     assert Metrics(name="benchmark").name == "benchmark"
+
+
+STEPS = "7_overhead/train_steps"
+
+
+def test_a_recorded_value_has_the_unit_of_its_metric() -> None:
+    metrics = Metrics()
+
+    metrics.record("save", "7_overhead/train_lost_s", 2)
+
+    assert metrics.results == {"save_7_overhead/train_lost_s": (2.0, "s")}
+
+
+def test_a_recorded_value_belongs_to_the_latest_block_of_its_name() -> None:
+    metrics = Metrics()
+
+    for value in (1, 2):
+        with metrics.measure("op", []):
+            pass
+        metrics.record("op", STEPS, value)
+
+    assert metrics.results == {f"op_{STEPS}": (1.0, "count"), f"op[1]_{STEPS}": (2.0, "count")}
+
+
+def test_an_unknown_metric_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(KeyError, match="nearest: 7_overhead/train_steps"):
+        Metrics().record("op", "7_overhead/train_step", 1)
+
+
+def test_a_recorded_value_needs_an_operation_that_measure_would_take() -> None:
+    with pytest.raises(ValueError, match="cannot name an operation"):
+        Metrics().record("save[1]", STEPS, 1)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_value_that_is_no_number_is_refused(value: float) -> None:
+    with pytest.raises(ValueError, match="must be a finite number"):
+        Metrics().record("op", STEPS, value)
+
+
+def test_what_was_recorded_cannot_be_recorded_again() -> None:
+    metrics = Metrics()
+    metrics.record("op", STEPS, 1)
+
+    with pytest.raises(ValueError, match="op_7_overhead/train_steps has a value already"):
+        metrics.record("op", STEPS, 2)
+
+
+def test_what_a_collector_gave_cannot_be_recorded_again() -> None:
+    metrics = Metrics()
+    with metrics.measure("op", ["time"]):
+        pass
+
+    with pytest.raises(ValueError, match="op_0_basics/time_s has a value already"):
+        metrics.record("op", "0_basics/time_s", 2)
+
+
+def test_the_observer_gets_a_recorded_value() -> None:
+    seen: list[Sample] = []
+    metrics = Metrics()
+
+    with observing(seen.extend):
+        metrics.record("op", STEPS, 1)
+
+    assert seen == metrics.samples == [Sample("op", 0, STEPS, 1.0, "count")]
+
+
+def test_recording_is_outside_the_clock_of_enclosing_blocks() -> None:
+    metrics = Metrics()
+
+    with observing(lambda _: time.sleep(0.05)), metrics.measure("outer", ["time"]):
+        metrics.record("op", STEPS, 1)
+
+    assert metrics.results["outer_0_basics/time_s"][0] < 0.05

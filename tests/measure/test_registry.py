@@ -33,8 +33,20 @@ def test_all_metrics_are_grouped_by_namespace_in_order() -> None:
     assert seen == [name for name in registry.NAMESPACES if name in seen]
 
 
-def test_every_metric_names_a_collector_that_exists() -> None:
-    assert {metric.collector for metric in registry.all_metrics()} == set(collectors.KEYS)
+def test_every_collector_has_metrics() -> None:
+    assert set(collectors.KEYS) <= {metric.collector for metric in registry.all_metrics()}
+
+
+@pytest.mark.parametrize("family", registry.FAMILIES, ids=lambda family: family.pattern)
+def test_the_example_of_a_family_resolves_to_its_collector(family: registry.Family) -> None:
+    assert registry.lookup(family.example).collector == family.collector
+
+
+@pytest.mark.parametrize("family", registry.FAMILIES, ids=lambda family: family.pattern)
+def test_the_example_of_a_family_has_one_of_its_units(family: registry.Family) -> None:
+    unit = registry.lookup(family.example).unit
+
+    assert unit in family.units or family.units == "that of the metric"
 
 
 def test_lookup_finds_every_registered_metric() -> None:

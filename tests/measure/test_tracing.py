@@ -40,7 +40,9 @@ def under(tmp_path: Path) -> DirectoryFor:
     return lambda operation: str(tmp_path / operation)
 
 
-def test_the_trace_of_a_block_that_raises_is_written(tmp_path: Path, under: DirectoryFor) -> None:
+def test_defect_27_the_trace_of_a_block_that_raises_is_written(
+    tmp_path: Path, under: DirectoryFor
+) -> None:
     with (
         pytest.raises(OSError, match="inside"),
         tracing(under),

@@ -9,34 +9,54 @@ from types import MappingProxyType
 
 from orbax_bench_core.measure import guard
 from orbax_bench_core.measure.collectors.base import Collector, Reading
+from orbax_bench_core.measure.collectors.cgroup_memory import CgroupMemory
+from orbax_bench_core.measure.collectors.cpu import Cpu
 from orbax_bench_core.measure.collectors.device_memory import DeviceMemory
+from orbax_bench_core.measure.collectors.disk_io import DiskIo
 from orbax_bench_core.measure.collectors.jax_monitoring import JaxMonitoring
+from orbax_bench_core.measure.collectors.network import Network
+from orbax_bench_core.measure.collectors.page_faults import PageFaults
+from orbax_bench_core.measure.collectors.peak_rss import PeakRss
 from orbax_bench_core.measure.collectors.rss import Rss
 from orbax_bench_core.measure.collectors.tensorstore import TensorStore
+from orbax_bench_core.measure.collectors.thread_pool import ThreadPool
 from orbax_bench_core.measure.collectors.tracemalloc import Tracemalloc
 
-__all__ = ["DEFAULT_KEYS", "FACTORIES", "KEYS", "Collector", "Reading", "start", "stop"]
+__all__ = [
+    "DEFAULT_KEYS",
+    "FACTORIES",
+    "KEYS",
+    "Collector",
+    "Reading",
+    "notes",
+    "start",
+    "stop",
+]
 
 _log = logging.getLogger(__name__)
 
+# In the order of the defaults: the earlier, the nearer to the clock. First those whose counters
+# move with every system call, and so with what the others do.
 FACTORIES: Mapping[str, Callable[[], Collector]] = MappingProxyType(
     {
+        "cpu": Cpu,
+        "disk_io": DiskIo,
+        "page_faults": PageFaults,
+        "peak_rss": PeakRss,
         "rss": Rss,
         "jax_monitoring": JaxMonitoring,
         "device_memory": DeviceMemory,
         "tensorstore": TensorStore,
+        "thread_pool": ThreadPool,
+        "network": Network,
+        "cgroup_memory": CgroupMemory,
         "tracemalloc": Tracemalloc,
     }
 )
+_OPT_IN = ("tracemalloc",)
 # The clock is no collector: it belongs to the block, inside of all of these.
 KEYS: tuple[str, ...] = ("time", *FACTORIES)
-DEFAULT_KEYS: tuple[str, ...] = (
-    "time",
-    "rss",
-    "jax_monitoring",
-    "device_memory",
-    "tensorstore",
-)
+DEFAULT_KEYS: tuple[str, ...] = tuple(key for key in KEYS if key not in _OPT_IN)
 
 Running = Sequence[tuple[str, Collector]]
 
@@ -73,6 +93,11 @@ def stop(running: Running) -> list[Reading]:
         for key, collector in running
         for reading in guard.attempt(f"stop collector {key!r}", collector.stop, nothing)
     ]
+
+
+def notes(running: Running) -> list[str]:
+    """What stopped collectors have to say beside their readings, line by line."""
+    return [line for _, collector in running for line in getattr(collector, "notes", ())]
 
 
 def _start(collector: Collector) -> bool:

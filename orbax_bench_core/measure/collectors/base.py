@@ -26,6 +26,7 @@ class Collector(Protocol):
     A new object serves each block. All of a block's collectors are constructed before the first of
     them starts, so a constructor is the place for imports and other costs that come once. `start`
     and `stop` run outside the clock; they may raise, which loses this collector's readings only.
+    A collector that has more to say than numbers puts lines of text into an attribute `notes`.
     """
 
     def start(self) -> None:

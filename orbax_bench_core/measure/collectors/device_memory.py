@@ -1,4 +1,4 @@
-"""Collector `device_memory`: arrays that are alive, and the peak of device memory."""
+"""Collector `device_memory`: arrays that are alive, device memory in use, and its peak."""
 
 from __future__ import annotations
 
@@ -19,23 +19,53 @@ LIVE_ARRAYS = Metric(
     description="JAX arrays alive at the end less those alive at the start",
     collector="device_memory",
 )
+HBM_IN_USE = Metric(
+    name="7_memory/device_hbm_in_use_gb",
+    unit="GiB",
+    better="none",
+    description=(
+        "Device memory in use when the block ended, on the local device with most; absent on "
+        "backends without statistics"
+    ),
+    collector="device_memory",
+)
+HBM_IN_USE_DIFF = Metric(
+    name="7_memory/device_hbm_in_use_diff_gb",
+    unit="GiB",
+    better="none",
+    description="Growth of the device memory in use, on the local device where it grew most",
+    collector="device_memory",
+)
 HBM_PEAK = Metric(
     name="7_memory/device_hbm_peak_diff_gb",
     unit="GiB",
     better="lower",
     description=(
-        "Rise of the peak of bytes in use, on the local device where it rose most; 0 when the "
-        "block stayed below an earlier peak of the process; absent on backends without it"
+        "Rise of the process's peak of bytes in use, on the local device where it rose most; 0 "
+        "when the block stayed below an earlier peak; absent on backends without it"
     ),
     collector="device_memory",
 )
-METRICS = (LIVE_ARRAYS, HBM_PEAK)
+HBM_PEAK_IS_BOUND = Metric(
+    name="7_memory/device_hbm_peak_is_bound",
+    unit="",
+    better="none",
+    description=(
+        "1 when no device exceeded its earlier peak: then nothing is known of the block's own peak "
+        "but that it was no higher. JAX cannot reset the mark. 0 when a device set a new one"
+    ),
+    collector="device_memory",
+)
+METRICS = (LIVE_ARRAYS, HBM_IN_USE, HBM_IN_USE_DIFF, HBM_PEAK, HBM_PEAK_IS_BOUND)
 
+_IN_USE = "bytes_in_use"
 _PEAK = "peak_bytes_in_use"
+
+_Stats = Mapping[str, int]
 
 
 class DeviceMemory:
-    """Live arrays and device memory peaks, end less start.
+    """Live arrays and device memory, end less start.
 
     It never initializes a JAX backend: `jax.distributed.initialize` must be able to come later.
     """
@@ -47,34 +77,45 @@ class DeviceMemory:
         self._live_arrays: Callable[[], Sequence[object]] = jax.live_arrays
         self._has_backend = xla_bridge.backends_are_initialized
         self._arrays = 0
-        self._peaks: Mapping[jax.Device, int] = {}
+        self._stats: Mapping[jax.Device, _Stats] = {}
 
     def start(self) -> None:
-        """Reads the live arrays and the peaks; nothing when JAX has no backend yet."""
+        """Reads live arrays and device statistics; nothing when JAX has no backend yet."""
         if self._has_backend():
             self._arrays = len(self._live_arrays())
-            self._peaks = _peaks()
+            self._stats = _stats()
 
     def stop(self) -> list[Reading]:
         """The changes since `start`."""
         if not self._has_backend():
             return []
-        peaks = _peaks()
+        stats = _stats()
         arrays = len(self._live_arrays()) - self._arrays
         found = [Reading(LIVE_ARRAYS.name, float(arrays), LIVE_ARRAYS.unit)]
-        if peaks:
-            rise = max(peak - self._peaks.get(device, 0) for device, peak in peaks.items())
-            found.append(Reading(HBM_PEAK.name, rise / 2**30, HBM_PEAK.unit))
+        if stats:
+            in_use = max(one[_IN_USE] for one in stats.values())
+            grown, risen = self._growth(stats, _IN_USE), self._growth(stats, _PEAK)
+            found += [
+                Reading(HBM_IN_USE.name, in_use / 2**30, HBM_IN_USE.unit),
+                Reading(HBM_IN_USE_DIFF.name, grown / 2**30, HBM_IN_USE_DIFF.unit),
+                Reading(HBM_PEAK.name, risen / 2**30, HBM_PEAK.unit),
+                Reading(HBM_PEAK_IS_BOUND.name, float(risen <= 0), HBM_PEAK_IS_BOUND.unit),
+            ]
         return found
 
+    def _growth(self, stats: Mapping[jax.Device, _Stats], key: str) -> int:
+        return max(
+            one[key] - self._stats.get(device, {}).get(key, 0) for device, one in stats.items()
+        )
 
-def _peaks() -> dict[jax.Device, int]:
-    return {device: (device.memory_stats() or {})[_PEAK] for device in _devices_with_peaks()}
+
+def _stats() -> dict[jax.Device, _Stats]:
+    return {device: device.memory_stats() or {} for device in _devices_with_peaks()}
 
 
 @functools.cache
 def _devices_with_peaks() -> tuple[jax.Device, ...]:
-    # Once per process: whether a device has the statistic never changes, and asking one that has
+    # Once per process: whether a device has the statistics never changes, and asking one that has
     # not costs time in every block. The maximum over some of the devices would mislead.
     import jax
 
@@ -86,6 +127,6 @@ def _has_peak(device: jax.Device) -> bool:
     import jax
 
     try:
-        return _PEAK in (device.memory_stats() or {})
+        return {_IN_USE, _PEAK} <= (device.memory_stats() or {}).keys()
     except (jax.errors.JaxRuntimeError, NotImplementedError):
         return False

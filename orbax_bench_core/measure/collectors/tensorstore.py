@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from orbax_bench_core.measure.collectors.base import Reading
-from orbax_bench_core.measure.definition import Metric
+from orbax_bench_core.measure.collectors.histogram import (
+    NO_BUCKETS,
+    Buckets,
+    buckets_of,
+    quantile_bound,
+)
+from orbax_bench_core.measure.definition import Family, Metric
 
-PREFIXES = ("/tensorstore/kvstore/", "/tensorstore/cache/")
+_STORES, _CACHES = PREFIXES = ("/tensorstore/kvstore/", "/tensorstore/cache/")
 CHANGED = Metric(
     name="6_tensorstore/changed_metric_count",
     unit="count",
@@ -20,6 +27,29 @@ METRICS = (CHANGED,)
 
 _NAMESPACE = "6_tensorstore/"
 _STEMS = tuple(prefix.strip("/").replace("/", "_") + "_" for prefix in PREFIXES)
+_QUANTILES = {"p50": 0.5, "p99": 0.99}
+_SUFFIXES = {
+    "_value_diff": "Change of {}, summed over its labels",
+    "_count_diff": "New observations of {}, summed over its labels",
+    "_mean": "Mean of the observations of {} that the block added, over all labels",
+    **{
+        f"_{name}": f"At least {share:.0%} of the observations of {{}} that the block added lie "
+        "below this upper bound, a bucket's end: the true value may be half of it, or less"
+        for name, share in _QUANTILES.items()
+    },
+}
+FAMILIES = tuple(
+    Family(
+        pattern=f"{_NAMESPACE}<TensorStore's name with _ for />{suffix}",
+        units="count" if suffix == "_count_diff" else "ms, bytes or count, as the name ends",
+        description=meaning.format("a metric under " + " or ".join(PREFIXES)),
+        collector="tensorstore",
+        example=f"{_NAMESPACE}tensorstore_kvstore_file_read_latency_ms{suffix}",
+    )
+    for suffix, meaning in _SUFFIXES.items()
+)
+# The suffixes that tell how large an observation was, rather than how many there were.
+_LEVELS = ("_mean", *(f"_{name}" for name in _QUANTILES))
 
 
 class _Totals(NamedTuple):
@@ -29,19 +59,21 @@ class _Totals(NamedTuple):
         value: Counter or gauge.
         observed: Number of observations of a histogram.
         total: Sum of those observations.
+        buckets: How those observations are distributed.
     """
 
     value: float = 0
     observed: int = 0
     total: float = 0
+    buckets: Buckets = NO_BUCKETS
 
 
 class _State(NamedTuple):
-    fingerprint: tuple[list[str], ...]
+    fingerprint: tuple[list[dict[str, Any]], list[str]] | None
     totals: dict[str, _Totals]
 
 
-_latest = _State((), {})
+_latest = _State(None, {})
 
 
 class TensorStore:
@@ -72,29 +104,29 @@ def resolve(name: str) -> Metric | None:
     path = name.removeprefix(_NAMESPACE)
     if not path.startswith(_STEMS):
         return None
-    for suffix, meaning in (
-        ("_value_diff", "Change of {}"),
-        ("_count_diff", "New observations of {}"),
-        ("_mean", "Mean of the observations of {} that the block added"),
-    ):
+    for suffix, meaning in _SUFFIXES.items():
         stem = path.removesuffix(suffix)
         if stem != path:
             return Metric(
                 name=name,
                 unit="count" if suffix == "_count_diff" else _unit(stem),
-                better="lower" if stem.endswith("_latency_ms") and suffix == "_mean" else "none",
-                description=meaning.format(f"TensorStore's {stem}") + ", summed over its labels",
+                better="lower" if stem.endswith("_latency_ms") and suffix in _LEVELS else "none",
+                description=meaning.format(f"TensorStore's {stem}"),
                 collector="tensorstore",
             )
     return None
 
 
 def _read(library: Any) -> _State:
-    # Most blocks find the metrics as the last one left them. Once a process has done I/O, the text
-    # form costs half of the structured one, but it rounds sums. Equal text means equal counts,
-    # hence equal totals. It is read first: a change between the two reads makes the next differ.
+    # Most blocks find the metrics as the last one left them. What says so is read in the cheaper of
+    # two forms: of the stores' metrics most never counted anything, and only text lists those. But
+    # text rounds sums; equal text means equal counts, hence equal totals. The fingerprint is read
+    # first: a change between the two reads makes the next one differ.
     global _latest  # noqa: PLW0603  # a cache of the process-wide state that the library reports
-    fingerprint = tuple(map(library.experimental_collect_prometheus_format_metrics, PREFIXES))
+    fingerprint = (
+        library.experimental_collect_matching_metrics(_STORES),
+        library.experimental_collect_prometheus_format_metrics(_CACHES),
+    )
     latest = _latest
     if latest.fingerprint != fingerprint:
         latest = _latest = _State(fingerprint, dict(_collect(library)))
@@ -111,6 +143,7 @@ def _sum_labels(entries: list[dict[str, Any]]) -> _Totals:
     value: float = 0
     observed = 0
     total: float = 0
+    buckets: Counter[float] = Counter()
     for entry in entries:
         number = entry.get("value")
         if isinstance(number, int | float):
@@ -118,7 +151,9 @@ def _sum_labels(entries: list[dict[str, Any]]) -> _Totals:
         if "count" in entry:
             observed += entry["count"]
             total += entry["count"] * entry["mean"]
-    return _Totals(value, observed, total)
+            for end, count in buckets_of(entry):
+                buckets[end] += count
+    return _Totals(value, observed, total, buckets)
 
 
 def _differences(before: dict[str, _Totals], after: dict[str, _Totals]) -> list[Reading]:
@@ -137,6 +172,10 @@ def _differences(before: dict[str, _Totals], after: dict[str, _Totals]) -> list[
             added = new.observed - old.observed
             found.append(Reading(f"{name}_count_diff", float(added), "count"))
             found.append(Reading(f"{name}_mean", (new.total - old.total) / added, unit))
+            for label, share in _QUANTILES.items():
+                bound = quantile_bound(old.buckets, new.buckets, share)
+                if bound is not None:
+                    found.append(Reading(f"{name}_{label}", bound, unit))
     return [Reading(CHANGED.name, float(changed), CHANGED.unit), *found]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import tracemalloc
 
@@ -18,8 +17,8 @@ PEAK = Metric(
 )
 METRICS = (PEAK,)
 
-_log = logging.getLogger(__name__)
 _TOP_SITES = 15
+_TOP_SITES_HEADER = f"Python's top {_TOP_SITES} allocation sites by what is still allocated:"
 
 _lock = threading.Lock()
 _open: list[Tracemalloc] = []
@@ -27,13 +26,17 @@ _we_started = False
 
 
 class Tracemalloc:
-    """Peak of traced memory above the start, in MiB; logs the top allocation sites at INFO.
+    """Peak of traced memory above the start, in MiB, and the top allocation sites as notes.
 
     The interpreter has one peak, and an inner block needs it reset. So every start and stop first
     credits the peak so far to all open blocks: each knows its own true peak, nested or not.
+
+    Attributes:
+        notes: Once stopped, a heading and a line per site: MiB, number of allocations, place.
     """
 
     def __init__(self) -> None:
+        self.notes: list[str] = []
         self._before = 0
         self._peak = 0
 
@@ -53,8 +56,9 @@ class Tracemalloc:
         with _lock:
             _credit_peak()
             _open.remove(self)
-            if _log.isEnabledFor(logging.INFO):
-                _log_top_sites()
+            self.notes = _top_sites()
+            # What that allocated is no peak of the blocks that are still open.
+            tracemalloc.reset_peak()
             if _we_started and not _open:
                 tracemalloc.stop()
                 _we_started = False
@@ -73,6 +77,13 @@ def _credit_peak() -> int:
     return current
 
 
-def _log_top_sites() -> None:
+def _top_sites() -> list[str]:
     sites = tracemalloc.take_snapshot().statistics("lineno")[:_TOP_SITES]
-    _log.info("top allocation sites:\n%s", "\n".join(str(site) for site in sites))
+    return [
+        _TOP_SITES_HEADER,
+        *(
+            f"{site.size / 2**20:10.3f} MiB {site.count:8d} x "
+            f"{site.traceback[0].filename}:{site.traceback[0].lineno}"
+            for site in sites
+        ),
+    ]

@@ -20,11 +20,13 @@ GIB = 2**30
 class FakeDevice:
     """Has the statistic that CPU devices lack."""
 
-    def __init__(self, *peaks: int) -> None:
-        self._peaks = iter(peaks)
+    def __init__(self, *peaks: int, in_use: tuple[int, int] = (0, 0)) -> None:
+        # The first reading of each device finds out whether it has the statistics.
+        self._peaks = iter((0, *peaks))
+        self._in_use = iter((0, *in_use))
 
     def memory_stats(self) -> dict[str, int]:
-        return {"peak_bytes_in_use": next(self._peaks)}
+        return {"bytes_in_use": next(self._in_use), "peak_bytes_in_use": next(self._peaks)}
 
 
 @pytest.fixture
@@ -61,10 +63,39 @@ def test_a_device_without_the_statistic_gives_no_peak() -> None:
 
 
 def test_the_peak_is_that_of_the_device_where_it_rose_most(devices: list[Any]) -> None:
-    # The first reading of each device finds out whether it has the statistic.
-    devices += [FakeDevice(0, 5 * GIB, 6 * GIB), FakeDevice(0, GIB, 4 * GIB)]
+    devices += [FakeDevice(5 * GIB, 6 * GIB), FakeDevice(GIB, 4 * GIB)]
 
     assert collect()["7_memory/device_hbm_peak_diff_gb"] == 3.0
+
+
+def test_a_peak_that_the_block_set_is_no_bound(devices: list[Any]) -> None:
+    devices += [FakeDevice(5 * GIB, 5 * GIB), FakeDevice(GIB, 2 * GIB)]
+
+    assert collect()["7_memory/device_hbm_peak_is_bound"] == 0.0
+
+
+def test_a_peak_from_before_the_block_is_marked_as_a_bound(devices: list[Any]) -> None:
+    devices += [FakeDevice(5 * GIB, 5 * GIB), FakeDevice(GIB, GIB)]
+
+    assert collect()["7_memory/device_hbm_peak_is_bound"] == 1.0
+
+
+def test_memory_in_use_is_that_of_the_fullest_device(devices: list[Any]) -> None:
+    devices += [
+        FakeDevice(9, 9, in_use=(GIB, 2 * GIB)),
+        FakeDevice(9, 9, in_use=(GIB, 7 * GIB)),
+    ]
+
+    assert collect()["7_memory/device_hbm_in_use_gb"] == 7.0
+
+
+def test_memory_in_use_grows_where_it_grew_most(devices: list[Any]) -> None:
+    devices += [
+        FakeDevice(9, 9, in_use=(6 * GIB, 7 * GIB)),
+        FakeDevice(9, 9, in_use=(0, 4 * GIB)),
+    ]
+
+    assert collect()["7_memory/device_hbm_in_use_diff_gb"] == 4.0
 
 
 def test_one_device_without_the_statistic_hides_the_peak(devices: list[Any]) -> None:
@@ -72,7 +103,7 @@ def test_one_device_without_the_statistic_hides_the_peak(devices: list[Any]) -> 
         def memory_stats(self) -> None:
             return None
 
-    devices += [FakeDevice(0, 0, GIB), Bare()]
+    devices += [FakeDevice(0, GIB), Bare()]
 
     assert "7_memory/device_hbm_peak_diff_gb" not in collect()
 

@@ -46,7 +46,7 @@ def test_an_event_that_fires_once_gives_one_value() -> None:
     assert collect(lambda: duration(BLOCKING, 0.5)) == {"2_save_breakdown/blocking_s": 0.5}
 
 
-def test_repeated_durations_are_summed_with_count_max_and_last() -> None:
+def test_defect_10_repeated_events_are_summed_with_count_max_and_last() -> None:
     assert collect(lambda: duration(BLOCKING, 0.5, 2.0, 1.0)) == {
         "2_save_breakdown/blocking_s": 3.5,
         "2_save_breakdown/blocking_s_count": 3,
@@ -75,7 +75,7 @@ def test_discrete_events_are_counted() -> None:
     assert found == {"2_save_breakdown/success_count": 3}
 
 
-def test_moments_do_not_surface() -> None:
+def test_defect_22_moments_do_not_surface() -> None:
     assert collect(lambda: scalar("/jax/orbax/write/start_time", 1.7e12)) == {}
 
 
@@ -178,7 +178,7 @@ def saved_and_loaded(tmp_path_factory: pytest.TempPathFactory) -> Metrics:
     return metrics
 
 
-def test_array_sizes_of_a_real_save_add_up(saved_and_loaded: Metrics) -> None:
+def test_defect_10_array_sizes_of_a_real_save_add_up(saved_and_loaded: Metrics) -> None:
     size = saved_and_loaded.results["save_5_inventory/sharded_array_gb"]
 
     assert size == (4 / 1024, "GiB")

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
-import pytest
-
 from orbax_bench_core.measure.collectors.rss import Rss
 
 MIB = 2**20
@@ -26,10 +22,3 @@ def test_the_unit_is_binary_megabytes() -> None:
     collector.start()
 
     assert collector.stop()[0].unit == "MiB"
-
-
-def test_a_forked_process_reads_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = Rss()._process
-    monkeypatch.setattr(os, "getpid", os.getppid)
-
-    assert Rss()._process != before

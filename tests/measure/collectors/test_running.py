@@ -11,3 +11,10 @@ def test_tracemalloc_is_opt_in() -> None:
 
 def test_keys_without_collectors_start_nothing() -> None:
     assert collectors.start(("time",)) == []
+
+
+def test_collectors_without_notes_say_nothing() -> None:
+    running = collectors.start(("rss",))
+    collectors.stop(running)
+
+    assert collectors.notes(running) == []

@@ -101,8 +101,9 @@ def labelled(changed: int, unchanged: int) -> list[dict[str, Any]]:
     return [{"name": "/tensorstore/cache/kvs_cache_read", "values": values}]
 
 
-def latency(count: int, mean: float) -> list[dict[str, Any]]:
-    values = [{"0": 0, "count": count, "mean": mean}]
+def latency(count: int, mean: float, **buckets: int) -> list[dict[str, Any]]:
+    ends = {name.removeprefix("below_"): number for name, number in buckets.items()}
+    values = [{"0": 0, **ends, "count": count, "mean": mean}]
     return [{"name": "/tensorstore/kvstore/file/read_latency_ms", "values": values}]
 
 
@@ -116,6 +117,21 @@ def test_the_mean_is_that_of_the_observations_of_the_block() -> None:
     found = collect_from(latency(10, 2.0), latency(14, 4.0))
 
     assert found[f"{FILE}read_latency_ms_mean"] == pytest.approx((14 * 4.0 - 10 * 2.0) / 4)
+
+
+def test_quantiles_are_bounds_of_the_observations_of_the_block() -> None:
+    found = collect_from(
+        latency(1000, 0.0, below_1=1000), latency(1100, 0.0, below_1=1060, below_4=38, below_512=2)
+    )
+
+    assert found[f"{FILE}read_latency_ms_p50"] == 1.0
+    assert found[f"{FILE}read_latency_ms_p99"] == 512.0
+
+
+def test_a_real_latency_has_quantiles(tmp_path: Path) -> None:
+    found = collect(lambda: write(tmp_path, b"x"))
+
+    assert found[f"{FILE}write_latency_ms_p99"] >= found[f"{FILE}write_latency_ms_mean"]
 
 
 def test_a_metric_that_appears_counts_from_zero() -> None:
@@ -143,6 +159,7 @@ def test_every_changed_metric_is_counted_once() -> None:
         ("tensorstore_kvstore_gcs_bytes_written_value_diff", "bytes"),
         ("tensorstore_kvstore_s3_read_latency_ms_count_diff", "count"),
         ("tensorstore_kvstore_s3_read_latency_ms_mean", "ms"),
+        ("tensorstore_kvstore_s3_read_latency_ms_p99", "ms"),
         ("tensorstore_kvstore_ocdbt_indirect_data_write_size_mean", "bytes"),
         ("tensorstore_kvstore_file_batch_read_value_diff", "count"),
         ("tensorstore_cache_hit_count_value_diff", "count"),
@@ -162,8 +179,9 @@ def test_names_of_no_tensorstore_metric_do_not_resolve(name: str) -> None:
     assert tensorstore.resolve(name) is None
 
 
-def test_a_shorter_latency_is_better() -> None:
-    metric = tensorstore.resolve(f"{FILE}read_latency_ms_mean")
+@pytest.mark.parametrize("suffix", ["mean", "p50", "p99"])
+def test_a_shorter_latency_is_better(suffix: str) -> None:
+    metric = tensorstore.resolve(f"{FILE}read_latency_ms_{suffix}")
 
     assert metric is not None
     assert metric.better == "lower"

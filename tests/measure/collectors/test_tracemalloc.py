@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
+import re
 import tracemalloc
 
 import pytest
 
 from orbax_bench_core.measure import Metrics
-from orbax_bench_core.measure.collectors.tracemalloc import Tracemalloc
 
 MIB = 2**20
 KEYS = ["tracemalloc"]
@@ -74,13 +74,59 @@ def test_tracing_that_others_began_goes_on() -> None:
     assert still
 
 
-def test_the_top_sites_are_logged(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
-    collector = Tracemalloc()
-    collector.start()
-    kept = bytes(MIB)
+def test_the_top_sites_are_kept_by_block() -> None:
+    metrics = Metrics()
+    kept = []
 
-    collector.stop()
+    for _ in range(2):
+        with metrics.measure("op", KEYS):
+            kept.append(bytes(MIB))
+
+    assert list(metrics.notes) == ["op", "op[1]"]
+
+
+def test_a_site_comes_with_its_size_and_number() -> None:
+    metrics = Metrics()
+
+    with metrics.measure("op", KEYS):
+        kept = bytes(8 * MIB)
+
+    assert len(kept) == 8 * MIB
+    assert re.match(r" +8\.\d+ MiB +\d+ x .*test_tracemalloc\.py:\d+$", metrics.notes["op"][1])
+
+
+def test_the_top_sites_are_logged_with_the_name_of_the_block(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+
+    with Metrics().measure("op", KEYS):
+        kept = bytes(MIB)
 
     assert len(kept) == MIB
-    assert "test_tracemalloc.py" in caplog.text
+    (message,) = caplog.messages
+    assert message.startswith("op: Python's top 15 allocation sites")
+
+
+def test_without_tracemalloc_there_are_no_notes() -> None:
+    metrics = Metrics()
+
+    with metrics.measure("op"):
+        pass
+
+    assert metrics.notes == {}
+
+
+def test_finding_the_sites_of_an_inner_block_is_no_peak_of_the_outer_one() -> None:
+    # Thousands of sites, which a snapshot copies into objects of its own.
+    many = compile(f"[\n{chr(10).join('object(),' for _ in range(5_000))}]", "many", "eval")
+    metrics = Metrics()
+    kept = []
+
+    with metrics.measure("outer", KEYS):
+        kept.append(eval(many))
+        held, _ = tracemalloc.get_traced_memory()
+        with metrics.measure("inner", KEYS):
+            pass
+
+    assert metrics.results[f"outer_{PEAK}"][0] <= held / MIB + 0.5

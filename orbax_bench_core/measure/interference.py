@@ -1,0 +1,118 @@
+"""What a save costs the training that goes on meanwhile, from the times of training steps."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from orbax_bench_core.measure.collectors.base import Reading
+from orbax_bench_core.measure.definition import Metric
+
+_COLLECTOR = "train_interference"
+
+STEPS = Metric(
+    name="7_overhead/train_steps",
+    unit="count",
+    better="none",
+    description="Training steps that began in this phase, each timed until its outputs were ready",
+    collector=_COLLECTOR,
+)
+STEP_MEDIAN = Metric(
+    name="7_overhead/train_step_median_s",
+    unit="s",
+    better="lower",
+    description="Median time of these training steps",
+    collector=_COLLECTOR,
+)
+STEP_MEAN = Metric(
+    name="7_overhead/train_step_mean_s",
+    unit="s",
+    better="lower",
+    description="Mean time of these training steps: beside the median it shows single long stalls",
+    collector=_COLLECTOR,
+)
+INFLATION = Metric(
+    name="7_overhead/train_step_inflation",
+    unit="ratio",
+    better="lower",
+    description="train_step_mean_s of this phase / before the save; 1 is an undisturbed phase",
+    collector=_COLLECTOR,
+)
+BLOCKED = Metric(
+    name="7_overhead/train_blocked_s",
+    unit="s",
+    better="lower",
+    description="Time for which the save kept training from taking any step",
+    collector=_COLLECTOR,
+)
+LOST = Metric(
+    name="7_overhead/train_lost_s",
+    unit="s",
+    better="lower",
+    description=(
+        "Training time that the save cost: train_blocked_s + duration * (1 - 1 / "
+        "train_step_inflation), both of steps_during; its duration is train_steps * "
+        "train_step_mean_s or, if longer, the time of save_background"
+    ),
+    collector=_COLLECTOR,
+)
+LOST_STEPS = Metric(
+    name="7_overhead/train_lost_steps",
+    unit="count",
+    better="lower",
+    description="Steps that fit into train_lost_s: train_lost_s / train_step_mean_s before the save",
+    collector=_COLLECTOR,
+)
+METRICS = (STEPS, STEP_MEDIAN, STEP_MEAN, INFLATION, BLOCKED, LOST, LOST_STEPS)
+
+
+def of_steps(times: Sequence[float], *, beside: Sequence[float] = ()) -> list[Reading]:
+    """Describes the steps of one phase of training.
+
+    Args:
+        times: Seconds of each step, in order; may be empty.
+        beside: Seconds of each step before the save, to compare with; empty to compare with none.
+
+    Returns:
+        Their number and, if there are any, their median, their mean and their inflation.
+    """
+    found = [Reading(STEPS.name, float(len(times)), STEPS.unit)]
+    if times:
+        found.append(Reading(STEP_MEDIAN.name, statistics.median(times), STEP_MEDIAN.unit))
+        found.append(Reading(STEP_MEAN.name, statistics.fmean(times), STEP_MEAN.unit))
+    if times and beside:
+        # Not of medians: what a few long stalls cost is lost like any other time, and noise that
+        # has nothing to do with the save raises both means alike.
+        ratio = statistics.fmean(times) / statistics.fmean(beside)
+        found.append(Reading(INFLATION.name, ratio, INFLATION.unit))
+    return found
+
+
+def of_save(
+    before: Sequence[float], during: Sequence[float], *, blocked_s: float, background_s: float
+) -> list[Reading]:
+    """Computes what one save cost training.
+
+    In a duration D, steps of mean time t are D / t, and would have been D / t0 without the save.
+    The steps that are missing would have taken (D / t0 - D / t) * t0 = D * (1 - t0 / t) seconds.
+
+    Args:
+        before: Seconds of each step before the save; not empty.
+        during: Seconds of each step that began while the save ran. Empty when there were none: then
+            only the blocked time counts as lost. When there were fewer than fit, because their
+            number is bounded, the rest of the save is taken to disturb as much as they show.
+        blocked_s: Seconds in which no step could begin.
+        background_s: Seconds of the save's background part; 0 without one.
+
+    Returns:
+        Blocked time, lost time and lost steps. Noise can make the last two negative.
+    """
+    lost = blocked_s
+    if during:
+        duration = max(sum(during), background_s)
+        lost += duration * (1 - statistics.fmean(before) / statistics.fmean(during))
+    return [
+        Reading(BLOCKED.name, blocked_s, BLOCKED.unit),
+        Reading(LOST.name, lost, LOST.unit),
+        Reading(LOST_STEPS.name, lost / statistics.fmean(before), LOST_STEPS.unit),
+    ]

@@ -1,0 +1,65 @@
+"""Processor time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from orbax_bench_core.measure.collectors.cpu import Cpu
+
+TOTAL = "0_basics/cpu_s"
+CHILDREN = "0_basics/cpu_children_s"
+
+
+def collect(operation: Callable[[], object]) -> dict[str, float]:
+    collector = Cpu()
+    collector.start()
+    operation()
+    return {reading.metric: reading.value for reading in collector.stop()}
+
+
+def work(seconds: float = 0.05) -> None:
+    until = time.thread_time() + seconds
+    while time.thread_time() < until:
+        pass
+
+
+def test_defect_9_processor_time_is_what_the_process_used() -> None:
+    began = time.process_time()
+    found = collect(work)
+
+    assert found[TOTAL] == pytest.approx(time.process_time() - began, abs=0.01)
+
+
+def test_it_is_the_sum_of_its_parts() -> None:
+    found = collect(work)
+
+    assert found[TOTAL] == found["0_basics/cpu_user_s"] + found["0_basics/cpu_system_s"]
+
+
+def test_waiting_takes_none() -> None:
+    assert collect(lambda: time.sleep(0.1))[TOTAL] < 0.05
+
+
+def test_other_threads_count() -> None:
+    def in_a_thread() -> None:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+
+    assert collect(in_a_thread)[TOTAL] >= 0.05
+
+
+def test_children_that_ended_count_apart() -> None:
+    found = collect(lambda: subprocess.run([sys.executable, "-S", "-c", "sum(range(10**6))"]))
+
+    assert found[CHILDREN] > 0.005
+
+
+def test_without_children_there_is_nothing_of_theirs() -> None:
+    assert collect(work)[CHILDREN] == 0

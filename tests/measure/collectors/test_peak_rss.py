@@ -1,0 +1,128 @@
+"""Peaks of the resident set."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from orbax_bench_core.measure import Metrics
+from orbax_bench_core.measure.collectors import high_water
+
+MIB = 2**20
+KEYS = ["peak_rss"]
+PEAK = "7_memory/host_peak_rss_mb"
+DIFF = "7_memory/host_peak_rss_diff_mb"
+IS_BOUND = "7_memory/host_peak_rss_is_bound"
+# Other threads of the process come and go.
+SLACK = 6
+
+
+@pytest.fixture(params=["kernel", "sampled"])
+def source(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Where the peak comes from."""
+    if request.param == "sampled":
+        monkeypatch.setattr(high_water, "is_available", lambda: False)
+    elif not high_water.is_available():
+        pytest.skip("the kernel lets nobody reset VmHWM")
+    return str(request.param)
+
+
+def hold(mebibytes: int) -> None:
+    """Needs memory, for long enough that a sample sees it."""
+    memory = b"x" * (mebibytes * MIB)
+    time.sleep(0.06)
+    del memory
+
+
+@pytest.mark.usefixtures("source")
+def test_defect_9_a_peak_that_is_gone_at_the_end_still_counts() -> None:
+    metrics = Metrics()
+
+    with metrics.measure("op", KEYS):
+        hold(64)
+
+    assert metrics.results[f"op_{DIFF}"][0] == pytest.approx(64, abs=SLACK)
+
+
+@pytest.mark.usefixtures("source")
+def test_the_peak_is_above_what_the_block_found() -> None:
+    metrics = Metrics()
+
+    with metrics.measure("op", KEYS):
+        hold(64)
+
+    results = metrics.results
+    assert results[f"op_{PEAK}"][0] > results[f"op_{DIFF}"][0] + 20  # Python and JAX alone
+
+
+@pytest.mark.usefixtures("source")
+def test_the_peak_before_a_block_does_not_count() -> None:
+    hold(64)
+    metrics = Metrics()
+
+    with metrics.measure("op", KEYS):
+        pass
+
+    assert metrics.results[f"op_{DIFF}"][0] == pytest.approx(0, abs=SLACK)
+
+
+@pytest.mark.usefixtures("source")
+def test_an_inner_block_does_not_hide_the_peak_of_the_outer_one() -> None:
+    metrics = Metrics()
+
+    with metrics.measure("outer", KEYS):
+        hold(64)
+        with metrics.measure("inner", KEYS):
+            pass
+
+    assert metrics.results[f"outer_{DIFF}"][0] == pytest.approx(64, abs=SLACK)
+
+
+@pytest.mark.usefixtures("source")
+def test_the_peak_of_the_outer_block_does_not_count_for_the_inner_one() -> None:
+    metrics = Metrics()
+
+    with metrics.measure("outer", KEYS):
+        hold(64)
+        with metrics.measure("inner", KEYS):
+            hold(16)
+
+    assert metrics.results[f"inner_{DIFF}"][0] == pytest.approx(16, abs=SLACK)
+
+
+@pytest.mark.usefixtures("source")
+def test_the_peak_of_an_inner_block_counts_for_the_outer_one() -> None:
+    metrics = Metrics()
+
+    with metrics.measure("outer", KEYS), metrics.measure("inner", KEYS):
+        hold(64)
+
+    assert metrics.results[f"outer_{DIFF}"][0] == pytest.approx(64, abs=SLACK)
+
+
+@pytest.mark.usefixtures("source")
+def test_a_block_that_starts_in_another_thread_hides_nothing() -> None:
+    metrics = Metrics()
+
+    def work() -> None:
+        with metrics.measure("beside", KEYS):
+            pass
+
+    with metrics.measure("op", KEYS):
+        hold(64)
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+
+    assert metrics.results[f"op_{DIFF}"][0] == pytest.approx(64, abs=SLACK)
+
+
+def test_it_says_whether_it_is_a_bound(source: str) -> None:
+    metrics = Metrics()
+
+    with metrics.measure("op", KEYS):
+        pass
+
+    assert metrics.results[f"op_{IS_BOUND}"][0] == float(source == "sampled")

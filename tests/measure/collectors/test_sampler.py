@@ -1,0 +1,104 @@
+"""The background thread."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from orbax_bench_core.measure.collectors.sampler import Sampler
+
+INTERVAL_S = 0.002
+PATIENCE_S = 5.0
+
+
+def sampling(sample: Callable[[], None]) -> Sampler:
+    return Sampler("sample for a test", sample, interval_s=INTERVAL_S)
+
+
+def wait_until(true: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + PATIENCE_S
+    while not true() and time.monotonic() < deadline:
+        time.sleep(INTERVAL_S)
+    return true()
+
+
+def test_it_samples_again_and_again_while_held() -> None:
+    calls: list[int] = []
+    sampler = sampling(lambda: calls.append(1))
+
+    sampler.hold()
+    enough = wait_until(lambda: len(calls) >= 5)
+    sampler.release()
+
+    assert enough
+
+
+def test_it_rests_once_released() -> None:
+    calls: list[int] = []
+    sampler = sampling(lambda: calls.append(1))
+    sampler.hold()
+    wait_until(lambda: bool(calls))
+
+    sampler.release()
+    time.sleep(10 * INTERVAL_S)  # one last call may follow
+    rested = len(calls)
+    time.sleep(20 * INTERVAL_S)
+
+    assert len(calls) == rested
+
+
+def test_it_goes_on_until_the_last_release() -> None:
+    calls: list[int] = []
+    sampler = sampling(lambda: calls.append(1))
+    sampler.hold()
+    sampler.hold()
+
+    sampler.release()
+    calls.clear()
+    goes_on = wait_until(lambda: len(calls) >= 5)
+    sampler.release()
+
+    assert goes_on
+
+
+def test_all_who_hold_it_share_one_thread() -> None:
+    threads: set[threading.Thread] = set()
+    sampler = sampling(lambda: threads.add(threading.current_thread()))
+
+    for _ in range(5):
+        sampler.hold()
+        wait_until(lambda: bool(threads))
+        sampler.release()
+
+    assert len(threads) == 1
+
+
+def test_a_thread_that_a_fork_lost_is_replaced() -> None:
+    calls: list[int] = []
+    sampler = sampling(lambda: calls.append(1))
+    lost = threading.Thread(target=lambda: None)
+    lost.start()
+    lost.join()
+    sampler._thread = lost
+
+    sampler.hold()
+    sampled = wait_until(lambda: bool(calls))
+    sampler.release()
+
+    assert sampled
+
+
+def test_a_sample_that_fails_does_not_end_it() -> None:
+    calls: list[int] = []
+
+    def fail() -> None:
+        calls.append(1)
+        raise OSError("no such file")
+
+    sampler = sampling(fail)
+    sampler.hold()
+    again = wait_until(lambda: len(calls) >= 2)
+    sampler.release()
+
+    assert again

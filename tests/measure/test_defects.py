@@ -1,0 +1,90 @@
+"""Defects of the existing framework that a benchmark could bring back, whatever measures it.
+
+The other defects about measuring are named in the tests of what they concern.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+from etils import epath
+from orbax.checkpoint import v1 as ocp
+
+from orbax_bench_core.authoring import TestContext
+from orbax_bench_core.benchmarks.save_restore import SaveRestore, SaveRestoreOptions
+from orbax_bench_core.measure import collectors
+
+Tree = dict[str, Any]
+
+
+@jax.jit
+def compute(seed: jax.Array) -> Any:
+    """Takes long enough that nothing else has been done when it is asked for."""
+    return jax.lax.fori_loop(0, 60, lambda _, x: x @ x / 1000, jnp.full((700, 700), seed))
+
+
+@pytest.fixture
+def dispatch() -> Callable[[], Tree]:
+    """Gives an array whose values are still being computed."""
+    compute(jnp.float32(1)).block_until_ready()
+    return lambda: {"a": compute(jnp.float32(2))}
+
+
+@pytest.fixture
+def at_the_clock(
+    add_scripted: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., None]:
+    """Calls functions just before the clock of every default block starts, and after it stops."""
+
+    def watch(**calls: Callable[[], object]) -> None:
+        add_scripted("watching", **calls)
+        monkeypatch.setattr(collectors, "DEFAULT_KEYS", ("watching", *collectors.DEFAULT_KEYS))
+
+    return watch
+
+
+def save_and_load(tree: Tree, folder: Path) -> None:
+    SaveRestore().test_fn(
+        TestContext(pytree=tree, path=epath.Path(folder), options=SaveRestoreOptions())
+    )
+
+
+def test_defect_5_arrays_are_ready_before_the_clock_of_a_save_starts(
+    dispatch: Callable[[], Tree], at_the_clock: Callable[..., None], tmp_path: Path
+) -> None:
+    tree = dispatch()
+    ready: list[bool] = []
+    at_the_clock(on_start=lambda: ready.append(tree["a"].is_ready()))
+    assert not tree["a"].is_ready()
+
+    save_and_load(tree, tmp_path)
+
+    assert ready[0]
+
+
+def test_defect_6_arrays_are_ready_before_the_clock_of_a_load_stops(
+    dispatch: Callable[[], Tree],
+    at_the_clock: Callable[..., None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loaded: list[Tree] = []
+
+    def load(*_: object) -> Tree:
+        loaded.append(dispatch())
+        assert not loaded[0]["a"].is_ready()
+        return loaded[0]
+
+    ready: list[bool] = []
+    at_the_clock(on_stop=lambda: ready.extend(tree["a"].is_ready() for tree in loaded))
+    tree = dispatch()
+    monkeypatch.setattr(ocp, "load", load)
+
+    save_and_load(tree, tmp_path)
+
+    assert ready == [True]

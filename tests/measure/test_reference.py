@@ -1,0 +1,86 @@
+"""The generated reference."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orbax_bench_core.measure import reference, registry
+
+DOCS = Path(reference.__file__).parents[2] / "docs"
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return reference.pages()["metrics.md"]
+
+
+@pytest.fixture(scope="module")
+def schema() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(reference.pages()["schema/metrics.json"])
+    return found
+
+
+@pytest.mark.parametrize("name", reference.pages())
+def test_the_file_in_the_checkout_is_what_the_registry_says(name: str) -> None:
+    assert (DOCS / name).read_text() == reference.pages()[name], (
+        "stale: run `python -m orbax_bench_core.measure.reference`"
+    )
+
+
+@pytest.mark.parametrize("metric", registry.all_metrics(), ids=lambda metric: metric.name)
+def test_every_metric_is_on_the_page(metric: registry.Metric, page: str) -> None:
+    section = page.partition(f"\n## {metric.namespace}\n")[2].partition("\n## ")[0]
+
+    assert f"| `{metric.name.partition('/')[2]}` |" in section
+
+
+@pytest.mark.parametrize("family", registry.FAMILIES, ids=lambda family: family.pattern)
+def test_every_family_is_on_the_page(family: registry.Family, page: str) -> None:
+    assert f"| `{family.pattern}` |" in page
+
+
+def test_every_namespace_has_a_section(page: str) -> None:
+    sections = [line.removeprefix("## ") for line in page.splitlines() if line.startswith("## ")]
+
+    assert [one for one in sections if one in registry.NAMESPACES] == list(registry.NAMESPACES)
+
+
+def test_every_row_of_a_table_has_the_columns_of_its_head(page: str) -> None:
+    tables = [part.splitlines() for part in page.split("\n\n") if part.startswith("| ")]
+    widths = [{line.count(" | ") for line in table} for table in tables]
+
+    assert [len(one) for one in widths] == [1] * len(tables)
+
+
+def test_programs_get_every_metric_whole(schema: dict[str, Any]) -> None:
+    rebuilt = tuple(registry.Metric(**one) for one in schema["metrics"])
+
+    assert rebuilt == registry.all_metrics()
+
+
+def test_programs_learn_which_collectors_are_opt_in(schema: dict[str, Any]) -> None:
+    assert [one["key"] for one in schema["collectors"] if not one["default"]] == ["tracemalloc"]
+
+
+def test_running_it_writes_both_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "docs").mkdir()
+    monkeypatch.setattr(reference, "__file__", str(tmp_path / "core" / "measure" / "reference.py"))
+
+    assert reference.main() == 0
+    assert {str(path.relative_to(tmp_path / "docs")) for path in tmp_path.rglob("*.*")} == {
+        "metrics.md",
+        "schema/metrics.json",
+    }
+
+
+def test_outside_a_checkout_it_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(reference, "__file__", str(tmp_path / "core" / "measure" / "reference.py"))
+
+    assert reference.main() == 2
+    assert "run this from a checkout" in capsys.readouterr().err
