@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,8 @@ from orbax_bench_core.authoring import (
     TestResult,
     benchmark_options,
 )
+from orbax_bench_core.benchmarks.saving import measure_save
+from orbax_bench_core.benchmarks.target import load_target
 from orbax_bench_core.measure import Metrics, default_metrics
 
 if TYPE_CHECKING:
@@ -106,25 +107,16 @@ class SaveRestore(BenchmarksGenerator):
         options = context.options
         assert isinstance(options, SaveRestoreOptions)
         collectors, path = options.collectors, context.path / "ckpt"
-        num_bytes, target = tree_bytes(context.pytree), _abstract(context.pytree)
+        num_bytes, target = tree_bytes(context.pytree), load_target(context.pytree)
         with ocp.Context(context=options.orbax_context()):
-            jax.block_until_ready(context.pytree)
-            with contextlib.ExitStack() as until_durable:
-                if context.durable:
-                    until_durable.enter_context(
-                        metrics.measure("save_durable", collectors, num_bytes=num_bytes)
-                    )
-                with metrics.measure("save", collectors, num_bytes=num_bytes):
-                    with metrics.measure("save_blocking", collectors):
-                        if options.async_enabled:
-                            response = ocp.save_async(path, context.pytree)
-                        else:
-                            ocp.save(path, context.pytree)
-                    if options.async_enabled:
-                        with metrics.measure("save_background", collectors):
-                            response.result()
-                if context.durable:
-                    context.make_durable(path)
+            measure_save(
+                metrics,
+                context,
+                path,
+                context.pytree,
+                asynchronous=bool(options.async_enabled),
+                collectors=collectors,
+            )
             if held_bytes(context.pytree) > available_bytes():
                 _delete(context.pytree)  # it is made again for the next repeat
             context.prepare_load("load", path)
@@ -132,18 +124,6 @@ class SaveRestore(BenchmarksGenerator):
                 restored = jax.block_until_ready(ocp.load(path, target))
         context.verify(restored)
         return TestResult(metrics=metrics)
-
-
-def _abstract(tree: Any) -> Any:
-    """Returns what to load: shape, dtype and sharding of each array, and the type of a scalar."""
-    import jax
-
-    def of(leaf: Any) -> Any:
-        if isinstance(leaf, jax.Array):
-            return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding)
-        return type(leaf)
-
-    return jax.tree.map(of, tree)
 
 
 def _delete(tree: Any) -> None:

@@ -1,0 +1,173 @@
+"""Saves in the middle of a training loop, and says what the save cost the training."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, cast
+
+from orbax_bench_core.authoring import (
+    BenchmarksGenerator,
+    TestContext,
+    TestResult,
+    benchmark_options,
+)
+from orbax_bench_core.benchmarks.save_restore import SaveRestoreOptions
+from orbax_bench_core.benchmarks.saving import measure_save
+from orbax_bench_core.benchmarks.target import load_target
+from orbax_bench_core.measure import Metrics, interference
+from orbax_bench_core.measure.collectors import Reading
+from orbax_bench_core.measure.collectors.time import TIME
+
+if TYPE_CHECKING:
+    from etils import epath
+
+# The first step compiles; the next ones still find cold caches.
+_WARM_UP_STEPS = 3
+_FEWEST = {"steps_before": 1, "steps_after": 0, "max_steps_during": 1, "matrix_size": 1}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainInterferenceOptions(SaveRestoreOptions):
+    """Options of `train_interference`, beside those of `save_restore`.
+
+    What these say of loading holds for the load that verifies the save, which is not measured.
+
+    Attributes:
+        steps_before: Training steps measured before the save; all else is compared with them.
+        steps_after: Training steps measured after the save.
+        max_steps_during: Most training steps taken while the save runs; if it runs on, training
+            waits for it.
+        matrix_size: Side of the square matrices that each device multiplies in a step: 2 *
+            matrix_size^3 operations. The default takes milliseconds on a CPU; an accelerator needs
+            thousands.
+    """
+
+    steps_before: int | list[int] = 30
+    steps_after: int | list[int] = 30
+    max_steps_during: int | list[int] = 10_000
+    matrix_size: int | list[int] = 384
+
+    def __post_init__(self) -> None:
+        """Refuses numbers that leave nothing to measure.
+
+        Raises:
+            ValueError: A number is too small.
+        """
+        for name, fewest in _FEWEST.items():
+            value = getattr(self, name)
+            if isinstance(value, int) and value < fewest:
+                raise ValueError(f"{name} must be {fewest} or more, got {value}")
+
+
+@benchmark_options(TrainInterferenceOptions)
+class TrainInterference(BenchmarksGenerator):
+    """Measures `steps_before`, `save` beside `steps_during`, and `steps_after`.
+
+    The time lost to the save, the steps lost and the blocked time stand with `save`; number, median
+    and mean of the steps, and their inflation, with the phase. `save_blocking`, `save_background`
+    and `save_durable` are those of `save_restore`. Training pauses where a program that calls Orbax
+    would: in `save_blocking`, and until a save is durable. A save that is not asynchronous blocks
+    training for all of its time.
+
+    What is saved is the state of the training itself, whose buffers the next step overwrites. It is
+    loaded back and verified outside the clock.
+    """
+
+    def test_fn(self, context: TestContext) -> TestResult:
+        """Trains, saves, trains on, and verifies what was saved."""
+        from orbax.checkpoint import v1 as ocp
+
+        options = context.options
+        assert isinstance(options, TrainInterferenceOptions)
+        metrics, path, target = Metrics(), context.path / "ckpt", load_target(context.pytree)
+        with ocp.Context(context=options.orbax_context()):
+            _train_and_save(metrics, context, path, options)
+            if context.verifier is not None:
+                context.verify(ocp.load(path, target))
+        return TestResult(metrics=metrics)
+
+
+def _train_and_save(
+    metrics: Metrics, context: TestContext, path: epath.Path, options: TrainInterferenceOptions
+) -> None:
+    from orbax_bench_core.benchmarks.training import Training
+
+    training = Training(context.pytree, matrix_size=cast(int, options.matrix_size))
+
+    def measured(operation: str, take_steps: Callable[[], list[float]]) -> list[float]:
+        with metrics.measure(operation, options.collectors):
+            return take_steps()
+
+    def steps(operation: str, count: int) -> list[float]:
+        return measured(operation, lambda: training.steps(count)) if count else []
+
+    def steps_during(going: Callable[[], bool]) -> list[float]:
+        most = cast(int, options.max_steps_during)
+        return measured("steps_during", lambda: training.steps_while(going, most=most))
+
+    # All training is in a thread of its own, so that this one sees the save end when it ends, and
+    # not when a step does.
+    with ThreadPoolExecutor(1, "train") as trainer:
+        trainer.submit(training.steps, _WARM_UP_STEPS).result()
+        before = trainer.submit(steps, "steps_before", cast(int, options.steps_before)).result()
+        training.restart()  # what is saved must equal what it is verified against
+        beside = _Beside(trainer, steps_during)
+        measure_save(
+            metrics,
+            context,
+            path,
+            training.state,
+            asynchronous=bool(options.async_enabled),
+            collectors=options.collectors,
+            meanwhile=beside,
+        )
+        during = beside.times()
+        after = trainer.submit(steps, "steps_after", cast(int, options.steps_after)).result()
+    _summarize(metrics, before, during, after)
+
+
+class _Beside(contextlib.AbstractContextManager[None]):
+    """Trains in another thread for as long as the context is open."""
+
+    def __init__(
+        self, trainer: ThreadPoolExecutor, train: Callable[[Callable[[], bool]], list[float]]
+    ) -> None:
+        self._trainer = trainer
+        self._train = train
+        self._ended = threading.Event()
+        self._future: Future[list[float]] | None = None
+
+    def __enter__(self) -> None:
+        self._future = self._trainer.submit(self._train, lambda: not self._ended.is_set())
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+
+    def times(self) -> list[float]:
+        """Waits for the last step; returns the seconds of each, none if it was never entered."""
+        return [] if self._future is None else self._future.result()
+
+
+def _summarize(
+    metrics: Metrics, before: list[float], during: list[float], after: list[float]
+) -> None:
+    seconds = {one.operation: one.value for one in metrics.samples if one.metric == TIME.name}
+    _record(metrics, "steps_before", interference.of_steps(before))
+    _record(metrics, "steps_during", interference.of_steps(during, beside=before))
+    _record(metrics, "steps_after", interference.of_steps(after, beside=before))
+    cost = interference.of_save(
+        before,
+        during,
+        blocked_s=seconds["save_blocking"],
+        background_s=seconds.get("save_background", 0.0),
+    )
+    _record(metrics, "save", cost)
+
+
+def _record(metrics: Metrics, operation: str, readings: Sequence[Reading]) -> None:
+    for reading in readings:
+        metrics.record(operation, reading.metric, reading.value)

@@ -1,0 +1,189 @@
+"""A train step that writes into the buffers which a save has just read."""
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from orbax_bench_core.benchmarks.training import Training
+from orbax_bench_core.config.checkpoint import CheckpointConfig
+from orbax_bench_core.config.dtypes import BITS
+from orbax_bench_core.config.mesh import MeshConfig
+from orbax_bench_core.state.digest import digest
+from orbax_bench_core.state.layout import spread
+from orbax_bench_core.state.mesh import build_mesh
+from orbax_bench_core.state.synthetic import generate
+
+HOST = """
+import json, sys
+import jax
+jax.distributed.initialize(f"localhost:{sys.argv[1]}", num_processes=2, process_id=int(sys.argv[2]))
+import jax.numpy as jnp
+from orbax_bench_core.benchmarks.training import Training
+
+mesh = jax.sharding.Mesh(jax.devices(), ("x",))
+split = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("x"))
+training = Training({"w": jax.jit(lambda: jnp.zeros(8), out_shardings=split)()}, matrix_size=8)
+left = [3, 6][jax.process_index()]
+
+def going():
+    global left
+    left -= 1
+    return left >= 0
+
+steps = training.steps_while(going, most=100)
+taken = float(training.state["w"].addressable_shards[0].data[0])
+print(json.dumps([len(steps), taken, len(training.steps_while(lambda: True, most=2))]))
+"""
+
+
+def tree_of(spec, mesh=None):
+    return generate(
+        CheckpointConfig.model_validate({"spec": spec}).spec,
+        seed=0,
+        mesh=None if mesh is None else build_mesh(mesh),
+    )
+
+
+@pytest.fixture(scope="module")
+def tree():
+    mesh = MeshConfig(mesh_axes=("replica", "fsdp"), ici_parallelism={"replica": 2, "fsdp": 4})
+    spec = {dtype: {"dtype": dtype, "shape": [8, 4], "sharding": ["fsdp"]} for dtype in BITS}
+    return tree_of({"arrays": spec, "whole": {"dtype": "float32", "shape": [3]}, "n": "int"}, mesh)
+
+
+@pytest.fixture
+def training(tree):
+    return Training(tree, matrix_size=8)
+
+
+def differing(one, other):
+    one, other = digest(one), digest(other)
+    return {name for name in one if one[name] != other[name]}
+
+
+def test_training_starts_at_the_values_of_the_tree(training, tree):
+    assert differing(training.state, tree) == set()
+
+
+def test_a_step_changes_every_array_and_nothing_else(training, tree):
+    training.steps(1)
+    assert differing(training.state, tree) == {*digest(tree)} - {"n"}
+
+
+def test_the_tree_itself_is_never_changed(training, tree):
+    before = digest(tree)
+    training.steps(2)
+    assert digest(tree) == before
+
+
+def test_arrays_keep_dtype_and_sharding(training, tree):
+    training.steps(2)
+    for now, then in zip(jax.tree.leaves(training.state), jax.tree.leaves(tree), strict=True):
+        if isinstance(then, jax.Array):
+            assert (now.dtype, now.sharding) == (then.dtype, then.sharding)
+
+
+def test_a_step_takes_the_buffers_of_the_state_before_it(training):
+    before = training.state["whole"]
+    where = [shard.data.unsafe_buffer_pointer() for shard in before.addressable_shards]
+    training.steps(1)
+    after = training.state["whole"].addressable_shards
+    assert before.is_deleted()
+    assert [shard.data.unsafe_buffer_pointer() for shard in after] == where
+
+
+def test_restarting_gives_the_values_of_the_tree_again(training, tree):
+    training.steps(2)
+    training.restart()
+    assert differing(training.state, tree) == set()
+
+
+def test_each_step_has_its_time(training):
+    times = training.steps(4)
+    assert len(times) == 4
+    assert min(times) > 0
+
+
+def test_no_step_is_taken_when_nothing_goes_on(training, tree):
+    assert training.steps_while(lambda: False, most=5) == []
+    assert differing(training.state, tree) == set()
+
+
+def test_steps_are_taken_while_something_goes_on(training):
+    going = iter([True, True, True, False])
+    assert len(training.steps_while(lambda: next(going), most=100)) == 3
+
+
+def test_steps_are_bounded(training):
+    assert len(training.steps_while(lambda: True, most=5)) == 5
+
+
+@pytest.mark.parametrize("tree", [None, {"n": 3, "name": "x"}, {"key": jax.random.key(0)}])
+def test_without_an_array_there_is_nothing_to_train(tree):
+    with pytest.raises(ValueError, match="nothing to train"):
+        Training(tree, matrix_size=8)
+
+
+def test_a_random_key_stays_as_it_is():
+    training = Training({"key": jax.random.key(0), "w": jnp.zeros(3)}, matrix_size=8)
+    training.steps(1)
+    assert jax.random.key_data(training.state["key"]).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("count", [1, 8])
+def test_arrays_that_were_loaded_without_a_mesh_can_be_trained(count):
+    sharding = spread((16, 4), jax.devices()[:count])
+    training = Training({"w": jax.device_put(np.zeros((16, 4)), sharding)}, matrix_size=8)
+    training.steps(1)
+    assert training.state["w"].sharding == sharding
+
+
+def test_an_array_on_one_device_can_be_trained():
+    training = Training(tree_of({"w": {"dtype": "float32", "shape": [4]}}), matrix_size=8)
+    training.steps(1)
+    assert training.state["w"].device == jax.devices()[0]
+
+
+def test_a_larger_matrix_is_more_work(tree):
+    small, large = (Training(tree, matrix_size=size) for size in (8, 256))
+    for training in (small, large):
+        training.steps(2)
+    assert min(large.steps(5)) > min(small.steps(5))
+
+
+@pytest.mark.slow
+def test_processes_train_on_until_it_ended_for_all():
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = str(free.getsockname()[1])
+    environment = {
+        **os.environ,
+        "XLA_FLAGS": "--xla_force_host_platform_device_count=4",
+        "PYTHONPATH": str(Path(__file__).resolve().parents[2]),
+    }
+    with contextlib.ExitStack() as running:
+        hosts = [
+            running.enter_context(
+                subprocess.Popen(
+                    [sys.executable, "-c", HOST, port, str(index)],
+                    env=environment,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+            )
+            for index in range(2)
+        ]
+        for host in hosts:
+            running.callback(host.kill)
+        said = [host.communicate(timeout=100)[0].splitlines()[-1] for host in hosts]
+    # Six steps for the slower host, and one more in which both see that it is over.
+    assert list(map(json.loads, said)) == [[3, 7.0, 2], [6, 7.0, 2]]
