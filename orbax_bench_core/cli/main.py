@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 import typer.core
 
-from orbax_bench_core.cli import doctor, expand, list_builtins, report, run
+from orbax_bench_core.cli import doctor, expand, limits, list_builtins, report, run
 
 if TYPE_CHECKING:
     import importlib.metadata
@@ -46,6 +46,7 @@ app.command("expand")(expand.expand)
 app.command("list")(list_builtins.list_builtins)
 app.command("doctor")(doctor.doctor)
 app.command("report")(report.report)
+app.command("limits")(limits.limits)
 
 
 def main() -> None:

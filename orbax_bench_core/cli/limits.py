@@ -1,0 +1,118 @@
+"""`orbax-bench limits`: what this machine and a storage can do at best."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from orbax_bench_core.results.limits import Limits
+
+_UNITS = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+_SIZE = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join(_UNITS)})")
+_MAX_PARALLELISM = 64
+_TIMEOUT_S = 600.0
+
+
+def limits(
+    path: Annotated[
+        str, typer.Option("--path", help="The storage: an existing directory, or a gs:// URI.")
+    ],
+    size: Annotated[
+        str, typer.Option("--size", help="Bytes that each probe moves, such as 256MiB.")
+    ] = "256MiB",
+    parallelism: Annotated[
+        int | None,
+        typer.Option(
+            "--parallelism",
+            min=1,
+            max=_MAX_PARALLELISM,
+            help="Threads, files and chunks at once. By default the devices of an accelerator, or "
+            "the CPUs.",
+        ),
+    ] = None,
+    dtype: Annotated[
+        str, typer.Option("--dtype", help="Type of the data, which decides how it compresses.")
+    ] = "float32",
+    as_json: Annotated[bool, typer.Option("--json", help="Print every raw time as JSON.")] = False,
+    no_lock: Annotated[
+        bool,
+        typer.Option("--no-lock", help="Measure even while a run measures on this machine."),
+    ] = False,
+) -> None:
+    """Measure storage, memory and raw TensorStore, which no checkpoint can beat.
+
+    The files are temporary. Each probe runs once to warm up, then three times.
+    """
+    from orbax_bench_core.config.dtypes import canonical
+    from orbax_bench_core.config.errors import SuiteError
+    from orbax_bench_core.execute.host_lock import measuring_lock
+    from orbax_bench_core.execute.limits.process import take_limits
+
+    num_bytes, known = parse_size(size), canonical(dtype)
+    if known is None:
+        raise SuiteError(f"--dtype: JAX has no dtype {dtype!r}; give one such as bfloat16")
+    lock = contextlib.nullcontext() if no_lock else measuring_lock(_tell)
+    with lock:
+        found = take_limits(path, num_bytes, parallelism, _TIMEOUT_S, dtype=known)
+    if as_json:
+        print(found.model_dump_json(indent=2))
+    else:
+        _print_table(found)
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr)
+
+
+def parse_size(text: str) -> int:
+    """Returns the bytes that a size names.
+
+    Args:
+        text: A number with a binary unit, such as 1.5GiB, or of bytes.
+
+    Raises:
+        SuiteError: It is no such size.
+    """
+    from orbax_bench_core.config.errors import SuiteError
+
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise SuiteError(
+            f"--size: {text!r} is not a size; give a number with KiB, MiB, GiB or TiB, such as "
+            "256MiB or 1.5GiB, or a number of bytes"
+        )
+    return int(float(match[1]) * _UNITS[match[2]])
+
+
+def _print_table(found: Limits) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from orbax_bench_core.report.limits import PROBE_HEADINGS, probe_cells
+    from orbax_bench_core.report.text import num_bytes
+
+    console = Console(soft_wrap=not sys.stdout.isatty())
+    console.print(
+        f"{found.path}: {num_bytes(found.num_bytes)} of {found.dtype} in {found.num_threads} "
+        "parts at once",
+        markup=False,
+        highlight=False,
+    )
+    if found.capped_by:
+        console.print(f"[yellow]note:[/] {found.capped_by}")
+    table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False)
+    for index, heading in enumerate(PROBE_HEADINGS):
+        table.add_column(heading, justify="right" if 0 < index < 3 else "left")
+    for result in found.probes:
+        table.add_row(*probe_cells(result))
+    console.print(table)
+    console.print(
+        f"[dim]Median of {max(len(result.seconds) for result in found.probes)} repeats, spread is "
+        f"the interquartile range over it; load average {found.surroundings.load_average:.2g}.[/]"
+    )

@@ -1,0 +1,1 @@
+"""One probe per file: each times one thing that the machine does, and nothing else."""

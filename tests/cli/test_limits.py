@@ -1,0 +1,99 @@
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from orbax_bench_core.cli.limits import parse_size
+from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.results.limits import PROBE_NAMES, Limits
+
+MIB = 1 << 20
+
+
+def limits(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "orbax_bench_core.cli", "limits", "--no-lock", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "COLUMNS": "100"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "num_bytes"),
+    [
+        ("256MiB", 256 * MIB),
+        ("1.5GiB", 1536 * MIB),
+        ("64 KiB", 65536),
+        ("2TiB", 2 * MIB**2),
+        ("1000", 1000),
+        ("1000B", 1000),
+    ],
+)
+def test_sizes_are_binary(text, num_bytes):
+    assert parse_size(text) == num_bytes
+
+
+@pytest.mark.parametrize("text", ["", "MiB", "256MB", "-1MiB", "1e6", "256 mib", "1..5GiB"])
+def test_other_sizes_are_refused_with_what_is_allowed(text):
+    with pytest.raises(SuiteError, match="number with KiB, MiB, GiB or TiB, such as 256MiB"):
+        parse_size(text)
+
+
+@pytest.mark.slow
+def test_the_table_has_a_row_per_probe(tmp_path):
+    done = limits("--path", tmp_path, "--size", "4MiB", "--parallelism", 2)
+    assert (done.returncode, done.stderr) == (0, "")
+    first, *lines = done.stdout.splitlines()
+    assert first == f"{tmp_path}: 4 MiB of float32 in 2 parts at once"
+    assert "note" not in done.stdout
+    rows = [line for line in lines if line.startswith("TensorStore")]
+    assert len(rows) == 6
+    assert "CPU devices" in next(line for line in lines if line.startswith("host to device"))
+
+
+@pytest.mark.slow
+def test_json_has_every_raw_time(tmp_path):
+    done = limits("--path", tmp_path, "--size", "2MiB", "--dtype", "bfloat16", "--json")
+    assert done.returncode == 0
+    found = Limits.model_validate(json.loads(done.stdout), strict=False)
+    assert [probe.name for probe in found.probes] == list(PROBE_NAMES)
+    assert {len(probe.seconds) for probe in found.probes} == {0, 3}
+    assert found.dtype == "bfloat16"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("--path", "/nowhere"), "'/nowhere' does not exist; give an existing directory"),
+        (("--path", "/proc"), "cannot write to /proc: "),
+        (("--path", "s3://bucket/dir"), "local paths and gs:// only"),
+        (("--path", ".", "--size", "many"), "--size: 'many' is not a size; give a number"),
+        (("--path", ".", "--dtype", "float7"), "--dtype: JAX has no dtype 'float7'"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(arguments, problem):
+    done = limits(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: ")
+    assert problem in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.slow
+def test_a_full_disk_is_one_line_and_exit_code_2(tmp_path):
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("needs the right to mount a disk")
+    try:
+        done = limits("--path", place)
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: cannot measure the limits of {place}: no space: only ")

@@ -1,0 +1,45 @@
+"""Real data and real probes, at a size that takes no time."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from etils import epath
+
+from orbax_bench_core.execute.limits.workload import make_workload
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def make():
+    """Makes a workload in a directory, which a probe would find empty."""
+
+    def make_(directory, *, parallelism=4, repeats=2, num_bytes=4 * MIB, dtype="float32"):
+        return make_workload(
+            epath.Path(directory),
+            num_bytes=num_bytes,
+            parallelism=parallelism,
+            dtype=dtype,
+            repeats=repeats,
+        )
+
+    return make_
+
+
+@pytest.fixture
+def workload(tmp_path, make):
+    return make(tmp_path)
+
+
+@pytest.fixture
+def memory_disk(tmp_path):
+    """A file system in memory, from which no page can be dropped, with room for 16 MiB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(place)]
+    done = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"needs the right to mount a disk: {done.stderr.strip()}")
+    yield Path(place)
+    subprocess.run(["umount", "--lazy", str(place)], check=True)

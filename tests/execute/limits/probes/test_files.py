@@ -1,0 +1,62 @@
+"""The probes of plain files: write_fsync, read_cold and read_warm."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from orbax_bench_core.execute import page_cache
+from orbax_bench_core.execute.limits import files
+from orbax_bench_core.execute.limits.probes.read_cold import read_cold
+from orbax_bench_core.execute.limits.probes.read_warm import read_warm
+from orbax_bench_core.execute.limits.probes.write_fsync import write_fsync
+
+
+@pytest.mark.parametrize("probe", [write_fsync, read_cold, read_warm])
+def test_there_is_one_time_per_repeat(workload, probe):
+    times = probe(workload)
+    assert len(times) == 2
+    assert min(times) > 0
+
+
+def test_all_bytes_are_written_one_file_per_piece(workload):
+    write_fsync(workload)
+    written = sorted(path.read_bytes() for path in files.folder(workload).iterdir())
+    assert written == sorted(piece.tobytes() for piece in workload.pieces)
+
+
+def test_written_pages_are_not_left_to_the_kernel(workload, monkeypatch):
+    synced = []
+    real = files.os.fsync
+    monkeypatch.setattr(files.os, "fsync", lambda number: (synced.append(number), real(number)))
+    write_fsync(workload)
+    files_and_folders, runs = 2 * len(workload.pieces), workload.repeats + 1
+    assert len(synced) == files_and_folders * runs
+
+
+@pytest.mark.parametrize("probe", [read_cold, read_warm])
+def test_all_bytes_are_read(workload, probe):
+    for buffer in workload.buffers:
+        buffer.fill(0)
+    probe(workload)
+    np.testing.assert_array_equal(workload.buffers, workload.pieces)
+
+
+@pytest.mark.parametrize(("probe", "share"), [(read_cold, 0.0), (read_warm, 1.0)])
+def test_pages_are_as_the_name_says_before_each_read(workload, probe, share, monkeypatch):
+    found = []
+    real = files.read
+
+    def read(path, buffer):
+        found.append(page_cache.resident_share(path.parent))
+        real(path, buffer)
+
+    monkeypatch.setattr(files, "read", read)
+    one = {"pieces": workload.pieces[:1], "buffers": workload.buffers[:1]}
+    probe(dataclasses.replace(workload, **one))
+    assert found == [share] * 3
+
+
+def test_a_read_that_cannot_be_cold_is_not_timed(memory_disk, make):
+    with pytest.raises(files.StaysResident):
+        read_cold(make(memory_disk))

@@ -1,0 +1,64 @@
+import pytest
+
+from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.execute.limits.capacity import (
+    cgroup_free_bytes,
+    fitting_bytes,
+    free_memory_bytes,
+)
+
+MIB = 1 << 20
+
+
+def test_what_fits_is_left_as_it_is():
+    found = fitting_bytes(100 * MIB, free_disk=200 * MIB, free_memory=800 * MIB)
+    assert found == (100 * MIB, "")
+
+
+def test_disk_caps_at_half_of_what_is_free():
+    found, why = fitting_bytes(100 * MIB, free_disk=40 * MIB, free_memory=800 * MIB)
+    assert found == 20 * MIB
+    assert why == "100 MiB was asked for, but only half of the 40 MiB of free disk may be used"
+
+
+def test_memory_caps_at_an_eighth_of_what_is_free():
+    found, why = fitting_bytes(100 * MIB, free_disk=None, free_memory=80 * MIB)
+    assert found == 10 * MIB
+    assert "an eighth of the 80 MiB of free memory" in why
+
+
+def test_no_room_at_all_is_an_error():
+    with pytest.raises(SuiteError, match="no space: only half of the 1 MiB of free disk"):
+        fitting_bytes(100 * MIB, free_disk=MIB, free_memory=800 * MIB)
+
+
+def test_too_few_bytes_are_refused_with_what_would_do():
+    with pytest.raises(SuiteError, match="5 bytes are too few to measure; use at least 1 MiB"):
+        fitting_bytes(5, free_disk=None, free_memory=800 * MIB)
+
+
+@pytest.fixture
+def group(tmp_path):
+    def write(limit):
+        (tmp_path / "memory.max").write_text(f"{limit}\n")
+        (tmp_path / "memory.current").write_text("700\n")
+        (tmp_path / "memory.stat").write_text("anon 300\nfile 400\n")
+        return tmp_path
+
+    return write
+
+
+def test_a_containers_page_cache_counts_as_free(group):
+    assert cgroup_free_bytes(group("1000")) == 700
+
+
+def test_a_group_without_a_limit_says_nothing(group):
+    assert cgroup_free_bytes(group("max")) is None
+
+
+def test_no_group_says_nothing(tmp_path):
+    assert cgroup_free_bytes(tmp_path) is None
+
+
+def test_this_machine_has_memory():
+    assert free_memory_bytes() > MIB

@@ -1,0 +1,75 @@
+import pytest
+
+from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.execute.limits.measure import measure_limits
+from orbax_bench_core.results.limits import PROBE_NAMES, Limits
+
+MIB = 1 << 20
+
+
+def take(path, **given):
+    defaults = {"num_bytes": 4 * MIB, "parallelism": 2, "repeats": 1}
+    return measure_limits(str(path), **{**defaults, **given})
+
+
+def by_name(limits: Limits):
+    return {probe.name: probe for probe in limits.probes}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    path = tmp_path_factory.mktemp("a folder with spaces")
+    return path, take(path, num_bytes=4 * MIB + 5)
+
+
+def test_every_probe_has_its_place(found):
+    assert tuple(probe.name for probe in found[1].probes) == PROBE_NAMES
+
+
+def test_all_but_device_copies_are_measured_on_a_cpu(found):
+    reasons = {probe.name: probe.reason for probe in found[1].probes if not probe.seconds}
+    why = "not applicable: on CPU devices it is a memory copy"
+    assert reasons == {"host_to_device": why, "device_to_host": why}
+
+
+def test_nothing_is_left(found):
+    assert list(found[0].iterdir()) == []
+
+
+def test_what_was_measured_is_stated(found):
+    path, limits = found
+    assert limits.path == str(path)
+    assert (limits.requested_bytes, limits.num_bytes) == (4 * MIB + 5, 4 * MIB)
+    assert (limits.num_threads, limits.dtype, limits.capped_by) == (2, "float32", "")
+    assert limits.surroundings.free_disk_bytes > 0
+    assert limits.provenance["devices"]["platform"] == "cpu"
+
+
+def test_the_devices_are_the_default_parallelism(tmp_path):
+    assert take(tmp_path, parallelism=None).num_threads == 8
+
+
+def test_a_small_disk_in_memory_caps_the_bytes_and_has_no_cold_reads(memory_disk):
+    limits = take(memory_disk, num_bytes=64 * MIB)
+    assert limits.num_bytes == 8 * MIB
+    assert limits.capped_by.startswith("64 MiB was asked for, but only half of the 16 MiB")
+    cold = [probe for probe in limits.probes if "cold" in probe.name]
+    assert len(cold) == 3
+    assert all(probe.reason.startswith("not cold: 100% of the pages") for probe in cold)
+
+
+def test_a_probe_that_fails_leaves_the_others(tmp_path):
+    probes = by_name(take(tmp_path, dtype="uint4"))
+    assert probes["write_fsync"].seconds
+    assert "uint4" in probes["tensorstore_write"].reason
+    assert "[" not in probes["tensorstore_write"].reason
+
+
+def test_a_disk_that_takes_nothing_is_an_error(memory_disk, monkeypatch):
+    from orbax_bench_core.execute.limits import measure
+
+    # What another process may do between the look at the disk and the first write.
+    monkeypatch.setattr(measure, "free_disk_bytes", lambda _: 200 * MIB)
+    with pytest.raises(SuiteError, match=r"nothing can be written: .*No space left"):
+        take(memory_disk, num_bytes=64 * MIB)
+    assert list(memory_disk.iterdir()) == []

@@ -1,0 +1,49 @@
+import pytest
+from etils import epath
+
+from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.execute.limits.scratch import existing_directory, scratch
+
+
+def test_the_folder_goes_with_all_that_is_in_it(tmp_path):
+    with scratch(epath.Path(tmp_path)) as folder:
+        (folder / "deep").mkdir()
+        (folder / "deep" / "file").write_text("data")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_folder_goes_after_a_failure_too(tmp_path):
+    with pytest.raises(ZeroDivisionError), scratch(epath.Path(tmp_path)) as folder:
+        (folder / "file").write_text(str(1 / 0))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_there_before_stays(tmp_path):
+    (tmp_path / "mine").write_text("data")
+    with scratch(epath.Path(tmp_path)):
+        pass
+    assert (tmp_path / "mine").read_text() == "data"
+
+
+def test_a_directory_that_cannot_be_written_is_named():
+    with pytest.raises(SuiteError, match="cannot write to /proc: "), scratch(epath.Path("/proc")):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [("missing", "does not exist; give an existing directory"), ("file", "is a file; give")],
+)
+def test_only_a_directory_will_do(tmp_path, name, problem):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SuiteError, match=problem):
+        existing_directory(str(tmp_path / name))
+
+
+def test_an_unknown_scheme_is_refused():
+    with pytest.raises(SuiteError, match="local paths and gs:// only"):
+        existing_directory("s3://bucket/dir")
+
+
+def test_a_bucket_is_taken_as_it_is():
+    assert str(existing_directory("gs://bucket/dir")) == "gs://bucket/dir"

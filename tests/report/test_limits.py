@@ -1,0 +1,242 @@
+"""The arithmetic of shares, with limits that are made up: 1 GiB in so many seconds."""
+
+import datetime
+
+import pytest
+
+from orbax_bench_core.config.conditions import Conditions
+from orbax_bench_core.measure.collectors.page_faults import MINOR
+from orbax_bench_core.measure.sample import Sample
+from orbax_bench_core.report.limits import (
+    LIMIT_HEADINGS,
+    PAGE_FAULTS,
+    PROBE_HEADINGS,
+    limit_cells,
+    operation_limits,
+    probe_cells,
+)
+from orbax_bench_core.results.limits import PROBE_NAMES, Limits, ProbeResult, Surroundings
+from orbax_bench_core.results.summary import summarize
+
+GIB = 2**30
+PAGE = 4096
+SECONDS = {
+    "write_fsync": 1.0,
+    "read_cold": 0.8,
+    "read_warm": 0.2,
+    "memory_copy": 0.1,
+    "first_touch": 2.0,
+    "tensorstore_write": 2.5,
+    "tensorstore_read_cold": 1.6,
+    "tensorstore_read_warm": 0.5,
+    "tensorstore_write_uncompressed": 1.25,
+    "tensorstore_read_cold_uncompressed": 1.0,
+    "tensorstore_read_warm_uncompressed": 0.4,
+}
+REMOTE = {name: SECONDS[name] for name in SECONDS if name.startswith(("memory", "first"))} | {
+    "tensorstore_write": 5.0,
+    "tensorstore_read_cold": 4.0,
+}
+
+
+def made_up(seconds=SECONDS, path="/disk"):
+    probes = [
+        ProbeResult(name=name, num_bytes=GIB, seconds=(seconds[name],))
+        if name in seconds
+        else ProbeResult(name=name, num_bytes=GIB, reason="not applicable")
+        for name in PROBE_NAMES
+    ]
+    return Limits(
+        path=path,
+        requested_bytes=GIB,
+        num_bytes=GIB,
+        num_threads=2,
+        dtype="float32",
+        taken_at=datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC),
+        duration_s=3.0,
+        surroundings=Surroundings(
+            host_memory="reused",
+            load_average=0.5,
+            available_memory_bytes=GIB,
+            free_disk_bytes=GIB,
+            page_bytes=PAGE,
+        ),
+        probes=tuple(probes),
+    )
+
+
+@pytest.fixture
+def compare(make_point, make_record):
+    """Compares one operation of 2 GiB that took 4 seconds with made-up limits."""
+
+    def compare_(operation, *, limits=None, faults=None, compression=True, **conditions):
+        point = make_point(
+            options={"use_compression": compression}, conditions=Conditions(**conditions)
+        )
+        record = make_record(point, times={operation: 4.0}, sizes={operation: 2 * GIB})
+        if faults is not None:
+            counted = Sample(operation, 0, PAGE_FAULTS, faults, "count")
+            record = record.model_copy(update={"samples": (*record.samples, counted)})
+        found = operation_limits(summarize([record]), [point], limits or made_up())
+        return found.get((point.id, operation))
+
+    return compare_
+
+
+def shares(found):
+    return {share.probe: pytest.approx(share.share) for share in found.shares}
+
+
+def test_a_save_is_bounded_by_writing_and_costs_more_than_tensorstore(compare):
+    found = compare("save")
+    assert shares(found) == {"write_fsync": 0.5}
+    assert found.overhead == pytest.approx(4.0 / 5.0)
+
+
+def test_a_durable_save_is_a_save(compare):
+    assert compare("save_durable") == compare("save")
+
+
+def test_a_cold_load_is_bounded_by_cold_reads(compare):
+    found = compare("load", cache="cold")
+    assert found.bound.probe == "read_cold"
+    assert (found.bound.limit_s, found.bound.share) == (1.6, 0.4)
+    assert found.overhead == pytest.approx(4.0 / 3.2)
+
+
+def test_a_warm_load_is_bounded_by_warm_reads_and_copies(compare):
+    found = compare("load")
+    assert shares(found) == {"read_warm": 0.1, "memory_copy": 0.05}
+    assert found.overhead == pytest.approx(4.0)
+
+
+def test_the_tightest_limit_is_the_bound(compare):
+    slow_copies = made_up(SECONDS | {"memory_copy": 0.9})
+    assert compare("load", limits=slow_copies).bound.probe == "memory_copy"
+
+
+@pytest.mark.parametrize(
+    ("operation", "cache", "raw_s"),
+    [("save", "warm", 2.5), ("load", "cold", 2.0), ("load", "warm", 0.8)],
+)
+def test_uncompressed_data_is_compared_with_tensorstore_without_compression(
+    compare, operation, cache, raw_s
+):
+    found = compare(operation, cache=cache, compression=False)
+    assert found.overhead == pytest.approx(4.0 / raw_s)
+
+
+@pytest.mark.parametrize(
+    ("operation", "probe"), [("save", "device_to_host"), ("load", "host_to_device")]
+)
+def test_copies_between_host_and_devices_count_where_there_are_any(compare, operation, probe):
+    found = compare(operation, limits=made_up(SECONDS | {probe: 1.5}))
+    assert (found.bound.probe, found.bound.share) == (probe, 0.75)
+
+
+@pytest.mark.parametrize(
+    ("operation", "probe", "share"),
+    [("save", "tensorstore_write", 2.5), ("load", "tensorstore_read_cold", 2.0)],
+)
+def test_an_object_store_is_measured_by_tensorstore(compare, operation, probe, share):
+    found = compare(operation, limits=made_up(REMOTE, path="gs://bucket"))
+    assert (found.bound.probe, found.bound.share) == (probe, share)
+    assert found.overhead == pytest.approx(1 / share)
+
+
+def test_overhead_is_unknown_with_another_allocator_than_the_probes_had(compare):
+    assert compare("save", host_memory="fresh").overhead is None
+
+
+def test_a_load_into_fresh_memory_touches_at_least_its_result(compare):
+    found = compare("load", host_memory="fresh", faults=3)
+    assert (found.bound.probe, found.bound.share) == ("first_touch", 1.0)
+
+
+@pytest.mark.parametrize("host_memory", ["fresh", "default", "reused"])
+def test_page_faults_say_how_much_is_touched(compare, host_memory):
+    found = compare("load", host_memory=host_memory, faults=3 * GIB / PAGE)
+    assert (found.bound.probe, found.bound.share) == ("first_touch", 1.5)
+
+
+def test_default_memory_may_be_reused(compare):
+    assert compare("load", host_memory="default", faults=0).bound.probe == "read_warm"
+
+
+def test_default_memory_counts_as_fresh_where_faults_are_not_counted(compare):
+    assert compare("load", host_memory="default").bound.probe == "first_touch"
+
+
+def test_page_faults_are_those_of_the_collector():
+    assert MINOR.name == PAGE_FAULTS
+
+
+def test_the_sentence_names_first_touch_where_it_takes_half_of_the_time(compare):
+    found = compare("load", host_memory="default", faults=GIB / PAGE)
+    assert found.first_touch == (
+        "First touch of fresh memory, at 0.5 GiB/s on this machine, accounts for about 50 % of "
+        "this load; `host_memory: reused` keeps most of it out."
+    )
+
+
+def test_the_sentence_gives_no_advice_that_was_taken(compare):
+    found = compare("save", faults=3 * GIB / PAGE)
+    assert found.first_touch.endswith("accounts for about 100 % of this save.")
+
+
+def test_there_is_no_sentence_below_half(compare):
+    assert compare("load", host_memory="default", faults=0.9 * GIB / PAGE).first_touch == ""
+
+
+@pytest.mark.parametrize("operation", ["broadcast", "train_step"])
+def test_other_operations_have_no_limits(compare, operation):
+    assert compare(operation) is None
+
+
+def test_an_operation_without_bytes_has_no_limits(make_point, make_record):
+    point = make_point()
+    summary = summarize([make_record(point, times={"save_blocking": 1.0})])
+    assert operation_limits(summary, [point], made_up()) == {}
+
+
+def test_points_that_are_not_named_are_left_out(make_record):
+    summary = summarize([make_record(times={"save": 1.0}, sizes={"save": GIB})])
+    assert operation_limits(summary, [], made_up()) == {}
+
+
+def test_limits_that_have_nothing_to_say_bound_nothing(compare):
+    assert compare("save", limits=made_up({"memory_copy": 1.0})) is None
+
+
+def test_cells_say_what_bounds_and_by_how_much(compare):
+    cells = limit_cells(compare("load", cache="cold"))
+    assert dict(zip(LIMIT_HEADINGS, cells, strict=True)) == {
+        "limit": "cold read",
+        "of limit": "40 %",
+        "vs TensorStore": "1.25x",
+    }
+
+
+def test_cells_are_dashes_where_nothing_is_known(compare):
+    assert limit_cells(None) == ("–", "–", "–")
+    assert limit_cells(compare("save", host_memory="fresh"))[2] == "–"
+
+
+def test_a_probe_is_a_row_of_speed_spread_and_what_it_bounds():
+    result = ProbeResult(name="read_cold", num_bytes=GIB, seconds=(0.5, 0.5, 0.5))
+    assert dict(zip(PROBE_HEADINGS, probe_cells(result), strict=True)) == {
+        "probe": "cold read",
+        "GiB/s": "2",
+        "spread": "0 %",
+        "bounds": "a cold load",
+    }
+
+
+def test_a_probe_without_times_is_a_row_with_the_reason():
+    result = ProbeResult(name="read_cold", num_bytes=GIB, reason="not cold")
+    assert probe_cells(result) == ("cold read", "–", "–", "not cold")
+
+
+def test_every_probe_has_words_of_its_own():
+    rows = [probe_cells(result) for result in made_up().probes]
+    assert len({row[0] for row in rows}) == len(PROBE_NAMES)
