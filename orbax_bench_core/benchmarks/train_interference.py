@@ -39,8 +39,8 @@ class TrainInterferenceOptions(SaveRestoreOptions):
     Attributes:
         steps_before: Training steps measured before the save; all else is compared with them.
         steps_after: Training steps measured after the save.
-        max_steps_during: Most training steps taken while the save runs; if it runs on, training
-            waits for it.
+        max_steps_during: Most training steps taken while the save runs; a longer save ends without
+            training beside it.
         matrix_size: Side of the square matrices that each device multiplies in a step: 2 *
             matrix_size^3 operations. The default takes milliseconds on a CPU; an accelerator needs
             thousands.
@@ -69,9 +69,8 @@ class TrainInterference(BenchmarksGenerator):
 
     The time lost to the save, the steps lost and the blocked time stand with `save`; number, median
     and mean of the steps, and their inflation, with the phase. `save_blocking`, `save_background`
-    and `save_durable` are those of `save_restore`. Training pauses where a program that calls Orbax
-    would: in `save_blocking`, and until a save is durable. A save that is not asynchronous blocks
-    training for all of its time.
+    and `save_durable` are those of `save_restore`. Training pauses in `save_blocking`, which is all
+    of a save that is not asynchronous, and from the end of `save` to that of `save_durable`.
 
     What is saved is the state of the training itself, whose buffers the next step overwrites. It is
     loaded back and verified outside the clock.
@@ -96,7 +95,7 @@ def _train_and_save(
 ) -> None:
     from orbax_bench_core.benchmarks.training import Training
 
-    training = Training(context.pytree, matrix_size=cast(int, options.matrix_size))
+    training = Training(context.pytree, matrix_size=cast("int", options.matrix_size))
 
     def measured(operation: str, take_steps: Callable[[], list[float]]) -> list[float]:
         with metrics.measure(operation, options.collectors):
@@ -106,14 +105,14 @@ def _train_and_save(
         return measured(operation, lambda: training.steps(count)) if count else []
 
     def steps_during(going: Callable[[], bool]) -> list[float]:
-        most = cast(int, options.max_steps_during)
+        most = cast("int", options.max_steps_during)
         return measured("steps_during", lambda: training.steps_while(going, most=most))
 
     # All training is in a thread of its own, so that this one sees the save end when it ends, and
     # not when a step does.
     with ThreadPoolExecutor(1, "train") as trainer:
         trainer.submit(training.steps, _WARM_UP_STEPS).result()
-        before = trainer.submit(steps, "steps_before", cast(int, options.steps_before)).result()
+        before = trainer.submit(steps, "steps_before", cast("int", options.steps_before)).result()
         training.restart()  # what is saved must equal what it is verified against
         beside = _Beside(trainer, steps_during)
         measure_save(
@@ -126,7 +125,7 @@ def _train_and_save(
             meanwhile=beside,
         )
         during = beside.times()
-        after = trainer.submit(steps, "steps_after", cast(int, options.steps_after)).result()
+        after = trainer.submit(steps, "steps_after", cast("int", options.steps_after)).result()
     _summarize(metrics, before, during, after)
 
 

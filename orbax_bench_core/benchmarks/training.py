@@ -20,8 +20,8 @@ class Training:
     """A jitted train step over a copy of a checkpoint's arrays.
 
     In each step every device multiplies matrices, all of them reduce a loss, and every array is
-    updated in the buffer that it lies in, which is donated: whoever still reads that buffer then
-    reads a value that it never had when the step began.
+    updated in the buffer that it lies in, which is donated: a save that still reads that buffer
+    stores values that are too new.
 
     Several host processes train in lockstep: every process must call the same methods.
     """
@@ -113,7 +113,7 @@ def _is_trained(leaf: Any) -> bool:
 
 @functools.cache
 def _programs(shardings: tuple[Sharding, ...]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Returns how to copy arrays of these shardings, and the step; compiled once for all repeats."""
+    """Returns how to copy arrays of these shardings, and the step; compiled for all repeats."""
     kept = list(shardings)
 
     def step(
@@ -150,8 +150,8 @@ def _matrices(size: int, split: NamedSharding) -> tuple[jax.Array, jax.Array]:
 
     def make(rows: int, sharding: NamedSharding) -> jax.Array:
         def normal() -> jax.Array:
-            key = jax.random.key(rows)
-            return jax.random.normal(key, (rows, size), jnp.float32) / jnp.float32(size**0.5)
+            drawn: jax.Array = jax.random.normal(jax.random.key(rows), (rows, size), jnp.float32)
+            return drawn / jnp.float32(size**0.5)
 
         made: jax.Array = jax.jit(normal, out_shardings=sharding)()
         return made
@@ -161,5 +161,7 @@ def _matrices(size: int, split: NamedSharding) -> tuple[jax.Array, jax.Array]:
 
 def _flag(value: bool, split: NamedSharding) -> jax.Array:
     """Makes one boolean per device; each process sets those of its own devices."""
-    shape = (split.mesh.size,)
-    return jax.make_array_from_callback(shape, split, lambda _: np.full(1, value))
+    flags: jax.Array = jax.make_array_from_callback(
+        (split.mesh.size,), split, lambda _: np.full(1, value)
+    )
+    return flags

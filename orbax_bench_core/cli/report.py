@@ -14,11 +14,12 @@ def report(
     from rich.console import Console
 
     from orbax_bench_core.report.console import print_notes, print_summary
-    from orbax_bench_core.report.publish import publish
+    from orbax_bench_core.report.publish import limits_of, publish
     from orbax_bench_core.results.run_directory import RunDirectory
 
     console = Console()
     run = RunDirectory(directory)
     summary = publish(run)
-    print_notes(run.read_info(), console)
-    print_summary(summary, console)
+    info = run.read_info()
+    print_notes(info, console)
+    print_summary(summary, console, limits_of(run, info, summary))

@@ -5,27 +5,33 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import signal
+import time
 
 from rich.console import Console
 from rich.markdown import Markdown
 
 from orbax_bench_core.compare import baseline
 from orbax_bench_core.compare.ratios import compare
+from orbax_bench_core.config.errors import SuiteError
 from orbax_bench_core.config.load import load_suite
 from orbax_bench_core.execute.group import CannotRecord
 from orbax_bench_core.execute.host_lock import measuring_lock
+from orbax_bench_core.execute.limits.process import take_limits
 from orbax_bench_core.execute.orchestrator import RunSettings, run_points
 from orbax_bench_core.report.comparison import comparison_markdown
 from orbax_bench_core.report.console import print_notes, print_summary
 from orbax_bench_core.report.json_log import JsonLog
 from orbax_bench_core.report.progress import ProgressReport
-from orbax_bench_core.report.publish import publish
+from orbax_bench_core.report.publish import limits_of, publish
 from orbax_bench_core.results.run_directory import RunDirectory
 from orbax_bench_core.results.summary import RunSummary
 from orbax_bench_core.sweep.isolate import expand
 
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
+
+_LONG_RUN_S = 60.0
+_MOST_LIMIT_BYTES = 1 << 30
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -58,6 +64,7 @@ class SuiteRun:
         json_log: JsonLog | None,
         verbose: bool,
         lock: bool,
+        limits: bool | None,
     ) -> None:
         """Reads and expands the suite, and begins its run directory.
 
@@ -70,6 +77,7 @@ class SuiteRun:
             json_log: Where to write progress for machines; None shows it on the console.
             verbose: Whether to show what begins, and what was done before.
             lock: Whether to wait until nothing else of ours measures on this machine.
+            limits: Whether to measure what the machine can do; None does so in a long run.
 
         Raises:
             SuiteError: The suite is invalid, or a path cannot be used.
@@ -87,6 +95,7 @@ class SuiteRun:
         self._json_log = json_log
         self._progress = json_log or ProgressReport(console, total=self._total, verbose=verbose)
         self._lock = lock
+        self._limits = limits
 
     def run(self) -> int:
         """Runs what is missing, shows what was found, and returns the exit code."""
@@ -104,6 +113,7 @@ class SuiteRun:
         guard = measuring_lock(self._say) if self._lock else contextlib.nullcontext()
         # Whoever ends this process in an orderly way, its workers end with it.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
+        started = time.monotonic()
         try:
             with guard, self._progress:
                 run_points(
@@ -114,11 +124,35 @@ class SuiteRun:
                     self._settings,
                     self._progress,
                 )
+                if self._wants_limits(time.monotonic() - started):
+                    self._take_limits()
         except KeyboardInterrupt:
             return self._stopped("interrupted", EXIT_INTERRUPTED)
         except CannotRecord as failure:
             return self._stopped(f"stopped: {failure}", EXIT_FAILED)
         return 0
+
+    def _wants_limits(self, elapsed_s: float) -> bool:
+        """Says whether to measure what the machine can do; a short run is not made much longer."""
+        if self._directory.read_limits() is not None:
+            return False
+        return elapsed_s >= _LONG_RUN_S if self._limits is None else self._limits
+
+    def _take_limits(self) -> None:
+        sized = [record for record in self._directory.records() if record.state is not None]
+        largest = max((r.state.num_bytes for r in sized if r.state is not None), default=0)
+        if not largest:
+            return
+        devices = max(point.num_devices or 1 for point in self._points)
+        self._say(f"measuring the limits of {self._directory.root}")
+        try:
+            limits = take_limits(
+                str(self._directory.root), min(largest, _MOST_LIMIT_BYTES), devices
+            )
+        except SuiteError as failure:
+            self._say(str(failure))
+        else:
+            self._directory.write_limits(limits)
 
     def _stopped(self, why: str, code: int) -> int:
         self._say(
@@ -136,7 +170,8 @@ class SuiteRun:
                 f"`orbax-bench report {self._directory.root}`"
             )
             return EXIT_FAILED
-        print_summary(summary, self._console)
+        limits = limits_of(self._directory, self._info, summary)
+        print_summary(summary, self._console, limits)
         if self._before is not None:
             comparison = compare(self._before, self._directory.records())
             self._console.print(Markdown(comparison_markdown(comparison)))

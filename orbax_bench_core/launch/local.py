@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 Inbox = queue.SimpleQueue[tuple[int, bytes]]
-"""Lines of a group of workers, each with the index of its host; an empty one means that it ended."""
+"""Lines of a group of workers with the index of the host; an empty one says that it ended."""
 
 _STOP_S = 5.0
 _TAIL_LINES = 15

@@ -60,7 +60,7 @@ LOST_STEPS = Metric(
     name="7_overhead/train_lost_steps",
     unit="count",
     better="lower",
-    description="Steps that fit into train_lost_s: train_lost_s / train_step_mean_s before the save",
+    description="Steps that the save cost: train_lost_s / train_step_mean_s of steps_before",
     collector=_COLLECTOR,
 )
 METRICS = (STEPS, STEP_MEDIAN, STEP_MEAN, INFLATION, BLOCKED, LOST, LOST_STEPS)

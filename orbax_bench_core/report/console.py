@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
+from collections.abc import Sequence
 
-from rich import box
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
-from orbax_bench_core.report.text import OPERATION_HEADINGS, operation_cells, straggler_sentence
+from orbax_bench_core.report.operations_table import (
+    LIMITS_LEGEND,
+    NO_LIMITS,
+    RunLimits,
+    headings,
+    point_tables,
+)
 from orbax_bench_core.results.run_directory import RunInfo
 from orbax_bench_core.results.summary import RunSummary
-
-_INDENT = 2
 
 
 def print_notes(info: RunInfo, console: Console) -> None:
@@ -24,9 +26,15 @@ def print_notes(info: RunInfo, console: Console) -> None:
         console.print(f"[yellow]skipped:[/] {escape(skip.point.name)}: {escape(skip.reason)}")
 
 
-def print_summary(summary: RunSummary, console: Console) -> None:
-    """Prints every operation of every point, then what failed or was skipped."""
-    _print_operations(summary, console)
+def print_summary(summary: RunSummary, console: Console, limits: RunLimits = NO_LIMITS) -> None:
+    """Prints every operation of every point, then what failed or was skipped.
+
+    Args:
+        summary: What the run found.
+        console: Where to.
+        limits: How near its operations come to their limits; empty when none were measured.
+    """
+    _print_operations(summary, console, limits)
     if not summary.points:
         console.print("No repeat has a record yet.")
     for point in summary.points:
@@ -42,36 +50,34 @@ def print_summary(summary: RunSummary, console: Console) -> None:
             console.print(f"[yellow]skipped:[/] {name}: {escape(point.reason)}")
 
 
-def _print_operations(summary: RunSummary, console: Console) -> None:
+def _print_operations(summary: RunSummary, console: Console, limits: RunLimits) -> None:
     """Prints one heading per point and one line per operation, in columns that line up."""
-    rows = [operation_cells(operation) for operation in summary.operations]
-    if not rows:
+    tables = point_tables(summary, limits)
+    if not tables:
         return
-    widths = [max(map(len, column)) for column in zip(OPERATION_HEADINGS, *rows, strict=True)]
-    console.print(_table([OPERATION_HEADINGS], widths, style="dim"))
-    for (point_id, name), found in itertools.groupby(
-        summary.operations, key=lambda operation: (operation.time.point_id, operation.time.point)
-    ):
-        console.print(f"[bold]{escape(name)}[/] [dim]{point_id}[/]", soft_wrap=True)
-        operations = list(found)
-        console.print(_table([operation_cells(operation) for operation in operations], widths))
-        for operation in operations:
-            if operation.flag is not None:
-                console.print(f"  [red]![/] {escape(operation.flag)}", soft_wrap=True)
-            if operation.straggler is not None:
-                said = straggler_sentence(operation.time.operation, operation.straggler)
-                console.print(f"  [dim]{escape(said)}[/]", soft_wrap=True)
+    columns = headings(limits)
+    rows = [row for table in tables for row in table.rows]
+    widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
+    console.print(f"[dim]{escape(_line(columns, widths))}[/]", soft_wrap=True)
+    for table in tables:
+        console.print(f"[bold]{escape(table.name)}[/] [dim]{table.point_id}[/]", soft_wrap=True)
+        for row in table.rows:
+            console.print(_line(row, widths), markup=False, highlight=False, soft_wrap=True)
+        for remark in table.remarks:
+            mark = "[red]![/] " if remark.serious else "[dim]"
+            console.print(f"  {mark}{escape(remark.text)}", soft_wrap=True)
     console.print(
         "[dim]Median, interquartile spread over the median, fastest and slowest of n repeats, each "
         "on its slowest host; GiB/s is all bytes over all seconds.[/]"
     )
+    if limits:
+        console.print(f"[dim]{LIMITS_LEGEND}[/]")
 
 
-def _table(rows: list[tuple[str, ...]], widths: list[int], style: str = "") -> Table:
-    table = Table(box=box.SIMPLE, show_header=False, show_edge=False, style=style, pad_edge=False)
-    table.add_column(width=_INDENT)
-    for index, width in enumerate(widths):
-        table.add_column(width=width, justify="left" if index == 0 else "right", style=style)
-    for row in rows:
-        table.add_row("", *row)
-    return table
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    """Returns one row: the first column to the left, numbers to the right."""
+    padded = (
+        cell.rjust(width) if index else cell.ljust(width)
+        for index, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    )
+    return "  " + "  ".join(padded)

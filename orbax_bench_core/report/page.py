@@ -2,38 +2,52 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 from orbax_bench_core.report import text
+from orbax_bench_core.report.operations_table import (
+    LIMITS_LEGEND,
+    NO_LIMITS,
+    RunLimits,
+    headings,
+    point_tables,
+)
 from orbax_bench_core.results.record import Record
 from orbax_bench_core.results.run_directory import RunInfo
 from orbax_bench_core.results.summary import RunSummary
 
 
-def markdown_page(info: RunInfo, summary: RunSummary, example: Record | None) -> str:
+def markdown_page(
+    info: RunInfo, summary: RunSummary, example: Record | None, limits: RunLimits = NO_LIMITS
+) -> str:
     """Returns `report.md`.
 
     Args:
         info: The run.
         summary: What it found.
         example: Any record of the run, for what it ran on; None when there is none.
+        limits: How near its operations come to their limits; empty when none were measured.
     """
-    return _render("report.md.jinja", info, summary, example)
+    return _render("report.md.jinja", info, summary, example, limits)
 
 
-def html_page(info: RunInfo, summary: RunSummary, example: Record | None) -> str:
+def html_page(
+    info: RunInfo, summary: RunSummary, example: Record | None, limits: RunLimits = NO_LIMITS
+) -> str:
     """Returns `report.html`, which needs no other file and no network.
 
     Args:
         info: The run.
         summary: What it found.
         example: Any record of the run, for what it ran on; None when there is none.
+        limits: How near its operations come to their limits; empty when none were measured.
     """
-    return _render("report.html.jinja", info, summary, example)
+    return _render("report.html.jinja", info, summary, example, limits)
 
 
-def _render(template: str, info: RunInfo, summary: RunSummary, example: Record | None) -> str:
+def _render(
+    template: str, info: RunInfo, summary: RunSummary, example: Record | None, limits: RunLimits
+) -> str:
     import jinja2
 
     environment = jinja2.Environment(
@@ -46,37 +60,30 @@ def _render(template: str, info: RunInfo, summary: RunSummary, example: Record |
     environment.filters["cell"] = text.table_cell
     return environment.get_template(template).render(
         info=info,
-        headings=text.OPERATION_HEADINGS,
-        groups=_groups(summary),
+        headings=headings(limits),
+        groups=_groups(summary, limits),
+        limits_legend=LIMITS_LEGEND if limits else "",
         problems=[point for point in summary.points if point.failed or point.skipped],
         flags=[f"{p.point} {p.point_id}: {p.flag}" for p in summary.points if p.flag is not None],
         facts=_facts(example),
     )
 
 
-def _groups(summary: RunSummary) -> list[dict[str, Any]]:
+def _groups(summary: RunSummary, limits: RunLimits) -> list[dict[str, Any]]:
     slowest = max((op.time.maximum for op in summary.operations), default=0.0) or 1.0
     groups = []
-    for (point_id, name), found in itertools.groupby(
-        summary.operations, key=lambda op: (op.time.point_id, op.time.point)
-    ):
-        operations = list(found)
-        remarks = [f"! {op.flag}" for op in operations if op.flag is not None]
-        remarks += [
-            text.straggler_sentence(op.time.operation, op.straggler)
-            for op in operations
-            if op.straggler is not None
-        ]
+    for table in point_tables(summary, limits):
         rows = [
             {
-                "cells": text.operation_cells(op),
-                "low": 100 * op.time.minimum / slowest,
-                "median": 100 * op.time.median / slowest,
-                "high": 100 * op.time.maximum / slowest,
+                "cells": cells,
+                "low": 100 * operation.time.minimum / slowest,
+                "median": 100 * operation.time.median / slowest,
+                "high": 100 * operation.time.maximum / slowest,
             }
-            for op in operations
+            for cells, operation in zip(table.rows, table.operations, strict=True)
         ]
-        groups.append({"id": point_id, "name": name, "rows": rows, "remarks": remarks})
+        remarks = [f"! {said.text}" if said.serious else said.text for said in table.remarks]
+        groups.append({"id": table.point_id, "name": table.name, "rows": rows, "remarks": remarks})
     return groups
 
 

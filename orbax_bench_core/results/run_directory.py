@@ -15,6 +15,7 @@ from orbax_bench_core.config.execution import ExecutionConfig
 from orbax_bench_core.config.load import LoadedSuite
 from orbax_bench_core.config.paths import checked_path
 from orbax_bench_core.results.files import write_atomically
+from orbax_bench_core.results.limits import Limits
 from orbax_bench_core.results.record import (
     PEER_FAILED,
     SCHEMA_VERSION,
@@ -199,6 +200,17 @@ class RunDirectory:
         )
         write_atomically(path, record.model_dump_json(indent=1).encode())
 
+    def read_limits(self) -> Limits | None:
+        """Returns what the machine and this storage can do; None where it was not measured."""
+        try:
+            return Limits.model_validate_json(self._limits_path.read_bytes())
+        except (OSError, pydantic.ValidationError):
+            return None
+
+    def write_limits(self, limits: Limits) -> None:
+        """Writes what the machine and this storage can do."""
+        write_atomically(self._limits_path, limits.model_dump_json(indent=1).encode())
+
     def next_warmup(self, point: SweepPoint) -> int:
         """Returns the first warm-up index of `point` that has no record."""
         index = 0
@@ -235,6 +247,10 @@ class RunDirectory:
     @property
     def _info_path(self) -> epath.Path:
         return self.root / "run.json"
+
+    @property
+    def _limits_path(self) -> epath.Path:
+        return self.root / "limits.json"
 
     def _record_path(self, point_id: str, repeat: int, *, warmup: bool, host: int) -> epath.Path:
         folder = self.root / "records" / point_id / _repeat_folder(repeat, warmup)

@@ -8,9 +8,7 @@ _UPSTREAM: Final = "orbax.checkpoint._src.testing.benchmarks."
 
 BUILTINS: Final[dict[str, str]] = {
     "save_restore": "orbax_bench_core.benchmarks.save_restore.SaveRestore",
-    "train_interference": (
-        "orbax_bench_core.benchmarks.train_interference.TrainInterference"
-    ),
+    "train_interference": "orbax_bench_core.benchmarks.train_interference.TrainInterference",
 }
 """Short name of each built-in and the import path of its class.
 

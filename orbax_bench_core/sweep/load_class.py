@@ -8,7 +8,6 @@ import inspect
 from orbax_bench_core.authoring.generator import BenchmarksGenerator
 from orbax_bench_core.authoring.options import BenchmarkOptions
 
-
 _NEEDED_BY_UPSTREAM = {"clu", "tensorflow"}
 
 

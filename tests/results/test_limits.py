@@ -1,0 +1,72 @@
+import datetime
+
+import pydantic
+import pytest
+
+from orbax_bench_core.results.limits import PROBE_NAMES, Limits, ProbeResult, Surroundings
+
+GIB = 2**30
+MEASURED = ProbeResult(name="read_warm", num_bytes=GIB, seconds=(0.5, 0.25, 0.75, 0.25, 1.0))
+MISSING = ProbeResult(name="read_cold", num_bytes=GIB, reason="not cold")
+
+
+@pytest.fixture
+def limits():
+    return Limits(
+        path="/disk",
+        requested_bytes=2 * GIB,
+        num_bytes=GIB,
+        capped_by="half of the disk",
+        num_threads=2,
+        dtype="float32",
+        taken_at=datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC),
+        duration_s=3.0,
+        surroundings=Surroundings(
+            host_memory="reused",
+            load_average=0.5,
+            available_memory_bytes=8 * GIB,
+            free_disk_bytes=None,
+            page_bytes=4096,
+        ),
+        provenance={"python": "3.11"},
+        probes=(MEASURED, MISSING),
+    )
+
+
+def test_speed_is_bytes_over_the_median_time():
+    assert (MEASURED.median_s, MEASURED.gib_per_s) == (0.5, 2.0)
+
+
+def test_spread_is_the_interquartile_range_over_the_median():
+    assert MEASURED.spread == 1.0
+
+
+def test_what_was_not_measured_has_no_numbers():
+    assert (MISSING.median_s, MISSING.gib_per_s, MISSING.spread) == (None, None, None)
+
+
+def test_one_repeat_has_no_spread():
+    assert ProbeResult(name="read_warm", num_bytes=GIB, seconds=(1.0,)).spread is None
+
+
+@pytest.mark.parametrize("given", [{}, {"seconds": (1.0,), "reason": "not cold"}])
+def test_a_probe_has_times_or_a_reason(given):
+    with pytest.raises(pydantic.ValidationError, match="either seconds or a reason"):
+        ProbeResult(name="read_warm", num_bytes=GIB, **given)
+
+
+def test_times_grow_with_the_bytes(limits):
+    assert limits.seconds("read_warm", 3 * GIB) == 1.5
+
+
+@pytest.mark.parametrize("name", ["read_cold", "memory_copy"])
+def test_what_was_not_measured_has_no_time(limits, name):
+    assert limits.seconds(name, GIB) is None
+
+
+def test_json_gives_back_the_same(limits):
+    assert Limits.model_validate_json(limits.model_dump_json()) == limits
+
+
+def test_every_probe_is_named_once():
+    assert len(set(PROBE_NAMES)) == len(PROBE_NAMES) == 13
