@@ -143,20 +143,22 @@ def _mesh(shardings: tuple[Sharding, ...]) -> Mesh:
     return Mesh(np.array(list(shardings[0].device_set)), ("device",))
 
 
-@functools.cache
 def _matrices(size: int, split: NamedSharding) -> tuple[jax.Array, jax.Array]:
     """Makes inputs, a square block per device, and weights that all devices hold."""
     whole = NamedSharding(split.mesh, PartitionSpec())
+    return _maker(split.mesh.size * size, size, split)(), _maker(size, size, whole)()
 
-    def make(rows: int, sharding: NamedSharding) -> jax.Array:
-        def normal() -> jax.Array:
-            drawn: jax.Array = jax.random.normal(jax.random.key(rows), (rows, size), jnp.float32)
-            return drawn / jnp.float32(size**0.5)
 
-        made: jax.Array = jax.jit(normal, out_shardings=sharding)()
-        return made
+# The program is kept for later repeats, and not the matrices: these would take memory from all
+# that runs in this process later.
+@functools.cache
+def _maker(rows: int, columns: int, sharding: NamedSharding) -> Callable[[], jax.Array]:
+    scale = columns**-0.5  # keeps the products where tanh is not flat
 
-    return make(split.mesh.size * size, split), make(size, whole)
+    def make() -> Any:
+        return scale * jax.random.normal(jax.random.key(rows), (rows, columns), jnp.float32)
+
+    return jax.jit(make, out_shardings=sharding)
 
 
 def _flag(value: bool, split: NamedSharding) -> jax.Array:

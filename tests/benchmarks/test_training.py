@@ -15,13 +15,13 @@ import pytest
 
 from orbax_bench_core.benchmarks.training import Training
 from orbax_bench_core.config.checkpoint import CheckpointConfig
-from orbax_bench_core.config.dtypes import BITS
 from orbax_bench_core.config.mesh import MeshConfig
 from orbax_bench_core.state.digest import digest
 from orbax_bench_core.state.layout import spread
 from orbax_bench_core.state.mesh import build_mesh
 from orbax_bench_core.state.synthetic import generate
 
+DTYPES = ("bool", "int4", "uint8", "int64", "float8_e4m3fn", "bfloat16", "float32", "complex64")
 HOST = """
 import json, sys
 import jax
@@ -56,7 +56,7 @@ def tree_of(spec, mesh=None):
 @pytest.fixture(scope="module")
 def tree():
     mesh = MeshConfig(mesh_axes=("replica", "fsdp"), ici_parallelism={"replica": 2, "fsdp": 4})
-    spec = {dtype: {"dtype": dtype, "shape": [8, 4], "sharding": ["fsdp"]} for dtype in BITS}
+    spec = {dtype: {"dtype": dtype, "shape": [8, 4], "sharding": ["fsdp"]} for dtype in DTYPES}
     return tree_of({"arrays": spec, "whole": {"dtype": "float32", "shape": [3]}, "n": "int"}, mesh)
 
 
@@ -158,6 +158,13 @@ def test_a_larger_matrix_is_more_work(tree):
     for training in (small, large):
         training.steps(2)
     assert min(large.steps(5)) > min(small.steps(5))
+
+
+def test_nothing_stays_on_the_devices_when_training_is_over(tree):
+    Training(tree, matrix_size=8)
+    held = len(jax.live_arrays())
+    Training(tree, matrix_size=24).steps(1)
+    assert len(jax.live_arrays()) == held
 
 
 @pytest.mark.slow
