@@ -12,7 +12,7 @@ def test_an_interpreter_below_a_folder_with_a_space_can_be_called(tmp_path, monk
     folder = tmp_path / "with a space"
     folder.mkdir()
     real = folder / "python"
-    real.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    real.write_text(f'#!/bin/sh\nexec '{sys.executable}' "$@"\n')
     real.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(real))
     with shell_safe_python(tmp_path):
@@ -21,8 +21,8 @@ def test_an_interpreter_below_a_folder_with_a_space_can_be_called(tmp_path, monk
     assert sys.executable == str(real)
 
 
-def test_any_other_interpreter_is_left_alone(tmp_path):
-    before = sys.executable
+def test_any_other_interpreter_is_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/usr/bin/python3")
     with shell_safe_python(tmp_path):
-        assert sys.executable == before
+        assert sys.executable == "/usr/bin/python3"
     assert not (tmp_path / "python").exists()
