@@ -1,3 +1,4 @@
+import shlex
 import subprocess
 import sys
 
@@ -12,7 +13,7 @@ def test_an_interpreter_below_a_folder_with_a_space_can_be_called(tmp_path, monk
     folder = tmp_path / "with a space"
     folder.mkdir()
     real = folder / "python"
-    real.write_text(f'#!/bin/sh\nexec '{sys.executable}' "$@"\n')
+    real.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
     real.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(real))
     with shell_safe_python(tmp_path):
