@@ -38,6 +38,10 @@ def run(
         bool,
         typer.Option("--remove-repeated-dir", help="Delete checkpoint data after each repeat."),
     ] = False,
+    no_limits: Annotated[
+        bool,
+        typer.Option("--no-limits", help="Do not measure what the machine and storage can do."),
+    ] = False,
 ) -> None:
     """Run the sweep pipeline on this machine, each step in a process of its own.
 
@@ -65,6 +69,7 @@ def run(
     from orbax_bench_core.config.paths import checked_path
     from orbax_bench_core.report.comparison import comparison_markdown
     from orbax_bench_core.report.console import print_notes, print_summary
+    from orbax_bench_core.report.publish import limits_of
     from orbax_bench_core.results.run_directory import RunDirectory
     from orbax_bench_core.results.summary import summarize
     from orbax_bench_core.sweep.isolate import benchmark_environment, expand
@@ -85,6 +90,7 @@ def run(
         "baseline": "" if baseline is None else checked_path(baseline),
         "remove_repeated_dir": remove_repeated_dir,
         "enable_hlo_dump": enable_hlo_dump,
+        "measure_limits": not no_limits,
     }
     with tempfile.NamedTemporaryFile(
         "w", prefix="orbax-bench-", suffix=".log", delete=False
@@ -97,9 +103,9 @@ def run(
             )
             raise typer.Exit(1) from None
     Path(log.name).unlink()
-    summary = summarize(directory.records())
-    print_notes(directory.read_info(), console)
-    print_summary(summary, console)
+    summary, info = summarize(directory.records()), directory.read_info()
+    print_notes(info, console)
+    print_summary(summary, console, limits_of(directory, info, summary))
     if before is not None:
         console.print(Markdown(comparison_markdown(compare(before, directory.records()))))
     console.print(f"Run directory: {directory.root}", markup=False, soft_wrap=True)

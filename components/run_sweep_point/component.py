@@ -13,6 +13,7 @@ def run_sweep_point(
     checkpoint: dsl.Input[dsl.Artifact] = None,
     remove_repeated_dir: bool = False,
     enable_hlo_dump: bool = False,
+    measure_limits: bool = True,
     strict: bool = False,
 ) -> None:
     """Runs every repeat of one sweep point and keeps every raw sample.
@@ -27,6 +28,7 @@ def run_sweep_point(
         checkpoint: What the point loads; it orders this step after the one that makes it.
         remove_repeated_dir: Whether checkpoint data is deleted after each repeat.
         enable_hlo_dump: Whether XLA writes its HLO protos into the run directory.
+        measure_limits: Whether to measure what the machine and the storage can do, once per run.
         strict: Whether a failed repeat fails the step.
     """
     from orbax_bench_core.execute.orchestrator import RunSettings
@@ -34,7 +36,9 @@ def run_sweep_point(
     from orbax_bench_core.results.lineage import artifact_metadata
 
     settings = RunSettings(remove_repeated_dir=remove_repeated_dir, hlo_dump=enable_hlo_dump)
-    info, found = run_point(point, output_directory, settings=settings, strict=strict)
+    info, found = run_point(
+        point, output_directory, settings=settings, limits=measure_limits, strict=strict
+    )
     write_records(found, records.path)
     failed = any(record.status == "failed" for record in found)
     records.metadata.update(

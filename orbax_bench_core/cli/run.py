@@ -71,14 +71,14 @@ def run(
         bool,
         typer.Option("--no-lock", help="Measure even while another run measures on this machine."),
     ] = False,
-    limits: Annotated[
-        bool | None,
+    no_limits: Annotated[
+        bool,
         typer.Option(
-            "--limits/--no-limits",
-            help="Also measure what this machine and storage can do with the same bytes, and show "
-            "each operation as a share of it. By default after runs that took a minute or more.",
+            "--no-limits",
+            help="Do not measure what this machine and storage can do with the same bytes; "
+            "otherwise each operation is shown as a share of that.",
         ),
-    ] = None,
+    ] = False,
     verbose: Annotated[
         bool,
         typer.Option("--verbose", "-v", help="Also show what begins, and what was done before."),
@@ -114,6 +114,6 @@ def run(
         json_log=JsonLog(sys.stdout) if as_json else None,
         verbose=verbose,
         lock=not no_lock,
-        limits=limits,
+        limits=not no_limits,
     )
     raise typer.Exit(suite_run.run())

@@ -5,18 +5,16 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import signal
-import time
 
 from rich.console import Console
 from rich.markdown import Markdown
 
 from orbax_bench_core.compare import baseline
 from orbax_bench_core.compare.ratios import compare
-from orbax_bench_core.config.errors import SuiteError
 from orbax_bench_core.config.load import load_suite
 from orbax_bench_core.execute.group import CannotRecord
 from orbax_bench_core.execute.host_lock import measuring_lock
-from orbax_bench_core.execute.limits.process import take_limits
+from orbax_bench_core.execute.limits.of_run import ensure_limits
 from orbax_bench_core.execute.orchestrator import RunSettings, run_points
 from orbax_bench_core.report.comparison import comparison_markdown
 from orbax_bench_core.report.console import print_notes, print_summary
@@ -29,9 +27,6 @@ from orbax_bench_core.sweep.isolate import expand
 
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
-
-_LONG_RUN_S = 60.0
-_MOST_LIMIT_BYTES = 1 << 30
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -64,7 +59,7 @@ class SuiteRun:
         json_log: JsonLog | None,
         verbose: bool,
         lock: bool,
-        limits: bool | None,
+        limits: bool,
     ) -> None:
         """Reads and expands the suite, and begins its run directory.
 
@@ -77,7 +72,7 @@ class SuiteRun:
             json_log: Where to write progress for machines; None shows it on the console.
             verbose: Whether to show what begins, and what was done before.
             lock: Whether to wait until nothing else of ours measures on this machine.
-            limits: Whether to measure what the machine can do; None does so in a long run.
+            limits: Whether to measure what the machine and the storage can do.
 
         Raises:
             SuiteError: The suite is invalid, or a path cannot be used.
@@ -113,7 +108,6 @@ class SuiteRun:
         guard = measuring_lock(self._say) if self._lock else contextlib.nullcontext()
         # Whoever ends this process in an orderly way, its workers end with it.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-        started = time.monotonic()
         try:
             with guard, self._progress:
                 run_points(
@@ -124,35 +118,13 @@ class SuiteRun:
                     self._settings,
                     self._progress,
                 )
-                if self._wants_limits(time.monotonic() - started):
-                    self._take_limits()
+                if self._limits:
+                    ensure_limits(self._directory, self._say)
         except KeyboardInterrupt:
             return self._stopped("interrupted", EXIT_INTERRUPTED)
         except CannotRecord as failure:
             return self._stopped(f"stopped: {failure}", EXIT_FAILED)
         return 0
-
-    def _wants_limits(self, elapsed_s: float) -> bool:
-        """Says whether to measure what the machine can do; a short run is not made much longer."""
-        if self._directory.read_limits() is not None:
-            return False
-        return elapsed_s >= _LONG_RUN_S if self._limits is None else self._limits
-
-    def _take_limits(self) -> None:
-        sized = [record for record in self._directory.records() if record.state is not None]
-        largest = max((r.state.num_bytes for r in sized if r.state is not None), default=0)
-        if not largest:
-            return
-        devices = max(point.num_devices or 1 for point in self._points)
-        self._say(f"measuring the limits of {self._directory.root}")
-        try:
-            limits = take_limits(
-                str(self._directory.root), min(largest, _MOST_LIMIT_BYTES), devices
-            )
-        except SuiteError as failure:
-            self._say(str(failure))
-        else:
-            self._directory.write_limits(limits)
 
     def _stopped(self, why: str, code: int) -> int:
         self._say(

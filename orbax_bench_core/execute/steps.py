@@ -7,6 +7,7 @@ from pathlib import Path
 
 from orbax_bench_core.config.load import LoadedSuite, parse_suite
 from orbax_bench_core.execute.host_lock import measuring_lock
+from orbax_bench_core.execute.limits.of_run import ensure_limits
 from orbax_bench_core.execute.orchestrator import Progress, RunSettings, run_points
 from orbax_bench_core.results.record import Record
 from orbax_bench_core.results.run_directory import RunDirectory, RunInfo
@@ -41,7 +42,12 @@ def plan(suite_text: str, output_directory: str) -> list[str]:
 
 
 def run_point(
-    point_json: str, output_directory: str, *, settings: RunSettings, strict: bool = False
+    point_json: str,
+    output_directory: str,
+    *,
+    settings: RunSettings,
+    limits: bool = True,
+    strict: bool = False,
 ) -> tuple[RunInfo, list[Record]]:
     """Runs every repeat of one point that has no finished record yet.
 
@@ -49,6 +55,7 @@ def run_point(
         point_json: The point, as `plan` returned it.
         output_directory: The run directory.
         settings: How to run it.
+        limits: Whether to measure what the machine and the storage can do, once per run.
         strict: Whether a failed repeat is an error rather than data.
 
     Returns:
@@ -64,6 +71,8 @@ def run_point(
     loaded: LoadedSuite = parse_suite(info.suite_text, info.suite_file)
     with measuring_lock(_say):
         run_points(run, info, loaded, [point], settings, _say_progress)
+        if limits:
+            ensure_limits(run, _say)
     records = run.point_records(point)
     failed = [record for record in records if record.status == "failed" and not record.warmup]
     if strict and failed:

@@ -17,6 +17,7 @@ def sweep(
     baseline: str = "",
     remove_repeated_dir: bool = False,
     enable_hlo_dump: bool = False,
+    measure_limits: bool = True,
 ) -> None:
     """Measures every sweep point of a suite and reports on all of them.
 
@@ -27,6 +28,7 @@ def sweep(
         baseline: A stored baseline or a run directory to compare with; empty for none.
         remove_repeated_dir: Whether checkpoint data is deleted after each repeat.
         enable_hlo_dump: Whether XLA writes its HLO protos into the run directory.
+        measure_limits: Whether to measure what the machine and the storage can do, once per run.
     """
     plan = plan_sweep(suite=suite, output_directory=output_directory)
     plan.set_caching_options(False)
@@ -38,6 +40,7 @@ def sweep(
             checkpoint=checkpoint.outputs["checkpoint"],
             remove_repeated_dir=remove_repeated_dir,
             enable_hlo_dump=enable_hlo_dump,
+            measure_limits=measure_limits,
         )
         measured.set_caching_options(False)
     together = aggregate(

@@ -21,7 +21,14 @@ class SuiteRun:
 
     def command(self, *flags: str) -> list[str]:
         command = [sys.executable, "-m", "orbax_bench_core.cli", "run", str(self.suite_file)]
-        return [*command, "--output-directory", str(self.directory), "--no-lock", *flags]
+        return [
+            *command,
+            "--output-directory",
+            str(self.directory),
+            "--no-lock",
+            "--no-limits",
+            *flags,
+        ]
 
     @property
     def environment(self) -> dict[str, str]:

@@ -47,7 +47,7 @@ def direct(tmp_path_factory):
     folder = tmp_path_factory.mktemp("direct")
     suite = folder / "suite.yaml"
     suite.write_text(SUITE)
-    done = orbax_bench("run", suite, "--output-directory", folder / "out")
+    done = orbax_bench("run", suite, "--no-limits", "--output-directory", folder / "out")
     assert done.returncode == 0, done.stdout + done.stderr
     return suite, folder / "out"
 
@@ -55,7 +55,14 @@ def direct(tmp_path_factory):
 def test_gives_the_same_run_directory_as_run(direct, tmp_path):
     suite, directory = direct
     done = orbax_bench(
-        "pipeline", "run", suite, "--output-directory", tmp_path / "out", "--baseline", directory
+        "pipeline",
+        "run",
+        suite,
+        "--no-limits",
+        "--output-directory",
+        tmp_path / "out",
+        "--baseline",
+        directory,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert layout(tmp_path / "out") == layout(directory)
@@ -84,7 +91,9 @@ def test_a_failing_point_is_data(tmp_path):
         "checkpoint_config: {spec: {w: {dtype: float32, shape: [8]}}}\n"
         "benchmarks: [{generator: failing_benchmark.Failing, options: {fail: [true, false]}}]\n"
     )
-    done = orbax_bench("pipeline", "run", suite, "--output-directory", tmp_path / "out")
+    done = orbax_bench(
+        "pipeline", "run", suite, "--no-limits", "--output-directory", tmp_path / "out"
+    )
     assert done.returncode == 1, done.stdout + done.stderr
     records = [json.loads(path.read_text()) for path in (tmp_path / "out").rglob("host_0.json")]
     assert sorted(record["status"] for record in records) == ["failed", "passed"]
@@ -102,10 +111,19 @@ def test_a_missing_checkpoint_is_generated_before_it_is_loaded(tmp_path):
             f"checkpoint_config: {{path: {tmp_path}/checkpoint}}",
         )
     )
-    missing = orbax_bench("pipeline", "run", suite, "--output-directory", tmp_path / "none")
+    missing = orbax_bench(
+        "pipeline", "run", suite, "--no-limits", "--output-directory", tmp_path / "none"
+    )
     assert missing.returncode == 1
     done = orbax_bench(
-        "pipeline", "run", suite, "--output-directory", tmp_path / "out", "--fixture", fixture
+        "pipeline",
+        "run",
+        suite,
+        "--no-limits",
+        "--output-directory",
+        tmp_path / "out",
+        "--fixture",
+        fixture,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     [record, *_] = [json.loads(p.read_text()) for p in (tmp_path / "out").rglob("host_0.json")]
@@ -121,14 +139,18 @@ def test_a_class_beside_the_suite_is_found(tmp_path):
         "suite_name: own\nexecution: {warmups: 0}\n"
         "benchmarks: [{generator: own_benchmark.Failing, options: {}}]\n"
     )
-    done = orbax_bench("pipeline", "run", suite, "--output-directory", tmp_path / "out")
+    done = orbax_bench(
+        "pipeline", "run", suite, "--no-limits", "--output-directory", tmp_path / "out"
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_an_invalid_suite_is_one_message_and_exit_code_2(tmp_path):
     suite = tmp_path / "suite.yaml"
     suite.write_text(SUITE.replace("num_repeats", "num_repeat"))
-    done = orbax_bench("pipeline", "run", suite, "--output-directory", tmp_path / "out")
+    done = orbax_bench(
+        "pipeline", "run", suite, "--no-limits", "--output-directory", tmp_path / "out"
+    )
     assert done.returncode == 2
     assert done.stderr == (
         f"error: {suite}:3: num_repeat: unknown key; did you mean 'num_repeats'?\n"
@@ -138,7 +160,9 @@ def test_an_invalid_suite_is_one_message_and_exit_code_2(tmp_path):
 def test_a_class_that_does_not_import_stops_before_any_step(tmp_path):
     suite = tmp_path / "suite.yaml"
     suite.write_text("suite_name: x\nbenchmarks: [{generator: no.such.Thing, options: {}}]\n")
-    done = orbax_bench("pipeline", "run", suite, "--output-directory", tmp_path / "out")
+    done = orbax_bench(
+        "pipeline", "run", suite, "--no-limits", "--output-directory", tmp_path / "out"
+    )
     assert done.returncode == 2
     assert f"{suite}:2: benchmarks[0].generator: cannot import 'no.such'" in done.stderr
     assert "Traceback" not in done.stderr
