@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
-from typing import Any, Self, TypeVar
-
-from orbax_bench_core.authoring.generator import BenchmarksGenerator
+from collections.abc import Mapping
+from typing import Any, Self
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -39,29 +37,3 @@ class BenchmarkOptions:
     def is_valid(self) -> bool:
         """Says whether this combination makes sense; invalid ones are dropped from the sweep."""
         return True
-
-
-Generator = TypeVar("Generator", bound=type[BenchmarksGenerator])
-
-
-def benchmark_options(
-    options_class: type[BenchmarkOptions],
-) -> Callable[[Generator], Generator]:
-    """Binds an options class to a `BenchmarksGenerator`.
-
-    Args:
-        options_class: A subclass of `BenchmarkOptions`.
-
-    Raises:
-        TypeError: `options_class` is not one, or the decorated class is not a generator.
-    """
-    if not (isinstance(options_class, type) and issubclass(options_class, BenchmarkOptions)):
-        raise TypeError(f"expected a subclass of BenchmarkOptions, got {options_class!r}")
-
-    def bind(generator: Generator) -> Generator:
-        if not (isinstance(generator, type) and issubclass(generator, BenchmarksGenerator)):
-            raise TypeError(f"expected a subclass of BenchmarksGenerator, got {generator!r}")
-        generator.options_class = options_class
-        return generator
-
-    return bind
