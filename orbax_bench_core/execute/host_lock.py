@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-LOCK_FILE = Path(tempfile.gettempdir()) / "orbax-bench.lock"
+_SHARED = Path("/tmp")  # noqa: S108 - one place for all users, whatever their TMPDIR
+LOCK_FILE = (_SHARED if _SHARED.is_dir() else Path(tempfile.gettempdir())) / "orbax-bench.lock"
 
 _POLL_S = 0.2
 
@@ -27,7 +28,7 @@ def measuring_lock(
         waiting: Called once, with a line for people, when another run holds the lock.
         lock_file: The file that every run on this machine locks.
     """
-    descriptor = os.open(lock_file, os.O_RDWR | os.O_CREAT, 0o666)
+    descriptor, ours = _open(lock_file)
     try:
         told = False
         while True:
@@ -40,8 +41,17 @@ def measuring_lock(
                     waiting(f"waiting: process {holder or '?'} is measuring on this machine")
                     told = True
                 time.sleep(_POLL_S)
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        if ours:
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
         yield
     finally:
         os.close(descriptor)
+
+
+def _open(lock_file: Path) -> tuple[int, bool]:
+    """Opens the lock file; returns whether it may be written, for another user's may not."""
+    try:
+        return os.open(lock_file, os.O_RDWR | os.O_CREAT, 0o666), True
+    except PermissionError:
+        return os.open(lock_file, os.O_RDONLY), False

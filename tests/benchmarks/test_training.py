@@ -153,11 +153,11 @@ def test_an_array_on_one_device_can_be_trained():
     assert training.state["w"].device == jax.devices()[0]
 
 
-def test_a_larger_matrix_is_more_work(tree):
-    small, large = (Training(tree, matrix_size=size) for size in (8, 256))
-    for training in (small, large):
-        training.steps(2)
-    assert min(large.steps(5)) > min(small.steps(5))
+def test_every_device_multiplies_matrices_of_the_size_asked_for(tree):
+    training = Training(tree, matrix_size=64)
+    step = training._step.lower(training._arrays, *training._matrices, training._flags[True])
+    flops = step.compile().cost_analysis()["flops"]
+    assert 2 * 64**3 <= flops < 1.2 * 2 * 64**3
 
 
 def test_nothing_stays_on_the_devices_when_training_is_over(tree):

@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 import threading
@@ -49,3 +50,18 @@ def test_a_free_machine_is_entered_without_a_word(tmp_path):
     with measuring_lock(said.append, lock_file=tmp_path / "lock"):
         pass
     assert said == []
+
+
+def test_the_lock_file_of_another_user_is_locked_too(tmp_path, monkeypatch):
+    lock_file = tmp_path / "lock"
+    lock_file.write_text("1234")
+    real = os.open
+
+    def open_read_only(path, flags, *rest):
+        if flags & os.O_RDWR:
+            raise PermissionError(path)
+        return real(path, flags, *rest)
+
+    monkeypatch.setattr(os, "open", open_read_only)
+    with measuring_lock(print, lock_file=lock_file):
+        assert lock_file.read_text() == "1234"
