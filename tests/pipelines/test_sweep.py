@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -34,9 +35,12 @@ def orbax_bench(*arguments):
 
 
 def layout(directory):
-    """Files of a run directory, but for Orbax's own, whose names are hashes."""
+    """Files of a run directory, but for Orbax's own, whose names are hashes.
+
+    Event files are named after the run that they belong to, which is another one each time.
+    """
     return {
-        str(path.relative_to(directory))
+        re.sub(r"tfevents\..*", "tfevents", str(path.relative_to(directory)))
         for path in directory.rglob("*")
         if path.is_file() and "ckpt" not in path.parts
     }
