@@ -62,6 +62,7 @@ def run_repeat(
         started_at=started_at,
         duration_s=time.monotonic() - clock,
         samples=tuple(repeat.samples),
+        notes=repeat.notes,
         error=error,
         state=repeat.state,
         inventory=repeat.inventory,
@@ -87,6 +88,7 @@ class _Repeat:
         self._measured = measured
         self._path = run.data_path(task.point, task.repeat, warmup=task.warmup)
         self.samples: list[Sample] = []
+        self.notes: dict[str, list[str]] = {}
         self.state: State | None = None
         self.inventory: Inventory | None = None
 
@@ -123,6 +125,7 @@ class _Repeat:
                 f"{type(generator).__name__}.test_fn returned {result!r}; "
                 "return TestResult(metrics=metrics)"
             )
+        self.notes = result.metrics.notes
         if self._task.host == 0:
             self.inventory = take_inventory(self._path)
 

@@ -7,8 +7,14 @@ import itertools
 from collections.abc import Mapping
 from typing import Final
 
+from orbax_bench_core.measure.interference import BLOCKED, LOST, LOST_STEPS
 from orbax_bench_core.report.limits import LIMIT_HEADINGS, OperationLimits, limit_cells
-from orbax_bench_core.report.text import OPERATION_HEADINGS, operation_cells, straggler_sentence
+from orbax_bench_core.report.text import (
+    OPERATION_HEADINGS,
+    operation_cells,
+    seconds,
+    straggler_sentence,
+)
 from orbax_bench_core.results.summary import OperationSummary, RunSummary
 
 RunLimits = Mapping[tuple[str, str], OperationLimits]
@@ -68,16 +74,38 @@ def point_tables(summary: RunSummary, limits: RunLimits) -> list[PointTable]:
         summary: What the run found.
         limits: How near its operations come to their limits; empty when none were measured.
     """
+    costs = _training_costs(summary)
     return [
-        _point_table(point_id, name, tuple(operations), limits)
+        _point_table(point_id, name, tuple(operations), limits, costs)
         for (point_id, name), operations in itertools.groupby(
             summary.operations, key=lambda found: (found.time.point_id, found.time.point)
         )
     ]
 
 
+def _training_costs(summary: RunSummary) -> dict[tuple[str, str], str]:
+    """Returns what a save cost the training that went on, by point id and operation."""
+    medians = {
+        (metric.point_id, metric.operation, metric.metric): metric.median
+        for metric in summary.metrics
+    }
+    return {
+        (point_id, operation): (
+            f"{operation}: cost the training {seconds(lost)} "
+            f"({medians[point_id, operation, LOST_STEPS.name]:.3g} steps), of which it stood still "
+            f"for {seconds(medians[point_id, operation, BLOCKED.name])}"
+        )
+        for (point_id, operation, metric), lost in medians.items()
+        if metric == LOST.name
+    }
+
+
 def _point_table(
-    point_id: str, name: str, operations: tuple[OperationSummary, ...], limits: RunLimits
+    point_id: str,
+    name: str,
+    operations: tuple[OperationSummary, ...],
+    limits: RunLimits,
+    costs: Mapping[tuple[str, str], str],
 ) -> PointTable:
     rows, remarks = [], []
     for operation in operations:
@@ -89,6 +117,9 @@ def _point_table(
         if limit is not None and limit.first_touch:
             said = f"{operation.time.operation}: {limit.first_touch}"
             remarks.append(Remark(text=said, serious=False))
+        cost = costs.get((point_id, operation.time.operation))
+        if cost is not None:
+            remarks.append(Remark(text=cost, serious=False))
         if operation.straggler is not None:
             said = straggler_sentence(operation.time.operation, operation.straggler)
             remarks.append(Remark(text=said, serious=False))

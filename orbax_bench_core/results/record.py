@@ -97,6 +97,8 @@ class Record(ResultModel):
         started_at: When the repeat began, UTC.
         duration_s: Seconds from start to end, outside the operations included.
         samples: All that was measured, also before a failure.
+        notes: What collectors had to say beside numbers, by operation, such as the sites that
+            allocated most.
         error: Why it failed or was skipped.
         state: What was saved and loaded; None when the repeat never got that far.
         inventory: What the repeat left on storage.
@@ -118,6 +120,7 @@ class Record(ResultModel):
     started_at: datetime.datetime
     duration_s: float
     samples: tuple[Sample, ...] = ()
+    notes: dict[str, list[str]] = {}
     error: ErrorInfo | None = None
     state: State | None = None
     inventory: Inventory | None = None

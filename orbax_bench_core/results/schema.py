@@ -33,6 +33,8 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "mesh": "The device mesh, as a label for people; empty without one",
         "storage": "Where checkpoints lie; empty for the output directory",
         "environment": "Name of the environment; empty for the one that runs the suite",
+        "processes": "Number of host processes that ran the point together",
+        "conditions": "What was controlled, as JSON: `cache`, `host_memory`, `durable`, `x64`",
         "arm": "`baseline` or `candidate`; empty outside paired runs",
         "block": "Which block of a paired run; null outside paired runs",
         "repeat": "Which repeat of the point, from 0; warm-ups count on their own",

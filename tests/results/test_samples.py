@@ -27,7 +27,18 @@ def test_columns_and_types_are_those_that_other_tools_read(make_record):
 def test_the_columns_are_these_until_the_schema_version_changes():
     assert list(COLUMNS) == [
         *("schema_version", "run_id", "suite", "point_id", "point", "benchmark", "options"),
-        *("checkpoint", "mesh", "storage", "environment", "arm", "block", "repeat", "warmup"),
+        *(
+            "checkpoint",
+            "mesh",
+            "storage",
+            "environment",
+            "processes",
+            "conditions",
+            "arm",
+            "block",
+            "repeat",
+            "warmup",
+        ),
         *("host", "status", "operation", "occurrence", "metric", "value", "unit"),
     ]
 
@@ -52,6 +63,8 @@ def test_a_row_holds_the_facts_of_its_sample(make_record, make_point):
         "mesh": "d8",
         "storage": "",
         "environment": "",
+        "processes": 1,
+        "conditions": '{"cache":"warm","host_memory":"reused","durable":false,"x64":true}',
         "arm": "",
         "block": None,
         "repeat": 3,
