@@ -255,8 +255,12 @@ class Browser:
 
     def text_once(self, *wanted):
         """The text of the page as soon as all of `wanted` is in it."""
-        deadline = time.monotonic() + 60
+        deadline, reload_at = time.monotonic() + 90, time.monotonic() + 15
         while True:
+            # A page that asked before the server had read the run does not ask again by itself.
+            if time.monotonic() > reload_at:
+                self._call("Page.reload")
+                reload_at = time.monotonic() + 15
             text = self.text()
             missing = [words for words in wanted if words not in text]
             if not missing:
