@@ -23,7 +23,7 @@ def doctor(
         str, typer.Option("--path", help="Where checkpoints would go, for the free space there.")
     ] = ".",
 ) -> None:
-    """Say what this machine has: devices, versions, memory, free disk, extras."""
+    """Say what this machine has, from devices to disk."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table

@@ -44,7 +44,7 @@ def limits(
         typer.Option("--no-lock", help="Measure even while a run measures on this machine."),
     ] = False,
 ) -> None:
-    """Measure storage, memory and raw TensorStore, which no checkpoint can beat.
+    """Measure what storage and memory can do at best.
 
     The files are temporary. Each probe runs once to warm up, then three times.
     """

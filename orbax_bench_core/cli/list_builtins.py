@@ -6,7 +6,7 @@ import json
 
 
 def list_builtins() -> None:
-    """List the built-in benchmarks with their options, defaults and meaning."""
+    """List the built-in benchmarks and their options."""
     import docstring_parser
     from rich.console import Console
     from rich.markup import escape

@@ -37,7 +37,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,
     help="Measure checkpointing: sweeps over options, meshes and checkpoints, with every raw "
     "result kept.\n\nA first run: orbax-bench run SUITE.yaml --output-directory DIR",
 )

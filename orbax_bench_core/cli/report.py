@@ -10,7 +10,7 @@ import typer
 def report(
     directory: Annotated[str, typer.Argument(metavar="DIR", help="A run directory.")],
 ) -> None:
-    """Make samples.parquet, summary.csv and the reports of a run again, and show the results."""
+    """Make every output of a run from its records again."""
     from rich.console import Console
 
     from orbax_bench_core.report.console import print_notes, print_summary

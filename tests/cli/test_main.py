@@ -6,12 +6,16 @@ import sys
 import pytest
 
 
-@pytest.mark.parametrize("name", ["run", "expand", "list", "doctor", "report", "pipeline"])
+@pytest.mark.parametrize(
+    "name", ["run", "expand", "list", "doctor", "report", "limits", "pipeline"]
+)
 def test_help_lists_every_command_with_a_sentence(orbax_bench, name):
     outcome = orbax_bench("--help")
-    (line,) = [line for line in outcome.out.splitlines() if line.startswith(f"│ {name} ")]
+    (line,) = [line for line in outcome.out.splitlines() if line.startswith(f"  {name} ")]
     assert outcome.code == 0
-    assert len(line.split()) > 5
+    assert line.endswith(".")
+    assert not line.endswith("...")
+    assert len(line.split()) > 4
 
 
 def test_an_unknown_command_is_refused(orbax_bench):
