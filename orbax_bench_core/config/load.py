@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import pydantic
 
+from orbax_bench_core.config.arms import ARMS, ArmConfig, ArmsConfig
 from orbax_bench_core.config.checkpoint import CheckpointConfig, SpecError
-from orbax_bench_core.config.errors import Problem, SuiteError
+from orbax_bench_core.config.environment import EnvironmentConfig
+from orbax_bench_core.config.errors import Problem, SuiteError, did_you_mean
 from orbax_bench_core.config.execution import ExecutionConfig
 from orbax_bench_core.config.explain import explain
+from orbax_bench_core.config.gate import GateConfig
 from orbax_bench_core.config.mesh import MeshConfig
 from orbax_bench_core.config.model import ConfigModel
+from orbax_bench_core.config.override import overridden, with_overrides
 from orbax_bench_core.config.sharding import sharding_conflict
 from orbax_bench_core.config.source import KeyPath, Source
 from orbax_bench_core.config.suite import BenchmarkEntry, Suite
 
 _SINGULAR = {"checkpoint_config": "checkpoint_configs", "mesh_config": "mesh_configs"}
-_PLANNED_KEYS = ("storage", "environments", "arms")
 _UNAVAILABLE_KEYS = {
     "simdevice": "simulated devices need the `simdevice` plugin, which is not published",
 }
+_REMOVE = "remove the block (here: --override {}=null) and the suite runs on what this machine has"
 _DEAD_KEYS = {"reuse_checkpoint": "has no effect, here or in Orbax's own framework"}
 
 
@@ -42,11 +47,12 @@ class LoadedSuite:
     notes: tuple[str, ...]
 
 
-def load_suite(path: str) -> LoadedSuite:
+def load_suite(path: str, overrides: Sequence[str] = ()) -> LoadedSuite:
     """Reads a suite file.
 
     Args:
         path: Local path or URI (`gs://...`) of the YAML file.
+        overrides: Values in place of those of the file, each `KEY.PATH=VALUE`.
 
     Raises:
         SuiteError: The file cannot be read, or what it says is invalid.
@@ -59,7 +65,7 @@ def load_suite(path: str) -> LoadedSuite:
         raise SuiteError(Problem("not a text file; a suite is a YAML file", file=path)) from None
     except (OSError, ImportError, ValueError) as error:
         raise SuiteError(Problem(f"cannot read the suite: {error}", file=path)) from None
-    return parse_suite(text, path)
+    return parse_suite(with_overrides(text, overrides, path), path)
 
 
 def parse_suite(text: str, file: str = "") -> LoadedSuite:
@@ -72,19 +78,20 @@ def parse_suite(text: str, file: str = "") -> LoadedSuite:
     Raises:
         SuiteError: With one problem per mistake found.
     """
-    source = Source(text, file)
+    source = overridden(Source(text, file))
     if not isinstance(source.data, dict):
         kind = type(source.data).__name__
         raise SuiteError(source.problem(f"a suite is a mapping of keys to values, got {kind}", ()))
     notes: list[str] = []
     data, plural_paths = _with_plurals(source.data, notes)
-    data = _without_planned(data, source, notes)
+    data = _without_dead(data, source, notes)
     try:
         suite = Suite.model_validate(data)
     except pydantic.ValidationError as error:
         problems = [_explain(detail, source, plural_paths) for detail in error.errors()]
         raise SuiteError(*dict.fromkeys(problems)) from None
     _check_meshes_against_specs(suite, source, plural_paths)
+    _check_environments_of_arms(suite, source)
     return LoadedSuite(suite=suite, source=source, text=text, notes=tuple(notes))
 
 
@@ -106,14 +113,11 @@ def _with_plurals(
     return data, renamed
 
 
-def _without_planned(data: dict[Any, Any], source: Source, notes: list[str]) -> dict[Any, Any]:
-    """Refuses what this version knows of and cannot do yet; drops keys that never did anything."""
-    for key in _PLANNED_KEYS:
-        if key in data:
-            raise SuiteError(source.problem("not yet supported; remove the key", (key,)))
+def _without_dead(data: dict[Any, Any], source: Source, notes: list[str]) -> dict[Any, Any]:
+    """Refuses what cannot be had; drops keys that never did anything."""
     for key, reason in _UNAVAILABLE_KEYS.items():
         if key in data:
-            raise SuiteError(source.problem(f"{reason}; remove the block", (key,)))
+            raise SuiteError(source.problem(f"{reason}; {_REMOVE.format(key)}", (key,)))
     for key, reason in _DEAD_KEYS.items():
         if key in data:
             data = {name: value for name, value in data.items() if name != key}
@@ -127,6 +131,9 @@ _FIELDS_AT: dict[str, type[ConfigModel]] = {
     "benchmarks": BenchmarkEntry,
     "checkpoint_configs": CheckpointConfig,
     "mesh_configs": MeshConfig,
+    "environments": EnvironmentConfig,
+    "arms": ArmConfig,
+    "gate": GateConfig,
 }
 
 
@@ -151,9 +158,11 @@ def _file_path(location: KeyPath, plural_paths: dict[str, KeyPath]) -> KeyPath:
 def _keys_beside(location: KeyPath) -> list[str]:
     """Returns the keys that are allowed where `location` is."""
     parent = str(location[0]) if len(location) > 1 else ""
+    if location[:1] == ("arms",) and len(location) == 2:
+        return list(ArmsConfig.model_fields)
     fields = list(_FIELDS_AT[parent].model_fields) if parent in _FIELDS_AT else []
     if parent == "":
-        fields += [*_SINGULAR, *_PLANNED_KEYS]
+        fields += _SINGULAR
     return fields
 
 
@@ -171,3 +180,16 @@ def _check_meshes_against_specs(
                 problems.append(source.problem(conflict.message, _file_path(where, plural_paths)))
     if problems:
         raise SuiteError(*dict.fromkeys(problems))
+
+
+def _check_environments_of_arms(suite: Suite, source: Source) -> None:
+    known = [environment.name for environment in suite.environments]
+    problems = []
+    for name in ARMS:
+        given = suite.arm(name).environment
+        if given is not None and given not in known:
+            hint = did_you_mean(given, known) if known else "define it under `environments`"
+            where = ("arms", name, "environment")
+            problems.append(source.problem(f"unknown environment {given!r}; {hint}", where))
+    if problems:
+        raise SuiteError(*problems)

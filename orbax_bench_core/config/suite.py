@@ -8,10 +8,14 @@ from typing import Any
 
 import pydantic
 
+from orbax_bench_core.config.arms import Arm, ArmConfig, ArmsConfig
 from orbax_bench_core.config.checkpoint import CheckpointConfig
+from orbax_bench_core.config.environment import EnvironmentConfig
 from orbax_bench_core.config.execution import ExecutionConfig
+from orbax_bench_core.config.gate import GateConfig
 from orbax_bench_core.config.mesh import MeshConfig
 from orbax_bench_core.config.model import ConfigModel
+from orbax_bench_core.config.paths import checked_path
 
 
 class BenchmarkEntry(ConfigModel):
@@ -38,6 +42,10 @@ class Suite(ConfigModel):
         baseline_capture_path: Directory to capture a baseline into.
         baseline_path: Stored baseline to compare with.
         execution: How repeats are run.
+        storage: Where checkpoints lie; swept. Empty for the output directory.
+        environments: Library versions to run with; swept, unless arms choose among them.
+        arms: The two sides of a paired comparison; None without one.
+        gate: When a difference between arms counts.
     """
 
     suite_name: str = pydantic.Field(min_length=1)
@@ -50,6 +58,10 @@ class Suite(ConfigModel):
     baseline_capture_path: str | None = None
     baseline_path: str | None = None
     execution: ExecutionConfig = ExecutionConfig()
+    storage: tuple[str, ...] = pydantic.Field(default=(), strict=False)
+    environments: tuple[EnvironmentConfig, ...] = pydantic.Field(default=(), strict=False)
+    arms: ArmsConfig | None = None
+    gate: GateConfig = GateConfig()
 
     @pydantic.field_validator("benchmarks", "checkpoint_configs", "mesh_configs")
     @classmethod
@@ -57,6 +69,30 @@ class Suite(ConfigModel):
         if items is not None and not items:
             raise ValueError("an empty list leaves nothing to run; give at least one item")
         return items
+
+    @pydantic.field_validator("storage")
+    @classmethod
+    def _usable(cls, storage: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(checked_path(path) for path in storage)
+
+    @pydantic.field_validator("environments")
+    @classmethod
+    def _distinct_names(
+        cls, environments: tuple[EnvironmentConfig, ...]
+    ) -> tuple[EnvironmentConfig, ...]:
+        names = [environment.name for environment in environments]
+        if repeated := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"each name may be used once, got {repeated} again")
+        return environments
+
+    def arm(self, name: Arm) -> ArmConfig:
+        """Returns what an arm has different; nothing in a suite without arms."""
+        found: ArmConfig = getattr(self.arms or ArmsConfig(), name)
+        return found
+
+    def environment(self, name: str | None) -> EnvironmentConfig | None:
+        """Returns the environment of that name; None for this command's own."""
+        return next((one for one in self.environments if one.name == name), None)
 
     @property
     def identity(self) -> str:
@@ -73,5 +109,13 @@ class Suite(ConfigModel):
             checkpoint["spec"] = json.dumps(checkpoint["spec"])
         measured["processes"] = self.execution.processes
         measured["conditions"] = [one.model_dump() for one in self.execution.conditions]
+        if self.storage:
+            measured["storage"] = self.storage
+        if self.environments:
+            measured["environments"] = [
+                {"name": one.name, "identity": one.identity} for one in self.environments
+            ]
+        if self.arms is not None:
+            measured["arms"] = self.arms.model_dump(mode="json")
         text = json.dumps(measured, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()

@@ -6,9 +6,34 @@ from typing import Final
 
 _UPSTREAM: Final = "orbax.checkpoint._src.testing.benchmarks."
 
+_HERE: Final = "orbax_bench_core.benchmarks."
+
 BUILTINS: Final[dict[str, str]] = {
-    "save_restore": "orbax_bench_core.benchmarks.save_restore.SaveRestore",
-    "train_interference": "orbax_bench_core.benchmarks.train_interference.TrainInterference",
+    name: f"{_HERE}{name}.{class_name}"
+    for name, class_name in {
+        "save_restore": "SaveRestore",
+        "train_interference": "TrainInterference",
+        "resharding": "Resharding",
+        "restore_and_broadcast": "RestoreAndBroadcast",
+        "replica_parallel_multislice": "ReplicaParallelMultislice",
+        "orbax_load": "OrbaxLoad",
+        "safetensors_load": "SafetensorsLoad",
+        "pytree_checkpoint": "PyTreeCheckpoint",
+        "array_handler": "ArrayHandler",
+        "checkpoint_manager": "CheckpointManager",
+        "checkpoint_manager_perf": "CheckpointManagerPerf",
+        "checkpoint_policy": "CheckpointPolicy",
+        "deleter": "Deleter",
+        "v0_cancel": "V0Cancel",
+        "v1_cancel": "V1Cancel",
+        "single_replica": "SingleReplica",
+        "multislice_broadcast": "MultisliceBroadcast",
+        "emergency_checkpoint_manager": "EmergencyCheckpointManager",
+        "p2p_checkpoint_manager": "P2pCheckpointManager",
+        "multihost_dispatchers": "MultihostDispatchers",
+        "snapshotter": "Snapshotter",
+        "lustre": "Lustre",
+    }.items()
 }
 """Short name of each built-in and the import path of its class.
 
@@ -17,7 +42,35 @@ their options.
 """
 
 _UPSTREAM_PATHS: Final[dict[str, str]] = {
-    _UPSTREAM + "v1.benchmark.Benchmark": "save_restore",
+    _UPSTREAM + path: name
+    for path, name in {
+        "v1.benchmark.Benchmark": "save_restore",
+        "v1.resharding_benchmark.ReshardingBenchmark": "resharding",
+        "v1.restore_and_broadcast_benchmark.RestoreAndBroadcastBenchmark": "restore_and_broadcast",
+        "v1.replica_parallel_multislice_benchmark.ReplicaParallelMultislice": (
+            "replica_parallel_multislice"
+        ),
+        "v1.snapshotter_benchmark.SnapshotterBenchmark": "snapshotter",
+        "array_handler_benchmark.ArrayHandlerBenchmark": "array_handler",
+        "checkpoint_manager_benchmark.CheckpointManagerBenchmark": "checkpoint_manager",
+        "checkpoint_manager_perf_benchmark.CheckpointManagerPerfBenchmark": (
+            "checkpoint_manager_perf"
+        ),
+        "checkpoint_policy_benchmark.CheckpointPolicyBenchmark": "checkpoint_policy",
+        "deleter_benchmark.DeleterBenchmark": "deleter",
+        "emergency_checkpoint_manager_benchmark.EmergencyCheckpointManagerBenchmark": (
+            "emergency_checkpoint_manager"
+        ),
+        "multihost_dispatchers_benchmark.MultihostDispatchersBenchmark": "multihost_dispatchers",
+        "multislice_broadcast_benchmark.MultisliceBroadcastBenchmark": "multislice_broadcast",
+        "orbax_load.load_benchmark.OrbaxLoadBenchmark": "orbax_load",
+        "p2p_checkpoint_manager_benchmark.P2pCheckpointManagerBenchmark": "p2p_checkpoint_manager",
+        "pytree_checkpoint_benchmark.PyTreeCheckpointBenchmark": "pytree_checkpoint",
+        "safetensors.load_benchmark.SafetensorLoadBenchmark": "safetensors_load",
+        "single_replica_benchmark.SingleReplicaBenchmark": "single_replica",
+        "v0_checkpointer_cancel_benchmark.V0CheckpointerCancelBenchmark": "v0_cancel",
+        "v1_checkpointer_cancel_benchmark.V1CheckpointerCancelBenchmark": "v1_cancel",
+    }.items()
 }
 
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import collections
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pydantic
 
+from orbax_bench_core.config.arms import ARMS
 from orbax_bench_core.config.errors import Problem, SuiteError, did_you_mean
 from orbax_bench_core.config.load import LoadedSuite
 from orbax_bench_core.config.sharding import sharding_conflict
 from orbax_bench_core.config.suite import BenchmarkEntry
 from orbax_bench_core.sweep import catalog
+from orbax_bench_core.sweep.arms import ArmError, paired
 from orbax_bench_core.sweep.load_class import BenchmarkClassError, load_class, options_class
-from orbax_bench_core.sweep.options import OptionError, axes, combinations
+from orbax_bench_core.sweep.options import OptionError, axes, combinations, plain
 from orbax_bench_core.sweep.point import SweepPoint
 
 
@@ -32,7 +34,7 @@ class Expansion(pydantic.BaseModel):
 
     Attributes:
         points: What is run, in the order of the suite file: benchmarks, options, meshes,
-            checkpoints, processes and cache, the last varying fastest.
+            checkpoints, storage, environments, processes and cache, the last varying fastest.
         skipped: Combinations whose mesh cannot hold their checkpoint.
         notes: What else a reader of the suite should know.
     """
@@ -71,6 +73,8 @@ def expand_here(loaded: LoadedSuite) -> Expansion:
         except OptionError as error:
             key = (error.key,) if error.key else ()
             problems.append(loaded.source.problem(str(error), (*where, "options", *key)))
+        except ArmError as error:
+            problems.append(loaded.source.problem(str(error), error.where))
     if problems:
         raise SuiteError(*problems)
     if not points:
@@ -97,28 +101,37 @@ def _entry_points(
     if "." not in path:
         hint = did_you_mean(path, catalog.BUILTINS)
         raise BenchmarkClassError(f"unknown built-in benchmark {path!r}; {hint}")
+    suite = loaded.suite
     generator = options_class(load_class(path))
     dropped = 0
+    # Arms choose among the environments; without arms they are an axis like any other.
+    environments = suite.environments if suite.arms is None else ()
     for options in combinations(axes(generator, entry.options)):
         given = {name: options[name] for name in options if name in entry.options}
         if not _is_valid(generator, given):
             dropped += 1
             continue
-        for mesh in loaded.suite.mesh_configs or (None,):
-            for checkpoint, processes, conditions in itertools.product(
-                loaded.suite.checkpoint_configs,
-                dict.fromkeys(loaded.suite.execution.processes),
-                loaded.suite.execution.conditions,
-            ):
-                yield SweepPoint(
-                    benchmark=path,
-                    options=_plain(options),
-                    given=tuple(given),
-                    checkpoint=checkpoint,
-                    mesh=mesh,
-                    processes=processes,
-                    conditions=conditions,
-                )
+        for mesh, checkpoint, storage, environment, processes, conditions in itertools.product(
+            suite.mesh_configs or (None,),
+            suite.checkpoint_configs,
+            suite.storage or (None,),
+            environments or (None,),
+            dict.fromkeys(suite.execution.processes),
+            suite.execution.conditions,
+        ):
+            point = SweepPoint(
+                benchmark=path,
+                options=plain(options),
+                given=tuple(given),
+                checkpoint=checkpoint,
+                mesh=mesh,
+                processes=processes,
+                conditions=conditions,
+                storage=storage,
+                environment=environment,
+            )
+            point = point if suite.arms is None else paired(point, suite)
+            yield point.with_presets_expanded()
     if dropped:
         notes.append(
             f"{catalog.short_name(path)}: {dropped} combination(s) of options dropped, because "
@@ -135,14 +148,12 @@ def _is_valid(generator: Any, given: dict[str, Any]) -> bool:
         ) from error
 
 
-def _plain(options: dict[str, Any]) -> dict[str, Any]:
-    plain: dict[str, Any] = json.loads(json.dumps(options, default=repr))
-    return plain
-
-
 def _why_skipped(point: SweepPoint) -> str | None:
-    conflict = sharding_conflict(point.checkpoint, point.mesh)
-    return f"leaf {'.'.join(conflict.where)}: {conflict.message}" if conflict else None
+    for arm in (None,) if point.candidate is None else ARMS:
+        conflict = sharding_conflict(point.side(arm).checkpoint, point.side(arm).mesh)
+        if conflict:
+            return f"leaf {'.'.join(conflict.where)}: {conflict.message}"
+    return None
 
 
 def _nothing_left(notes: list[str], skipped: dict[str, SkippedPoint]) -> str:
@@ -156,25 +167,34 @@ def _with_labels(points: list[SweepPoint]) -> dict[str, SweepPoint]:
     for point in points:
         for name, value in point.options.items():
             values[point.benchmark, name].add(json.dumps(value))
-    labelled = {}
-    for point in points:
-        parts = [
-            f"{name}={_short(value)}"
-            for name, value in point.options.items()
-            if len(values[point.benchmark, name]) > 1
-        ]
-        if point.mesh is not None:
-            parts.append(f"mesh={point.mesh.label}")
-        if point.checkpoint.spec is not None or point.checkpoint.path is not None:
-            parts.append(f"ckpt={point.checkpoint.label}")
-        if point.checkpoint.random_seed:
-            parts.append(f"seed={point.checkpoint.random_seed}")
-        if point.processes > 1:
-            parts.append(f"processes={point.processes}")
-        if point.conditions.cache == "cold":
-            parts.append("cache=cold")
-        labelled[point.id] = point.model_copy(update={"label": ",".join(parts)})
-    return labelled
+    return {point.id: _labelled(point, ",".join(_label_parts(point, values))) for point in points}
+
+
+def _label_parts(point: SweepPoint, values: Mapping[tuple[str, str], set[str]]) -> Iterator[str]:
+    """Yields what tells a point from others; what an arm overrides tells no pair from another."""
+    other = point.candidate or point
+    for name, value in point.options.items():
+        if len(values[point.benchmark, name]) > 1 and other.options.get(name) == value:
+            yield f"{name}={_short(value)}"
+    if point.mesh is not None and other.mesh == point.mesh:
+        yield f"mesh={point.mesh.label}"
+    if not point.checkpoint.is_empty:
+        yield f"ckpt={point.checkpoint.label}"
+    if point.checkpoint.random_seed:
+        yield f"seed={point.checkpoint.random_seed}"
+    if point.storage is not None and other.storage == point.storage:
+        yield f"storage={point.storage}"
+    if point.environment is not None and other.environment == point.environment:
+        yield f"environment={point.environment.name}"
+    if point.processes > 1 and other.processes == point.processes:
+        yield f"processes={point.processes}"
+    if point.conditions.cache == "cold":
+        yield "cache=cold"
+
+
+def _labelled(point: SweepPoint, label: str) -> SweepPoint:
+    candidate = point.candidate and point.candidate.model_copy(update={"label": label})
+    return point.model_copy(update={"label": label, "candidate": candidate})
 
 
 def _short(value: Any) -> str:

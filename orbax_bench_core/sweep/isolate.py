@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from orbax_bench_core.config.arms import ARMS
 from orbax_bench_core.config.errors import Problem, SuiteError
 from orbax_bench_core.config.load import LoadedSuite, parse_suite
 from orbax_bench_core.sweep import catalog
@@ -28,7 +29,11 @@ def expand(loaded: LoadedSuite) -> Expansion:
     Raises:
         SuiteError: A class that cannot be used, or an option that it does not take.
     """
-    paths = [catalog.class_path(entry.generator) for entry in loaded.suite.benchmarks]
+    generators = [
+        *(entry.generator for entry in loaded.suite.benchmarks),
+        *filter(None, (loaded.suite.arm(name).generator for name in ARMS)),
+    ]
+    paths = [catalog.class_path(generator) for generator in generators]
     if all(path is None or "." not in path or catalog.is_builtin(path) for path in paths):
         return expand_here(loaded)
     with tempfile.TemporaryDirectory() as folder:

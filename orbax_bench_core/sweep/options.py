@@ -67,6 +67,12 @@ def combinations(values: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
         yield dict(zip(values, chosen, strict=True))
 
 
+def plain(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns one combination as plain data, as a sweep point keeps it."""
+    found: dict[str, Any] = json.loads(json.dumps(options, default=repr))
+    return found
+
+
 def _default(field: dataclasses.Field[Any]) -> Any:
     if field.default_factory is not dataclasses.MISSING:
         return field.default_factory()

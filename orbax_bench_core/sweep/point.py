@@ -9,10 +9,13 @@ from typing import Any, Self
 
 import pydantic
 
+from orbax_bench_core.config.arms import Arm
 from orbax_bench_core.config.checkpoint import CheckpointConfig
 from orbax_bench_core.config.conditions import Conditions
+from orbax_bench_core.config.environment import EnvironmentConfig
 from orbax_bench_core.config.mesh import MeshConfig
 from orbax_bench_core.config.model import ConfigModel
+from orbax_bench_core.config.models import expanded
 from orbax_bench_core.sweep.catalog import short_name
 
 _ID_LENGTH = 12
@@ -20,6 +23,8 @@ _ID_LENGTH = 12
 
 class SweepPoint(ConfigModel):
     """One combination of benchmark, options, checkpoint, mesh, processes and conditions.
+
+    A point of a paired comparison holds two: itself is the baseline, and `candidate` the other arm.
 
     Attributes:
         benchmark: Import path of the benchmark class.
@@ -29,6 +34,9 @@ class SweepPoint(ConfigModel):
         mesh: The device mesh; None without one.
         processes: Host processes that run it together.
         conditions: What is controlled while it is measured.
+        storage: Where its checkpoints lie; None for the run directory.
+        environment: The library versions that it runs with; None takes those of the command.
+        candidate: The other arm of a paired comparison; None outside one.
         label: What tells this point from the others of its suite, for people; not part of the id.
     """
 
@@ -39,6 +47,9 @@ class SweepPoint(ConfigModel):
     mesh: MeshConfig | None
     processes: pydantic.PositiveInt = 1
     conditions: Conditions = Conditions()
+    storage: str | None = None
+    environment: EnvironmentConfig | None = None
+    candidate: SweepPoint | None = None
     label: str = ""
 
     @functools.cached_property
@@ -48,19 +59,49 @@ class SweepPoint(ConfigModel):
         The text that is hashed has sorted mapping keys, except for the leaves of the spec, whose
         order is the order in which a checkpoint is written.
         """
-        content = {
+        content: dict[str, Any] = {
             "benchmark": self.benchmark,
             "options": self.options,
             "checkpoint": {
-                **self.checkpoint.model_dump(mode="json", exclude={"spec"}),
+                **self.checkpoint.model_dump(mode="json", exclude={"spec", "name"}),
                 "spec": json.dumps(self.checkpoint.model_dump(mode="json")["spec"]),
             },
             "mesh": None if self.mesh is None else self.mesh.model_dump(mode="json"),
             "processes": self.processes,
             "conditions": self.conditions.model_dump(mode="json"),
         }
+        if self.storage is not None:
+            content["storage"] = self.storage
+        if self.environment is not None:
+            content["environment"] = self.environment.identity
+        if self.candidate is not None:
+            content["candidate"] = self.candidate.id
         text = json.dumps(content, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:_ID_LENGTH]
+
+    def replace(self, **fields: Any) -> SweepPoint:
+        """Returns a point that differs in `fields`; unlike a copy it has an id of its own."""
+        own = {name: getattr(self, name) for name in SweepPoint.model_fields}
+        return SweepPoint(**{**own, **fields})
+
+    def with_presets_expanded(self) -> SweepPoint:
+        """Returns the point with the trees of its model presets, laid out for its mesh."""
+        candidate = self.candidate
+        if all(one is None or one.checkpoint.model is None for one in (self, candidate)):
+            return self
+        return self.replace(
+            checkpoint=expanded(self.checkpoint, self.mesh),
+            candidate=None if candidate is None else candidate.with_presets_expanded(),
+        )
+
+    def side(self, arm: Arm | None) -> SweepPoint:
+        """Returns the point that one arm of this one measures; the point itself without arms."""
+        if arm is None:
+            return self
+        if arm == "baseline":
+            return self.replace(candidate=None)
+        assert self.candidate is not None
+        return self.candidate
 
     @property
     def name(self) -> str:

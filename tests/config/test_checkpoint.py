@@ -168,3 +168,93 @@ def test_a_checkpoint_without_a_spec_does_not_say_its_bytes():
 )
 def test_a_label_is_short(fields, label):
     assert CheckpointConfig(**fields).label == label
+
+
+@pytest.mark.parametrize(
+    ("lines", "key", "message"),
+    [
+        ("  model: lama-8b\n", "model", "unknown model 'lama-8b'; did you mean 'llama-8b'?"),
+        ("  model: gpt2\n  scale: 0\n", "scale", "expected greater than 0, got 0"),
+        ("  model: gpt2\n  scale: 2\n", "scale", "expected less than or equal to 1, got 2"),
+        (
+            "  model: gpt2\n  optimizer: adam\n",
+            "optimizer",
+            "expected 'adamw', 'sgd' or 'none', got 'adam'",
+        ),
+        (
+            "  model: gpt2\n  dtypes: {parms: float32}\n",
+            "dtypes",
+            "unknown group 'parms'; did you mean 'params'?",
+        ),
+        (
+            "  model: gpt2\n  dtypes: {params: bf16}\n",
+            "dtypes",
+            "unknown dtype 'bf16'; did you mean 'bfloat16'?",
+        ),
+        (
+            "  nnx: my_module\n",
+            "nnx",
+            "expected module:factory, such as my_package.models:make, got 'my_module'",
+        ),
+    ],
+)
+def test_a_bad_preset_is_named(only_problem, lines, key, message):
+    problem = only_problem(f"checkpoint_config:\n{lines}")
+    assert problem.key == f"checkpoint_config.{key}"
+    assert problem.message == message
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("  spec: {}\n  model: gpt2\n", "`spec` and `model` are two sources of one checkpoint"),
+        ("  path: /a\n  nnx: m:f\n", "`path` and `nnx` are two sources of one checkpoint"),
+        ("  spec: {}\n  scale: 0.1\n", "`scale` needs `model`"),
+        ("  optimizer: adamw\n", "`optimizer` needs `model`"),
+        ("  path: /a\n  dtypes: {params: int8}\n", "`dtypes` needs `model`"),
+    ],
+)
+def test_keys_of_presets_that_do_not_go_together_are_named(only_problem, lines, message):
+    problem = only_problem(f"checkpoint_config:\n{lines}")
+    assert (problem.line, problem.key) == (4, "checkpoint_config")
+    assert message in problem.message
+
+
+@pytest.mark.parametrize(
+    ("fields", "label"),
+    [
+        ({"model": "gpt2"}, "gpt2"),
+        ({"model": "gpt2", "scale": 1.0, "optimizer": "none"}, "gpt2"),
+        ({"model": "llama-8b", "scale": 0.01, "optimizer": "adamw"}, "llama-8b@0.01+adamw"),
+        ({"model": "gpt2", "dtypes": {"params": "int8"}}, "gpt2+params:int8"),
+        ({"nnx": "my.models:make"}, "make"),
+        ({"spec": {"params": "int"}, "name": "mine"}, "mine"),
+    ],
+)
+def test_a_label_tells_presets_apart(fields, label):
+    assert CheckpointConfig(**fields).label == label
+
+
+def test_keys_that_are_not_given_are_not_written():
+    """What is written enters the ids of points, and those of old points must stay."""
+    assert CheckpointConfig(path="/a").model_dump() == {
+        "path": "/a",
+        "spec": None,
+        "random_seed": 0,
+        "sharding_config_path": None,
+        "load_with_colocated_python": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_empty"),
+    [
+        ({}, True),
+        ({"spec": {}}, False),
+        ({"path": "/a"}, False),
+        ({"model": "gpt2"}, False),
+        ({"nnx": "m:f"}, False),
+    ],
+)
+def test_a_checkpoint_without_a_source_is_empty(fields, is_empty):
+    assert CheckpointConfig(**fields).is_empty is is_empty

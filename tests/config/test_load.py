@@ -104,10 +104,8 @@ def test_what_is_wrong_with_benchmarks_is_named_at_its_line(problems, text, line
         ("checkpoint_config: x\n", "checkpoint_config", "expected a mapping, got 'x'"),
         ("mesh_configs: []\n", "mesh_configs", "give at least one item"),
         ("mesh_config: []\n", "mesh_config", "expected a mapping, got []"),
-        ("simdevice: {}\n", "simdevice", "which is not published; remove the block"),
-        ("storage: [/mnt/ssd]\n", "storage", "not yet supported; remove the key"),
-        ("environments: []\n", "environments", "not yet supported; remove the key"),
-        ("arms: {}\n", "arms", "not yet supported; remove the key"),
+        ("simdevice: {}\n", "simdevice", "remove the block (here: --override simdevice=null)"),
+        ("storage: ['s3://b']\n", "storage", "local paths and gs:// only"),
     ],
 )
 def test_a_bad_top_level_key_is_named_at_its_line(only_problem, extra, key, message):

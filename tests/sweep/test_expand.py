@@ -181,3 +181,11 @@ def test_a_label_is_about_the_points_of_its_own_benchmark(expand, write_benchmar
     path = write_benchmark("use_ocdbt: bool = False")
     points = expand(("save_restore", "{}"), (path, "{}")).points
     assert [point.label for point in points] == ["", ""]
+
+
+def test_storage_is_swept_and_told_apart(expand, tmp_path):
+    places = [str(tmp_path / "a"), str(tmp_path / "b")]
+    points = expand(("save_restore", "{}"), extra=f"storage: {places}\n").points
+    assert [point.storage for point in points] == places
+    assert [point.label for point in points] == [f"storage={place}" for place in places]
+    assert len({point.id for point in points}) == 2

@@ -1,0 +1,69 @@
+"""From a sweep point to the pair that two arms make of it."""
+
+from __future__ import annotations
+
+from orbax_bench_core.config.arms import Arm
+from orbax_bench_core.config.errors import did_you_mean
+from orbax_bench_core.config.source import KeyPath
+from orbax_bench_core.config.suite import Suite
+from orbax_bench_core.sweep import catalog
+from orbax_bench_core.sweep.load_class import BenchmarkClassError, load_class, options_class
+from orbax_bench_core.sweep.options import OptionError, axes, combinations, plain
+from orbax_bench_core.sweep.point import SweepPoint
+
+
+class ArmError(ValueError):
+    """Something that an arm overrides cannot be used; `where` is its key in the suite."""
+
+    def __init__(self, message: str, where: KeyPath) -> None:
+        super().__init__(message)
+        self.where = where
+
+
+def paired(point: SweepPoint, suite: Suite) -> SweepPoint:
+    """Returns the pair of points that the arms of a suite make of one of its combinations.
+
+    Args:
+        point: The combination as the suite has it.
+        suite: The suite, with arms.
+
+    Raises:
+        ArmError: An arm names a benchmark or an option that does not exist.
+    """
+    return _arm(point, suite, "baseline").replace(candidate=_arm(point, suite, "candidate"))
+
+
+def _arm(point: SweepPoint, suite: Suite, name: Arm) -> SweepPoint:
+    arm, where = suite.arm(name), ("arms", name)
+    path = point.benchmark
+    if arm.generator is not None:
+        path = catalog.class_path(arm.generator) or arm.generator
+        if "." not in path:
+            hint = did_you_mean(path, catalog.BUILTINS)
+            raise ArmError(f"unknown built-in benchmark {path!r}; {hint}", (*where, "generator"))
+    for option, value in arm.options.items():
+        if isinstance(value, list):
+            raise ArmError(
+                f"an arm has one value per option, got {value!r}; sweep it under `benchmarks`",
+                (*where, "options", option),
+            )
+    given = {**point.given_options, **arm.options}
+    try:
+        generator = options_class(load_class(path))
+        (options,) = combinations(axes(generator, given))
+        if not generator.from_dict(given).is_valid():
+            raise ArmError(f"its `is_valid` rejects {given}", (*where, "options"))
+    except BenchmarkClassError as error:
+        raise ArmError(str(error), (*where, "generator")) from None
+    except OptionError as error:
+        key = (error.key,) if error.key else ()
+        raise ArmError(str(error), (*where, "options", *key)) from None
+    return point.replace(
+        benchmark=path,
+        options=plain(options),
+        given=tuple(given),
+        mesh=arm.mesh_config or point.mesh,
+        processes=arm.processes or point.processes,
+        storage=arm.storage or point.storage,
+        environment=suite.environment(arm.environment),
+    )

@@ -1,0 +1,45 @@
+"""Which mesh axes shard which dimensions."""
+
+import pytest
+
+from orbax_bench_core.config.models.axes import most_parts, partition
+
+
+@pytest.mark.parametrize(
+    ("mesh", "sharding"),
+    [
+        ((), None),
+        ((("data", 8),), None),
+        ((("fsdp", 8),), ("fsdp", None)),
+        ((("tensor", 8),), (None, "tensor")),
+        ((("model", 8),), (None, "model")),
+        ((("tp", 2), ("fsdp", 4)), ("fsdp", "tp")),
+        ((("fsdp", 1), ("tp", 2)), (None, "tp")),
+        ((("fsdp_transpose", 2), ("fsdp", 2)), ("fsdp", "fsdp_transpose")),
+        ((("sp", 2), ("fsdp", 2)), (("fsdp", "sp"), None)),
+    ],
+)
+def test_a_weight_is_sharded_by_the_names_of_the_axes(mesh, sharding):
+    assert partition(("embed", "mlp"), (64, 64), (64, 64), mesh) == sharding
+
+
+def test_an_axis_that_does_not_divide_its_dimension_replicates():
+    assert partition(("vocab", "embed"), (50257, 768), (50257, 768), (("tp", 2), ("fsdp", 3))) == (
+        None,
+        "fsdp",
+    )
+
+
+def test_an_axis_that_does_not_divide_the_full_size_does_not_shard_a_scaled_one():
+    assert partition(("vocab",), (50257,), (64,), (("tp", 2),)) is None
+
+
+def test_a_dimension_that_is_never_sharded_stays_whole():
+    assert partition((None, "embed"), (64, 64), (64, 64), (("fsdp", 2),)) == (None, "fsdp")
+
+
+@pytest.mark.parametrize(
+    ("mesh", "parts"), [((), 1), ((("fsdp", 4), ("sequence", 2), ("tp", 16)), 8)]
+)
+def test_the_parts_of_a_dimension_are_those_of_all_axes_that_may_shard_it(mesh, parts):
+    assert most_parts("embed", mesh) == parts

@@ -1,0 +1,184 @@
+"""Presets have the trees and sizes of the models whose names they bear."""
+
+import math
+
+import pytest
+
+from orbax_bench_core.config.checkpoint import MODELS, ArraySpec, CheckpointConfig, leaves
+from orbax_bench_core.config.mesh import MeshConfig
+from orbax_bench_core.config.models import expanded
+from orbax_bench_core.config.sharding import sharding_conflict
+
+PUBLISHED = {
+    "llama-8b": 8_030_261_248,
+    "llama-70b": 70_553_706_496,
+    "llama-405b": 405_853_388_800,
+    "mixtral-8x7b": 46_702_792_704,
+    "gpt2": 124_439_808,
+}
+SCALES = [1, 0.3, 0.1, 0.01]
+MESHES = [
+    pytest.param({"fsdp": 8}, id="fsdp"),
+    pytest.param({"data": 2, "fsdp": 2, "tensor": 4}, id="three axes"),
+    pytest.param({"fsdp": 256, "tensor": 2}, id="more parts than the grain"),
+    pytest.param({"expert": 8, "stage": 4}, id="experts and stages"),
+    pytest.param({"fsdp": 3, "tp": 5}, id="odd sizes"),
+    pytest.param({"rows": 7}, id="an axis without a rule"),
+]
+
+
+def mesh_of(sizes):
+    return MeshConfig(mesh_axes=list(sizes), ici_parallelism=sizes)
+
+
+def arrays(mesh=None, **fields):
+    """Arrays of an expanded preset by dotted path."""
+    spec = expanded(CheckpointConfig(**fields), mesh).spec
+    return {".".join(path): leaf for path, leaf in leaves(spec)}
+
+
+def num_elements(found):
+    return sum(math.prod(leaf.shape) for leaf in found.values())
+
+
+def test_every_preset_has_a_published_size():
+    assert set(PUBLISHED) == set(MODELS)
+
+
+@pytest.mark.parametrize(("model", "count"), PUBLISHED.items())
+def test_a_preset_has_the_published_number_of_parameters(model, count):
+    assert num_elements(arrays(model=model)) == count
+
+
+@pytest.mark.parametrize(
+    ("model", "rounded"),
+    [
+        ("llama-8b", "8.03"),
+        ("llama-70b", "70.6"),
+        ("llama-405b", "405.9"),
+        ("mixtral-8x7b", "46.7"),
+        ("gpt2", "0.124"),
+    ],
+)
+def test_the_published_number_is_what_people_know(model, rounded):
+    assert f"{PUBLISHED[model] / 1e9:.{len(rounded.partition('.')[2])}f}" == rounded
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("scale", SCALES[1:])
+def test_a_scaled_preset_keeps_the_tree_and_is_smaller(model, scale):
+    full, scaled = arrays(model=model), arrays(model=model, scale=scale)
+    assert list(scaled) == list(full)
+    assert num_elements(scaled) < num_elements(full)
+    for name, leaf in scaled.items():
+        sizes = zip(leaf.shape, full[name].shape, strict=True)
+        assert all(1 <= size <= whole for size, whole in sizes), name
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("sizes", MESHES)
+def test_every_mesh_holds_every_preset_at_every_scale(model, scale, sizes):
+    mesh = mesh_of(sizes)
+    checkpoint = expanded(CheckpointConfig(model=model, scale=scale, optimizer="adamw"), mesh)
+    assert sharding_conflict(checkpoint, mesh) is None
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("scale", SCALES[1:])
+@pytest.mark.parametrize("sizes", MESHES)
+def test_a_scaled_preset_has_the_shardings_of_the_full_one(model, scale, sizes):
+    mesh = mesh_of(sizes)
+    full, scaled = arrays(mesh, model=model), arrays(mesh, model=model, scale=scale)
+    assert {name: leaf.sharding for name, leaf in scaled.items()} == {
+        name: leaf.sharding for name, leaf in full.items()
+    }
+
+
+def test_the_shapes_do_not_depend_on_meshes_that_divide_the_grain():
+    shapes = [
+        {name: leaf.shape for name, leaf in arrays(mesh, model="llama-8b", scale=0.01).items()}
+        for mesh in (None, mesh_of({"fsdp": 8}), mesh_of({"fsdp": 32, "tensor": 2}))
+    ]
+    assert shapes[0] == shapes[1] == shapes[2]
+
+
+def test_a_width_grows_to_what_a_large_mesh_divides():
+    found = arrays(mesh_of({"fsdp": 256}), model="llama-8b", scale=0.01)
+    embedding = found["params.params.token_embedder.embedding"]
+    assert embedding.shape == (1344, 256)
+    assert embedding.sharding == (None, "fsdp")
+
+
+def test_the_layers_of_llama_are_stacked_as_in_maxtext():
+    found = arrays(mesh_of({"fsdp": 4, "tensor": 2}), model="llama-8b")
+    assert {
+        name.removeprefix("params.params."): (leaf.shape, leaf.sharding)
+        for name, leaf in found.items()
+    } == {
+        "token_embedder.embedding": ((128256, 4096), ("tensor", "fsdp")),
+        "decoder.layers.pre_self_attention_layer_norm.scale": ((4096, 32), ("tensor", None)),
+        "decoder.layers.self_attention.query.kernel": (
+            (4096, 32, 32, 128),
+            ("fsdp", None, "tensor", None),
+        ),
+        "decoder.layers.self_attention.key.kernel": (
+            (4096, 32, 8, 128),
+            ("fsdp", None, "tensor", None),
+        ),
+        "decoder.layers.self_attention.value.kernel": (
+            (4096, 32, 8, 128),
+            ("fsdp", None, "tensor", None),
+        ),
+        "decoder.layers.self_attention.out.kernel": (
+            (32, 32, 128, 4096),
+            ("tensor", None, None, "fsdp"),
+        ),
+        "decoder.layers.post_self_attention_layer_norm.scale": ((4096, 32), ("tensor", None)),
+        "decoder.layers.mlp.wi_0.kernel": ((4096, 32, 14336), ("fsdp", None, "tensor")),
+        "decoder.layers.mlp.wi_1.kernel": ((4096, 32, 14336), ("fsdp", None, "tensor")),
+        "decoder.layers.mlp.wo.kernel": ((14336, 32, 4096), ("tensor", None, "fsdp")),
+        "decoder.decoder_norm.scale": ((4096,), ("tensor",)),
+        "decoder.logits_dense.kernel": ((4096, 128256), ("fsdp", "tensor")),
+    }
+
+
+def test_the_experts_of_mixtral_lie_on_the_expert_axis():
+    found = arrays(mesh_of({"expert": 8, "fsdp": 2}), model="mixtral-8x7b")
+    experts = found["params.params.decoder.layers.MoeBlock_0.wi_0"]
+    assert experts.shape == (8, 32, 4096, 14336)
+    assert experts.sharding == ("expert", None, "fsdp", None)
+    dense = found["params.params.decoder.layers.self_attention.query.kernel"]
+    assert dense.sharding[0] == ("fsdp", "expert")
+
+
+def test_gpt2_has_the_148_tensors_of_its_published_file():
+    found = arrays(model="gpt2")
+    assert len(found) == 148
+    assert found["params.h.11.attn.c_attn.weight"].shape == (768, 2304)
+
+
+def test_dtypes_are_chosen_by_group():
+    found = arrays(
+        model="gpt2", optimizer="adamw", dtypes={"params": "bfloat16", "optimizer": "float32"}
+    )
+    kinds = {name.partition(".")[0]: set() for name in found if not name.endswith("count")}
+    for name, leaf in found.items():
+        if not name.endswith("count"):
+            kinds[name.partition(".")[0]].add(leaf.dtype)
+    assert kinds == {"step": {"int32"}, "params": {"bfloat16"}, "opt_state": {"float32"}}
+
+
+def test_a_preset_becomes_an_ordinary_checkpoint():
+    checkpoint = expanded(
+        CheckpointConfig(model="llama-8b", scale=0.01, optimizer="sgd", random_seed=3), None
+    )
+    assert checkpoint.model is None
+    assert checkpoint.random_seed == 3
+    assert checkpoint.label == "llama-8b@0.01+sgd"
+    assert all(isinstance(leaf, ArraySpec) for _, leaf in leaves(checkpoint.spec))
+
+
+def test_what_is_no_preset_stays_as_it_is():
+    checkpoint = CheckpointConfig(spec={"a": "int"})
+    assert expanded(checkpoint, None) is checkpoint

@@ -1,0 +1,109 @@
+"""Pairs: what each arm measures, and that a pair is a point like no other."""
+
+import pytest
+
+from orbax_bench_core.config.errors import SuiteError
+
+ENVIRONMENTS = (
+    "environments:\n- {name: old, requirements: [a==1]}\n- {name: new, requirements: [a==2]}\n"
+)
+MESH = "mesh_config: {mesh_axes: [d], ici_parallelism: {d: 8}}\n"
+
+
+def test_each_arm_has_its_own_options_and_shares_the_rest(expand):
+    extra = MESH + "arms: {candidate: {options: {use_compression: false}}}\n"
+    points = expand(("save_restore", "{use_ocdbt: [true, false]}"), extra=extra).points
+    found = [
+        (side.options["use_ocdbt"], side.options["use_compression"], side.num_devices)
+        for point in points
+        for side in (point.side("baseline"), point.side("candidate"))
+    ]
+    assert found == [(True, True, 8), (True, False, 8), (False, True, 8), (False, False, 8)]
+
+
+def test_arms_choose_environments_which_are_then_not_swept(expand):
+    extra = ENVIRONMENTS + "arms: {baseline: {environment: old}, candidate: {environment: new}}\n"
+    (point,) = expand(("save_restore", "{}"), extra=extra).points
+    assert point.side("baseline").environment.name == "old"
+    assert point.side("candidate").environment.name == "new"
+
+
+def test_without_arms_environments_are_swept(expand):
+    points = expand(("save_restore", "{}"), extra=ENVIRONMENTS).points
+    assert [point.label for point in points] == ["environment=old", "environment=new"]
+    assert len({point.id for point in points}) == 2
+
+
+def test_an_arm_may_have_another_mesh_processes_and_benchmark(expand):
+    extra = (
+        "arms: {candidate: {processes: 2, generator: train_interference, "
+        "mesh_config: {mesh_axes: [x], ici_parallelism: {x: 2}}}}\n"
+    )
+    (point,) = expand(("save_restore", "{}"), extra=extra).points
+    candidate = point.side("candidate")
+    assert (candidate.processes, candidate.num_devices) == (2, 2)
+    assert candidate.benchmark.endswith("TrainInterference")
+    assert point.side("baseline").benchmark.endswith("SaveRestore")
+
+
+def test_a_pair_of_equal_sides_is_neither_of_them(expand):
+    (pair,) = expand(("save_restore", "{}"), extra="arms: {}\n").points
+    (alone,) = expand(("save_restore", "{}")).points
+    assert pair.side("baseline").id == pair.side("candidate").id == alone.id
+    assert pair.id != alone.id
+
+
+def test_swapping_the_arms_makes_another_pair(expand):
+    one, other = (
+        expand(
+            ("save_restore", "{}"), extra=f"arms: {{{arm}: {{options: {{use_ocdbt: false}}}}}}\n"
+        )
+        for arm in ("baseline", "candidate")
+    )
+    assert one.points[0].id != other.points[0].id
+
+
+def test_arms_that_make_two_points_one_leave_one(expand):
+    extra = (
+        "arms: {baseline: {options: {use_ocdbt: true}}, candidate: {options: {use_ocdbt: false}}}\n"
+    )
+    found = expand(("save_restore", "{use_ocdbt: [true, false]}"), extra=extra)
+    assert len(found.points) == 1
+
+
+@pytest.mark.parametrize(
+    ("arm", "key", "message"),
+    [
+        (
+            "{options: {use_ocdb: 1}}",
+            "arms.candidate.options.use_ocdb",
+            "did you mean 'use_ocdbt'?",
+        ),
+        ("{options: {use_ocdbt: 1}}", "arms.candidate.options.use_ocdbt", "expected bool"),
+        ("{options: {use_ocdbt: [true]}}", "arms.candidate.options.use_ocdbt", "one value"),
+        ("{generator: save_restor}", "arms.candidate.generator", "did you mean 'save_restore'?"),
+        ("{generator: json.JSONDecoder}", "arms.candidate.generator", "not a subclass"),
+        (
+            "{options: {enable_replica_parallel_separate_folder: true}}",
+            "arms.candidate.options",
+            "is_valid",
+        ),
+    ],
+)
+def test_a_mistake_in_an_arm_is_named(expand, arm, key, message):
+    with pytest.raises(SuiteError) as caught:
+        expand(("save_restore", "{}"), extra=f"arms: {{candidate: {arm}}}\n")
+    (problem,) = caught.value.problems
+    assert problem.key == key
+    assert message in problem.message
+
+
+def test_both_sides_are_called_what_the_pair_is_called(expand):
+    (point,) = expand(("save_restore", "{}"), extra=MESH + "arms: {}\n").points
+    assert point.label == point.side("candidate").label == point.side("baseline").label == "mesh=d8"
+
+
+def test_what_an_arm_overrides_is_not_part_of_the_name(expand):
+    extra = ENVIRONMENTS + "arms: {baseline: {environment: old}, candidate: {environment: new}}\n"
+    (point,) = expand(("save_restore", "{}"), extra=MESH + extra).points
+    assert point.label == "mesh=d8"
