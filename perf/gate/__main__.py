@@ -1,0 +1,185 @@
+"""What the statistical gate reaches, by simulation and by replay, with a fixed seed.
+
+`python -m perf.gate [--quick] [--jobs N] [--json FILE]`
+
+It takes about five minutes on two idle cores, `--quick` a tenth of that. Exit codes: 0 every target
+is met, 1 one is not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import contextlib
+import json
+import multiprocessing
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from perf.gate.experiments import Cell, Part, Tally, run
+from perf.gate.figures import Figure, Key, Sources, cells, figures, rival_table
+from perf.gate.replay import read_series
+
+SERIES: Final = 4000
+QUICK: Final = 400
+EXIT_MISSED: Final = 1
+
+_PART: Final = 100
+_AT_ONCE: Final = 4
+_WIDTH: Final = 140
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Tries everything out, prints the tables, and returns the exit code.
+
+    Args:
+        arguments: Command line without the program; None takes the process's own.
+    """
+    options = _parser().parse_args(arguments)
+    began = time.monotonic()
+    sources = Sources.of(read_series())
+    series = QUICK if options.quick else SERIES
+    tallies = try_out(cells(sources, series), options.jobs)
+    found, rivals = figures(tallies, sources), rival_table(tallies, sources)
+    console = Console(width=None if sys.stdout.isatty() else _WIDTH)
+    console.print(source_table(sources), alarm_table(rivals), figure_table(found))
+    took = time.monotonic() - began
+    missed = [figure for figure in found if figure.met is False]
+    judged = sum(figure.met is not None for figure in found)
+    console.print(f"{judged - len(missed)} of {judged} targets met, in {took:.0f} s")
+    if options.json is not None:
+        options.json.write_text(json.dumps(report(found, rivals, series), indent=1) + "\n")
+    return EXIT_MISSED if missed else 0
+
+
+def try_out(wanted: Sequence[Cell], jobs: int) -> dict[Key, Tally]:
+    """Counts every cell, with a progress bar on stderr.
+
+    What is counted depends neither on the number of processes nor on which one does what.
+
+    Args:
+        wanted: What to try out.
+        jobs: Number of processes.
+    """
+    parts = [(cell, part) for cell in wanted for part in cell.parts(_PART)]
+    tallies: dict[Key, Tally] = {cell.key: Tally() for cell in wanted}
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    shown = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True))
+    with shown as progress, _mapper(jobs) as results_of:
+        task = progress.add_task("comparing", total=len(parts))
+        results = results_of([part for _, part in parts])
+        for (cell, _), tally in zip(parts, results, strict=True):
+            tallies[cell.key] += tally
+            progress.update(task, advance=1, description=f"{cell.kind}, {cell.name}")
+    return tallies
+
+
+@contextlib.contextmanager
+def _mapper(jobs: int) -> Iterator[Callable[[list[Part]], Iterable[Tally]]]:
+    if jobs == 1:
+        yield lambda parts: map(run, parts)
+        return
+    spawn = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(jobs, mp_context=spawn) as pool:
+        yield lambda parts: pool.map(run, parts, chunksize=_AT_ONCE)
+
+
+def source_table(sources: Sources) -> Table:
+    """Returns what the replayed series are like."""
+    shown = Table("replayed series", "values", "CV", "lag-1 correlation", "as measured?")
+    for series in (*sources.real, *sources.wild, *sources.wilder):
+        shown.add_row(
+            series.name,
+            str(len(series.times)),
+            f"{series.variation:.0%}",
+            f"{series.correlation:.2f}",
+            "yes" if series.real else "stretched",
+        )
+    return shown
+
+
+def alarm_table(rivals: Mapping[str, Mapping[str, float]]) -> Table:
+    """Returns how often each rule cries wolf on identical arms, in percent."""
+    names = list(next(iter(rivals.values())))
+    shown = Table("false alarms at 1.00, %", *names)
+    for rule, row in rivals.items():
+        cells = [f"{100 * row[name]:.1f}" for name in names]
+        shown.add_row(rule, *cells, style="bold" if "paired" in rule else None)
+    return shown
+
+
+def figure_table(found: Sequence[Figure]) -> Table:
+    """Returns the figures with their targets, in groups."""
+    shown = Table("figure", "on", "value", "Monte Carlo error", "target", "met?")
+    group = ""
+    for figure in found:
+        if group and figure.group != group:
+            shown.add_section()
+        first, group = figure.group != group, figure.group
+        scale, digits, unit = (100, 2, " %") if figure.share else (1, 1, "")
+        shown.add_row(
+            group if first else "",
+            figure.name,
+            f"{scale * figure.value:.{digits}f}{unit}",
+            f"± {scale * figure.error:.2f}{unit}",
+            figure.target or "–",
+            {True: "yes", False: "[red]NO[/]", None: "–"}[figure.met],
+        )
+    return shown
+
+
+def report(
+    found: Sequence[Figure], rivals: Mapping[str, Mapping[str, float]], series: int
+) -> dict[str, Any]:
+    """Returns every figure as plain data.
+
+    Args:
+        found: The figures.
+        rivals: Share of false alarms by rule and source.
+        series: Comparisons per cell.
+    """
+    return {
+        "python": sys.version,
+        "series": series,
+        "false_alarms": {rule: dict(row) for rule, row in rivals.items()},
+        "figures": [
+            {
+                "group": figure.group,
+                "name": figure.name,
+                "value": figure.value,
+                "error": figure.error,
+                "target": figure.target,
+                "met": figure.met,
+            }
+            for figure in found
+        ],
+    }
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="perf.gate", description=__doc__)
+    parser.add_argument(
+        "--quick", action="store_true", help=f"{QUICK} comparisons per cell instead of {SERIES}"
+    )
+    parser.add_argument(
+        "--jobs", type=_positive, default=2, metavar="N", help="processes (default 2)"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure here")
+    return parser
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return int(text)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

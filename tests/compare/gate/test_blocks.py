@@ -1,0 +1,89 @@
+"""What was measured is checked, and what is wrong with it is said exactly."""
+
+import numpy as np
+import pytest
+
+from orbax_bench_core.compare.gate.blocks import Blocks, random_labels, read_blocks
+
+LABELS = [[True, True, False, False], [True, False, True, False]]
+TIMES = [[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]]
+
+
+def changed(table, block, slot, value):
+    found = [list(row) for row in table]
+    found[block][slot] = value
+    return found
+
+
+BAD = {
+    "zero": (
+        changed(TIMES, 1, 2, 0.0),
+        LABELS,
+        "the value in block 1, slot 2 is 0: a ratio needs positive, finite numbers",
+    ),
+    "negative": (changed(TIMES, 0, 3, -1.5), LABELS, "the value in block 0, slot 3 is -1.5"),
+    "nan": (changed(TIMES, 0, 0, float("nan")), LABELS, "the value in block 0, slot 0 is nan"),
+    "infinite": (changed(TIMES, 0, 0, float("inf")), LABELS, "the value in block 0, slot 0 is inf"),
+    "words": (changed(TIMES, 0, 0, "fast"), LABELS, "times are not a table of numbers"),
+    "ragged": ([[1.0, 2.0], [3.0]], LABELS, "times are not a table of numbers"),
+    "missing": (None, LABELS, "times have the shape (), not (blocks, 4)"),
+    "flat": ([1.0, 2.0, 3.0, 4.0], LABELS, "times have the shape (4,), not (blocks, 4)"),
+    "wide": ([[1.0] * 6] * 2, LABELS, "times have the shape (2, 6), not (blocks, 4)"),
+    "fewer labels": (TIMES, LABELS[:1], "labels have the shape (1, 4), but times have (2, 4)"),
+    "ragged labels": (TIMES, [[True], [True, False]], "labels are not a table"),
+    "wordy labels": (
+        TIMES,
+        [["a", "b", "a", "b"]] * 2,
+        "labels must be true for the candidate and false for the baseline, nothing else",
+    ),
+    "counting labels": (TIMES, changed([[1, 1, 0, 0]] * 2, 0, 0, 2), "labels must be true"),
+    "no candidate": (TIMES, [LABELS[0], [False] * 4], "block 1 lacks the candidate arm"),
+    "no baseline": (TIMES, [[True] * 4, LABELS[1]], "block 0 lacks the baseline arm"),
+    "three to one": (
+        TIMES,
+        [LABELS[0], [True, True, True, False]],
+        "block 1 has 3 operations of the candidate and 1 of the baseline, not 2 of each",
+    ),
+    "one block": (TIMES[:1], LABELS[:1], "1 block: noise shows only from 2 blocks on"),
+    "no blocks": (np.empty((0, 4)), np.empty((0, 4), bool), "no blocks: noise shows only"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_said_exactly(name):
+    times, labels, message = BAD[name]
+    found = read_blocks(times, labels)
+    assert isinstance(found, str)
+    assert found.startswith(message)
+
+
+def test_good_input_is_logs():
+    found = read_blocks(TIMES, LABELS)
+    assert isinstance(found, Blocks)
+    np.testing.assert_allclose(found.logs, np.log(TIMES))
+
+
+def test_labels_may_be_numbers():
+    found = read_blocks(TIMES, np.array(LABELS, dtype=int))
+    assert isinstance(found, Blocks)
+    assert found.candidate.dtype == bool
+
+
+def test_where_higher_is_better_the_reciprocal_is_the_cost():
+    found = read_blocks(TIMES, LABELS, "higher")
+    assert isinstance(found, Blocks)
+    np.testing.assert_allclose(found.logs, np.log(1 / np.array(TIMES)))
+
+
+def test_the_log_ratio_of_a_block_is_that_of_its_geometric_means():
+    found = read_blocks(TIMES, LABELS)
+    assert isinstance(found, Blocks)
+    expected = np.log([np.sqrt(1 * 2 / (3 * 4)), np.sqrt(5 * 7 / (6 * 8))])
+    np.testing.assert_allclose(found.log_ratios(), expected)
+
+
+def test_every_order_is_drawn_equally_often(rng):
+    labels = random_labels(60_000, rng)
+    codes, counts = np.unique(labels @ [8, 4, 2, 1], return_counts=True)
+    assert codes.tolist() == [3, 5, 6, 9, 10, 12]
+    assert np.abs(counts - 10_000).max() < 4 * np.sqrt(10_000 * 5 / 6)

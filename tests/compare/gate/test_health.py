@@ -1,0 +1,144 @@
+"""Whether a series is what statistics take it for."""
+
+import math
+
+import numpy as np
+import pytest
+
+from orbax_bench_core.compare.gate import health
+
+
+@pytest.fixture
+def steady(rng):
+    def build(count, sigma=0.05):
+        return np.exp(sigma * rng.standard_normal(count))
+
+    return build
+
+
+def test_a_steady_series_has_no_flags(steady):
+    found = health(steady(60))
+    assert (found.flags, found.regimes, found.outliers) == ((), False, 0.0)
+
+
+def test_the_numbers_of_a_series():
+    found = health([1.0, 2.0, 3.0, 4.0, 5.0])
+    assert (found.n, found.median, found.spread) == (5, 3.0, pytest.approx(2 / 3))
+
+
+def test_sigma_is_that_of_the_log(steady):
+    assert health(steady(4000, 0.2)).sigma == pytest.approx(0.2, rel=0.1)
+
+
+def test_a_drift_is_found_with_its_size(steady):
+    found = health(steady(40) * np.linspace(1.0, 1.3, 40))
+    assert found.drift == pytest.approx(0.3, abs=0.1)
+    assert found.drift_p < 0.001
+    assert found.flags[0].startswith("drifts by +")
+
+
+def test_a_drift_too_small_to_matter_is_not_flagged():
+    assert health(np.linspace(1.0, 1.02, 40)).flags == ()
+
+
+def test_three_values_do_not_drift():
+    found = health([1.0, 2.0, 3.0])
+    assert (found.drift, found.drift_p) == (None, None)
+
+
+def test_equal_values_do_not_drift():
+    found = health([1.0] * 10)
+    assert (found.drift_p, found.drift, found.flags) == (1.0, 0.0, ())
+
+
+def test_a_slow_state_is_found_with_its_ratio(steady):
+    slow = np.repeat([False, True, True, False], 15)
+    found = health(steady(60) * np.where(slow, 1.6, 1.0))
+    assert found.regimes
+    assert found.regime_ratio == pytest.approx(1.6, rel=0.05)
+    assert "30 of 60 values" in found.flags[0]
+    assert "2 switch(es)" in found.flags[0]
+
+
+def test_values_in_a_slow_state_are_no_outliers(steady):
+    slow = np.arange(60) % 3 == 0
+    assert health(steady(60) * np.where(slow, 3.0, 1.0)).outliers == 0.0
+
+
+def test_few_series_of_one_kind_look_like_two(rng):
+    found = [health(np.exp(0.05 * rng.standard_normal(12))).regimes for _ in range(200)]
+    assert sum(found) <= 6
+
+
+def test_a_stall_or_two_are_outliers_and_no_slow_state(steady):
+    times = steady(30)
+    times[[7, 20]] *= 3
+    found = health(times)
+    assert (found.regimes, found.outliers) == (False, pytest.approx(2 / 30))
+    assert found.flags == ("7% of the values lie far off the others",)
+
+
+def test_cold_values_at_the_start_are_flagged(steady):
+    times = steady(10)
+    times[:5] *= 3.6
+    flag = health(times).flags[-1]
+    assert flag.startswith("the first 5 values are 3.")
+
+
+def test_one_cold_value_at_the_start_is_flagged(steady):
+    times = steady(20)
+    times[0] *= 2
+    assert any(flag.startswith("the first value is") for flag in health(times).flags)
+
+
+def test_a_slow_end_is_no_cold_start(steady):
+    times = steady(20)
+    times[-1] *= 2
+    assert not any("first" in flag for flag in health(times).flags)
+
+
+def test_residency_that_is_known_decides_instead(steady):
+    times = steady(10)
+    times[:5] *= 3.6
+    found = health(times, resident=[1.0] * 10)
+    assert not any("first" in flag or "not one kind" in flag for flag in found.flags)
+
+
+@pytest.mark.parametrize(
+    ("resident", "flag"),
+    [
+        ([0.0, 0.0, 1.0, 1.0], "2 found their data outside the page cache, 2 in it and 0 partly"),
+        ([True, True, True, False], "1 found their data outside the page cache, 3 in it"),
+        ([1.0, 1.0, 1.0, 0.5], "0 found their data outside the page cache, 3 in it and 1 partly"),
+        ([0.5] * 4, "0 in it and 4 partly"),
+    ],
+)
+def test_mixed_residency_is_flagged(resident, flag):
+    assert flag in health([1.0, 1.0, 1.0, 1.0], resident=resident).flags[-1]
+
+
+@pytest.mark.parametrize("resident", [[0.0] * 4, [1.0] * 4, [0.01, 0.0, 0.04, 0.0]])
+def test_one_residency_is_not_flagged(resident):
+    assert health([1.0, 1.0, 1.0, 1.0], resident=resident).flags == ()
+
+
+def test_unusable_values_are_left_out_and_flagged():
+    found = health([1.0, math.nan, 0.0, 1.0, -1.0])
+    assert found.n == 2
+    assert found.flags[0] == "3 of 5 values are no positive, finite number: left out"
+
+
+def test_nothing_at_all_is_said_to_be_nothing():
+    found = health([])
+    assert (found.n, found.flags, found.sigma) == (0, ("no values",), None)
+    assert math.isnan(found.median)
+
+
+def test_one_value_has_no_spread():
+    found = health([2.0])
+    assert (found.median, found.spread, found.sigma) == (2.0, None, None)
+
+
+def test_a_long_series_is_described_too(steady):
+    found = health(steady(5000) * np.linspace(1, 2, 5000))
+    assert found.drift == pytest.approx(1.0, rel=0.1)

@@ -1,0 +1,163 @@
+"""What to do about a verdict."""
+
+import pytest
+
+from orbax_bench_core.compare.advice import advice, drifts
+from orbax_bench_core.compare.verdict import SeriesHealth, Verdict
+from orbax_bench_core.config.gate import GateConfig
+
+GATE = GateConfig(metrics={"load": {"margin": 0.2}})
+
+
+def verdict(word, **fields):
+    return Verdict(word=word, **{"operations": 20, "look": 1, **fields})
+
+
+def open_verdict(**fields):
+    given = {"operations": 60, "look": 3, "detectable": 0.22, "more_blocks": 12, **fields}
+    return verdict("INCONCLUSIVE", **given)
+
+
+def series(**fields):
+    return SeriesHealth(n=20, median=1.0, **fields)
+
+
+def test_a_regression_needs_no_second_run():
+    said = advice(verdict("REGRESSION"), "save", GateConfig(alpha=0.005))
+    assert said.startswith("Look at what changed between the arms. No need to run again")
+    assert "0.5 %" in said
+
+
+def test_a_regression_that_decides_nothing_asks_to_be_made_primary():
+    said = advice(verdict("REGRESSION"), "metadata", GATE, primary=False)
+    assert said == "Decides nothing: if it matters, name it in `gate.primary` and run anew."
+
+
+def test_an_unpaired_regression_is_only_a_warning():
+    said = advice(verdict("REGRESSION"), "save", GATE, paired=False)
+    assert said.startswith("Only a warning")
+    assert "`orbax-bench ab`" in said
+
+
+@pytest.mark.parametrize(("operation", "margin"), [("save", "15 %"), ("load", "20 %")])
+def test_a_pass_states_the_margin_of_its_operation(operation, margin):
+    said = advice(verdict("PASS", ratio=1.0, low=0.98, high=1.02), operation, GATE)
+    assert said == f"Nothing to do: a slow-down of {margin} or more is ruled out."
+
+
+def test_a_pass_that_became_faster_says_so():
+    said = advice(verdict("PASS", ratio=0.9, low=0.85, high=0.95), "save", GATE)
+    assert said.endswith("It became faster.")
+
+
+def test_a_pass_that_is_likely_slower_says_by_how_much():
+    said = advice(verdict("PASS", ratio=1.06, low=1.02, high=1.1), "save", GATE)
+    assert "One of about 6 % is likely; if that matters, lower `gate.margin`." in said
+
+
+def test_an_unpaired_pass_is_no_proof():
+    assert "as far as separate runs can tell" in advice(verdict("PASS"), "save", GATE, paired=False)
+
+
+def test_no_verdict_at_the_last_look_says_what_it_takes():
+    assert advice(open_verdict(), "save", GATE) == (
+        "60 operations per arm find a slow-down of 22 % or more. A verdict needs about 12 more "
+        "blocks: run anew with `gate.looks` up to 84."
+    )
+
+
+@pytest.mark.parametrize(
+    ("detectable", "written"),
+    [(0.386, "39 %"), (1.234, "123 %"), (0.0432, "4 %"), (0.004, "0.4 %")],
+)
+def test_what_is_estimated_has_few_digits(detectable, written):
+    said = advice(open_verdict(detectable=detectable), "save", GATE)
+    assert f"a slow-down of {written} or more" in said
+
+
+def test_no_verdict_before_the_last_look_goes_on():
+    said = advice(open_verdict(operations=20, detectable=None), "save", GATE)
+    assert said == "Run the same command again: it goes on, to 60 operations per arm."
+
+
+def test_no_verdict_of_unknown_length_asks_for_a_quieter_machine():
+    said = advice(open_verdict(more_blocks=None, detectable=None), "save", GATE)
+    assert said == "Run anew with more operations in `gate.looks`, or on a quieter machine."
+
+
+def test_an_operation_whose_point_is_settled_does_not_ask_for_more():
+    said = advice(open_verdict(operations=20), "save", GATE, ended=True)
+    assert said == "Its point was settled by another operation first: see to that one."
+
+
+def test_the_last_look_of_a_settled_point_still_says_what_it_takes():
+    assert "12 more blocks" in advice(open_verdict(), "save", GATE, ended=True)
+
+
+def test_no_verdict_names_drift_and_regimes_of_the_arms():
+    health = {
+        "baseline": series(drift=-0.1, drift_p=0.0001),
+        "candidate": series(regimes=True, regime_ratio=1.4),
+    }
+    said = advice(open_verdict(), "save", GATE, health=health)
+    assert said.endswith(
+        "Seek the cause first: baseline drifts by -10 %; candidate has two regimes, 1.4x apart."
+    )
+
+
+def test_a_verdict_does_not_depend_on_health():
+    health = {"baseline": series(regimes=True)}
+    steady = advice(verdict("PASS"), "save", GATE)
+    assert advice(verdict("PASS"), "save", GATE, health=health) == steady
+
+
+def test_a_failed_arm_is_to_be_repaired():
+    said = advice(verdict("INCONCLUSIVE", reason="no loads"), "save", GATE, failed=True)
+    assert said == (
+        "Repair the arm that failed (no loads), then run the same command again: it measures only "
+        "what is missing."
+    )
+
+
+def test_a_regression_stands_though_an_arm_failed_later():
+    said = advice(verdict("REGRESSION"), "save", GATE, failed=True)
+    assert said.startswith("Look at what changed")
+
+
+def test_what_could_not_be_judged_says_why():
+    said = advice(verdict("INCONCLUSIVE", reason="too early"), "save", GATE)
+    assert said.startswith("Not judged: too early.")
+
+
+def test_unpaired_arms_without_a_verdict_are_to_be_paired():
+    said = advice(verdict("INCONCLUSIVE", reason="no history"), "save", GATE, paired=False)
+    assert "`orbax-bench ab`" in said
+
+
+@pytest.mark.parametrize("given", ["REGRESSION", "PASS", "INCONCLUSIVE"])
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("failed", [True, False])
+def test_advice_is_one_line(given, paired, failed):
+    said = advice(verdict(given), "save", GATE, paired=paired, failed=failed)
+    assert said
+    assert "\n" not in said
+
+
+@pytest.mark.parametrize(
+    ("drift", "p_value", "clear"),
+    [(0.15, 0.001, True), (-0.15, 0.001, True), (0.15, 0.2, False), (0.01, 0.001, False)],
+)
+def test_a_drift_is_one_that_is_clear_and_large(drift, p_value, clear):
+    assert drifts(series(drift=drift, drift_p=p_value)) is clear
+
+
+def test_a_series_without_a_test_does_not_drift():
+    assert not drifts(series())
+
+
+def test_health_flags_the_drifts_that_advice_speaks_of():
+    from orbax_bench_core.compare.gate.health import health
+
+    for times in ([1 + 0.02 * i for i in range(20)], [1 + 0.001 * i for i in range(20)]):
+        found = health(times)
+        assert drifts(found) == any(flag.startswith("drifts") for flag in found.flags)

@@ -1,0 +1,60 @@
+"""Real series are replayed as they were, or stretched without changing their order."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perf.gate.replay import Series, read_series, stretched, windows
+
+SERIES = Series(name="a", times=np.arange(1.0, 101.0))
+
+
+def test_what_was_measured_is_read(tmp_path: Path) -> None:
+    (tmp_path / "real_saves_and_loads.csv").write_text(
+        "repeat,save_s,load_s\n0,0.5,0.1\n1,0.25,0.2\n"
+    )
+    found = {series.name: series.times.tolist() for series in read_series(tmp_path)}
+    assert found == {"busy save": [0.5, 0.25], "busy load": [0.1, 0.2]}
+
+
+def test_nothing_to_replay_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="nothing to replay"):
+        read_series(tmp_path)
+
+
+def test_the_repository_has_real_series() -> None:
+    assert all(len(series.times) >= 400 and series.real for series in read_series())
+
+
+def test_windows_are_consecutive_values_in_their_order() -> None:
+    found = windows(SERIES, np.random.default_rng(0), 50, 10)
+    assert found.shape == (50, 10)
+    assert (np.diff(found, axis=1) == 1).all()
+    assert len(set(found[:, 0])) > 10
+
+
+def test_a_window_longer_than_the_series_is_an_error() -> None:
+    with pytest.raises(ValueError, match="a has 100 values, and a window 101"):
+        windows(SERIES, np.random.default_rng(0), 1, 101)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_stretched_series_varies_by_half(whole: bool) -> None:
+    found = stretched(read_series()[0], whole=whole)
+    assert found.variation == pytest.approx(0.5, abs=1e-3)
+    assert not found.real
+
+
+def test_stretching_all_noise_keeps_the_order_of_the_values() -> None:
+    series = read_series()[0]
+    found = stretched(series, whole=True)
+    assert (np.argsort(found.times) == np.argsort(series.times)).all()
+
+
+def test_stretching_slow_states_keeps_the_noise_between_neighbours() -> None:
+    series = read_series()[0]
+    found = stretched(series, whole=False)
+    neighbours = [np.median(np.abs(np.diff(np.log(s.times)))) for s in (series, found)]
+    assert neighbours[1] == pytest.approx(neighbours[0], rel=0.15)
+    assert found.correlation > series.correlation
