@@ -66,23 +66,24 @@ class SaveRestoreOptions(BenchmarkOptions):
         return default_metrics() + ["tracemalloc"] * bool(self.metric_tracemalloc_enabled)
 
     def orbax_context(self) -> ocp.Context:
-        """Returns these options as Orbax takes them."""
-        from orbax.checkpoint import v1 as ocp
+        """Returns these options as Orbax takes them.
 
-        context = ocp.Context()
-        saving = context.array.saving
-        saving.use_ocdbt = self.use_ocdbt
-        saving.use_zarr3 = self.use_zarr3
-        saving.use_compression = self.use_compression
-        saving.use_replica_parallel = self.use_replica_parallel
-        saving.enable_replica_parallel_separate_folder = (
-            self.enable_replica_parallel_separate_folder
+        Raises:
+            UnsupportedOption: The installed Orbax cannot do what one of them asks for.
+        """
+        from orbax_bench_core.state.orbax_options import make_context
+
+        return make_context(
+            use_ocdbt=self.use_ocdbt,
+            use_zarr3=self.use_zarr3,
+            use_compression=self.use_compression,
+            use_replica_parallel=self.use_replica_parallel,
+            enable_replica_parallel_separate_folder=self.enable_replica_parallel_separate_folder,
+            chunk_byte_size=self.chunk_byte_size,
+            use_load_and_broadcast=self.use_load_and_broadcast,
+            write_concurrent_bytes=_gib_to_bytes(self.save_concurrent_gb),
+            read_concurrent_bytes=_gib_to_bytes(self.restore_concurrent_gb),
         )
-        saving.storage_options.chunk_byte_size = self.chunk_byte_size
-        context.array.loading.use_load_and_broadcast = self.use_load_and_broadcast
-        context.memory.write_concurrent_bytes = _gib_to_bytes(self.save_concurrent_gb)
-        context.memory.read_concurrent_bytes = _gib_to_bytes(self.restore_concurrent_gb)
-        return context
 
 
 @benchmark_options(SaveRestoreOptions)
@@ -98,8 +99,8 @@ class SaveRestore(BenchmarksGenerator):
     def test_fn(self, context: TestContext) -> TestResult:
         """Runs one save and one load."""
         import jax
-        from orbax.checkpoint import v1 as ocp
 
+        from orbax_bench_core.state import orbax_api
         from orbax_bench_core.state.memory import available_bytes, held_bytes
         from orbax_bench_core.state.size import tree_bytes
 
@@ -108,7 +109,7 @@ class SaveRestore(BenchmarksGenerator):
         assert isinstance(options, SaveRestoreOptions)
         collectors, path = options.collectors, context.path / "ckpt"
         num_bytes, target = tree_bytes(context.pytree), load_target(context.pytree)
-        with ocp.Context(context=options.orbax_context()):
+        with options.orbax_context():
             measure_save(
                 metrics,
                 context,
@@ -121,7 +122,7 @@ class SaveRestore(BenchmarksGenerator):
                 _delete(context.pytree)  # it is made again for the next repeat
             context.prepare_load("load", path)
             with metrics.measure("load", collectors, num_bytes=num_bytes):
-                restored = jax.block_until_ready(ocp.load(path, target))
+                restored = jax.block_until_ready(orbax_api.load(path, target))
         context.verify(restored)
         return TestResult(metrics=metrics)
 

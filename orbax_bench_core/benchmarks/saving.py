@@ -39,8 +39,8 @@ def measure_save(
             the clock, so it must cost nothing to speak of.
     """
     import jax
-    from orbax.checkpoint import v1 as ocp
 
+    from orbax_bench_core.state import orbax_api
     from orbax_bench_core.state.size import tree_bytes
 
     num_bytes = tree_bytes(tree)
@@ -53,9 +53,9 @@ def measure_save(
         with metrics.measure("save", collectors, num_bytes=num_bytes):
             with metrics.measure("save_blocking", collectors):
                 if asynchronous:
-                    response = ocp.save_async(path, tree)
+                    response = orbax_api.save_async(path, tree)
                 else:
-                    ocp.save(path, tree)
+                    orbax_api.save(path, tree)
             if asynchronous:
                 with (
                     metrics.measure("save_background", collectors),

@@ -78,15 +78,15 @@ class TrainInterference(BenchmarksGenerator):
 
     def test_fn(self, context: TestContext) -> TestResult:
         """Trains, saves, trains on, and verifies what was saved."""
-        from orbax.checkpoint import v1 as ocp
+        from orbax_bench_core.state import orbax_api
 
         options = context.options
         assert isinstance(options, TrainInterferenceOptions)
         metrics, path, target = Metrics(), context.path / "ckpt", load_target(context.pytree)
-        with ocp.Context(context=options.orbax_context()):
+        with options.orbax_context():
             _train_and_save(metrics, context, path, options)
             if context.verifier is not None:
-                context.verify(ocp.load(path, target))
+                context.verify(orbax_api.load(path, target))
         return TestResult(metrics=metrics)
 
 

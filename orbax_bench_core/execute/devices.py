@@ -24,5 +24,10 @@ def simulate_devices(count: int) -> bool:
 
     if _DEVICE_COUNT_FLAG in os.environ.get("XLA_FLAGS", "") or "JAX_NUM_CPU_DEVICES" in os.environ:
         return False
-    jax.config.update("jax_num_cpu_devices", min(count, MAX_SIMULATED_DEVICES))
+    count = min(count, MAX_SIMULATED_DEVICES)
+    if "jax_num_cpu_devices" in jax.config.values:
+        jax.config.update("jax_num_cpu_devices", count)
+    else:  # JAX 0.5.0
+        flags = f"{os.environ.get('XLA_FLAGS', '')} --{_DEVICE_COUNT_FLAG}={count}"
+        os.environ["XLA_FLAGS"] = flags.strip()
     return True

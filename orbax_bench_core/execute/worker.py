@@ -59,15 +59,18 @@ class _Worker:
 
         from orbax_bench_core.results.provenance import device_provenance, host_provenance
         from orbax_bench_core.state.cache import StateCache
+        from orbax_bench_core.state.jax_api import join_processes
+        from orbax_bench_core.state.pathways import initialize_if_used
 
         setup = self._setup
         jax.config.update("jax_enable_x64", setup.x64)
-        if setup.coordinator is not None:
-            jax.distributed.initialize(
+        on_pathways = initialize_if_used()
+        if setup.coordinator is not None and not on_pathways:
+            join_processes(
                 setup.coordinator,
                 num_processes=setup.num_processes,
                 process_id=setup.process_id,
-                heartbeat_timeout_seconds=_HEARTBEAT_S,
+                heartbeat_s=_HEARTBEAT_S,
             )
         simulated = simulate_devices(self._setup.num_devices)
         devices = device_provenance()

@@ -39,6 +39,7 @@ class LocalWorker:
         arguments: Sequence[str],
         *,
         environment: Mapping[str, str],
+        executable: str = sys.executable,
         log_file: Path,
         inbox: Inbox,
         host: int = 0,
@@ -48,6 +49,7 @@ class LocalWorker:
         Args:
             arguments: Command line after `python -m orbax_bench_core.worker`.
             environment: Its environment.
+            executable: The Python that runs it.
             log_file: Where everything that it prints is appended.
             inbox: Where its lines arrive, beside those of the other hosts of its group.
             host: Index of this worker in its group.
@@ -61,7 +63,7 @@ class LocalWorker:
             self._log_start = log.tell()
             self._process = subprocess.Popen(
                 [
-                    sys.executable,
+                    executable,
                     *("-m", "orbax_bench_core.worker"),
                     *("--events", str(events_out)),
                     *arguments,

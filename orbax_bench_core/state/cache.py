@@ -11,7 +11,7 @@ from jax.sharding import Mesh
 
 from orbax_bench_core.config.checkpoint import ArraySpec, CheckpointConfig, leaves
 from orbax_bench_core.config.mesh import MeshConfig
-from orbax_bench_core.state import layout, memory
+from orbax_bench_core.state import layout, memory, nnx
 from orbax_bench_core.state.digest import digest
 from orbax_bench_core.state.loading import load_checkpoint
 from orbax_bench_core.state.size import tree_bytes
@@ -74,7 +74,7 @@ class StateCache:
         Raises:
             StateError: The checkpoint cannot be made or loaded here.
         """
-        if checkpoint.spec is None and checkpoint.path is None:
+        if checkpoint.is_empty:
             return State(tree=None, digest={}, num_bytes=0)
         key = _key(checkpoint, mesh_config, mesh)
         entry = self._entries.pop(key, None)
@@ -92,8 +92,10 @@ class StateCache:
         self._entries.clear()
 
     def _make(self, checkpoint: CheckpointConfig, mesh: Mesh | None) -> _Entry:
-        if checkpoint.spec is None:
+        if checkpoint.path is not None:
             tree = load_checkpoint(checkpoint)
+        elif checkpoint.nnx is not None:
+            tree = nnx.make_state(checkpoint.nnx, seed=checkpoint.random_seed, mesh=mesh)
         else:
             self._make_room(_bytes_to_hold(checkpoint, mesh))
             tree = generate(checkpoint.spec, seed=checkpoint.random_seed, mesh=mesh)

@@ -7,6 +7,7 @@ from typing import Any
 import jax
 from jax.experimental import multihost_utils
 
+from orbax_bench_core.state import orbax_api
 from orbax_bench_core.state.errors import StateError
 from orbax_bench_core.state.locating import ROOT_MARK, absolute
 
@@ -21,8 +22,6 @@ def save_fixture(tree: Any, path: str) -> None:
     Raises:
         StateError: The path holds something that is not a checkpoint; it is left alone.
     """
-    from orbax.checkpoint import v1 as ocp
-
     root = absolute(path)
     is_free = not root.exists() or (root.is_dir() and not any(root.iterdir()))
     if not is_free and not (root / ROOT_MARK).exists():
@@ -33,4 +32,4 @@ def save_fixture(tree: Any, path: str) -> None:
     if jax.process_count() > 1:
         # No process may look at the path after another has begun to replace what is there.
         multihost_utils.sync_global_devices("save_fixture")
-    ocp.save(root, tree, overwrite=True)
+    orbax_api.replace(root, tree)

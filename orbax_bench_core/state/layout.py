@@ -84,7 +84,8 @@ def spread(shape: Sequence[int], devices: Sequence[jax.Device]) -> NamedSharding
         shape: Global shape, in elements.
         devices: The devices, in mesh order.
     """
-    factors = _prime_factors(len(devices))
+    # JAX 0.5 counts no devices in a mesh without axes.
+    factors = _prime_factors(len(devices)) or [1]
     axes = tuple(f"factor{index}" for index in range(len(factors)))
     mesh = Mesh(np.array(devices, dtype=object).reshape(factors), axes)
     remaining = list(shape)

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from orbax_bench_core.config.checkpoint import CheckpointConfig
-from orbax_bench_core.state import layout, precision, sharding_file
+from orbax_bench_core.state import layout, orbax_api, pathways, precision, sharding_file
 from orbax_bench_core.state.errors import StateError
 from orbax_bench_core.state.locating import Location, locate
 from orbax_bench_core.state.naming import named_leaves
@@ -33,27 +33,31 @@ def load_checkpoint(config: CheckpointConfig) -> PyTree:
         StateError: The path is not a checkpoint, or the sharding file does not fit it or the
             devices.
     """
-    # The public name is an alias module; `import orbax.checkpoint.v1` does not exist.
-    from orbax.checkpoint import pathways
-    from orbax.checkpoint import v1 as ocp
-
     if config.path is None:
         raise StateError("there is nothing to load: checkpoint_config has no `path`; add one")
     location = locate(config.path)
-    context = ocp.Context()
-    if config.load_with_colocated_python:
-        context.pathways.checkpointing_impl = pathways.CheckpointingImpl.COLOCATED_PYTHON
-    with context:
-        described = _described(ocp, config.path, location)
+    with pathways.loading_context(colocated_python=config.load_with_colocated_python):
+        described = _described(config.path, location)
         target = _target(described, config.sharding_config_path, jax.devices())
-        loaded = ocp.load(location.root, target, checkpointable_name=location.item)
+        loaded = orbax_api.load_item(location.root, location.item, target)
     return jax.block_until_ready(loaded)
 
 
-def _described(ocp: Any, path: str, location: Location) -> PyTree:
-    """Returns the tree of the checkpoint with a description in place of each array."""
+def describe(path: str) -> PyTree:
+    """Returns the tree of a checkpoint with a description in place of each array.
+
+    Args:
+        path: Path of a checkpoint root or of one item in it.
+
+    Raises:
+        StateError: The path is not a checkpoint.
+    """
+    return _described(path, locate(path))
+
+
+def _described(path: str, location: Location) -> PyTree:
     try:
-        described = ocp.metadata(location.root, checkpointable_name=location.item).metadata
+        described = orbax_api.describe_item(location.root, location.item)
     except (ValueError, OSError, LookupError) as error:
         raise _unreadable(path, str(error)) from error
     if described is None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 
+from orbax_bench_core.state import jax_api
 from orbax_bench_core.state.errors import StateError
 
 PyTree = Any
@@ -26,7 +27,7 @@ def named_leaves(tree: PyTree) -> list[tuple[str, Any]]:
     """
     named: dict[str, Any] = {}
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
-        name = jax.tree_util.keystr(path, simple=True, separator=".")
+        name = jax_api.leaf_name(path)
         if name in named:
             raise StateError(f"two leaves are called {name!r}; rename one of them")
         named[name] = leaf

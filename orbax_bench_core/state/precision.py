@@ -9,6 +9,7 @@ from typing import Final
 
 import jax
 
+from orbax_bench_core.state import jax_api
 from orbax_bench_core.state.errors import StateError
 
 NEEDS_X64: Final = frozenset({"int64", "uint64", "float64", "complex128"})
@@ -16,6 +17,9 @@ NEEDS_X64: Final = frozenset({"int64", "uint64", "float64", "complex128"})
 
 NUMPY_ONLY: Final = frozenset({"int1", "uint1", "float6_e2m3fn", "float6_e3m2fn"})
 """Dtypes that JAX names but whose arithmetic it cannot compile."""
+
+_LATE: Final = frozenset({"float4_e2m1fn", "float8_e8m0fnu"})
+"""Dtypes that the oldest JAX of ours lacks."""
 
 
 def check_dtype(leaf: str, dtype: str) -> None:
@@ -26,12 +30,17 @@ def check_dtype(leaf: str, dtype: str) -> None:
         dtype: Canonical name of the dtype.
 
     Raises:
-        StateError: JAX cannot compute with the dtype, or it needs 64-bit mode, which is off.
+        StateError: JAX cannot compute with the dtype or does not have it, or it needs 64-bit mode,
+            which is off.
     """
     if dtype in NUMPY_ONLY:
         raise StateError(
             f"leaf {leaf!r}: JAX cannot compute with {dtype}; use int2, uint2, float4_e2m1fn or a "
             "wider dtype"
+        )
+    if dtype in _LATE and not hasattr(jax.numpy, dtype):
+        raise StateError(
+            f"leaf {leaf!r}: JAX {jax.__version__} has no {dtype}; use a later JAX or another dtype"
         )
     if dtype in NEEDS_X64 and jax.dtypes.canonicalize_dtype("int64").itemsize < 8:
         raise StateError(
@@ -53,6 +62,5 @@ def wide(shape: Sequence[int], dtype: str) -> contextlib.AbstractContextManager[
         dtype: Canonical name of its dtype.
     """
     if dtype in NEEDS_X64 or needs_wide_index(shape):
-        context: contextlib.AbstractContextManager[object] = jax.enable_x64(True)
-        return context
+        return jax_api.enable_x64()
     return contextlib.nullcontext()

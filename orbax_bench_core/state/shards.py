@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.sharding import NamedSharding, PartitionSpec
 
-from orbax_bench_core.state import precision
+from orbax_bench_core.state import jax_api, precision
 
 
 def offsets(sharding: NamedSharding, shape: tuple[int, ...]) -> list[jax.Array]:
@@ -45,8 +45,6 @@ def over_shards(
         inputs: How the argument is split.
         outputs: How the result is put together.
     """
-    mapped = jax.shard_map(
-        program, mesh=sharding.mesh, in_specs=inputs, out_specs=outputs, check_vma=False
-    )
+    mapped = jax_api.shard_map(program, sharding.mesh, inputs=inputs, outputs=outputs)
     compiled: Callable[[jax.Array], jax.Array] = jax.jit(mapped)
     return compiled

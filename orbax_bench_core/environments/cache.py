@@ -1,0 +1,81 @@
+"""Where environments are kept, and the one process that makes each."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import orbax_bench_core
+from orbax_bench_core.environments.ours import own_version
+
+_OURS = "orbax-bench"
+
+
+def cache_folder() -> Path:
+    """Returns where environments are kept: `ORBAX_BENCH_CACHE`, or below the user's cache."""
+    chosen = os.environ.get("ORBAX_BENCH_CACHE")
+    if chosen:
+        return Path(chosen).expanduser().absolute()
+    caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(caches) / _OURS / "environments"
+
+
+@contextlib.contextmanager
+def only_process(folder: Path, waiting: Callable[[], None]) -> Iterator[None]:
+    """Holds the lock of one environment; the kernel drops it when its holder ends, however.
+
+    Args:
+        folder: The environment's folder, which need not exist.
+        waiting: Called once if another process holds the lock.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_suffix(".lock").open("ab") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waiting()
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def source_folder(cache: Path) -> Path:
+    """Returns a folder with this package in it and nothing else of the environment around it.
+
+    Every environment's worker takes the package from there, so both sides of a comparison are
+    measured by the same code.
+
+    Args:
+        cache: Where the folder goes; it is made when it is not there.
+    """
+    package = Path(orbax_bench_core.__file__).resolve().parent
+    version = own_version(_OURS)
+    digest = hashlib.sha256(f"{package} {version}".encode()).hexdigest()[:16]
+    folder = cache / f"source-{digest}"
+    link = folder / package.name
+    if not link.is_symlink():
+        folder.mkdir(parents=True, exist_ok=True)
+        _replace(link, lambda path: path.symlink_to(package, target_is_directory=True))
+    if version is not None:
+        _describe(folder, version)
+    return folder
+
+
+def _describe(folder: Path, version: str) -> None:
+    """Lets a worker know the version of the package that measures."""
+    metadata = folder / f"orbax_bench-{version}.dist-info" / "METADATA"
+    if not metadata.exists():
+        metadata.parent.mkdir(exist_ok=True)
+        text = f"Metadata-Version: 2.1\nName: {_OURS}\nVersion: {version}\n"
+        _replace(metadata, lambda path: path.write_text(text))
+
+
+def _replace(path: Path, make: Callable[[Path], object]) -> None:
+    """Makes a file or link beside its place and moves it there, whoever does the same."""
+    with tempfile.TemporaryDirectory(dir=path.parent) as beside:
+        make(Path(beside) / path.name)
+        (Path(beside) / path.name).replace(path)

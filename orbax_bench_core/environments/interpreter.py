@@ -1,0 +1,162 @@
+"""A Python that runs a worker, and whether it can."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from orbax_bench_core.environments.cache import source_folder
+from orbax_bench_core.environments.failure import EnvironmentFailed
+from orbax_bench_core.environments.rules import refuse_release, works_with
+from orbax_bench_core.environments.supported import (
+    OLDEST_PYTHON,
+    WORKER_MODULES,
+    WORKER_REQUIREMENTS,
+)
+
+_PROBE = Path(__file__).with_name("probe.py")
+_PROBE_S = 120
+_SHADOWED = ("jax", "jaxlib", "numpy", "orbax/checkpoint", "tensorstore")
+
+
+@dataclasses.dataclass(frozen=True)
+class Interpreter:
+    """A Python that can run a worker.
+
+    Attributes:
+        executable: Its path.
+        variables: What to set in the worker's environment.
+    """
+
+    executable: str
+    variables: Mapping[str, str]
+
+
+def find_executable(given: str, folder: Path) -> Path:
+    """Returns the path of an interpreter that a suite names.
+
+    Args:
+        given: A path, of an interpreter or of a virtual environment, or a name on PATH.
+        folder: What a relative path is relative to.
+
+    Raises:
+        EnvironmentFailed: There is none.
+    """
+    if "/" not in given and not given.startswith("~"):
+        found = shutil.which(given)
+        if found is None:
+            raise EnvironmentFailed(f"there is no program {given!r} on PATH; give its path")
+        return Path(found).absolute()
+    # Links stay: the one in a virtual environment says which environment it is.
+    path = folder / Path(given).expanduser()
+    path = path / "bin" / "python" if path.is_dir() else path
+    if not os.access(path, os.X_OK) or path.is_dir():
+        raise EnvironmentFailed(f"{path} is not a program; give the path of a Python")
+    return path
+
+
+def worker_variables(cache: Path, folder: Path) -> dict[str, str]:
+    """Returns the variables with which an interpreter finds the worker and a suite's classes.
+
+    Args:
+        cache: Where the worker's source is linked.
+        folder: The suite's folder, where its benchmark classes lie.
+
+    Raises:
+        EnvironmentFailed: Something on the path would hide a library of the environment.
+    """
+    places = [str(folder), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    for place in places:
+        for library in _SHADOWED:
+            if (Path(place) / library).is_dir():
+                raise EnvironmentFailed(
+                    f"{Path(place) / library} would be imported instead of the environment's own; "
+                    "keep the suite file in another folder, and that folder off PYTHONPATH"
+                )
+    return {
+        "PYTHONPATH": os.pathsep.join([str(source_folder(cache)), *places]),
+        # Nor is anything taken from the folder that a run happens to be started in.
+        "PYTHONSAFEPATH": "1",
+        "PYTHONHOME": "",
+        # Without bytecode every worker would compile JAX anew.
+        "PYTHONDONTWRITEBYTECODE": "",
+    }
+
+
+def check(interpreter: Interpreter) -> dict[str, str]:
+    """Checks, in a process of its own, that an interpreter can run a worker.
+
+    Args:
+        interpreter: The interpreter.
+
+    Returns:
+        Versions of the libraries that the worker uses, by distribution.
+
+    Raises:
+        EnvironmentFailed: It cannot, with what to do about it.
+    """
+    found = _probe(interpreter)
+    executable, versions = shlex.quote(interpreter.executable), found["versions"]
+    if tuple(found["python"]) < OLDEST_PYTHON:
+        here, oldest = (".".join(map(str, version)) for version in (found["python"], OLDEST_PYTHON))
+        raise EnvironmentFailed(f"{executable} is Python {here}; a worker needs {oldest} or later")
+    unmet = _unmet(versions)
+    if unmet:
+        raise EnvironmentFailed(
+            f"{executable} lacks what a worker needs; install it: {executable} -m pip install "
+            f"{' '.join(map(shlex.quote, unmet))}"
+        )
+    orbax = versions["orbax-checkpoint"]
+    refuse_release(orbax)
+    for module, reason in {**found["missing"], **found["broken"]}.items():
+        hint = works_with(orbax) if WORKER_MODULES[module] == "orbax-checkpoint" else ""
+        here = ", ".join(f"{name} {version}" for name, version in versions.items())
+        raise EnvironmentFailed(
+            "; ".join(
+                filter(None, [f"{executable} ({here}) cannot import {module}: {reason}", hint])
+            )
+        )
+    return dict(versions)
+
+
+def _probe(interpreter: Interpreter) -> Any:
+    try:
+        process = subprocess.run(
+            [interpreter.executable, "-c", _PROBE.read_text(), json.dumps(WORKER_MODULES)],
+            capture_output=True,
+            text=True,
+            env={**os.environ, **interpreter.variables},
+            timeout=_PROBE_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise EnvironmentFailed(f"{interpreter.executable} does not run: {error}") from None
+    try:
+        return json.loads(process.stdout.splitlines()[-1])
+    except (IndexError, ValueError):
+        last = "".join(process.stderr.strip().splitlines()[-1:])
+        raise EnvironmentFailed(
+            f"{interpreter.executable} ended with code {process.returncode} when it was asked what "
+            f"it has: {last}",
+            process.stderr,
+        ) from None
+
+
+def _unmet(versions: Mapping[str, str]) -> list[str]:
+    """Returns the worker's requirements that these versions do not meet."""
+    from packaging.requirements import Requirement
+
+    unmet = []
+    for text in WORKER_REQUIREMENTS:
+        wanted = Requirement(text)
+        version = versions.get(wanted.name)
+        if version is None or not wanted.specifier.contains(version, prereleases=True):
+            unmet.append(text)
+    return unmet

@@ -1,0 +1,63 @@
+"""From requirements to the exact version of everything that is installed."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from orbax_bench_core.environments.failure import EnvironmentFailed
+from orbax_bench_core.environments.ours import own_versions, worker_requirements
+from orbax_bench_core.environments.rules import refuse_release, requirements_of, works_with
+from orbax_bench_core.environments.uv import run_uv
+
+LOCK = "requirements.lock"
+
+
+def resolve(home: Path, requirements: Sequence[str], folder: Path) -> None:
+    """Writes `requirements.lock`, the exact content of an environment.
+
+    What the requirements leave open is as in the environment of this process where that fits, and
+    otherwise the newest that fits. What a release of Orbax is known to need, and does not declare,
+    is seen to.
+
+    Args:
+        home: The environment's folder.
+        requirements: What the suite asks for, as uv is told.
+        folder: The suite's folder.
+
+    Raises:
+        EnvironmentFailed: There is no such set of versions, with what uv said.
+    """
+    wanted = [*requirements, *worker_requirements()]
+    _compile(home, wanted, folder)
+    orbax = _version(home, "orbax-checkpoint")
+    if orbax is None:
+        return  # a folder or a file: what it needs is not known beforehand
+    refuse_release(orbax)
+    needs = requirements_of(orbax)
+    if needs:
+        try:
+            _compile(home, [*wanted, *needs, f"orbax-checkpoint=={orbax}"], folder)
+        except EnvironmentFailed as failure:
+            raise EnvironmentFailed(f"{failure}; {works_with(orbax)}", failure.output) from None
+
+
+def _compile(home: Path, wanted: Sequence[str], folder: Path) -> None:
+    source, lock = home / "requirements.in", home / LOCK
+    source.write_text("".join(f"{text}\n" for text in wanted))
+    # uv keeps the versions that it finds in its output, where they fit.
+    lock.write_text("".join(f"{version}\n" for version in own_versions()))
+    run_uv(
+        *("pip", "compile", str(source), "--output-file", str(lock)),
+        *("--python", sys.executable, "--no-header", "--no-annotate"),
+        folder=folder,
+    )
+
+
+def _version(home: Path, name: str) -> str | None:
+    """Returns the version of a package in the lock file; None when it has none there."""
+    text = (home / LOCK).read_text()
+    found = re.search(rf"^{re.escape(name)}==(\S+)", text, re.MULTILINE)
+    return None if found is None else found[1]

@@ -1,0 +1,60 @@
+"""What a worker needs of an environment, and which versions go together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+OLDEST_PYTHON: Final = (3, 11)
+
+OLDEST_ORBAX: Final = "0.11.12"
+"""The first release of orbax-checkpoint with `orbax.checkpoint.v1`."""
+
+OLDEST_JAX: Final = "0.5.0"
+"""The oldest JAX that any such release accepts."""
+
+WORKER_REQUIREMENTS: Final = (
+    "etils[epath]",
+    "jax",
+    "numpy",
+    "orbax-checkpoint",
+    "psutil",
+    "pydantic>=2.12",
+    "pyyaml",
+)
+"""What the worker imports. There are no upper bounds: a suite chooses its versions freely."""
+
+WORKER_MODULES: Final[Mapping[str, str]] = {
+    "numpy": "numpy",
+    "psutil": "psutil",
+    "pydantic": "pydantic",
+    "yaml": "pyyaml",
+    "etils.epath": "etils",
+    "jax": "jax",
+    "orbax.checkpoint": "orbax-checkpoint",
+    "orbax_bench_core.worker": "orbax-bench",
+}
+"""Its modules and the distributions that they come from, in the order in which they are tried."""
+
+
+class Rule(NamedTuple):
+    """What some releases of Orbax need, and do not declare.
+
+    Attributes:
+        first: The first of these releases.
+        last: The last one.
+        needs: A requirement, as pip spells it.
+    """
+
+    first: str
+    last: str
+    needs: str
+
+
+RULES: Final = (
+    Rule("0.11.12", "0.11.16", "jax<0.7"),
+    Rule("0.11.17", "0.11.17", "jax>=0.6.2"),
+    Rule("0.11.34", "0.11.34", "flax"),
+)
+"""Found by running `save_restore` with every release in turn, with JAX from 0.5.0 to 0.10.2. The
+others work with every JAX from the one that they declare on."""

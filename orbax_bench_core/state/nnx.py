@@ -1,0 +1,222 @@
+"""Flax NNX models as checkpoint state: built sharded, split into a tree, and merged again.
+
+A model is named by its factory, `module:factory`: a function or class that takes `rngs`
+(`flax.nnx.Rngs`) and returns the model. Its variables say how they are sharded, as with
+`nnx.with_partitioning`; an axis that the mesh lacks replicates.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from orbax_bench_core.config.checkpoint import ShardingEntry
+from orbax_bench_core.state import layout, precision
+from orbax_bench_core.state.errors import StateError
+
+PyTree = Any
+
+
+def make_state(factory: str, *, seed: int, mesh: Mesh | None) -> PyTree:
+    """Builds a model and returns its state, every array born with its sharding.
+
+    Args:
+        factory: `module:factory`.
+        seed: Seed of the model's random numbers.
+        mesh: Where the arrays go; None puts them on the default device.
+
+    Returns:
+        Nested dicts of ready arrays, with text for keys. Random keys are there as their data.
+
+    Raises:
+        StateError: The factory cannot be used, or an annotation does not fit its array or mesh.
+    """
+    split = _split(factory, seed)
+
+    def make() -> PyTree:
+        from flax import nnx
+
+        with nnx.use_eager_sharding(False):  # type: ignore[no-untyped-call]
+            model = load_object(factory)(nnx.Rngs(seed))
+        return _as_tree(nnx.to_pure_dict(nnx.state(model)), _stored)
+
+    if mesh is None:
+        return jax.block_until_ready(jax.jit(make)())
+    shardings = _shardings(jax.eval_shape(make), split.partitions, mesh, "")
+    return jax.block_until_ready(jax.jit(make, out_shardings=shardings)())
+
+
+def merge(factory: str, tree: PyTree) -> Any:
+    """Puts a state back into its model.
+
+    Args:
+        factory: `module:factory`, as the state was made.
+        tree: What `make_state` returned, or the same restored onto any sharding.
+
+    Returns:
+        The model, an `nnx.Module` that holds the arrays of `tree`.
+
+    Raises:
+        StateError: The tree is not the state of that model.
+    """
+    from flax import nnx
+
+    split = _split(factory, 0)
+    state = split.state
+    found = _restored(nnx.to_pure_dict(state), tree, "")
+    nnx.replace_by_pure_dict(state, found)
+    return nnx.merge(split.graph, state)
+
+
+def load_object(path: str) -> Callable[..., Any]:
+    """Imports what `module:name` names.
+
+    Args:
+        path: Import path and attribute, with a colon between.
+
+    Raises:
+        StateError: There is no such module or attribute, or it cannot be called.
+    """
+    module, _, name = path.partition(":")
+    try:
+        found: Any = importlib.import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError) as error:
+        raise StateError(
+            f"cannot import {path!r}: {error}; install its package, or put the module beside the "
+            "suite file"
+        ) from error
+    if not callable(found):
+        raise StateError(f"{path!r} is of type {type(found).__name__}; give a function or a class")
+    callable_: Callable[..., Any] = found
+    return callable_
+
+
+@dataclasses.dataclass(frozen=True)
+class _Split:
+    """A model without its values.
+
+    Attributes:
+        graph: What `nnx.merge` needs beside the state.
+        state: The state, shapes only.
+        partitions: A `PartitionSpec` per variable, as text-keyed dicts.
+    """
+
+    graph: Any
+    state: Any
+    partitions: PyTree
+
+
+def _split(factory: str, seed: int) -> _Split:
+    """Describes a model without computing a value of it."""
+    try:
+        from flax import nnx
+    except ImportError:
+        raise StateError(
+            "`nnx` needs Flax, which is not installed; install orbax-bench[flax]"
+        ) from None
+    make = load_object(factory)
+    try:
+        with nnx.use_eager_sharding(False):  # type: ignore[no-untyped-call]
+            model = nnx.eval_shape(lambda: make(nnx.Rngs(seed)))
+    except Exception as error:  # the factory is anyone's code
+        raise StateError(
+            f"{factory!r} fails when it is called with nnx.Rngs({seed}): "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    if not isinstance(model, nnx.Module):
+        raise StateError(
+            f"{factory!r} returned {type(model).__name__}; a factory returns an nnx.Module"
+        )
+    graph, state = nnx.split(model)
+    partitions = nnx.to_pure_dict(nnx.get_partition_spec(state))
+    return _Split(graph, state, _as_tree(partitions, lambda spec: spec))
+
+
+def _as_tree(node: Any, convert: Callable[[Any], Any]) -> PyTree:
+    if isinstance(node, Mapping):
+        return {str(key): _as_tree(child, convert) for key, child in node.items()}
+    return convert(node)
+
+
+def _stored(leaf: jax.Array) -> jax.Array:
+    return jax.random.key_data(leaf) if _is_key(leaf) else leaf
+
+
+def _is_key(leaf: Any) -> bool:
+    return bool(jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key))
+
+
+def _restored(abstract: Any, tree: PyTree, where: str) -> Any:
+    if isinstance(abstract, Mapping):
+        names = {str(key) for key in abstract}
+        if not isinstance(tree, Mapping) or set(tree) != names:
+            found = sorted(tree) if isinstance(tree, Mapping) else type(tree).__name__
+            raise StateError(
+                f"{where or 'the root'} of the tree should have {sorted(names)}, has {found}; give "
+                "the state of the same model"
+            )
+        return {
+            key: _restored(child, tree[str(key)], f"{where}.{key}".lstrip("."))
+            for key, child in abstract.items()
+        }
+    return jax.random.wrap_key_data(tree) if _is_key(abstract) else tree
+
+
+def _shardings(shapes: PyTree, partitions: PyTree, mesh: Mesh, where: str) -> PyTree:
+    if isinstance(shapes, Mapping):
+        return {
+            key: _shardings(shapes[key], partitions[key], mesh, f"{where}.{key}".lstrip("."))
+            for key in shapes
+        }
+    precision.check_dtype(where, shapes.dtype.name)
+    entries = () if partitions is None else tuple(_present(entry, mesh) for entry in partitions)
+    sharding: NamedSharding = layout.named_sharding(where, shapes.shape, entries, mesh)
+    return sharding
+
+
+def _present(entry: Any, mesh: Mesh) -> ShardingEntry:
+    names = (entry,) if isinstance(entry, str) else tuple(entry or ())
+    return tuple(name for name in names if name in mesh.axis_names) or None
+
+
+def onto(tree: PyTree, mesh: Mesh) -> PyTree:
+    """Returns a tree's arrays with the same partitions on another mesh.
+
+    Args:
+        tree: Arrays that lie on a mesh with the same axis names.
+        mesh: Where they go.
+    """
+
+    def place(leaf: jax.Array) -> jax.Array:
+        moved: jax.Array = jax.device_put(leaf, NamedSharding(mesh, _partition(leaf)))
+        return moved
+
+    return jax.tree.map(place, tree)
+
+
+def target_on(tree: PyTree, mesh: Mesh) -> PyTree:
+    """Returns what to load so that a tree comes back on another mesh with the same partitions.
+
+    Args:
+        tree: Arrays that lie on a mesh with the same axis names.
+        mesh: Where they are to go.
+    """
+
+    def describe(leaf: jax.Array) -> jax.ShapeDtypeStruct:
+        sharding = NamedSharding(mesh, _partition(leaf))
+        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding)
+
+    return jax.tree.map(describe, tree)
+
+
+def _partition(leaf: jax.Array) -> PartitionSpec:
+    sharding = leaf.sharding
+    return sharding.spec if isinstance(sharding, NamedSharding) else PartitionSpec()

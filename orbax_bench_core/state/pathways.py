@@ -1,0 +1,58 @@
+"""Pathways, where one process controls the devices of many hosts."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+
+import jax
+
+from orbax_bench_core.state import orbax_options
+from orbax_bench_core.state.errors import StateError
+
+_PLATFORM = "proxy"
+
+
+def initialize_if_used() -> bool:
+    """Joins Pathways if `JAX_PLATFORMS` asks for it; call it before the first device is used.
+
+    Returns:
+        Whether JAX runs on Pathways; it then needs no `jax.distributed`.
+
+    Raises:
+        StateError: Pathways is asked for and its client library is not installed.
+    """
+    platforms: str = getattr(jax.config, "jax_platforms", None) or ""
+    try:
+        pathwaysutils = importlib.import_module("pathwaysutils")
+    except ImportError as error:
+        if _PLATFORM in platforms:
+            raise StateError(
+                f"JAX_PLATFORMS is {platforms!r}, which is Pathways, and its client "
+                f"cannot be imported ({error}); install orbax-bench[pathways]"
+            ) from None
+        return False
+    if not pathwaysutils.is_pathways_backend_used():
+        return False
+    pathwaysutils.initialize()
+    return True
+
+
+def is_used() -> bool:
+    """Says whether JAX runs on Pathways."""
+    import orbax.checkpoint as ocp
+
+    return bool(ocp.multihost.is_pathways_backend())
+
+
+def loading_context(*, colocated_python: bool) -> contextlib.AbstractContextManager[object]:
+    """Returns the context in which a checkpoint is loaded.
+
+    Args:
+        colocated_python: Whether the hosts of the devices read, beside them; without Pathways
+            every process is beside its devices already, and this changes nothing.
+    """
+    if colocated_python and is_used():
+        made: contextlib.AbstractContextManager[object] = orbax_options.make_colocated_context()
+        return made
+    return contextlib.nullcontext()

@@ -1,0 +1,119 @@
+"""Makes the sharding file for a checkpoint that is there, from its metadata alone.
+
+`python -m orbax_bench_core.state.sharding_plan CHECKPOINT fsdp=8` prints it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from orbax_bench_core.state.errors import StateError
+
+EXIT_REFUSED: Final = 2
+
+_LAST: Final = frozenset(
+    {"tensor", "tensor_transpose", "tensor_sequence", "tp", "mp", "model", "autoregressive"}
+)
+"""Mesh axes that shard the last dimension of an array."""
+
+_NONE: Final = frozenset({"data", "dp", "replica", "replicas", "batch", "dcn", "slice"})
+"""Mesh axes over which arrays are replicated; any other axis shards the first dimension."""
+
+
+def plan(arrays: Mapping[str, tuple[Sequence[int], str]], mesh: Mapping[str, int]) -> Any:
+    """Returns the content of a sharding file.
+
+    Arrays of one dimension, and axes that do not divide their dimension evenly, are replicated. On
+    a mesh of one axis this is what Orbax's own tool does, with its strategy `fsdp` for an axis
+    `fsdp`, and `tp_inner` for `tp`.
+
+    Args:
+        arrays: Shape and dtype of each array, by dotted path.
+        mesh: Size of each mesh axis, outermost first.
+    """
+    described = {"shape": list(mesh.values()), "axes": list(mesh)}
+    return {
+        name: {
+            "shape": list(shape),
+            "dtype": dtype,
+            "sharding": {"mesh": described, "spec": _partition(shape, mesh)},
+        }
+        for name, (shape, dtype) in arrays.items()
+    }
+
+
+def parse_mesh(text: str) -> dict[str, int]:
+    """Reads a mesh as a command line has it.
+
+    Args:
+        text: For example `fsdp=8` or `data=2,fsdp=4`.
+
+    Raises:
+        StateError: It is not of that form.
+    """
+    mesh: dict[str, int] = {}
+    for part in text.split(","):
+        axis, _, size = part.partition("=")
+        axis = axis.strip()
+        if not axis or axis in mesh or not size.strip().isdecimal() or int(size) < 1:
+            raise StateError(
+                f"expected a mesh such as fsdp=8 or data=2,fsdp=4, each axis once, got {text!r}"
+            )
+        mesh[axis] = int(size)
+    return mesh
+
+
+def arrays_in(path: str) -> dict[str, tuple[tuple[int, ...], str]]:
+    """Returns shape and dtype of every array of a checkpoint, by dotted path.
+
+    Args:
+        path: Root of a checkpoint, or the directory of one of its items; local or gs://.
+
+    Raises:
+        StateError: The path is not a checkpoint.
+    """
+    from orbax_bench_core.state.loading import describe
+    from orbax_bench_core.state.naming import named_leaves
+
+    return {
+        name: (tuple(leaf.shape), str(leaf.dtype))
+        for name, leaf in named_leaves(describe(path))
+        if hasattr(leaf, "shape")
+    }
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Prints the sharding file for a checkpoint (first argument) and a mesh (second).
+
+    Returns:
+        0, or 2 with one line on standard error when the checkpoint or the mesh cannot be used.
+    """
+    path, mesh = arguments
+    try:
+        content = plan(arrays_in(path), parse_mesh(mesh))
+    except StateError as error:
+        print(error, file=sys.stderr)
+        return EXIT_REFUSED
+    # A line for each array, so that people can read the file and compare two.
+    entries = (f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in content.items())
+    print("{\n" + ",\n".join(entries) + "\n}")
+    return 0
+
+
+def _partition(shape: Sequence[int], mesh: Mapping[str, int]) -> list[Any]:
+    taken: list[list[str]] = [[] for _ in shape]
+    if len(shape) > 1:
+        rest = list(shape)
+        for axis, size in mesh.items():
+            dimension = -1 if axis in _LAST else 0
+            if axis not in _NONE and size > 0 and rest[dimension] % size == 0:
+                rest[dimension] //= size
+                taken[dimension].append(axis)
+    return [axes[0] if len(axes) == 1 else axes or None for axes in taken]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,138 @@
+import json
+import os
+import sys
+
+import pytest
+
+from orbax_bench_core.environments import EnvironmentFailed, Interpreter
+from orbax_bench_core.environments.interpreter import check, find_executable, worker_variables
+from orbax_bench_core.environments.supported import WORKER_MODULES
+
+HAVE = {
+    "numpy": "2.0",
+    "psutil": "7.0",
+    "pydantic": "2.14.3",
+    "pyyaml": "6.0",
+    "etils": "1.15",
+    "jax": "0.9.0",
+    "orbax-checkpoint": "0.11.32",
+}
+
+
+@pytest.fixture
+def answering(script):
+    """Makes an interpreter that says what it has."""
+
+    def answering(*, python=(3, 11), missing=None, broken=None, versions=()):
+        answer = {
+            "python": python,
+            "missing": missing or {},
+            "broken": broken or {},
+            "versions": {name: one for name, one in {**HAVE, **dict(versions)}.items() if one},
+        }
+        return Interpreter(str(script(f"cat <<'END'\nnoise\n{json.dumps(answer)}\nEND")), {})
+
+    return answering
+
+
+def test_a_name_is_looked_for_on_path(monkeypatch, script, tmp_path):
+    script("true", name="python-of-ours")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert find_executable("python-of-ours", tmp_path / "x") == tmp_path / "python-of-ours"
+
+
+def test_a_name_that_is_not_there_is_said(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(EnvironmentFailed, match="no program 'python9' on PATH"):
+        find_executable("python9", tmp_path)
+
+
+def test_a_path_is_relative_to_the_suite(script, tmp_path):
+    path = script("true")
+    assert find_executable("./python", tmp_path) == path
+
+
+def test_a_virtual_environment_has_its_python(tmp_path, script):
+    (tmp_path / "venv" / "bin").mkdir(parents=True)
+    script("true", name="venv/bin/python")
+    assert find_executable("./venv", tmp_path) == tmp_path / "venv" / "bin" / "python"
+
+
+def test_links_stay_as_they_are(tmp_path, script):
+    (tmp_path / "link").symlink_to(script("true"))
+    assert find_executable("./link", tmp_path).name == "link"
+
+
+@pytest.mark.parametrize("given", ["./none", "./folder", "./text"])
+def test_something_that_does_not_run_is_refused(tmp_path, given):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "text").write_text("text")
+    with pytest.raises(EnvironmentFailed, match="is not a program; give the path of a Python"):
+        find_executable(given, tmp_path)
+
+
+def test_the_suites_folder_is_on_the_path_after_the_worker(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", f"/a{os.pathsep}/b")
+    places = worker_variables(tmp_path / "cache", tmp_path)["PYTHONPATH"].split(os.pathsep)
+    assert places[0].startswith(str(tmp_path / "cache" / "source-"))
+    assert places[1:] == [str(tmp_path), "/a", "/b"]
+
+
+@pytest.mark.parametrize("library", ["jax", "orbax/checkpoint"])
+def test_a_library_beside_the_suite_would_hide_the_environments(tmp_path, monkeypatch, library):
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    (tmp_path / library).mkdir(parents=True)
+    with pytest.raises(EnvironmentFailed, match=f"{tmp_path}/{library} would be imported instead"):
+        worker_variables(tmp_path / "cache", tmp_path)
+
+
+def test_versions_are_returned(answering):
+    assert check(answering()) == HAVE
+
+
+def test_an_old_python_is_refused(answering):
+    with pytest.raises(EnvironmentFailed, match=r"is Python 3\.9; a worker needs 3\.11 or later"):
+        check(answering(python=(3, 9)))
+
+
+def test_what_is_missing_can_be_pasted(answering):
+    lacking = answering(versions={"psutil": "", "pydantic": "2.5"})
+    with pytest.raises(EnvironmentFailed) as failure:
+        check(lacking)
+    command = f"{lacking.executable} -m pip install psutil 'pydantic>=2.12'"
+    assert str(failure.value).endswith(f"install it: {command}")
+
+
+def test_a_release_without_the_v1_api_is_refused(answering):
+    with pytest.raises(EnvironmentFailed, match=r"orbax-checkpoint 0\.6\.0 has no v1 API"):
+        check(answering(versions={"orbax-checkpoint": "0.6.0"}))
+
+
+def test_a_jax_that_orbax_breaks_with_is_explained(answering):
+    broken = answering(
+        broken={"orbax.checkpoint": "AttributeError: no DeviceLocalLayout"},
+        versions={"orbax-checkpoint": "0.11.13"},
+    )
+    with pytest.raises(EnvironmentFailed) as failure:
+        check(broken)
+    assert "no DeviceLocalLayout" in str(failure.value)
+    assert "jax 0.9.0" in str(failure.value)
+    assert str(failure.value).endswith("; orbax-checkpoint 0.11.13 needs jax<0.7")
+
+
+def test_a_program_that_is_no_python_is_said(script):
+    with pytest.raises(EnvironmentFailed, match=r"ended with code 3 .*: what is this"):
+        check(Interpreter(str(script("echo what is this >&2; exit 3")), {}))
+
+
+@pytest.mark.slow
+def test_this_interpreter_can_run_a_worker(tmp_path):
+    versions = check(Interpreter(sys.executable, worker_variables(tmp_path, tmp_path)))
+    assert versions.keys() >= set(WORKER_MODULES.values()) - {"orbax-bench"}
+
+
+@pytest.mark.slow
+def test_a_worker_takes_nothing_from_where_a_run_is_started(tmp_path, monkeypatch):
+    (tmp_path / "psutil.py").write_text("raise RuntimeError('the wrong one')")
+    monkeypatch.chdir(tmp_path)
+    check(Interpreter(sys.executable, worker_variables(tmp_path / "cache", tmp_path / "suite")))

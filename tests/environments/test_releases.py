@@ -1,0 +1,35 @@
+import pytest
+from packaging.version import Version
+
+from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.environments import releases
+
+pytestmark = pytest.mark.slow  # each asks the index
+
+
+def test_releases_between_two():
+    found = releases("orbax-checkpoint", since="0.11.38", until="0.12.1")
+    assert found == [Version(one) for one in ("0.11.38", "0.11.39", "0.11.40", "0.12.0", "0.12.1")]
+
+
+def test_a_version_that_nobody_can_install_is_left_out():
+    assert Version("0.11.29") not in releases("orbax-checkpoint", since="0.11.28", until="0.11.30")
+
+
+def test_wheels_of_ones_own_are_found(tmp_path):
+    (tmp_path / "orbax_checkpoint-0.11.30.7-py3-none-any.whl").write_bytes(b"")
+    found = releases("orbax-checkpoint", extra_wheels=tmp_path, since="0.11.30", until="0.11.31")
+    assert found == [Version(one) for one in ("0.11.30", "0.11.30.7", "0.11.31")]
+
+
+def test_pre_releases_are_left_out(tmp_path):
+    (tmp_path / "orbax_checkpoint-0.11.31rc1-py3-none-any.whl").write_bytes(b"")
+    found = releases("orbax-checkpoint", extra_wheels=tmp_path, since="0.11.30", until="0.11.31")
+    assert found == [Version("0.11.30"), Version("0.11.31")]
+
+
+def test_what_does_not_exist_is_a_mistake_in_the_suite():
+    with pytest.raises(
+        SuiteError, match="cannot list the releases of orbax-checkpoint: uv: No sol"
+    ):
+        releases("orbax-checkpoint", since="77")

@@ -1,0 +1,117 @@
+import pytest
+
+from orbax_bench_core.environments import EnvironmentFailed
+from orbax_bench_core.environments.requirements import read_requirement
+
+
+@pytest.fixture
+def project(tmp_path):
+    (tmp_path / "project" / "src").mkdir(parents=True)
+    (tmp_path / "project" / "pyproject.toml").write_text("[project]\n")
+    (tmp_path / "project" / "src" / "module.py").write_text("A = 1\n")
+    return tmp_path / "project"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "orbax-checkpoint==0.11.32",
+        "jax[cuda12]==0.9.0",
+        "orbax-checkpoint @ git+https://example.org/orbax@0123abc#subdirectory=checkpoint",
+        "https://example.org/orbax_checkpoint-0.12.0-py3-none-any.whl",
+        'numpy>=2 ; python_version >= "3.11"',
+    ],
+)
+def test_what_is_not_local_is_left_to_uv(tmp_path, given):
+    read = read_requirement(given, tmp_path)
+    assert (read.given, read.content, read.path) == (given, given, None)
+
+
+@pytest.mark.parametrize("given", ["./a.whl", "a.whl", "sub/../a.whl", "{folder}/a.whl"])
+def test_a_wheel_is_found_beside_the_suite(tmp_path, given):
+    (tmp_path / "a.whl").write_bytes(b"wheel")
+    read = read_requirement(given.format(folder=tmp_path), tmp_path)
+    assert read.at(read.path) == str(tmp_path / "a.whl")
+
+
+def test_a_home_directory_is_found(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "a.whl").write_bytes(b"wheel")
+    assert read_requirement("~/a.whl", tmp_path / "elsewhere").path == tmp_path / "a.whl"
+
+
+def test_extras_stay(tmp_path):
+    (tmp_path / "a.whl").write_bytes(b"wheel")
+    read = read_requirement("./a.whl[gcs,s3]", tmp_path)
+    assert read.at(read.path) == f"{tmp_path}/a.whl[gcs,s3]"
+
+
+@pytest.mark.parametrize("given", ["a @ ./a b.whl", "a @ file://{folder}/a b.whl"])
+def test_a_named_path_becomes_absolute(tmp_path, given):
+    (tmp_path / "a b.whl").write_bytes(b"wheel")
+    read = read_requirement(given.format(folder=tmp_path), tmp_path)
+    assert read.at(read.path) == f"a @ {(tmp_path / 'a b.whl').as_uri()}"
+
+
+def test_a_wheel_is_told_by_its_content(tmp_path):
+    wheel = tmp_path / "a.whl"
+    wheel.write_bytes(b"one")
+    first = read_requirement("./a.whl", tmp_path).content
+    wheel.write_bytes(b"two")
+    assert read_requirement("./a.whl", tmp_path).content != first
+
+
+def test_the_same_wheel_elsewhere_is_the_same(tmp_path):
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.whl").write_bytes(b"wheel")
+    contents = {read_requirement(f"./{one}/a.whl", tmp_path).content for one in ("one", "two")}
+    assert len(contents) == 1
+
+
+def test_a_folder_is_told_by_its_sources(project, tmp_path):
+    read = read_requirement("./project", tmp_path)
+    (project / "src" / "module.py").write_text("A = 2\n")
+    assert read.path == project
+    assert read_requirement("./project", tmp_path).content != read.content
+
+
+def test_a_moved_source_makes_another_folder(project, tmp_path):
+    read = read_requirement("./project", tmp_path)
+    (project / "src" / "module.py").rename(project / "src" / "other.py")
+    assert read_requirement("./project", tmp_path).content != read.content
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        ".git/index",
+        "src/__pycache__/module.pyc",
+        "build/lib/module.py",
+        "src/x.egg-info/PKG-INFO",
+        "dist/x.whl",
+    ],
+)
+def test_what_tools_leave_in_a_folder_does_not_count(project, tmp_path, left):
+    read = read_requirement("./project", tmp_path)
+    (project / left).parent.mkdir(parents=True)
+    (project / left).write_text("left")
+    assert read_requirement("./project", tmp_path).content == read.content
+
+
+def test_a_source_folder_called_build_counts(project, tmp_path):
+    read = read_requirement("./project", tmp_path)
+    (project / "src" / "build").mkdir()
+    (project / "src" / "build" / "module.py").write_text("")
+    assert read_requirement("./project", tmp_path).content != read.content
+
+
+def test_a_path_without_anything_is_named(tmp_path):
+    with pytest.raises(EnvironmentFailed, match=rf"{tmp_path}/none.whl, where there is nothing"):
+        read_requirement("./none.whl", tmp_path)
+
+
+@pytest.mark.parametrize("given", ["-e ./project", "--pre", "-r other.txt"])
+def test_options_of_pip_are_refused(tmp_path, given):
+    with pytest.raises(EnvironmentFailed, match="is an option of pip"):
+        read_requirement(given, tmp_path)

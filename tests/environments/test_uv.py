@@ -1,0 +1,66 @@
+import sys
+
+import pytest
+
+from orbax_bench_core.environments import EnvironmentFailed
+from orbax_bench_core.environments.uv import find_uv, run_uv
+
+
+def test_it_is_found_beside_this_package(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    assert run_uv("--version", folder=".").startswith("uv ")
+
+
+def test_it_is_found_on_path(monkeypatch, script):
+    path = script("echo", name="uv")
+    monkeypatch.setitem(sys.modules, "uv", None)
+    monkeypatch.setenv("PATH", str(path.parent))
+    assert find_uv() == str(path)
+
+
+def test_where_there_is_none_it_is_said_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "uv", None)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(EnvironmentFailed, match="pip install uv"):
+        find_uv()
+
+
+@pytest.fixture
+def failing(monkeypatch, script):
+    def fail(text):
+        path = script(f"cat >&2 <<'END'\n{text}\nEND\nexit 2", name="uv")
+        monkeypatch.setitem(sys.modules, "uv", None)
+        monkeypatch.setenv("PATH", f"{path.parent}:/usr/bin:/bin")
+        with pytest.raises(EnvironmentFailed) as failure:
+            run_uv("pip", folder=path.parent)
+        return failure.value
+
+    return fail
+
+
+def test_its_message_is_one_line(failing):
+    failure = failing("error: No solution found:\n  cause: Because there is none.\n\n")
+    assert str(failure) == "uv: No solution found: Because there is none"
+
+
+def test_all_that_it_printed_is_kept(failing):
+    assert failing("error: a\n  cause: b").output == "error: a\n  cause: b\n"
+
+
+def test_a_long_message_keeps_both_ends(failing):
+    message = str(failing(f"error: first {'x' * 5000} last"))
+    assert message.startswith("uv: first x")
+    assert message.endswith("x last")
+    assert len(message) < 1100
+
+
+def test_silence_is_said(failing):
+    assert str(failing("")) == "uv: failed without a word"
+
+
+def test_the_environment_that_is_active_here_is_left_alone(monkeypatch, script):
+    path = script('echo "<$VIRTUAL_ENV>"', name="uv")
+    monkeypatch.setitem(sys.modules, "uv", None)
+    monkeypatch.setenv("PATH", str(path.parent))
+    monkeypatch.setenv("VIRTUAL_ENV", "/ours")
+    assert run_uv("pip", folder=path.parent) == "<>\n"
