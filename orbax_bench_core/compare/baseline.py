@@ -2,123 +2,117 @@
 
 from __future__ import annotations
 
-import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-import pydantic
-
-from orbax_bench_core.config.errors import Problem, SuiteError
-from orbax_bench_core.config.paths import checked_path
-from orbax_bench_core.results.files import write_atomically
-from orbax_bench_core.results.provenance import host_provenance
-from orbax_bench_core.results.record import SCHEMA_VERSION, Record, ResultModel
+from orbax_bench_core.compare.registry.capturing import capture_run, resolved
+from orbax_bench_core.compare.registry.files import (
+    json_files,
+    read_baseline,
+    read_each,
+    registry_path,
+)
+from orbax_bench_core.compare.registry.model import Capture, is_capture_id
+from orbax_bench_core.compare.registry.store import Registry
+from orbax_bench_core.config.arms import Arm
+from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.results.record import Record
 from orbax_bench_core.results.run_directory import RunDirectory
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from etils import epath
 
 
-class Baseline(ResultModel):
-    """What one sweep point measured at one revision.
-
-    Attributes:
-        schema_version: Version of this layout.
-        point_id: Id of the sweep point, which is also the name of the file.
-        commit: Revision of the code that ran, or `unknown`.
-        captured_at: When it was captured, UTC.
-        records: The record of every measured repeat on every host.
-    """
-
-    schema_version: Literal[1] = SCHEMA_VERSION
-    point_id: str
-    commit: str
-    captured_at: datetime.datetime
-    records: tuple[Record, ...]
-
-
 def capture(run: RunDirectory, directory: str) -> tuple[epath.Path, list[str]]:
-    """Stores a run as a baseline: `<directory>/<commit>/<point id>.json`.
+    """Stores a run in a registry: `<directory>/<commit>/<capture id>/<point id>.json`.
 
     A point with a failed or missing repeat is left out: it must not take the place of a good one.
 
     Args:
         run: The run.
-        directory: Where baselines are kept, local or gs://.
+        directory: The registry, local or gs://.
 
     Returns:
-        The folder of this revision, and the names of the points that were left out.
+        The folder of this capture, or of its revision when there was nothing to store; and the
+        names of the points that were left out.
 
     Raises:
         SuiteError: The path cannot be honoured or written.
     """
-    info = run.read_info()
-    commit = host_provenance()["git"]["commit"]
-    folder = _path(directory) / commit
-    left_out = []
-    for point in info.expansion.points:
-        repeats = [run.read_repeat(point, index) for index in range(info.num_repeats)]
-        if any(repeat.status != "passed" for repeat in repeats):
-            left_out.append(point.name)
-            continue
-        baseline = Baseline(
-            point_id=point.id,
-            commit=commit,
-            captured_at=datetime.datetime.now(datetime.UTC),
-            records=tuple(record for repeat in repeats for record in repeat.records.values()),
-        )
-        try:
-            write_atomically(folder / f"{point.id}.json", baseline.model_dump_json().encode())
-        except OSError as error:
-            raise SuiteError(f"cannot write the baseline: {error}") from None
-    return folder, left_out
+    registry = Registry(directory)
+    captured = capture_run(run, registry)
+    folder = registry.root / captured.revision
+    if captured.capture is not None:
+        folder /= captured.capture.id
+    return folder, list(captured.left_out)
 
 
-def load(path: str) -> list[Record]:
+def load(path: str, *, arm: Arm = "candidate") -> list[Record]:
     """Returns the measured records of a baseline.
 
     Args:
-        path: A folder that `capture` made, the same spelled `<commit>.json` as Orbax's guide does,
-            a folder that holds a single one, or a run directory.
+        path: A registry, which means what is promoted in it or, where nothing is, its only
+            revision; a revision or a capture in it, each also spelled with `.json` as Orbax's guide
+            does; or a run directory.
+        arm: Which side of a paired run to take.
 
     Raises:
         SuiteError: There is no baseline, or a file is not what its name says.
     """
-    folder = _path(path)
+    folder = registry_path(path)
     if (folder / "run.json").exists():
-        return [record for record in RunDirectory(path).records() if not record.warmup]
-    if not folder.exists() and folder.suffix == ".json":
+        return measured(RunDirectory(path).records(), arm)
+    if folder.suffix == ".json" and not folder.is_dir():
         folder = folder.with_suffix("")
-    files = sorted(folder.glob("*.json")) if folder.exists() else []
-    if not files and folder.exists():
-        revisions = sorted(child for child in folder.iterdir() if child.is_dir())
-        if len(revisions) > 1:
-            names = ", ".join(revision.name for revision in revisions)
-            raise SuiteError(f"{path} holds several baselines; name one of: {names}")
-        files = sorted(revisions[0].glob("*.json")) if revisions else []
-    if not files:
-        raise SuiteError(f"{path} holds no baseline; capture one with --baseline-capture-path")
-    return [record for file in files for record in _read(file).records]
+    files = json_files(folder)
+    points = [file for file in files if not is_capture_id(file.stem)]
+    if points:
+        return [record for read in read_each(read_baseline, points) for record in read.records]
+    if files:
+        parent = Registry(str(folder.parent))
+        return _records(parent, _newest(parent.captures_of(folder.name)))
+    return _of_registry(Registry(str(folder)), path)
 
 
-def _read(file: epath.Path) -> Baseline:
-    try:
-        baseline = Baseline.model_validate_json(file.read_bytes())
-    except pydantic.ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        message = f"not a baseline of schema version {SCHEMA_VERSION}: {where}: {first['msg']}"
-        raise SuiteError(Problem(message, file=str(file))) from None
-    ids = {baseline.point_id, file.stem, *(record.point.id for record in baseline.records)}
-    if len(ids) > 1:
-        message = f"the file's name and content disagree on the point: {', '.join(sorted(ids))}"
-        raise SuiteError(Problem(message, file=str(file)))
-    return baseline
+def measured(records: Iterable[Record], arm: Arm) -> list[Record]:
+    """Returns the records that are no warm-ups: of paired runs those of one arm, as its own points.
+
+    Args:
+        records: Records of one run.
+        arm: Which side of a pair.
+    """
+    return [
+        resolved(record)
+        for record in records
+        if not record.warmup and (record.point.candidate is None or record.arm == arm)
+    ]
 
 
-def _path(path: str) -> epath.Path:
-    from etils import epath
+def _of_registry(registry: Registry, path: str) -> list[Record]:
+    current = registry.current()
+    if current:
+        return _records(registry, current)
+    captures = registry.captures()
+    if not captures:
+        raise SuiteError(
+            f"{path} holds no baseline; store a run in it with `orbax-bench baseline capture`"
+        )
+    revisions = sorted({capture.revision for capture in captures})
+    if len(revisions) > 1:
+        names = ", ".join(f"{path.rstrip('/')}/{revision}" for revision in revisions)
+        raise SuiteError(
+            f"{path} holds several baselines, and none is promoted; name one of: {names}, or "
+            "choose one for all with `orbax-bench baseline promote`"
+        )
+    return _records(registry, _newest(captures))
 
-    try:
-        return epath.Path(checked_path(path))
-    except ValueError as error:
-        raise SuiteError(str(error)) from None
+
+def _newest(captures: Iterable[Capture]) -> dict[str, str]:
+    """Returns the reference of the newest capture of each point, by point id."""
+    return {point.point_id: one.reference for one in captures for point in one.points}
+
+
+def _records(registry: Registry, chosen: dict[str, str]) -> list[Record]:
+    wanted = ((reference, point_id) for point_id, reference in chosen.items())
+    return [record for read in registry.baselines(wanted) for record in read.records]

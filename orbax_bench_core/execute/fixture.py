@@ -40,15 +40,18 @@ def make_fixture(fixture_text: str, path: str) -> None:
     """Generates the first checkpoint of a suite on its first mesh, and saves it.
 
     Args:
-        fixture_text: A suite file whose first `checkpoint_config` has a `spec`.
+        fixture_text: A suite file whose first `checkpoint_config` has a `spec` or a `model`.
         path: Where the checkpoint goes; one that is there is replaced.
 
     Raises:
         SuiteError: The fixture suite is invalid, or saving failed.
     """
     loaded = parse_suite(fixture_text, "fixture")
-    if loaded.suite.checkpoint_configs[0].spec is None:
-        raise SuiteError("the fixture's first checkpoint_config has no `spec` to generate from")
+    first = loaded.suite.checkpoint_configs[0]
+    if first.spec is None and first.model is None:
+        raise SuiteError(
+            "the fixture's first checkpoint_config has neither `spec` nor `model` to generate from"
+        )
     # JAX stays out of this process: on a TPU host it would keep the chips from the workers.
     process = subprocess.run(
         [sys.executable, "-m", "orbax_bench_core.execute.fixture", path],
@@ -65,6 +68,7 @@ def make_fixture(fixture_text: str, path: str) -> None:
 def _make(fixture_text: str, path: str) -> None:
     import jax
 
+    from orbax_bench_core.config.models import expanded
     from orbax_bench_core.execute.devices import simulate_devices
     from orbax_bench_core.state.fixture import save_fixture
     from orbax_bench_core.state.mesh import build_mesh
@@ -75,7 +79,7 @@ def _make(fixture_text: str, path: str) -> None:
     simulate_devices(1 if config is None else config.num_devices)
     jax.config.update("jax_enable_x64", True)
     mesh = None if config is None else build_mesh(config)
-    checkpoint = suite.checkpoint_configs[0]
+    checkpoint = expanded(suite.checkpoint_configs[0], config)
     save_fixture(generate(checkpoint.spec, seed=checkpoint.random_seed, mesh=mesh), path)
 
 

@@ -58,6 +58,7 @@ class WorkerGroup:
         setups: Sequence[WorkerSetup],
         *,
         environment: Mapping[str, str],
+        executable: str,
         log_files: Sequence[Path],
         timeout_s: float,
     ) -> None:
@@ -66,6 +67,7 @@ class WorkerGroup:
         Args:
             setups: How each worker is set up.
             environment: Their environment.
+            executable: The Python that runs them.
             log_files: Where each one's output goes.
             timeout_s: Seconds that they may take.
 
@@ -84,6 +86,7 @@ class WorkerGroup:
                     LocalWorker(
                         ["--setup", setup.model_dump_json()],
                         environment=environment,
+                        executable=executable,
                         log_file=log_file,
                         inbox=self._inbox,
                         host=host,

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
+from orbax_bench_core.config.arms import Arm
 from orbax_bench_core.config.load import LoadedSuite
+from orbax_bench_core.environments import make_environments
 from orbax_bench_core.execute.group import CannotRecord, HostFailed, WorkerGroup
+from orbax_bench_core.execute.placement import environments, placement, sides
 from orbax_bench_core.execute.pool import WorkerPool
 from orbax_bench_core.execute.schedule import schedule
 from orbax_bench_core.execute.task import Done, Task
@@ -27,12 +33,14 @@ class RunSettings:
         remove_repeated_dir: Whether checkpoint data is deleted after each repeat.
         hlo_dump: Whether XLA writes its HLO protos to `hlo_dump/` in the run directory.
         devices: Simulated CPU devices over all processes; None takes what each mesh needs.
+        take_turns: Whether workers with different needs never live at the same time.
     """
 
     local_directory: str | None = None
     remove_repeated_dir: bool = False
     hlo_dump: bool = False
     devices: int | None = None
+    take_turns: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -42,12 +50,16 @@ class Progress:
     Attributes:
         point: The sweep point.
         index: The repeat; None for a warm-up.
+        arm: Which side of the point it measures; None outside a paired comparison.
+        block: The block of the paired comparison; None outside one.
         repeat: The repeat's records once it has ended; None while it begins.
         reused: Whether they were there before this run.
     """
 
     point: SweepPoint
     index: int | None
+    arm: Arm | None = None
+    block: int | None = None
     repeat: Repeat | None = None
     reused: bool = False
 
@@ -62,6 +74,7 @@ def run_points(
     points: Sequence[SweepPoint],
     settings: RunSettings,
     watch: Watcher,
+    say: Callable[[str], None],
 ) -> None:
     """Runs every repeat of `points` that has no finished record yet.
 
@@ -72,10 +85,33 @@ def run_points(
         points: What to run: all points of the suite, or one of them in a pipeline step.
         settings: How.
         watch: Told of every repeat.
+        say: Takes a line for people.
 
     Raises:
         CannotRecord: A record could not be written.
     """
+    with runner_of(run, info, loaded, points, settings, watch, say) as runner:
+        for point, index in schedule(points, info.num_repeats, info.execution):
+            runner.finish(point, index)
+
+
+@contextlib.contextmanager
+def runner_of(
+    run: RunDirectory,
+    info: RunInfo,
+    loaded: LoadedSuite,
+    points: Sequence[SweepPoint],
+    settings: RunSettings,
+    watch: Watcher,
+    say: Callable[[str], None],
+) -> Iterator[Runner]:
+    """Makes the environments of a suite's points, and a runner that ends its workers at the end.
+
+    The arguments are those of `run_points`.
+    """
+    interpreters = make_environments(
+        environments(points), folder=_folder(loaded.source.file), say=say
+    )
     with WorkerPool(
         run,
         suite_file=loaded.source.file,
@@ -83,13 +119,16 @@ def run_points(
         local_directory=settings.local_directory,
         remove_repeated_dir=settings.remove_repeated_dir,
         hlo_dump=settings.hlo_dump,
+        interpreters=interpreters,
+        share=any(_needs_two_groups(point) for point in points),
+        take_turns=settings.take_turns,
     ) as pool:
-        runner = _Runner(run, info, pool, watch, keep_data=not settings.remove_repeated_dir)
-        for point, index in schedule(points, info.num_repeats, info.execution):
-            runner.finish(point, index)
+        yield Runner(run, info, pool, watch, keep_data=not settings.remove_repeated_dir)
 
 
-class _Runner:
+class Runner:
+    """Makes sure that repeats have records."""
+
     def __init__(
         self,
         run: RunDirectory,
@@ -106,20 +145,36 @@ class _Runner:
         self._watch = watch
         self._timeout_s = info.execution.timeout_s
 
-    def finish(self, point: SweepPoint, index: int) -> None:
-        """Makes sure that one repeat has finished records, or has failed as often as allowed."""
-        repeat = self._run.read_repeat(point, index)
+    @property
+    def starts(self) -> list[float]:
+        """Seconds that each start of workers took that had to wait for the end of others."""
+        return self._pool.starts
+
+    def finish(
+        self, point: SweepPoint, index: int, arm: Arm | None = None, block: int | None = None
+    ) -> Repeat:
+        """Makes sure that one repeat has finished records, or has failed as often as allowed.
+
+        Args:
+            point: The sweep point.
+            index: Which repeat.
+            arm: Which side of the point; None for a point without arms.
+            block: The block of a paired comparison.
+        """
+        slot = _Slot(point, index, arm, block)
+        repeat = self._run.read_repeat(point, index, arm)
         if repeat.finished:
-            self._watch(Progress(point=point, index=index, repeat=repeat, reused=True))
-            return
+            self._watch(slot.progress(repeat=repeat, reused=True))
+            return repeat
         for _ in range(self._info.execution.retries + 1):
-            self._try(self._tasks(point, index, earlier=repeat))
-            repeat = self._run.read_repeat(point, index)
+            self._try(slot, self._tasks(slot, earlier=repeat))
+            repeat = self._run.read_repeat(point, index, arm)
             if repeat.finished:
                 break
-        self._watch(Progress(point=point, index=index, repeat=repeat))
+        self._watch(slot.progress(repeat=repeat))
+        return repeat
 
-    def _tasks(self, point: SweepPoint, index: int, *, earlier: Repeat | None = None) -> list[Task]:
+    def _tasks(self, slot: _Slot, *, earlier: Repeat | None = None) -> list[Task]:
         """Returns one task per host; without `earlier`, of a warm-up."""
         records = {} if earlier is None else earlier.records
         return [
@@ -127,20 +182,22 @@ class _Runner:
                 run_id=self._info.run_id,
                 suite=self._info.suite_name,
                 config_hash=self._info.suite_identity,
-                point=point,
-                repeat=index,
+                point=slot.point,
+                repeat=slot.repeat,
                 warmup=earlier is None,
+                arm=slot.arm,
+                block=slot.block,
                 host=host,
-                num_hosts=point.processes,
+                num_hosts=slot.measured.processes,
                 verify=self._info.execution.verify == "digest",
                 attempts=records[host].as_attempt() if host in records else (),
             )
-            for host in range(point.processes)
+            for host in range(slot.measured.processes)
         ]
 
-    def _try(self, tasks: Sequence[Task]) -> None:
+    def _try(self, slot: _Slot, tasks: Sequence[Task]) -> None:
         """Runs a repeat in a group that is warm for its point; whatever happens is recorded."""
-        point, index = tasks[0].point, tasks[0].repeat
+        num_hosts = len(tasks)
         started_at, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
         group: WorkerGroup | None = None
 
@@ -160,50 +217,79 @@ class _Runner:
                 )
 
         try:
-            group = self._pool.group(point, self._timeout_s)
-            self._warm_up(group, point)
-            self._watch(Progress(point=point, index=index))
+            group = self._pool.group(slot.measured, self._timeout_s)
+            self._warm_up(group, slot)
+            self._watch(slot.progress())
             ended = group.perform(tasks, self._timeout_s)
         except _WarmUpEnded as warm_up:
-            record_missing(warm_up.errors(point.processes), skipped=warm_up.skipped)
+            record_missing(warm_up.errors(num_hosts), skipped=warm_up.skipped)
         except HostFailed as failure:
             if group is not None:
                 # A host that still ran would put its own view of the failure over this one.
                 self._pool.discard(group)
             own = ErrorInfo(type=failure.kind, message=failure.message, traceback=failure.tail)
             peer = _peer_failed(failure.host, failure.message)
-            hosts = range(point.processes)
-            record_missing({host: own if host == failure.host else peer for host in hosts})
+            record_missing(
+                {host: own if host == failure.host else peer for host in range(num_hosts)}
+            )
         else:
-            late = set(range(point.processes)) - ended.keys()
+            late = set(range(num_hosts)) - ended.keys()
             first = next((host for host, done in ended.items() if done.status == "failed"), None)
             if late and first is not None:
                 record_missing(dict.fromkeys(late, _peer_failed(first, ended[first].reason)))
-        if group is not None and not self._run.read_repeat(point, index).finished:
+        if group is not None and not self._run.read_repeat(*slot[:3]).finished:
             self._pool.discard(group)
         if not self._keep_data:
-            self._run.remove_data(point, index, warmup=False)
+            self._run.remove_data(slot.point, slot.repeat, warmup=False, arm=slot.arm)
 
-    def _warm_up(self, group: WorkerGroup, point: SweepPoint) -> None:
-        """Makes the warm-ups of a point in a group that has not made them."""
-        if point.id in group.warm_points:
+    def _warm_up(self, group: WorkerGroup, slot: _Slot) -> None:
+        """Makes the warm-ups of what a slot measures in a group that has not made them."""
+        if slot.measured.id in group.warm_points:
             return
         for _ in range(self._info.execution.warmups):
-            self._watch(Progress(point=point, index=None))
-            index = self._run.next_warmup(point)
+            index = self._run.next_warmup(slot.point)
+            warmup = _Slot(slot.point, index, slot.arm)
+            self._watch(warmup.progress(index=None))
             try:
-                ended = group.perform(self._tasks(point, index), self._timeout_s)
+                ended = group.perform(self._tasks(warmup), self._timeout_s)
             finally:
-                self._run.remove_data(point, index, warmup=True)
+                self._run.remove_data(slot.point, index, warmup=True, arm=slot.arm)
             if any(done.status != "passed" for done in ended.values()):
                 raise _WarmUpEnded(ended)
-        group.warm_points.add(point.id)
+        group.warm_points.add(slot.measured.id)
 
     def _write(self, record: Record) -> None:
         try:
             self._run.write_record(record)
         except OSError as failure:
             raise CannotRecord(f"cannot write the record: {failure}") from None
+
+
+class _Slot(NamedTuple):
+    """A repeat that is to be made, and which side of its point it measures."""
+
+    point: SweepPoint
+    repeat: int
+    arm: Arm | None = None
+    block: int | None = None
+
+    @property
+    def measured(self) -> SweepPoint:
+        return self.point.side(self.arm)
+
+    def progress(self, **fields: Any) -> Progress:
+        which = {"point": self.point, "index": self.repeat, "arm": self.arm, "block": self.block}
+        return Progress(**{**which, **fields})
+
+
+def _needs_two_groups(point: SweepPoint) -> bool:
+    return len({placement(side) for side in sides([point])}) > 1
+
+
+def _folder(suite_file: str) -> Path:
+    """Returns the folder that paths in a suite are relative to."""
+    local = suite_file and "://" not in suite_file
+    return Path(suite_file).resolve().parent if local else Path.cwd()
 
 
 def _peer_failed(host: int, reason: str) -> ErrorInfo:

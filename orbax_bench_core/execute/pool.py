@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
+import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from orbax_bench_core.config.conditions import Conditions
-from orbax_bench_core.execute.group import WorkerGroup, free_address
+from orbax_bench_core.environments import EnvironmentFailed, Interpreter
+from orbax_bench_core.execute.group import HostFailed, WorkerGroup, free_address
+from orbax_bench_core.execute.placement import Placement, placement
 from orbax_bench_core.execute.task import WorkerSetup
 from orbax_bench_core.launch.host_memory import allocator_settings
 from orbax_bench_core.sweep.isolate import benchmark_environment
@@ -18,15 +22,19 @@ if TYPE_CHECKING:
     from orbax_bench_core.sweep.point import SweepPoint
 
 _MAX_LIVE_GROUPS = 4
-
-_Key = tuple[int, int]
+_MAX_SHARING_GROUPS = 2
 
 
 class WorkerPool:
-    """Keeps one warm group per number of devices and processes.
+    """Keeps one warm group per placement: devices, processes and environment.
 
-    Accelerators have one group for all numbers of devices: they have the devices that they have. A
-    pool is a context manager; leaving it ends every worker.
+    Accelerators have one group for all numbers of devices: they have the devices that they have,
+    and a second process could not open them. GPUs can be shared by two when nobody takes all their
+    memory first, which a pool that is told to share sees to. A pool is a context manager; leaving
+    it ends every worker.
+
+    Attributes:
+        starts: Seconds that each start of a group took that had to wait for another one's end.
     """
 
     def __init__(
@@ -38,6 +46,9 @@ class WorkerPool:
         local_directory: str | None,
         remove_repeated_dir: bool,
         hlo_dump: bool,
+        interpreters: Mapping[str, Interpreter | EnvironmentFailed],
+        share: bool,
+        take_turns: bool,
     ) -> None:
         """Describes the workers; none is started yet.
 
@@ -48,14 +59,25 @@ class WorkerPool:
             local_directory: Scratch directory on the local disk.
             remove_repeated_dir: Whether checkpoint data goes after each repeat.
             hlo_dump: Whether XLA writes its HLO protos to `hlo_dump/`.
+            interpreters: The environments that points name, or why there is none.
+            share: Whether two groups are to be alive at once where the devices allow it.
+            take_turns: Whether only one group may be alive, whatever the devices allow.
         """
+        self._interpreters = interpreters
+        self._share = share
+        self._take_turns = take_turns
+        self._platform = ""
+        self.starts: list[float] = []
         self._run = run
         self._environment = _environment(run, suite_file, hlo_dump)
+        if share:
+            # JAX would take most of a GPU's memory for the first worker that starts.
+            self._environment.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
         self._devices = devices
         self._local_directory = local_directory
         self._remove_repeated_dir = remove_repeated_dir
         self._logs = _log_folder(run)
-        self._groups: dict[_Key, WorkerGroup] = {}
+        self._groups: dict[Placement, WorkerGroup] = {}
         self._devices_are_fixed = False
 
     def __enter__(self) -> Self:
@@ -78,30 +100,47 @@ class WorkerPool:
         Raises:
             HostFailed: A worker was not ready in time, or ended before it was.
         """
-        num_devices, processes = point.num_devices or point.processes, point.processes
-        key = (0 if self._devices_are_fixed else num_devices, processes)
+        key = self._key(point)
         if key in self._groups:
             self._groups[key] = group = self._groups.pop(key)
             return group
-        limit = 1 if self._devices_are_fixed else _MAX_LIVE_GROUPS
-        while len(self._groups) >= limit:
+        clock, evicted = time.monotonic(), False
+        while len(self._groups) >= self._limit():
             self._groups.pop(next(iter(self._groups))).stop()
-        group = self._start(num_devices, processes, point.conditions, timeout_s)
+            evicted = True
+        group = self._start(point, timeout_s)
+        if evicted:
+            self.starts.append(time.monotonic() - clock)
         if any(ready.fixed for ready in group.ready.values()):
             # With real devices, or a number of them set from outside, a group is like any other.
             self._devices_are_fixed = True
-            key = (0, processes)
-        self._groups[key] = group
+        self._platform = group.ready[0].platform
+        self._groups[self._key(point)] = group
         return group
+
+    def _key(self, point: SweepPoint) -> Placement:
+        num_devices, processes, environment = placement(point)
+        return (0 if self._devices_are_fixed else num_devices, processes, environment)
+
+    def _limit(self) -> int:
+        """Returns how many groups may be alive."""
+        if self._take_turns or self._platform == "tpu":
+            return 1
+        if self._devices_are_fixed and self._platform != "cpu":
+            return _MAX_SHARING_GROUPS if self._share else 1
+        return _MAX_LIVE_GROUPS
 
     def discard(self, group: WorkerGroup) -> None:
         """Ends a group in which something failed: what it left running would be measured."""
         self._groups = {key: kept for key, kept in self._groups.items() if kept is not group}
         group.stop()
 
-    def _start(
-        self, num_devices: int, processes: int, conditions: Conditions, timeout_s: float
-    ) -> WorkerGroup:
+    def _start(self, point: SweepPoint, timeout_s: float) -> WorkerGroup:
+        num_devices, processes, environment = placement(point)
+        interpreter = self._interpreters.get(environment)
+        if isinstance(interpreter, EnvironmentFailed):
+            raise HostFailed(0, "EnvironmentFailed", f"{environment}: {interpreter}", "")
+        conditions = point.conditions
         coordinator = free_address() if processes > 1 else None
         setups = [
             WorkerSetup(
@@ -116,7 +155,7 @@ class WorkerPool:
             )
             for process_id in range(processes)
         ]
-        name = f"worker_{num_devices}_devices"
+        name = "_".join(filter(None, ["worker", environment, f"{num_devices}_devices"]))
         names = [f"{name}_host_{host}" for host in range(processes)] if processes > 1 else [name]
         return WorkerGroup(
             setups,
@@ -124,7 +163,9 @@ class WorkerPool:
                 **allocator_settings(conditions.host_memory),
                 **self._environment,
                 **self._pinned_devices(processes),
+                **({} if interpreter is None else interpreter.variables),
             },
+            executable=sys.executable if interpreter is None else interpreter.executable,
             log_files=[self._logs / f"{name}.log" for name in names],
             timeout_s=timeout_s,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import gc
+import os
 import time
 import traceback
 from collections.abc import Callable, Sequence
@@ -86,14 +87,14 @@ class _Repeat:
         self._run = run
         self._states = states
         self._measured = measured
-        self._path = run.data_path(task.point, task.repeat, warmup=task.warmup)
+        self._path = run.data_path(task.point, task.repeat, warmup=task.warmup, arm=task.arm)
         self.samples: list[Sample] = []
         self.notes: dict[str, list[str]] = {}
         self.state: State | None = None
         self.inventory: Inventory | None = None
 
     def execute(self) -> None:
-        point = self._task.point
+        point = self._task.measured
         mesh = None if point.mesh is None else build_mesh(point.mesh)
         generator = load_class(point.benchmark)
         made = self._states.get(point.checkpoint, point.mesh, mesh)
@@ -109,14 +110,17 @@ class _Repeat:
             repeat_index=None if self._task.warmup else self._task.repeat,
             local_path=self._local_path(),
             output_dir=self._run.root,
-            name=point.directory,
+            name=self._task.point.directory,
             conditioner=PageCacheConditioner(
                 point.conditions, self._observe, lambda: _await_all_hosts(self._task)
             ),
             verifier=self._verify if self._task.verify else None,
+            checkpoint=point.checkpoint,
         )
         traces = _Traces(context)
         context.tracer = traces.claim
+        if self._task.block is not None:
+            os.sync()  # what one arm left unwritten would be written at the other's cost
         _collect_garbage()
         with observing(self._observe), tracing(traces.directory):
             result = generator().test_fn(context)

@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 
 from orbax_bench_core.config.execution import ExecutionConfig
+from orbax_bench_core.execute.placement import Placement, placement
 from orbax_bench_core.sweep.point import SweepPoint
 
 Slot = tuple[SweepPoint, int]
@@ -35,9 +36,9 @@ def schedule(
 
 def _shuffled(points: Sequence[SweepPoint], generator: random.Random) -> list[SweepPoint]:
     """Shuffles groups, and points within a group, so that each worker is visited once a round."""
-    groups: dict[int | None, list[SweepPoint]] = {}
+    groups: dict[Placement, list[SweepPoint]] = {}
     for point in points:
-        groups.setdefault(point.num_devices, []).append(point)
+        groups.setdefault(placement(point), []).append(point)
     order = list(groups)
     generator.shuffle(order)
     shuffled = []

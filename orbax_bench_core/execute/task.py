@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 import pydantic
 
+from orbax_bench_core.config.arms import Arm
 from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.results.provenance import UNKNOWN, storage_provenance
 from orbax_bench_core.results.record import Attempt, Record, ResultModel, State, Status
@@ -74,6 +75,8 @@ class Task(ResultModel):
         point: The sweep point.
         repeat: Index among the point's repeats, or among its warm-ups.
         warmup: Whether the repeat is discarded.
+        arm: Which side of the point to measure; None outside a paired comparison.
+        block: The block of the paired comparison; None outside one, and for a warm-up.
         host: Index of the host process.
         num_hosts: How many host processes take part.
         verify: Whether restored values are compared with what was saved.
@@ -86,10 +89,17 @@ class Task(ResultModel):
     point: SweepPoint
     repeat: int
     warmup: bool
+    arm: Arm | None = None
+    block: int | None = None
     host: int = 0
     num_hosts: int = 1
     verify: bool
     attempts: tuple[Attempt, ...] = ()
+
+    @property
+    def measured(self) -> SweepPoint:
+        """The point to measure: one side of a pair, or the task's point itself."""
+        return self.point.side(self.arm)
 
     def record(self, **found: Any) -> Record:
         """Returns the record of this task.
@@ -105,6 +115,8 @@ class Task(ResultModel):
             point=self.point,
             repeat=self.repeat,
             warmup=self.warmup,
+            arm=self.arm,
+            block=self.block,
             host=self.host,
             num_hosts=self.num_hosts,
             attempts=self.attempts,
@@ -123,9 +135,9 @@ class Task(ResultModel):
             "devices": UNKNOWN,
             **host,
             "config_hash": self.config_hash,
-            "seed": self.point.checkpoint.random_seed,
+            "seed": self.measured.checkpoint.random_seed,
             "checkpoint_digest": UNKNOWN if state is None else state.fingerprint,
-            "storage": storage_provenance(root),
+            "storage": storage_provenance(self.measured.storage or root),
         }
 
 

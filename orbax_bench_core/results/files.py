@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
+import tempfile
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from etils import epath
@@ -21,15 +25,37 @@ def write_atomically(path: epath.Path, data: bytes) -> None:
     Raises:
         OSError: The file cannot be written, for example because the disk is full.
     """
+    if "://" in str(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)  # an object store shows an object once it is complete
+        return
+    with atomic_file(path) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def atomic_file(path: epath.Path) -> Iterator[IO[bytes]]:
+    """Opens a file that takes the place of `path` once everything is written to it.
+
+    Args:
+        path: Local path or gs:// object; its parent is created.
+
+    Raises:
+        OSError: The file cannot be written, for example because the disk is full.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     if "://" in str(path):
-        path.write_bytes(data)  # an object store shows an object once it is complete
+        with tempfile.TemporaryFile() as local:
+            yield local
+            local.seek(0)
+            with path.open("wb") as remote:
+                shutil.copyfileobj(local, remote)
         return
     target = Path(path)
     temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
     try:
         with temporary.open("wb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(target)

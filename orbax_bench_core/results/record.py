@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 
 import pydantic
 
+from orbax_bench_core.config.arms import Arm
 from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.results.inventory import Inventory
 from orbax_bench_core.sweep.point import SweepPoint
@@ -91,6 +92,8 @@ class Record(ResultModel):
         point: The sweep point in full.
         repeat: Which repeat; warm-ups count on their own.
         warmup: Whether it is a discarded repeat.
+        arm: Which side of the point was measured; None outside a paired comparison.
+        block: Which block of a paired comparison it belongs to; None outside one.
         host: Index of the host process.
         num_hosts: How many host processes took part.
         status: `passed`, `failed` or `skipped`.
@@ -114,6 +117,8 @@ class Record(ResultModel):
     point: SweepPoint
     repeat: int
     warmup: bool
+    arm: Arm | None = None
+    block: int | None = None
     host: int = 0
     num_hosts: int = 1
     status: Status
@@ -126,6 +131,11 @@ class Record(ResultModel):
     inventory: Inventory | None = None
     provenance: dict[str, Any] = {}
     attempts: tuple[Attempt, ...] = ()
+
+    @property
+    def measured(self) -> SweepPoint:
+        """The point that was measured: one side of a pair, or the record's point itself."""
+        return self.point.side(self.arm)
 
     @property
     def finished(self) -> bool:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import hashlib
 import uuid
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
 import pydantic
 
+from orbax_bench_core.config.arms import Arm
 from orbax_bench_core.config.errors import Problem, SuiteError
 from orbax_bench_core.config.execution import ExecutionConfig
+from orbax_bench_core.config.gate import GateConfig
 from orbax_bench_core.config.load import LoadedSuite
 from orbax_bench_core.config.paths import checked_path
 from orbax_bench_core.results.files import write_atomically
@@ -43,6 +46,9 @@ class RunInfo(ResultModel):
         suite_file: Where it came from.
         num_repeats: Measured repeats per point.
         execution: How repeats are run.
+        gate: When a difference between arms counts.
+        baseline: What the baseline arm has different, for people; empty without arms.
+        candidate: What the candidate arm has different.
         expansion: The points, those skipped, and notes.
         created_at: When the run began, UTC.
         status: `running`; `complete` when every repeat is finished; `incomplete` otherwise.
@@ -56,9 +62,17 @@ class RunInfo(ResultModel):
     suite_file: str
     num_repeats: int
     execution: ExecutionConfig
+    gate: GateConfig = GateConfig()
+    baseline: str = ""
+    candidate: str = ""
     expansion: Expansion
     created_at: datetime.datetime
     status: Literal["running", "complete", "incomplete"] = "running"
+
+    @property
+    def paired(self) -> bool:
+        """Whether the run compares two arms."""
+        return any(point.candidate is not None for point in self.expansion.points)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,6 +149,9 @@ class RunDirectory:
             suite_file=loaded.source.file,
             num_repeats=suite.num_repeats,
             execution=suite.execution,
+            gate=suite.gate,
+            baseline="" if suite.arms is None else str(suite.arms.baseline),
+            candidate="" if suite.arms is None else str(suite.arms.candidate),
             expansion=expansion,
             created_at=datetime.datetime.now(datetime.UTC),
         )
@@ -187,9 +204,9 @@ class RunDirectory:
         """Returns the record of one repeat, or None when it has none that can be read."""
         return _read_record(self._record_path(point.id, repeat, warmup=warmup, host=host))
 
-    def read_repeat(self, point: SweepPoint, repeat: int) -> Repeat:
-        """Returns one measured repeat over all its hosts."""
-        hosts = range(point.processes)
+    def read_repeat(self, point: SweepPoint, repeat: int, arm: Arm | None = None) -> Repeat:
+        """Returns one measured repeat, of one side of a pair or of a point, over all its hosts."""
+        hosts = range(point.side(arm).processes)
         found = {host: self.read_record(point, repeat, host=host) for host in hosts}
         return Repeat({host: record for host, record in found.items() if record}, len(hosts))
 
@@ -225,17 +242,32 @@ class RunDirectory:
 
     def point_records(self, point: SweepPoint) -> list[Record]:
         """Returns every readable record of one point: warm-ups, then repeats, by host."""
-        folder = self.root / "records" / point.id
+        return self.records_in(point.id)
+
+    def records_in(self, point_id: str) -> list[Record]:
+        """Returns every readable record of the point with that id."""
+        folder = self.root / "records" / point_id
         paths = sorted(folder.glob("*/host_*.json"), key=_record_order)
         return [record for record in map(_read_record, paths) if record is not None]
 
-    def data_path(self, point: SweepPoint, repeat: int, *, warmup: bool) -> epath.Path:
-        """Returns where one repeat puts its checkpoint data."""
-        return self.root / point.directory / _repeat_folder(repeat, warmup)
+    def data_path(
+        self, point: SweepPoint, repeat: int, *, warmup: bool, arm: Arm | None = None
+    ) -> epath.Path:
+        """Returns where one repeat puts its checkpoint data: here, or on the point's storage."""
+        from etils import epath
 
-    def remove_data(self, point: SweepPoint, repeat: int, *, warmup: bool) -> None:
+        root, storage = self.root, point.side(arm).storage
+        if storage is not None:
+            # Several runs may use one storage at the same time.
+            run = hashlib.sha256(str(self.root).encode()).hexdigest()[:12]
+            root = epath.Path(storage) / f"orbax_bench_{run}"
+        return root / point.directory / _repeat_folder(repeat, warmup)
+
+    def remove_data(
+        self, point: SweepPoint, repeat: int, *, warmup: bool, arm: Arm | None = None
+    ) -> None:
         """Deletes the checkpoint data of one repeat; its record stays."""
-        path = self.data_path(point, repeat, warmup=warmup)
+        path = self.data_path(point, repeat, warmup=warmup, arm=arm)
         if path.exists():
             path.rmtree()
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from orbax_bench_core.results.record import SCHEMA_VERSION, Record
 
@@ -45,7 +44,7 @@ _ROWS_PER_GROUP = 50_000
 
 def rows(record: Record) -> Iterator[dict[str, Any]]:
     """Yields one row per sample of a record, with the columns of `COLUMNS`."""
-    point = record.point
+    point = record.measured
     common = {
         "schema_version": SCHEMA_VERSION,
         "run_id": record.run_id,
@@ -56,12 +55,12 @@ def rows(record: Record) -> Iterator[dict[str, Any]]:
         "options": json.dumps(point.options, sort_keys=True),
         "checkpoint": point.checkpoint.label,
         "mesh": "" if point.mesh is None else point.mesh.label,
-        "storage": "",
-        "environment": "",
+        "storage": point.storage or "",
+        "environment": "" if point.environment is None else point.environment.name,
         "processes": point.processes,
         "conditions": point.conditions.model_dump_json(),
-        "arm": "",
-        "block": None,
+        "arm": record.arm or "",
+        "block": record.block,
         "repeat": record.repeat,
         "warmup": record.warmup,
         "host": record.host,
@@ -78,13 +77,17 @@ def rows(record: Record) -> Iterator[dict[str, Any]]:
         }
 
 
-def to_parquet(records: Iterable[Record]) -> bytes:
-    """Returns the samples of `records` as a Parquet file, row group by row group."""
+def write_parquet(records: Iterable[Record], file: IO[bytes]) -> None:
+    """Writes the samples of `records` as a Parquet file, holding one row group at a time.
+
+    Args:
+        records: Any number of records.
+        file: Where to.
+    """
     import pyarrow
     import pyarrow.parquet
 
     schema = arrow_schema()
-    file = io.BytesIO()
     with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
         batch: list[dict[str, Any]] = []
         for record in records:
@@ -93,7 +96,6 @@ def to_parquet(records: Iterable[Record]) -> bytes:
                 writer.write_table(pyarrow.Table.from_pylist(batch, schema))
                 batch.clear()
         writer.write_table(pyarrow.Table.from_pylist(batch, schema))
-    return file.getvalue()
 
 
 def arrow_schema() -> pyarrow.Schema:

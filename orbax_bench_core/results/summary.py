@@ -8,14 +8,20 @@ import io
 import itertools
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
+from typing import IO, Final
 
 from orbax_bench_core.config.conditions import Conditions
+from orbax_bench_core.measure.interference import BLOCKED, LOST, LOST_STEPS
 from orbax_bench_core.results.conditions import RESIDENT, cache_flag, uncontrolled_flag
 from orbax_bench_core.results.record import PEER_FAILED, Record
 from orbax_bench_core.results.straggler import Straggler, StragglerFinder
 
 TIME = "0_basics/time_s"
 BYTES = "5_inventory/operation_bytes"
+PAGE_FAULTS: Final = "7_memory/minor_faults_count"
+SHOWN: Final = frozenset({BYTES, PAGE_FAULTS, BLOCKED.name, LOST.name, LOST_STEPS.name})
+"""Metrics beside the times that reports show."""
+
 _ORBAX_TOTALS = ("5_inventory/save_total_gb", "5_inventory/load_total_gb")
 _GIB = 2**30
 
@@ -122,38 +128,56 @@ class RunSummary:
     points: Sequence[PointStatus]
 
 
-def summarize(records: Iterable[Record]) -> RunSummary:
+def summarize(records: Iterable[Record], table: SummaryTable | None = None) -> RunSummary:
     """Aggregates the measured repeats of a run; warm-ups and failed repeats stay out.
 
     A repeat counts only when every host that took part has a record that passed.
 
     Args:
         records: Records in the order in which points are to appear, repeat by repeat.
+        table: Takes all metrics of a point once it is complete; then the summary keeps only what
+            reports show, so that memory does not grow by every metric of every point.
     """
-    found: list[_Point] = []
+    metrics: list[MetricSummary] = []
+    operations: list[OperationSummary] = []
+    points: list[PointStatus] = []
     for (point_id, name), repeats in itertools.groupby(
         _repeats(records), key=lambda hosts: (hosts[0].point_id, hosts[0].point_name)
     ):
         point = _Point(point_id, name)
         for hosts in repeats:
             point.add(hosts)
-        found.append(point)
-    return RunSummary(
-        metrics=[metric for point in found for metric in point.metrics()],
-        operations=[operation for point in found for operation in point.operations()],
-        points=[point.status() for point in found],
-    )
+        found = point.metrics()
+        if table is not None:
+            table.write(found)
+            found = [metric for metric in found if metric.metric in SHOWN]
+        metrics += found
+        operations += point.operations()
+        points.append(point.status())
+    return RunSummary(metrics=metrics, operations=operations, points=points)
 
 
-def to_csv(summary: RunSummary) -> bytes:
-    """Returns `summary.csv`: one line per point, operation and metric."""
-    file = io.StringIO(newline="")
-    fields = [field.name for field in dataclasses.fields(MetricSummary)]
-    writer = csv.DictWriter(file, fields, lineterminator="\n")
-    writer.writeheader()
-    for metric in summary.metrics:
-        writer.writerow(dataclasses.asdict(metric))
-    return file.getvalue().encode()
+class SummaryTable:
+    """`summary.csv`: one line per point, operation and metric."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        """Begins the table.
+
+        Args:
+            file: Where to; it stays open.
+        """
+        self._text = io.TextIOWrapper(file, "utf-8", newline="", write_through=True)
+        fields = [field.name for field in dataclasses.fields(MetricSummary)]
+        self._writer = csv.DictWriter(self._text, fields, lineterminator="\n")
+        self._writer.writeheader()
+
+    def write(self, metrics: Iterable[MetricSummary]) -> None:
+        """Adds lines."""
+        self._writer.writerows(dataclasses.asdict(metric) for metric in metrics)
+
+    def end(self) -> None:
+        """Hands the file back to whoever opened it."""
+        self._text.detach()
 
 
 def _repeats(records: Iterable[Record]) -> Iterator[list[Record]]:

@@ -1,6 +1,7 @@
 """Stored baselines: one file per point, raw samples inside, identity checked."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -33,11 +34,26 @@ def test_one_file_per_point_with_every_raw_sample(captured):
     assert times(baseline.load(str(folder))) == [1.0, 2.0, 2.0, 3.0]
 
 
-@pytest.mark.parametrize("spelling", ["{folder}", "{folder}.json", "{parent}"])
+def test_a_baseline_lies_below_the_commit_of_the_code_that_ran(captured):
+    _, folder = captured
+    assert folder.parent.name == "c0ffee"
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    ["{capture}", "{capture}.json", "{revision}", "{revision}.json", "{registry}", "{registry}/"],
+)
 def test_the_guides_spellings_are_understood(captured, spelling):
     _, folder = captured
-    path = spelling.format(folder=folder, parent=folder.parent)
+    path = spelling.format(capture=folder, revision=folder.parent, registry=folder.parent.parent)
     assert len(baseline.load(path)) == 4
+
+
+def test_files_directly_below_a_revision_are_understood(captured):
+    _, folder = captured
+    flat = folder.parent.parent / "flat"
+    folder.rename(flat)
+    assert len(baseline.load(f"{flat}.json")) == 4
 
 
 def test_a_run_directory_serves_as_a_baseline(captured):
@@ -45,24 +61,42 @@ def test_a_run_directory_serves_as_a_baseline(captured):
     assert times(baseline.load(str(run.root))) == [1.0, 2.0, 2.0, 3.0]
 
 
-def test_several_revisions_have_to_be_told_apart(captured):
+def test_a_revision_means_the_newest_capture_of_each_point(
+    captured, make_run, make_record, make_point
+):
     _, folder = captured
-    (folder.parent / "other").mkdir()
-    with pytest.raises(SuiteError, match=r"several baselines; name one of: .*other"):
-        baseline.load(str(folder.parent))
+    again = make_record(make_point(options={"a": 2}), times={"save": 9.0})
+    baseline.capture(make_run([again], folder="again"), str(folder.parent.parent))
+    assert times(baseline.load(str(folder.parent))) == [1.0, 2.0, 9.0]
+
+
+def test_capturing_again_leaves_every_earlier_file_as_it_was(captured):
+    run, folder = captured
+    registry = Path(folder.parent.parent)
+    before = {path: path.read_bytes() for path in registry.rglob("*.json")}
+    baseline.capture(run, str(registry))
+    after = {path: path.read_bytes() for path in registry.rglob("*.json")}
+    assert before.items() < after.items()
+
+
+def test_several_revisions_have_to_be_told_apart(captured, make_run, make_record):
+    _, folder = captured
+    record = make_record(provenance={"git": {"commit": "other"}})
+    baseline.capture(make_run([record], folder="other run"), str(folder.parent.parent))
+    with pytest.raises(SuiteError, match=r"none is promoted; name one of: .*/c0ffee, .*/other"):
+        baseline.load(str(folder.parent.parent))
 
 
 def test_defect_23_a_failed_point_does_not_replace_a_good_baseline(
     captured, make_run, make_record, make_point
 ):
     _, folder = captured
-    before = {path.name: path.read_bytes() for path in folder.glob("*.json")}
     error = ErrorInfo(type="ValueError", message="no")
     failed = make_record(make_point(options={"a": 1}), status="failed", error=error)
     run = make_run([failed], folder="failed")
-    _, left_out = baseline.capture(run, str(folder.parent))
+    _, left_out = baseline.capture(run, str(folder.parent.parent))
     assert left_out == [failed.point_name]
-    assert {path.name: path.read_bytes() for path in folder.glob("*.json")} == before
+    assert times(baseline.load(str(folder.parent.parent))) == [1.0, 2.0, 2.0, 3.0]
 
 
 def test_a_file_under_another_points_name_is_refused(captured):
@@ -81,11 +115,29 @@ def test_a_file_of_another_schema_version_is_refused(captured):
         baseline.load(str(folder))
 
 
+def test_a_capture_that_was_cut_short_does_not_count(captured):
+    _, folder = captured
+    folder.with_name(f"{folder.name}.json").unlink()
+    with pytest.raises(SuiteError, match="holds no baseline"):
+        baseline.load(str(folder.parent.parent))
+
+
 def test_nothing_there_is_said_plainly(tmp_path):
-    with pytest.raises(SuiteError, match="holds no baseline; capture one"):
+    with pytest.raises(SuiteError, match="holds no baseline; store a run in it with"):
         baseline.load(str(tmp_path / "none"))
 
 
 def test_a_path_that_orbax_cannot_honour_is_refused():
     with pytest.raises(SuiteError, match="s3://"):
         baseline.load("s3://bucket/baseline")
+
+
+@pytest.mark.parametrize("arm", ["baseline", "candidate"])
+def test_a_paired_run_serves_with_one_of_its_arms(make_run, make_record, make_point, arm):
+    pair = make_point(candidate=make_point(options={"use_ocdbt": False}))
+    arms = ["baseline", "candidate", "candidate", "baseline"]
+    records = [
+        make_record(pair, slot, times={"save": 1.0}, arm=arms[slot], block=0) for slot in range(4)
+    ]
+    found = baseline.load(str(make_run(records).root), arm=arm)
+    assert [(record.point_id, record.arm) for record in found] == [(pair.side(arm).id, arm)] * 2

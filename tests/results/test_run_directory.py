@@ -231,3 +231,23 @@ def test_an_expansion_with_skipped_points_is_read_back(tmp_path, make_point):
     run = RunDirectory(str(tmp_path))
     run.start(suite(), expansion)
     assert run.read_info().expansion == expansion
+
+
+def test_data_lies_on_the_storage_of_its_point_apart_from_other_runs(
+    make_run, make_record, make_point, tmp_path
+):
+    point = make_point(storage=str(tmp_path / "disk"))
+    runs = [make_run([make_record(point)], folder=name) for name in ("one", "other")]
+    paths = [run.data_path(point, 0, warmup=False) for run in runs]
+    assert all(str(path).startswith(str(tmp_path / "disk")) for path in paths)
+    assert len(set(paths)) == 2
+
+
+def test_each_arm_has_the_storage_that_it_asks_for(make_run, make_record, make_point, tmp_path):
+    point = make_point()
+    pair = point.replace(candidate=point.replace(storage=str(tmp_path / "disk")))
+    run = make_run([make_record(pair)], points=[pair])
+    baseline = run.data_path(pair, 0, warmup=False, arm="baseline")
+    candidate = run.data_path(pair, 1, warmup=False, arm="candidate")
+    assert str(baseline).startswith(str(run.root))
+    assert str(candidate).startswith(str(tmp_path / "disk"))

@@ -11,11 +11,17 @@ from orbax_bench_core.config.mesh import MeshConfig
 from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.results import samples
 from orbax_bench_core.results.record import ErrorInfo
-from orbax_bench_core.results.samples import COLUMNS, to_parquet
+from orbax_bench_core.results.samples import COLUMNS, write_parquet
+
+
+def written(records):
+    file = io.BytesIO()
+    write_parquet(records, file)
+    return io.BytesIO(file.getvalue())
 
 
 def read(records):
-    return pyarrow.parquet.read_table(io.BytesIO(to_parquet(records)))
+    return pyarrow.parquet.read_table(written(records))
 
 
 def test_columns_and_types_are_those_that_other_tools_read(make_record):
@@ -115,6 +121,6 @@ def test_a_run_without_samples_has_all_columns_and_no_rows():
 def test_many_records_are_written_group_by_group(make_record, monkeypatch):
     monkeypatch.setattr(samples, "_ROWS_PER_GROUP", 4)
     records = [make_record(repeat=repeat, times={"a": 1.0, "b": 2.0}) for repeat in range(5)]
-    file = pyarrow.parquet.ParquetFile(io.BytesIO(to_parquet(records)))
+    file = pyarrow.parquet.ParquetFile(written(records))
     assert file.metadata.num_row_groups > 1
     assert file.read().column("repeat").to_pylist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]

@@ -9,7 +9,7 @@ import pytest
 
 from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.results.record import PEER_FAILED, ErrorInfo
-from orbax_bench_core.results.summary import MetricSummary, summarize, to_csv
+from orbax_bench_core.results.summary import BYTES, MetricSummary, SummaryTable, summarize
 
 ERROR = ErrorInfo(type="ValueError", message="first")
 GIB = 2**30
@@ -205,14 +205,29 @@ def test_a_repeat_that_failed_on_a_host_failed_for_the_reason_of_that_host(hosts
     assert (point.failed, point.reason) == (1, "ValueError: first")
 
 
+def csv_of(records):
+    file = io.BytesIO()
+    table = SummaryTable(file)
+    summarize(records, table)
+    table.end()
+    return file.getvalue().decode()
+
+
+def test_beside_a_table_the_summary_keeps_what_reports_show(make_record):
+    records = [make_record(times={"save": 1.0}, sizes={"save": 8})]
+    summary = summarize(records, SummaryTable(io.BytesIO()))
+    assert [metric.metric for metric in summary.metrics] == [BYTES]
+    assert summary.operations == summarize(records).operations
+
+
 def test_the_csv_reads_back_what_was_found(repeats, make_point):
     label = 'a="x, y",mesh=d8'
-    summary = summarize(repeats(0.1, 0.2, 0.4, point=make_point(label=label)))
-    (row,) = csv.DictReader(io.StringIO(to_csv(summary).decode()))
+    records = repeats(0.1, 0.2, 0.4, point=make_point(label=label))
+    (row,) = csv.DictReader(io.StringIO(csv_of(records)))
     texts = ("point_id", "point", "operation", "metric", "unit")
     read = {name: value if name in texts else float(value) for name, value in row.items()}
-    assert MetricSummary(**read) == summary.metrics[0]
+    assert MetricSummary(**read) == summarize(records).metrics[0]
 
 
 def test_the_csv_of_nothing_is_its_header():
-    assert to_csv(summarize([])).decode().count("\n") == 1
+    assert csv_of([]).count("\n") == 1

@@ -1,0 +1,1 @@
+"""Past runs in the order of time, and when what they measure has changed."""

@@ -1,0 +1,113 @@
+"""Past runs of the same point and operation, one after another."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+from typing import Literal
+
+from orbax_bench_core.results.record import ResultModel
+
+Kind = Literal["ratio", "seconds"]
+
+
+class PastRun(ResultModel):
+    """What one run measured.
+
+    Attributes:
+        run_id: The run.
+        place: Its run directory, or its capture in a registry.
+        began_at: When it began, UTC.
+        value: Ratio of candidate to baseline (Hodges-Lehmann); or median seconds.
+        low: Lower quartile of the blocks, or repeats, that it is made from.
+        high: Upper quartile of them.
+        n: Blocks of a paired run; repeats of another.
+        ran: What was measured: versions, commit and environment by name; of the candidate.
+        reference: The same of the baseline; empty for a run that is not paired.
+        machine: What it ran on.
+    """
+
+    run_id: str
+    place: str
+    began_at: datetime.datetime
+    value: float
+    low: float
+    high: float
+    n: int
+    ran: dict[str, str]
+    reference: dict[str, str] = {}
+    machine: dict[str, str] = {}
+
+
+class Change(ResultModel):
+    """Where a series has changed.
+
+    Attributes:
+        index: Index of the first run after the change.
+        before: Median value from the change before this one, or the start, up to this one.
+        after: Median value from this change to the next, or to the end.
+        p_value: Probability of so clear a change in a series that has none.
+        differs: What ran in the first run after it and not in the last one before it, such as
+            `orbax-checkpoint: 0.12.7 → 0.12.8`; empty when nothing that is recorded differs.
+    """
+
+    index: int
+    before: float
+    after: float
+    p_value: float
+    differs: tuple[str, ...] = ()
+
+    @property
+    def effect(self) -> float:
+        """Relative change, such as 0.2 for 20 % slower."""
+        return self.after / self.before - 1
+
+
+class Series(ResultModel):
+    """One operation of one point over many runs.
+
+    Attributes:
+        point_id: Id of the point in the last run; of the pair in a paired run.
+        point: Name of the point.
+        operation: Name of the operation.
+        kind: Whether values are ratios to a reference that ran at the same time, or seconds.
+        baseline: What the reference is, for people; empty for seconds.
+        candidate: What is held against it.
+        primary: Whether the operation decides verdicts.
+        runs: In the order of time.
+        changes: In the order of time; none are looked for among seconds.
+        remarks: What a reader must know of it, one line each.
+    """
+
+    point_id: str
+    point: str
+    operation: str
+    kind: Kind
+    baseline: str = ""
+    candidate: str = ""
+    primary: bool
+    runs: tuple[PastRun, ...]
+    changes: tuple[Change, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def parts(self) -> tuple[tuple[PastRun, ...], ...]:
+        """The runs between changes."""
+        ends = [0, *(change.index for change in self.changes), len(self.runs)]
+        return tuple(self.runs[start:end] for start, end in itertools.pairwise(ends))
+
+
+class History(ResultModel):
+    """All series of past runs.
+
+    Attributes:
+        significance: Share of series without any change in which one may be found.
+        series: Ratios first, in the order in which points first occur.
+        num_runs: Number of runs.
+        passed_over: What was not used and why, one line each.
+    """
+
+    significance: float
+    series: tuple[Series, ...]
+    num_runs: int
+    passed_over: tuple[str, ...] = ()

@@ -1,0 +1,117 @@
+"""What the files of a registry hold."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import uuid
+from typing import Any, Final, Literal
+
+from orbax_bench_core.config.arms import Arm
+from orbax_bench_core.results.record import SCHEMA_VERSION, Record, ResultModel
+
+_CAPTURE_ID: Final = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{8}")
+
+
+class Baseline(ResultModel):
+    """What one sweep point measured in one run.
+
+    Attributes:
+        schema_version: Version of this layout.
+        point_id: Id of the sweep point, which is also the name of the file.
+        commit: Revision of the code that ran, or `unknown`.
+        captured_at: When it was captured, UTC.
+        records: The record of every measured repeat on every host. A side of a paired run is here
+            as the point that it measured, and still knows its run, block and arm.
+    """
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    point_id: str
+    commit: str
+    captured_at: datetime.datetime
+    records: tuple[Record, ...]
+
+
+class CapturedPoint(ResultModel):
+    """One point of a capture.
+
+    Attributes:
+        point_id: Id of the sweep point.
+        point: Name of the sweep point.
+        repeats: Measured repeats.
+    """
+
+    point_id: str
+    point: str
+    repeats: int
+
+
+class Capture(ResultModel):
+    """What was captured of one run; its raw samples lie in the folder of the same name.
+
+    Attributes:
+        schema_version: Version of this layout.
+        id: Unique id, which begins with the date.
+        revision: What it is filed under: a label, or the commit of the code that ran.
+        captured_at: When it was captured, UTC.
+        run_id: The run.
+        measured_at: When the run began, UTC.
+        suite: Name of the run's suite.
+        arm: Which side of a paired run it is; None for a run without arms.
+        points: The points, in the order of the suite.
+        provenance: What ran, and on what, from the first record.
+    """
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    id: str
+    revision: str
+    captured_at: datetime.datetime
+    run_id: str
+    measured_at: datetime.datetime
+    suite: str
+    arm: Arm | None = None
+    points: tuple[CapturedPoint, ...]
+    provenance: dict[str, Any] = {}
+
+    @property
+    def reference(self) -> str:
+        """Its path in the registry, such as `c0ffee/20260102T120000Z-0123abcd`."""
+        return f"{self.revision}/{self.id}"
+
+
+class Promotion(ResultModel):
+    """One change of what the baseline is.
+
+    Attributes:
+        schema_version: Version of this layout.
+        number: One more than the highest that was there, so that clocks decide nothing. Two that
+            were made at the same moment have the same number; both count, ordered by id.
+        id: Unique id.
+        promoted_at: When, UTC.
+        points: The capture that each point's baseline became, by point id; None when it has none
+            from then on.
+        by: User, host and version that promoted.
+        note: Why, in the words of whoever did it.
+    """
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    number: int
+    id: str
+    promoted_at: datetime.datetime
+    points: dict[str, str | None]
+    by: dict[str, str] = {}
+    note: str = ""
+
+
+def new_capture_id(now: datetime.datetime) -> str:
+    """Returns an id that nobody else makes, and that sorts by date.
+
+    Args:
+        now: The time, UTC.
+    """
+    return f"{now:%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
+
+
+def is_capture_id(name: str) -> bool:
+    """Says whether a name is one that `new_capture_id` makes."""
+    return _CAPTURE_ID.fullmatch(name) is not None

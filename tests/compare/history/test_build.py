@@ -1,0 +1,132 @@
+"""From runs to series: what belongs together, what each value is, and what differs at a change."""
+
+import pytest
+
+from orbax_bench_core.compare.history.build import RAW, history
+from orbax_bench_core.compare.history.find import find_runs
+from orbax_bench_core.compare.registry.capturing import capture_run
+from orbax_bench_core.compare.registry.store import Registry
+from orbax_bench_core.config.environment import EnvironmentConfig
+from orbax_bench_core.results.record import ErrorInfo
+from tests.paired_runs import orbax
+
+
+@pytest.fixture
+def series_of():
+    """Returns the series of runs."""
+
+    def build(runs):
+        return history(find_runs([str(run.root) for run in runs])).series
+
+    return build
+
+
+@pytest.fixture
+def arm(make_point):
+    """Returns a pair: a reference in a pinned environment, and a candidate in another one."""
+
+    def make(version, **options):
+        def environment(name):
+            requirement = f"orbax-checkpoint=={name}"
+            return EnvironmentConfig(name=f"orbax-{name}", requirements=(requirement,))
+
+        return make_point(
+            environment=environment("0.11.32"),
+            candidate=make_point(environment=environment(version), **options),
+        )
+
+    return make
+
+
+def test_a_paired_run_gives_the_ratio_to_its_reference(series_of, make_nightly):
+    (series,) = series_of(make_nightly([1.0, 1.2], sigma=0.001))
+    assert series.kind == "ratio"
+    assert [run.value for run in series.runs] == pytest.approx([1.0, 1.2], rel=0.005)
+    assert [run.n for run in series.runs] == [5, 5]
+    assert all(run.low <= run.value <= run.high for run in series.runs)
+
+
+def test_a_slow_day_does_not_move_the_ratio(series_of, make_paired_run):
+    runs = [make_paired_run(day, seconds=1.0 + day, sigma=0.001) for day in range(3)]
+    (series,) = series_of(runs)
+    assert [run.value for run in series.runs] == pytest.approx([1.0] * 3, rel=0.005)
+
+
+def test_a_change_says_when_by_how_much_and_with_which_versions(series_of, make_nightly):
+    ratios, versions = [1.0] * 8 + [1.2] * 8, ["0.12.7"] * 8 + ["0.12.8"] * 8
+    (series,) = series_of(make_nightly(ratios, versions))
+    (change,) = series.changes
+    assert change.index == 8
+    assert change.effect == pytest.approx(0.2, abs=0.02)
+    assert change.differs == ("orbax-checkpoint: 0.12.7 → 0.12.8",)
+    assert [len(part) for part in series.parts] == [8, 8]
+
+
+def test_a_candidate_in_a_new_environment_goes_on_with_the_series(series_of, make_paired_run, arm):
+    runs = [make_paired_run(day, pair=arm(f"0.12.{day}")) for day in range(3)]
+    (series,) = series_of(runs)
+    assert [run.ran["environment"] for run in series.runs] == [
+        "orbax-0.12.0",
+        "orbax-0.12.1",
+        "orbax-0.12.2",
+    ]
+
+
+def test_another_option_or_another_reference_is_another_series(
+    series_of, make_paired_run, make_point, arm
+):
+    pairs = [
+        arm("0.12.8"),
+        arm("0.12.8", options={"use_ocdbt": False}),
+        make_point(candidate=arm("0.12.8").candidate),
+    ]
+    runs = [make_paired_run(day, pair=pair) for day, pair in enumerate(pairs)]
+    assert len(series_of(runs)) == 3
+
+
+def test_a_reference_that_changes_is_remarked(series_of, make_paired_run):
+    runs = [make_paired_run(day, provenance=orbax(f"0.12.{day}")) for day in (7, 8)]
+    (series,) = series_of(runs)
+    assert (
+        "The reference did not hold still: orbax-checkpoint: 0.12.7 → 0.12.8 from run run008 on."
+        in series.remarks
+    )
+
+
+def test_a_new_machine_is_remarked(series_of, make_paired_run):
+    other = {"host": {"cpu": "Xeon", "cpu_count": 2}}
+    runs = [make_paired_run(0), make_paired_run(1, provenance=other)]
+    (series,) = series_of(runs)
+    assert "The machine changed: CPU: EPYC → Xeon from run run001 on." in series.remarks
+
+
+def test_few_runs_say_from_when_on_changes_are_looked_for(series_of, make_nightly):
+    (series,) = series_of(make_nightly([1.0, 1.5, 1.5]))
+    assert series.remarks == ("Change points are looked for from 10 runs on.",)
+
+
+def test_separate_runs_give_seconds_without_changes_and_say_why(series_of, make_separate_run):
+    runs = [make_separate_run(day, 1.0 if day < 10 else 9.0) for day in range(20)]
+    (series,) = series_of(runs)
+    assert (series.kind, series.changes, series.remarks) == ("seconds", (), (RAW,))
+    assert series.runs[0].value == pytest.approx(1.0, rel=0.05)
+
+
+def test_captures_give_seconds_too(make_separate_run, tmp_path):
+    registry = Registry(str(tmp_path / "registry"))
+    for day in (1, 0):
+        capture_run(make_separate_run(day), registry)
+    (series,) = history(find_runs([str(registry.root)])).series
+    assert [run.run_id for run in series.runs] == ["run000", "run001"]
+
+
+def test_ratios_come_before_seconds(series_of, make_paired_run, make_separate_run):
+    kinds = [series.kind for series in series_of([make_separate_run(0), make_paired_run(1)])]
+    assert kinds == ["ratio", "seconds"]
+
+
+def test_a_run_in_which_nothing_passed_is_passed_over(make_run, make_record):
+    error = ErrorInfo(type="ValueError", message="no")
+    run = make_run([make_record(status="failed", error=error)])
+    found = history(find_runs([str(run.root)]))
+    assert (found.series, found.passed_over) == ((), (f"{run.root}: nothing has passed",))

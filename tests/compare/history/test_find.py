@@ -1,0 +1,62 @@
+"""Finding runs: directories, directories of them, patterns and registries, each run once."""
+
+import pytest
+
+from orbax_bench_core.compare.history.find import find_runs
+from orbax_bench_core.compare.registry.capturing import capture_run
+from orbax_bench_core.compare.registry.store import Registry
+from orbax_bench_core.config.errors import SuiteError
+
+
+@pytest.fixture
+def ids():
+    """Returns the ids of the runs at places."""
+    return lambda *places: [run.run_id for run in find_runs(map(str, places))]
+
+
+def test_runs_are_in_the_order_of_time(ids, make_separate_run):
+    runs = [make_separate_run(day) for day in (2, 0, 1)]
+    assert ids(*(run.root for run in runs)) == ["run000", "run001", "run002"]
+
+
+@pytest.mark.parametrize("place", ["{folder}", "{folder}/", "{folder}/day*", "{folder}/day00[01]"])
+def test_many_runs_are_named_by_their_folder_or_a_pattern(ids, make_separate_run, tmp_path, place):
+    for day in (0, 1):
+        make_separate_run(day)
+    assert ids(place.format(folder=tmp_path)) == ["run000", "run001"]
+
+
+def test_a_folder_whose_name_looks_like_a_pattern_is_itself(ids, make_separate_run):
+    assert ids(make_separate_run(0, folder="run[0]").root) == ["run000"]
+
+
+def test_a_run_that_is_named_twice_counts_once(ids, make_separate_run, tmp_path):
+    run = make_separate_run(0)
+    assert ids(run.root, tmp_path, run.root) == ["run000"]
+
+
+def test_a_run_directory_stands_for_its_captures(make_separate_run, tmp_path):
+    run, registry = make_separate_run(0), Registry(str(tmp_path / "registry"))
+    capture_run(run, registry)
+    (found,) = find_runs([str(registry.root), str(run.root)])
+    assert found.place == str(run.root)
+
+
+def test_both_arms_of_a_run_can_be_captured(ids, make_paired_run, tmp_path):
+    run, registry = make_paired_run(0), Registry(str(tmp_path / "registry"))
+    for arm in ("baseline", "candidate"):
+        capture_run(run, registry, arm=arm)
+    assert ids(registry.root) == ["run000", "run000"]
+
+
+@pytest.mark.parametrize(
+    ("place", "problem"),
+    [
+        ("nothing", "holds no run: give run directories"),
+        ("nothing*", "no directory is called"),
+        ("s3://bucket/runs", "local paths and gs:// only"),
+    ],
+)
+def test_where_there_is_no_run_is_said(tmp_path, place, problem):
+    with pytest.raises(SuiteError, match=problem):
+        find_runs([place if "://" in place else str(tmp_path / place)])

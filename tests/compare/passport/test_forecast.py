@@ -1,0 +1,74 @@
+"""How long a comparison will take, from the noise that is known."""
+
+import pytest
+
+from orbax_bench_core.compare.passport import expected, forecast, from_records
+from orbax_bench_core.config.gate import GateConfig
+from orbax_bench_core.results.provenance import host_provenance, storage_provenance
+from tests.compare.passport.conftest import MIB, checkpoint
+
+GATE = GateConfig()
+
+
+@pytest.fixture
+def expect(noisy_records):
+    """Returns what to expect of a point whose saves have a known sigma."""
+
+    def make(sigma):
+        records = noisy_records(sigma)
+        return expected(records[0].point, GATE, from_records(records))
+
+    return make
+
+
+def test_a_quiet_point_takes_the_first_look(expect):
+    found = expect(0.02)
+    assert (found.operations, found.chance) == (10, 1.0)
+    assert found.minutes == pytest.approx(2 * 10 * 3 / 60)
+
+
+def test_noise_takes_longer_and_finds_less(expect):
+    quiet, noisy = expect(0.02), expect(0.4)
+    assert noisy.operations > 30
+    assert noisy.chance < 0.9
+    assert noisy.detectable > quiet.detectable
+
+
+def test_the_noisiest_primary_operation_decides(noisy_records):
+    records = noisy_records(0.02)
+    passport = from_records(records)
+    noisy = passport.noise[0].model_copy(update={"operation": "load", "sigma": 0.4})
+    both = passport.model_copy(update={"noise": (*passport.noise, noisy)})
+    assert expected(records[0].point, GATE, both).operation == "load"
+
+
+def test_of_what_is_not_known_nothing_is_expected(noisy_records, make_point):
+    passport = from_records(noisy_records(0.1))
+    assert expected(make_point(checkpoint=checkpoint(MIB)), GATE, passport) is None
+
+
+@pytest.fixture
+def here(noisy_records, tmp_path):
+    """The records of a run as if it had been made on this machine, into `tmp_path`."""
+    return noisy_records(
+        0.02,
+        storage=storage_provenance(str(tmp_path)),
+        host=host_provenance()["host"],
+    )
+
+
+def test_a_forecast_is_for_all_points_together(here, tmp_path, make_point):
+    point = here[0].point
+    said = forecast([point, point], GATE, from_records(here), str(tmp_path))
+    assert said.startswith("A verdict will probably take 10 operations per arm and point, 2 min")
+    assert "100 % of such comparisons end in a verdict" in said
+
+
+def test_points_that_are_not_known_count_like_the_others(here, tmp_path, make_point):
+    points = [here[0].point, make_point(checkpoint=checkpoint(MIB))]
+    assert ", 2 min in all" in forecast(points, GATE, from_records(here), str(tmp_path))
+
+
+def test_a_forecast_for_other_storage_says_that_nothing_is_known(here):
+    said = forecast([here[0].point], GATE, from_records(here), "gs://bucket/run")
+    assert "knows nothing like these points on gs" in said

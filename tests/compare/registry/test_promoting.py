@@ -1,0 +1,124 @@
+"""Promotions: choosing a capture, undoing, and the order in which they count."""
+
+import pytest
+
+from orbax_bench_core.compare.baseline import load
+from orbax_bench_core.compare.registry.capturing import capture_run
+from orbax_bench_core.compare.registry.model import Promotion
+from orbax_bench_core.compare.registry.promoting import find_capture, promote
+from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.results.files import write_atomically
+
+
+@pytest.fixture
+def captures(registry, make_separate_run):
+    """Three captures of the same point: `old` twice, then `new`."""
+    for day, revision in enumerate(["old", "old", "new"]):
+        capture_run(make_separate_run(day), registry, revision=revision)
+    found = registry.captures()
+    # Within one second ids sort by chance, and a prefix of the date would be all of them.
+    assert [capture.run_id for capture in found] == ["run000", "run001", "run002"]
+    return found
+
+
+def test_what_is_promoted_is_the_baseline(registry, captures):
+    promote(registry, captures[0].id)
+    assert {record.run_id for record in load(str(registry.root))} == {"run000"}
+
+
+def test_a_promotion_says_what_it_replaces(registry, captures):
+    promote(registry, captures[0].id)
+    point_id = captures[0].points[0].point_id
+    assert promote(registry, "new").replaced == {point_id: captures[0].reference}
+
+
+def test_the_first_promotion_replaces_nothing(registry, captures):
+    assert set(promote(registry, "latest").replaced.values()) == {None}
+
+
+def test_previous_undoes_and_undoes_that_again(registry, captures):
+    promote(registry, captures[0].id)
+    promote(registry, "new")
+    states = []
+    for _ in range(2):
+        promote(registry, "previous")
+        states.append(set(registry.current().values()))
+    assert states == [{captures[0].reference}, {captures[2].reference}]
+
+
+def test_undoing_the_first_promotion_leaves_no_baseline(registry, captures):
+    promote(registry, "latest")
+    promote(registry, "previous")
+    assert registry.current() == {}
+
+
+def test_nothing_that_was_promoted_is_ever_lost(registry, captures):
+    for name in [captures[0].id, captures[1].id, "new", "previous"]:
+        promote(registry, name, note=name)
+    assert [one.note for one in registry.promotions()] == [
+        captures[0].id,
+        captures[1].id,
+        "new",
+        "previous",
+    ]
+
+
+def test_a_promotion_can_be_of_some_points_only(registry, make_run, make_record, make_point):
+    points = [make_point(options={"a": a}) for a in (1, 2)]
+    run = make_run([make_record(point, times={"save": 1.0}) for point in points])
+    capture = capture_run(run, registry).capture
+    promote(registry, "latest", points=[points[1].id[:6]])
+    assert registry.current() == {points[1].id: capture.reference}
+
+
+def test_two_promotions_of_one_moment_both_stay_and_the_one_that_lost_is_told(
+    registry, captures, monkeypatch
+):
+    point_id = captures[0].points[0].point_id
+    other = Promotion(
+        number=1,
+        id="zzzzzzzz",
+        promoted_at=captures[0].captured_at,
+        points={point_id: captures[1].reference},
+        by={"user": "other"},
+    )
+
+    def at_the_same_moment(points, *, note):
+        made = type(registry).promote(registry, points, note=note)
+        path = registry.root / "promotions" / f"000001-{other.id}.json"
+        write_atomically(path, other.model_dump_json().encode())
+        return made
+
+    monkeypatch.setattr(registry, "promote", at_the_same_moment)
+    assert promote(registry, captures[0].id).overtaken == other
+    assert len(registry.promotions()) == 2
+    assert registry.current() == {point_id: captures[1].reference}
+
+
+@pytest.mark.parametrize(("name", "index"), [("latest", 2), ("old", 1), ("new", 2), ("ne", 2)])
+def test_a_capture_is_found_by_revision(captures, name, index):
+    assert find_capture(captures, name) == captures[index]
+
+
+def test_a_capture_is_found_by_its_id_its_beginning_and_its_reference(captures):
+    names = [captures[1].id, captures[1].id[:-1], captures[1].reference]
+    assert {find_capture(captures, name).id for name in names} == {captures[1].id}
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [("nope", "no capture is called 'nope'"), ("20", "could be any of: 20.*; write more of it")],
+)
+def test_a_name_that_means_no_single_capture_is_refused(captures, name, problem):
+    with pytest.raises(SuiteError, match=problem):
+        find_capture(captures, name)
+
+
+def test_there_is_nothing_to_undo_at_first(registry, captures):
+    with pytest.raises(SuiteError, match="nothing was promoted yet"):
+        promote(registry, "previous")
+
+
+def test_a_point_that_the_capture_lacks_is_refused(registry, captures):
+    with pytest.raises(SuiteError, match="--point: 'zz' is not one of its points: "):
+        promote(registry, "latest", points=["zz"])

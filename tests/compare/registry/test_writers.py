@@ -1,0 +1,154 @@
+"""Writers at the same time, each a process of its own: none may take anything from another."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from orbax_bench_core.compare.registry.store import Registry
+
+WRITERS = 3
+CAPTURES = 2
+REPEATS = 6
+ROOT = Path(__file__).parents[3]
+
+# All writers wait for one file, so that they begin together.
+WRITER = """
+import sys, time
+from pathlib import Path
+from orbax_bench_core.compare.registry.capturing import capture_run
+from orbax_bench_core.compare.registry.promoting import promote
+from orbax_bench_core.compare.registry.store import Registry
+from orbax_bench_core.results.run_directory import RunDirectory
+
+run, registry, count, name, start = sys.argv[1:]
+Registry(registry).exists()  # imports what the storage needs
+print("ready", flush=True)
+while not Path(start).exists():
+    time.sleep(0.001)
+for index in range(int(count)):
+    captured = capture_run(RunDirectory(run), Registry(registry), revision="same")
+    promote(Registry(registry), captured.capture.id, note=f"{name} {index}")
+"""
+
+
+# A process of its own: how one reaches an emulator is settled once per process.
+READER = """
+import json, sys
+from orbax_bench_core.compare.registry.store import Registry
+
+registry = Registry(sys.argv[1])
+captures = registry.captures()
+wanted = ((one.reference, one.points[0].point_id) for one in captures)
+print(json.dumps({
+    "captures": [one.reference for one in captures],
+    "records": [len(baseline.records) for baseline in registry.baselines(wanted)],
+    "notes": [one.note for one in registry.promotions()],
+    "promoted": [*registry.promotions()[-1].points.values()],
+    "current": [*registry.current().values()],
+}))
+"""
+
+
+@pytest.fixture
+def write_together(tmp_path):
+    """Has several processes capture one run and promote their captures, all at once.
+
+    Returns what is in the registry afterwards.
+    """
+
+    def write(run, registry):
+        start = tmp_path / "start"
+        command = [sys.executable, "-c", WRITER, str(run.root), registry, str(CAPTURES)]
+        writers = [
+            subprocess.Popen(
+                [*command, str(name), str(start)],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                cwd=ROOT,
+            )
+            for name in range(WRITERS)
+        ]
+        for writer in writers:
+            assert writer.stdout.readline() == "ready\n", writer.communicate()
+        start.touch()
+        for writer in writers:
+            _, errors = writer.communicate(timeout=120)
+            assert writer.returncode == 0, errors
+        reader = subprocess.run(
+            [sys.executable, "-c", READER, registry], capture_output=True, check=True, cwd=ROOT
+        )
+        return json.loads(reader.stdout)
+
+    return write
+
+
+def nothing_is_lost(found):
+    """Says that every capture is there in full, and every promotion."""
+    assert len(found["captures"]) == WRITERS * CAPTURES
+    assert set(found["records"]) == {REPEATS}
+    every = {f"{name} {index}" for name in range(WRITERS) for index in range(CAPTURES)}
+    assert set(found["notes"]) == every
+    assert len(found["notes"]) == len(every)
+    assert found["current"] == found["promoted"]
+    return found["current"][0] in found["captures"]
+
+
+@pytest.mark.slow
+def test_local_writers_lose_nothing(tmp_path, write_together, make_separate_run):
+    run = make_separate_run(0, repeats=REPEATS)
+    assert nothing_is_lost(write_together(run, str(tmp_path / "registry")))
+
+
+@pytest.mark.slow
+def test_a_writer_that_is_killed_leaves_no_half_capture(tmp_path, make_separate_run):
+    run = make_separate_run(0)
+    place = str(tmp_path / "registry")
+    start = tmp_path / "start"
+    start.touch()
+    command = [sys.executable, "-c", WRITER, str(run.root), place, "1000", "0", str(start)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as writer:
+        while len(list(Path(place).glob("same/*.json"))) < 3:
+            assert writer.poll() is None
+        writer.kill()
+    registry = Registry(place)
+    captures = registry.captures()
+    point_id = run.read_info().expansion.points[0].id
+    assert len(registry.baselines((one.reference, point_id) for one in captures)) == len(captures)
+    assert set(registry.current().values()) <= {one.reference for one in captures}
+
+
+SERVER = """
+import sys, time
+from gcp_storage_emulator.server import create_server
+
+server = create_server(
+    "127.0.0.1", 0, in_memory=False, data_dir=sys.argv[1], default_bucket="bench-bucket"
+)
+server.start()
+print(server._api._httpd.server_address[1], flush=True)
+time.sleep(3600)
+"""
+
+
+@pytest.fixture
+def emulator(tmp_path, monkeypatch):
+    """An emulated Cloud Storage that has the bucket `bench-bucket`, for processes to come."""
+    command = [sys.executable, "-c", SERVER, str(tmp_path / "storage")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        monkeypatch.setenv(
+            "STORAGE_EMULATOR_HOST", f"http://127.0.0.1:{int(server.stdout.readline())}"
+        )
+        # Spares a request that only the real service answers.
+        monkeypatch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
+        yield
+        server.kill()
+
+
+@pytest.mark.slow
+def test_writers_on_an_object_store_lose_nothing(emulator, write_together, make_separate_run):
+    run = make_separate_run(0, repeats=REPEATS)
+    assert nothing_is_lost(write_together(run, "gs://bench-bucket/team/registry"))

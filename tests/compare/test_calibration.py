@@ -1,0 +1,64 @@
+"""Verdicts on identical arms: which pairs are tests, and what they count as."""
+
+import pytest
+
+from orbax_bench_core.compare.calibration import aa_tests, is_aa
+from orbax_bench_core.compare.history.find import find_runs
+from orbax_bench_core.config.gate import GateConfig
+from tests.paired_runs import make_paired_run, make_separate_run  # noqa: F401 - fixtures
+
+# ruff: noqa: F811 - imported fixtures are arguments
+
+
+@pytest.fixture
+def tests_of():
+    """Returns the A/A tests of a run directory."""
+
+    def make(run):
+        (found,) = find_runs([str(run.root)])
+        return aa_tests(found, found.read())
+
+    return make
+
+
+def test_identical_arms_are_a_test(tests_of, make_paired_run):
+    (test,) = tests_of(make_paired_run(0))
+    assert (test.run_id, test.word, test.alpha, test.operations) == ("run000", "PASS", 0.01, 10)
+    assert test.ratio == pytest.approx(1.0, abs=0.05)
+
+
+def test_a_false_alarm_is_counted(tests_of, make_paired_run):
+    (test,) = tests_of(make_paired_run(0, 2.0, blocks=10))
+    assert test.word == "REGRESSION"
+
+
+def test_different_arms_are_none(tests_of, make_paired_run, make_point):
+    pair = make_point(candidate=make_point(options={"a": 1}))
+    assert not is_aa(pair)
+    assert tests_of(make_paired_run(0, pair=pair)) == []
+
+
+def test_a_run_that_was_never_looked_at_is_none(tests_of, make_paired_run):
+    assert tests_of(make_paired_run(0, blocks=2)) == []
+
+
+def test_separate_runs_are_none(tests_of, make_separate_run):
+    assert tests_of(make_separate_run(0)) == []
+
+
+@pytest.mark.parametrize(("family", "count"), [("point", 2), ("suite", 1)])
+def test_points_that_share_alpha_are_one_test(make_paired_run, make_point, tests_of, family, count):
+    pairs = [make_point(options={"a": a}) for a in (1, 2)]
+    runs = [make_paired_run(0, pair=one.replace(candidate=one), folder="one") for one in pairs]
+    run = runs[0]
+    info = run.read_info()
+    points = tuple(one.replace(candidate=one) for one in pairs)
+    run.write_info(
+        info.model_copy(
+            update={
+                "gate": GateConfig(family=family, looks=(10,)),
+                "expansion": info.expansion.model_copy(update={"points": points}),
+            }
+        )
+    )
+    assert len(tests_of(run)) == count

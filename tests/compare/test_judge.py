@@ -1,0 +1,147 @@
+"""From the records of a paired run to its verdicts: what is judged, and what is not."""
+
+import numpy as np
+import pytest
+
+from orbax_bench_core.compare.judge import judge_point, judge_run, needs_more, together
+from orbax_bench_core.config.gate import GateConfig
+from orbax_bench_core.results.record import ErrorInfo
+from orbax_bench_core.results.run_directory import RunInfo
+
+
+@pytest.fixture
+def pair(make_point):
+    point = make_point()
+    return point.replace(candidate=point.replace(options={"use_ocdbt": False}))
+
+
+@pytest.fixture
+def paired_records(make_record, pair):
+    """Records of blocks with 5 % noise, in which operations have the ratios that are given."""
+
+    def make(blocks=10, point=pair, **ratios):
+        rng = np.random.default_rng(7)
+        orders = ["BBCC", "BCBC", "BCCB", "CBBC", "CBCB", "CCBB"]
+        records = []
+        for block in range(blocks):
+            for slot, letter in enumerate(orders[rng.integers(6)]):
+                noise = {name: float(np.exp(0.05 * rng.standard_normal())) for name in ratios}
+                times = {
+                    name: noise[name] * (ratio if letter == "C" else 1.0)
+                    for name, ratio in ratios.items()
+                }
+                records.append(
+                    make_record(
+                        point,
+                        4 * block + slot,
+                        arm="candidate" if letter == "C" else "baseline",
+                        block=block,
+                        times=times,
+                    )
+                )
+        return records
+
+    return make
+
+
+@pytest.fixture
+def info(make_run, make_record, pair) -> RunInfo:
+    return make_run([make_record(pair)], points=[pair]).read_info()
+
+
+def words(verdict):
+    return {one.operation: one.verdict.word for one in verdict.operations}
+
+
+def test_a_regression_of_one_primary_operation_is_one_of_the_point(paired_records, pair, info):
+    found = judge_point(pair, paired_records(save=1.4, load=1.0), info)
+    assert found.word == "REGRESSION"
+    assert words(found) == {"save": "REGRESSION", "load": "PASS"}
+    assert found.blocks == 10
+
+
+def test_all_primary_operations_must_pass(paired_records, pair, info):
+    assert judge_point(pair, paired_records(save=1.0, load=1.0), info).word == "PASS"
+
+
+def test_an_operation_that_is_not_primary_decides_nothing(paired_records, pair, info):
+    found = judge_point(pair, paired_records(save=1.0, save_background=1.4), info)
+    assert found.word == "PASS"
+    by_name = {one.operation: one for one in found.operations}
+    assert not by_name["save_background"].primary
+    assert by_name["save_background"].false_discovery is not None
+    assert by_name["save"].false_discovery is None
+
+
+def test_primary_operations_come_first(paired_records, pair, info):
+    found = judge_point(pair, paired_records(prepare=1.0, load=1.0, save=1.0), info)
+    assert [one.operation for one in found.operations] == ["save", "load", "prepare"]
+
+
+def test_an_arm_that_failed_does_not_pass(paired_records, pair, info):
+    records = paired_records(save=1.0)
+    error = ErrorInfo(type="OSError", message="gone")
+    records[-1] = records[-1].model_copy(update={"status": "failed", "error": error})
+    found = judge_point(pair, records, info)
+    assert (found.word, found.failed) == ("INCONCLUSIVE", True)
+    assert "OSError: gone" in found.reason
+    assert words(found) == {"save": "PASS"}
+    assert not needs_more(found, info.gate)
+
+
+def test_a_regression_that_was_shown_before_an_arm_failed_stands(paired_records, pair, info):
+    records = paired_records(save=1.4)
+    error = ErrorInfo(type="OSError", message="gone")
+    records[-1] = records[-1].model_copy(update={"status": "failed", "error": error})
+    assert judge_point(pair, records, info).word == "REGRESSION"
+
+
+def test_nothing_measured_gives_no_verdict(pair, info):
+    found = judge_point(pair, [], info)
+    assert (found.word, found.reason) == ("INCONCLUSIVE", "no block is complete")
+
+
+def test_no_primary_operation_gives_no_verdict_and_says_what_to_do(paired_records, pair, info):
+    found = judge_point(pair, paired_records(prepare=1.0), info)
+    assert found.word == "INCONCLUSIVE"
+    assert "measured: prepare; name others under `gate.primary`" in found.reason
+
+
+def test_one_block_gives_no_verdict(paired_records, pair, info):
+    found = judge_point(pair, paired_records(blocks=1, save=3.0), info)
+    assert found.word == "INCONCLUSIVE"
+    assert needs_more(found, info.gate)
+
+
+def test_a_whole_suite_can_be_one_family(paired_records, make_run, pair):
+    records = paired_records(save=1.12)
+    points = [pair.replace(label=str(i), processes=i + 1) for i in range(200)]
+    run = make_run(records, points=[pair, *points])
+    alone = judge_point(pair, records, run.read_info())
+    shared = run.read_info().model_copy(update={"gate": GateConfig(family="suite")})
+    assert alone.word == "REGRESSION"
+    assert judge_point(pair, records, shared).word != "REGRESSION"
+
+
+def test_a_run_is_judged_from_its_directory(paired_records, make_run, pair):
+    run = make_run(paired_records(save=1.4), points=[pair])
+    report = judge_run(run)
+    assert (report.word, report.points[0].point_id) == ("REGRESSION", pair.id)
+
+
+def test_the_same_records_give_the_same_verdict(paired_records, pair, info):
+    records = paired_records(save=1.1)
+    assert judge_point(pair, records, info) == judge_point(pair, records[::-1], info)
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        (["PASS", "PASS"], "PASS"),
+        (["PASS", "INCONCLUSIVE"], "INCONCLUSIVE"),
+        (["INCONCLUSIVE", "REGRESSION"], "REGRESSION"),
+        ([], "INCONCLUSIVE"),
+    ],
+)
+def test_verdicts_together(given, word):
+    assert together(given) == word

@@ -1,0 +1,25 @@
+"""Which points share a worker."""
+
+from orbax_bench_core.config.environment import EnvironmentConfig
+from orbax_bench_core.config.mesh import MeshConfig
+from orbax_bench_core.execute.placement import environments, placement, sides
+
+OLD = EnvironmentConfig(name="old", interpreter="p")
+
+
+def test_devices_processes_and_environment_make_a_placement(make_point):
+    mesh = MeshConfig(mesh_axes=("d",), ici_parallelism={"d": 4})
+    assert placement(make_point()) == (1, 1, "")
+    assert placement(make_point(mesh=mesh, processes=2)) == (4, 2, "")
+    assert placement(make_point(environment=OLD)) == (1, 1, "old")
+
+
+def test_a_pair_is_measured_on_both_sides(make_point):
+    point = make_point()
+    pair = point.replace(candidate=point.replace(environment=OLD))
+    assert [side.environment for side in sides([point, pair])] == [None, None, OLD]
+
+
+def test_environments_are_made_once(make_point):
+    point = make_point(environment=OLD)
+    assert environments([point, point.replace(candidate=point)]) == [OLD]
