@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from typing import Annotated
 
 import typer
@@ -18,4 +19,49 @@ OutputDirectory = Annotated[
         help="The run directory, local or gs://. If it holds an unfinished run of the same suite, "
         "that run is finished.",
     ),
+]
+LocalDirectory = Annotated[
+    str | None,
+    typer.Option(
+        "--local-directory",
+        "--local_directory",
+        help="Scratch directory on the local disk, for benchmarks that use one.",
+    ),
+]
+Devices = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Simulate this many CPU devices; meshes that need another number are skipped. "
+        "By default each mesh gets what it needs.",
+    ),
+]
+Override = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--override",
+        metavar="KEY.PATH=VALUE",
+        help="Put a value in place of the suite's, such as checkpoint_config.scale=0.01 or "
+        "benchmarks.*.options.use_ocdbt=[true,false]; repeatable.",
+    ),
+]
+NoLock = Annotated[
+    bool,
+    typer.Option("--no-lock", help="Measure even while another run measures on this machine."),
+]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Also show what begins, and what was done before.")
+]
+
+
+class LogFormat(enum.StrEnum):
+    """How progress and results are shown."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+LogFormatOption = Annotated[
+    LogFormat,
+    typer.Option("--log-format", help="text for people, json for one JSON object a line."),
 ]

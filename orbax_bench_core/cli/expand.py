@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 
-from orbax_bench_core.cli.arguments import SuiteFile
+from orbax_bench_core.cli.arguments import Override, SuiteFile
 
 
 def expand(
     suite: SuiteFile,
+    override: Override = None,
     json_lines: Annotated[
         bool, typer.Option("--json", help="Print each point in full, as one line of JSON.")
     ] = False,
@@ -19,7 +20,8 @@ def expand(
     from orbax_bench_core.config.load import load_suite
     from orbax_bench_core.sweep.isolate import expand as expand_suite
 
-    expansion = expand_suite(load_suite(suite))
+    loaded = load_suite(suite, override or ())
+    expansion = expand_suite(loaded)
     if json_lines:
         for point in expansion.points:
             print(f'{{"id":"{point.id}",{point.to_json()[1:]}')
@@ -30,4 +32,8 @@ def expand(
         print(f"skipped: {skip.point.name}: {skip.reason}")
     for note in expansion.notes:
         print(f"note: {note}")
-    print(f"{len(expansion.points)} points")
+    arms = loaded.suite.arms
+    if arms is not None:
+        print(f"baseline: {arms.baseline}")
+        print(f"candidate: {arms.candidate}")
+    print(f"{len(expansion.points)} points{'' if arms is None else ', each in both arms'}")

@@ -9,7 +9,21 @@ from typing import TYPE_CHECKING, Any
 import typer
 import typer.core
 
-from orbax_bench_core.cli import doctor, expand, limits, list_builtins, report, run
+from orbax_bench_core.cli import (
+    ab,
+    baseline,
+    bisect,
+    calibrate,
+    compare,
+    doctor,
+    expand,
+    history,
+    limits,
+    list_builtins,
+    report,
+    run,
+    sharding,
+)
 
 if TYPE_CHECKING:
     import importlib.metadata
@@ -42,11 +56,18 @@ app = typer.Typer(
     "result kept.\n\nA first run: orbax-bench run SUITE.yaml --output-directory DIR",
 )
 app.command("run")(run.run)
+app.command("ab")(ab.ab)
+app.command("compare")(compare.compare)
+app.command("bisect")(bisect.bisect)
+app.add_typer(baseline.app, name="baseline")
+app.command("history")(history.history)
+app.command("calibrate")(calibrate.calibrate)
 app.command("expand")(expand.expand)
 app.command("list")(list_builtins.list_builtins)
 app.command("doctor")(doctor.doctor)
 app.command("report")(report.report)
 app.command("limits")(limits.limits)
+app.command("sharding")(sharding.sharding)
 
 
 def main() -> None:

@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-import enum
 import sys
 from typing import Annotated
 
 import typer
 
-from orbax_bench_core.cli.arguments import OutputDirectory, SuiteFile
-
-
-class LogFormat(enum.StrEnum):
-    """How progress and results are shown."""
-
-    TEXT = "text"
-    JSON = "json"
+from orbax_bench_core.cli.arguments import (
+    Devices,
+    LocalDirectory,
+    LogFormat,
+    LogFormatOption,
+    NoLock,
+    OutputDirectory,
+    Override,
+    SuiteFile,
+    Verbose,
+)
 
 
 def run(
     suite: SuiteFile,
     output_directory: OutputDirectory,
-    local_directory: Annotated[
-        str | None,
-        typer.Option(
-            "--local-directory",
-            "--local_directory",
-            help="Scratch directory on the local disk, for benchmarks that use one.",
-        ),
-    ] = None,
+    local_directory: LocalDirectory = None,
     enable_hlo_dump: Annotated[
         bool,
         typer.Option(
@@ -59,18 +54,9 @@ def run(
             help="Store this run as a baseline here, one file per point.",
         ),
     ] = None,
-    devices: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Simulate this many CPU devices; meshes that need another number are skipped. "
-            "By default each mesh gets what it needs.",
-        ),
-    ] = None,
-    no_lock: Annotated[
-        bool,
-        typer.Option("--no-lock", help="Measure even while another run measures on this machine."),
-    ] = False,
+    override: Override = None,
+    devices: Devices = None,
+    no_lock: NoLock = False,
     no_limits: Annotated[
         bool,
         typer.Option(
@@ -79,13 +65,8 @@ def run(
             "otherwise each operation is shown as a share of that.",
         ),
     ] = False,
-    verbose: Annotated[
-        bool,
-        typer.Option("--verbose", "-v", help="Also show what begins, and what was done before."),
-    ] = False,
-    log_format: Annotated[
-        LogFormat, typer.Option(help="text for people, json for one JSON object a line.")
-    ] = LogFormat.TEXT,
+    verbose: Verbose = False,
+    log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
     """Run a suite and show what it found.
 
@@ -103,6 +84,7 @@ def run(
     suite_run = SuiteRun(
         suite,
         output_directory,
+        overrides=override or (),
         settings=RunSettings(
             local_directory=local_directory,
             remove_repeated_dir=remove_repeated_dir,

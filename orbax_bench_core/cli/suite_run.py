@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import signal
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.markdown import Markdown
 
+from orbax_bench_core.cli.measuring import Interrupted, measuring
 from orbax_bench_core.compare import baseline
 from orbax_bench_core.compare.ratios import compare
+from orbax_bench_core.config.errors import SuiteError
 from orbax_bench_core.config.load import load_suite
-from orbax_bench_core.execute.group import CannotRecord
-from orbax_bench_core.execute.host_lock import measuring_lock
 from orbax_bench_core.execute.limits.of_run import ensure_limits
 from orbax_bench_core.execute.orchestrator import RunSettings, run_points
 from orbax_bench_core.report.comparison import comparison_markdown
@@ -26,7 +25,6 @@ from orbax_bench_core.results.summary import RunSummary
 from orbax_bench_core.sweep.isolate import expand
 
 EXIT_FAILED = 1
-EXIT_INTERRUPTED = 130
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -53,6 +51,7 @@ class SuiteRun:
         suite: str,
         output_directory: str,
         *,
+        overrides: Sequence[str] = (),
         settings: RunSettings,
         baselines: Baselines,
         console: Console,
@@ -66,6 +65,7 @@ class SuiteRun:
         Args:
             suite: The suite file.
             output_directory: The run directory.
+            overrides: Values in place of the suite's, each `KEY.PATH=VALUE`.
             settings: How to run it.
             baselines: What to compare with, and where to store.
             console: Where to show progress and results to people.
@@ -77,7 +77,13 @@ class SuiteRun:
         Raises:
             SuiteError: The suite is invalid, or a path cannot be used.
         """
-        self._loaded = load_suite(suite)
+        self._loaded = load_suite(suite, overrides)
+        if self._loaded.suite.arms is not None:
+            raise SuiteError(
+                self._loaded.source.problem(
+                    "a suite with arms is a comparison: `orbax-bench ab` runs it", ("arms",)
+                )
+            )
         compare_with = baselines.compare or self._loaded.suite.baseline_path
         self._before = None if compare_with is None else baseline.load(compare_with)
         self._capture_path = baselines.capture or self._loaded.suite.baseline_capture_path
@@ -105,11 +111,8 @@ class SuiteRun:
         return code
 
     def _measure(self) -> int:
-        guard = measuring_lock(self._say) if self._lock else contextlib.nullcontext()
-        # Whoever ends this process in an orderly way, its workers end with it.
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
-            with guard, self._progress:
+            with measuring(self._say, lock=self._lock), self._progress:
                 run_points(
                     self._directory,
                     self._info,
@@ -117,21 +120,17 @@ class SuiteRun:
                     self._points,
                     self._settings,
                     self._progress,
+                    self._say,
                 )
                 if self._limits:
                     ensure_limits(self._directory, self._say)
-        except KeyboardInterrupt:
-            return self._stopped("interrupted", EXIT_INTERRUPTED)
-        except CannotRecord as failure:
-            return self._stopped(f"stopped: {failure}", EXIT_FAILED)
+        except Interrupted as stop:
+            self._say(
+                f"{stop}; {self._progress.ended} of {self._total} repeats are done and kept.\n"
+                "Run the same command again to finish the rest."
+            )
+            return stop.code
         return 0
-
-    def _stopped(self, why: str, code: int) -> int:
-        self._say(
-            f"{why}; {self._progress.ended} of {self._total} repeats are done and kept.\n"
-            "Run the same command again to finish the rest."
-        )
-        return code
 
     def _conclude(self) -> int:
         try:

@@ -7,6 +7,7 @@ import json
 from types import TracebackType
 from typing import IO, Any, Self
 
+from orbax_bench_core.compare.verdict import PointVerdict
 from orbax_bench_core.execute.orchestrator import Progress
 from orbax_bench_core.report.progress import operation_seconds
 
@@ -35,7 +36,7 @@ class JsonLog:
         what = {"point": progress.point.name, "point_id": progress.point.id}
         if progress.repeat is None:
             kind = "warmup_started" if progress.index is None else "repeat_started"
-            self.write(kind, **what, repeat=progress.index)
+            self.write(kind, **what, repeat=progress.index, **_of_pair(progress))
             return
         self.ended += 1
         error = progress.repeat.error
@@ -43,13 +44,34 @@ class JsonLog:
             "repeat_ended",
             **what,
             repeat=progress.index,
+            **_of_pair(progress),
             status=progress.repeat.status,
             reused=progress.reused,
             error=None if error is None else f"{error.type}: {error.message}",
             seconds=operation_seconds(progress.repeat),
         )
 
+    def judged(self, verdict: PointVerdict) -> None:
+        """Writes what a point says after a look."""
+        self.write(
+            "judged",
+            point=verdict.point,
+            point_id=verdict.point_id,
+            verdict=verdict.word,
+            reason=verdict.reason,
+            blocks=verdict.blocks,
+            operations={
+                one.operation: one.verdict.model_dump(include={"word", "ratio", "low", "high"})
+                for one in verdict.operations
+                if one.primary
+            },
+        )
+
     def write(self, event: str, **fields: Any) -> None:
         """Writes one event with the time, UTC."""
         time = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
         print(json.dumps({"time": time, "event": event, **fields}), file=self._stream, flush=True)
+
+
+def _of_pair(progress: Progress) -> dict[str, Any]:
+    return {} if progress.arm is None else {"arm": progress.arm, "block": progress.block}

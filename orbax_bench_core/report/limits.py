@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from orbax_bench_core.report.text import percent
 from orbax_bench_core.results.limits import Limits, ProbeName, ProbeResult
-from orbax_bench_core.results.summary import BYTES, MetricSummary, RunSummary
+from orbax_bench_core.results.summary import BYTES, PAGE_FAULTS, MetricSummary, RunSummary
 from orbax_bench_core.sweep.point import SweepPoint
 
 LIMIT_HEADINGS: Final = ("limit", "of limit", "vs TensorStore")
@@ -45,7 +45,6 @@ _WORDS: Final[dict[ProbeName, tuple[str, str]]] = {
 _DOMINATES: Final = 0.5
 _NOTHING: Final = "–"
 
-PAGE_FAULTS: Final = "7_memory/minor_faults_count"
 
 _Kind = Literal["save", "load"]
 

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final, Literal
+
+from orbax_bench_core.compare.judge import VERDICTS_FILE
+from orbax_bench_core.compare.verdict import VerdictReport
 from orbax_bench_core.report.limits import operation_limits
 from orbax_bench_core.report.operations_table import NO_LIMITS, RunLimits
 from orbax_bench_core.report.page import html_page, markdown_page
 from orbax_bench_core.report.tensorboard.write import write_tensorboard
-from orbax_bench_core.results.files import write_atomically
+from orbax_bench_core.report.verdicts.figures_of import write_plots
+from orbax_bench_core.report.verdicts.html import verdicts_html
+from orbax_bench_core.report.verdicts.markdown import verdicts_markdown
+from orbax_bench_core.results.by_arm import ByArm
+from orbax_bench_core.results.files import atomic_file, write_atomically
 from orbax_bench_core.results.run_directory import RunDirectory, RunInfo
-from orbax_bench_core.results.samples import to_parquet
-from orbax_bench_core.results.summary import RunSummary, summarize, to_csv
+from orbax_bench_core.results.samples import write_parquet
+from orbax_bench_core.results.summary import RunSummary, SummaryTable, summarize
+
+if TYPE_CHECKING:
+    from etils import epath
+
+_PLOTS: Final = "verdicts"
 
 
 def limits_of(run: RunDirectory, info: RunInfo, summary: RunSummary) -> RunLimits:
@@ -23,7 +36,10 @@ def limits_of(run: RunDirectory, info: RunInfo, summary: RunSummary) -> RunLimit
     limits = run.read_limits()
     if limits is None:
         return NO_LIMITS
-    points = [point for point in info.expansion.points if point.processes == 1]
+    # The limits are those of one machine and of the run directory's storage.
+    points = [
+        point for point in info.expansion.points if point.processes == 1 and point.storage is None
+    ]
     return operation_limits(summary, points, limits)
 
 
@@ -38,16 +54,45 @@ def publish(run: RunDirectory) -> RunSummary:
     Returns:
         What the run found.
     """
-    info = run.read_info()
-    summary = summarize(run.records())
-    finished = {point.point_id: point.passed + point.skipped for point in summary.points}
-    complete = all(finished.get(point.id, 0) >= info.num_repeats for point in info.expansion.points)
-    info = info.model_copy(update={"status": "complete" if complete else "incomplete"})
-    write_atomically(run.root / "samples.parquet", to_parquet(run.records()))
-    write_atomically(run.root / "summary.csv", to_csv(summary))
-    first, limits = next(run.records(), None), limits_of(run, info, summary)
+    paired = run.read_info().paired
+    view = ByArm(str(run.root)) if paired else run
+    with atomic_file(run.root / "summary.csv") as file:
+        table = SummaryTable(file)
+        summary = summarize(view.records(), table)
+        table.end()
+    with atomic_file(run.root / "samples.parquet") as file:
+        write_parquet(run.records(), file)
+    info = view.read_info()
+    status = info.status if paired else _status(info, summary)
+    info = info.model_copy(update={"status": status})
+    first, limits = next(view.records(), None), limits_of(run, info, summary)
     write_atomically(run.root / "report.md", markdown_page(info, summary, first, limits).encode())
     write_atomically(run.root / "report.html", html_page(info, summary, first, limits).encode())
-    write_tensorboard(run, info)
-    run.write_info(info)
+    write_tensorboard(view, info)
+    if not paired:  # how many repeats a pair needs, its verdicts decide
+        run.write_info(info)
     return summary
+
+
+def publish_verdicts(run: RunDirectory, verdicts: VerdictReport) -> epath.Path:
+    """Writes `verdicts.json`, `verdicts.html` and `verdicts.md` with its plots.
+
+    Args:
+        run: The run directory of the candidate.
+        verdicts: What the comparison found.
+
+    Returns:
+        The HTML page, which needs no other file.
+    """
+    write_atomically(run.root / VERDICTS_FILE, verdicts.model_dump_json(indent=1).encode())
+    write_plots(verdicts, run.root / _PLOTS)
+    page = verdicts_markdown(verdicts, plots=_PLOTS)
+    write_atomically(run.root / "verdicts.md", page.encode())
+    write_atomically(run.root / "verdicts.html", verdicts_html(verdicts).encode())
+    return run.root / "verdicts.html"
+
+
+def _status(info: RunInfo, summary: RunSummary) -> Literal["complete", "incomplete"]:
+    finished = {point.point_id: point.passed + point.skipped for point in summary.points}
+    complete = all(finished.get(point.id, 0) >= info.num_repeats for point in info.expansion.points)
+    return "complete" if complete else "incomplete"

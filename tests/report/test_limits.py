@@ -9,14 +9,13 @@ from orbax_bench_core.measure.collectors.page_faults import MINOR
 from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.report.limits import (
     LIMIT_HEADINGS,
-    PAGE_FAULTS,
     PROBE_HEADINGS,
     limit_cells,
     operation_limits,
     probe_cells,
 )
 from orbax_bench_core.results.limits import PROBE_NAMES, Limits, ProbeResult, Surroundings
-from orbax_bench_core.results.summary import summarize
+from orbax_bench_core.results.summary import PAGE_FAULTS, summarize
 
 GIB = 2**30
 PAGE = 4096

@@ -1,0 +1,122 @@
+"""`orbax-bench ab`: compare two arms of a suite and give a verdict."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from orbax_bench_core.cli.arguments import (
+    Devices,
+    LocalDirectory,
+    LogFormat,
+    LogFormatOption,
+    NoLock,
+    OutputDirectory,
+    Override,
+    SuiteFile,
+    Verbose,
+)
+
+
+def ab(
+    suite: SuiteFile,
+    output_directory: OutputDirectory,
+    baseline: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--baseline",
+            "-b",
+            metavar="KEY=VALUE",
+            help="What the baseline has different: an option of the benchmark, or environment=, "
+            "generator=, processes=. For a suite without `arms`; repeatable.",
+        ),
+    ] = None,
+    candidate: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--candidate",
+            "-c",
+            metavar="KEY=VALUE",
+            help="What the candidate has different, in the same way.",
+        ),
+    ] = None,
+    same: Annotated[
+        bool,
+        typer.Option(
+            "--aa",
+            help="Compare the suite with itself, which must not give REGRESSION: a check of the "
+            "machine, and food for `orbax-bench calibrate`.",
+        ),
+    ] = False,
+    allow_inconclusive: Annotated[
+        bool,
+        typer.Option(
+            "--allow-inconclusive", help="Exit with 0 rather than 4 when there is no clear verdict."
+        ),
+    ] = False,
+    take_turns: Annotated[
+        bool,
+        typer.Option(
+            "--take-turns",
+            help="Never hold the workers of both arms at once, as on a TPU; for want of memory.",
+        ),
+    ] = False,
+    keep_data: Annotated[
+        bool,
+        typer.Option("--keep-data", help="Keep the checkpoints, which are deleted otherwise."),
+    ] = False,
+    passport: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="A noise passport that `orbax-bench calibrate --save` wrote: says before the "
+            "start how long a verdict will probably take.",
+        ),
+    ] = None,
+    local_directory: LocalDirectory = None,
+    override: Override = None,
+    devices: Devices = None,
+    no_lock: NoLock = False,
+    verbose: Verbose = False,
+    log_format: LogFormatOption = LogFormat.TEXT,
+) -> None:
+    """Compare two arms of a suite and give a verdict.
+
+    It is REGRESSION, PASS or INCONCLUSIVE.
+
+    Both arms run here in small blocks of random order, so that a machine that drifts or stalls
+    slows both. After 10, 20, 40 and 60 operations per arm the times are looked at, and a clear
+    answer ends it. The arms come from the suite's `arms` block or from the command line:
+
+    orbax-bench ab suite.yaml -o results --candidate use_ocdbt=false
+
+    Exit codes: 0 PASS, 1 an arm failed, 2 the suite is invalid, 3 REGRESSION, 4 INCONCLUSIVE, 130
+    interrupted. The same command finishes what was interrupted.
+    """
+    from rich.console import Console
+
+    from orbax_bench_core.cli.paired_run import PairedRun
+    from orbax_bench_core.config.arm_flags import with_arms
+    from orbax_bench_core.config.load import load_suite
+    from orbax_bench_core.execute.orchestrator import RunSettings
+    from orbax_bench_core.report.json_log import JsonLog
+
+    as_json = log_format is LogFormat.JSON
+    paired_run = PairedRun(
+        with_arms(load_suite(suite, override or ()), baseline or [], candidate or [], same=same),
+        output_directory,
+        settings=RunSettings(
+            local_directory=local_directory,
+            remove_repeated_dir=not keep_data,
+            devices=devices,
+            take_turns=take_turns,
+        ),
+        console=Console(soft_wrap=not sys.stdout.isatty(), quiet=as_json),
+        json_log=JsonLog(sys.stdout) if as_json else None,
+        verbose=verbose,
+        lock=not no_lock,
+        passport=passport,
+    )
+    raise typer.Exit(paired_run.run(allow_inconclusive=allow_inconclusive))

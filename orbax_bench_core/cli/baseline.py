@@ -1,0 +1,304 @@
+"""`orbax-bench baseline`: keep runs as baselines, and compare with them."""
+
+from __future__ import annotations
+
+import enum
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from orbax_bench_core.compare.registry.promoting import Promoted
+    from orbax_bench_core.compare.registry.store import Registry
+    from orbax_bench_core.config.arms import Arm
+
+EXIT_WARNING = 3
+_LOG_WIDTH = 160
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Keep runs as baselines, and compare with them.\n\nA registry is a directory, local or "
+    "gs://, that is only ever added to: captures of the same code lie side by side, and promoting "
+    "one keeps what it replaces.\n\n"
+    "orbax-bench baseline capture gs://bucket/baselines results --promote\n\n"
+    "orbax-bench baseline compare gs://bucket/baselines new-results",
+)
+
+RegistryPath = Annotated[
+    str, typer.Argument(metavar="REGISTRY", help="The registry: a directory, local or gs://.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
+
+
+class ArmOption(enum.StrEnum):
+    """A side of a paired run."""
+
+    BASELINE = "baseline"
+    CANDIDATE = "candidate"
+
+
+WhichArm = Annotated[
+    ArmOption, typer.Option("--arm", help="Which side of a paired run (`ab`) to take.")
+]
+
+
+@app.command()
+def capture(
+    registry: RegistryPath,
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run directory, local or gs://.")],
+    arm: WhichArm = ArmOption.CANDIDATE,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            help="What to file it under, such as v0.12.8; by default the commit of the code that "
+            "ran."
+        ),
+    ] = None,
+    promote: Annotated[
+        bool, typer.Option("--promote", help="Make it the baseline of its points at once.")
+    ] = False,
+    note: Annotated[str, typer.Option(help="Why, for those who look at promotions later.")] = "",
+) -> None:
+    """Store a run: one file per point, with every raw sample.
+
+    A point with a failed repeat is left out. Several may capture at the same time.
+
+    orbax-bench baseline capture baselines results --label v0.12.8 --promote
+    """
+    from orbax_bench_core.compare.registry.capturing import capture_run
+    from orbax_bench_core.compare.registry.store import check_revision
+    from orbax_bench_core.config.errors import SuiteError
+    from orbax_bench_core.results.run_directory import RunDirectory
+
+    console = _console()
+    place, directory = _registry(registry), RunDirectory(run)
+    if label is not None:
+        check_revision(label)
+    captured = capture_run(directory, place, arm=_arm(arm), revision=label)
+    for name, reason in captured.left_out.items():
+        _say(console, f"left out {name}: {reason}")
+    if captured.capture is None:
+        raise SuiteError(f"nothing to capture in {run}: no point has passed in full")
+    count = len(captured.capture.points)
+    _say(console, f"captured {count} point{'' if count == 1 else 's'}:")
+    _say(console, f"{place.root}/{captured.capture.reference}")
+    if promote:
+        _promote(place, captured.capture.id, [], note, console)
+
+
+@app.command("list")
+def list_captures(registry: RegistryPath, as_json: AsJson = False) -> None:
+    """List what was captured, the newest first, and what the baseline is.
+
+    orbax-bench baseline list gs://bucket/baselines
+    """
+    from orbax_bench_core.report.registry import print_captures
+
+    place = _existing(registry)
+    captures, current = place.captures(), place.current()
+    if as_json:
+        found = [one.model_dump(mode="json") for one in reversed(captures)]
+        print(json.dumps({"captures": found, "baseline": current}, indent=2))
+    else:
+        print_captures(captures, current, _console())
+
+
+@app.command()
+def show(
+    registry: RegistryPath,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[CAPTURE]",
+            help="An id or its beginning, a revision, or `latest`; by default what is promoted.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the baseline and how it came to be, or one capture.
+
+    orbax-bench baseline show baselines
+
+    orbax-bench baseline show baselines latest
+    """
+    from orbax_bench_core.compare.registry.promoting import find_capture
+    from orbax_bench_core.report import registry as report
+
+    place = _existing(registry)
+    current, console = place.current(), _console()
+    if name is not None:
+        chosen = find_capture(place.captures(), name)
+        if as_json:
+            print(chosen.model_dump_json(indent=2))
+            return
+        wanted = [(chosen.reference, point.point_id) for point in chosen.points]
+        report.print_capture(chosen, place.baselines(wanted), current, console)
+        return
+    promotions = place.promotions()
+    if as_json:
+        log = [one.model_dump(mode="json") for one in promotions]
+        print(json.dumps({"baseline": current, "promotions": log}, indent=2))
+        return
+    if not promotions:
+        _say(
+            console,
+            f"no capture is the baseline yet; choose one: "
+            f"orbax-bench baseline promote {registry} --to latest",
+        )
+        return
+    baselines = place.baselines((reference, point_id) for point_id, reference in current.items())
+    report.print_points(baselines, current, console)
+    console.print()
+    report.print_promotions(promotions, console)
+
+
+@app.command()
+def promote(
+    registry: RegistryPath,
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            metavar="CAPTURE",
+            help="An id or its beginning, a revision, `latest`, or `previous` to undo the last "
+            "promotion.",
+        ),
+    ] = "latest",
+    point: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID", help="Only this point of it; repeatable."),
+    ] = None,
+    note: Annotated[str, typer.Option(help="Why, for those who look at it later.")] = "",
+) -> None:
+    """Make a capture the baseline of its points.
+
+    It happens at once or not at all, and what it replaces stays in the registry:
+
+    orbax-bench baseline promote baselines --to v0.12.8 --note "faster reads, seen on 3 machines"
+
+    orbax-bench baseline promote baselines --to previous
+    """
+    _promote(_existing(registry), to, point or [], note, _console())
+
+
+@app.command()
+def compare(
+    baseline: Annotated[
+        str,
+        typer.Argument(
+            metavar="BASELINE",
+            help="A registry (what is promoted in it), a revision or capture in one, or a run.",
+        ),
+    ],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The run directory to look at.")],
+    arm: WhichArm = ArmOption.CANDIDATE,
+    history: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REGISTRY",
+            help="Where past runs of the same points were captured; by default the registry that "
+            "the baseline is in.",
+        ),
+    ] = None,
+    fail_on_warning: Annotated[
+        bool, typer.Option("--fail-on-warning", help="Exit with 3 when a point looks slower.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Warn when a run looks slower than a stored baseline.
+
+    The two were measured apart, so this is no proof. A warning is given beyond the larger of the
+    margin and three times what past runs of the point have differed by; without at least five
+    captured runs of a point it cannot tell. For a proof run both sides in one place, with
+    `orbax-bench ab`.
+
+    orbax-bench baseline compare gs://bucket/baselines results
+    """
+    from orbax_bench_core.compare.baseline import load, measured
+    from orbax_bench_core.compare.registry.around import registry_around
+    from orbax_bench_core.compare.registry.past import past_log_ratios
+    from orbax_bench_core.compare.unpaired import NO_PAST, compare_unpaired
+    from orbax_bench_core.report.verdicts.console import verdict_table
+    from orbax_bench_core.results.run_directory import RunDirectory
+
+    directory = RunDirectory(run)
+    info = directory.read_info()
+    before, now = load(baseline, arm=_arm(arm)), measured(directory.records(), _arm(arm))
+    known = _existing(history) if history is not None else registry_around(baseline)
+    report = compare_unpaired(
+        before,
+        now,
+        info.gate,
+        NO_PAST if known is None else past_log_ratios(known, now),
+        baseline=baseline,
+        candidate=f"{run}, {arm} arm" if info.paired else run,
+    )
+    if as_json:
+        print(report.model_dump_json(indent=2))
+    else:
+        verdict_table(report, _console())
+    if fail_on_warning and report.word == "REGRESSION":
+        raise typer.Exit(EXIT_WARNING)
+
+
+def _promote(registry: Registry, name: str, points: list[str], note: str, console: Console) -> None:
+    from orbax_bench_core.compare.registry.promoting import promote
+
+    done = promote(registry, name, points=points, note=note)
+    for point_id, reference in done.promotion.points.items():
+        before = done.replaced[point_id]
+        _say(console, f"{point_id}: {reference or 'none'}, was {before or 'none'}")
+    _say(console, f"promotion {done.promotion.number}. {_afterwards(registry, done)}")
+
+
+def _afterwards(registry: Registry, done: Promoted) -> str:
+    if done.overtaken is not None:
+        by = done.overtaken.by
+        return (
+            f"{by.get('user')} on {by.get('host')} promoted at the same moment and has the last "
+            f"word on some of these points: see `orbax-bench baseline show {registry.root}`"
+        )
+    return f"Undo it with `orbax-bench baseline promote {registry.root} --to previous`"
+
+
+def _registry(path: str) -> Registry:
+    """Returns a registry to write to, unless the path is that of a run."""
+    from orbax_bench_core.compare.registry.store import Registry
+    from orbax_bench_core.config.errors import SuiteError
+
+    registry = Registry(path)
+    if (registry.root / "run.json").exists():
+        raise SuiteError(f"{path} is a run directory; the registry comes first, then the run")
+    return registry
+
+
+def _existing(path: str) -> Registry:
+    from orbax_bench_core.config.errors import SuiteError
+
+    registry = _registry(path)
+    if not registry.exists():
+        raise SuiteError(
+            f"{path} is not a registry: nothing was captured there; store a run in it with "
+            f"`orbax-bench baseline capture {path} RUN`"
+        )
+    return registry
+
+
+def _arm(option: ArmOption) -> Arm:
+    return "baseline" if option is ArmOption.BASELINE else "candidate"
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    # A log has room for whole lines.
+    return Console() if sys.stdout.isatty() else Console(width=_LOG_WIDTH, soft_wrap=True)
+
+
+def _say(console: Console, line: str) -> None:
+    console.print(line, markup=False, highlight=False, soft_wrap=True)

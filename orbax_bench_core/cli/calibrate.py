@@ -1,0 +1,72 @@
+"""`orbax-bench calibrate`: how often the gate is wrong here, and how noisy it is."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated
+
+import typer
+
+_LOG_WIDTH = 160
+
+
+def calibrate(
+    places: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DIR...",
+            help="Run directories, directories that hold some, or patterns such as 'aa/*'; local "
+            "or gs://.",
+        ),
+    ],
+    save: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the noise passport. `ab` takes it by --passport, or finds it at "
+            "~/.cache/orbax-bench/passport.json.",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+) -> None:
+    """Check that the gate keeps its word here, and measure the noise.
+
+    Of runs whose arms are the same (`orbax-bench ab --aa`) it counts how often the gate said
+    REGRESSION, which it may in 1 % of them. Of all runs it takes the noise passport: how much
+    operations of one kind of storage and size differ from one to the next, which tells how long a
+    comparison will take.
+
+    orbax-bench ab suite.yaml --output-directory aa/monday --aa
+
+    orbax-bench calibrate aa --save ~/.cache/orbax-bench/passport.json
+    """
+    from rich.console import Console
+
+    from orbax_bench_core.compare import passport as passports
+    from orbax_bench_core.compare.calibration import aa_tests
+    from orbax_bench_core.compare.history.find import find_runs
+    from orbax_bench_core.report.calibration import print_passport, print_tests
+
+    tests, records = [], []
+    for run in find_runs(places):
+        pairs = list(run.read())
+        tests += aa_tests(run, pairs)
+        records += [record for pair in pairs for record in pair]
+    passport = passports.from_records(records)
+    if save is not None:
+        passports.save(passport, save)
+    if as_json:
+        found = {
+            "tests": [test.model_dump(mode="json") for test in tests],
+            "passport": passport.model_dump(mode="json"),
+        }
+        print(json.dumps(found, indent=2))
+        return
+    # A log has room for whole lines.
+    console = Console() if sys.stdout.isatty() else Console(width=_LOG_WIDTH, soft_wrap=True)
+    print_tests(tests, console)
+    console.print()
+    print_passport(passport, console)
+    if save is not None:
+        console.print(f"Passport: {save}", markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,67 @@
+"""`orbax-bench compare`: verdicts from what is on storage."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def compare(
+    baseline: Annotated[
+        str, typer.Argument(metavar="BASELINE", help="A run directory or a stored baseline.")
+    ],
+    candidate: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[CANDIDATE]",
+            help="A run directory or a stored baseline; leave it out for a run of `orbax-bench "
+            "ab`, which holds both arms.",
+        ),
+    ] = None,
+    html: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Also write a page that needs no other file.")
+    ] = None,
+    allow_inconclusive: Annotated[
+        bool,
+        typer.Option(
+            "--allow-inconclusive", help="Exit with 0 rather than 4 when there is no clear verdict."
+        ),
+    ] = False,
+) -> None:
+    """Compare two runs or baselines, point by point.
+
+    The arms of one run are compared in pairs, as they were measured. Two runs that were made apart
+    are compared unpaired: a machine that was busier during one of them looks exactly like a
+    regression, so what this gives is a warning. Points are matched by id; those that only one side
+    has are listed, with the fields that differ.
+
+    orbax-bench compare results
+
+    orbax-bench compare last_week results --html comparison.html
+
+    Exit codes: 0 PASS, or an unpaired warning; 2 nothing to compare; 3 REGRESSION and 4
+    INCONCLUSIVE in pairs.
+    """
+    from rich.console import Console
+
+    from orbax_bench_core.cli.paired_run import exit_code
+    from orbax_bench_core.compare.two_runs import compare_stored
+    from orbax_bench_core.config.errors import SuiteError
+    from orbax_bench_core.report.verdicts.console import verdict_table
+    from orbax_bench_core.report.verdicts.html import verdicts_html
+    from orbax_bench_core.results.files import write_atomically
+
+    found = compare_stored(baseline, candidate)
+    console = Console()
+    verdict_table(found, console)
+    if html is not None:
+        from etils import epath
+
+        try:
+            write_atomically(epath.Path(html), verdicts_html(found).encode())
+        except OSError as error:
+            raise SuiteError(f"cannot write {html}: {error}") from None
+        console.print(f"Page: {html}", markup=False, highlight=False, soft_wrap=True)
+    paired = any(point.mode == "paired" for point in found.points)
+    raise typer.Exit(exit_code(found, allow_inconclusive=allow_inconclusive) if paired else 0)

@@ -1,0 +1,74 @@
+"""`orbax-bench history`: past runs, and when they changed."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+_LOG_WIDTH = 160
+
+
+def history(
+    places: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DIR...",
+            help="Run directories, directories that hold some, patterns such as 'nightly/*', or "
+            "registries of baselines; local or gs://.",
+        ),
+    ],
+    html: Annotated[
+        str | None,
+        typer.Option("--html", metavar="FILE", help="Write a page with figures, too."),
+    ] = None,
+    significance: Annotated[
+        float,
+        typer.Option(
+            help="Share of series without any change in which one may be found, from 0.001 to 0.1."
+        ),
+    ] = 0.01,
+    every: Annotated[
+        bool, typer.Option("--all", help="Show operations that decide no verdict, too.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+) -> None:
+    """Show past runs in the order of time, and when they changed.
+
+    Of paired runs (`ab`) it follows the ratio to the reference arm, which holds still while the
+    machine does not, and shows each change with the versions and commits before and after it. Pin
+    the reference: an environment with exact versions. Of other runs it shows seconds.
+
+    orbax-bench history nightly --html history.html
+
+    orbax-bench history gs://bucket/nightly 'more/*'
+    """
+    from rich.console import Console
+
+    from orbax_bench_core.compare.history.build import history as build
+    from orbax_bench_core.compare.history.changes import LEAST, MOST
+    from orbax_bench_core.compare.history.find import find_runs
+    from orbax_bench_core.compare.registry.files import registry_path
+    from orbax_bench_core.config.errors import SuiteError
+    from orbax_bench_core.report.history.console import print_history
+    from orbax_bench_core.report.history.page import history_html
+    from orbax_bench_core.results.files import write_atomically
+
+    if not LEAST <= significance <= MOST:
+        raise SuiteError(f"--significance: give a number from {LEAST:g} to {MOST:g}")
+    target = None if html is None else registry_path(html)
+    found = build(find_runs(places), significance=significance)
+    if target is not None:
+        try:
+            write_atomically(target, history_html(found, every=every).encode())
+        except OSError as failure:
+            raise SuiteError(f"--html: cannot write {target}: {failure}") from None
+    if as_json:
+        print(found.model_dump_json(indent=2))
+        return
+    # A log has room for whole lines.
+    console = Console() if sys.stdout.isatty() else Console(width=_LOG_WIDTH, soft_wrap=True)
+    print_history(found, console, every=every)
+    if target is not None:
+        console.print(f"Page: {target}", markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,1 @@
+"""Past runs for people: in the terminal, and as a page with figures."""

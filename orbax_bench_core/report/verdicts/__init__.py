@@ -1,0 +1,1 @@
+"""Verdicts for people: console, Markdown, HTML, and while a comparison runs."""

@@ -1,0 +1,142 @@
+"""`orbax-bench baseline`: capture, list, show, promote, compare."""
+
+# ruff: noqa: F811 - imported fixtures are arguments
+
+import json
+
+import pytest
+import typer
+
+from orbax_bench_core.cli import baseline as command
+from orbax_bench_core.results.record import ErrorInfo
+from tests.paired_runs import make_paired_run, make_separate_run  # noqa: F401 - fixtures
+
+
+@pytest.fixture
+def baseline(monkeypatch, orbax_bench, tmp_path):
+    """Runs `orbax-bench baseline` with arguments, in a folder of its own."""
+    app = typer.Typer(pretty_exceptions_enable=False)
+    app.add_typer(command.app, name="baseline")
+    monkeypatch.setattr("orbax_bench_core.cli.main.app", app)
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: orbax_bench("baseline", *arguments)
+
+
+@pytest.fixture
+def filled(baseline, make_separate_run):
+    """A registry `reg` with a capture of six runs; the first is promoted."""
+    for day in range(6):
+        run = make_separate_run(day)
+        options = ["--promote", "--note", "the first"] if day == 0 else []
+        assert baseline("capture", "reg", run.root, "--label", f"v{day}", *options).code == 0
+    return baseline
+
+
+def test_capturing_says_where_it_lies_and_how_to_undo(baseline, make_separate_run):
+    done = baseline("capture", "reg", make_separate_run(0).root, "--promote")
+    assert (done.code, done.err) == (0, "")
+    assert "captured 1 point:" in done.out
+    assert "/reg/c0ffee/" in done.out
+    assert "Undo it with `orbax-bench baseline promote " in done.out
+
+
+def test_the_arm_of_a_paired_run_can_be_chosen(baseline, make_paired_run, make_point):
+    pair = make_point(candidate=make_point(options={"use_ocdbt": False}))
+    baseline("capture", "reg", make_paired_run(0, pair=pair).root, "--arm", "baseline")
+    (found,) = json.loads(baseline("list", "reg", "--json").out)["captures"]
+    assert found["arm"] == "baseline"
+    assert [point["point_id"] for point in found["points"]] == [pair.side("baseline").id]
+
+
+def test_the_list_shows_the_newest_first_and_what_the_baseline_is(filled):
+    lines = filled("list", "reg").out.splitlines()[2:]
+    assert [line.split()[1] for line in lines] == ["v5", "v4", "v3", "v2", "v1", "v0"]
+    assert [line.split()[1] for line in lines if line.split()[-1] == "all"] == ["v0"]
+
+
+def test_show_tells_times_by_point_and_how_the_baseline_came_to_be(filled):
+    said = filled("show", "reg").out
+    assert "save_restore[use_ocdbt=true]" in said
+    assert " from v0/" in said
+    assert "the first" in said
+
+
+def test_show_tells_what_a_capture_is(filled):
+    said = filled("show", "reg", "v3").out
+    assert "run003, 2026-03-05 06:00 UTC" in said
+    assert "2 x EPYC, ext4" in said
+
+
+def test_undoing_a_promotion(filled):
+    assert "v0/" in filled("promote", "reg", "--to", "v4", "--note", "why").out
+    assert "was v4/" in filled("promote", "reg", "--to", "previous").out
+    found = json.loads(filled("show", "reg", "--json").out)
+    assert next(iter(found["baseline"].values())).startswith("v0/")
+    assert [one["note"] for one in found["promotions"]] == ["the first", "why", ""]
+
+
+def test_a_slower_run_is_a_warning_that_fails_only_when_asked(filled, make_separate_run):
+    slower = make_separate_run(9, 2.0).root
+    calm = filled("compare", "reg", slower)
+    assert (calm.code, "REGRESSION unpaired" in calm.out) == (0, True)
+    assert filled("compare", "reg", slower, "--fail-on-warning").code == 3
+
+
+def test_an_equal_run_is_no_warning(filled, make_separate_run):
+    done = filled("compare", "reg", make_separate_run(9).root, "--fail-on-warning")
+    assert (done.code, "PASS unpaired" in done.out) == (0, True)
+
+
+@pytest.mark.parametrize("spelling", ["reg", "reg/v0", "reg/v0.json"])
+def test_the_past_comes_from_the_registry_that_the_baseline_lies_in(
+    filled, make_separate_run, spelling
+):
+    report = json.loads(filled("compare", spelling, make_separate_run(9).root, "--json").out)
+    assert (report["word"], report["baseline"]) == ("PASS", spelling)
+
+
+def test_two_run_directories_have_no_past_unless_it_is_named(filled, make_separate_run):
+    runs = [make_separate_run(day, folder=f"run{day}").root for day in (8, 9)]
+    assert "no past runs" in filled("compare", *runs).out
+    assert "PASS unpaired" in filled("compare", *runs, "--history", "reg").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("capture", "{run}", "reg"), "is a run directory; the registry comes first, then the run"),
+        (("capture", "reg", "nowhere"), "is not a run directory: it has no run.json"),
+        (("capture", "reg", "{run}", "--label", "a/b"), "'a/b' cannot be a label"),
+        (("capture", "s3://bucket/reg", "{run}"), "local paths and gs:// only"),
+        (("list", "nowhere"), "nowhere is not a registry: nothing was captured there"),
+        (("show", "reg", "zz"), "no capture is called 'zz'"),
+        (("promote", "reg", "--to", "zz"), "no capture is called 'zz'"),
+        (("promote", "reg", "--point", "zz"), "--point: 'zz' is not one of its points"),
+        (("compare", "nowhere", "{run}"), "nowhere holds no baseline"),
+        (("compare", "reg", "nowhere"), "is not a run directory"),
+        (("compare", "reg", "{run}", "--history", "nowhere"), "nowhere is not a registry"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(filled, make_separate_run, arguments, problem):
+    run = make_separate_run(9).root
+    done = filled(*(argument.format(run=run) for argument in arguments))
+    assert done.code == 2
+    assert done.err.startswith("error: ")
+    assert problem in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_a_run_in_which_nothing_passed_is_not_captured(baseline, make_run, make_record):
+    error = ErrorInfo(type="ValueError", message="no")
+    run = make_run([make_record(status="failed", error=error)])
+    done = baseline("capture", "reg", run.root)
+    assert (done.code, done.out) == (
+        2,
+        "left out save_restore[use_ocdbt=true]: a repeat did not pass: ValueError\n",
+    )
+    assert "no point has passed in full" in done.err
+
+
+def test_every_help_has_an_example(baseline, monkeypatch):
+    for name in ("capture", "list", "show", "promote", "compare"):
+        assert f"orbax-bench baseline {name} " in baseline(name, "--help").out

@@ -1,0 +1,166 @@
+"""Comparisons of two arms, from the command to its exit code."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+HERE = Path(__file__).parent
+SUITE = """\
+suite_name: steady
+execution: {{retries: 0, warmups: 0}}
+gate: {{looks: [10, 20]}}
+benchmarks:
+- generator: steady.Steady
+  options: {options}
+arms: {arms}
+"""
+SLOWER_SAVE = "{candidate: {options: {save_s: 0.026}}}"
+
+
+class Comparison:
+    """One run directory and the command that fills it."""
+
+    def __init__(self, folder, arms, options="{}"):
+        self.suite = folder / "suite.yaml"
+        self.suite.write_text(SUITE.format(arms=arms, options=options))
+        self.directory = folder / "out"
+        self.environment = {**os.environ, "PYTHONPATH": str(HERE), "COLUMNS": "200"}
+        for name in ("XLA_FLAGS", "JAX_ENABLE_X64"):
+            self.environment.pop(name, None)
+
+    def start(self, *flags, command="ab"):
+        places = [str(self.suite), "-o", str(self.directory), "--no-lock"]
+        if command == "compare":
+            places = [str(self.directory)]
+        return subprocess.Popen(
+            [sys.executable, "-m", "orbax_bench_core.cli", command, *places, *flags],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=self.environment,
+        )
+
+    def run(self, *flags, command="ab"):
+        process = self.start(*flags, command=command)
+        output, _ = process.communicate(timeout=240)
+        return process.returncode, output
+
+    @property
+    def verdicts(self):
+        return json.loads((self.directory / "verdicts.json").read_text())
+
+    def words(self):
+        (point,) = self.verdicts["points"]
+        return {one["operation"]: one["verdict"]["word"] for one in point["operations"]}
+
+    def records(self):
+        root = self.directory / "records"
+        return {str(p.relative_to(root)): p.read_bytes() for p in root.glob("*/repeat_*/*.json")}
+
+
+@pytest.fixture
+def comparison(tmp_path):
+    return lambda *given, **options: Comparison(tmp_path, *given, **options)
+
+
+def test_a_suite_beside_itself_passes(comparison):
+    run = comparison("{}")
+    code, output = run.run()
+    assert code == 0, output
+    assert run.words() == {"save": "PASS", "load": "PASS"}
+    assert "PASS" in output
+    assert len(run.records()) in (20, 40)  # it stops at a look
+    for page in ("verdicts.html", "verdicts.md", "report.html", "samples.parquet"):
+        assert (run.directory / page).exists()
+
+
+def test_a_slower_operation_is_a_regression_of_that_operation(comparison):
+    run = comparison(SLOWER_SAVE)
+    code, output = run.run()
+    assert code == 3, output
+    assert run.words()["save"] == "REGRESSION"
+    assert run.words()["load"] != "REGRESSION"
+
+
+def test_what_is_stored_gives_the_same_verdict_again(comparison):
+    run = comparison(SLOWER_SAVE)
+    run.run()
+    code, output = run.run(command="compare")
+    assert code == 3, output
+    assert "REGRESSION" in output
+
+
+def test_an_arm_that_fails_halfway_is_said_and_gives_no_verdict(comparison):
+    run = comparison("{candidate: {options: {fails_from: 6}}}")
+    code, output = run.run()
+    assert code == 1, output
+    (point,) = run.verdicts["points"]
+    assert (point["word"], point["failed"]) == ("INCONCLUSIVE", True)
+    assert "the candidate failed in block 1: OSError: the storage is gone" in point["reason"]
+    assert "the storage is gone" in output
+    assert "Traceback" not in output
+
+
+def test_a_run_that_was_stopped_goes_on_where_it_was(comparison):
+    run = comparison(SLOWER_SAVE)
+    process = run.start()
+    deadline = time.monotonic() + 120
+    while len(run.records()) < 6 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, output
+    before = run.records()
+    assert 6 <= len(before) < 20
+    assert run.run()[0] == 3
+    after = run.records()
+    assert len(after) in (20, 40)
+    assert {name: after[name] for name in before} == before
+
+
+def test_arms_that_take_turns_say_what_it_cost(comparison):
+    arms = "{candidate: {mesh_config: {mesh_axes: [x], ici_parallelism: {x: 2}}}}"
+    run = comparison(arms)
+    code, output = run.run("--take-turns")
+    assert code in (0, 4), output
+    (point,) = run.verdicts["points"]
+    assert "took turns: workers were started" in point["switching"]
+
+
+def test_saves_that_do_not_differ_are_no_regression(comparison, tmp_path):
+    run = comparison("{}")
+    run.suite.write_text(
+        "suite_name: same\n"
+        "gate: {looks: [10, 20]}\n"
+        "benchmarks: [{generator: save_restore, options: {}}]\n"
+        "mesh_config: {mesh_axes: [fsdp], ici_parallelism: {fsdp: 4}}\n"
+        "checkpoint_config: {spec: {w: {dtype: float32, shape: [2048, 4096], "
+        "sharding: [fsdp, null]}}}\n"
+    )
+    code, output = run.run("--aa")
+    assert code in (0, 4), output
+    assert run.verdicts["word"] != "REGRESSION"
+    (point,) = run.verdicts["points"]
+    assert {one["operation"] for one in point["operations"]} >= {"save_blocking", "save", "load"}
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--aa"], "the suite has arms of its own"),
+        (["-c", "save_s=1"], "the suite has arms of its own"),
+    ],
+)
+def test_a_mistake_is_one_message(comparison, flags, message):
+    code, output = comparison("{}").run(*flags)
+    assert code == 2
+    assert message in output
+    assert "Traceback" not in output

@@ -1,0 +1,33 @@
+"""Histories with everything that a report must show."""
+
+import pytest
+
+from orbax_bench_core.compare.history.build import history
+from orbax_bench_core.compare.history.find import find_runs
+from tests.paired_runs import (  # noqa: F401 - fixtures
+    make_nightly,
+    make_paired_run,
+    make_separate_run,
+)
+
+NASTY = "kind=<script>alert(1)</script>|[red]&amp;"
+
+
+@pytest.fixture
+def build():
+    """Returns the history of runs."""
+    return lambda runs: history(find_runs([str(run.root) for run in runs]))
+
+
+@pytest.fixture
+def changed(build, make_nightly, make_point):  # noqa: F811 - the imported fixture
+    """A series of sixteen runs that becomes slower with a version, under a nasty name."""
+    pair = make_point(label=NASTY, candidate=make_point(label=NASTY))
+    ratios, versions = [1.0] * 8 + [1.2] * 8, ["0.12.7"] * 8 + ["0.12.8"] * 8
+    return build(make_nightly(ratios, versions, pair=pair, blocks=3))
+
+
+@pytest.fixture
+def separate(build, make_separate_run):  # noqa: F811 - the imported fixture
+    """A series of twelve runs that are not paired."""
+    return build([make_separate_run(day) for day in range(12)])

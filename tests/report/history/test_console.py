@@ -1,0 +1,66 @@
+"""A history in the terminal."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from orbax_bench_core.report.history.console import print_history
+
+
+@pytest.fixture
+def said():
+    """Returns what is printed of a history."""
+
+    def say(history, **options):
+        console = Console(file=io.StringIO(), width=160)
+        print_history(history, console, **options)
+        return console.file.getvalue()
+
+    return say
+
+
+def test_a_change_is_told_with_its_size_its_runs_and_its_versions(said, changed):
+    text = said(changed)
+    assert "(slower) between run run007 and run run008" in text
+    assert "orbax-checkpoint: 0.12.7 → 0.12.8" in text
+    assert "1 of 1 ratios to a reference arm have changed; the worst change: save +" in text
+
+
+def test_a_name_is_no_markup(said, changed):
+    assert "save_restore[kind=<script>alert(1)</script>|[red]&amp;]" in said(changed)
+
+
+def test_seconds_are_shown_run_by_run_with_the_reason_why_nothing_is_looked_for(said, separate):
+    text = said(separate)
+    assert "the last 10 of 12 runs:" in text
+    assert "run011" in text
+    assert "run001" not in text
+    assert "Raw seconds wander from day to day" in text
+    assert "None is a ratio to a reference arm, so no change can be told." in text
+
+
+def test_the_line_of_bars_shows_the_step(said, changed):
+    bars = next(line for line in said(changed).splitlines() if "▁" in line).split()[0]
+    assert len(bars) == 16
+    assert max(bars[:8]) < min(bars[8:])
+
+
+def test_operations_that_decide_nothing_are_shown_on_demand(said, changed):
+    hidden = changed.model_copy(
+        update={
+            "series": (
+                *changed.series,
+                changed.series[0].model_copy(update={"operation": "zz", "primary": False}),
+            )
+        }
+    )
+    assert " zz\n" not in said(hidden)
+    assert "1 series of operations that decide nothing" in said(hidden)
+    assert " zz\n" in said(hidden, every=True)
+
+
+def test_nothing_at_all_can_be_shown(said, build, make_run, make_record):
+    text = said(build([make_run([make_record(status="skipped")])]))
+    assert "passed over:" in text
+    assert "1 run, 0 series." in text

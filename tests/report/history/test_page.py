@@ -1,0 +1,67 @@
+"""A history as a page: self-contained, escaped, with a figure per series."""
+
+import html.parser
+import re
+
+import pytest
+
+from orbax_bench_core.report.history import page
+from orbax_bench_core.report.history.page import history_html
+
+VOID = {"meta", "br", "use", "path", "rect"}
+
+
+class _Nesting(html.parser.HTMLParser):
+    """Checks that every element that is opened is closed in its order."""
+
+    def __init__(self):
+        super().__init__()
+        self.open = []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+
+@pytest.mark.parametrize("name", ["changed", "separate"])
+def test_the_page_is_whole_and_needs_nothing_else(request, name):
+    text = history_html(request.getfixturevalue(name))
+    checker = _Nesting()
+    checker.feed(text)
+    assert checker.open == []
+    assert not re.search(r"""(?:src|href)=["'](?!#)""", text)
+
+
+def test_a_name_cannot_break_the_page(changed):
+    text = history_html(changed)
+    assert "<script>" not in text
+    assert "kind=&lt;script&gt;alert(1)" in text
+
+
+def test_each_series_has_a_figure_and_its_runs(changed):
+    text = history_html(changed)
+    assert text.count("<svg") == 1
+    assert all(f"run{day:03}" in text for day in range(16))
+
+
+def test_a_change_is_told_with_its_versions_and_runs(changed):
+    text = history_html(changed)
+    assert "orbax-checkpoint: 0.12.7 → 0.12.8" in text
+    assert "(between run run007 and run run008)" in text
+
+
+def test_the_figure_tells_the_change_in_percent(changed):
+    drawing = re.search(r"<svg.*?</svg>", history_html(changed), re.DOTALL)[0]
+    assert re.search(r">\+(?:19|20|21)[.\d]* %<", drawing)
+
+
+def test_very_many_series_have_figures_only_of_the_first(changed, monkeypatch):
+    monkeypatch.setattr(page, "MOST_FIGURES", 2)
+    many = changed.model_copy(update={"series": changed.series * 5})
+    text = history_html(many)
+    assert text.count("<svg") == 2
+    assert "The first 2 series have figures" in text

@@ -1,0 +1,84 @@
+"""The calibration and the passport in the terminal."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from orbax_bench_core.compare.calibration import AaTest
+from orbax_bench_core.compare.passport import Noise, Passport
+from orbax_bench_core.report.calibration import print_passport, print_tests
+from tests.paired_runs import MONDAY
+
+
+@pytest.fixture
+def said():
+    """Returns what a function prints."""
+
+    def say(function, content):
+        console = Console(file=io.StringIO(), width=160)
+        function(content, console)
+        return console.file.getvalue()
+
+    return say
+
+
+def aa(word="PASS", alpha=0.01):
+    return AaTest(
+        run_id="run",
+        place="/aa/[red]",
+        point="p[a=1]",
+        word=word,
+        alpha=alpha,
+        operations=20,
+        ratio=1.0,
+    )
+
+
+def test_a_rate_as_promised_is_told(said):
+    text = said(print_tests, [aa()] * 99 + [aa("REGRESSION")])
+    assert "1 of 100 A/A tests (1.0%) said REGRESSION where 1.0% may: nothing speaks" in text
+    assert "REGRESSION in run run, p[a=1]: /aa/[red]" in text
+    assert "99 PASS, 1 REGRESSION; at most 20 operations per arm" in text
+
+
+def test_too_many_false_alarms_are_told(said):
+    assert "that is too many" in said(print_tests, [aa("REGRESSION")] * 5)
+
+
+def test_runs_with_other_levels_are_counted_apart(said):
+    text = said(print_tests, [aa(alpha=0.05), aa(alpha=0.01)])
+    assert "where 1.0% may" in text
+    assert "where 5.0% may" in text
+
+
+def test_without_tests_it_says_how_to_make_some(said):
+    assert "orbax-bench ab SUITE --output-directory DIR --aa" in said(print_tests, [])
+
+
+def test_the_passport_tells_noise_and_what_it_lets_find(said):
+    noise = Noise(
+        operation="save",
+        storage="ext4",
+        cpu="EPYC",
+        device="TPU v5e",
+        size=2**26,
+        sigma=0.05,
+        n=80,
+        series=2,
+        repeat_s=3.0,
+        points=(),
+    )
+    text = said(print_passport, Passport(made_at=MONDAY, noise=(noise,)))
+    row = text.splitlines()[-1]
+    for cell in (
+        "ext4",
+        "EPYC, TPU v5e",
+        "64 MiB to 256 MiB",
+        "save",
+        "5 %",
+        "80",
+        "3 s",
+        "11.9 %",
+    ):
+        assert cell in row

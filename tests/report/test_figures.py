@@ -1,0 +1,119 @@
+"""Figures on their way into a page."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from orbax_bench_core.report import figures
+
+
+def drawn(text="a label"):
+    with figures.style():
+        figure = figures.new_figure(4, 2)
+        axes = figure.subplots()
+        axes.plot([1, 2], [3, 4], "o-", color=figures.BAR, label=text)
+        axes.set_title(text)
+        axes.legend()
+    return figure
+
+
+@pytest.fixture(scope="module")
+def svg():
+    return figures.svg(drawn(), title="what it shows")
+
+
+def test_svg_is_one_well_formed_element(svg):
+    assert ElementTree.fromstring(svg).tag == "{http://www.w3.org/2000/svg}svg"
+
+
+def test_svg_has_a_title_for_those_who_cannot_see_it(svg):
+    root = ElementTree.fromstring(svg)
+    assert root.get("role") == "img"
+    assert root.get("aria-label") == "what it shows"
+    assert root[0].text == "what it shows"
+
+
+def test_svg_without_a_title_is_hidden_from_those_who_cannot_see_it():
+    root = ElementTree.fromstring(figures.svg(drawn()))
+    assert root.get("aria-hidden") == "true"
+
+
+def test_every_colour_of_an_svg_is_a_variable_of_the_page(svg):
+    bare = re.sub(r"var\(--[a-z]+, #[0-9a-f]{6}\)", "", svg)
+    assert re.findall(r": *#[0-9a-f]{3,6}", bare) == []
+    assert "var(--bar, #3a78c2)" in svg
+
+
+def test_every_variable_has_a_dark_colour():
+    assert set(figures.DARK) == set(figures.VARIABLES.values())
+
+
+def test_svg_names_no_address_but_those_of_its_format(svg):
+    assert set(re.findall(r"https?://[^\"<]*", svg)) == {
+        "http://www.w3.org/2000/svg",
+        "http://www.w3.org/1999/xlink",
+    }
+
+
+def test_svg_rules_nothing_but_itself(svg):
+    assert "<style" not in svg
+
+
+def test_everything_that_an_svg_refers_to_is_in_it(svg):
+    ids = re.findall(r'\sid="([^"]+)"', svg)
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r'(?:url\(|href=")#([^")]+)', svg)) == set(ids)
+
+
+def test_two_figures_share_no_id():
+    one, other = (figures.svg(drawn(), title=title) for title in ("one", "other"))
+    ids = [set(re.findall(r'\sid="([^"]+)"', svg)) for svg in (one, other)]
+    assert ids[0]
+    assert not ids[0] & ids[1]
+
+
+def test_the_same_figure_is_the_same_svg():
+    assert figures.svg(drawn()) == figures.svg(drawn())
+
+
+def test_the_text_of_an_svg_is_text(svg):
+    texts = [found.text for found in ElementTree.fromstring(svg).iter() if found.text]
+    assert texts.count("a label") == 2
+
+
+@pytest.mark.parametrize("name", ["<script>&", "$a$ and $b$", "漢字", "#3a78c2 url(#x)"])
+def test_a_nasty_label_is_drawn_as_it_is(name):
+    root = ElementTree.fromstring(figures.svg(drawn(name)))
+    assert [found.text for found in root.iter()].count(name) == 2
+
+
+@pytest.mark.parametrize("title", ['<script>&"', "漢字"])
+def test_a_nasty_title_is_told_as_it_is(title):
+    root = ElementTree.fromstring(figures.svg(drawn(), title=title))
+    assert (root.get("aria-label"), root[0].text) == (title, title)
+
+
+def test_png_is_a_png():
+    assert figures.png(drawn("漢字")).startswith(b"\x89PNG\r\n")
+
+
+def test_style_is_gone_afterwards():
+    import matplotlib as mpl
+
+    before = mpl.rcParams["text.color"]
+    with figures.style():
+        assert mpl.rcParams["text.color"] == figures.INK
+    assert mpl.rcParams["text.color"] == before
+
+
+@pytest.mark.parametrize(
+    ("given", "longest", "written"),
+    [("short", 5, "short"), ("abcdefghij", 5, "ab…ij"), ("abcdefghij", 6, "abc…ij")],
+)
+def test_a_long_name_loses_its_middle(given, longest, written):
+    assert figures.shorten(given, longest) == written
+
+
+def test_a_label_is_one_printable_line():
+    assert figures.label("a\nb\x1b[31m\tc") == "a b [31m c"

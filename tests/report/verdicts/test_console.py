@@ -1,0 +1,163 @@
+"""Verdicts in the terminal."""
+
+import io
+import re
+
+import pytest
+from rich.console import Console
+
+from orbax_bench_core.report.verdicts.console import verdict_table
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def shown(report, *, width=80, terminal=False):
+    file = io.StringIO()
+    console = Console(file=file, width=width, force_terminal=terminal, color_system="standard")
+    verdict_table(report, console)
+    return file.getvalue()
+
+
+def plain(report, **options):
+    return COLOUR.sub("", shown(report, **options))
+
+
+def flat(report, **options):
+    """What is shown, whatever was wrapped."""
+    return " ".join(plain(report, **options).split())
+
+
+LOOKS = pytest.mark.parametrize(
+    "look",
+    [
+        {"width": 80},
+        {"width": 80, "terminal": True},
+        {"width": 200, "terminal": True},
+    ],
+    ids=["log", "narrow", "wide"],
+)
+
+
+@LOOKS
+@pytest.mark.parametrize(
+    "fact",
+    [
+        "✗ REGRESSION",
+        "? INCONCLUSIVE",
+        "✓ PASS",
+        "✗ (REGRESSION)",
+        "? INCONCLUSIVE unpaired",
+        "1.210x [1.163–1.259]",
+        "advice on save",
+        "candidate: drifts by +15 % from start to end",
+        "taking turns cost 12 s",
+        "failed: candidate failed: ValueError: a|b <b>bold</b> [red]",
+        "no load in the candidate",
+        "jax is 0.10.1 | [old] in the baseline",
+        "only in the baseline: gone[x] 1234",
+        "options.a: 1 | 4",
+        "only in the candidate: new <b> 5678",
+        "environment=new",
+        "(False discovery rate: 4 %.)",
+    ],
+)
+def test_it_shows(eventful, look, fact):
+    assert fact in flat(eventful, **look)
+
+
+@LOOKS
+def test_a_nasty_name_is_shown_as_it_is(eventful, look):
+    name = "save_restore[kind=<script>alert(1)</script>|[red]&amp;"
+    assert name in flat(eventful, **look).replace("> |", ">|")
+
+
+def test_the_worst_point_comes_first_and_the_verdict_last(eventful):
+    lines = plain(eventful).splitlines()
+    assert lines[0].startswith("✗ REGRESSION save_restore[kind=<script>")
+    assert lines[-1].startswith("✗ REGRESSION: save takes 1.210x as long")
+
+
+def test_primary_operations_come_first(eventful):
+    text = plain(eventful)
+    assert text.index("✗ REGRESSION\n") < text.index("✗ (REGRESSION)")
+
+
+def test_the_columns_of_all_points_line_up(eventful):
+    rows = [line for line in plain(eventful).splitlines() if re.match(r"  \S+ +[\d.]+x ", line)]
+    assert len(rows) == 5
+    assert len({line.index("[") for line in rows}) == 1
+
+
+@pytest.mark.parametrize("width", [80, 109, 110, 140])
+def test_nothing_is_wider_than_the_terminal(eventful, width):
+    assert max(map(len, plain(eventful, width=width, terminal=True).splitlines())) <= width
+
+
+def test_a_log_keeps_each_sentence_on_one_line(eventful):
+    assert max(map(len, plain(eventful, width=80).splitlines())) > 80
+
+
+@pytest.mark.parametrize(
+    ("word", "colour"), [("REGRESSION", "1;31"), ("PASS", "32"), ("INCONCLUSIVE", "33")]
+)
+def test_a_verdict_has_its_colour_beside_its_mark_and_word(
+    make_operation, make_verdicts, make_report, word, colour
+):
+    report = make_report(make_verdicts("p", make_operation("save", word)))
+    marked = f"\x1b\\[{colour}m[✗✓?] {word}\x1b"
+    assert re.search(marked, shown(report, terminal=True))
+
+
+def test_a_log_has_no_colours(eventful):
+    file = io.StringIO()
+    verdict_table(eventful, Console(file=file, width=80))
+    assert "\x1b" not in file.getvalue()
+
+
+def test_a_wide_terminal_has_advice_in_a_column(eventful):
+    assert "what to do" in plain(eventful, width=140, terminal=True)
+
+
+def test_advice_that_several_operations_share_is_given_once(
+    make_operation, make_verdicts, make_report
+):
+    both = [make_operation(name, advice="rest") for name in ("save", "load")]
+    assert "→ save, load: rest" in plain(make_report(make_verdicts("p", *both)))
+
+
+def test_of_many_points_those_that_pass_have_one_line_each(
+    make_operation, make_verdicts, make_report
+):
+    passing = [
+        make_verdicts(
+            f"p[{i}]", make_operation("save", ratio=1.0), make_operation("load", ratio=1.02)
+        )
+        for i in range(200)
+    ]
+    regressed = make_verdicts("bad", make_operation("save", "REGRESSION", 1.3))
+    text = plain(make_report(*passing, regressed))
+    assert "200 points pass" in text
+    assert len(re.findall(r"^  ✓ PASS load +1\.020x +\[.*\] +p\[\d+\]", text, re.M)) == 200
+    assert "advice on save" in text
+    assert len(text.splitlines()) < 220
+
+
+def test_a_pass_on_one_line_counts_its_flags(make_operation, make_verdicts, make_report):
+    flagged = make_operation(flags={"baseline": ("slow",), "candidate": ("odd",)})
+    points = [make_verdicts(f"p{i}", flagged) for i in range(9)]
+    assert plain(make_report(*points)).count("! 2 flags") == 9
+
+
+def test_a_few_points_that_pass_are_shown_in_full(make_verdicts, make_report):
+    text = plain(make_report(make_verdicts("p")))
+    assert "points pass" not in text
+    assert "advice on save" in text
+
+
+def test_no_points_at_all_are_told(make_report):
+    assert "nothing was compared" in plain(make_report(word="INCONCLUSIVE"))
+
+
+def test_a_point_without_operations_is_shown(make_verdicts, make_report):
+    point = make_verdicts("p").model_copy(update={"operations": (), "reason": "nothing ran"})
+    assert "nothing ran" in plain(make_report(point), width=140, terminal=True)

@@ -1,0 +1,207 @@
+"""The HTML page of a comparison."""
+
+import html.parser
+import math
+import re
+
+import pytest
+
+from orbax_bench_core.compare.verdict import SeriesHealth
+from orbax_bench_core.report.verdicts.figures_of import MOST_POINTS
+from orbax_bench_core.report.verdicts.html import verdicts_html
+
+NAME = "save_restore[kind=<script>alert(1)</script>|[red]&amp; *x* `y`]"
+VOID = ("meta",)
+
+
+class Outline(html.parser.HTMLParser):
+    """Collects tags, ids, addresses and text, and checks that every tag is closed."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.open, self.text, self.addresses, self.ids = [], [], "", [], []
+
+    def handle_starttag(self, tag, attributes):
+        self.handle_startendtag(tag, attributes)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append(tag)
+        found = dict(attributes)
+        self.ids += [found["id"]] if "id" in found else []
+        self.addresses += [found[key] for key in ("src", "href", "xlink:href") if key in found]
+
+    def handle_endtag(self, tag):
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def outline(page):
+    found = Outline()
+    found.feed(page)
+    found.close()
+    return found
+
+
+@pytest.fixture(scope="module")
+def page(eventful):
+    return verdicts_html(eventful)
+
+
+@pytest.fixture(scope="module")
+def found(page):
+    return outline(page)
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [
+        "a suite",
+        "run-1",
+        "2026-01-02 12:00 UTC",
+        "environment=old",
+        "environment=new",
+        "✗ REGRESSION",
+        "? INCONCLUSIVE",
+        "✓ PASS",
+        "✗ (REGRESSION)",
+        "? INCONCLUSIVE unpaired",
+        "save takes 1.210x as long [1.163–1.259]",
+        "[1.345–1.457]",
+        "advice on save",
+        "candidate: drifts by +15 % from start to end",
+        "taking turns cost 12 s",
+        "failed: candidate failed: ValueError: a|b <b>bold</b> [red]",
+        "no load in the candidate",
+        "jax is 0.10.1 | [old] in the baseline",
+        "only in the baseline: gone[x] 1234",
+        "options.a: 1 | 4",
+        "only in the candidate: new <b> 5678",
+        "Tolerance 3 %",
+        "Looks at 10, 20, 40, 60",
+        "this is not a pass",
+    ],
+)
+def test_it_shows(found, fact):
+    assert fact in found.text
+
+
+def test_it_is_closed_and_refers_to_nothing_outside(found, page):
+    assert found.open == []
+    assert [address for address in found.addresses if not address.startswith("#")] == []
+    assert "@import" not in page
+    assert set(re.findall(r"https?://[^\"<\s]*", page)) <= {
+        "http://www.w3.org/2000/svg",
+        "http://www.w3.org/1999/xlink",
+    }
+    assert set(re.findall(r"url\(([^)]*)\)", page)) <= {f"#{one}" for one in found.ids}
+
+
+def test_what_figures_refer_to_is_there_once(found):
+    assert len(found.ids) == len(set(found.ids))
+    assert {address[1:] for address in found.addresses} <= set(found.ids)
+
+
+def test_nasty_names_and_reasons_are_text(found):
+    assert "script" not in found.tags
+    assert NAME.replace("`", "") in found.text.replace("`", "")
+    assert found.text.count("<b>bold</b>") == 1
+
+
+def test_the_worst_point_comes_first_and_its_primary_operations_before_others(found):
+    table = found.text.split("what to do")[1]
+    order = [table.index(name) for name in ("kind=", "save|all", "[a=2]", "[a=3]", "[a=1]")]
+    assert order == sorted(order)
+
+
+def test_every_figure_has_a_title(page):
+    figures = page.count("<svg ")
+    # Four points; primary operations have series, paired ones blocks.
+    assert figures >= 10
+    assert page.count('role="img"') == page.count("<title>") - 1 == figures
+
+
+def test_it_has_colours_for_light_and_dark(page):
+    used = set(re.findall(r"var\((--[a-z]+)", page))
+    light, dark = page.split("prefers-color-scheme: dark")
+    assert "--regression" in used
+    for variable in used:
+        assert f"{variable}: #" in light.split(":root")[1]
+        assert f"{variable}: #" in dark.split("}")[0]
+
+
+def test_a_point_that_passes_among_many_is_folded(found, page, make_report, make_verdicts):
+    assert page.count("<details open>") == 3
+    assert page.count("<details>") == 1
+    assert "<details open>" in verdicts_html(make_report(make_verdicts("p")))
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 0.0])
+def test_values_that_are_no_numbers_are_shown_all_the_same(
+    make_operation, make_verdicts, make_report, value
+):
+    odd = make_operation(
+        verdict={"ratio": 1.1, "low": value, "high": value},
+        times={"baseline": (1.0, value), "candidate": (value,)},
+        block_log_ratios=(value, 0.1),
+    )
+    nothing = make_operation("load", verdict={"ratio": value, "low": None, "high": None})
+    report = make_report(make_verdicts("p", odd, nothing))
+    assert outline(verdicts_html(report)).open == []
+
+
+def test_one_value_is_a_figure_too(make_operation, make_verdicts, make_report):
+    one = make_operation(times={"baseline": (0.0001,)}, block_log_ratios=(800.0,))
+    assert "µs" in outline(verdicts_html(make_report(make_verdicts("p", one)))).text
+
+
+def test_missing_health_is_no_obstacle(make_operation, make_verdicts, make_report):
+    report = make_report(make_verdicts("p", make_operation(health={})))
+    assert "1.010x" in outline(verdicts_html(report)).text
+
+
+def test_the_series_show_flagged_drift_and_regimes(make_operation, make_verdicts, make_report):
+    times = (1.0, 1.01, 1.02, 1.0, 1.01, 1.4, 1.41, 1.42, 1.4, 1.41)
+    health = {
+        "baseline": SeriesHealth(n=10, median=1.2, regimes=True, regime_ratio=1.4),
+        "candidate": SeriesHealth(n=10, median=1.2, drift=0.4, drift_p=0.0001),
+    }
+    operation = make_operation(health=health, times={"baseline": times, "candidate": times})
+    text = outline(verdicts_html(make_report(make_verdicts("p", operation)))).text
+    assert "baseline: two regimes, 1.40x apart" in text
+    assert "candidate: drift +40 %" in text
+
+
+def test_a_healthy_series_has_no_remark(make_verdicts, make_report):
+    text = outline(verdicts_html(make_report(make_verdicts("p")))).text
+    assert "drift +" not in text
+    assert "regimes," not in text
+
+
+def test_points_beyond_the_most_have_rows_and_no_figures(
+    make_operation, make_verdicts, make_report
+):
+    bare = make_operation(times={}, block_log_ratios=())
+    points = [make_verdicts(f"p{i}", bare, blocks=1) for i in range(MOST_POINTS + 2)]
+    page = verdicts_html(make_report(*points))
+    assert page.count("<svg ") == MOST_POINTS
+    assert "2 more points have no figures here" in page
+    assert page.count('class="point"') == MOST_POINTS + 2
+
+
+def test_no_points_at_all_are_told(make_report):
+    assert "nothing was compared" in verdicts_html(make_report(word="INCONCLUSIVE"))
+
+
+def test_a_point_without_operations_is_shown(make_verdicts, make_report):
+    point = make_verdicts("p").model_copy(update={"operations": (), "reason": "nothing ran"})
+    assert "nothing ran" in verdicts_html(make_report(point))
+
+
+def test_the_same_report_is_the_same_page(make_verdicts, make_report):
+    report = make_report(make_verdicts("p"))
+    assert verdicts_html(report) == verdicts_html(report)
