@@ -5,9 +5,7 @@
 import json
 
 import pytest
-import typer
 
-from orbax_bench_core.cli import baseline as command
 from orbax_bench_core.results.record import ErrorInfo
 from tests.paired_runs import make_paired_run, make_separate_run  # noqa: F401 - fixtures
 
@@ -15,9 +13,6 @@ from tests.paired_runs import make_paired_run, make_separate_run  # noqa: F401 -
 @pytest.fixture
 def baseline(monkeypatch, orbax_bench, tmp_path):
     """Runs `orbax-bench baseline` with arguments, in a folder of its own."""
-    app = typer.Typer(pretty_exceptions_enable=False)
-    app.add_typer(command.app, name="baseline")
-    monkeypatch.setattr("orbax_bench_core.cli.main.app", app)
     monkeypatch.chdir(tmp_path)
     return lambda *arguments: orbax_bench("baseline", *arguments)
 

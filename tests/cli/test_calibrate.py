@@ -4,9 +4,7 @@
 import json
 
 import pytest
-import typer
 
-from orbax_bench_core.cli.calibrate import calibrate as command
 from orbax_bench_core.compare.passport import load
 from tests.paired_runs import make_paired_run, make_separate_run  # noqa: F401
 
@@ -14,10 +12,6 @@ from tests.paired_runs import make_paired_run, make_separate_run  # noqa: F401
 @pytest.fixture
 def calibrate(monkeypatch, orbax_bench, tmp_path):
     """Runs `orbax-bench calibrate` with arguments, in a folder of its own."""
-    app = typer.Typer(pretty_exceptions_enable=False)
-    app.command("calibrate")(command)
-    app.callback()(lambda: None)
-    monkeypatch.setattr("orbax_bench_core.cli.main.app", app)
     monkeypatch.chdir(tmp_path)
     return lambda *arguments: orbax_bench("calibrate", *arguments)
 

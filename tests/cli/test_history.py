@@ -4,19 +4,13 @@
 import json
 
 import pytest
-import typer
 
-from orbax_bench_core.cli.history import history as command
 from tests.paired_runs import make_nightly, make_paired_run, make_separate_run  # noqa: F401
 
 
 @pytest.fixture
 def history(monkeypatch, orbax_bench, tmp_path):
     """Runs `orbax-bench history` with arguments, in a folder of its own."""
-    app = typer.Typer(pretty_exceptions_enable=False)
-    app.command("history")(command)
-    app.callback()(lambda: None)
-    monkeypatch.setattr("orbax_bench_core.cli.main.app", app)
     monkeypatch.chdir(tmp_path)
     return lambda *arguments: orbax_bench("history", *arguments)
 

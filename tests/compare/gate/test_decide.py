@@ -100,7 +100,7 @@ series = st.tuples(
     st.sampled_from([0.7, 1.0, 1.04, 1.1, 1.3]),
     st.sampled_from([0.01, 0.05, 0.3]),
 )
-PROPERTY = settings(max_examples=15, deadline=None)
+PROPERTY = settings(max_examples=10, deadline=None)
 
 
 def made(series):

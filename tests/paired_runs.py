@@ -1,0 +1,125 @@
+"""Run directories of paired comparisons and of separate runs, made by hand."""
+
+import datetime
+import itertools
+import math
+import random
+
+import pytest
+
+from orbax_bench_core.execute.blocks import BLOCK_SIZE, arrangement
+
+MONDAY = datetime.datetime(2026, 3, 2, 6, tzinfo=datetime.UTC)
+STORAGE = {"storage": {"type": "ext4", "mount": "/"}}
+
+
+@pytest.fixture
+def make_separate_run(make_point, make_record, make_run):
+    """Writes the run of one point without arms, `day` days after a Monday.
+
+    Its saves take `seconds`, with noise of which the seed is the day.
+    """
+
+    def make(day, seconds=1.0, *, point=None, repeats=6, sigma=0.02, provenance=None, folder=None):
+        draw = random.Random(day)
+        records = [
+            make_record(
+                point,
+                repeat,
+                times={"save": seconds * math.exp(draw.gauss(0, sigma))},
+                run_id=f"run{day:03}",
+                provenance=provenance_of(make_record, provenance),
+            )
+            for repeat in range(repeats)
+        ]
+        return dated(make_run, records, day, folder, num_repeats=repeats)
+
+    return make
+
+
+@pytest.fixture
+def make_paired_run(make_point, make_record, make_run):
+    """Writes the run of one pair, `day` days after a Monday.
+
+    The baseline's saves take `seconds`, the candidate's `ratio` times as long, with noise of which
+    the seed is the day. Without a `pair` both arms are the same.
+    """
+
+    def make(
+        day,
+        ratio=1.0,
+        *,
+        pair=None,
+        blocks=5,
+        sigma=0.02,
+        seconds=1.0,
+        provenance=None,
+        folder=None,
+        size=2**26,
+        **fields,
+    ):
+        point = pair or make_point(candidate=make_point())
+        draw = random.Random(day)
+        start = MONDAY + datetime.timedelta(days=day)
+        records = []
+        for block in range(blocks):
+            for slot, arm in enumerate(arrangement(point.id, day, block)):
+                repeat = block * BLOCK_SIZE + slot
+                took = seconds * (ratio if arm == "candidate" else 1)
+                records.append(
+                    make_record(
+                        point,
+                        repeat,
+                        times={"save": took * math.exp(draw.gauss(0, sigma))},
+                        run_id=f"run{day:03}",
+                        arm=arm,
+                        block=block,
+                        started_at=start + datetime.timedelta(seconds=3 * repeat),
+                        state={"num_bytes": size, "digest": {}},
+                        provenance=provenance_of(make_record, provenance),
+                        **fields,
+                    )
+                )
+        return dated(make_run, records, day, folder)
+
+    return make
+
+
+@pytest.fixture
+def make_nightly(make_paired_run):
+    """Writes one paired run per ratio, a day apart; `versions` gives the candidate's Orbax."""
+
+    def make(ratios, versions=(), **fields):
+        named = itertools.zip_longest(ratios, versions)
+        return [
+            make_paired_run(
+                day,
+                ratio,
+                provenance=None if version is None else orbax(version),
+                **fields,
+            )
+            for day, (ratio, version) in enumerate(named)
+        ]
+
+    return make
+
+
+def orbax(version):
+    """What a record says that ran with a version of Orbax."""
+    return {"versions": {"jax": "0.10.2", "orbax-checkpoint": version}}
+
+
+def provenance_of(make_record, given):
+    return {**make_record().provenance, **STORAGE, **(given or {})}
+
+
+def dated(make_run, records, day, folder, **fields):
+    """Writes the records as the run of a day."""
+    run = make_run(records, folder=folder or f"day{day:03}", **fields)
+    start = MONDAY + datetime.timedelta(days=day)
+    run.write_info(
+        run.read_info().model_copy(
+            update={"run_id": f"run{day:03}", "created_at": start, "status": "complete"}
+        )
+    )
+    return run
