@@ -4,6 +4,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v p
 BIN := .venv/bin
 UV_VERSION := 0.13.8
 SLOW_JOBS ?= 2
+# The lock has accelerators too, which no development environment needs.
+EXTRAS := --extra kfp --extra vertex --extra gcs --extra dev
 
 .PHONY: setup demo test lint typecheck unit slow lock compile clean
 
@@ -12,7 +14,8 @@ setup: .venv/.ready
 .venv/.ready: requirements.lock pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
-	$(BIN)/python -m uv pip install --quiet --python $(BIN)/python --compile-bytecode --require-hashes -r requirements.lock
+	$(BIN)/python -m uv pip install --quiet --python $(BIN)/python --compile-bytecode \
+	  --require-hashes --constraints requirements.lock -r pyproject.toml $(EXTRAS)
 	$(BIN)/python -m uv pip install --quiet --python $(BIN)/python --no-deps --editable .
 	touch .venv/.ready
 
@@ -44,7 +47,8 @@ slow: setup
 # Pins every dependency by hash, without the address of any package index.
 lock: setup
 	$(BIN)/python -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-	  --no-emit-index-url --no-annotate --no-header --extra kfp --extra gcs --extra dev \
+	  --no-emit-index-url --no-annotate --no-header $(EXTRAS) \
+	  --extra tpu --extra cuda --extra pathways --extra flax --extra safetensors \
 	  pyproject.toml -o requirements.lock
 
 # Rebuilds the compiled components and pipelines.
