@@ -11,13 +11,25 @@ from pathlib import Path
 from typing import Any
 
 from orbax_bench_components.aggregate import aggregate
+from orbax_bench_components.calibrate import calibrate
 from orbax_bench_components.compare_baseline import compare_baseline
+from orbax_bench_components.enforce_verdict import enforce_verdict
 from orbax_bench_components.generate_checkpoint import generate_checkpoint
 from orbax_bench_components.plan_sweep import plan_sweep
+from orbax_bench_components.publish_baseline import publish_baseline
 from orbax_bench_components.readme import component_readme
 from orbax_bench_components.run_sweep_point import run_sweep_point
 
-COMPONENTS = (plan_sweep, generate_checkpoint, run_sweep_point, aggregate, compare_baseline)
+COMPONENTS = (
+    plan_sweep,
+    generate_checkpoint,
+    run_sweep_point,
+    aggregate,
+    compare_baseline,
+    publish_baseline,
+    enforce_verdict,
+    calibrate,
+)
 
 
 def derived_files() -> Iterator[tuple[Path, str]]:

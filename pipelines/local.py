@@ -1,4 +1,4 @@
-"""Running a pipeline on this machine through kfp's SubprocessRunner, without Docker."""
+"""Running a pipeline on this machine, each step a process of the current environment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from orbax_bench_core.execute.steps import SAID
+from orbax_bench_core.compare.point_step import SAID
 
 
 class PipelineFailed(Exception):
@@ -39,18 +39,44 @@ def run_locally(
     """
     from kfp import local
 
-    printed = _Tee(log, say)
     with (
         tempfile.TemporaryDirectory(prefix="orbax-bench-pipeline-") as root,
         _quick_steps(),
         shell_safe_python(Path(root)),
     ):
-        local.init(runner=local.SubprocessRunner(use_venv=False), pipeline_root=root)
-        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-            try:
-                pipeline(**arguments)
-            except RuntimeError as error:
-                raise PipelineFailed(str(error)) from None
+        run_with(local.SubprocessRunner(use_venv=False), root, pipeline, arguments, log, say)
+
+
+def run_with(
+    runner: Any,
+    pipeline_root: str,
+    pipeline: Callable[..., Any],
+    arguments: dict[str, Any],
+    log: IO[str],
+    say: Callable[[str], None],
+) -> None:
+    """Runs a pipeline through one of kfp's local runners.
+
+    Args:
+        runner: A `kfp.local` runner.
+        pipeline_root: Folder for what the steps hand to each other.
+        pipeline: A `@dsl.pipeline` function over lightweight components.
+        arguments: Its parameters.
+        log: Where everything goes that kfp and the steps print.
+        say: Called with each line that a step has for people.
+
+    Raises:
+        PipelineFailed: A step failed; the log says why.
+    """
+    from kfp import local
+
+    printed = _Tee(log, say)
+    local.init(runner=runner, pipeline_root=pipeline_root)
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        try:
+            pipeline(**arguments)
+        except RuntimeError as error:
+            raise PipelineFailed(str(error)) from None
 
 
 @contextlib.contextmanager

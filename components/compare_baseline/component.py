@@ -1,4 +1,4 @@
-"""Sets a run beside a baseline."""
+"""Gives the verdict on a run."""
 
 from kfp import dsl
 
@@ -7,37 +7,56 @@ from orbax_bench_components.image import IMAGE
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)
 def compare_baseline(
-    baseline: str,
     output_directory: str,
+    verdicts: dsl.Output[dsl.Dataset],
     comparison: dsl.Output[dsl.Markdown],
+    report: dsl.Output[dsl.HTML],
     ratios: dsl.Output[dsl.Metrics],
+    baseline: str = "",
     samples: dsl.Input[dsl.Dataset] = None,
-) -> None:
-    """Gives the ratio of each operation's median to a baseline's, by point id, and no verdict.
+) -> str:
+    """Judges a run: REGRESSION, PASS or INCONCLUSIVE.
+
+    The arms of a paired run are compared in the blocks in which they were measured. Any other run
+    is compared with a stored baseline, which can only warn: two runs that were made apart differ
+    by more than their code.
 
     Args:
-        baseline: A stored baseline or a run directory to compare with.
         output_directory: The run directory that is looked at.
-        comparison: The comparison as Markdown; it says that it is no verdict.
+        verdicts: All that was found, as JSON.
+        comparison: The verdicts as Markdown.
+        report: The verdicts with plots, as a page that needs no other file.
         ratios: Candidate over baseline per point and operation; above 1 is slower.
+        baseline: A stored baseline, a registry of them, or a run directory to compare with; empty
+            for a run that has both arms.
         samples: What aggregate wrote; it orders this step after that one.
+
+    Returns:
+        The verdict, in one word.
     """
-    from orbax_bench_core.compare.baseline import load
-    from orbax_bench_core.compare.ratios import compare
-    from orbax_bench_core.report.comparison import comparison_markdown
+    import shutil
+
+    from orbax_bench_core.compare.two_runs import compare_stored
+    from orbax_bench_core.report.publish import publish_verdicts
     from orbax_bench_core.results.lineage import artifact_metadata
     from orbax_bench_core.results.run_directory import RunDirectory
 
-    candidate = RunDirectory(output_directory)
-    found = compare(load(baseline), candidate.records())
-    with open(comparison.path, "w") as page:
-        page.write(comparison_markdown(found))
-    for row in found.ratios:
-        if row.ratio is not None:
-            ratios.log_metric(f"{row.point} {row.point_id} {row.operation} ratio", row.ratio)
-    point_ids = sorted({row.point_id for row in found.ratios})
-    comparison.metadata.update(
-        artifact_metadata("comparison", candidate.read_info(), point_ids=point_ids),
-        baseline=baseline,
-        verdict="none",
-    )
+    run = RunDirectory(output_directory)
+    found = compare_stored(baseline or output_directory, output_directory)
+    publish_verdicts(run, found)
+    point_ids = [point.point_id for point in found.points]
+    metadata = artifact_metadata("verdicts", run.read_info(), point_ids=point_ids)
+    for name, artifact in (
+        ("verdicts.json", verdicts),
+        ("verdicts.md", comparison),
+        ("verdicts.html", report),
+    ):
+        with (run.root / name).open("rb") as source, open(artifact.path, "wb") as target:
+            shutil.copyfileobj(source, target)
+        artifact.metadata.update(metadata, baseline=baseline or "arm", verdict=found.word)
+    for point in found.points:
+        for one in point.operations:
+            if one.verdict.ratio is not None:
+                name = f"{point.point} {point.point_id} {one.operation} ratio"
+                ratios.log_metric(name, one.verdict.ratio)
+    return found.word

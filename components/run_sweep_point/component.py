@@ -18,6 +18,8 @@ def run_sweep_point(
 ) -> None:
     """Runs every repeat of one sweep point and keeps every raw sample.
 
+    A point with arms is run in blocks of both, until each primary operation has its verdict.
+
     A failed repeat is a record with status `failed`; the step succeeds, so that one point never
     sinks a sweep. Retries happen inside, as the suite asks.
 
@@ -31,8 +33,9 @@ def run_sweep_point(
         measure_limits: Whether to measure what the machine and the storage can do, once per run.
         strict: Whether a failed repeat fails the step.
     """
+    from orbax_bench_core.compare.point_step import run_point
     from orbax_bench_core.execute.orchestrator import RunSettings
-    from orbax_bench_core.execute.steps import run_point, write_records
+    from orbax_bench_core.execute.steps import write_records
     from orbax_bench_core.results.lineage import artifact_metadata
 
     settings = RunSettings(remove_repeated_dir=remove_repeated_dir, hlo_dump=enable_hlo_dump)

@@ -44,29 +44,20 @@ def calibrate(
     from rich.console import Console
 
     from orbax_bench_core.compare import passport as passports
-    from orbax_bench_core.compare.calibration import aa_tests
-    from orbax_bench_core.compare.history.find import find_runs
-    from orbax_bench_core.report.calibration import print_passport, print_tests
+    from orbax_bench_core.report.calibrating import calibration_of
 
-    tests, records = [], []
-    for run in find_runs(places):
-        pairs = list(run.read())
-        tests += aa_tests(run, pairs)
-        records += [record for pair in pairs for record in pair]
-    passport = passports.from_records(records)
+    found = calibration_of(places)
     if save is not None:
-        passports.save(passport, save)
+        passports.save(found.passport, save)
     if as_json:
-        found = {
-            "tests": [test.model_dump(mode="json") for test in tests],
-            "passport": passport.model_dump(mode="json"),
+        plain = {
+            "tests": [test.model_dump(mode="json") for test in found.tests],
+            "passport": found.passport.model_dump(mode="json"),
         }
-        print(json.dumps(found, indent=2))
+        print(json.dumps(plain, indent=2))
         return
     # A log has room for whole lines.
     console = Console() if sys.stdout.isatty() else Console(width=_LOG_WIDTH, soft_wrap=True)
-    print_tests(tests, console)
-    console.print()
-    print_passport(passport, console)
+    found.show(console)
     if save is not None:
         console.print(f"Passport: {save}", markup=False, highlight=False, soft_wrap=True)

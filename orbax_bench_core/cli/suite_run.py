@@ -6,20 +6,19 @@ import dataclasses
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.markdown import Markdown
 
 from orbax_bench_core.cli.measuring import Interrupted, measuring
 from orbax_bench_core.compare import baseline
-from orbax_bench_core.compare.ratios import compare
+from orbax_bench_core.compare.two_runs import compare_stored
 from orbax_bench_core.config.errors import SuiteError
 from orbax_bench_core.config.load import load_suite
 from orbax_bench_core.execute.limits.of_run import ensure_limits
 from orbax_bench_core.execute.orchestrator import RunSettings, run_points
-from orbax_bench_core.report.comparison import comparison_markdown
 from orbax_bench_core.report.console import print_notes, print_summary
 from orbax_bench_core.report.json_log import JsonLog
 from orbax_bench_core.report.progress import ProgressReport
-from orbax_bench_core.report.publish import limits_of, publish
+from orbax_bench_core.report.publish import limits_of, publish, publish_verdicts
+from orbax_bench_core.report.verdicts.console import verdict_table
 from orbax_bench_core.results.run_directory import RunDirectory
 from orbax_bench_core.results.summary import RunSummary
 from orbax_bench_core.sweep.isolate import expand
@@ -84,8 +83,9 @@ class SuiteRun:
                     "a suite with arms is a comparison: `orbax-bench ab` runs it", ("arms",)
                 )
             )
-        compare_with = baselines.compare or self._loaded.suite.baseline_path
-        self._before = None if compare_with is None else baseline.load(compare_with)
+        self._compare_with = baselines.compare or self._loaded.suite.baseline_path
+        if self._compare_with is not None:
+            baseline.load(self._compare_with)  # better now than after the measurement
         self._capture_path = baselines.capture or self._loaded.suite.baseline_capture_path
         self._points = (expansion := expand(self._loaded)).points
         self._directory = RunDirectory(output_directory)
@@ -143,9 +143,10 @@ class SuiteRun:
             return EXIT_FAILED
         limits = limits_of(self._directory, self._info, summary)
         print_summary(summary, self._console, limits)
-        if self._before is not None:
-            comparison = compare(self._before, self._directory.records())
-            self._console.print(Markdown(comparison_markdown(comparison)))
+        if self._compare_with is not None:
+            verdicts = compare_stored(self._compare_with, str(self._directory.root))
+            publish_verdicts(self._directory, verdicts)
+            verdict_table(verdicts, self._console)
         if self._capture_path is not None:
             self._capture(self._capture_path)
         self._say(f"Run directory: {self._directory.root}")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from orbax_bench_core.config.arms import ARMS, Arm
 from orbax_bench_core.execute.blocks import BLOCK_SIZE
+from orbax_bench_core.results.operation_seconds import repeat_seconds
 from orbax_bench_core.results.record import PEER_FAILED, Record
-from orbax_bench_core.results.summary import TIME
 
 if TYPE_CHECKING:
     import numpy as np
@@ -79,7 +79,7 @@ def paired_series(records: Iterable[Record]) -> PairedSeries:
         if not _failure(repeats[index]):
             blocks[index // BLOCK_SIZE].append(repeats[index])
     whole = [block for _, block in sorted(blocks.items()) if len(block) == BLOCK_SIZE]
-    seconds = [[_seconds(repeat) for repeat in block] for block in whole]
+    seconds = [[repeat_seconds(repeat) for repeat in block] for block in whole]
     every = [repeat for block in seconds for repeat in block]
     shared = [name for name in (every[0] if every else {}) if all(name in one for one in every)]
     return PairedSeries(
@@ -125,17 +125,3 @@ def _failure(hosts: Sequence[Record]) -> str:
             f"in block {hosts[0].block}"
         )
     return ""
-
-
-def _seconds(hosts: Sequence[Record]) -> dict[str, float]:
-    """Returns the seconds of each operation of a repeat, each time on its slowest host."""
-    slowest: dict[tuple[str, int], float] = {}
-    for record in hosts:
-        for sample in record.samples:
-            if sample.metric == TIME:
-                key = (sample.operation, sample.occurrence)
-                slowest[key] = max(sample.value, slowest.get(key, sample.value))
-    total: dict[str, float] = collections.defaultdict(float)
-    for (operation, _), value in slowest.items():
-        total[operation] += value
-    return dict(total)

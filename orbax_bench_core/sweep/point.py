@@ -96,11 +96,10 @@ class SweepPoint(ConfigModel):
 
     def side(self, arm: Arm | None) -> SweepPoint:
         """Returns the point that one arm of this one measures; the point itself without arms."""
-        if arm is None:
+        if arm is None or self.candidate is None:
             return self
         if arm == "baseline":
             return self.replace(candidate=None)
-        assert self.candidate is not None
         return self.candidate
 
     @property

@@ -6,8 +6,8 @@ import collections
 import itertools
 from collections.abc import Iterable
 
+from orbax_bench_core.results.operation_seconds import repeat_seconds
 from orbax_bench_core.results.record import Record
-from orbax_bench_core.results.summary import TIME
 
 
 def by_point(records: Iterable[Record]) -> dict[str, list[Record]]:
@@ -32,19 +32,6 @@ def operation_times(records: Iterable[Record]) -> dict[str, tuple[float, ...]]:
     for _, group in itertools.groupby(measured, key=lambda record: (record.run_id, record.repeat)):
         hosts = list(group)
         if len(hosts) == hosts[0].num_hosts and all(host.status == "passed" for host in hosts):
-            for operation, seconds in _of_repeat(hosts).items():
+            for operation, seconds in repeat_seconds(hosts).items():
                 found[operation].append(seconds)
     return {operation: tuple(seconds) for operation, seconds in found.items()}
-
-
-def _of_repeat(hosts: Iterable[Record]) -> dict[str, float]:
-    slowest: dict[tuple[str, int], float] = {}
-    for record in hosts:
-        for sample in record.samples:
-            if sample.metric == TIME:
-                key = (sample.operation, sample.occurrence)
-                slowest[key] = max(sample.value, slowest.get(key, sample.value))
-    total: dict[str, float] = collections.defaultdict(float)
-    for (operation, _), seconds in slowest.items():
-        total[operation] += seconds
-    return total

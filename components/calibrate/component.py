@@ -1,0 +1,44 @@
+"""Checks the gate on runs in which nothing changed."""
+
+from typing import List  # noqa: UP035 - kfp reads this spelling
+
+from kfp import dsl
+
+from orbax_bench_components.image import IMAGE
+
+
+@dsl.component(base_image=IMAGE, install_kfp_package=False)
+def calibrate(
+    runs: List[str],  # noqa: UP006
+    passport: dsl.Output[dsl.Dataset],
+    report: dsl.Output[dsl.Markdown],
+    rate: dsl.Output[dsl.Metrics],
+    save: str = "",
+    samples: dsl.Input[dsl.Dataset] = None,
+) -> None:
+    """Counts how often identical arms were told apart, and measures the noise.
+
+    Args:
+        runs: Run directories of A/A comparisons, directories that hold some, or patterns.
+        passport: The noise passport, which `orbax-bench ab --passport` takes.
+        report: Reject rate and noise as text.
+        rate: Number of A/A tests, how many said REGRESSION, and the share.
+        save: Where to write the passport as well; empty for nowhere.
+        samples: What aggregate wrote; it orders this step after that one.
+    """
+    from orbax_bench_core.compare import passport as passports
+    from orbax_bench_core.report.calibrating import calibration_of
+    from orbax_bench_core.results.lineage import artifact_metadata
+
+    found = calibration_of(runs)
+    with open(passport.path, "w") as file:
+        file.write(found.passport.model_dump_json(indent=1))
+    with open(report.path, "w") as page:
+        page.write(f"# Calibration\n\n```text\n{found.text()}```\n")
+    if save:
+        passports.save(found.passport, save)
+    rate.log_metric("tests", len(found.tests))
+    rate.log_metric("rejected", found.rejected)
+    if found.tests:
+        rate.log_metric("reject rate", found.rejected / len(found.tests))
+    passport.metadata.update(artifact_metadata("passport", None), runs=",".join(runs))

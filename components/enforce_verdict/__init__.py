@@ -1,0 +1,3 @@
+"""Fails a pipeline whose candidate has regressed."""
+
+from orbax_bench_components.enforce_verdict.component import enforce_verdict as enforce_verdict

@@ -1,0 +1,43 @@
+"""Stores a run as a baseline."""
+
+from kfp import dsl
+
+from orbax_bench_components.image import IMAGE
+
+
+@dsl.component(base_image=IMAGE, install_kfp_package=False)
+def publish_baseline(
+    output_directory: str,
+    registry: str,
+    baseline: dsl.Output[dsl.Dataset],
+    arm: str = "candidate",
+    promote: bool = False,
+    revision: str = "",
+    samples: dsl.Input[dsl.Dataset] = None,
+) -> None:
+    """Captures a run in a registry of baselines, with every raw sample.
+
+    Args:
+        output_directory: The run directory.
+        registry: The registry: a folder or a gs:// prefix.
+        baseline: What was captured; it points at the registry and copies nothing.
+        arm: Which side of a paired run: `baseline` or `candidate`.
+        promote: Whether the capture becomes the baseline of its points.
+        revision: What to file it under; by default the commit of the code that ran.
+        samples: What aggregate wrote; it orders this step after that one.
+    """
+    from orbax_bench_core.compare.publishing import publish_run
+    from orbax_bench_core.results.lineage import artifact_metadata
+    from orbax_bench_core.results.run_directory import RunDirectory
+
+    run = RunDirectory(output_directory)
+    captured, folder = publish_run(
+        run, registry, arm=arm, promote=promote, revision=revision or None
+    )
+    point_ids = [point.point_id for point in captured.points]
+    baseline.metadata.update(
+        artifact_metadata("baseline", run.read_info(), point_ids=point_ids),
+        revision=captured.revision,
+        capture=captured.id,
+    )
+    baseline.uri = folder

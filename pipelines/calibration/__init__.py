@@ -1,0 +1,1 @@
+"""Compares a suite with itself, and says how noisy the place is."""

@@ -1,0 +1,67 @@
+"""`orbax-bench pipeline compile`: a pipeline as a file that a service reads."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from orbax_bench_pipelines.cli.options import PipelineName, with_settings
+from orbax_bench_pipelines.target import Package
+
+
+@with_settings
+def compile_package(
+    target: Annotated[
+        Package, typer.Option("--target", help="What runs it; gke is kfp by another name.")
+    ],
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="The file; - for standard output.")
+    ],
+    pipeline: PipelineName = "sweep",
+    folder_per_run: Annotated[
+        bool,
+        typer.Option(
+            "--folder-per-run",
+            help="Each run writes to a folder of its own below its output directory, as runs of a "
+            "schedule must.",
+        ),
+    ] = False,
+    **flags: Any,
+) -> None:
+    """Write a pipeline as a package.
+
+    For Kubeflow on GKE it has two documents, the pipeline and its Kubernetes settings; Vertex AI
+    reads one document only.
+
+    What is compiled in: image, parallelism, slices, node selectors, tolerations, claims, labels,
+    CPU and memory. The suite and the output directory stay parameters of the package.
+    """
+    import sys
+    from pathlib import Path
+
+    from orbax_bench_core.config.errors import Problem, SuiteError
+    from orbax_bench_pipelines.cli.preparing import read_flags
+    from orbax_bench_pipelines.extras import require_extras
+    from orbax_bench_pipelines.placement import Placement
+    from orbax_bench_pipelines.registry import find_pipeline
+    from orbax_bench_pipelines.target import Target
+
+    chosen = find_pipeline(pipeline)
+    require_extras(Target.KFP)
+    from orbax_bench_pipelines.compile import compiled
+
+    settings = read_flags(flags, target.target)
+    text = compiled(chosen, Placement(target.target, settings, folder_per_run))
+    if output == "-":
+        sys.stdout.write(text)
+        return
+    if Path(output).suffix not in (".yaml", ".yml"):
+        raise SuiteError(Problem(f"a package is a .yaml file, got {output!r}", key="--output"))
+    try:
+        Path(output).write_text(text)
+    except OSError as error:
+        raise SuiteError(
+            Problem(f"cannot write {output}: {error.strerror}", key="--output")
+        ) from None
+    print(f"Package: {output}")

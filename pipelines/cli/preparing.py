@@ -1,0 +1,209 @@
+"""From what the command line was given to a job that is ready to be submitted."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from orbax_bench_core.config.errors import SuiteError, did_you_mean
+from orbax_bench_core.config.load import LoadedSuite
+from orbax_bench_core.config.paths import checked_path
+from orbax_bench_core.sweep.isolate import expand
+from orbax_bench_pipelines.checks import (
+    check_connection,
+    check_directory,
+    check_image,
+    check_settings,
+)
+from orbax_bench_pipelines.cli.options import PARAMETERS, SETTINGS
+from orbax_bench_pipelines.extras import require_extras
+from orbax_bench_pipelines.job import Job, job_name
+from orbax_bench_pipelines.placement import Placement
+from orbax_bench_pipelines.reading import read_suite
+from orbax_bench_pipelines.registry import PIPELINES, Pipeline, find_pipeline
+from orbax_bench_pipelines.settings import Settings, read_settings
+from orbax_bench_pipelines.target import Target
+
+_OWN_BENCHMARKS = "orbax_bench_core."
+_VARIABLES = {"project": "GOOGLE_CLOUD_PROJECT", "location": "GOOGLE_CLOUD_LOCATION"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Prepared:
+    """A job, with what was learnt on the way to it.
+
+    Attributes:
+        job: What to submit.
+        suite: The suite.
+        notes: What people should know before it runs.
+    """
+
+    job: Job
+    suite: LoadedSuite
+    notes: tuple[str, ...]
+
+
+def prepare(
+    suite: str,
+    output_directory: str,
+    *,
+    pipeline: str,
+    target: Target,
+    name: str | None,
+    folder_per_run: bool = False,
+    flags: Mapping[str, Any],
+) -> Prepared:
+    """Checks everything that can be checked before anything is sent or started.
+
+    Args:
+        suite: The suite file.
+        output_directory: The run directory.
+        pipeline: Name of the pipeline.
+        target: Where it is to run.
+        name: Name of the run or schedule; None makes one up.
+        folder_per_run: Whether each run writes to a folder of its own.
+        flags: The options of `PARAMETERS` and `SETTINGS`.
+
+    Raises:
+        SuiteError: Something cannot work; nothing was sent.
+    """
+    chosen = find_pipeline(pipeline)
+    require_extras(target)
+    settings = read_flags(flags, target)
+    loaded = read_suite(suite)
+    if loaded.suite.arms is not None and not chosen.takes_arms:
+        takers = " or ".join(each.name for each in PIPELINES if each.takes_arms)
+        message = f"the pipeline {chosen.name} does not compare arms; use --pipeline {takers}"
+        raise SuiteError(loaded.source.problem(message, ("arms",)))
+    points = expand(loaded).points
+    directory = _checked(output_directory, settings, target, "--output-directory")
+    arguments = {
+        "suite": loaded.text,
+        "output_directory": directory,
+        **_parameters(chosen, flags, settings, target),
+    }
+    _check_slices(settings, [point.num_devices for point in points])
+    placement = Placement(target, settings, folder_per_run)
+    job = Job(chosen, placement, arguments, name or job_name(chosen.name, loaded.suite.suite_name))
+    notes = [*_image_notes(settings, target)]
+    if target in (Target.KFP, Target.VERTEX):
+        at_a_time = placement.parallelism or "all"
+        notes.append(f"{len(points)} points, measured {at_a_time} at a time")
+    if target is not Target.LOCAL:
+        notes += _class_notes({point.benchmark for point in points})
+    return Prepared(job, loaded, tuple(notes))
+
+
+def read_flags(flags: Mapping[str, Any], target: Target) -> Settings:
+    """Returns the settings that flags and a settings file give, checked for a target.
+
+    Args:
+        flags: The options of `SETTINGS`, and `settings`.
+        target: Where the pipeline is to run.
+
+    Raises:
+        SuiteError: A setting is wrong, or the target cannot honour it.
+    """
+    settings = read_settings(flags["settings"], {name: flags[name] for name in SETTINGS})
+    if target is Target.VERTEX:
+        settings = settings.model_copy(
+            update={
+                name: getattr(settings, name) or os.environ.get(variable)
+                for name, variable in _VARIABLES.items()
+            }
+        )
+    check_settings(settings, target)
+    return settings
+
+
+def check_submission(job: Job) -> None:
+    """Checks what matters once something is sent to a service.
+
+    Args:
+        job: What is about to be submitted.
+
+    Raises:
+        SuiteError: The target does not take submissions, or something is missing.
+    """
+    check_connection(job.settings, job.placement.target)
+
+
+def say_notes(prepared: Prepared) -> None:
+    """Tells people what they should know, beside what a command prints."""
+    for note in prepared.notes:
+        print(f"note: {note}", file=sys.stderr)
+
+
+def _parameters(
+    pipeline: Pipeline, flags: Mapping[str, Any], settings: Settings, target: Target
+) -> dict[str, Any]:
+    given = {name: flags[name] for name in PARAMETERS if flags[name]}
+    if given.pop("no_limits", False):
+        given["measure_limits"] = False
+    if "fixture" in given:
+        given["fixture"] = read_suite(given["fixture"]).text
+    for pair in given.pop("set_", ()):
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise SuiteError(f"--set takes NAME=VALUE, got {pair!r}")
+        given[key] = _typed(pipeline, key, value)
+    for key in given:
+        if key not in pipeline.parameters:
+            hint = did_you_mean(key, pipeline.parameters)
+            raise SuiteError(f"the pipeline {pipeline.name} has no parameter {key!r}; {hint}")
+    for key in pipeline.paths:
+        if given.get(key):
+            flag = f"--{key}" if key in PARAMETERS else f"--set {key}"
+            given[key] = _checked(given[key], settings, target, flag)
+    return {**pipeline.parameters, **given}
+
+
+def _typed(pipeline: Pipeline, key: str, text: str) -> Any:
+    """Returns a value as the parameter's default is typed: text as it is, the rest as JSON."""
+    default = pipeline.parameters.get(key, "")
+    if isinstance(default, str):
+        return text
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError:
+        value = text
+    if type(value) is not type(default):
+        expected = "true or false" if isinstance(default, bool) else type(default).__name__
+        raise SuiteError(f"--set {key}: expected {expected}, got {text!r}")
+    return value
+
+
+def _checked(path: str, settings: Settings, target: Target, flag: str) -> str:
+    try:
+        full = checked_path(path)
+    except ValueError as error:
+        raise SuiteError(str(error)) from None
+    check_directory(full, settings, target, flag)
+    return full
+
+
+def _check_slices(settings: Settings, needed: list[int | None]) -> None:
+    for shape in settings.tpu:
+        misfits = sorted({count for count in needed if count not in (None, shape.devices)})
+        if misfits:
+            others = ", ".join(map(str, misfits))
+            raise SuiteError(
+                f"--tpu {shape} has {shape.devices} devices, and the suite has meshes of {others}; "
+                "give a suite whose meshes have as many devices as each slice, or none"
+            )
+
+
+def _image_notes(settings: Settings, target: Target) -> list[str]:
+    from orbax_bench_components.image import IMAGE
+
+    note = check_image(settings.image or IMAGE, target)
+    return [note] if note else []
+
+
+def _class_notes(benchmarks: set[str]) -> list[str]:
+    own = sorted(each for each in benchmarks if not each.startswith(_OWN_BENCHMARKS))
+    return [f"the image must hold {each}: steps import it there" for each in own]

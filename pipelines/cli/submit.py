@@ -1,0 +1,64 @@
+"""`orbax-bench pipeline submit`: start a run and return."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from orbax_bench_core.cli.arguments import OutputDirectory, SuiteFile
+from orbax_bench_pipelines.cli.options import (
+    DryRun,
+    Name,
+    PipelineName,
+    with_parameters,
+    with_settings,
+)
+from orbax_bench_pipelines.target import Target
+
+
+@with_parameters
+@with_settings
+def submit(
+    suite: SuiteFile,
+    output_directory: OutputDirectory,
+    target: Annotated[Target, typer.Option("--target", help="kfp or vertex.")],
+    pipeline: PipelineName = "sweep",
+    name: Name = None,
+    dry_run: DryRun = False,
+    **flags: Any,
+) -> None:
+    """Start a pipeline on Kubeflow or Vertex AI, and return at once.
+
+    Exit codes: 0 it was accepted, 1 the service refused it, 2 something given is wrong.
+    """
+    from orbax_bench_pipelines.cli.preparing import check_submission, prepare, say_notes
+    from orbax_bench_pipelines.cli.remote import refused_as_exit_code, require_service
+    from orbax_bench_pipelines.job import as_text
+
+    require_service(target)
+    prepared = prepare(
+        suite, output_directory, pipeline=pipeline, target=target, name=name, flags=flags
+    )
+    job = prepared.job
+    check_submission(job)
+    say_notes(prepared)
+    with refused_as_exit_code():
+        if target is Target.KFP:
+            from orbax_bench_pipelines import kubeflow
+
+            if dry_run:
+                print(as_text(kubeflow.planned(job)))
+                return
+            cluster = kubeflow.Kubeflow(job)
+            run_id = cluster.submit()
+            print(f"Run: {cluster.link(run_id)}")
+        else:
+            from orbax_bench_pipelines.vertex import Vertex
+
+            vertex = Vertex(job, dry=dry_run)
+            if dry_run:
+                print(as_text(vertex.planned()))
+                return
+            print(f"Run: {vertex.submit()}\n{vertex.link}")
+    print(f"Run directory: {job.arguments['output_directory']}")

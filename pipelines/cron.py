@@ -1,0 +1,168 @@
+"""When a schedule fires: cron, as Vertex AI reads it and as Kubeflow reads it.
+
+People write five fields. Vertex AI takes five, with the time zone in front. Kubeflow Pipelines
+takes six, seconds first, and misreads five without a word: `0 3 * * *` would fire at second 0 of
+minute 3 of every hour. Its controller knows one time zone for all schedules, UTC unless it was set
+up otherwise (`CRON_SCHEDULE_TIMEZONE`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import itertools
+import re
+import zoneinfo
+
+from orbax_bench_core.config.errors import SuiteError, did_you_mean
+
+_FIELDS = (
+    ("minute", "0-59"),
+    ("hour", "0-23"),
+    ("day of month", "1-31"),
+    ("month", "1-12 or JAN-DEC"),
+    ("day of week", "0-7 or SUN-SAT, where 0 and 7 are Sunday"),
+)
+_EXAMPLE = "such as '0 3 * * *' for three o'clock every night"
+_PLAIN = re.compile(r"[0-9A-Za-z*,/-]+")
+_MARK = re.compile(r"(?<![A-Za-z])(L|LW)(?![A-Za-z])", re.IGNORECASE)
+"""The last day of a month or week: some crons know it, the two services do not."""
+_PREFIX = re.compile(r"(?:CRON_)?TZ=(\S+)\s+(.*)", re.DOTALL)
+
+
+@dataclasses.dataclass(frozen=True)
+class Cron:
+    """When a schedule fires.
+
+    Attributes:
+        fields: Minute, hour, day of month, month, day of week.
+        second: Second of the minute.
+        zone: IANA name of the time zone.
+    """
+
+    fields: tuple[str, str, str, str, str]
+    second: str
+    zone: str
+
+    @property
+    def expression(self) -> str:
+        """The five fields."""
+        return " ".join(self.fields)
+
+    def upcoming(self, count: int = 3) -> list[datetime.datetime]:
+        """Returns the next times that it fires, in its time zone.
+
+        Args:
+            count: How many.
+        """
+        from cronsim import CronSim
+
+        now = datetime.datetime.now(zoneinfo.ZoneInfo(self.zone))
+        return list(itertools.islice(CronSim(self.expression, now), count))
+
+
+def parse_cron(text: str, zone: str | None = None) -> Cron:
+    """Reads a cron expression.
+
+    Args:
+        text: Five fields, or six with the seconds first; `TZ=ZONE` may stand in front.
+        zone: IANA name of the time zone; None takes the one in front, or else UTC.
+
+    Raises:
+        SuiteError: It is no cron expression, it never fires, or there is no such time zone.
+    """
+    prefix = _PREFIX.fullmatch(text.strip())
+    if prefix:
+        if zone is not None:
+            raise SuiteError(f"the time zone is given twice: in {text!r} and as {zone!r}")
+        zone, text = prefix.groups()
+    fields = text.split()
+    if len(fields) not in (5, 6):
+        raise SuiteError(
+            f"bad cron {text!r}: expected five fields (minute hour day-of-month month "
+            f"day-of-week), {_EXAMPLE}, got {len(fields)}"
+        )
+    second, five = (fields[0], fields[1:]) if len(fields) == 6 else ("0", fields)
+    if not (second.isascii() and second.isdigit() and int(second) < 60):
+        raise SuiteError(f"bad cron {text!r}: the second of six fields is 0-59, got {second!r}")
+    minute, hour, day, month, weekday = five
+    cron = Cron((minute, hour, day, month, weekday), str(int(second)), _known_zone(zone or "UTC"))
+    _check_fields(cron, text)
+    return cron
+
+
+def for_vertex(cron: Cron) -> str:
+    """Returns a cron expression as Vertex AI reads it: `TZ=ZONE` and five fields.
+
+    Args:
+        cron: When to fire.
+
+    Raises:
+        SuiteError: It asks for a second other than 0.
+    """
+    if cron.second != "0":
+        raise SuiteError(
+            f"Vertex AI fires on whole minutes, not at second {cron.second}; leave the seconds out"
+        )
+    return f"TZ={cron.zone} {' '.join(_portable(cron))}"
+
+
+def for_kubeflow(cron: Cron) -> str:
+    """Returns a cron expression as Kubeflow Pipelines reads it: six fields, seconds first.
+
+    Args:
+        cron: When to fire.
+
+    Raises:
+        SuiteError: It names a time zone, which Kubeflow cannot honour for one schedule.
+    """
+    if cron.zone not in ("UTC", "Etc/UTC"):
+        raise SuiteError(
+            "Kubeflow Pipelines runs every schedule in the time zone of its controller, UTC unless "
+            f"CRON_SCHEDULE_TIMEZONE is set there, so that {cron.zone} cannot be honoured; write "
+            "the cron in the controller's time zone and leave the time zone out"
+        )
+    return " ".join((cron.second, *_portable(cron)))
+
+
+def _known_zone(name: str) -> str:
+    try:
+        zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        hint = did_you_mean(name, zoneinfo.available_timezones())
+        hint = hint if hint.startswith("did") else "IANA names look like Europe/Berlin"
+        raise SuiteError(f"unknown time zone {name!r}; {hint}") from None
+    return name
+
+
+def _check_fields(cron: Cron, text: str) -> None:
+    from cronsim import CronSim, CronSimError
+
+    start = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
+    for index, ((name, allowed), value) in enumerate(zip(_FIELDS, cron.fields, strict=True)):
+        alone = ["*"] * len(_FIELDS)
+        alone[index] = value
+        try:
+            if not _PLAIN.fullmatch(value) or _MARK.search(value):
+                raise CronSimError
+            CronSim(" ".join(alone), start)
+        except CronSimError:
+            raise SuiteError(
+                f"bad cron {text!r}: {name} {value!r}; expected {allowed}, with *, lists, ranges "
+                "or steps"
+            ) from None
+    try:
+        next(CronSim(cron.expression, start))
+    except (CronSimError, StopIteration):
+        raise SuiteError(f"bad cron {text!r}: there is no such day, it never fires") from None
+
+
+def _portable(cron: Cron) -> list[str]:
+    """Returns the five fields with Sunday as 0 only: Kubeflow's parser knows no day 7."""
+    from cronsim.cronsim import Field
+
+    *others, weekday = cron.fields
+    if "7" not in weekday:
+        return [*others, weekday]
+    days = {int(str(day)) % 7 for day in Field.DOW.parse(weekday.upper())}
+    return [*others, ",".join(map(str, sorted(days)))]

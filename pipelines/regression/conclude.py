@@ -1,0 +1,35 @@
+"""What a regression pipeline shows at its end, and its exit code."""
+
+from __future__ import annotations
+
+import pydantic
+from rich.console import Console
+
+from orbax_bench_core.cli.paired_run import EXIT_FAILED, exit_code
+from orbax_bench_core.compare.judge import VERDICTS_FILE
+from orbax_bench_core.compare.verdict import VerdictReport
+from orbax_bench_core.report.verdicts.console import verdict_table
+from orbax_bench_core.results.run_directory import RunDirectory
+from orbax_bench_pipelines.registry import Finished
+
+
+def conclude(finished: Finished, console: Console) -> int:
+    """Shows the verdicts of a run, and returns the exit code.
+
+    Args:
+        finished: The run; its pipeline fails when there is a regression.
+        console: Where to show it.
+    """
+    verdicts = read_verdicts(RunDirectory(finished.directory))
+    if verdicts is None:
+        return EXIT_FAILED
+    verdict_table(verdicts, console)
+    return exit_code(verdicts, allow_inconclusive=finished.arguments["allow_inconclusive"])
+
+
+def read_verdicts(run: RunDirectory) -> VerdictReport | None:
+    """Returns what a run's `verdicts.json` says; None without one that can be read."""
+    try:
+        return VerdictReport.model_validate_json((run.root / VERDICTS_FILE).read_bytes())
+    except (OSError, pydantic.ValidationError):
+        return None

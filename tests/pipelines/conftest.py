@@ -1,0 +1,46 @@
+"""The command line in this process, so that kfp and Google's client are imported once."""
+
+import dataclasses
+import sys
+
+import pytest
+
+SUITE = """
+suite_name: Small suite
+num_repeats: 1
+checkpoint_config: {spec: {w: {dtype: bfloat16, shape: [64, 32], sharding: [x]}}}
+mesh_config: {mesh_axes: [x], ici_parallelism: {x: 8}}
+benchmarks: [{generator: save_restore, options: {use_ocdbt: [true, false]}}]
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Done:
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def pipeline_command(monkeypatch, capsys):
+    """Runs `orbax-bench pipeline ...`."""
+    from orbax_bench_core.cli.main import main
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["orbax-bench", "pipeline", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        said = capsys.readouterr()
+        return Done(int(stop.value.code or 0), said.out, said.err)
+
+    monkeypatch.setenv("COLUMNS", "200")
+    for name in ("GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "KF_PIPELINES_ENDPOINT"):
+        monkeypatch.delenv(name, raising=False)
+    return run
+
+
+@pytest.fixture
+def suite(tmp_path):
+    path = tmp_path / "suite.yaml"
+    path.write_text(SUITE)
+    return path

@@ -1,0 +1,201 @@
+"""Stand-ins for Kubeflow Pipelines, Vertex AI and Cloud Storage on the loopback interface.
+
+They record what arrives and answer as little as the clients need. What the bodies must look like is
+checked with the services' own protos.
+"""
+
+import contextlib
+import dataclasses
+import http.server
+import json
+import re
+import threading
+import urllib.parse
+
+
+@dataclasses.dataclass(frozen=True)
+class Received:
+    method: str
+    path: str
+    query: dict
+    body: object
+
+
+class FakeServer:
+    """A server whose answers a subclass gives in `answer(received) -> (status, body)`."""
+
+    def __init__(self):
+        self.received = []
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def _handle(self):
+                length = int(self.headers.get("Content-Length") or 0)
+                raw = self.rfile.read(length)
+                url = urllib.parse.urlsplit(self.path)
+                received = Received(
+                    self.command,
+                    urllib.parse.unquote(url.path),
+                    {k: v[0] for k, v in urllib.parse.parse_qs(url.query).items()},
+                    json.loads(raw) if raw.strip().startswith((b"{", b"[")) else raw.decode(),
+                )
+                outer.received.append(received)
+                status, body = outer.answer(received)
+                payload = json.dumps(body).encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(payload)))
+                self.end_headers()
+                self.wfile.write(payload)
+
+            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _handle
+
+            def log_message(self, *_):
+                pass
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    @contextlib.contextmanager
+    def serving(self):
+        thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield self
+        finally:
+            self._server.shutdown()
+            thread.join()
+            self._server.server_close()
+
+    def bodies(self, method, end_of_path):
+        return [
+            each.body
+            for each in self.received
+            if each.method == method and re.search(f"{end_of_path}$", each.path)
+        ]
+
+
+NOT_FOUND = (404, {"error": {"code": 404, "message": "not found", "status": "NOT_FOUND"}})
+
+
+class FakeKubeflow(FakeServer):
+    """Knows experiments, runs and recurring runs; a run goes through `states`, then stays."""
+
+    def __init__(self, states=("SUCCEEDED",)):
+        super().__init__()
+        self.experiments = {}
+        self.recurring = {}
+        self.states = list(states)
+
+    def answer(self, received):
+        path = received.path.removeprefix("/apis/v2beta1")
+        if path == "/healthz":
+            return 200, {"multi_user": False}
+        if path == "/experiments" and received.method == "GET":
+            return 200, {"experiments": list(self.experiments.values())}
+        if path == "/experiments":
+            name = received.body["display_name"]
+            new = {**received.body, "experiment_id": f"experiment-of-{name}"}
+            self.experiments[name] = new
+            return 200, new
+        if path == "/runs":
+            return 200, {**received.body, "run_id": "run-1", "state": "PENDING"}
+        if path.startswith("/runs/"):
+            state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
+            return 200, {"run_id": "run-1", "state": state}
+        if path == "/recurringruns" and received.method == "GET":
+            return 200, {"recurringRuns": list(self.recurring.values())}
+        if path == "/recurringruns":
+            new = {**received.body, "recurring_run_id": f"recurring-{len(self.recurring) + 1}"}
+            self.recurring[new["recurring_run_id"]] = new
+            return 200, new
+        if path.startswith("/recurringruns/") and received.method == "DELETE":
+            del self.recurring[path.rsplit("/", 1)[1]]
+            return 200, {}
+        return NOT_FOUND
+
+
+class FakeVertex(FakeServer):
+    """Knows pipeline jobs, schedules, metadata contexts and buckets, of one project."""
+
+    parent = "projects/p-1/locations/us-central1"
+
+    def __init__(self, state=4):
+        super().__init__()
+        self.state = state
+        self.jobs = {}
+        self.schedules = {}
+        self.contexts = {}
+
+    def answer(self, received):
+        path = received.path
+        if path.startswith(("/storage/", "/upload/")):
+            return self._storage(received)
+        path = re.sub(r"^/v1(beta1)?/", "", path)
+        for part, handle in (
+            ("/pipelineJobs", self._jobs),
+            ("/schedules", self._schedules),
+            ("/metadataStores", self._metadata),
+            ("/tensorboards", self._tensorboards),
+        ):
+            if part in path:
+                return handle(received, path)
+        return NOT_FOUND
+
+    def _storage(self, received):
+        if received.method == "GET" and received.path.endswith("/iam"):
+            return 200, {"kind": "storage#policy", "bindings": [], "etag": "x"}
+        if received.method == "GET":
+            return NOT_FOUND  # so that the client creates the bucket, and asks nobody who owns it
+        return 200, received.body
+
+    def _jobs(self, received, path):
+        if received.method == "POST":
+            name = f"{self.parent}/pipelineJobs/{received.query['pipelineJobId']}"
+            context = f"{self.parent}/metadataStores/default/contexts/run-1"
+            self.contexts["run-1"] = _context(context, "system.PipelineRun")
+            self.jobs[name] = {
+                **received.body,
+                "name": name,
+                "state": self.state,
+                "jobDetail": {"pipelineRunContext": self.contexts["run-1"]},
+            }
+            return 200, self.jobs[name]
+        return (200, self.jobs[path]) if path in self.jobs else NOT_FOUND
+
+    def _schedules(self, received, path):
+        if received.method == "POST":
+            name = f"{self.parent}/schedules/{len(self.schedules) + 1}"
+            self.schedules[name] = {**received.body, "name": name, "state": 1}
+            return 200, self.schedules[name]
+        if received.method == "PATCH":
+            self.schedules[path] = {**self.schedules[path], **received.body}
+            return 200, self.schedules[path]
+        if path.endswith("/schedules"):
+            wanted = re.fullmatch(r'display_name="(.*)"', received.query["filter"]).group(1)
+            found = [each for each in self.schedules.values() if each["displayName"] == wanted]
+            return 200, {"schedules": found}
+        return (200, self.schedules[path]) if path in self.schedules else NOT_FOUND
+
+    def _metadata(self, received, path):
+        if ":addContextChildren" in path:
+            return 200, {}
+        if path.endswith("/metadataStores/default"):
+            return 200, {"name": path}
+        if received.method == "POST" and path.endswith("/contexts"):
+            key = received.query["contextId"]
+            self.contexts[key] = {**received.body, "name": f"{path}/{key}"}
+            return 200, self.contexts[key]
+        key = path.rsplit("/", 1)[1]
+        if received.method == "PATCH":
+            self.contexts[key] = {**self.contexts[key], **received.body}
+            return 200, self.contexts[key]
+        return (200, self.contexts[key]) if key in self.contexts else NOT_FOUND
+
+    def _tensorboards(self, received, path):
+        return 200, {"name": path, "displayName": "board"}
+
+
+def _context(name, title):
+    return {"name": name, "schemaTitle": title, "schemaVersion": "0.0.1"}

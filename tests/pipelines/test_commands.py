@@ -1,0 +1,266 @@
+"""`orbax-bench pipeline`: what is refused and how, and what a dry run prints."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+pytest.importorskip("kfp")
+
+from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_pipelines import extras
+from orbax_bench_pipelines.target import Target
+from tests.pipelines import strict
+from tests.pipelines.conftest import SUITE
+
+try:
+    extras.require_extras(Target.VERTEX)
+    has_vertex = True
+except SuiteError:
+    has_vertex = False
+needs_vertex = pytest.mark.skipif(not has_vertex, reason="the extra `vertex` is not installed")
+
+VERTEX = ["--target", "vertex", "--project", "p-1", "--location", "us-central1", "--image", "a/b:1"]
+
+
+def submit(suite, *more, output="gs://b/out"):
+    return ["submit", suite, "-o", output, *more]
+
+
+def test_help_imports_neither_kfp_nor_google():
+    code = (
+        "import sys\n"
+        "from orbax_bench_core.cli.main import main\n"
+        "sys.argv = ['orbax-bench', 'pipeline', 'submit', '--help']\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'kfp', 'google.protobuf', 'jax', 'docker', 'kubernetes'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_list_names_the_parameters(pipeline_command):
+    done = pipeline_command("list")
+    assert "sweep: Measures every point" in done.out
+    assert "  measure_limits=true" in done.out
+
+
+def test_a_dry_run_here_prints_the_parameters(pipeline_command, suite, tmp_path):
+    done = pipeline_command("run", suite, "-o", tmp_path / "out", "--dry-run", "--no-limits")
+    assert done.code == 0, done.err
+    printed = json.loads(done.out)
+    assert printed["target"] == "local"
+    assert printed["parameters"]["suite"] == SUITE
+    assert printed["parameters"]["measure_limits"] is False
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_dry_run_prints_the_body_of_a_kubeflow_run(pipeline_command, suite):
+    done = pipeline_command(
+        *submit(
+            suite, "--target", "kfp", "--dry-run", "--tpu", "v5e:2x4", "--service-account", "me"
+        )
+    )
+    assert done.code == 0, done.err
+    [request] = json.loads(done.out)
+    body = request["body"]
+    assert body["display_name"] == "sweep-small-suite"
+    assert body["service_account"] == "me"
+    assert body["runtime_config"]["parameters"]["suite"] == SUITE
+    strict.pipeline_spec(body["pipeline_spec"]["pipeline_spec"])
+    strict.platform_spec(body["pipeline_spec"]["platform_spec"])
+
+
+def test_a_schedule_for_kubeflow_says_what_it_made_of_the_cron(pipeline_command, suite):
+    done = pipeline_command(
+        "schedule",
+        suite,
+        "-o",
+        "gs://b/out",
+        "--target",
+        "kfp",
+        "--cron",
+        "0 3 * * *",
+        "--dry-run",
+    )
+    assert done.code == 0, done.err
+    [request] = json.loads(done.out)
+    assert request["body"]["trigger"] == {"cron_schedule": {"cron": "0 0 3 * * *"}}
+    assert "six fields, seconds first: '0 3 * * *' is sent as '0 0 3 * * *'" in done.err
+    assert "03:00 (UTC)" in done.err
+
+
+def test_a_package_is_written(pipeline_command, tmp_path):
+    package = tmp_path / "sweep.yaml"
+    done = pipeline_command("compile", "--target", "gke", "--tpu", "v5e:2x4", "-o", package)
+    assert (done.code, done.out) == (0, f"Package: {package}\n")
+    spec, platform = yaml.safe_load_all(package.read_text())
+    strict.pipeline_spec(spec)
+    strict.platform_spec(platform)
+
+
+@pytest.mark.parametrize("target", ["local", "docker", "vertex"])
+def test_a_package_that_is_not_for_kubernetes_is_one_document(pipeline_command, target):
+    done = pipeline_command("compile", "--target", target, "--output", "-")
+    strict.pipeline_spec(yaml.safe_load(done.out))
+
+
+def test_gke_and_kfp_are_one_target(pipeline_command):
+    packages = {
+        pipeline_command("compile", "--target", target, "--tpu", "v5e:2x4", "--output", "-").out
+        for target in ("gke", "kfp")
+    }
+    assert len(packages) == 1
+
+
+def test_a_package_goes_to_standard_output(pipeline_command):
+    done = pipeline_command("compile", "--target", "vertex", "--image", "a/b:1", "--output", "-")
+    strict.pipeline_spec(yaml.safe_load(done.out))
+
+
+def test_a_suite_of_200_points_compiles_and_is_submitted(pipeline_command, tmp_path):
+    path = tmp_path / "suite.yaml"
+    meshes = "mesh_configs: [{mesh_axes: [x], ici_parallelism: {x: 8}}]\n"
+    leaves = ", ".join(
+        f"{{spec: {{w: {{dtype: float32, shape: [{8 * n}, 8]}}}}}}" for n in range(1, 101)
+    )
+    path.write_text(
+        f"suite_name: large\n{meshes}checkpoint_configs: [{leaves}]\n"
+        "benchmarks: [{generator: save_restore, options: {use_ocdbt: [true, false]}}]\n"
+    )
+    done = pipeline_command(*submit(path, "--target", "kfp", "--dry-run", "--tpu", "v5e:2x4"))
+    assert done.code == 0, done.err
+    [request] = json.loads(done.out)
+    strict.pipeline_spec(request["body"]["pipeline_spec"]["pipeline_spec"])
+    assert "200 points" in done.err
+
+
+@needs_vertex
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--target", "kfp", "--tpu", "v5e:3x3"], "--tpu: v5e 3x3 is not a topology; did you mean"),
+        (["--target", "kfp", "--tpu", "v5:2x2"], "--tpu: unknown TPU type 'v5'"),
+        (["--target", "kfp", "--tpu", "v5e:4x4"], "spans 4 hosts, and a pipeline step is one pod"),
+        (["--target", "kfp", "--tpu", "v5e:2x2"], "has 4 devices, and the suite has meshes of 8"),
+        (["--target", "kfp", "--tensorboard", "x"], "--tensorboard: the target kfp cannot honour"),
+        (["--target", "kfp", "--project", "p"], "--project: the target kfp cannot honour it"),
+        (["--target", "kfp", "--service-account", "a@b.c"], "name of a Kubernetes service account"),
+        (["--target", "kfp", "--pipeline-root", "/tmp"], "expected gs://, s3:// or minio://"),
+        (["--target", "kfp", "--label", "a b=c"], "--label: a b=c is not a Kubernetes label"),
+        (["--target", "kfp", "--pipeline", "sweap"], "unknown pipeline 'sweap'; did you mean"),
+        (["--target", "kfp", "--set", "fixtur=x"], "has no parameter 'fixtur'; did you mean"),
+        (["--target", "kfp", "--set", "x"], "--set takes NAME=VALUE, got 'x'"),
+        (["--target", "kfp", "--set", "measure_limits=1"], "expected true or false, got '1'"),
+        (["--target", "kfp", "--baseline", "/mnt/b"], "--baseline: /mnt/b is local to one machine"),
+        (["--target", "local"], "runs on this machine and nothing is submitted"),
+        ([*VERTEX, "--tpu", "v5e:2x4"], "machines by CPU and memory only"),
+        ([*VERTEX, "--pvc", "a:/mnt/x"], "Vertex AI has no volume claims"),
+        ([*VERTEX, "--label", "Team=ML"], "--label: Team=ML is not a label of Google Cloud"),
+        ([*VERTEX, "--service-account", "me"], "expected NAME@PROJECT.iam.gserviceaccount.com"),
+        ([*VERTEX, "--experiment", "My_Exp"], "--experiment: expected lower case"),
+        ([*VERTEX, "--tensorboard", "7"], "--tensorboard: belongs to an experiment"),
+        (VERTEX[:-2], "--image: Vertex AI cannot pull 'orbax-bench:"),
+        (["--target", "vertex", "--image", "a/b:1"], "--project: Vertex AI needs it"),
+    ],
+)
+def test_what_cannot_work_is_refused(pipeline_command, suite, arguments, expected):
+    done = pipeline_command(*submit(suite, *arguments, "--dry-run"))
+    assert done.code == 2
+    assert expected in done.err
+    assert done.out == ""
+
+
+@needs_vertex
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--target", "kfp", "--cron", "0 25 * * *"], "hour '25'; expected 0-23"),
+        (["--target", "kfp", "--cron", "daily"], "expected five fields"),
+        (
+            ["--target", "kfp", "--cron", "0 3 * * *", "--time-zone", "Asia/Tokyo"],
+            "cannot be honoured",
+        ),
+        (
+            [*VERTEX, "--cron", "0 3 * * *", "--time-zone", "Asia/Tokio"],
+            "did you mean 'Asia/Tokyo'",
+        ),
+        ([*VERTEX, "--cron", "5 0 3 * * *"], "whole minutes, not at second 5"),
+        ([*VERTEX, "--cron", "0 3 * * *", "--experiment", "e"], "not the runs of a schedule"),
+    ],
+)
+def test_a_schedule_that_cannot_work_is_refused(pipeline_command, suite, arguments, expected):
+    done = pipeline_command("schedule", suite, "-o", "gs://b/out", *arguments, "--dry-run")
+    assert done.code == 2
+    assert expected in done.err
+
+
+def test_a_local_output_directory_needs_a_claim_on_a_cluster(pipeline_command, suite):
+    done = pipeline_command(*submit(suite, "--target", "kfp", output="/mnt/bench/out"))
+    assert done.code == 2
+    assert "/mnt/bench/out is local to one machine, and each step is another one" in done.err
+    assert "mount a claim with --pvc" in done.err
+
+
+def test_an_output_directory_below_a_claim_is_taken(pipeline_command, suite):
+    arguments = ["--target", "kfp", "--pvc", "claim:/mnt/bench", "--dry-run"]
+    done = pipeline_command(*submit(suite, *arguments, output="/mnt/bench/out"))
+    assert done.code == 0, done.err
+
+
+def test_an_image_that_only_this_machine_has_is_noted(pipeline_command, suite):
+    done = pipeline_command(*submit(suite, "--target", "kfp", "--dry-run"))
+    assert "note: the nodes of the cluster must have the image 'orbax-bench:" in done.err
+
+
+def test_a_compiled_pipeline_is_no_suite(pipeline_command, tmp_path):
+    package = tmp_path / "package.yaml"
+    pipeline_command("compile", "--target", "gke", "-o", package)
+    done = pipeline_command(*submit(package, "--target", "kfp", "--dry-run"))
+    assert done.code == 2
+    assert (
+        done.err
+        == f"error: {package}: this is a compiled pipeline, not a suite; give the suite file\n"
+    )
+
+
+def test_an_unreadable_suite_is_told(pipeline_command, tmp_path):
+    done = pipeline_command(*submit(tmp_path / "none.yaml", "--target", "kfp", "--dry-run"))
+    assert done.code == 2
+    assert "cannot read the suite: there is no such file" in done.err
+
+
+@pytest.mark.parametrize(
+    ("missing", "target", "extra"),
+    [
+        ("kfp", "kfp", "kfp"),
+        ("google.cloud.aiplatform", "vertex", "vertex"),
+        ("kfp", "local", "kfp"),
+    ],
+)
+def test_a_missing_extra_is_named(pipeline_command, suite, monkeypatch, missing, target, extra):
+    there = extras._is_there
+    monkeypatch.setattr(extras, "_is_there", lambda name: name != missing and there(name))
+    done = pipeline_command("run", suite, "-o", "gs://b/out", "--target", target, "--dry-run")
+    assert done.code == 2
+    assert f"needs {missing}: pip install 'orbax-bench[{extra}]'" in done.err
+
+
+def test_a_package_for_vertex_refuses_what_vertex_lacks(pipeline_command):
+    done = pipeline_command("compile", "--target", "vertex", "--pvc", "a:/b", "--output", "-")
+    assert done.code == 2
+    assert "--pvc: the target vertex cannot honour it: Vertex AI has no volume claims" in done.err
+
+
+def test_a_package_needs_a_name_that_services_take(pipeline_command, tmp_path):
+    done = pipeline_command("compile", "--target", "gke", "--output", tmp_path / "x.json")
+    assert (done.code, "a package is a .yaml file" in done.err) == (2, True)
+
+
+def test_a_folder_that_does_not_exist_is_told(pipeline_command, tmp_path):
+    done = pipeline_command("compile", "--target", "gke", "--output", tmp_path / "no" / "x.yaml")
+    assert (done.code, "cannot write" in done.err) == (2, True)

@@ -1,0 +1,187 @@
+"""What pipelines compile to, read back with the protos of the services."""
+
+import pytest
+import yaml
+
+pytest.importorskip("kfp")
+
+from orbax_bench_pipelines.compile import GKE_SETTINGS, compiled
+from orbax_bench_pipelines.placement import Placement
+from orbax_bench_pipelines.registry import PIPELINES, find_pipeline
+from orbax_bench_pipelines.settings import Settings, read_settings
+from orbax_bench_pipelines.target import Target
+from tests.pipelines import strict
+
+TWO_SLICES = {"tpu": ["v5e:2x4", "v6e:2x4"]}
+
+
+def documents(target, name="sweep", folder_per_run=False, **settings):
+    placement = Placement(target, Settings.model_validate(settings), folder_per_run)
+    return list(yaml.safe_load_all(compiled(find_pipeline(name), placement)))
+
+
+def measuring(spec):
+    return {
+        name: executor["container"]
+        for name, executor in spec["deploymentSpec"]["executors"].items()
+        if name.startswith("exec-run-sweep-point")
+    }
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline.name)
+def test_the_package_for_gke_parses_strictly(pipeline):
+    placement = Placement(Target.KFP, read_settings(str(GKE_SETTINGS), {}))
+    spec, platform = yaml.safe_load_all(compiled(pipeline, placement))
+    assert strict.pipeline_spec(spec).pipeline_info.name.startswith("orbax-bench-")
+    assert strict.platform_spec(platform)
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline.name)
+def test_the_package_for_vertex_is_one_document_that_parses_strictly(pipeline):
+    [spec] = yaml.safe_load_all(compiled(pipeline, Placement(Target.VERTEX)))
+    strict.pipeline_spec(spec)
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline.name)
+def test_each_slice_is_a_loop_of_its_own(pipeline):
+    spec, _ = documents(Target.KFP, pipeline.name, **TWO_SLICES)
+    strict.pipeline_spec(spec)
+    loops = [
+        task["taskInfo"]["name"]
+        for task in spec["root"]["dag"]["tasks"].values()
+        if "parameterIterator" in task
+    ]
+    assert sorted(loops) == ["points-v5e-2x4", "points-v6e-2x4"]
+
+
+def test_a_step_that_measures_on_tpus_asks_for_the_chips_and_the_nodes():
+    spec, platform = documents(Target.KFP, tpu=["v5e:2x4"])
+    [container] = measuring(spec).values()
+    accelerator = container["resources"]["accelerator"]
+    assert (accelerator["type"], accelerator["count"]) == ("google.com/tpu", "8")
+    config = strict.platform_spec(platform)["exec-run-sweep-point"]
+    assert dict(config.node_selector.labels) == {
+        "cloud.google.com/gke-tpu-accelerator": "tpu-v5-lite-podslice",
+        "cloud.google.com/gke-tpu-topology": "2x4",
+    }
+    assert [(each.key, each.operator) for each in config.tolerations] == [
+        ("google.com/tpu", "Exists")
+    ]
+
+
+def test_only_steps_that_measure_go_to_the_tpu_nodes():
+    _, platform = documents(Target.KFP, tpu=["v5e:2x4"], pvc=["claim:/mnt/x"])
+    selecting = {
+        name
+        for name, config in strict.platform_spec(platform).items()
+        if config.node_selector.labels
+    }
+    assert selecting == {"exec-run-sweep-point"}
+
+
+def test_given_nodes_and_tolerations_reach_the_steps_that_measure():
+    _, platform = documents(
+        Target.KFP, node_selectors={"pool": "bench"}, tolerations=["only=bench:NoSchedule"]
+    )
+    config = strict.platform_spec(platform)["exec-run-sweep-point"]
+    assert dict(config.node_selector.labels) == {"pool": "bench"}
+    [toleration] = config.tolerations
+    assert (toleration.key, toleration.operator, toleration.value, toleration.effect) == (
+        "only",
+        "Equal",
+        "bench",
+        "NoSchedule",
+    )
+
+
+def test_every_step_mounts_the_claims_and_has_the_labels():
+    spec, platform = documents(Target.KFP, pvc=["claim:/mnt/x"], labels={"team": "ml"})
+    configs = strict.platform_spec(platform)
+    assert configs.keys() == spec["deploymentSpec"]["executors"].keys()
+    for config in configs.values():
+        assert [mount.mount_path for mount in config.pvc_mount] == ["/mnt/x"]
+        assert dict(config.pod_metadata.labels) == {"team": "ml"}
+
+
+@pytest.mark.parametrize("target", [Target.KFP, Target.VERTEX])
+def test_every_step_runs_in_the_image(target):
+    spec = documents(target, image="a/b:1", folder_per_run=True)[0]
+    images = {
+        executor["container"]["image"] for executor in spec["deploymentSpec"]["executors"].values()
+    }
+    assert images == {"a/b:1"}
+
+
+@pytest.mark.parametrize("target", [Target.KFP, Target.VERTEX])
+def test_steps_that_measure_get_cpus_and_memory(target):
+    spec = documents(target, cpu="8", memory="64Gi")[0]
+    [container] = measuring(spec).values()
+    assert container["resources"]["resourceCpuLimit"] == "8"
+    assert container["resources"]["resourceMemoryLimit"] == "64Gi"
+
+
+@pytest.mark.parametrize(
+    ("target", "given", "limit"),
+    [
+        (Target.KFP, None, 1),
+        (Target.VERTEX, None, 1),
+        (Target.KFP, 5, 5),
+        (Target.KFP, 0, None),
+        (Target.LOCAL, None, None),
+    ],
+)
+def test_points_on_a_cluster_are_measured_one_at_a_time_by_default(target, given, limit):
+    spec = documents(target, parallelism=given)[0]
+    [loop] = [task for task in spec["root"]["dag"]["tasks"].values() if "parameterIterator" in task]
+    assert loop.get("iteratorPolicy", {}).get("parallelismLimit") == limit
+
+
+def test_no_step_that_measures_is_cached():
+    spec, _ = documents(Target.KFP, **TWO_SLICES)
+    cached = {
+        name
+        for component in [{"dag": spec["root"]["dag"]}, *spec["components"].values()]
+        for name, task in component.get("dag", {"tasks": {}})["tasks"].items()
+        if task.get("cachingOptions", {}).get("enableCache")
+        and not name.startswith(("for-loop", "condition"))
+    }
+    assert cached == {"generate-checkpoint"}
+
+
+def test_each_slice_writes_to_a_folder_of_its_own():
+    spec, _ = documents(Target.KFP, **TWO_SLICES)
+    tasks = spec["root"]["dag"]["tasks"]
+    for suffix, name in (("", "v5e-2x4"), ("-2", "v6e-2x4")):
+        chosen = tasks[f"choose-folder{suffix}"]["inputs"]["parameters"]
+        assert chosen["slice_name"]["runtimeValue"]["constant"] == name
+        directory = tasks[f"plan-sweep{suffix}"]["inputs"]["parameters"]["output_directory"]
+        assert directory["taskOutputParameter"]["producerTask"] == f"choose-folder{suffix}"
+
+
+def test_the_points_of_a_loop_are_measured_into_the_folder():
+    spec, _ = documents(Target.KFP, **TWO_SLICES)
+    loop = spec["components"]["comp-for-loop-1"]["dag"]["tasks"]["run-sweep-point"]
+    assert loop["inputs"]["parameters"]["output_directory"] == {
+        "componentInputParameter": "pipelinechannel--choose-folder-Output"
+    }
+
+
+def test_the_runs_of_a_schedule_share_no_folder():
+    [spec] = documents(Target.VERTEX, folder_per_run=True)
+    tasks = spec["root"]["dag"]["tasks"]
+    run = tasks["choose-folder"]["inputs"]["parameters"]["run"]
+    assert run == {"runtimeValue": {"constant": "{{$.pipeline_job_uuid}}"}}
+    assert tasks["choose-folder"].get("cachingOptions", {}) == {}
+
+
+def test_both_slices_of_a_scheduled_run_share_the_folder_of_the_run():
+    spec, _ = documents(Target.KFP, folder_per_run=True, **TWO_SLICES)
+    tasks = spec["root"]["dag"]["tasks"]
+    for name in ("choose-folder-2", "choose-folder-3"):
+        directory = tasks[name]["inputs"]["parameters"]["output_directory"]
+        assert directory["taskOutputParameter"]["producerTask"] == "choose-folder"
+
+
+def test_one_run_on_one_slice_writes_to_the_output_directory_itself():
+    spec, _ = documents(Target.KFP, tpu=["v5e:2x4"])
+    assert "choose-folder" not in spec["root"]["dag"]["tasks"]

@@ -1,0 +1,111 @@
+import datetime
+import zoneinfo
+
+import pytest
+
+pytest.importorskip("cronsim")
+
+from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_pipelines.cron import for_kubeflow, for_vertex, parse_cron
+
+
+def refusal(text, zone=None):
+    with pytest.raises(SuiteError) as error:
+        parse_cron(text, zone)
+    return str(error.value)
+
+
+def test_kubeflow_gets_the_seconds_first():
+    assert for_kubeflow(parse_cron("0 3 * * *")) == "0 0 3 * * *"
+
+
+def test_kubeflow_keeps_seconds_that_are_given():
+    assert for_kubeflow(parse_cron("30 0 3 * * *")) == "30 0 3 * * *"
+
+
+def test_vertex_gets_five_fields_and_the_time_zone():
+    assert for_vertex(parse_cron("0 3 * * *", "Europe/Berlin")) == "TZ=Europe/Berlin 0 3 * * *"
+
+
+def test_the_time_zone_is_utc_unless_it_is_given():
+    assert for_vertex(parse_cron("0 3 * * *")) == "TZ=UTC 0 3 * * *"
+
+
+def test_a_sixth_field_of_zero_is_left_out_for_vertex():
+    assert for_vertex(parse_cron("0 0 3 * * *")) == "TZ=UTC 0 3 * * *"
+
+
+def test_vertex_cannot_honour_seconds():
+    with pytest.raises(SuiteError, match="whole minutes, not at second 30"):
+        for_vertex(parse_cron("30 0 3 * * *"))
+
+
+def test_kubeflow_cannot_honour_a_time_zone():
+    with pytest.raises(SuiteError, match="Asia/Tokyo cannot be honoured"):
+        for_kubeflow(parse_cron("0 3 * * *", "Asia/Tokyo"))
+
+
+@pytest.mark.parametrize("prefix", ["TZ", "CRON_TZ"])
+def test_the_time_zone_may_stand_in_front(prefix):
+    assert parse_cron(f"{prefix}=Asia/Tokyo 0 3 * * *").zone == "Asia/Tokyo"
+
+
+def test_a_time_zone_that_is_given_twice_is_refused():
+    assert "given twice" in refusal("TZ=Asia/Tokyo 0 3 * * *", "UTC")
+
+
+@pytest.mark.parametrize(
+    ("weekday", "portable"), [("7", "0"), ("5-7", "0,5,6"), ("MON-FRI", "MON-FRI"), ("1,7", "0,1")]
+)
+def test_sunday_is_zero_where_the_services_know_no_seven(weekday, portable):
+    assert for_kubeflow(parse_cron(f"0 3 * * {weekday}")) == f"0 0 3 * * {portable}"
+
+
+@pytest.mark.parametrize(
+    ("text", "at_fault"),
+    [
+        ("61 3 * * *", "minute '61'; expected 0-59"),
+        ("0 24 * * *", "hour '24'; expected 0-23"),
+        ("0 3 32 * *", "day of month '32'; expected 1-31"),
+        ("0 3 * 13 *", "month '13'; expected 1-12"),
+        ("0 3 * * 8", "day of week '8'; expected 0-7"),
+        ("0 3 L * *", "day of month 'L'"),
+        ("0 3 * * 5L", "day of week '5L'"),
+        ("0 3 * * 1#2", "day of week '1#2'"),
+        ("0 3 ? * *", "day of month '?'"),
+        ("*/0 3 * * *", "minute '*/0'"),
+        ("0 9-5 * * *", "hour '9-5'"),
+        ("99 0 3 * * *", "second of six fields is 0-59, got '99'"),
+    ],
+)
+def test_the_field_at_fault_is_named(text, at_fault):
+    assert at_fault in refusal(text)
+
+
+def test_july_is_not_taken_for_a_last_day():
+    assert parse_cron("0 3 * JUL *").fields[3] == "JUL"
+
+
+@pytest.mark.parametrize("text", ["", "0 3 * *", "0 3 * * * * *", "@daily", "hourly"])
+def test_another_number_of_fields_is_refused(text):
+    assert "expected five fields" in refusal(text)
+
+
+def test_a_day_that_never_comes_is_refused():
+    assert "never fires" in refusal("0 0 31 2 *")
+
+
+def test_the_nearest_time_zone_is_suggested():
+    assert "did you mean 'Europe/Berlin'?" in refusal("0 3 * * *", "Europe/Berln")
+
+
+@pytest.mark.parametrize("zone", ["Mars", "../etc", "/etc/passwd"])
+def test_an_unknown_time_zone_is_refused(zone):
+    assert "IANA names look like" in refusal("0 3 * * *", zone)
+
+
+def test_the_next_times_are_in_the_time_zone():
+    first, second = parse_cron("30 3 * * *", "Asia/Tokyo").upcoming(2)
+    assert (first.hour, first.minute) == (3, 30)
+    assert first.tzinfo == zoneinfo.ZoneInfo("Asia/Tokyo")
+    assert second - first == datetime.timedelta(days=1)

@@ -1,0 +1,148 @@
+"""What Vertex AI receives, over the loopback interface."""
+
+import json
+
+import pytest
+
+pytest.importorskip("kfp")
+pytest.importorskip("google.cloud.aiplatform")
+
+from google.cloud.aiplatform_v1 import types
+from google.protobuf import json_format
+
+from tests.pipelines import fakes, strict
+
+pytestmark = pytest.mark.slow
+
+SCHEDULE = ["--cron", "0 3 * * *", "--time-zone", "Europe/Berlin"]
+
+
+@pytest.fixture
+def vertex(monkeypatch):
+    with fakes.FakeVertex().serving() as server:
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", server.url)
+        yield server
+
+
+def arguments(command, suite, server, *more):
+    return [
+        command,
+        suite,
+        *("-o", "gs://b/out", "--target", "vertex", "--endpoint", server.url),
+        *("--project", "p-1", "--location", "us-central1", "--image", "a/b:1"),
+        *("--pipeline-root", "gs://b/root", "--service-account", "me@p-1.iam.gserviceaccount.com"),
+        *("--label", "team=ml", *more),
+    ]
+
+
+def parsed(body, kind):
+    """Parses a body into the API's own proto; unknown fields are errors."""
+    return kind(json_format.ParseDict(body, kind()._pb, ignore_unknown_fields=False))
+
+
+def check_job(job):
+    strict.pipeline_spec(json_format.MessageToDict(job._pb.pipeline_spec))
+    assert job.service_account == "me@p-1.iam.gserviceaccount.com"
+    assert dict(job.labels) == {"team": "ml"}
+    assert job.runtime_config.gcs_output_directory == "gs://b/root"
+    assert job.runtime_config.parameter_values["output_directory"] == "gs://b/out"
+
+
+def test_the_body_of_a_run_is_read_back_strictly(vertex, pipeline_command, suite):
+    done = pipeline_command(*arguments("submit", suite, vertex))
+    assert done.code == 0, done.err
+    [body] = vertex.bodies("POST", "/pipelineJobs")
+    job = parsed(body, types.PipelineJob)
+    check_job(job)
+    assert job.display_name == "sweep-small-suite"
+    assert "Run: projects/p-1/locations/us-central1/pipelineJobs/orbax-bench-sweep-" in done.out
+
+
+def test_a_dry_run_prints_what_is_sent(vertex, pipeline_command, suite):
+    printed = pipeline_command(*arguments("submit", suite, vertex, "--dry-run"))
+    assert vertex.received == []
+    pipeline_command(*arguments("submit", suite, vertex))
+    [request] = json.loads(printed.out)
+    [sent] = vertex.bodies("POST", "/pipelineJobs")
+    assert f"{vertex.url}/v1/projects/p-1/locations/us-central1/pipelineJobs?" in request["url"]
+    assert parsed(request["body"], types.PipelineJob) == parsed(sent, types.PipelineJob)
+
+
+def test_a_schedule_is_read_back_strictly(vertex, pipeline_command, suite):
+    done = pipeline_command(*arguments("schedule", suite, vertex, *SCHEDULE))
+    assert done.code == 0, done.err
+    [body] = vertex.bodies("POST", "/schedules")
+    schedule = parsed(body, types.Schedule)
+    assert schedule.cron == "TZ=Europe/Berlin 0 3 * * *"
+    assert schedule.max_concurrent_run_count == 1
+    check_job(schedule.create_pipeline_job_request.pipeline_job)
+
+
+def test_a_dry_run_of_a_schedule_prints_what_is_sent(vertex, pipeline_command, suite):
+    printed = pipeline_command(*arguments("schedule", suite, vertex, *SCHEDULE, "--dry-run"))
+    assert vertex.received == []
+    pipeline_command(*arguments("schedule", suite, vertex, *SCHEDULE))
+    [request] = json.loads(printed.out)
+    [sent] = vertex.bodies("POST", "/schedules")
+    assert parsed(request["body"], types.Schedule) == parsed(sent, types.Schedule)
+
+
+def test_scheduling_again_changes_the_schedule_of_that_name(vertex, pipeline_command, suite):
+    pipeline_command(*arguments("schedule", suite, vertex, *SCHEDULE))
+    changed = ["--cron", "0 5 * * *", "--no-limits"]
+    done = pipeline_command(*arguments("schedule", suite, vertex, *changed))
+    assert "Schedule updated: sweep-small-suite" in done.out
+    [schedule] = vertex.schedules.values()
+    assert schedule["cron"] == "TZ=UTC 0 5 * * *"
+    [update] = [each for each in vertex.received if each.method == "PATCH"]
+    assert "createPipelineJobRequest" in update.query["updateMask"]
+    job = parsed(update.body, types.Schedule).create_pipeline_job_request.pipeline_job
+    check_job(job)
+    assert job.runtime_config.parameter_values["measure_limits"] is False
+
+
+def test_a_schedule_of_another_name_is_left_alone(vertex, pipeline_command, suite):
+    for name in ("one", "two"):
+        pipeline_command(*arguments("schedule", suite, vertex, *SCHEDULE, "--name", name))
+    assert [each["displayName"] for each in vertex.schedules.values()] == ["one", "two"]
+
+
+def test_a_completed_schedule_is_not_changed(vertex, pipeline_command, suite):
+    pipeline_command(*arguments("schedule", suite, vertex, *SCHEDULE))
+    [first] = vertex.schedules.values()
+    first["state"] = types.Schedule.State.COMPLETED.value
+    pipeline_command(*arguments("schedule", suite, vertex, *SCHEDULE))
+    assert len(vertex.schedules) == 2
+
+
+def test_a_run_belongs_to_its_experiment_and_tensorboard(vertex, pipeline_command, suite):
+    board = "projects/p-1/locations/us-central1/tensorboards/7"
+    done = pipeline_command(
+        *arguments("submit", suite, vertex, "--experiment", "nightly", "--tensorboard", board)
+    )
+    assert done.code == 0, done.err
+    assert vertex.contexts["nightly"]["metadata"]["backing_tensorboard_resource"] == board
+    [children] = vertex.bodies("POST", "contexts/nightly:addContextChildren")
+    assert children["childContexts"] == [f"{vertex.parent}/metadataStores/default/contexts/run-1"]
+
+
+@pytest.mark.parametrize(("state", "word", "code"), [(4, "succeeded", 0), (5, "failed", 1)])
+def test_a_run_is_waited_for(pipeline_command, suite, tmp_path, monkeypatch, state, word, code):
+    with fakes.FakeVertex(state).serving() as server:
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", server.url)
+        done = pipeline_command(*arguments("run", suite, server))
+    assert done.code == code, done.err
+    assert f": {word}" in done.out
+
+
+def test_a_refusal_is_one_line_and_exit_code_1(pipeline_command, suite, monkeypatch):
+    class Refusing(fakes.FakeVertex):
+        def _jobs(self, received, path):
+            return 403, {"error": {"code": 403, "message": "not yours"}}
+
+    with Refusing().serving() as server:
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", server.url)
+        done = pipeline_command(*arguments("submit", suite, server))
+    assert done.code == 1
+    assert "error: Vertex AI in p-1, us-central1 refused: 403" in done.err
+    assert "not yours" in done.err
