@@ -1,0 +1,65 @@
+# The image of every component: no ENTRYPOINT, because Kubeflow gives the whole command, and nothing
+# that needs root at run time. EXTRAS and BASE_IMAGE make the variants that images/README.md lists.
+# Builds with BuildKit and with the legacy builder, so it uses what both have.
+ARG BASE_IMAGE=python:3.11-slim-bookworm
+
+FROM ${BASE_IMAGE} AS build
+
+# How a site reaches its package index. `--build-arg PIP_INDEX_URL`, without a value, hands on that
+# of the environment; nothing of this stage but the finished folder gets into the image.
+ARG PIP_INDEX_URL
+ARG PIP_EXTRA_INDEX_URL
+ARG UV_DEFAULT_INDEX
+ARG UV_INDEX
+ARG CA_BUNDLE=/etc/ssl/certs/ca-certificates.crt
+ENV PIP_CERT=${CA_BUNDLE} SSL_CERT_FILE=${CA_BUNDLE} PIP_DISABLE_PIP_VERSION_CHECK=1 \
+    PIP_NO_CACHE_DIR=1 UV_NO_CACHE=1 UV_PYTHON=/opt/orbax-bench
+
+WORKDIR /build
+COPY requirements.lock ./
+RUN sed -n '/^uv==/,/[^\\]$/p' requirements.lock > uv.txt \
+ && sed -n '/^kfp==/,/[^\\]$/p' requirements.lock > kfp.txt \
+ && python3 -m venv tools \
+ && tools/bin/python -m pip install --quiet --no-deps --require-hashes -r uv.txt \
+ && python3 -m venv --without-pip /opt/orbax-bench
+
+# The lock pins and hashes everything that any extra may need; what is asked for is in pyproject.toml.
+# Of kfp, a step needs only the part that runs it, and that part needs no other package.
+ARG EXTRAS=gcs
+COPY pyproject.toml images/unused.txt ./
+RUN tools/bin/uv pip install --quiet --compile-bytecode --require-hashes \
+      --constraints requirements.lock --excludes unused.txt --requirements pyproject.toml \
+      $(for extra in $(echo "${EXTRAS}" | tr ',' ' '); do echo "--extra ${extra}"; done) \
+ && tools/bin/uv pip install --quiet --compile-bytecode --require-hashes --no-deps -r kfp.txt
+
+COPY LICENSE README.md images/unknown_owner.py ./
+COPY orbax_bench_core orbax_bench_core/
+COPY components components/
+COPY pipelines pipelines/
+RUN tools/bin/uv pip install --quiet --compile-bytecode --no-deps \
+      --build-constraints requirements.lock . \
+ && site=$(/opt/orbax-bench/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
+ && cp unknown_owner.py "${site}/" && echo 'import unknown_owner' > "${site}/unknown_owner.pth"
+
+
+FROM ${BASE_IMAGE}
+
+COPY --from=build /opt/orbax-bench /opt/orbax-bench
+
+# Any user may run it, on a root file system that is read-only: /tmp alone is written to. A user id
+# without an entry in /etc/passwd has no name and no home unless it is told.
+ENV PATH=/opt/orbax-bench/bin:${PATH} HOME=/tmp USER=orbax-bench PYTHONDONTWRITEBYTECODE=1
+
+# Where a node puts the libraries of its GPU driver; empty without one.
+ARG LIBRARY_PATH=
+ENV LD_LIBRARY_PATH=${LIBRARY_PATH}
+
+ARG VERSION=unknown
+ARG REVISION=unknown
+ARG SOURCE=unknown
+ENV ORBAX_BENCH_IMAGE=orbax-bench:${VERSION} ORBAX_BENCH_REVISION=${REVISION}
+LABEL org.opencontainers.image.title="orbax-bench" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}" \
+      org.opencontainers.image.source="${SOURCE}" \
+      org.opencontainers.image.licenses="Apache-2.0"

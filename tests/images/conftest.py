@@ -1,0 +1,124 @@
+"""An engine of Docker, a base image and our image on it, all made here and gone afterwards.
+
+On a Debian machine, as root, what is missing is installed: docker.io and debootstrap. Where that
+cannot be, the tests are skipped and say why.
+"""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+NEEDED_BYTES = 8 * 10**9
+PACKAGES = {"dockerd": "docker.io", "debootstrap": "debootstrap"}
+STARTED_IN_S = 60
+
+
+@pytest.fixture(scope="session")
+def docker_environment():
+    """The environment in which `docker` reaches an engine; one is started if none runs."""
+    environment = dict(os.environ)
+    if shutil.which("docker") and _answers(environment):
+        yield environment
+        return
+    if os.geteuid() != 0:
+        pytest.skip("no engine of Docker runs here, and only root could start one")
+    _install("dockerd")
+    # A short path: the name of a socket may have 108 characters at most.
+    folder = Path(tempfile.mkdtemp(prefix="orbax-bench-docker-"))
+    try:
+        if shutil.disk_usage(folder).free < NEEDED_BYTES:
+            pytest.skip(f"an engine of Docker needs {NEEDED_BYTES / 1e9:.0f} GB in {folder}")
+        environment["DOCKER_HOST"] = f"unix://{folder}/docker.sock"
+        with _engine(folder, environment):
+            yield environment
+    finally:
+        subprocess.run(["rm", "-rf", folder], check=False)  # a hundred thousand files
+
+
+@pytest.fixture(scope="session")
+def base_image(docker_environment):
+    """A base image with Python, made without a registry."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can unpack a Debian system for the base image")
+    _install("debootstrap")
+    tag = "orbax-bench-base:test"
+    done = _run([ROOT / "images/base/make.sh", tag], docker_environment)
+    if done.returncode:
+        pytest.skip(f"no base image could be made: {_last_line(done.stderr)}")
+    return tag
+
+
+@pytest.fixture(scope="session")
+def image(docker_environment, base_image):
+    """Our image for the CPU, built by `orbax-bench image build`."""
+    tag = "orbax-bench:test"
+    done = _run(
+        [
+            *(sys.executable, "-m", "orbax_bench_core.cli", "image", "build", "--run"),
+            *("--context", ROOT, "--base-image", base_image, "--tag", tag),
+        ],
+        docker_environment,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return tag
+
+
+def _install(program):
+    """Installs a program from Debian's packages unless it is there."""
+    if shutil.which(program):
+        return
+    if shutil.which("apt-get") is None:
+        pytest.skip(f"{program} is missing, and there is no apt-get to install it with")
+    quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    _run(["apt-get", "update"], quiet)
+    done = _run(
+        ["apt-get", "install", "--yes", "--no-install-recommends", PACKAGES[program]], quiet
+    )
+    if done.returncode:
+        pytest.skip(f"apt-get cannot install {PACKAGES[program]}: {_last_line(done.stderr)}")
+
+
+@contextlib.contextmanager
+def _engine(folder, environment):
+    log = folder / "log"
+    with log.open("wb") as output:
+        engine = subprocess.Popen(
+            [
+                *("dockerd", "--host", environment["DOCKER_HOST"]),
+                *("--data-root", folder / "data", "--exec-root", folder / "exec"),
+                *("--pidfile", folder / "pid"),
+            ],
+            stdout=output,
+            stderr=output,
+        )
+    try:
+        deadline = time.monotonic() + STARTED_IN_S
+        while not _answers(environment):
+            if engine.poll() is not None or time.monotonic() > deadline:
+                why = " ".join(log.read_text().split())[-300:]
+                pytest.skip(f"dockerd does not start here: ...{why}")
+            time.sleep(0.1)
+        yield
+    finally:
+        engine.terminate()
+        engine.wait()
+
+
+def _answers(environment):
+    return _run(["docker", "version"], environment).returncode == 0
+
+
+def _run(command, environment):
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+
+def _last_line(text):
+    return (text.strip().splitlines() or ["it gave no reason"])[-1]

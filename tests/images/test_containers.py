@@ -1,0 +1,198 @@
+"""The image, really built, and the sweep pipeline in containers of it.
+
+Nothing comes from a container registry: the base image is a Debian that is unpacked here.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+
+pytest.importorskip("kfp")
+pytest.importorskip("docker", reason="run `make setup`: the package docker is missing")
+
+from orbax_bench_pipelines.image import revision_of
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+
+USER = "12345:0"
+"""A user that the image does not know, as Kubernetes may choose one."""
+
+SUITE = """
+suite_name: small
+num_repeats: 2
+execution: {warmups: 1}
+checkpoint_config: {spec: {w: {dtype: bfloat16, shape: [64, 32], sharding: [x]}}}
+mesh_config: {mesh_axes: [x], ici_parallelism: {x: 2}}
+benchmarks: [{generator: save_restore, options: {use_ocdbt: [true, false]}}]
+"""
+
+LISTING = """
+import importlib.metadata, json, re
+from packaging.requirements import Requirement
+def canonical(name): return re.sub(r"[-_.]+", "-", name).lower()
+there = {canonical(d.name): d for d in importlib.metadata.distributions()}
+needed, queue = set(), [("orbax-bench", ""), ("orbax-bench", "gcs")]
+while queue:
+    name, extra = queue.pop()
+    for line in (there[name].requires or []) if name in there else []:
+        wanted = Requirement(line)
+        if wanted.marker and not wanted.marker.evaluate({"extra": extra}):
+            continue
+        for one in ("", *wanted.extras):
+            if (found := (canonical(wanted.name), one)) not in needed:
+                needed.add(found)
+                queue.append(found)
+print(json.dumps({"there": sorted(there), "needed": sorted({name for name, _ in needed})}))
+"""
+
+
+def docker(environment, *arguments):
+    return subprocess.run(
+        ["docker", *arguments], capture_output=True, text=True, env=environment, check=False
+    )
+
+
+def pipeline_in_containers(environment, folder, run):
+    unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
+    return subprocess.run(
+        [
+            *(sys.executable, Path(__file__).with_name("run_pipeline.py")),
+            *(folder / "suite.yaml", run, USER, folder / "log"),
+        ],
+        capture_output=True,
+        text=True,
+        env={name: value for name, value in environment.items() if name not in unset},
+        timeout=600,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def inspected(docker_environment, image):
+    return json.loads(docker(docker_environment, "image", "inspect", image).stdout)[0]
+
+
+@pytest.fixture(scope="module")
+def distributions(docker_environment, image):
+    """Names of what is installed in the image, and of what our package needs."""
+    done = docker(docker_environment, "run", "--rm", image, "python", "-c", LISTING)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def ran(docker_environment, image, tmp_path_factory):
+    """What the pipeline said, and its run directory; the steps run as a user without a name."""
+    folder = tmp_path_factory.mktemp("containers")
+    (folder / "suite.yaml").write_text(SUITE)
+    run = folder / "run"
+    run.mkdir()
+    run.chmod(0o777)
+    environment = {**docker_environment, "ORBAX_BENCH_IMAGE": image}
+    done = pipeline_in_containers(environment, folder, run)
+    log = (folder / "log").read_text() if (folder / "log").exists() else ""
+    assert done.returncode == 0, done.stdout + done.stderr + log
+    return done.stdout, run
+
+
+@pytest.fixture
+def records(ran):
+    _, run = ran
+    return [json.loads(path.read_text()) for path in run.glob("records/**/host_0.json")]
+
+
+def test_there_is_no_entrypoint(inspected):
+    assert not inspected["Config"]["Entrypoint"]
+
+
+def test_the_labels_name_version_and_revision(inspected):
+    labels = inspected["Config"]["Labels"]
+    given = revision_of(ROOT)
+    assert labels["org.opencontainers.image.version"] == given["VERSION"]
+    assert labels["org.opencontainers.image.revision"].startswith(given["REVISION"][:40])
+
+
+def test_the_image_holds_what_components_need_and_kfp(distributions):
+    expected = set(distributions["needed"]) | {"orbax-bench", "kfp"}
+    assert set(distributions["there"]) - expected == set()
+
+
+def test_what_no_step_uses_is_left_out(distributions):
+    assert set(distributions["needed"]) - set(distributions["there"]) == {
+        "markdown",
+        "tensorboard-data-server",
+        "werkzeug",
+    }
+
+
+def test_an_image_that_cannot_be_pulled_is_one_message(docker_environment):
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "orbax_bench_core.cli", "image", "build", "--run"),
+            *("--context", ROOT, "--base-image", "localhost:1/none:1"),
+        ],
+        capture_output=True,
+        text=True,
+        env=docker_environment,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: cannot pull the base image localhost:1/none:1: ")
+    assert "images/base/make.sh" in done.stderr
+
+
+def test_an_image_that_is_nowhere_is_one_message(docker_environment, tmp_path):
+    (tmp_path / "suite.yaml").write_text(SUITE)
+    done = pipeline_in_containers(
+        {**docker_environment, "ORBAX_BENCH_IMAGE": "localhost:1/none:1"},
+        tmp_path,
+        tmp_path / "run",
+    )
+    assert "SuiteError: there is no image localhost:1/none:1 here" in done.stderr
+    assert "orbax-bench image build --run" in done.stderr
+
+
+def test_the_records_are_here(records):
+    assert sorted((r["repeat"], r["warmup"], r["status"]) for r in records) == [
+        *[(0, False, "passed")] * 2,
+        *[(0, True, "passed")] * 2,
+        *[(1, False, "passed")] * 2,
+    ]
+
+
+def test_the_records_name_the_image_by_its_digest(records, inspected):
+    images = {record["provenance"]["image"] for record in records}
+    assert images == {f"orbax-bench:test@{inspected['Id']}"}
+
+
+def test_the_run_was_in_containers(records):
+    assert os.uname().nodename not in {r["provenance"]["host"]["name"] for r in records}
+
+
+def test_the_samples_are_here(ran):
+    _, run = ran
+    table = pyarrow.parquet.read_table(run / "samples.parquet", columns=["point_id", "status"])
+    assert len(set(table["point_id"].to_pylist())) == 2
+
+
+@pytest.mark.parametrize("name", ["report.html", "report.md", "summary.csv"])
+def test_the_reports_are_here(ran, name):
+    _, run = ran
+    assert (run / name).stat().st_size > 0
+
+
+def test_the_results_belong_to_the_user_of_the_steps(ran):
+    _, run = ran
+    assert {path.stat().st_uid for path in run.glob("records/**/*.json")} == {12345}
+
+
+def test_a_step_waits_for_a_run_outside(ran):
+    said, _ = ran
+    assert "is measuring on this machine" in said

@@ -1,0 +1,35 @@
+"""What is handed to containers; test_containers.py runs them."""
+
+import io
+
+import pytest
+
+pytest.importorskip("kfp")
+pytest.importorskip("docker", reason="run `make setup`: the package docker is missing")
+
+from orbax_bench_components.image import IMAGE
+from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.execute.host_lock import LOCK_FILE
+from orbax_bench_pipelines.docker import handed_on, images_of, run_in_docker, shared_paths
+from orbax_bench_pipelines.sweep import sweep
+
+
+def test_steps_take_the_lock_of_this_machine(tmp_path):
+    shared = shared_paths({"output_directory": str(tmp_path)})
+    assert shared[LOCK_FILE] is True
+    assert shared[tmp_path] is True
+
+
+def test_what_changes_a_benchmark_is_handed_on():
+    environment = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--x", "HOME": "/root", "PATH": "/bin"}
+    assert handed_on(environment) == {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--x"}
+
+
+def test_the_images_of_a_pipeline_are_each_named_once():
+    assert images_of(sweep) == [IMAGE]
+
+
+def test_without_an_engine_it_says_what_to_do(monkeypatch):
+    monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
+    with pytest.raises(SuiteError, match=r"reaches no engine: .* or run the pipeline without"):
+        run_in_docker(sweep, {}, log=io.StringIO(), say=print)
