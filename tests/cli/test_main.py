@@ -68,9 +68,13 @@ def test_an_unknown_command_is_refused(orbax_bench):
         ),
         pytest.param(
             "{}",
-            "storage: [/mnt/ssd]\n",
-            [":4: storage: not yet supported; remove the key"],
-            id="planned",
+            "storage: ['s3://bucket']\n",
+            [
+                ":4: storage: cannot use 's3://bucket': Orbax reads and writes local paths and "
+                "gs:// only, and would put s3:// data into a local folder of that name without "
+                "saying so"
+            ],
+            id="storage",
         ),
     ],
 )

@@ -1,10 +1,18 @@
 """Built-in benchmarks by name."""
 
+import ast
+import dataclasses
+import importlib.util
+from pathlib import Path
+
 import pytest
 
 from orbax_bench_core.sweep import catalog
 
 ORBAX = "orbax.checkpoint._src.testing.benchmarks."
+OF_OTHERS = {ORBAX + "pytorch_checkpoint_benchmark.PyTorchCheckpointBenchmark"}
+"""Upstream benchmarks that are not, or not yet, built in."""
+
 OURS = "orbax_bench_core.benchmarks.save_restore.SaveRestore"
 
 
@@ -13,7 +21,11 @@ OURS = "orbax_bench_core.benchmarks.save_restore.SaveRestore"
     [
         ("save_restore", OURS),
         (ORBAX + "v1.benchmark.Benchmark", OURS),
-        (ORBAX + "deleter_benchmark.DeleterBenchmark", None),
+        (
+            ORBAX + "deleter_benchmark.DeleterBenchmark",
+            "orbax_bench_core.benchmarks.deleter.Deleter",
+        ),
+        (ORBAX + "no_such_benchmark.NoSuchBenchmark", None),
         ("my.module.Bench", "my.module.Bench"),
         ("unknown", "unknown"),
     ],
@@ -37,3 +49,63 @@ def test_a_built_in_can_be_loaded(path):
 
 def test_a_class_of_ones_own_is_no_built_in():
     assert not catalog.is_builtin("my.module.Bench")
+
+
+def upstream_classes():
+    """Yields the path and the options class of every benchmark in Orbax's own framework.
+
+    Its modules are read, not imported: they need packages that we do without.
+    """
+    (folder,) = importlib.util.find_spec(ORBAX.rstrip(".")).submodule_search_locations
+    for file in sorted(Path(folder).rglob("*.py")):
+        module = ORBAX + ".".join(file.relative_to(folder).with_suffix("").parts)
+        for node in ast.walk(ast.parse(file.read_text())):
+            if not isinstance(node, ast.ClassDef):
+                continue
+            for decorator in node.decorator_list:
+                if isinstance(decorator, ast.Call) and "benchmark_options" in ast.unparse(
+                    decorator.func
+                ):
+                    yield f"{module}.{node.name}", ast.unparse(decorator.args[0]), file
+
+
+UPSTREAM = [found for found in upstream_classes() if found[0] not in OF_OTHERS]
+
+
+def test_upstream_has_the_benchmarks_that_we_know():
+    assert len(UPSTREAM) == 20
+
+
+@pytest.mark.parametrize("path", [path for path, *_ in UPSTREAM])
+def test_every_benchmark_of_orbaxs_framework_is_built_in(path):
+    assert catalog.is_builtin(catalog.class_path(path))
+
+
+@pytest.mark.parametrize(("path", "options", "file"), UPSTREAM, ids=[path for path, *_ in UPSTREAM])
+def test_every_option_of_orbaxs_framework_is_taken(path, options, file):
+    from orbax_bench_core.sweep.load_class import load_class, options_class
+
+    (node,) = (
+        node
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.ClassDef) and node.name == options
+    )
+    upstream = {field.target.id for field in node.body if isinstance(field, ast.AnnAssign)}
+    ours = options_class(load_class(catalog.class_path(path)))
+    assert upstream <= {field.name for field in dataclasses.fields(ours)}
+
+
+def shipped_suites():
+    """Returns the suites that Orbax ships, without those of others' benchmarks."""
+    (folder,) = importlib.util.find_spec(ORBAX.rstrip(".")).submodule_search_locations
+    files = sorted((Path(folder) / "configs").rglob("*.yaml"))
+    return [file for file in files if not any(name in file.read_text() for name in OF_OTHERS)]
+
+
+@pytest.mark.parametrize("file", shipped_suites(), ids=lambda file: file.stem)
+def test_a_suite_that_orbax_ships_is_one_of_ours(file):
+    from orbax_bench_core.config.load import parse_suite
+    from orbax_bench_core.sweep.expand import expand_here
+
+    expansion = expand_here(parse_suite(file.read_text(), str(file)))
+    assert all(catalog.is_builtin(point.benchmark) for point in expansion.points)
