@@ -7,6 +7,10 @@ os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
 os.environ["JAX_ENABLE_X64"] = "true"
 
 import datetime
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -92,3 +96,33 @@ def make_run(tmp_path):
         return run
 
     return make
+
+
+STORAGE_SERVER = """
+import sys, time
+from gcp_storage_emulator.server import create_server
+server = create_server(
+    "127.0.0.1", 0, in_memory=False, data_dir=sys.argv[1], default_bucket="bench-bucket"
+)
+server.start()
+print(server._api._httpd.server_address[1], flush=True)
+time.sleep(3600)
+"""
+
+
+@pytest.fixture
+def emulator(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """Environment of processes that take an emulator for Cloud Storage; bucket `bench-bucket`."""
+    pytest.importorskip("gcp_storage_emulator")
+    command = [sys.executable, "-c", STORAGE_SERVER, str(tmp_path / "storage")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        address = f"http://127.0.0.1:{int(server.stdout.readline())}"
+        yield {
+            **os.environ,
+            "STORAGE_EMULATOR_HOST": address,
+            "TENSORSTORE_GCS_HTTP_URL": address,
+            # Spares a request that only the real service answers.
+            "GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT": "false",
+        }
+        server.kill()

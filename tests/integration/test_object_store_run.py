@@ -1,0 +1,70 @@
+"""Runs whose run directory is in an object store."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+HERE = Path(__file__).parent
+SAVES = """\
+suite_name: remote
+execution: {warmups: 0}
+benchmarks: [{generator: save_restore, options: {}}]
+checkpoint_config: {spec: {w: {dtype: float32, shape: [64, 4]}}}
+"""
+ARMS = """\
+suite_name: remote arms
+execution: {warmups: 0}
+gate: {looks: [10]}
+benchmarks: [{generator: steady.Steady, options: {}}]
+arms: {candidate: {options: {save_s: 0.03}}}
+"""
+
+
+@pytest.fixture
+def run(emulator, tmp_path):
+    """Runs a command on a suite, its output in the bucket; returns exit code, text and files."""
+    unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
+    environment = {name: value for name, value in emulator.items() if name not in unset}
+    environment |= {"PYTHONPATH": str(HERE), "GOOGLE_CLOUD_PROJECT": "p", "COLUMNS": "160"}
+    environment["GOOGLE_AUTH_TOKEN_FOR_TESTING"] = "abc"
+
+    def measure(command, suite):
+        (tmp_path / "suite.yaml").write_text(suite)
+        places = [str(tmp_path / "suite.yaml"), "-o", "gs://bench-bucket/out", "--no-lock"]
+        done = subprocess.run(
+            [sys.executable, "-m", "orbax_bench_core.cli", command, *places],
+            capture_output=True,
+            text=True,
+            env=environment,
+            timeout=240,
+            check=False,
+        )
+        code, output = done.returncode, done.stdout + done.stderr
+        bucket = tmp_path / "storage" / ".cloudstorage" / "bench-bucket" / "out"
+        return (
+            code,
+            output,
+            [str(path.relative_to(bucket)) for path in bucket.rglob("*") if path.is_file()],
+        )
+
+    return measure
+
+
+def test_a_run_leaves_everything_in_the_bucket(run):
+    code, output, files = run("run", SAVES)
+    assert code == 0, output
+    assert {"run.json", "samples.parquet", "summary.csv", "report.html"} <= set(files)
+    assert any(file.startswith("records/") for file in files)
+    assert any("/ckpt/" in file for file in files)
+    assert not Path("gs:").exists()
+
+
+def test_a_comparison_leaves_its_verdict_in_the_bucket(run):
+    code, output, files = run("ab", ARMS)
+    assert code == 3, output
+    assert {"verdicts.json", "verdicts.html", "verdicts.md"} <= set(files)
+    assert any(file.startswith("verdicts/") and file.endswith(".png") for file in files)
