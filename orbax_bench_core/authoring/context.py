@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from orbax_bench_core.authoring.options import BenchmarkOptions
+from orbax_bench_core.config.checkpoint import CheckpointConfig
 
 if TYPE_CHECKING:
     import jax
@@ -44,6 +45,7 @@ class TestContext:
         conditioner: Controls the page cache and durability; None when nothing is controlled.
         verifier: Compares restored values with `pytree`; None when verification is off.
         tracer: Says where the profiler trace of an operation goes; None when it is not traced.
+        checkpoint: What `pytree` was made from; None when the context was made by hand.
     """
 
     __test__ = False  # not a test case, whatever pytest makes of the name
@@ -59,6 +61,7 @@ class TestContext:
     conditioner: Conditioner | None = None
     verifier: Callable[[Any], None] | None = None
     tracer: Callable[[str], epath.Path | None] | None = None
+    checkpoint: CheckpointConfig | None = None
 
     def verify(self, restored: Any) -> None:
         """Checks that restored values equal `pytree`; call it outside any measured block.

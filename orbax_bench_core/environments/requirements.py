@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import os
 import re
+import urllib.parse
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +16,7 @@ _ARCHIVES = (".whl", ".tar.gz", ".zip")
 _DERIVED = ("build", "dist")
 _DERIVED_ANYWHERE = ("__pycache__", "node_modules")
 _LOCAL = re.compile(
-    r"(?P<name>[\w.-]+(\[[^]]*\])?\s*@\s*)?(file://)?(?P<path>[^\[]*)(?P<extras>.*)"
+    r"(?P<name>[\w.-]+(\[[^]]*\])?\s*@\s*)?(?P<url>file://)?(?P<path>[^\[]*)(?P<extras>.*)"
 )
 
 
@@ -63,7 +64,9 @@ def read_requirement(given: str, folder: Path) -> Requirement:
     found = _LOCAL.fullmatch(given)
     if found is None or not _is_path(found["path"], named=bool(found["name"])):
         return Requirement(given, given)
-    path = Path(os.path.normpath(folder / Path(found["path"].strip()).expanduser()))
+    place = found["path"].strip()
+    place = urllib.parse.unquote(place) if found["url"] else place
+    path = Path(os.path.normpath(folder / Path(place).expanduser()))
     if not path.exists():
         raise EnvironmentFailed(f"{given!r} names {path}, where there is nothing; build it first")
     name, extras = found["name"] or "", found["extras"]

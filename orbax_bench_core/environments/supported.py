@@ -54,7 +54,8 @@ class Rule(NamedTuple):
 RULES: Final = (
     Rule("0.11.12", "0.11.16", "jax<0.7"),
     Rule("0.11.17", "0.11.17", "jax>=0.6.2"),
+    Rule("0.11.26", "0.11.28", "jax>=0.6.2"),
     Rule("0.11.34", "0.11.34", "flax"),
 )
-"""Found by running `save_restore` with every release in turn, with JAX from 0.5.0 to 0.10.2. The
-others work with every JAX from the one that they declare on."""
+"""Found by running `save_restore` with the releases up to 0.12.8, with JAX from 0.5.0 to 0.10.2. The
+others work with every JAX that they accept."""

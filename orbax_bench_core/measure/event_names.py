@@ -35,7 +35,7 @@ FAMILIES = (
     ),
     Family(
         pattern=f"{_OTHER}<event without /jax/, with _ for />",
-        units="s, GiB/s, GiB or count, as kind and name of the event say, or none",
+        units="s, GiB/s, bytes/s, GiB or count, as kind and name of the event say, or none",
         description="An event of Orbax or of JAX's compiler that has no home yet",
         collector="jax_monitoring",
         example=f"{_OTHER}orbax_write_new_stage_duration_secs",
@@ -102,12 +102,15 @@ def _other(name: str, kind: Kind, event: str | None) -> Metric:
 
 
 def _guess(name: str, kind: Kind) -> tuple[str, Better, Aggregate]:
+    # Before 0.11.20 Orbax reports rates as if they were durations.
+    if name.endswith("gbytes_per_sec"):
+        return "GiB/s", "higher", "last"
+    if name.endswith("bytes_per_sec"):
+        return "bytes/s", "higher", "last"
     if kind == "duration":
         return "s", "lower", "sum"
     if kind == "occurrence" or name.endswith("_count"):
         return "count", "none", "sum"
-    if name.endswith("gbytes_per_sec"):
-        return "GiB/s", "higher", "last"
     if name.endswith(("_gbytes", "_gb")):
         return "GiB", "none", "sum"
     # A scalar of unknown meaning may be a state, which no sum describes.

@@ -45,7 +45,7 @@ def enable_x64() -> contextlib.AbstractContextManager[Any]:
     import jax.experimental
 
     before_0_8: Any = jax.experimental
-    enable = getattr(jax, "enable_x64", None) or before_0_8.enable_x64
+    enable: Any = jax.enable_x64 if hasattr(jax, "enable_x64") else before_0_8.enable_x64
     context: contextlib.AbstractContextManager[Any] = enable(True)
     return context
 

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from orbax.checkpoint import v1 as ocp
 
 _Group = Literal["saving", "storage", "leaf storage", "loading", "memory", "handler"]
+_Chosen = dict[_Group, dict[str, Any]]
+
+_FIRST = "0.11.12"
+_MUTABLE = "0.12.0"
 
 
 class UnsupportedOption(Exception):
@@ -47,7 +51,6 @@ def _option(name: str, *places: tuple[str, _Group], otherwise: Any = None) -> _O
     return _Option(tuple(_Place(since, group, name) for since, group in places), otherwise)
 
 
-_FIRST = "0.11.12"
 _OPTIONS = {
     "use_ocdbt": _option("use_ocdbt", (_FIRST, "saving")),
     "use_zarr3": _option("use_zarr3", (_FIRST, "saving")),
@@ -88,33 +91,15 @@ def make_context(**options: Any) -> ocp.Context:
     Raises:
         UnsupportedOption: The installed Orbax cannot do what one of them asks for.
     """
-    from orbax.checkpoint import v1 as ocp
-
-    chosen: dict[_Group, dict[str, Any]] = {}
+    chosen: _Chosen = {}
     for name, value in options.items():
         place = _place(name, value)
         if place is not None and value is not None:
             chosen.setdefault(place.group, {})[place.field] = value
-    array = ocp.options.ArrayOptions
-    saving = chosen.get("saving", {})
-    if "storage" in chosen:
-        saving["storage_options"] = array.Saving.StorageOptions(**chosen["storage"])
-    settings: dict[str, Any] = {
-        "array_options": array(
-            saving=array.Saving(**saving), loading=array.Loading(**chosen.get("loading", {}))
-        )
-    }
-    if "leaf storage" in chosen:
-        of_every_leaf = array.Saving.StorageOptions(**chosen["leaf storage"])
-        tree = ocp.options.PyTreeOptions
-        settings["pytree_options"] = tree(
-            saving=tree.Saving(create_array_storage_options_fn=lambda *_: of_every_leaf)
-        )
-    if "memory" in chosen:
-        settings["memory_options"] = ocp.options.MemoryOptions(**chosen["memory"])
-    if "handler" in chosen:
-        _set_array_handler(**chosen["handler"])
-    return ocp.Context(**settings)
+    if orbax_release.is_at_least(_MUTABLE):
+        return _changed(chosen)
+    _set_array_handler(**chosen.pop("handler", {}))
+    return _built(chosen)
 
 
 def make_colocated_context() -> ocp.Context:
@@ -129,7 +114,12 @@ def make_colocated_context() -> ocp.Context:
     from orbax.checkpoint import v1 as ocp
 
     colocated = pathways.CheckpointingImpl.COLOCATED_PYTHON
-    return ocp.Context(pathways_options=ocp.options.PathwaysOptions(checkpointing_impl=colocated))
+    if not orbax_release.is_at_least(_MUTABLE):
+        kind = ocp.options.PathwaysOptions
+        return ocp.Context(pathways_options=kind(checkpointing_impl=colocated))
+    context = ocp.Context()
+    context.pathways.checkpointing_impl = colocated
+    return context
 
 
 def _place(name: str, value: Any) -> _Place | None:
@@ -147,8 +137,52 @@ def _place(name: str, value: Any) -> _Place | None:
     return None
 
 
+def _changed(chosen: _Chosen) -> ocp.Context:
+    """Makes a context whose options are changed in place."""
+    from orbax.checkpoint import v1 as ocp
+
+    context = ocp.Context()
+    groups: dict[_Group, Any] = {
+        "saving": context.array.saving,
+        "storage": context.array.saving.storage_options,
+        "loading": context.array.loading,
+        "memory": context.memory,
+    }
+    for group, fields in chosen.items():
+        for field, value in fields.items():
+            if not hasattr(groups[group], field):  # it would be set, and mean nothing
+                raise UnsupportedOption(f"the installed Orbax no longer has the option {field}")
+            setattr(groups[group], field, value)
+    return context
+
+
+def _built(chosen: _Chosen) -> ocp.Context:
+    """Makes a context of options that cannot be changed."""
+    from orbax.checkpoint import v1 as ocp
+
+    array, tree = ocp.options.ArrayOptions, ocp.options.PyTreeOptions
+    saving = chosen.get("saving", {})
+    if "storage" in chosen:
+        saving["storage_options"] = array.Saving.StorageOptions(**chosen["storage"])
+    settings: dict[str, Any] = {
+        "array_options": array(
+            saving=array.Saving(**saving), loading=array.Loading(**chosen.get("loading", {}))
+        )
+    }
+    if "leaf storage" in chosen:
+        of_every_leaf = array.Saving.StorageOptions(**chosen["leaf storage"])
+        settings["pytree_options"] = tree(
+            saving=tree.Saving(create_array_storage_options_fn=lambda *_: of_every_leaf)
+        )
+    if "memory" in chosen:
+        settings["memory_options"] = ocp.options.MemoryOptions(**chosen["memory"])
+    return ocp.Context(**settings)
+
+
 def _set_array_handler(**settings: Any) -> None:
     """Has Orbax write arrays with these settings from now on, in the way of its v0 API."""
+    if not settings:
+        return
     import jax
     from orbax.checkpoint import type_handlers
 

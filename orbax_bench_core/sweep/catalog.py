@@ -33,6 +33,7 @@ BUILTINS: Final[dict[str, str]] = {
         "multihost_dispatchers": "MultihostDispatchers",
         "snapshotter": "Snapshotter",
         "lustre": "Lustre",
+        "nnx_restore": "NnxRestore",
     }.items()
 }
 """Short name of each built-in and the import path of its class.

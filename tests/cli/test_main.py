@@ -70,9 +70,11 @@ def test_an_unknown_command_is_refused(orbax_bench):
             "{}",
             "storage: ['s3://bucket']\n",
             [
-                ":4: storage: cannot use 's3://bucket': Orbax reads and writes local paths and "
-                "gs:// only, and would put s3:// data into a local folder of that name without "
-                "saying so"
+                (
+                    ":4: storage: cannot use 's3://bucket': Orbax reads and writes local paths and "
+                    "gs:// only, and would put s3:// data into a local folder of that name without "
+                    "saying so"
+                )
             ],
             id="storage",
         ),

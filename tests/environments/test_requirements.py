@@ -46,7 +46,7 @@ def test_extras_stay(tmp_path):
     assert read.at(read.path) == f"{tmp_path}/a.whl[gcs,s3]"
 
 
-@pytest.mark.parametrize("given", ["a @ ./a b.whl", "a @ file://{folder}/a b.whl"])
+@pytest.mark.parametrize("given", ["a @ ./a b.whl", "a @ file://{folder}/a%20b.whl"])
 def test_a_named_path_becomes_absolute(tmp_path, given):
     (tmp_path / "a b.whl").write_bytes(b"wheel")
     read = read_requirement(given.format(folder=tmp_path), tmp_path)

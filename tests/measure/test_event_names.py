@@ -52,6 +52,13 @@ def test_every_event_of_the_table_is_a_metric(event: str) -> None:
             "GiB/s",
             "last",
         ),
+        (
+            "duration",
+            "/jax/checkpoint/read/bytes_per_sec",
+            "9_other/checkpoint_read_bytes_per_sec",
+            "bytes/s",
+            "last",
+        ),
         ("scalar", "/jax/orbax/a/enabled", "9_other/orbax_a_enabled", "", "last"),
         ("scalar", "/jax/orbax/a/step_count", "9_other/orbax_a_step_count", "count", "sum"),
         ("occurrence", "/jax/checkpoint/a", "9_other/checkpoint_a", "count", "sum"),

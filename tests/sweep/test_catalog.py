@@ -93,19 +93,3 @@ def test_every_option_of_orbaxs_framework_is_taken(path, options, file):
     upstream = {field.target.id for field in node.body if isinstance(field, ast.AnnAssign)}
     ours = options_class(load_class(catalog.class_path(path)))
     assert upstream <= {field.name for field in dataclasses.fields(ours)}
-
-
-def shipped_suites():
-    """Returns the suites that Orbax ships, without those of others' benchmarks."""
-    (folder,) = importlib.util.find_spec(ORBAX.rstrip(".")).submodule_search_locations
-    files = sorted((Path(folder) / "configs").rglob("*.yaml"))
-    return [file for file in files if not any(name in file.read_text() for name in OF_OTHERS)]
-
-
-@pytest.mark.parametrize("file", shipped_suites(), ids=lambda file: file.stem)
-def test_a_suite_that_orbax_ships_is_one_of_ours(file):
-    from orbax_bench_core.config.load import parse_suite
-    from orbax_bench_core.sweep.expand import expand_here
-
-    expansion = expand_here(parse_suite(file.read_text(), str(file)))
-    assert all(catalog.is_builtin(point.benchmark) for point in expansion.points)

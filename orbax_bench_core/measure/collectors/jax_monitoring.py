@@ -55,7 +55,8 @@ def _listen() -> None:
         import jax.monitoring
 
         jax.monitoring.register_event_duration_secs_listener(_on_duration)
-        jax.monitoring.register_scalar_listener(_on_scalar)
+        if hasattr(jax.monitoring, "register_scalar_listener"):  # JAX 0.5.0 knows no scalars
+            jax.monitoring.register_scalar_listener(_on_scalar)
         jax.monitoring.register_event_listener(_on_event)
         _listening = True
 

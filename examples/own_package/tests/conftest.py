@@ -1,0 +1,1 @@
+pytest_plugins = ["orbax_bench_core.testing.plugin"]

@@ -1,0 +1,127 @@
+"""Saves the steps of a training run with Orbax's `CheckpointManager`, and restores the last."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from orbax_bench_core.authoring import (
+    BenchmarkOptions,
+    BenchmarksGenerator,
+    TestContext,
+    TestResult,
+    VerificationError,
+    benchmark_options,
+)
+from orbax_bench_core.measure import Metrics
+
+_JSON = {"a": 1, "b": "test"}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CheckpointManagerOptions(BenchmarkOptions):
+    """Options of `checkpoint_manager`.
+
+    Attributes:
+        save_interval_steps: Save every so many steps, and the first one.
+        max_to_keep: How many of the latest checkpoints to keep.
+        train_steps: How many steps to offer to the manager.
+    """
+
+    save_interval_steps: int | list[int] = 1
+    max_to_keep: int | list[int] = 1
+    train_steps: int | list[int] = 1
+
+    def __post_init__(self) -> None:
+        """Refuses numbers that leave nothing to measure.
+
+        Raises:
+            ValueError: A number is too small.
+        """
+        for name in ("save_interval_steps", "max_to_keep", "train_steps"):
+            value = getattr(self, name)
+            if isinstance(value, int) and value < 1:
+                raise ValueError(f"{name} must be 1 or more, got {value}")
+
+
+@benchmark_options(CheckpointManagerOptions)
+class CheckpointManager(BenchmarksGenerator):
+    """Measures `save_blocking`, `save_background` and `save` of each step, and one `restore`.
+
+    A step that the manager passes over is `skip`. Each checkpoint holds the tree, a JSON item and
+    the state of a NumPy random generator; all three are verified outside the clock.
+    """
+
+    def test_fn(self, context: TestContext) -> TestResult:
+        """Offers every step to the manager, and restores the last that it saved."""
+        import jax
+        import numpy as np
+        import orbax.checkpoint as ocp
+
+        from orbax_bench_core.benchmarks import needs
+        from orbax_bench_core.benchmarks.freeing import delete_if_scarce
+        from orbax_bench_core.benchmarks.managing import measure_step, open_manager
+        from orbax_bench_core.benchmarks.v0_saving import restore_target
+        from orbax_bench_core.state.size import tree_bytes
+
+        metrics, options = Metrics(), context.options
+        assert isinstance(options, CheckpointManagerOptions)
+        tree, directory = needs.tree(context, "checkpoint_manager"), context.path / "steps"
+        num_bytes, target = tree_bytes(tree), restore_target(tree)
+        generator = np.random.RandomState(0).get_state()
+        arguments = ocp.args.Composite(
+            pytree=ocp.args.StandardSave(tree),
+            json_item=ocp.args.JsonSave(_JSON),
+            np_random_key=ocp.args.NumpyRandomKeySave(generator),
+        )
+        with open_manager(
+            directory,
+            save_interval_steps=options.save_interval_steps,
+            max_to_keep=options.max_to_keep,
+        ) as manager:
+            assert isinstance(options.train_steps, int)
+            saved = [
+                step
+                for step in range(options.train_steps)
+                if measure_step(
+                    metrics,
+                    context,
+                    manager,
+                    step,
+                    tree=tree,
+                    arguments=arguments,
+                    directory=directory,
+                )
+            ]
+            _check_steps(manager, saved, options)
+            delete_if_scarce(tree)
+            arguments = ocp.args.Composite(
+                pytree=ocp.args.StandardRestore(target),
+                json_item=ocp.args.JsonRestore(),
+                np_random_key=ocp.args.NumpyRandomKeyRestore(),
+            )
+            context.prepare_load("restore", directory / str(saved[-1]))
+            with metrics.measure("restore", num_bytes=num_bytes):
+                restored = manager.restore(saved[-1], args=arguments)
+                jax.block_until_ready(restored["pytree"])
+        context.verify(restored["pytree"])
+        if context.verifier is not None:
+            _check_items(restored, generator)
+        return TestResult(metrics=metrics)
+
+
+def _check_steps(manager: Any, saved: list[int], options: CheckpointManagerOptions) -> None:
+    assert isinstance(options.max_to_keep, int)
+    expected, found = saved[-options.max_to_keep :], sorted(manager.all_steps())
+    if found != expected:
+        raise VerificationError(f"the manager should hold the steps {expected}; it holds {found}")
+
+
+def _check_items(restored: Any, generator: Any) -> None:
+    import numpy as np
+
+    if restored["json_item"] != _JSON:
+        raise VerificationError(f"the JSON item should be {_JSON}; it is {restored['json_item']}")
+    for saved, loaded in zip(generator, restored["np_random_key"], strict=True):
+        if not np.array_equal(saved, loaded):
+            raise VerificationError("the state of the random generator differs from what was saved")

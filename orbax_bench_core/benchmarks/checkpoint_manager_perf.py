@@ -1,0 +1,125 @@
+"""Trains and saves every step with Orbax's `CheckpointManager`, in a chosen storage format."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from orbax_bench_core.authoring import (
+    BenchmarkOptions,
+    BenchmarksGenerator,
+    TestContext,
+    TestResult,
+    benchmark_options,
+)
+from orbax_bench_core.measure import Metrics
+
+_ITEM = "pytree_item"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CheckpointManagerPerfOptions(BenchmarkOptions):
+    """Options of `checkpoint_manager_perf`.
+
+    Attributes:
+        use_ocdbt: Store arrays in OCDBT, a database of few files, rather than a folder per array.
+        use_zarr3: Store arrays as Zarr v3 rather than v2.
+        train_steps: How many steps to train; each is saved.
+    """
+
+    use_ocdbt: bool | list[bool] = True
+    use_zarr3: bool | list[bool] = False
+    train_steps: int | list[int] = 20
+
+    def __post_init__(self) -> None:
+        """Refuses to train not at all.
+
+        Raises:
+            ValueError: `train_steps` is too small.
+        """
+        if isinstance(self.train_steps, int) and self.train_steps < 1:
+            raise ValueError(f"train_steps must be 1 or more, got {self.train_steps}")
+
+
+@benchmark_options(CheckpointManagerPerfOptions)
+class CheckpointManagerPerf(BenchmarksGenerator):
+    """Measures a `train_step`, then `save_blocking`, `save_background` and `save`, for each step.
+
+    The manager saves continuously and keeps the latest checkpoint only, so a save also deletes the
+    one before. At last it measures one `restore`, which is verified outside the clock. A step
+    updates every array in the buffer that it lies in; before the last save the arrays are set back
+    to the values that a restore is compared with.
+    """
+
+    def test_fn(self, context: TestContext) -> TestResult:
+        """Trains, saves every step, and restores the last."""
+        import jax
+        import orbax.checkpoint as ocp
+
+        from orbax_bench_core.benchmarks import needs
+        from orbax_bench_core.benchmarks.managing import measure_step, open_manager
+        from orbax_bench_core.benchmarks.training import Training
+        from orbax_bench_core.benchmarks.v0_saving import restore_target
+        from orbax_bench_core.state.size import tree_bytes
+
+        metrics, options = Metrics(), context.options
+        assert isinstance(options, CheckpointManagerPerfOptions)
+        tree, directory = needs.tree(context, "checkpoint_manager_perf"), context.path / "steps"
+        target = restore_target(tree)
+        # The handler is given, not implied: what is implied ignores both options.
+        handler = ocp.PyTreeCheckpointHandler(
+            use_ocdbt=options.use_ocdbt, use_zarr3=options.use_zarr3
+        )
+        training = Training(tree, matrix_size=1)
+        training.steps(1)  # compiles
+        assert isinstance(options.train_steps, int)
+        last = options.train_steps - 1
+        with open_manager(directory, handlers={_ITEM: handler}, **_policies()) as manager:
+            for step in range(options.train_steps):
+                with metrics.measure("train_step"):
+                    training.steps(1)
+                if step == last:
+                    training.restart()
+                measure_step(
+                    metrics,
+                    context,
+                    manager,
+                    step,
+                    tree=training.state,
+                    arguments=ocp.args.Composite(**{_ITEM: ocp.args.PyTreeSave(training.state)}),
+                    directory=directory,
+                )
+            _check_steps(manager, last)
+            del training
+            arguments = ocp.args.Composite(
+                **{
+                    _ITEM: ocp.args.PyTreeRestore(
+                        target,
+                        restore_args=ocp.checkpoint_utils.construct_restore_args(target),
+                    )
+                }
+            )
+            context.prepare_load("restore", directory / str(last))
+            with metrics.measure("restore", num_bytes=tree_bytes(tree)):
+                restored = jax.block_until_ready(manager.restore(last, args=arguments)[_ITEM])
+        context.verify(restored)
+        return TestResult(metrics=metrics)
+
+
+def _policies() -> dict[str, Any]:
+    from orbax_bench_core.benchmarks import needs
+
+    name = "checkpoint_manager_perf"
+    policies = needs.part_of_orbax("checkpoint_managers", name)
+    return {
+        "save_decision_policy": policies.ContinuousCheckpointingPolicy(),
+        "preservation_policy": policies.LatestN(n=1),
+    }
+
+
+def _check_steps(manager: Any, last: int) -> None:
+    from orbax_bench_core.authoring import VerificationError
+
+    found = sorted(manager.all_steps())
+    if found != [last]:
+        raise VerificationError(f"the manager should hold only step {last}; it holds {found}")

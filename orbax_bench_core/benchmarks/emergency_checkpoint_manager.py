@@ -1,0 +1,165 @@
+"""Saves to local disks often and to persistent storage at times, and restores from the nearest."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from orbax_bench_core.authoring import (
+    BenchmarksGenerator,
+    TestContext,
+    TestResult,
+    benchmark_options,
+)
+from orbax_bench_core.benchmarks import distributed_ids, needs
+from orbax_bench_core.benchmarks.local_checkpointing import LocalCheckpointingOptions
+from orbax_bench_core.measure import Metrics
+
+if TYPE_CHECKING:
+    from etils import epath
+
+_NAME = "emergency_checkpoint_manager"
+_MODULE = "experimental.emergency.checkpoint_manager"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EmergencyCheckpointManagerOptions(LocalCheckpointingOptions):
+    """Options of `emergency_checkpoint_manager`.
+
+    Attributes:
+        single_host_load_and_broadcast: Have one host list the persistent checkpoints and tell the
+            others.
+        experimental_use_distributed_id_for_mesh_consistency: After a restart, find each device by
+            the process that holds it rather than by its place in the list of devices.
+        experimental_orbax_use_distributed_process_id: Tell processes apart by the id that
+            jax.distributed gave them rather than by JAX's own index.
+    """
+
+    single_host_load_and_broadcast: bool | list[bool] = True
+    experimental_use_distributed_id_for_mesh_consistency: bool | list[bool] = True
+    experimental_orbax_use_distributed_process_id: bool | list[bool] = True
+
+    @property
+    def flags(self) -> dict[str, bool]:
+        """Orbax's command-line flags, by name."""
+        return {
+            distributed_ids.MESH_FLAG: bool(
+                self.experimental_use_distributed_id_for_mesh_consistency
+            ),
+            distributed_ids.PROCESS_ID_FLAG: bool(
+                self.experimental_orbax_use_distributed_process_id
+            ),
+        }
+
+    def manager_options(self) -> Any:
+        """Returns these options as Orbax takes them.
+
+        Raises:
+            UnmetNeed: The installed Orbax has no such manager.
+        """
+        emergency = needs.part_of_orbax(_MODULE, _NAME)
+        return emergency.CheckpointManagerOptions(
+            local=emergency.LocalCheckpointOptions(
+                save_interval_steps=self.local_save_interval_steps,
+                max_to_keep=self.local_max_to_keep,
+            ),
+            persistent=emergency.PersistentCheckpointOptions(
+                save_interval_steps=self.persistent_save_interval_steps,
+                max_to_keep=self.persistent_max_to_keep,
+            ),
+            replica_axis_index=self.axis,
+            single_host_load_and_broadcast=self.single_host_load_and_broadcast,
+        )
+
+
+@benchmark_options(EmergencyCheckpointManagerOptions)
+class EmergencyCheckpointManager(BenchmarksGenerator):
+    """Measures each step that Orbax's emergency `CheckpointManager` saves, and its restores.
+
+    It needs two or more replicas, and two or more processes. A saved step gives `save_blocking`,
+    `save_background` and `save`, another one `skip`. Every step on the local disks is followed by
+    `reload` and `restore`. At last the manager is closed and made anew, as after a restart:
+    `create_checkpoint_manager` and one more `restore`. What was restored is verified outside the
+    clock, on every replica.
+    """
+
+    def test_fn(self, context: TestContext) -> TestResult:
+        """Offers every step to the manager, restoring as it goes, and restarts it."""
+        import orbax.checkpoint as ocp
+
+        from orbax_bench_core.benchmarks.local_checkpointing import (
+            check_needs,
+            hosts_in_step,
+            make_directories,
+        )
+        from orbax_bench_core.benchmarks.managing import measure_step
+
+        metrics, options = Metrics(), context.options
+        assert isinstance(options, EmergencyCheckpointManagerOptions)
+        assert isinstance(options.train_steps, int)
+        assert isinstance(options.local_save_interval_steps, int)
+        _, tree = check_needs(context, options.axis, _NAME)
+        with distributed_ids.orbax_flags(**options.flags), hosts_in_step():
+            distributed_ids.initialize()
+            directories = make_directories(context, "steps")
+            with _open(metrics, context, directories) as manager:
+                for step in range(options.train_steps):
+                    measure_step(
+                        metrics,
+                        context,
+                        manager,
+                        step,
+                        tree=tree,
+                        arguments=ocp.args.Composite(state=ocp.args.PyTreeSave(tree)),
+                        directory=context.path,
+                    )
+                    if step % options.local_save_interval_steps == 0:
+                        _restore(metrics, context, manager, step)
+            with _open(metrics, context, directories) as manager:
+                _restore(metrics, context, manager, manager.latest_step())
+        return TestResult(metrics=metrics)
+
+
+def _open(
+    metrics: Metrics, context: TestContext, directories: tuple[epath.Path, epath.Path]
+) -> contextlib.closing[Any]:
+    from orbax_bench_core.benchmarks.v0_saving import restore_target
+
+    options = context.options
+    assert isinstance(options, EmergencyCheckpointManagerOptions)
+    with metrics.measure("create_checkpoint_manager"):
+        manager = needs.part_of_orbax(_MODULE, _NAME).CheckpointManager(
+            local_directory=directories[0],
+            persistent_directory=directories[1],
+            global_mesh=context.mesh,
+            abstract_state=restore_target(context.pytree),
+            options=options.manager_options(),
+        )
+    return contextlib.closing(manager)
+
+
+def _restore(metrics: Metrics, context: TestContext, manager: Any, step: int) -> None:
+    import jax
+    import orbax.checkpoint as ocp
+
+    from orbax_bench_core.benchmarks.hosts import await_all_hosts
+    from orbax_bench_core.benchmarks.replicas import check_replicas
+    from orbax_bench_core.benchmarks.v0_saving import restore_target
+    from orbax_bench_core.state.size import tree_bytes
+
+    target = restore_target(context.pytree)
+    arguments = ocp.args.Composite(
+        state=ocp.args.PyTreeRestore(
+            restore_args=ocp.checkpoint_utils.construct_restore_args(target)
+        )
+    )
+    await_all_hosts(f"saved {step}")
+    with metrics.measure("reload"):
+        manager.reload()
+    context.prepare_load("restore", context.path)
+    with metrics.measure("restore", num_bytes=tree_bytes(context.pytree)):
+        restored = jax.block_until_ready(manager.restore(step, args=arguments)["state"])
+    if context.verifier is not None:
+        check_replicas(restored)
+    context.verify(restored)

@@ -1,0 +1,135 @@
+"""What the benchmarks of two storage tiers share: each host's own disk, and persistent storage."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from orbax_bench_core.authoring import BenchmarkOptions, TestContext
+
+if TYPE_CHECKING:
+    import jax
+    from etils import epath
+
+_FEWEST = {
+    "persistent_save_interval_steps": 1,
+    "persistent_max_to_keep": 1,
+    "local_save_interval_steps": 1,
+    "local_max_to_keep": 1,
+    "train_steps": 1,
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LocalCheckpointingOptions(BenchmarkOptions):
+    """Options of a benchmark that saves to local disks and to persistent storage.
+
+    Attributes:
+        persistent_save_interval_steps: Save to persistent storage every so many steps.
+        persistent_max_to_keep: How many of its latest checkpoints to keep.
+        local_save_interval_steps: Save to the local disks every so many steps.
+        local_max_to_keep: How many of their latest checkpoints to keep.
+        replica_axis_index: Index of the mesh axis along which replicas lie.
+        train_steps: How many steps to offer to the manager.
+    """
+
+    persistent_save_interval_steps: int | list[int] = 5
+    persistent_max_to_keep: int | list[int] = 5
+    local_save_interval_steps: int | list[int] = 2
+    local_max_to_keep: int | list[int] = 2
+    replica_axis_index: int | list[int] = 0
+    train_steps: int | list[int] = 10
+
+    def __post_init__(self) -> None:
+        """Refuses numbers that leave nothing to measure.
+
+        Raises:
+            ValueError: A number is too small.
+        """
+        for name, fewest in _FEWEST.items():
+            value = getattr(self, name)
+            if isinstance(value, int) and value < fewest:
+                raise ValueError(f"{name} must be {fewest} or more, got {value}")
+
+    @property
+    def axis(self) -> int:
+        """`replica_axis_index`, as the one number that it is in a sweep point."""
+        assert isinstance(self.replica_axis_index, int)
+        return self.replica_axis_index
+
+
+def check_needs(context: TestContext, axis: int, benchmark: str) -> tuple[jax.sharding.Mesh, Any]:
+    """Returns the mesh and the checkpoint data of a repeat that can be saved in two tiers.
+
+    Args:
+        context: The repeat.
+        axis: Index of the mesh axis along which replicas lie.
+        benchmark: Who needs them, for messages.
+
+    Raises:
+        UnmetNeed: Something is missing; the message says what.
+    """
+    from orbax_bench_core.benchmarks import needs
+
+    mesh, tree = needs.replicas(context, axis, benchmark), needs.arrays(context, benchmark)
+    needs.processes(2, benchmark)
+    needs.unsharded_replicas(tree, mesh, axis, benchmark)
+    return mesh, tree
+
+
+def make_directories(context: TestContext, name: str) -> tuple[epath.Path, epath.Path]:
+    """Makes an empty directory of this host and one of all hosts; every process must call.
+
+    Args:
+        context: The repeat; its `local_path` is taken for this host's directory, if there is one.
+        name: What the directories are for.
+
+    Returns:
+        The directory of this host, and that of all hosts.
+    """
+    import jax
+
+    from orbax_bench_core.benchmarks.hosts import await_all_hosts
+    from orbax_bench_core.state.locating import absolute
+
+    host = f"process_{jax.process_index()}"
+    # Orbax wants paths in full, and a --local-directory may be relative.
+    local = absolute(str(context.local_path or context.path / "local")) / name / host
+    persistent = context.path / "persistent" / name
+    if local.exists():
+        local.rmtree()  # what a repeat that failed had left
+    local.mkdir(parents=True)
+    if jax.process_index() == 0:
+        persistent.mkdir(parents=True)
+    await_all_hosts(f"directories of {name}")
+    return local, persistent
+
+
+@contextlib.contextmanager
+def hosts_in_step() -> Iterator[None]:
+    """Has the hosts agree again on what Orbax keeps per process, once the context ends.
+
+    Orbax numbers its saves in each process, and gives the signals of a save a prefix, to which
+    managers that only some of the hosts have add a word for good. With different numbers or
+    prefixes every later save in these processes, of whatever benchmark, waits for signals that
+    never come. Every process must enter and leave.
+
+    Yields:
+        Nothing.
+    """
+    import numpy as np
+    from jax.experimental import multihost_utils
+    from orbax.checkpoint._src.futures.future import AwaitableSignalsContract as Contract
+    from orbax.checkpoint._src.futures.synchronization import OperationIdGenerator as Counter
+
+    prefix = Contract.awaitable_signals_contract_prefix
+    try:
+        yield
+    finally:
+        Contract.awaitable_signals_contract_prefix = prefix
+    own = int(Counter.get_current_operation_id())
+    most = int(np.max(multihost_utils.process_allgather(np.int32(own))))
+    for _ in range(own, most):
+        Counter.next_operation_id()

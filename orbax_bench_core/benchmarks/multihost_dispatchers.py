@@ -1,0 +1,101 @@
+"""Runs a function on the hosts of the devices, with Orbax's dispatcher for colocated Python."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from orbax_bench_core.authoring import (
+    BenchmarkOptions,
+    BenchmarksGenerator,
+    TestContext,
+    TestResult,
+    VerificationError,
+    benchmark_options,
+)
+from orbax_bench_core.measure import Metrics
+
+_NAME = "multihost_dispatchers"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MultihostDispatchersOptions(BenchmarkOptions):
+    """Options of `multihost_dispatchers`.
+
+    Attributes:
+        use_colocated: Dispatch by colocated Python. Orbax has no other way, so false is dropped.
+        device_count: How many devices `dispatch_with_dummy_result_array` runs on; null takes all.
+    """
+
+    use_colocated: bool | list[bool] = True
+    device_count: int | list[int | None] | None = None
+
+    def is_valid(self) -> bool:
+        """There is only one dispatcher."""
+        return bool(self.use_colocated)
+
+
+@benchmark_options(MultihostDispatchersOptions)
+class MultihostDispatchers(BenchmarksGenerator):
+    """Measures three kinds of dispatch, each until its result is ready.
+
+    `dispatch_without_result_specs` sends the array of the checkpoint_config called `array` and gets
+    nothing back; `dispatch_with_dummy_result_array` sends next to nothing;
+    `dispatch_with_result_specs` gets the array back, which is verified outside the clock. It needs
+    cloudpickle.
+    """
+
+    def test_fn(self, context: TestContext) -> TestResult:
+        """Dispatches three times."""
+        import jax
+
+        from orbax_bench_core.benchmarks import needs
+
+        metrics, options = Metrics(), context.options
+        assert isinstance(options, MultihostDispatchersOptions)
+        needs.module("cloudpickle", "pathways", _NAME)
+        dispatchers = needs.part_of_orbax("_src.multihost.dispatchers", _NAME)
+        array = jax.block_until_ready(needs.leaf(context, "array", _NAME))
+        dispatcher = dispatchers.ColocatedPythonDispatcher()
+        with metrics.measure("dispatch_without_result_specs", num_bytes=array.nbytes):
+            done = dispatcher.dispatch(_nothing, input_arrays=array)
+            jax.block_until_ready(done)
+        _check_done(done)
+        small = dispatchers.get_dummy_input_array(_devices(options.device_count))
+        jax.block_until_ready(small)
+        with metrics.measure("dispatch_with_dummy_result_array"):
+            done = dispatcher.dispatch(_nothing, input_arrays=small)
+            jax.block_until_ready(done)
+        _check_done(done)
+        specs = jax.ShapeDtypeStruct(array.shape, array.dtype, sharding=array.sharding)
+        with metrics.measure("dispatch_with_result_specs", num_bytes=array.nbytes):
+            returned = dispatcher.dispatch(_same, input_arrays=array, result_specs=specs)
+            jax.block_until_ready(returned)
+        context.verify({**context.pytree, "array": returned})
+        return TestResult(metrics=metrics)
+
+
+def _devices(count: Any) -> list[Any]:
+    import jax
+
+    from orbax_bench_core.benchmarks.needs import UnmetNeed
+
+    devices = jax.devices()
+    if count is not None and not 1 <= count <= len(devices):
+        raise UnmetNeed(f"device_count: {count} needs that many devices; {len(devices)} are here")
+    return devices[:count]
+
+
+def _nothing(array: Any) -> None:
+    del array
+
+
+def _same(array: Any) -> Any:
+    return array
+
+
+def _check_done(done: Any) -> None:
+    import numpy as np
+
+    if not all(np.asarray(shard.data).item() for shard in done.addressable_shards):
+        raise VerificationError("a dispatched function did not report that it had run")

@@ -1,0 +1,96 @@
+"""Broadcasts arrays from one replica to all others, without any storage."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from orbax_bench_core.authoring import (
+    BenchmarkOptions,
+    BenchmarksGenerator,
+    TestContext,
+    TestResult,
+    benchmark_options,
+)
+from orbax_bench_core.measure import Metrics
+
+_NAME = "multislice_broadcast"
+_MEMORY_LIMIT_BYTES = 2**30
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MultisliceBroadcastOptions(BenchmarkOptions):
+    """Options of `multislice_broadcast`.
+
+    Attributes:
+        replica_axis_index: Index of the mesh axis along which replicas lie.
+    """
+
+    replica_axis_index: int | list[int] = 0
+
+
+@benchmark_options(MultisliceBroadcastOptions)
+class MultisliceBroadcast(BenchmarksGenerator):
+    """Measures `broadcast_array`: the arrays of the first replica go to all others.
+
+    It needs several processes. One broadcast takes 1 GiB of a device's
+    memory at most; a larger tree takes several. `process_spans_multiple_replicas` is the check that
+    Orbax makes before. What arrived is verified outside the clock, on every replica.
+    """
+
+    def test_fn(self, context: TestContext) -> TestResult:
+        """Runs one broadcast."""
+        import jax
+        from orbax.checkpoint._src.multihost import multihost, multislice
+
+        from orbax_bench_core.benchmarks import distributed_ids, needs
+        from orbax_bench_core.benchmarks.replicas import check_replicas
+        from orbax_bench_core.state.size import tree_bytes
+
+        metrics, options = Metrics(), context.options
+        assert isinstance(options, MultisliceBroadcastOptions)
+        axis = options.replica_axis_index
+        assert isinstance(axis, int)
+        mesh, tree = needs.replicas(context, axis, _NAME), needs.arrays(context, _NAME)
+        needs.processes(2, _NAME)
+        needs.unsharded_replicas(tree, mesh, axis, _NAME)
+        with distributed_ids.orbax_flags(**{distributed_ids.PROCESS_ID_FLAG: True}):
+            distributed_ids.initialize()
+            with metrics.measure("process_spans_multiple_replicas"):
+                multislice.process_spans_multiple_replicas(mesh, replica_axis_index=axis)
+            is_source = multislice.in_replica(
+                multihost.process_index(), mesh, replica_id=0, replica_axis_index=axis
+            )
+            leaves, structure = jax.tree.flatten(tree)
+            parts = tuple(_on_one_replica(leaf, mesh, axis, is_source=is_source) for leaf in leaves)
+            jax.block_until_ready(parts)
+            with metrics.measure("broadcast_array", num_bytes=tree_bytes(tree)):
+                arrived, _ = multislice.broadcast_one_replica_to_all(
+                    parts,
+                    mesh,
+                    replica_axis_index=axis,
+                    is_source=is_source,
+                    memory_limit_bytes=_MEMORY_LIMIT_BYTES,
+                )
+                jax.block_until_ready(arrived)
+        restored = jax.tree.unflatten(structure, arrived)
+        if context.verifier is not None:
+            check_replicas(restored)
+        context.verify(restored)
+        return TestResult(metrics=metrics)
+
+
+def _on_one_replica(array: Any, mesh: Any, axis: int, *, is_source: bool) -> Any:
+    """Returns what a replica brings to a broadcast, which consumes it: its values, or zeros."""
+    import jax
+    import jax.numpy as jnp
+
+    from orbax_bench_core.benchmarks.replicas import own_replica
+
+    sharding = jax.sharding.NamedSharding(own_replica(mesh, axis), array.sharding.spec)
+    held = [shard for shard in array.addressable_shards if shard.device in sharding.device_set]
+    return jax.make_array_from_single_device_arrays(
+        array.shape,
+        sharding,
+        [jnp.copy(one.data) if is_source else jnp.zeros_like(one.data) for one in held],
+    )

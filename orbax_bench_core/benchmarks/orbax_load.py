@@ -1,0 +1,85 @@
+"""Loads a checkpoint that Orbax wrote."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, cast
+
+from orbax_bench_core.authoring import (
+    BenchmarksGenerator,
+    TestContext,
+    TestResult,
+    benchmark_options,
+)
+from orbax_bench_core.benchmarks.load_options import LoadOptions
+from orbax_bench_core.measure import Metrics
+
+if TYPE_CHECKING:
+    from orbax.checkpoint import v1 as ocp
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OrbaxLoadOptions(LoadOptions):
+    """Options of `orbax_load`.
+
+    Attributes:
+        checkpoint_path: The checkpoint to load, or one item of it, written by Orbax v0 or v1; null
+            takes that of the checkpoint_config, and saves data that were generated first.
+        use_colocated_python: On Pathways, have the hosts of the devices read.
+    """
+
+    use_colocated_python: bool | list[bool] = False
+
+    def orbax_context(self) -> ocp.Context:
+        """Returns these options as Orbax takes them.
+
+        Raises:
+            UnmetNeed: Colocated Python is asked for and this is not Pathways.
+        """
+        from orbax.checkpoint import v1 as ocp
+
+        from orbax_bench_core.benchmarks import needs
+        from orbax_bench_core.state import orbax_options
+
+        context = orbax_options.make_context(
+            use_load_and_broadcast=self.use_load_and_broadcast,
+            read_concurrent_bytes=self.read_concurrent_bytes,
+        )
+        if not self.use_colocated_python:
+            return context
+        needs.pathways("use_colocated_python: true")
+        colocated = orbax_options.make_colocated_context().pathways_options
+        return ocp.Context(context=context, pathways_options=colocated)
+
+
+@benchmark_options(OrbaxLoadOptions)
+class OrbaxLoad(BenchmarksGenerator):
+    """Measures `load` of an existing checkpoint.
+
+    What was loaded is compared with the checkpoint_config's data or with a digest that an earlier
+    run kept; where there is neither, with a load into another layout.
+    """
+
+    def test_fn(self, context: TestContext) -> TestResult:
+        """Runs one load."""
+        from orbax_bench_core.benchmarks.freeing import delete_if_scarce
+        from orbax_bench_core.benchmarks.reference import find_reference
+        from orbax_bench_core.state import orbax_options
+
+        metrics, options = Metrics(), context.options
+        assert isinstance(options, OrbaxLoadOptions)
+        loading = options.orbax_context()
+        reference = find_reference(
+            context,
+            cast("str | None", options.checkpoint_path),
+            option="checkpoint_path",
+            saving=orbax_options.make_context(),
+        )
+        target = options.target(reference)
+        delete_if_scarce(context.pytree)
+        context.prepare_load("load", reference.location.root)
+        with loading:
+            with metrics.measure("load", options.collectors, num_bytes=reference.num_bytes):
+                restored = reference.load(target)
+            options.check(context, reference, restored)
+        return TestResult(metrics=metrics)

@@ -1,0 +1,199 @@
+"""Restores from the local disk, from another host's, or from persistent storage."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from orbax_bench_core.authoring import (
+    BenchmarksGenerator,
+    TestContext,
+    TestResult,
+    VerificationError,
+    benchmark_options,
+)
+from orbax_bench_core.benchmarks import distributed_ids, needs
+from orbax_bench_core.benchmarks.local_checkpointing import LocalCheckpointingOptions
+from orbax_bench_core.measure import Metrics
+
+if TYPE_CHECKING:
+    from etils import epath
+
+_NAME = "p2p_checkpoint_manager"
+_PACKAGE = "experimental.emergency.p2p"
+_SOURCES = ("local", "peer", "persistent")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class P2pCheckpointManagerOptions(LocalCheckpointingOptions):
+    """Options of `p2p_checkpoint_manager`."""
+
+    def manager_options(self) -> Any:
+        """Returns these options as Orbax takes them.
+
+        Raises:
+            UnmetNeed: The installed Orbax has no such manager.
+        """
+        kinds = needs.part_of_orbax(f"{_PACKAGE}.options", _NAME)
+        return kinds.CheckpointManagerOptions(
+            local=kinds.LocalCheckpointOptions(
+                save_interval_steps=self.local_save_interval_steps,
+                max_to_keep=self.local_max_to_keep,
+            ),
+            persistent=kinds.PersistentCheckpointOptions(
+                save_interval_steps=self.persistent_save_interval_steps,
+                max_to_keep=self.persistent_max_to_keep,
+            ),
+            replica_axis_index=self.axis,
+        )
+
+
+@benchmark_options(P2pCheckpointManagerOptions)
+class P2pCheckpointManager(BenchmarksGenerator):
+    """Measures each step that Orbax's peer-to-peer `CheckpointManager` saves, and three restores.
+
+    It needs two or more replicas, and two or more processes. A saved step gives `save_blocking`,
+    `save_background` and `save`, another one `skip`. The steps are saved three times over. The
+    first time each one on the local disks is restored from there; the second time the first process
+    has lost it, and asks a peer; the third time all have lost it, and only those in persistent
+    storage can be restored: `restore_from_local`, `restore_from_peer` and
+    `restore_from_persistent`. What was restored is verified outside the clock, on every replica,
+    and so is where it came from.
+    """
+
+    def test_fn(self, context: TestContext) -> TestResult:
+        """Saves and restores in three ways."""
+        from orbax_bench_core.benchmarks.local_checkpointing import check_needs, hosts_in_step
+
+        metrics, options = Metrics(), context.options
+        assert isinstance(options, P2pCheckpointManagerOptions)
+        check_needs(context, options.axis, _NAME)
+        distributed_ids.initialize()
+        with hosts_in_step():
+            for source in _SOURCES:
+                _train(metrics, context, options, source)
+        return TestResult(metrics=metrics)
+
+
+def _train(
+    metrics: Metrics, context: TestContext, options: P2pCheckpointManagerOptions, source: str
+) -> None:
+    import orbax.checkpoint as ocp
+
+    from orbax_bench_core.benchmarks.local_checkpointing import make_directories
+    from orbax_bench_core.benchmarks.managing import measure_step
+
+    composite = needs.part_of_orbax(f"{_PACKAGE}.args", _NAME).Composite
+    directories = make_directories(context, source)
+    assert isinstance(options.train_steps, int)
+    restored = 0
+    with _open(metrics, context, directories) as manager:
+        for step in range(options.train_steps):
+            measure_step(
+                metrics,
+                context,
+                manager,
+                step,
+                tree=context.pytree,
+                arguments=composite(state=ocp.args.PyTreeSave(context.pytree)),
+                directory=context.path,
+            )
+            if _is_restored(options, source, step):
+                _lose(manager, directories[0] / str(step), source)
+                _restore(metrics, context, manager, composite, source, step)
+                restored += 1
+    if not restored:
+        raise needs.UnmetNeed(
+            f"{_NAME} found no step to restore from {source}: train_steps must reach one that is a "
+            "multiple of local_save_interval_steps and, for persistent storage, one of "
+            "persistent_save_interval_steps"
+        )
+
+
+def _is_restored(options: P2pCheckpointManagerOptions, source: str, step: int) -> bool:
+    interval = (
+        options.persistent_save_interval_steps
+        if source == "persistent"
+        else options.local_save_interval_steps
+    )
+    assert isinstance(interval, int)
+    return step % interval == 0 and step > 0
+
+
+def _open(
+    metrics: Metrics, context: TestContext, directories: tuple[epath.Path, epath.Path]
+) -> contextlib.closing[Any]:
+    from orbax_bench_core.benchmarks.v0_saving import restore_target
+
+    options = context.options
+    assert isinstance(options, P2pCheckpointManagerOptions)
+    with metrics.measure("create_checkpoint_manager"):
+        manager = needs.part_of_orbax(f"{_PACKAGE}.checkpoint_manager", _NAME).CheckpointManager(
+            local_directory=directories[0],
+            persistent_directory=directories[1],
+            global_mesh=context.mesh,
+            abstract_state=restore_target(context.pytree),
+            options=options.manager_options(),
+        )
+    return contextlib.closing(manager)
+
+
+def _lose(manager: Any, directory: epath.Path, source: str) -> None:
+    """Removes a local checkpoint where the restore is to come from elsewhere."""
+    import jax
+
+    from orbax_bench_core.benchmarks.hosts import await_all_hosts
+
+    loses = {"local": False, "peer": jax.process_index() == 0, "persistent": True}[source]
+    if loses and directory.exists():
+        directory.rmtree()
+        manager.reload()
+    await_all_hosts(f"lost {directory.name}")
+
+
+def _restore(
+    metrics: Metrics, context: TestContext, manager: Any, composite: Any, source: str, step: int
+) -> None:
+    import jax
+    import orbax.checkpoint as ocp
+
+    from orbax_bench_core.benchmarks.replicas import check_replicas
+    from orbax_bench_core.benchmarks.v0_saving import restore_target
+    from orbax_bench_core.state.size import tree_bytes
+
+    target, operation = restore_target(context.pytree), f"restore_from_{source}"
+    arguments = composite(
+        state=ocp.args.PyTreeRestore(
+            item=target, restore_args=ocp.checkpoint_utils.construct_restore_args(target)
+        )
+    )
+    asked = _note_persistent_restores(manager)
+    context.prepare_load(operation, context.path)
+    with metrics.measure(operation, num_bytes=tree_bytes(context.pytree)):
+        restored = jax.block_until_ready(manager.restore(step, args=arguments)["state"])
+    # The manager turns to persistent storage by itself when another way fails.
+    if (source == "persistent") != bool(asked):
+        raise VerificationError(
+            f"step {step} was to be restored from {source} and came from "
+            f"{'persistent storage' if asked else 'elsewhere'}"
+        )
+    if context.verifier is not None:
+        check_replicas(restored)
+    context.verify(restored)
+    with metrics.measure("reload"):
+        manager.reload()
+
+
+def _note_persistent_restores(manager: Any) -> list[int]:
+    """Returns a list that gets every step that this manager restores from persistent storage."""
+    asked: list[int] = []
+    persistent = manager._persistent_manager  # noqa: SLF001 - the manager only logs its source
+    restore = type(persistent).restore
+
+    def noted(step: int, *arguments: Any, **named: Any) -> Any:
+        asked.append(step)
+        return restore(persistent, step, *arguments, **named)
+
+    persistent.restore = noted
+    return asked

@@ -1,0 +1,129 @@
+"""Saves and restores with the handler for trees of Orbax's v0 interface."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from orbax_bench_core.authoring import (
+    BenchmarkOptions,
+    BenchmarksGenerator,
+    TestContext,
+    TestResult,
+    benchmark_options,
+)
+from orbax_bench_core.measure import Metrics, default_metrics
+
+_PRIORITIZED = "a"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PyTreeCheckpointOptions(BenchmarkOptions):
+    """Options of `pytree_checkpoint`.
+
+    Attributes:
+        async_enabled: Save in the background, with an `AsyncCheckpointer`.
+        use_ocdbt: Store arrays in OCDBT, a database of few files, rather than a folder per array.
+        use_zarr3: Store arrays as Zarr v3 rather than v2.
+        use_compression: Compress array data with zstd.
+        save_concurrent_gb: Most data in flight to storage, in GiB; null sets no limit.
+        restore_concurrent_gb: Most data in flight while restoring, in GiB; null sets no limit.
+        metric_tracemalloc_enabled: Also trace Python allocations, which slows the operation down.
+        use_replica_parallel: Have each replica write a part of a replicated array.
+        enable_replica_parallel_separate_folder: Give each replica's part a folder of its own; needs
+            use_replica_parallel and use_ocdbt.
+        use_colocated_python: On Pathways, have the hosts of the devices read and write.
+        save_device_host_concurrent_gb: Most data in flight from the devices, in GiB; null sets no
+            limit. Leaves with an "a" in their path go first, and are not limited.
+    """
+
+    async_enabled: bool | list[bool] = True
+    use_ocdbt: bool | list[bool] = True
+    use_zarr3: bool | list[bool] = False
+    use_compression: bool | list[bool] = True
+    save_concurrent_gb: float | list[float | None] | None = None
+    restore_concurrent_gb: float | list[float | None] | None = None
+    metric_tracemalloc_enabled: bool | list[bool] = False
+    use_replica_parallel: bool | list[bool] = False
+    enable_replica_parallel_separate_folder: bool | list[bool] = False
+    use_colocated_python: bool | list[bool] = False
+    save_device_host_concurrent_gb: float | list[float | None] | None = None
+
+    def is_valid(self) -> bool:
+        """Separate folders need parallel replicas, and OCDBT to merge them."""
+        return not self.enable_replica_parallel_separate_folder or bool(
+            self.use_replica_parallel and self.use_ocdbt
+        )
+
+    @property
+    def collectors(self) -> list[str]:
+        """The collectors that measure each operation."""
+        return default_metrics() + ["tracemalloc"] * bool(self.metric_tracemalloc_enabled)
+
+    def handler(self) -> Any:
+        """Makes the handler that these options describe; nothing outside it changes."""
+        import orbax.checkpoint as ocp
+
+        from orbax_bench_core.benchmarks.handlers import array_handler, registry_with
+
+        arrays = array_handler(
+            use_colocated_python=bool(self.use_colocated_python),
+            use_replica_parallel=self.use_replica_parallel,
+            enable_replica_parallel_separate_folder=self.enable_replica_parallel_separate_folder,
+        )
+        return ocp.PyTreeCheckpointHandler(
+            use_ocdbt=self.use_ocdbt,
+            use_zarr3=self.use_zarr3,
+            use_compression=self.use_compression,
+            save_concurrent_gb=self.save_concurrent_gb,
+            restore_concurrent_gb=self.restore_concurrent_gb,
+            save_device_host_concurrent_gb=self.save_device_host_concurrent_gb,
+            is_prioritized_key_fn=lambda path: _PRIORITIZED in ocp.tree.str_keypath(path),
+            type_handler_registry=registry_with(arrays),
+        )
+
+
+@benchmark_options(PyTreeCheckpointOptions)
+class PyTreeCheckpoint(BenchmarksGenerator):
+    """Measures `save_blocking`, `save_background`, `save` (their whole) and `restore`.
+
+    They drive a v0 `Checkpointer` with a `PyTreeCheckpointHandler`. What was restored is verified
+    outside the clock. A save that is not asynchronous has no `save_background`.
+    """
+
+    def test_fn(self, context: TestContext) -> TestResult:
+        """Runs one save and one restore."""
+        import contextlib
+
+        import jax
+        import orbax.checkpoint as ocp
+
+        from orbax_bench_core.benchmarks import needs
+        from orbax_bench_core.benchmarks.freeing import delete_if_scarce
+        from orbax_bench_core.benchmarks.v0_saving import measure_two_part_save, restore_target
+        from orbax_bench_core.state.size import tree_bytes
+
+        metrics, options = Metrics(), context.options
+        assert isinstance(options, PyTreeCheckpointOptions)
+        tree, path = needs.tree(context, "pytree_checkpoint"), context.path / "pytree"
+        num_bytes, target = tree_bytes(tree), restore_target(tree)
+        kind = ocp.AsyncCheckpointer if options.async_enabled else ocp.Checkpointer
+        with contextlib.closing(kind(options.handler())) as checkpointer:
+            measure_two_part_save(
+                metrics,
+                context,
+                path,
+                tree,
+                begin=lambda: checkpointer.save(path, args=ocp.args.PyTreeSave(tree)),
+                finish=checkpointer.wait_until_finished if options.async_enabled else None,
+                collectors=options.collectors,
+            )
+            delete_if_scarce(tree)
+            arguments = ocp.args.PyTreeRestore(
+                item=target, restore_args=ocp.checkpoint_utils.construct_restore_args(target)
+            )
+            context.prepare_load("restore", path)
+            with metrics.measure("restore", options.collectors, num_bytes=num_bytes):
+                restored = jax.block_until_ready(checkpointer.restore(path, args=arguments))
+        context.verify(restored)
+        return TestResult(metrics=metrics)

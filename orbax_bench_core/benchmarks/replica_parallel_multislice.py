@@ -1,0 +1,85 @@
+"""Saves what several replicas hold, each writing its share of it or one of them writing all."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import cast
+
+from orbax_bench_core.authoring import (
+    BenchmarksGenerator,
+    TestContext,
+    TestResult,
+    benchmark_options,
+)
+from orbax_bench_core.benchmarks.resharding import ReshardingOptions
+from orbax_bench_core.measure import Metrics
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ReplicaParallelMultisliceOptions(ReshardingOptions):
+    """Options of `replica_parallel_multislice`, beside those of `save_restore`.
+
+    Attributes:
+        reference_checkpoint_path: The checkpoint whose values are saved; null takes the
+            checkpoint_config's data.
+        reference_sharding_path: JSON file with the sharding of each leaf on one replica, which
+            every replica repeats; null spreads each array over the devices of a replica.
+        num_savings: How many checkpoints to save, one after the other.
+    """
+
+    num_savings: int | list[int] = 1
+
+    def __post_init__(self) -> None:
+        """Refuses to save nothing.
+
+        Raises:
+            ValueError: `num_savings` is too small.
+        """
+        if isinstance(self.num_savings, int) and self.num_savings < 1:
+            raise ValueError(f"num_savings must be 1 or more, got {self.num_savings}")
+
+
+@benchmark_options(ReplicaParallelMultisliceOptions)
+class ReplicaParallelMultislice(BenchmarksGenerator):
+    """Measures saves of arrays that every replica of a mesh holds; its first axis is `replica`.
+
+    The operations are those of `save_restore` without the load, once per saving. The last
+    checkpoint is loaded back and verified outside the clock. `use_replica_parallel` is what there
+    is to compare.
+    """
+
+    def test_fn(self, context: TestContext) -> TestResult:
+        """Lays the data out over the replicas and saves it as often as asked."""
+        from orbax_bench_core.benchmarks.reference import find_reference, verify
+        from orbax_bench_core.benchmarks.replicas import over_replicas, replica_mesh
+        from orbax_bench_core.benchmarks.saving import measure_save
+        from orbax_bench_core.state import orbax_api
+
+        metrics, options = Metrics(), context.options
+        assert isinstance(options, ReplicaParallelMultisliceOptions)
+        mesh = replica_mesh(context, "replica_parallel_multislice")
+        reference = find_reference(
+            context,
+            cast("str | None", options.reference_checkpoint_path),
+            option="reference_checkpoint_path",
+            saving=options.orbax_context(),
+        )
+        sharding = cast("str | None", options.reference_sharding_path)
+        one_replica = reference.targets(sharding, mesh.devices[0].flatten().tolist())
+        target = reference.tree(over_replicas(one_replica, mesh))
+        with options.orbax_context():
+            tree = reference.load(target)
+            reference.drop()
+            for saving in range(cast("int", options.num_savings)):
+                path = context.path / "ckpt" / str(saving)
+                measure_save(
+                    metrics,
+                    context,
+                    path,
+                    tree,
+                    asynchronous=bool(options.async_enabled),
+                    collectors=options.collectors,
+                )
+            if context.verifier is not None:
+                verify(context, reference, orbax_api.load(path, target))
+        return TestResult(metrics=metrics)

@@ -1,0 +1,184 @@
+"""Arrays that several replicas hold, and whether they all hold the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import jax
+    from jax.sharding import NamedSharding
+
+REPLICA = "replica"
+"""Name of the mesh axis along which replicas lie."""
+
+
+def replica_mesh(context: Any, benchmark: str) -> jax.sharding.Mesh:
+    """Returns a mesh whose first axis counts replicas.
+
+    Args:
+        context: The repeat.
+        benchmark: Who needs it, for the message.
+
+    Raises:
+        UnmetNeed: There is no mesh, or its axes are others.
+    """
+    from orbax_bench_core.benchmarks import needs
+
+    mesh = needs.mesh(context, benchmark)
+    if len(mesh.axis_names) < 2 or mesh.axis_names[0] != REPLICA:
+        raise needs.UnmetNeed(
+            f"{benchmark} needs a mesh whose first axis is {REPLICA!r}, such as mesh_axes: "
+            f"[{REPLICA}, model]; this one has {list(mesh.axis_names)}"
+        )
+    return mesh
+
+
+def own_replica(mesh: jax.sharding.Mesh, axis: int) -> jax.sharding.Mesh:
+    """Returns the part of a mesh that is the first replica with a device of this process.
+
+    Args:
+        mesh: All devices.
+        axis: Index of the axis along which replicas lie; the result has size 1 along it.
+    """
+    import jax
+    import numpy as np
+
+    own = jax.process_index()
+    for replica in np.split(mesh.devices, mesh.devices.shape[axis], axis):
+        if any(device.process_index == own for device in replica.flat):
+            return jax.sharding.Mesh(replica, mesh.axis_names)
+    raise ValueError(f"process {own} has no device in the mesh")
+
+
+def over_replicas(
+    targets: Mapping[str, jax.ShapeDtypeStruct], mesh: jax.sharding.Mesh
+) -> dict[str, jax.ShapeDtypeStruct]:
+    """Turns load targets on one replica into targets that every replica holds.
+
+    Args:
+        targets: Targets on the devices of one replica, by dotted path.
+        mesh: All devices, replicas along the first axis.
+
+    Raises:
+        StateError: A target's own mesh has an axis called `replica`.
+    """
+    return {name: _over_replicas(name, target, mesh) for name, target in targets.items()}
+
+
+def check_broadcast(targets: Mapping[str, jax.ShapeDtypeStruct]) -> None:
+    """Checks that one replica can load for the others, which Orbax takes for granted.
+
+    Args:
+        targets: Load targets by dotted path.
+
+    Raises:
+        UnmetNeed: The first axis of a target's mesh does not count replicas.
+    """
+    from jax.sharding import NamedSharding
+
+    from orbax_bench_core.benchmarks.needs import UnmetNeed
+
+    for name, target in targets.items():
+        sharding = target.sharding
+        assert isinstance(sharding, NamedSharding)
+        axes, used = sharding.mesh.axis_names, split_axes(sharding)
+        if len(axes) < 2 or axes[0] in used:
+            raise UnmetNeed(
+                "use_load_and_broadcast: true needs shardings over a mesh of two or more axes, the "
+                f"first of which counts replicas and shards nothing; {name!r} is laid out over "
+                f"{list(axes)} and sharded by {sorted(used) or 'none'}"
+            )
+
+
+def check_replicas(tree: Any) -> None:
+    """Checks that all devices that hold a part of an array hold the same values.
+
+    The digest of a tree looks at one replica of each part, and so does not see that another one
+    got nothing. Every process must call.
+
+    Args:
+        tree: Any pytree.
+
+    Raises:
+        VerificationError: Two copies of a part differ; the message names the leaf.
+    """
+    import jax
+    import numpy as np
+    from jax.experimental import multihost_utils
+
+    from orbax_bench_core.authoring import VerificationError
+    from orbax_bench_core.state.naming import named_leaves
+
+    arrays = [(name, leaf) for name, leaf in named_leaves(tree) if isinstance(leaf, jax.Array)]
+    rows = [row for index, (_, leaf) in enumerate(arrays) for row in _sums(index, leaf)]
+    if not arrays:
+        return
+    table = np.array(rows, np.uint32).reshape(-1, 4)
+    if jax.process_count() > 1:
+        # The processes may hold different numbers of shards, and exchange tables of one size.
+        sizes = np.asarray(multihost_utils.process_allgather(np.int32(len(table))))
+        padded = np.full((sizes.max(), 4), np.uint32(2**32 - 1))
+        padded[: len(table)] = table
+        everyone = np.asarray(multihost_utils.process_allgather(padded)).reshape(len(sizes), -1, 4)
+        table = np.concatenate([rows[:n] for rows, n in zip(everyone, sizes, strict=True)])
+    found: dict[tuple[int, int], tuple[int, ...]] = {}
+    for index, part, *lanes in table.tolist():
+        if found.setdefault((index, part), tuple(lanes)) != tuple(lanes):
+            raise VerificationError(f"{arrays[index][0]}: two replicas hold different values")
+
+
+def split_axes(sharding: NamedSharding) -> set[str]:
+    """Returns the mesh axes that split an array.
+
+    Args:
+        sharding: How it is laid out.
+    """
+    entries = (entry if isinstance(entry, tuple) else (entry,) for entry in sharding.spec)
+    return {axis for entry in entries for axis in entry if axis is not None}
+
+
+def _over_replicas(
+    name: str, target: jax.ShapeDtypeStruct, mesh: jax.sharding.Mesh
+) -> jax.ShapeDtypeStruct:
+    import jax
+    from jax.sharding import NamedSharding
+
+    from orbax_bench_core.state.errors import StateError
+
+    assert isinstance(target.sharding, NamedSharding)
+    single = target.sharding.mesh
+    if REPLICA in single.axis_names:
+        raise StateError(
+            f"leaf {name!r}: the sharding file describes one replica, and may have no axis called "
+            f"{REPLICA!r}; it has {list(single.axis_names)}"
+        )
+    assert isinstance(single, jax.sharding.Mesh)
+    whole = jax.sharding.Mesh(
+        mesh.devices.reshape(-1, *single.devices.shape), (REPLICA, *single.axis_names)
+    )
+    sharding = NamedSharding(whole, target.sharding.spec)
+    return jax.ShapeDtypeStruct(target.shape, target.dtype, sharding=sharding)
+
+
+def _sums(index: int, array: jax.Array) -> list[tuple[int, int, int, int]]:
+    """Returns a row per shard held here: the leaf, which part of it, and sums over its content."""
+    import numpy as np
+    from jax.sharding import NamedSharding
+
+    from orbax_bench_core.state import content
+
+    # Of other shardings `content.start` sums one replica only.
+    assert isinstance(array.sharding, NamedSharding)
+    where = array.sharding.devices_indices_map(array.shape)
+    parts = {_bounds(part): number for number, part in enumerate(where.values())}
+    pending = content.start(array)
+    rows = []
+    for shard in array.addressable_shards:
+        lanes = np.asarray(pending[shard.device]).reshape(2).tolist()
+        rows.append((index, parts[_bounds(shard.index)], *lanes))
+    return rows
+
+
+def _bounds(part: tuple[slice, ...]) -> tuple[tuple[int | None, int | None], ...]:
+    return tuple((one.start, one.stop) for one in part)

@@ -1,0 +1,72 @@
+"""Loads a checkpoint into other shardings than it was saved with."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import cast
+
+from orbax_bench_core.authoring import (
+    BenchmarksGenerator,
+    TestContext,
+    TestResult,
+    benchmark_options,
+)
+from orbax_bench_core.benchmarks.save_restore import SaveRestoreOptions
+from orbax_bench_core.measure import Metrics
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ReshardingOptions(SaveRestoreOptions):
+    """Options of `resharding`, beside those of `save_restore`.
+
+    Those that concern saving hold for the reference checkpoint, if it is made here.
+
+    Attributes:
+        reference_checkpoint_path: The checkpoint to load; null takes that of the checkpoint_config,
+            and saves data that were generated first, on their own mesh.
+        reference_sharding_path: JSON file with the target sharding of each leaf, over all devices;
+            null spreads each array over all devices as far as its dimensions allow.
+    """
+
+    reference_checkpoint_path: str | list[str | None] | None = None
+    reference_sharding_path: str | list[str | None] | None = None
+
+
+@benchmark_options(ReshardingOptions)
+class Resharding(BenchmarksGenerator):
+    """Measures `load` of a checkpoint into shardings other than those it was saved with.
+
+    What was loaded is compared with the checkpoint_config's data; where there is none, with a load
+    into yet another layout.
+    """
+
+    def test_fn(self, context: TestContext) -> TestResult:
+        """Runs one load."""
+        import jax
+
+        from orbax_bench_core.benchmarks.freeing import delete_if_scarce
+        from orbax_bench_core.benchmarks.reference import find_reference, verify
+        from orbax_bench_core.benchmarks.replicas import check_broadcast
+
+        metrics, options = Metrics(), context.options
+        assert isinstance(options, ReshardingOptions)
+        reference = find_reference(
+            context,
+            cast("str | None", options.reference_checkpoint_path),
+            option="reference_checkpoint_path",
+            saving=options.orbax_context(),
+        )
+        sharding = cast("str | None", options.reference_sharding_path)
+        targets = reference.targets(sharding, jax.devices())
+        if options.use_load_and_broadcast:
+            check_broadcast(targets)
+        target = reference.tree(targets)
+        delete_if_scarce(context.pytree)
+        context.prepare_load("load", reference.location.root)
+        with (
+            options.orbax_context(),
+            metrics.measure("load", options.collectors, num_bytes=reference.num_bytes),
+        ):
+            restored = reference.load(target)
+        verify(context, reference, restored)
+        return TestResult(metrics=metrics)

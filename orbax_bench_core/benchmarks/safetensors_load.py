@@ -1,0 +1,116 @@
+"""Loads a checkpoint in the safetensors format, as the model hubs offer them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, cast
+
+from orbax_bench_core.authoring import (
+    BenchmarksGenerator,
+    TestContext,
+    TestResult,
+    benchmark_options,
+)
+from orbax_bench_core.benchmarks.load_options import LoadOptions
+from orbax_bench_core.measure import Metrics
+
+if TYPE_CHECKING:
+    from orbax.checkpoint import v1 as ocp
+
+_MIB = 2**20
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SafetensorsLoadOptions(LoadOptions):
+    """Options of `safetensors_load`.
+
+    Attributes:
+        checkpoint_path: A `.safetensors` file or a directory of them, as `prepare` leaves them;
+            null writes the checkpoint_config's data first.
+        use_load_and_broadcast: Orbax's loader of this format has no broadcast, so true is refused.
+        safetensors_max_over_read_ratio: Most bytes read per byte needed when neighbouring ranges
+            are read as one; null takes the loader's own choice.
+        safetensors_read_chunk_mb: Size of one read, in MiB; null takes the loader's own choice.
+        enable_xprof: Capture a profiler trace, as enable_trace does.
+    """
+
+    safetensors_max_over_read_ratio: float | list[float | None] | None = None
+    safetensors_read_chunk_mb: float | list[float | None] | None = None
+    enable_xprof: bool | list[bool] = False
+
+    def __post_init__(self) -> None:
+        """Has `enable_xprof` capture a trace, and refuses what contradicts itself.
+
+        Raises:
+            ValueError: Two options contradict each other.
+        """
+        super().__post_init__()
+        if self.enable_xprof is True:
+            object.__setattr__(self, "enable_trace", True)
+
+    def orbax_context(self) -> ocp.Context:
+        """Returns these options as Orbax takes them.
+
+        Raises:
+            UnmetNeed: The installed Orbax cannot load this format, or cannot do what is asked for.
+        """
+        from orbax.checkpoint import v1 as ocp
+
+        from orbax_bench_core.benchmarks.needs import UnmetNeed
+        from orbax_bench_core.state import orbax_options
+
+        if not hasattr(ocp.options, "SafetensorsOptions"):
+            raise UnmetNeed("safetensors_load needs orbax-checkpoint >= 0.12.8")
+        if self.use_load_and_broadcast:
+            raise UnmetNeed(
+                "use_load_and_broadcast: true needs a loader that broadcasts; Orbax's loader of "
+                "safetensors has every process read what it needs"
+            )
+        chunk = cast("float | None", self.safetensors_read_chunk_mb)
+        return ocp.Context(
+            context=orbax_options.make_context(read_concurrent_bytes=self.read_concurrent_bytes),
+            checkpoint_layout=ocp.options.CheckpointLayout.SAFETENSORS,
+            safetensors_options=ocp.options.SafetensorsOptions(
+                max_over_read_ratio=self.safetensors_max_over_read_ratio,
+                read_chunk_bytes=None if chunk is None else int(chunk * _MIB),
+            ),
+        )
+
+
+@benchmark_options(SafetensorsLoadOptions)
+class SafetensorsLoad(BenchmarksGenerator):
+    """Measures `load` of a safetensors checkpoint.
+
+    What was loaded is compared as in `orbax_load`. `python -m orbax_bench_core.benchmarks.prepare`
+    fetches a model and writes the sharding file.
+    """
+
+    def test_fn(self, context: TestContext) -> TestResult:
+        """Runs one load."""
+        from orbax_bench_core.benchmarks.freeing import delete_if_scarce
+        from orbax_bench_core.benchmarks.needs import UnmetNeed
+        from orbax_bench_core.benchmarks.reference import Reference, describe
+        from orbax_bench_core.benchmarks.safetensors_files import write_arrays
+        from orbax_bench_core.state.locating import Location, absolute
+
+        metrics, options = Metrics(), context.options
+        assert isinstance(options, SafetensorsLoadOptions)
+        path = cast("str | None", options.checkpoint_path)
+        if path is None:
+            if context.pytree is None:
+                raise UnmetNeed(
+                    "there is nothing to load: give checkpoint_path, or a checkpoint_config to be "
+                    "written first"
+                )
+            path = str(context.path / "model")
+            write_arrays(context.path / "model", context.pytree)
+        with options.orbax_context():
+            location = Location(absolute(path), None)
+            reference = Reference(location, describe(path, location))
+            target = options.target(reference)
+            delete_if_scarce(context.pytree)
+            context.prepare_load("load", location.root)
+            with metrics.measure("load", options.collectors, num_bytes=reference.num_bytes):
+                restored = reference.load(target)
+            options.check(context, reference, restored)
+        return TestResult(metrics=metrics)

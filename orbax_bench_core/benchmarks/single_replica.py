@@ -1,0 +1,156 @@
+"""Restores on one replica, which broadcasts to the others, with Orbax's v0 handler for that."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from orbax_bench_core.authoring import (
+    BenchmarkOptions,
+    BenchmarksGenerator,
+    TestContext,
+    TestResult,
+    benchmark_options,
+)
+from orbax_bench_core.measure import Metrics
+
+_NAME = "single_replica"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SingleReplicaOptions(BenchmarkOptions):
+    """Options of `single_replica`.
+
+    Attributes:
+        replica_axis_index: Index of the mesh axis along which replicas lie.
+        primary_replica_id: The replica that reads.
+        use_replica_parallel: Have each replica write a part of the checkpoint.
+        broadcast_memory_limit_bytes: Most memory that one broadcast takes on a device; a tree that
+            needs more takes several. Null takes a share of what is free.
+        broadcast_memory_scaling_factor: That share, up to 1.
+        use_colocated_python: On Pathways, have the hosts of the devices read and write.
+        use_distributed_process_id: Tell processes apart by the id that jax.distributed gave them,
+            which therefore must run; otherwise by JAX's own index.
+    """
+
+    replica_axis_index: int | list[int] = 0
+    primary_replica_id: int | list[int] = 0
+    use_replica_parallel: bool | list[bool] = True
+    broadcast_memory_limit_bytes: int | list[int | None] | None = None
+    broadcast_memory_scaling_factor: float | list[float] = 0.75
+    use_colocated_python: bool | list[bool] = False
+    use_distributed_process_id: bool | list[bool] = True
+
+    def __post_init__(self) -> None:
+        """Refuses to take more memory than there is.
+
+        Raises:
+            ValueError: The factor is not above 0 and up to 1.
+        """
+        factor = self.broadcast_memory_scaling_factor
+        if isinstance(factor, int | float) and not 0 < factor <= 1:
+            raise ValueError(
+                f"broadcast_memory_scaling_factor must be above 0 and up to 1, got {factor}"
+            )
+
+    def handler(self) -> Any:
+        """Makes the handler that these options describe; nothing outside it changes."""
+        import orbax.checkpoint as ocp
+        from orbax.checkpoint._src.metadata import array_metadata_store
+
+        from orbax_bench_core.benchmarks.handlers import array_handler, registry_with
+
+        arrays = array_handler(
+            use_colocated_python=bool(self.use_colocated_python),
+            single_replica=True,
+            replica_axis_index=self.replica_axis_index,
+            primary_replica_id=self.primary_replica_id,
+            use_replica_parallel=self.use_replica_parallel,
+            broadcast_memory_limit_bytes=self.broadcast_memory_limit_bytes,
+            broadcast_memory_scaling_factor=self.broadcast_memory_scaling_factor,
+            array_metadata_store=array_metadata_store.Store(),
+        )
+        return ocp.PyTreeCheckpointHandler(type_handler_registry=registry_with(arrays))
+
+
+@benchmark_options(SingleReplicaOptions)
+class SingleReplica(BenchmarksGenerator):
+    """Measures `save_blocking`, `save_background`, `save` (their whole) and `restore`.
+
+    It needs a mesh of several replicas, none of which splits an array with another. What was
+    restored is verified outside the clock, and every replica compared with every other.
+    """
+
+    def test_fn(self, context: TestContext) -> TestResult:
+        """Runs one save and one restore."""
+        from orbax_bench_core.benchmarks import distributed_ids, needs
+
+        options = context.options
+        assert isinstance(options, SingleReplicaOptions)
+        assert isinstance(options.replica_axis_index, int)
+        mesh = needs.replicas(context, options.replica_axis_index, _NAME)
+        tree = needs.arrays(context, _NAME)
+        needs.unsharded_replicas(tree, mesh, options.replica_axis_index, _NAME)
+        if options.primary_replica_id not in range(mesh.devices.shape[options.replica_axis_index]):
+            raise needs.UnmetNeed(
+                f"primary_replica_id: {options.primary_replica_id} needs that many replicas and "
+                f"one more; the mesh has {mesh.devices.shape[options.replica_axis_index]}"
+            )
+        flags = {distributed_ids.PROCESS_ID_FLAG: bool(options.use_distributed_process_id)}
+        if options.use_distributed_process_id:
+            needs.processes(2, f"{_NAME} with use_distributed_process_id: true")
+        with distributed_ids.orbax_flags(**flags):
+            if options.use_distributed_process_id:
+                distributed_ids.initialize()
+            return TestResult(metrics=_save_and_restore(context, options, tree))
+
+
+def _save_and_restore(context: TestContext, options: SingleReplicaOptions, tree: Any) -> Metrics:
+    import contextlib
+
+    import jax
+    import orbax.checkpoint as ocp
+
+    from orbax_bench_core.benchmarks.replicas import check_replicas
+    from orbax_bench_core.benchmarks.v0_saving import measure_two_part_save, restore_target
+    from orbax_bench_core.state.size import tree_bytes
+
+    metrics, path, target = Metrics(), context.path / "checkpoint", restore_target(tree)
+    with contextlib.closing(ocp.AsyncCheckpointer(options.handler())) as checkpointer:
+        measure_two_part_save(
+            metrics,
+            context,
+            path,
+            tree,
+            begin=lambda: checkpointer.save(path, args=ocp.args.PyTreeSave(tree)),
+            finish=checkpointer.wait_until_finished,
+        )
+        arguments = ocp.args.PyTreeRestore(
+            item=target,
+            restore_args=jax.tree.map(
+                lambda leaf: ocp.type_handlers.SingleReplicaArrayRestoreArgs(
+                    sharding=leaf.sharding,
+                    single_replica_sharding=_on_own_replica(
+                        leaf.sharding, options.replica_axis_index
+                    ),
+                    global_shape=leaf.shape,
+                    dtype=leaf.dtype,
+                ),
+                target,
+            ),
+        )
+        context.prepare_load("restore", path)
+        with metrics.measure("restore", num_bytes=tree_bytes(tree)):
+            restored = jax.block_until_ready(checkpointer.restore(path, args=arguments))
+    if context.verifier is not None:
+        check_replicas(restored)
+    context.verify(restored)
+    return metrics
+
+
+def _on_own_replica(sharding: Any, axis: Any) -> Any:
+    import jax
+
+    from orbax_bench_core.benchmarks.replicas import own_replica
+
+    return jax.sharding.NamedSharding(own_replica(sharding.mesh, axis), sharding.spec)

@@ -1,0 +1,101 @@
+"""Cancels a save of Orbax's v0 `CheckpointManager`."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from orbax_bench_core.authoring import (
+    BenchmarksGenerator,
+    TestContext,
+    TestResult,
+    VerificationError,
+    benchmark_options,
+)
+from orbax_bench_core.benchmarks.cancelling import (
+    CancelOptions,
+    check_needs,
+    measure_cancel,
+    note_outcome,
+)
+from orbax_bench_core.measure import Metrics
+
+_STEP = 1
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class V0CancelOptions(CancelOptions):
+    """Options of `v0_cancel`."""
+
+
+@benchmark_options(V0CancelOptions)
+class V0Cancel(BenchmarksGenerator):
+    """Measures `save_blocking`, `cancel` and the `wait_after_cancel` for what went on meanwhile.
+
+    Without a cancellation: `save_blocking` and `save_background`. A save may be faster than its
+    cancellation: the record notes which it was. A checkpoint that is there is measured in `restore`
+    and verified; after one that was cancelled, a new save is made and verified, outside the clock.
+    To cancel, it needs a single process.
+    """
+
+    def test_fn(self, context: TestContext) -> TestResult:
+        """Begins a save, cancels it, and looks at what is left."""
+        import jax
+        import orbax.checkpoint as ocp
+
+        from orbax_bench_core.benchmarks import needs
+        from orbax_bench_core.benchmarks.managing import open_manager
+        from orbax_bench_core.state.size import tree_bytes
+
+        metrics, options = Metrics(), context.options
+        assert isinstance(options, V0CancelOptions)
+        tree = jax.block_until_ready(needs.tree(context, "v0_cancel"))
+        num_bytes, directory = tree_bytes(tree), context.path / "steps"
+        check_needs(options, "v0_cancel")
+        with open_manager(directory) as manager:
+            with metrics.measure("save_blocking"):
+                manager.save(_STEP, args=ocp.args.StandardSave(tree))
+            if options.perform_cancellation:
+                measure_cancel(
+                    metrics,
+                    options,
+                    in_progress=manager.is_saving_in_progress,
+                    cancel=_canceller(manager),
+                )
+            waiting = "wait_after_cancel" if options.perform_cancellation else "save_background"
+            with metrics.measure(waiting):
+                manager.wait_until_finished()
+        with open_manager(directory) as manager:  # one that only knows what is on storage
+            committed = _STEP in manager.all_steps()
+            if options.perform_cancellation:
+                note_outcome(metrics, committed=committed)
+            elif not committed:
+                raise VerificationError(f"step {_STEP} was saved, but is not there")
+            if committed:
+                context.prepare_load("restore", directory)
+                with metrics.measure("restore", num_bytes=num_bytes):
+                    restored = jax.block_until_ready(_restore(manager, _STEP, tree))
+                context.verify(restored)
+            elif context.verifier is not None:
+                manager.save(_STEP + 1, args=ocp.args.StandardSave(tree))
+                manager.wait_until_finished()
+                context.verify(_restore(manager, _STEP + 1, tree))
+        return TestResult(metrics=metrics)
+
+
+def _canceller(manager: Any) -> Any:
+    from orbax_bench_core.benchmarks.needs import UnmetNeed
+
+    # The manager has no public way to cancel.
+    cancel = getattr(manager._checkpointer, "cancel", None)  # noqa: SLF001
+    if cancel is None:
+        raise UnmetNeed("v0_cancel needs an orbax-checkpoint whose AsyncCheckpointer can cancel")
+    return cancel
+
+
+def _restore(manager: Any, step: int, tree: Any) -> Any:
+    import orbax.checkpoint as ocp
+
+    from orbax_bench_core.benchmarks.v0_saving import restore_target
+
+    return manager.restore(step, args=ocp.args.StandardRestore(restore_target(tree)))

@@ -1,0 +1,86 @@
+"""Model presets: a name and a scale in, the tree of a real model's checkpoint out.
+
+A preset becomes an ordinary spec, so that whatever reads specs (sharding checks, sizes, digests,
+the generator) needs to know nothing of models.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from orbax_bench_core.config.checkpoint import ArraySpec, CheckpointConfig, Optimizer, Spec
+from orbax_bench_core.config.mesh import MeshConfig
+from orbax_bench_core.config.models import decoder, gpt2
+from orbax_bench_core.config.models.axes import MeshAxes, partition
+from orbax_bench_core.config.models.optimizer import train_state
+from orbax_bench_core.config.models.tree import Array, Tree, Widths
+
+_DEFAULT_DTYPE: Final = "float32"
+"""As `weight_dtype` in MaxText's `base.yml`; its `mu_dtype` follows."""
+
+_TREES: Final[Mapping[str, Callable[[Widths], Tree]]] = {
+    "llama-8b": decoder.LLAMA_8B.tree,
+    "llama-70b": decoder.LLAMA_70B.tree,
+    "llama-405b": decoder.LLAMA_405B.tree,
+    "mixtral-8x7b": decoder.MIXTRAL_8X7B.tree,
+    "gpt2": gpt2.tree,
+}
+
+
+def expanded(checkpoint: CheckpointConfig, mesh: MeshConfig | None) -> CheckpointConfig:
+    """Returns a checkpoint with the spec of its preset in place of the preset.
+
+    A width is shrunk by `scale` and rounded up to a multiple of 64, and of the parts that the mesh
+    cuts it into if it is one at full size; never above full size. What shards a dimension is
+    decided at full size, so that every scale has the same shardings.
+
+    Args:
+        checkpoint: Any checkpoint; one without `model` is returned as it is.
+        mesh: The mesh it will lie on, whose axis names decide the shardings.
+    """
+    if checkpoint.model is None:
+        return checkpoint
+    axes = () if mesh is None else tuple(zip(mesh.mesh_axes, mesh.shape, strict=True))
+    chosen = checkpoint.dtypes or {}
+    spec = _spec(
+        checkpoint.model,
+        checkpoint.scale or 1.0,
+        checkpoint.optimizer or "none",
+        chosen.get("params", _DEFAULT_DTYPE),
+        chosen.get("optimizer", _DEFAULT_DTYPE),
+        axes,
+    )
+    return CheckpointConfig(spec=spec, random_seed=checkpoint.random_seed, name=checkpoint.label)
+
+
+@functools.lru_cache(maxsize=128)
+def _spec(
+    model: str, scale: float, optimizer: Optimizer, params: str, moments: str, mesh: MeshAxes
+) -> Spec:
+    """Makes the tree once for all points that share it."""
+    full, scaled = (
+        train_state(_TREES[model](Widths(factor, mesh)), optimizer) for factor in (1.0, scale)
+    )
+    return _as_spec(full, scaled, {"params": params, "optimizer": moments}, mesh)
+
+
+def _as_spec(
+    full: Tree, scaled: Tree, groups: Mapping[str, str], mesh: MeshAxes
+) -> dict[str, ArraySpec | Spec]:
+    spec: dict[str, ArraySpec | Spec] = {}
+    for name, node in full.items():
+        twin = scaled[name]
+        if isinstance(node, Array):
+            assert isinstance(twin, Array)
+            spec[name] = ArraySpec(
+                # A group that has no dtype of its own to choose is named by its dtype.
+                dtype=groups.get(node.group, node.group),
+                shape=twin.shape,
+                sharding=partition(node.axes, node.shape, twin.shape, mesh),
+            )
+        else:
+            assert not isinstance(twin, Array)
+            spec[name] = _as_spec(node, twin, groups, mesh)
+    return spec

@@ -1,0 +1,177 @@
+"""Values that a command line puts in place of those of a suite file.
+
+They travel inside the suite's text, under the key `overrides`, so that whoever reads the text again
+(a process that expands it, a pipeline step on another machine, a run that is continued) sees the
+same suite, and so that a message can say that a value came from the command line.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import yaml
+
+from orbax_bench_core.config.amend import with_keys
+from orbax_bench_core.config.errors import Problem, SuiteError, did_you_mean
+from orbax_bench_core.config.source import KeyPath, Source, dotted
+
+KEY: Final = "overrides"
+"""Key of a suite that holds overrides: a list of `KEY.PATH=VALUE`."""
+
+FLAG: Final = "--override"
+
+_EVERY: Final = "*"
+_PLURALS: Final = {
+    "checkpoint_config": "checkpoint_configs",
+    "mesh_config": "mesh_configs",
+}
+
+
+def with_overrides(text: str, overrides: Sequence[str], file: str = "") -> str:
+    """Returns the text of a suite with overrides added to it.
+
+    Args:
+        text: The suite.
+        overrides: Each `KEY.PATH=VALUE`, as `overridden` takes them.
+        file: Where the text came from, for messages.
+
+    Raises:
+        SuiteError: The text is not a mapping, or an override has not that form.
+    """
+    if not overrides:
+        return text
+    for override in overrides:
+        _parsed(override)
+    return with_keys(text, {KEY: list(overrides)}, file)
+
+
+def overridden(source: Source) -> Source:
+    """Returns a suite's source with the overrides that it carries applied to its data.
+
+    A path is the keys from the top, with dots between: `checkpoint_config.scale`. An item of a list
+    is its number, `benchmarks.0.options.use_ocdbt` or `benchmarks[0].options.use_ocdbt`, and `*` is
+    every item; a singular `checkpoint_config` or `mesh_config` is every item of the plural where
+    the file has that. Mappings that are missing on the way are made. The value is read as YAML; a
+    block of the suite that is set to `null` is taken away.
+
+    Args:
+        source: The file.
+
+    Raises:
+        SuiteError: An override has another form, or its path leads into nothing.
+    """
+    if not isinstance(source.data, dict) or KEY not in source.data:
+        return source
+    given = source.data[KEY]
+    if not isinstance(given, list) or not all(isinstance(item, str) for item in given):
+        message = f"expected a list of KEY.PATH=VALUE, got {given!r}"
+        raise SuiteError(source.problem(message, (KEY,)))
+    data = {key: value for key, value in copy.deepcopy(source.data).items() if key != KEY}
+    applied: dict[KeyPath, str] = {}
+    for override in given:
+        path, value = _parsed(override)
+        # All places are found before any is set, so that `*` means what the file has.
+        for place in list(_places(data, path, override)):
+            for made in _put(data, place, copy.deepcopy(value)):
+                applied[made] = override
+    for singular, plural in _PLURALS.items():
+        if (singular,) in applied:
+            data.pop(plural, None)
+    taken_away = {place[0] for place in applied if len(place) == 1 and data[place[0]] is None}
+    kept = {key: value for key, value in data.items() if key not in taken_away}
+    return _OverriddenSource(source, kept, applied)
+
+
+class _OverriddenSource(Source):
+    """A source whose messages say which values came from an override."""
+
+    def __init__(self, origin: Source, data: dict[Any, Any], applied: dict[KeyPath, str]) -> None:
+        self._origin = origin
+        self._applied = applied
+        self.file = origin.file
+        self.data = data
+
+    def line(self, path: KeyPath) -> int | None:
+        return self._origin.line(path)
+
+    def problem(self, message: str, path: KeyPath) -> Problem:
+        for place, override in reversed(self._applied.items()):
+            if path[: len(place)] == place:
+                return Problem(message, key=dotted(path), file=f"{FLAG} {override}")
+        # A block may be wrong as a whole because of one value that was put into it.
+        inside = [
+            override for place, override in self._applied.items() if place[: len(path)] == path
+        ]
+        if inside and path:
+            message += f" (with {FLAG} {inside[-1]})"
+        return super().problem(message, path)
+
+
+def _parsed(override: str) -> tuple[KeyPath, Any]:
+    key, equals, text = override.partition("=")
+    names = re.sub(r"\[(\d+|\*)\]", r".\1", key.strip()).split(".")
+    if not equals or not all(names):
+        raise SuiteError(
+            f"{FLAG} {override}: expected KEY.PATH=VALUE, such as checkpoint_config.scale=0.01"
+        )
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        reason = str(error).splitlines()[0]
+        raise SuiteError(f"{FLAG} {override}: the value is not YAML: {reason}") from None
+    return tuple(names), value
+
+
+def _places(data: dict[Any, Any], path: KeyPath, override: str) -> Iterator[KeyPath]:
+    """Yields the places in a suite that a path of names means."""
+    for singular, plural in _PLURALS.items():
+        if path[0] == singular and plural in data and singular not in data:
+            # A block given whole stands for all of them.
+            path = (plural, _EVERY, *path[1:]) if path[1:] else path
+        elif path[0] == plural and singular in data and plural not in data:
+            path = (singular, *path[2:]) if path[1:2] in {("0",), (_EVERY,)} else path
+    yield from _matching(data, path, (), override)
+
+
+def _matching(node: Any, path: KeyPath, before: KeyPath, override: str) -> Iterator[KeyPath]:
+    if not path:
+        yield before
+        return
+    name, rest = str(path[0]), path[1:]
+    if isinstance(node, list):
+        for index in _indices(node, name, before, override):
+            yield from _matching(node[index], rest, (*before, index), override)
+    elif isinstance(node, dict) or node is None:
+        # Names are text; a file may have keys that YAML reads as numbers.
+        key = next((key for key in node or {} if str(key) == name), name)
+        yield from _matching((node or {}).get(key), rest, (*before, key), override)
+    else:
+        raise SuiteError(
+            f"{FLAG} {override}: {dotted(before)} is {node!r}, which has nothing inside to set"
+        )
+
+
+def _indices(node: list[Any], name: str, before: KeyPath, override: str) -> Sequence[int]:
+    if name == _EVERY:
+        return range(len(node))
+    if name.isdecimal() and int(name) < len(node):
+        return (int(name),)
+    known = [*map(str, range(len(node))), _EVERY]
+    raise SuiteError(
+        f"{FLAG} {override}: {dotted(before)} is a list of {len(node)}, and {name!r} is no item of "
+        f"it; {did_you_mean(name, known)}"
+    )
+
+
+def _put(data: Any, path: KeyPath, value: Any) -> Iterator[KeyPath]:
+    """Sets a value, and yields its path after those of the mappings that had to be made for it."""
+    for depth, key in enumerate(path[:-1], start=1):
+        if isinstance(data, dict) and data.get(key) is None:
+            data[key] = {}
+            yield path[:depth]
+        data = data[key]
+    data[path[-1]] = value
+    yield path

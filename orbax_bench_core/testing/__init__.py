@@ -1,0 +1,10 @@
+"""What a benchmark author tests a benchmark with.
+
+`run_benchmark` runs a class in this process as a worker would, and gives back all that it measured.
+With `pytest_plugins = ["orbax_bench_core.testing.plugin"]` in a `conftest.py` it is a fixture, and
+JAX has simulated devices.
+"""
+
+from orbax_bench_core.testing.context import make_context as make_context
+from orbax_bench_core.testing.outcome import Outcome as Outcome
+from orbax_bench_core.testing.run import run_benchmark as run_benchmark

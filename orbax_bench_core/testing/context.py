@@ -1,0 +1,59 @@
+"""A `TestContext` made by hand, for calling `test_fn` directly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from orbax_bench_core.authoring import BenchmarkOptions, TestContext, VerificationError
+from orbax_bench_core.config.checkpoint import CheckpointConfig
+from orbax_bench_core.config.mesh import MeshConfig
+from orbax_bench_core.config.models import expanded
+from orbax_bench_core.state.cache import StateCache
+from orbax_bench_core.state.digest import compare, digest
+from orbax_bench_core.state.mesh import build_mesh
+
+
+def make_context(
+    directory: str,
+    options: BenchmarkOptions,
+    *,
+    checkpoint: Mapping[str, Any] | None = None,
+    mesh: Mapping[str, Any] | None = None,
+) -> TestContext:
+    """Makes the context of one repeat; nothing is controlled and nothing is traced.
+
+    Args:
+        directory: The working directory, which must exist.
+        options: The options of the benchmark.
+        checkpoint: The `checkpoint_config` block that `pytree` is made from.
+        mesh: The `mesh_config` block; it needs as many devices as JAX has here.
+
+    Raises:
+        ValueError: A block is invalid, or the devices cannot form the mesh.
+    """
+    from etils import epath
+
+    layout = None if mesh is None else MeshConfig(**mesh)
+    config = expanded(CheckpointConfig(**(checkpoint or {})), layout)
+    devices = None if layout is None else build_mesh(layout)
+    made = StateCache().get(config, layout, devices)
+    return TestContext(
+        pytree=made.tree,
+        path=epath.Path(directory),
+        options=options,
+        mesh=devices,
+        repeat_index=0,
+        name="test",
+        verifier=_verifier(made.digest),
+        checkpoint=config,
+    )
+
+
+def _verifier(expected: dict[str, str]) -> Callable[[Any], None]:
+    def verify(restored: Any) -> None:
+        differences = compare(expected, digest(restored))
+        if differences:
+            raise VerificationError("; ".join(differences))
+
+    return verify

@@ -1,0 +1,112 @@
+"""Running a benchmark in this process, step by step as a worker runs it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from orbax_bench_core.authoring import BenchmarksGenerator
+from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config.load import LoadedSuite, parse_suite
+from orbax_bench_core.execute.repeat import run_repeat
+from orbax_bench_core.execute.task import Task, WorkerSetup
+from orbax_bench_core.measure.sample import Sample
+from orbax_bench_core.state.cache import StateCache
+from orbax_bench_core.sweep.expand import Expansion, expand_here
+from orbax_bench_core.testing.outcome import Outcome
+
+
+def run_benchmark(
+    benchmark: type[BenchmarksGenerator] | str,
+    directory: str,
+    *,
+    options: Mapping[str, Any] | None = None,
+    checkpoint: Mapping[str, Any] | None = None,
+    mesh: Mapping[str, Any] | None = None,
+    execution: Mapping[str, Any] | None = None,
+    repeats: int = 1,
+    verify: bool = True,
+) -> list[Outcome]:
+    """Runs every sweep point of a benchmark here, in this process, and keeps what was measured.
+
+    The arguments are those of a suite file, so that a list among the options is swept; what a suite
+    would refuse is refused here with the same message.
+
+    Args:
+        benchmark: The class, or what a suite would call it.
+        directory: Where the checkpoints go.
+        options: Options of the benchmark.
+        checkpoint: The `checkpoint_config` block.
+        mesh: The `mesh_config` block; it needs as many devices as JAX has here.
+        execution: The `execution` block, for its `cache` and `durable`.
+        repeats: How often each point runs.
+        verify: Whether `context.verify` compares.
+
+    Returns:
+        One outcome for each repeat of each point, failed ones too: ask `assert_passed`.
+
+    Raises:
+        SuiteError: A suite with these blocks would be invalid, or a mesh cannot hold the spec.
+    """
+    loaded = _suite(benchmark, options, checkpoint, mesh, execution)
+    expansion = _expanded(loaded)
+    states = StateCache()
+    setup = WorkerSetup(root=str(directory), x64=_has_x64(), num_devices=1)
+    outcomes = []
+    for point in expansion.points:
+        for repeat in range(repeats):
+            task = Task(
+                run_id="test",
+                suite=loaded.suite.suite_name,
+                config_hash=loaded.suite.identity,
+                point=point,
+                repeat=repeat,
+                warmup=False,
+                verify=verify,
+            )
+            record = run_repeat(task, setup, states, {}, _ignore)
+            outcomes.append(Outcome(record))
+    return outcomes
+
+
+def _suite(
+    benchmark: type[BenchmarksGenerator] | str,
+    options: Mapping[str, Any] | None,
+    checkpoint: Mapping[str, Any] | None,
+    mesh: Mapping[str, Any] | None,
+    execution: Mapping[str, Any] | None,
+) -> LoadedSuite:
+    path = (
+        benchmark
+        if isinstance(benchmark, str)
+        else f"{benchmark.__module__}.{benchmark.__qualname__}"
+    )
+    blocks = {
+        "suite_name": f"test of {path.rpartition('.')[2]}",
+        "benchmarks": [{"generator": path, "options": dict(options or {})}],
+        "checkpoint_config": checkpoint,
+        "mesh_config": mesh,
+        "execution": dict(execution or {}),
+    }
+    # JSON is YAML, and a suite is read from text: nothing can get past its checks.
+    text = json.dumps({name: block for name, block in blocks.items() if block})
+    return parse_suite(text, str(blocks["suite_name"]))
+
+
+def _expanded(loaded: LoadedSuite) -> Expansion:
+    expansion = expand_here(loaded)
+    if expansion.skipped:
+        raise SuiteError(*(skip.reason for skip in expansion.skipped))
+    return expansion
+
+
+def _ignore(samples: Sequence[Sample]) -> None:
+    """Nobody waits for samples one by one here: the record has them all."""
+    del samples
+
+
+def _has_x64() -> bool:
+    import jax
+
+    return jax.dtypes.canonicalize_dtype("int64").itemsize == 8

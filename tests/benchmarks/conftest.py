@@ -1,0 +1,118 @@
+"""Running one repeat of a benchmark in this process, on eight simulated devices."""
+
+import itertools
+
+import pytest
+from etils import epath
+
+from orbax_bench_core.authoring import TestContext, VerificationError
+from orbax_bench_core.config.checkpoint import CheckpointConfig
+from orbax_bench_core.config.mesh import MeshConfig
+from orbax_bench_core.state.digest import compare, digest
+from orbax_bench_core.state.mesh import build_mesh
+from orbax_bench_core.state.synthetic import generate
+
+TIME = "0_basics/time_s"
+ARRAYS = {
+    "array": {"dtype": "bfloat16", "shape": [512, 256], "sharding": ["model"]},
+    "nested": {"replicated": {"dtype": "float32", "shape": [64, 64]}},
+}
+SPEC = {**ARRAYS, "step": "int"}
+
+
+class Outcome:
+    """What one repeat measured, left on storage and verified."""
+
+    def __init__(self, metrics, folder, verified):
+        self.metrics = metrics
+        self.folder = folder
+        self.verified = verified
+
+    @property
+    def blocks(self):
+        """The operations in the order in which they ended, each as often as it ran."""
+        return [sample.operation for sample in self.metrics.samples if sample.metric == TIME]
+
+    @property
+    def operations(self):
+        return set(self.blocks)
+
+    def value(self, operation, metric):
+        return self.metrics.results[f"{operation}_{metric}"][0]
+
+    def files(self, pattern, below="."):
+        return sorted(path for path in (self.folder / below).rglob(pattern) if path.is_file())
+
+    def num_bytes(self, below="."):
+        return sum(path.stat().st_size for path in self.files("*", below))
+
+
+class Pages:
+    """Notes before which operation which checkpoint's pages were set."""
+
+    durable = False
+
+    def __init__(self):
+        self.prepared = []
+
+    def make_durable(self, checkpoint):
+        raise AssertionError("durability was not asked for")
+
+    def prepare_load(self, operation, checkpoint):
+        assert checkpoint.exists()
+        self.prepared.append(operation)
+
+
+@pytest.fixture(scope="session")
+def make_mesh():
+    def make(**sizes):
+        return build_mesh(MeshConfig(mesh_axes=tuple(sizes), ici_parallelism=sizes))
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def make_tree(make_mesh):
+    def make(spec=SPEC, mesh=None):
+        parsed = CheckpointConfig.model_validate({"spec": spec}).spec
+        return generate(parsed, seed=0, mesh=mesh or make_mesh(replica=2, model=4))
+
+    return make
+
+
+@pytest.fixture
+def run(tmp_path, make_mesh, make_tree):
+    """Runs one repeat; `spec` None gives no data, `verify` False switches verification off."""
+    repeats = itertools.count()
+
+    def repeat(
+        generator, *, spec=SPEC, mesh=None, local_path=None, verify=True, checkpoint=None, **options
+    ):
+        mesh = make_mesh(replica=2, model=4) if mesh is None else mesh
+        tree = None if spec is None else make_tree(spec, mesh)
+        expected = {} if tree is None else digest(tree)
+        folder = tmp_path / f"repeat_{next(repeats)}"
+        folder.mkdir()
+        verified, pages = [], Pages()
+
+        def compare_with_saved(restored):
+            verified.append(True)
+            if differences := compare(expected, digest(restored)):
+                raise VerificationError("; ".join(differences))
+
+        context = TestContext(
+            pytree=tree,
+            path=epath.Path(folder),
+            options=generator.options_class(**options),
+            mesh=mesh,
+            local_path=local_path,
+            conditioner=pages,
+            verifier=compare_with_saved if verify else None,
+            checkpoint=checkpoint,
+        )
+        result = generator().test_fn(context)
+        outcome = Outcome(result.metrics, folder, bool(verified))
+        outcome.prepared = pages.prepared
+        return outcome
+
+    return repeat

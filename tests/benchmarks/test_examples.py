@@ -1,0 +1,114 @@
+"""Every built-in has an example that says what it is for, and those that can run here do."""
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from orbax_bench_core.config.load import parse_suite
+from orbax_bench_core.sweep import catalog
+from orbax_bench_core.sweep.expand import expand_here
+from orbax_bench_core.sweep.load_class import load_class, options_class
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+ALL = ["all_builtins", "all_builtins_2_and_4_processes"]
+MOST_BYTES = 16 * 2**20
+ELSEWHERE = {"lustre", "multihost_dispatchers", "nnx_restore", "snapshotter"}
+"""Built-ins that need a file system or a package that a bare installation lacks."""
+
+LARGER = {"save_restore", "train_interference"}
+"""Built-ins whose own examples are of a size that shows something."""
+
+SEVERAL_PROCESSES = {
+    "emergency_checkpoint_manager",
+    "multislice_broadcast",
+    "p2p_checkpoint_manager",
+}
+# Training and saves in several threads wait for each other's collectives on CPUs.
+ONE_PROCESS = {"train_interference"}
+
+
+def suites():
+    for file in sorted(EXAMPLES.glob("*.yaml")):
+        generators = [
+            entry["generator"] for entry in yaml.safe_load(file.read_text())["benchmarks"]
+        ]
+        paths = [catalog.class_path(generator) for generator in generators]
+        if all(path is not None and catalog.is_builtin(path) for path in paths):
+            yield file.stem, {catalog.short_name(path) for path in paths}
+
+
+SUITES = dict(suites())
+
+
+@pytest.mark.parametrize("name", catalog.BUILTINS)
+def test_every_built_in_has_an_example(name):
+    own = [suite for suite, named in SUITES.items() if name in named and suite not in ALL]
+    assert own
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_an_example_expands(name):
+    file = EXAMPLES / f"{name}.yaml"
+    expansion = expand_here(parse_suite(file.read_text(), str(file)))
+    assert expansion.points
+    assert not expansion.skipped
+    assert not expansion.notes
+
+
+@pytest.mark.parametrize(
+    "name", sorted(suite for suite, named in SUITES.items() if suite in ALL or not named & LARGER)
+)
+def test_an_example_fits_a_laptop(name):
+    suite = yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text())
+    loaded = parse_suite(yaml.safe_dump(suite))
+    assert all((data.num_bytes or 0) <= MOST_BYTES for data in loaded.suite.checkpoint_configs)
+
+
+def test_the_two_that_run_all_leave_nothing_out():
+    one, several = (SUITES[name] for name in ALL)
+    builtins = set(catalog.BUILTINS)
+    assert one == builtins - ELSEWHERE - SEVERAL_PROCESSES
+    assert several == builtins - ELSEWHERE - ONE_PROCESS
+
+
+@pytest.mark.parametrize("name", catalog.BUILTINS)
+def test_every_option_says_what_it_does(name):
+    from orbax_bench_core.sweep.describe import describe_options
+
+    options = describe_options(load_class(catalog.BUILTINS[name]))
+    assert all(option.meaning for option in options)
+    fields = dataclasses.fields(options_class(load_class(catalog.BUILTINS[name])))
+    assert {option.name for option in options} == {field.name for field in fields}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ALL)
+def test_all_built_ins_pass_and_what_they_restore_is_verified(tmp_path, name):
+    unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
+    environment = {key: value for key, value in os.environ.items() if key not in unset}
+    command = ["-m", "orbax_bench_core.cli", "run", EXAMPLES / f"{name}.yaml"]
+    process = subprocess.run(
+        [sys.executable, *command, "-o", tmp_path / "out", "--no-lock", "--no-limits"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment | {"COLUMNS": "300"},
+    )
+    assert process.returncode == 0, process.stdout + process.stderr
+    records = [
+        json.loads(path.read_text()) for path in tmp_path.glob("out/records/*/repeat_*/*.json")
+    ]
+    assert {record["status"] for record in records} == {"passed"}
+    assert {record["state"]["verified"] for record in records} == {True}
+    assert all(record["inventory"]["data"]["files"] for record in records if is_left(record))
+
+
+def is_left(record):
+    """Says whether a repeat leaves a checkpoint; only the first host takes the inventory."""
+    return record["host"] == 0 and "multislice_broadcast" not in record["point_name"]

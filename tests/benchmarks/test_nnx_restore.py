@@ -1,0 +1,98 @@
+"""A model of Flax NNX from one number of devices to another."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("flax")
+
+from orbax_bench_core.state import nnx
+from orbax_bench_core.testing import run_benchmark
+
+BENCHMARK = "orbax_bench_core.benchmarks.nnx_restore.NnxRestore"
+MESH = {"mesh_axes": ["fsdp"], "ici_parallelism": {"fsdp": 8}}
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+
+    def call(mesh=MESH, checkpoint=None, **options):
+        return run_benchmark(
+            BENCHMARK,
+            str(tmp_path / "run"),
+            options={"inputs": "nnx_tiny:inputs", **options},
+            checkpoint={"nnx": "nnx_tiny:Tiny"} if checkpoint is None else checkpoint,
+            mesh=mesh,
+        )
+
+    return call
+
+
+def test_fewer_and_more_devices_hold_the_same_model(run):
+    outcomes = run(save_devices=4, restore_devices=[2, 8, None])
+    for outcome in outcomes:
+        outcome.assert_verified()
+        outcome.assert_measured("save_blocking", "save_background", "save", "load")
+    assert len(outcomes) == 3
+
+
+@pytest.fixture
+def loads(monkeypatch):
+    """The targets of all loads."""
+    from orbax_bench_core.state import orbax_api
+
+    seen = []
+    load = orbax_api.load
+    monkeypatch.setattr(
+        orbax_api, "load", lambda path, target: (seen.append(target), load(path, target))[1]
+    )
+    return seen
+
+
+def test_the_model_is_saved_from_and_restored_onto_the_devices_that_are_asked_for(run, loads):
+    (outcome,) = run(save_devices=4, restore_devices=2)
+    outcome.assert_passed()
+    (target,) = loads
+    assert len(target["kernel"].sharding.device_set) == 2
+
+
+def test_outputs_that_differ_fail_the_repeat(run, monkeypatch):
+    merge = nnx.merge
+    factors = iter([1.0, 1.1])
+
+    def spoiled(factory, tree):
+        factor = next(factors)
+        return merge(factory, {"kernel": tree["kernel"] * factor})
+
+    monkeypatch.setattr(nnx, "merge", spoiled)
+    (outcome,) = run()
+    with pytest.raises(AssertionError, match="output 0 of the restored model differs"):
+        outcome.assert_passed()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"mesh": None}, "nnx_restore needs a model and a mesh"),
+        ({"checkpoint": {"spec": {}}}, "nnx_restore needs a model and a mesh"),
+        ({"restore_devices": 16}, "16 of them form no mesh with the same axes"),
+        ({"inputs": "nnx_tiny:absent"}, "cannot import 'nnx_tiny:absent'"),
+    ],
+)
+def test_what_is_missing_is_named(run, given, message):
+    (outcome,) = run(**given)
+    with pytest.raises(AssertionError, match=message):
+        outcome.assert_passed()
+
+
+def test_the_module_of_the_benchmark_imports_no_flax():
+    """The orchestrator reads its options."""
+    module = BENCHMARK.rpartition(".")[0]
+    code = f"import sys, {module}; print(*({{'flax', 'jax'}} & set(sys.modules)))"
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert process.stdout.split() == []

@@ -1,0 +1,128 @@
+"""`orbax_load`: loads a checkpoint that is there."""
+
+import json
+
+import jax
+import pytest
+from etils import epath
+
+from orbax_bench_core.authoring import VerificationError
+from orbax_bench_core.benchmarks.needs import UnmetNeed
+from orbax_bench_core.benchmarks.orbax_load import OrbaxLoad, OrbaxLoadOptions
+from orbax_bench_core.benchmarks.reference import Reference
+from orbax_bench_core.config.checkpoint import CheckpointConfig
+from orbax_bench_core.state import orbax_api
+
+from .conftest import ARRAYS
+
+BROADCAST = "load_3_load_breakdown/broadcast_s"
+
+
+@pytest.fixture
+def checkpoint(tmp_path, make_tree):
+    orbax_api.save(epath.Path(tmp_path) / "given", make_tree(ARRAYS))
+    return tmp_path / "given"
+
+
+@pytest.fixture
+def shardings(monkeypatch):
+    """The shardings of what was loaded."""
+    trees = []
+    load = Reference.load
+
+    def noted(self, target):
+        trees.append(jax.tree.map(lambda leaf: leaf.sharding, target))
+        return load(self, target)
+
+    monkeypatch.setattr(Reference, "load", noted)
+    return trees
+
+
+@pytest.mark.parametrize("item", ["", "state"])
+def test_checkpoint_path_is_a_root_or_an_item(run, checkpoint, item):
+    outcome = run(OrbaxLoad, spec=ARRAYS, checkpoint_path=str(checkpoint / item))
+    assert outcome.blocks == outcome.prepared == ["load"]
+    assert outcome.verified
+    assert outcome.files("*") == []
+
+
+def test_without_a_path_the_data_are_saved_first(run):
+    outcome = run(OrbaxLoad)
+    assert outcome.verified
+    assert outcome.value("load", "5_inventory/operation_bytes") == 512 * 256 * 2 + 64 * 64 * 4
+
+
+def test_the_checkpoint_of_the_data_is_loaded_where_it_is(run, checkpoint):
+    outcome = run(OrbaxLoad, spec=ARRAYS, checkpoint=CheckpointConfig(path=str(checkpoint)))
+    assert outcome.verified
+    assert outcome.files("*") == []
+
+
+def test_by_default_every_array_is_replicated_on_all_devices(run, checkpoint, shardings):
+    run(OrbaxLoad, spec=None, checkpoint_path=str(checkpoint), verify=False)
+    assert {s.is_fully_replicated for s in jax.tree.leaves(shardings[0])} == {True}
+    assert len(shardings[0]["array"].device_set) == 8
+
+
+def test_sharding_config_path(run, checkpoint, shardings, tmp_path):
+    mesh = {"shape": [8], "axes": ["x"]}
+    content = {
+        name: {"shape": shape, "dtype": dtype, "sharding": {"mesh": mesh, "spec": ["x"]}}
+        for name, shape, dtype in [
+            ("array", [512, 256], "bfloat16"),
+            ("nested.replicated", [64, 64], "float32"),
+        ]
+    }
+    (tmp_path / "s.json").write_text(json.dumps(content))
+    run(
+        OrbaxLoad,
+        spec=ARRAYS,
+        checkpoint_path=str(checkpoint),
+        sharding_config_path=str(tmp_path / "s.json"),
+    )
+    assert shardings[0]["array"].shard_shape((512, 256)) == (64, 256)
+
+
+@pytest.mark.parametrize("broadcast", [True, False])
+def test_use_load_and_broadcast(run, checkpoint, broadcast):
+    outcome = run(
+        OrbaxLoad, spec=ARRAYS, checkpoint_path=str(checkpoint), use_load_and_broadcast=broadcast
+    )
+    assert (BROADCAST in outcome.metrics.results) is broadcast
+
+
+def test_capture_digests_path_and_reference_digests_path(run, checkpoint, tmp_path):
+    given = {"spec": None, "checkpoint_path": str(checkpoint)}
+    run(OrbaxLoad, **given, capture_digests_path=str(tmp_path / "digests"))
+    run(OrbaxLoad, **given, reference_digests_path=str(tmp_path / "digests"))
+    file = tmp_path / "digests" / "digests.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "array": "0" * 32}))
+    with pytest.raises(VerificationError, match="array: different"):
+        run(OrbaxLoad, **given, reference_digests_path=str(tmp_path / "digests"))
+
+
+def test_both_digests_at_once_are_refused():
+    with pytest.raises(ValueError, match="not both"):
+        OrbaxLoadOptions(capture_digests_path="a", reference_digests_path="b")
+
+
+# Orbax abandons its coroutines when it refuses to read.
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:Exception ignored in:pytest.PytestUnraisableExceptionWarning")
+def test_restore_concurrent_gb(run, checkpoint):
+    given = {"spec": ARRAYS, "checkpoint_path": str(checkpoint)}
+    run(OrbaxLoad, **given, restore_concurrent_gb=1)
+    with pytest.raises(ValueError, match="Requested more bytes than we reserved"):
+        run(OrbaxLoad, **given, restore_concurrent_gb=1e-6)
+
+
+def test_metric_tracemalloc_enabled(run, checkpoint):
+    given = {"spec": ARRAYS, "checkpoint_path": str(checkpoint)}
+    metric = "load_7_memory/tracemalloc_peak_diff_mb"
+    assert metric in run(OrbaxLoad, **given, metric_tracemalloc_enabled=True).metrics.results
+    assert metric not in run(OrbaxLoad, **given).metrics.results
+
+
+def test_use_colocated_python_needs_pathways(run, checkpoint):
+    with pytest.raises(UnmetNeed, match="needs Pathways; JAX runs on cpu"):
+        run(OrbaxLoad, spec=ARRAYS, checkpoint_path=str(checkpoint), use_colocated_python=True)

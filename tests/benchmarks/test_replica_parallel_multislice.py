@@ -1,0 +1,60 @@
+"""`replica_parallel_multislice`: saves what every replica holds."""
+
+import pytest
+
+from orbax_bench_core.benchmarks.needs import UnmetNeed
+from orbax_bench_core.benchmarks.replica_parallel_multislice import (
+    ReplicaParallelMultislice,
+    ReplicaParallelMultisliceOptions,
+)
+from orbax_bench_core.state import orbax_api
+
+from .conftest import ARRAYS
+
+CHUNKS = "array/c/*/*"
+
+
+@pytest.mark.parametrize(("parallel", "chunks"), [(False, 4), (True, 8)])
+def test_use_replica_parallel(run, parallel, chunks):
+    outcome = run(ReplicaParallelMultislice, use_replica_parallel=parallel, use_ocdbt=False)
+    assert len(outcome.files(CHUNKS, "ckpt/0/state")) == chunks
+    assert outcome.verified
+
+
+def test_defect_11_every_saving_is_kept(run):
+    outcome = run(ReplicaParallelMultislice, num_savings=3)
+    assert outcome.blocks == ["save_blocking", "save_background", "save"] * 3
+    assert sorted(path.name for path in (outcome.folder / "ckpt").iterdir()) == ["0", "1", "2"]
+
+
+def test_async_enabled(run):
+    assert run(ReplicaParallelMultislice, async_enabled=False).operations == {
+        "save",
+        "save_blocking",
+    }
+
+
+def test_only_what_was_measured_is_left(run):
+    assert [path.name for path in run(ReplicaParallelMultislice).folder.iterdir()] == ["ckpt"]
+
+
+def test_reference_checkpoint_path_is_left_alone(run, tmp_path, make_tree):
+    from etils import epath
+
+    orbax_api.save(epath.Path(tmp_path) / "given", make_tree(ARRAYS))
+    run(
+        ReplicaParallelMultislice,
+        spec=ARRAYS,
+        reference_checkpoint_path=str(tmp_path / "given"),
+    )
+    assert (tmp_path / "given").exists()
+
+
+def test_the_first_axis_must_count_replicas(run, make_mesh):
+    with pytest.raises(UnmetNeed, match="first axis is 'replica'"):
+        run(ReplicaParallelMultislice, mesh=make_mesh(data=2, model=4))
+
+
+def test_nothing_to_save_is_refused():
+    with pytest.raises(ValueError, match="num_savings must be 1 or more"):
+        ReplicaParallelMultisliceOptions(num_savings=0)

@@ -1,0 +1,100 @@
+"""The safetensors format, read and written."""
+
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from etils import epath
+
+from orbax_bench_core.benchmarks.needs import UnmetNeed
+from orbax_bench_core.benchmarks.safetensors_files import read_arrays, write_arrays
+
+DTYPES = [
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "float32", "float64", "bfloat16", "float8_e5m2", "float8_e4m3fn"),
+]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return epath.Path(tmp_path)
+
+
+def raw(folder, name, header, data=b""):
+    text = json.dumps(header).encode()
+    (folder / name).write_bytes(len(text).to_bytes(8, "little") + text + data)
+
+
+def test_every_dtype_comes_back(folder):
+    tree = {name: jnp.arange(6).reshape(2, 3).astype(name) for name in DTYPES}
+    write_arrays(folder, tree)
+    assert read_arrays(folder) == {name: ([2, 3], name) for name in sorted(DTYPES)}
+
+
+def test_the_bytes_are_where_the_header_says(folder):
+    values = np.arange(10, dtype=np.float32)
+    write_arrays(folder, {"a": jnp.ones(3, "int8"), "b": {"c": jnp.asarray(values)}})
+    content = (folder / "model.safetensors").read_bytes()
+    length = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + length])
+    begin, end = header["b.c"]["data_offsets"]
+    data = content[8 + length :]
+    assert len(data) == end == 3 + 40
+    assert np.array_equal(np.frombuffer(data[begin:end], "<f4"), values)
+
+
+def test_orbax_reads_what_was_written(folder):
+    from orbax.checkpoint import v1 as ocp
+
+    tree = {"a": jnp.arange(6, dtype="bfloat16"), "b": {"c": jnp.ones((2, 3), "int64")}}
+    write_arrays(folder / "model", tree)
+    with ocp.Context(checkpoint_layout=ocp.options.CheckpointLayout.SAFETENSORS):
+        loaded = ocp.load(folder / "model")
+    assert sorted(loaded) == ["a", "b.c"]
+    assert np.array_equal(loaded["a"], tree["a"])
+    assert np.array_equal(loaded["b.c"], tree["b"]["c"])
+
+
+def test_a_scalar_cannot_be_written(folder):
+    with pytest.raises(UnmetNeed, match="cannot hold 'step', which is int"):
+        write_arrays(folder, {"step": 3})
+
+
+def test_a_dtype_that_the_format_lacks_cannot_be_written(folder):
+    with pytest.raises(UnmetNeed, match="cannot hold 'w', which is complex64"):
+        write_arrays(folder, {"w": jax.numpy.ones(2, "complex64")})
+
+
+def test_several_files_are_one_model(folder):
+    for name in ("a", "b"):
+        entry = {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}
+        raw(folder, f"{name}.safetensors", {name: entry, "__metadata__": {"format": "pt"}})
+    assert read_arrays(folder) == {"a": ([1], "float32"), "b": ([1], "float32")}
+
+
+def test_an_array_in_two_files_is_refused(folder):
+    for name in ("a", "b"):
+        raw(folder, f"{name}.safetensors", {"w": {"dtype": "F32", "shape": [1]}})
+    with pytest.raises(ValueError, match=r"two files .* hold an array called 'w'"):
+        read_arrays(folder)
+
+
+def test_an_unknown_dtype_is_refused(folder):
+    raw(folder, "a.safetensors", {"w": {"dtype": "F4", "shape": [1]}})
+    with pytest.raises(ValueError, match="'w' has the dtype 'F4'; Orbax loads BOOL"):
+        read_arrays(folder)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x10", (2**40).to_bytes(8, "little") + b"{}"])
+def test_a_file_that_was_cut_short_is_refused(folder, content):
+    (folder / "a.safetensors").write_bytes(content)
+    with pytest.raises(ValueError, match="has no safetensors header"):
+        read_arrays(folder)
+
+
+@pytest.mark.parametrize("name", ["", "nothing"])
+def test_a_directory_without_a_model_is_refused(folder, name):
+    with pytest.raises(ValueError, match=r"holds no \.safetensors files"):
+        read_arrays(folder / name)

@@ -1,0 +1,54 @@
+"""The recipe for sharded NNX models: as a script, and measured by its suite."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("flax")
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+UNSET = ("XLA_FLAGS", "JAX_ENABLE_X64")
+
+
+def run(*arguments):
+    environment = {name: value for name, value in os.environ.items() if name not in UNSET}
+    process = subprocess.run(
+        [sys.executable, "-W", "error", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment | {"COLUMNS": "200"},
+    )
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout
+
+
+@pytest.mark.slow
+def test_the_script_restores_onto_half_and_onto_twice_the_devices():
+    lines = run(EXAMPLES / "nnx_sharded_save.py").splitlines()
+    assert [line.partition(":")[0] for line in lines] == ["8 -> 4 devices", "8 -> 16 devices"]
+    assert "(256, 256) of (256, 1024)" in lines[0]
+    assert "(256, 64) of (256, 1024)" in lines[1]
+
+
+@pytest.mark.slow
+def test_the_suite_passes(tmp_path):
+    suite = EXAMPLES / "nnx_sharded_save.yaml"
+    command = ["-m", "orbax_bench_core.cli", "run", suite, "-o", tmp_path / "run", "--no-lock"]
+    overrides = ["--override", "num_repeats=1", "--override", "execution.warmups=0"]
+    output = run(*command, "--no-limits", *overrides)
+    assert output.count("✓") == 2
+    assert "restore_devices=16" in output
+
+
+def test_the_account_of_a_linear_layer(monkeypatch):
+    import numpy as np
+
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    from nnx_sharded_save import shard_account
+
+    account = shard_account(0, np.zeros((2, 8)), features=16, num_shards=4)
+    assert account.tolist() == [(8 + 1) * 16, (8 + 1) * 16 / 4]

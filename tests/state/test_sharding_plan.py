@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from orbax.checkpoint import v1 as ocp
+from orbax.checkpoint._src.testing.benchmarks.orbax_load.sharding import generate_from_metadata
+
+from orbax_bench_core.config.checkpoint import CheckpointConfig
+from orbax_bench_core.state import sharding_file, sharding_plan
+from orbax_bench_core.state.digest import digest
+from orbax_bench_core.state.errors import StateError
+from orbax_bench_core.state.loading import load_checkpoint
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    tree = {
+        "even": np.arange(64, dtype=np.float32).reshape(8, 8),
+        "odd": np.arange(63, dtype=np.int32).reshape(7, 9),
+        "cube": np.ones((4, 3, 16), dtype=np.float16),
+        "vector": np.arange(8, dtype=np.float32),
+        "scalar": np.array(3, dtype=np.int32),
+        "nested": {"bf": jax.numpy.ones((16, 2), "bfloat16")},
+    }
+    path = tmp_path_factory.mktemp("saved") / "checkpoint"
+    ocp.save(path, jax.tree.map(jax.numpy.asarray, tree))
+    return path
+
+
+def _spec(shape: tuple[int, ...], **mesh: int) -> Any:
+    planned = sharding_plan.plan({"w": (shape, "float32")}, mesh)
+    return planned["w"]["sharding"]["spec"]
+
+
+@pytest.mark.parametrize(
+    ("mesh", "spec"),
+    [
+        ({"fsdp": 8}, ["fsdp", None]),
+        ({"tp": 8}, [None, "tp"]),
+        ({"model": 8}, [None, "model"]),
+        ({"data": 8}, [None, None]),
+        ({"replica": 2, "model": 4}, [None, "model"]),
+        ({"data": 2, "fsdp": 2, "tensor": 2}, ["fsdp", "tensor"]),
+        ({"fsdp": 2, "x": 4}, [["fsdp", "x"], None]),
+        ({"fsdp": 3}, [None, None]),
+        ({"fsdp": 4, "x": 4}, ["fsdp", None]),
+    ],
+)
+def test_the_names_of_the_axes_decide_what_they_shard(
+    mesh: dict[str, int], spec: list[Any]
+) -> None:
+    assert _spec((8, 8), **mesh) == spec
+
+
+def test_arrays_of_one_dimension_are_replicated() -> None:
+    assert (_spec((8,), fsdp=8), _spec((), fsdp=8)) == ([None], [])
+
+
+@pytest.mark.parametrize(
+    ("axis", "strategy"), [("fsdp", "fsdp"), ("tp", "tp_inner")], ids=["fsdp", "tp"]
+)
+@pytest.mark.parametrize("size", [1, 2, 4, 8, 16])
+def test_a_mesh_of_one_axis_gives_what_orbaxs_own_tool_gives(
+    saved: Path, axis: str, strategy: str, size: int
+) -> None:
+    ours = sharding_plan.plan(sharding_plan.arrays_in(str(saved)), {axis: size})
+    assert ours == generate_from_metadata.build_config(str(saved), size, strategy)
+
+
+def test_what_is_written_is_a_sharding_file_to_load_with(
+    saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sharding_plan.main([str(saved), "data=2,fsdp=2,tensor=2"]) == 0
+    file = tmp_path / "sharding.json"
+    file.write_text(capsys.readouterr().out)
+    assert len(sharding_file.read(str(file))) == 6
+    loaded = load_checkpoint(CheckpointConfig(path=str(saved), sharding_config_path=str(file)))
+    assert loaded["even"].sharding.shard_shape((8, 8)) == (4, 4)
+    assert digest(loaded) == digest(load_checkpoint(CheckpointConfig(path=str(saved))))
+
+
+def test_each_array_is_a_line(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sharding_plan.main([str(saved / "state"), "fsdp=8"])
+    written = capsys.readouterr().out
+    assert len(written.splitlines()) == len(json.loads(written)) + 2
+
+
+@pytest.mark.parametrize("mesh", ["", "fsdp", "fsdp=", "fsdp=0", "fsdp=-1", "=8", "a=2,a=4", "a=x"])
+def test_what_is_no_mesh_is_refused(mesh: str) -> None:
+    with pytest.raises(StateError, match=r"expected a mesh such as fsdp=8 or data=2,fsdp=4"):
+        sharding_plan.parse_mesh(mesh)
+
+
+def test_a_folder_that_is_no_checkpoint_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sharding_plan.main([str(tmp_path), "fsdp=8"]) == sharding_plan.EXIT_REFUSED
+    assert "is not an Orbax checkpoint: there is no _METADATA" in capsys.readouterr().err

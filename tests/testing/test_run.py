@@ -1,0 +1,102 @@
+"""Running a benchmark for a test."""
+
+import importlib
+
+import pytest
+
+from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.testing import run_benchmark
+
+SPEC = {"spec": {"w": {"dtype": "float32", "shape": [16], "sharding": ["x"]}}}
+MESH = {"mesh_axes": ["x"], "ici_parallelism": {"x": 8}}
+ROUND_TRIP = """
+with metrics.measure("save"):
+    ocp.save(context.path / "ckpt", context.pytree)
+with metrics.measure("load"):
+    restored = ocp.load(context.path / "ckpt", context.pytree)
+context.verify(restored)
+"""
+SPOILED = "context.verify(jax.tree.map(lambda leaf: leaf + 1, context.pytree))"
+
+
+@pytest.fixture
+def run(tmp_path):
+    def call(benchmark, **given):
+        return run_benchmark(benchmark, str(tmp_path / "run"), **given)
+
+    return call
+
+
+def test_a_repeat_is_measured_and_verified(run, write_benchmark):
+    (outcome,) = run(write_benchmark(ROUND_TRIP), checkpoint=SPEC, mesh=MESH)
+    outcome.assert_verified()
+    outcome.assert_measured("save", "load")
+    assert outcome.operations == ["save", "load"]
+
+
+def test_a_class_is_as_good_as_its_path(run, write_benchmark):
+    module, _, name = write_benchmark(ROUND_TRIP).rpartition(".")
+    (outcome,) = run(getattr(importlib.import_module(module), name), checkpoint=SPEC, mesh=MESH)
+    outcome.assert_verified()
+
+
+def test_options_and_repeats_give_an_outcome_each(run, write_benchmark):
+    path = write_benchmark("metrics.record('work', '0_basics/time_s', context.options.factor)")
+    outcomes = run(path, options={"factor": [2, 3]}, repeats=2)
+    assert [outcome.value("work", "0_basics/time_s") for outcome in outcomes] == [2, 2, 3, 3]
+
+
+def test_a_failure_is_an_outcome_with_what_was_measured_before(run, write_benchmark):
+    (outcome,) = run(
+        write_benchmark("with metrics.measure('first'): pass\nraise RuntimeError('no')")
+    )
+    assert outcome.operations == ["first"]
+    with pytest.raises(AssertionError, match="RuntimeError: no"):
+        outcome.assert_passed()
+
+
+def test_a_benchmark_that_verifies_nothing_is_told_so(run, write_benchmark):
+    (outcome,) = run(write_benchmark("pass"), checkpoint=SPEC, mesh=MESH)
+    outcome.assert_passed()
+    with pytest.raises(AssertionError, match=r"verified nothing; call context\.verify"):
+        outcome.assert_verified()
+
+
+def test_values_that_differ_fail_the_repeat(run, write_benchmark):
+    (outcome,) = run(write_benchmark(SPOILED), checkpoint=SPEC, mesh=MESH)
+    with pytest.raises(AssertionError, match="VerificationError"):
+        outcome.assert_verified()
+
+
+def test_verification_can_be_left_out(run, write_benchmark):
+    (outcome,) = run(write_benchmark(SPOILED), checkpoint=SPEC, mesh=MESH, verify=False)
+    outcome.assert_passed()
+
+
+def test_an_operation_that_was_not_measured_is_named(run, write_benchmark):
+    (outcome,) = run(write_benchmark("with metrics.measure('save'): pass"))
+    with pytest.raises(AssertionError, match=r"of 'load'; operations: \['save'\]"):
+        outcome.assert_measured("load")
+
+
+def test_a_mesh_without_its_devices_is_no_pass(run, write_benchmark):
+    mesh = {"mesh_axes": ["x"], "ici_parallelism": {"x": 16}}
+    (outcome,) = run(write_benchmark("pass"), mesh=mesh)
+    with pytest.raises(AssertionError, match=r"skipped: .*needs 16 devices; 8 are here"):
+        outcome.assert_passed()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"options": {"facto": 1}}, "unknown option; did you mean 'factor'"),
+        ({"checkpoint": {"modle": "gpt2"}}, "unknown key; did you mean 'model'"),
+        (
+            {"checkpoint": {"spec": {"w": {"dtype": "int8", "shape": [6], "sharding": ["x"]}}}},
+            "sharding` needs a mesh",
+        ),
+    ],
+)
+def test_what_a_suite_refuses_is_refused(run, write_benchmark, given, message):
+    with pytest.raises(SuiteError, match=message):
+        run(write_benchmark("pass"), **given)
