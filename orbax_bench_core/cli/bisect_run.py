@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from rich.console import Console
 
@@ -83,6 +84,7 @@ class BisectRun:
         self._lock = lock
         self._console = console
         self._primary: tuple[str, ...] = ()
+        self._margin = loaded.suite.gate.margin
         self._said: dict[str, str] = {}
 
     def run(self) -> int:
@@ -110,13 +112,13 @@ class BisectRun:
             return "FAILED"
         if not self._primary:
             # What the bad release does worse is what the search is for.
-            self._primary = _regressed(verdicts)
+            self._primary, self._margin = _regressed(verdicts), _margin(verdicts)
         self._tell(version, verdicts.word, headline(verdicts))
         return verdicts.word
 
     def _compare(self, good: Release, other: Release) -> VerdictReport:
         suite = comparing_releases(
-            self._loaded, good.environment, other.environment, primary=self._primary
+            self._loaded, good.environment, other.environment, gate=self._rules()
         )
         expansion = expand(suite)
         run = RunDirectory(str(self._root / f"{good.version}_and_{other.version}"))
@@ -138,6 +140,11 @@ class BisectRun:
             self._say(f"  {note}")
         self._say(f"  report: {page}")
         return verdicts
+
+    def _rules(self) -> dict[str, Any]:
+        if not self._primary:
+            return {}
+        return {"primary": list(self._primary), "margin": self._margin, "metrics": {}}
 
     def _tell(self, version: str, outcome: Outcome, why: str) -> None:
         self._said[version] = why
@@ -184,3 +191,18 @@ def _regressed(verdicts: VerdictReport) -> tuple[str, ...]:
             if one.primary and one.verdict.word == "REGRESSION"
         )
     )
+
+
+def _margin(verdicts: VerdictReport) -> float:
+    """Returns what a good release must rule out: half of the regression, on a log scale.
+
+    A release either has the whole regression or none of it, so that a large one is ruled out with
+    far fewer operations than the smallest that matters.
+    """
+    lows = [
+        one.verdict.low or 1.0
+        for point in verdicts.points
+        for one in point.operations
+        if one.primary and one.verdict.word == "REGRESSION"
+    ]
+    return max(verdicts.gate.margin, math.sqrt(max(lows, default=1.0)) - 1)

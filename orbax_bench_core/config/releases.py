@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
 
 import yaml
 
 from orbax_bench_core.config.environment import EnvironmentConfig
 from orbax_bench_core.config.load import LoadedSuite, parse_suite
+
+NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 def comparing_releases(
@@ -15,7 +19,7 @@ def comparing_releases(
     baseline: EnvironmentConfig,
     candidate: EnvironmentConfig,
     *,
-    primary: Sequence[str] = (),
+    gate: Mapping[str, Any] = NOTHING,
 ) -> LoadedSuite:
     """Returns a suite with two environments as its arms.
 
@@ -23,7 +27,7 @@ def comparing_releases(
         loaded: The suite; environments and arms of its own are replaced.
         baseline: What the baseline runs with.
         candidate: What the candidate runs with.
-        primary: Operations that decide the verdict; empty leaves that to the suite.
+        gate: Keys of the suite's `gate` block to put in place of its own.
     """
     data = dict(loaded.source.data)
     data["environments"] = [
@@ -33,6 +37,6 @@ def comparing_releases(
         "baseline": {"environment": baseline.name},
         "candidate": {"environment": candidate.name},
     }
-    if primary:
-        data["gate"] = {**data.get("gate", {}), "primary": list(primary)}
+    if gate:
+        data["gate"] = {**data.get("gate", {}), **gate}
     return parse_suite(yaml.safe_dump(data, sort_keys=False), loaded.source.file)

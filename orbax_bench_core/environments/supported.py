@@ -57,5 +57,5 @@ RULES: Final = (
     Rule("0.11.26", "0.11.28", "jax>=0.6.2"),
     Rule("0.11.34", "0.11.34", "flax"),
 )
-"""Found by running `save_restore` with the releases up to 0.12.8, with JAX from 0.5.0 to 0.10.2. The
-others work with every JAX that they accept."""
+"""Found by running `save_restore` with the releases up to 0.12.8, on JAX 0.5.0 to 0.10.2. All
+others work with the JAX versions that they accept."""

@@ -14,7 +14,8 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
-    help="Run suites as pipelines, here or on a cluster.\n\nIn processes or containers on this machine, on Kubeflow or on Vertex AI.",
+    help="Run suites as pipelines, here or on a cluster.\n\n"
+    "In processes or containers on this machine, on Kubeflow or on Vertex AI.",
 )
 app.command("run")(run_command.run)
 app.command("submit")(submit_command.submit)

@@ -1,0 +1,66 @@
+"""The search for a slow release, from local wheels to the answer."""
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+HERE = Path(__file__).parent
+SUITE = """\
+suite_name: releases of planted
+execution: {warmups: 0, retries: 0}
+benchmarks: [{generator: released.Released, options: {}}]
+"""
+RELEASES = {"1.0": 0.02, "1.1": 0.02, "1.2": 0.02, "1.3": 0.06, "1.10": 0.06}
+
+
+@pytest.fixture
+def wheels(tmp_path):
+    """A folder with a wheel per release, of which 1.3 is the first slow one."""
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    for version, seconds in RELEASES.items():
+        info = f"planted-{version}.dist-info"
+        files = {
+            "planted.py": f"SECONDS = {seconds}\n",
+            f"{info}/METADATA": f"Metadata-Version: 2.1\nName: planted\nVersion: {version}\n",
+            f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        }
+        files[f"{info}/RECORD"] = "".join(f"{name},,\n" for name in [*files, f"{info}/RECORD"])
+        with zipfile.ZipFile(folder / f"planted-{version}-py3-none-any.whl", "w") as wheel:
+            for name, text in files.items():
+                wheel.writestr(name, text)
+    return folder
+
+
+def test_the_first_slow_release_is_found(wheels, tmp_path):
+    suite = tmp_path / "suite.yaml"
+    suite.write_text(SUITE)
+    unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
+    environment = {name: value for name, value in os.environ.items() if name not in unset}
+    command = ["bisect", str(suite), "-o", str(tmp_path / "out"), "--no-lock"]
+    which = ["--package", "planted", "--good", "1.0", "--bad", "1.10"]
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "orbax_bench_core.cli", *command, *which),
+            *("--wheels", str(wheels), "--only-wheels"),
+        ],
+        capture_output=True,
+        text=True,
+        env={**environment, "PYTHONPATH": str(HERE), "COLUMNS": "160"},
+        timeout=560,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    answer = json.loads((tmp_path / "out" / "bisect.json").read_text())
+    assert (answer["last_good"], answer["first_bad"]) == ("1.2", "1.3")
+    assert answer["operations"] == ["load"]
+    assert answer["outcomes"][0]["version"] == "1.10"
+    assert len(answer["outcomes"]) <= 4
+    assert "planted 1.3 is the first release in which load regressed" in done.stdout
