@@ -53,15 +53,15 @@ def find_releases(
 
     local = {} if wheels is None else _wheels(package, wheels)
     requirements = {version: str(path) for version, path in local.items()}
-    if not only_wheels:
-        from orbax_bench_core.environments import releases
-
-        for version in releases(package):
-            requirements.setdefault(version, f"{package}=={version}")
     try:
         first, last = Version(good), Version(bad)
     except InvalidVersion as error:
         raise SuiteError(f"--good and --bad are versions of {package}: {error}") from None
+    if not only_wheels:
+        from orbax_bench_core.environments import releases
+
+        for version in releases(package, since=good, until=bad):
+            requirements.setdefault(version, f"{package}=={version}")
     for version in (first, last):
         if version not in requirements:
             hint = did_you_mean(str(version), map(str, requirements))

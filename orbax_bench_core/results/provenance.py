@@ -117,7 +117,8 @@ def _git_revision(file: Path) -> dict[str, Any]:
     tracked = _git(directory, "ls-files", "--error-unmatch", file.name) is not None
     commit = _git(directory, "rev-parse", "HEAD") if tracked else None
     if commit is None:
-        return {"commit": UNKNOWN, "dirty": UNKNOWN}
+        # An image has no repository, and says itself what it was built from.
+        return {"commit": os.environ.get("ORBAX_BENCH_REVISION", UNKNOWN), "dirty": UNKNOWN}
     status = _git(directory, "status", "--porcelain", "--untracked-files=no")
     return {"commit": commit, "dirty": bool(status) if status is not None else UNKNOWN}
 

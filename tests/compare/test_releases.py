@@ -43,7 +43,7 @@ def test_the_index_has_the_rest(wheels, monkeypatch):
     import orbax_bench_core.environments as environments
 
     monkeypatch.setattr(
-        environments, "releases", lambda package: [Version("1.0"), Version("1.0.5")], raising=False
+        environments, "releases", lambda package, **_: [Version("1.0"), Version("1.0.5")]
     )
     found = find_releases("my-pkg", "1.0", "1.1", wheels=wheels)
     assert [release.environment.requirements[0].rsplit("/")[-1] for release in found] == [
