@@ -33,6 +33,7 @@ class FakeDevice:
 def devices(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     """The local devices, as the collector sees them."""
     fakes: list[Any] = []
+    jax.devices()  # before a backend is up the collector asks nothing
     monkeypatch.setattr(jax, "local_devices", lambda: fakes)
     device_memory._devices_with_peaks.cache_clear()
     yield fakes

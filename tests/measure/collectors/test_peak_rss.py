@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import threading
 import time
 
@@ -31,9 +32,11 @@ def source(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 
 def hold(mebibytes: int) -> None:
     """Needs memory, for long enough that a sample sees it."""
-    memory = b"x" * (mebibytes * MIB)
-    time.sleep(0.06)
-    del memory
+    # Mapped for itself: an allocator may hand out what other tests have left resident.
+    with mmap.mmap(-1, mebibytes * MIB) as memory:
+        for start in range(0, mebibytes * MIB, mmap.PAGESIZE):
+            memory[start] = 1
+        time.sleep(0.06)
 
 
 @pytest.mark.usefixtures("source")
