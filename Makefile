@@ -3,7 +3,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || echo python3)
 BIN := .venv/bin
 UV_VERSION := 0.13.8
-SLOW_JOBS ?= 2
+JOBS ?= 2
 # The lock has accelerators too, which no development environment needs.
 EXTRAS := --extra kfp --extra vertex --extra gcs --extra dev
 
@@ -39,10 +39,10 @@ typecheck: setup
 	cd build/packages && ../../$(BIN)/python -m mypy --config-file ../../pyproject.toml --cache-dir ../../.mypy_cache -p orbax_bench_core -p orbax_bench_components -p orbax_bench_pipelines
 
 unit: setup
-	$(BIN)/python -m pytest -m "not slow" -n $(SLOW_JOBS)
+	$(BIN)/python -m pytest -m "not slow" -n $(JOBS)
 
 slow: setup
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow -n $(JOBS) --dist loadfile --durations 25
 
 # Pins every dependency by hash, without the address of any package index.
 lock: setup
