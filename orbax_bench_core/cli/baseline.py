@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import enum
 import json
-import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from orbax_bench_core.cli.output import results_console
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from orbax_bench_core.config.arms import Arm
 
 EXIT_WARNING = 3
-_LOG_WIDTH = 160
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -75,7 +75,7 @@ def capture(
     from orbax_bench_core.config.errors import SuiteError
     from orbax_bench_core.results.run_directory import RunDirectory
 
-    console = _console()
+    console = results_console()
     place, directory = _registry(registry), RunDirectory(run)
     if label is not None:
         check_revision(label)
@@ -105,7 +105,7 @@ def list_captures(registry: RegistryPath, as_json: AsJson = False) -> None:
         found = [one.model_dump(mode="json") for one in reversed(captures)]
         print(json.dumps({"captures": found, "baseline": current}, indent=2))
     else:
-        print_captures(captures, current, _console())
+        print_captures(captures, current, results_console())
 
 
 @app.command()
@@ -130,7 +130,7 @@ def show(
     from orbax_bench_core.report import registry as report
 
     place = _existing(registry)
-    current, console = place.current(), _console()
+    current, console = place.current(), results_console()
     if name is not None:
         chosen = find_capture(place.captures(), name)
         if as_json:
@@ -183,7 +183,7 @@ def promote(
 
     orbax-bench baseline promote baselines --to previous
     """
-    _promote(_existing(registry), to, point or [], note, _console())
+    _promote(_existing(registry), to, point or [], note, results_console())
 
 
 @app.command()
@@ -241,7 +241,7 @@ def compare(
     if as_json:
         print(report.model_dump_json(indent=2))
     else:
-        verdict_table(report, _console())
+        verdict_table(report, results_console())
     if fail_on_warning and report.word == "REGRESSION":
         raise typer.Exit(EXIT_WARNING)
 
@@ -291,13 +291,6 @@ def _existing(path: str) -> Registry:
 
 def _arm(option: ArmOption) -> Arm:
     return "baseline" if option is ArmOption.BASELINE else "candidate"
-
-
-def _console() -> Any:
-    from rich.console import Console
-
-    # A log has room for whole lines.
-    return Console() if sys.stdout.isatty() else Console(width=_LOG_WIDTH, soft_wrap=True)
 
 
 def _say(console: Console, line: str) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Annotated
 
 import typer
 
-_LOG_WIDTH = 160
+from orbax_bench_core.cli.output import results_console
 
 
 def calibrate(
@@ -41,8 +40,6 @@ def calibrate(
 
     orbax-bench calibrate aa --save ~/.cache/orbax-bench/passport.json
     """
-    from rich.console import Console
-
     from orbax_bench_core.compare import passport as passports
     from orbax_bench_core.report.calibrating import calibration_of
 
@@ -56,8 +53,7 @@ def calibrate(
         }
         print(json.dumps(plain, indent=2))
         return
-    # A log has room for whole lines.
-    console = Console() if sys.stdout.isatty() else Console(width=_LOG_WIDTH, soft_wrap=True)
+    console = results_console()
     found.show(console)
     if save is not None:
         console.print(f"Passport: {save}", markup=False, highlight=False, soft_wrap=True)

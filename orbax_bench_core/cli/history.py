@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
-_LOG_WIDTH = 160
+from orbax_bench_core.cli.output import results_console
 
 
 def history(
@@ -44,8 +43,6 @@ def history(
 
     orbax-bench history gs://bucket/nightly 'more/*'
     """
-    from rich.console import Console
-
     from orbax_bench_core.compare.history.build import history as build
     from orbax_bench_core.compare.history.changes import LEAST, MOST
     from orbax_bench_core.compare.history.find import find_runs
@@ -67,8 +64,7 @@ def history(
     if as_json:
         print(found.model_dump_json(indent=2))
         return
-    # A log has room for whole lines.
-    console = Console() if sys.stdout.isatty() else Console(width=_LOG_WIDTH, soft_wrap=True)
+    console = results_console()
     print_history(found, console, every=every)
     if target is not None:
         console.print(f"Page: {target}", markup=False, highlight=False, soft_wrap=True)

@@ -84,6 +84,13 @@ _STYLE: Final[Any] = {
 _DPI: Final = 144
 
 
+def variables(scheme: str) -> str:
+    """Returns the colours of a scheme, `light` or `dark`, as declarations of CSS variables."""
+    light = {variable: colour for colour, variable in VARIABLES.items()}
+    chosen = DARK if scheme == "dark" else light
+    return " ".join(f"{variable}: {colour};" for variable, colour in chosen.items())
+
+
 @contextlib.contextmanager
 def style() -> Iterator[None]:
     """Sets the look for figures that are made inside, and for nothing else.

@@ -45,7 +45,7 @@ def history_html(history: History, *, every: bool = False) -> str:
     environment.filters.update(
         code=_code,
         drawing=drawing,
-        variables=_variables,
+        variables=figures.variables,
         rows=words.rows,
         sides=words.sides,
     )
@@ -71,10 +71,3 @@ def _code(text: str) -> Markup:
 
     marked = re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text)))
     return Markup(marked)  # noqa: S704
-
-
-def _variables(scheme: str) -> str:
-    """Returns the colours of a scheme, `light` or `dark`, as declarations of CSS variables."""
-    light = {variable: colour for colour, variable in figures.VARIABLES.items()}
-    chosen = figures.DARK if scheme == "dark" else light
-    return " ".join(f"{variable}: {colour};" for variable, colour in chosen.items())

@@ -37,7 +37,7 @@ def verdicts_html(report: VerdictReport) -> str:
     return render(
         "verdicts.html.jinja",
         report,
-        {"code": _code, "drawings": drawings, "variables": _variables},
+        {"code": _code, "drawings": drawings, "variables": figures.variables},
     )
 
 
@@ -57,10 +57,3 @@ def _code(text: str) -> Markup:
 
     marked = re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text)))
     return Markup(marked)  # noqa: S704
-
-
-def _variables(scheme: str) -> str:
-    """Returns the colours of a scheme, `light` or `dark`, as declarations of CSS variables."""
-    light = {variable: colour for colour, variable in figures.VARIABLES.items()}
-    chosen = figures.DARK if scheme == "dark" else light
-    return " ".join(f"{variable}: {colour};" for variable, colour in chosen.items())

@@ -1,0 +1,1 @@
+"""Saves in the background beside saves that block, size by size."""

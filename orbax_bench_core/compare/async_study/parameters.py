@@ -1,0 +1,78 @@
+"""How many parameters the model of a checkpoint has: its optimizer's state does not count."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from typing import Final
+
+from orbax_bench_core.config.checkpoint import ArraySpec, Spec, leaves
+from orbax_bench_core.config.models import expanded
+from orbax_bench_core.sweep.isolate import benchmark_environment
+from orbax_bench_core.sweep.point import SweepPoint
+
+_PARAMETERS: Final = "params"
+_NO_PARAMETERS: Final = frozenset({"opt_state", "optimizer", "step"})
+_TIMEOUT_S: Final = 300.0
+
+
+def parameters_in(spec: Spec) -> int:
+    """Returns the elements of the parameters in a spec.
+
+    Those are the arrays under `params`; in a tree without one, all but `opt_state`, `optimizer` and
+    `step`.
+
+    Args:
+        spec: A tree of arrays, such as a whole train state.
+    """
+    chosen: Spec
+    if _PARAMETERS in spec:
+        chosen = {_PARAMETERS: spec[_PARAMETERS]}
+    else:
+        chosen = {name: node for name, node in spec.items() if name not in _NO_PARAMETERS}
+    arrays = (leaf for _, leaf in leaves(chosen) if isinstance(leaf, ArraySpec))
+    return sum(math.prod(array.shape) for array in arrays)
+
+
+class ParameterCounter:
+    """Counts the parameters of points, each Flax NNX factory once."""
+
+    def __init__(self, suite_file: str = "") -> None:
+        """Begins with nothing counted.
+
+        Args:
+            suite_file: Path of the suite; the module of a factory may lie beside it.
+        """
+        self._suite_file = suite_file
+        self._factories: dict[str, int | None] = {}
+
+    def __call__(self, point: SweepPoint) -> int | None:
+        """Returns the parameters of a point's model; None where nothing tells."""
+        factory = point.checkpoint.nnx
+        if factory is not None:
+            if factory not in self._factories:
+                self._factories[factory] = _of_factory(factory, self._suite_file)
+            return self._factories[factory]
+        spec: Spec | None = expanded(point.checkpoint, point.mesh).spec
+        return None if spec is None else parameters_in(spec) or None
+
+
+def _of_factory(factory: str, suite_file: str) -> int | None:
+    """Returns the parameters of a model, by a process that imports it and computes no value.
+
+    Returns None where it cannot be imported: a run may be studied far from where it was made.
+    """
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "orbax_bench_core.compare.async_study.nnx_parameters", factory],
+            capture_output=True,
+            text=True,
+            env={**benchmark_environment(suite_file), "JAX_PLATFORMS": "cpu"},
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return None
+    last = done.stdout.strip().rpartition("\n")[2]
+    return int(last) if done.returncode == 0 and last.isdecimal() else None

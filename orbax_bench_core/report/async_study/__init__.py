@@ -1,0 +1,1 @@
+"""An async study for people: in the terminal, as Markdown and as a page with figures."""

@@ -1,0 +1,37 @@
+"""A study with everything that a report must show."""
+# ruff: noqa: F811 - imported fixtures are arguments
+
+import pytest
+
+from orbax_bench_core.compare.async_study.parameters import ParameterCounter
+from orbax_bench_core.compare.async_study.study import async_study
+from orbax_bench_core.config.checkpoint import CheckpointConfig
+from tests.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
+
+NASTY = "kind=<script>alert(1)</script>|[red]&amp;"
+
+
+@pytest.fixture
+def study_of():
+    """Returns the study of a run directory."""
+    return lambda run: async_study(run.read_info(), run.records(), ParameterCounter())
+
+
+@pytest.fixture
+def study(make_sizes, study_of):
+    """Four sizes on lines, measured six times."""
+    return study_of(make_sizes())
+
+
+@pytest.fixture
+def eventful(make_pair, make_saves, make_run, study_of):
+    """A series in bytes, one of a single size under a nasty name, and a point without partner."""
+    nasty = CheckpointConfig(spec={"params": {"dtype": "bfloat16", "shape": [10**6]}}, name=NASTY)
+    unknown = [CheckpointConfig(path=f"/{name}") for name in ("small", "middle", "large")]
+    records = [
+        *make_pair(10**6, checkpoint=nasty, factors=(1.0, 1.1, 1.2)),
+        *make_saves(10**7, True, [(1.0, 2.0)], label=NASTY),
+    ]
+    for elements, checkpoint in zip((10**6, 10**7, 10**8), unknown, strict=True):
+        records += make_pair(elements, checkpoint=checkpoint, options={"use_zarr3": True})
+    return study_of(make_run(records))

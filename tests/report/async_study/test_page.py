@@ -1,0 +1,105 @@
+"""A study as pages: self-contained, escaped, with its figures."""
+
+import html.parser
+import re
+
+import pytest
+
+from orbax_bench_core.report.async_study import page
+from orbax_bench_core.report.async_study.page import study_html, study_markdown
+
+VOID = {"meta", "br", "use", "path", "rect"}
+
+
+class _Nesting(html.parser.HTMLParser):
+    """Checks that every element that is opened is closed in its order."""
+
+    def __init__(self):
+        super().__init__()
+        self.open = []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+
+@pytest.mark.parametrize("name", ["study", "eventful"])
+def test_the_page_is_whole_and_needs_nothing_else(request, name):
+    text = study_html(request.getfixturevalue(name))
+    checker = _Nesting()
+    checker.feed(text)
+    assert checker.open == []
+    assert not re.search(r"""(?:src|href)=["'](?!#)""", text)
+
+
+def test_a_name_cannot_break_the_page(eventful):
+    text = study_html(eventful)
+    assert "<script>" not in text
+    assert "&lt;script&gt;alert(1)" in text
+
+
+def test_both_figures_name_what_is_measured_documented_and_extrapolated(study):
+    text = study_html(study)
+    assert text.count("<svg") == 2
+    for label in (
+        "documented: 40 % at 300M",
+        "documented: 97 % at 340B",
+        "extrapolated, not measured",
+        "sync, blocked",
+        "async, total",
+    ):
+        assert label in text
+
+
+def test_lines_that_miss_are_not_extrapolated(study):
+    series = study.series[0]
+    missing = series.fit.model_copy(update={"holds": False})
+    wild = study.model_copy(update={"series": (series.model_copy(update={"fit": missing}),)})
+    assert "extrapolated, not measured" not in study_html(wild)
+
+
+def test_no_curve_where_more_parameters_are_fewer_bytes(study):
+    series = study.series[0]
+    lighter = series.sizes[-1].model_copy(update={"num_bytes": 1})
+    mixed = series.model_copy(update={"sizes": (*series.sizes[:-1], lighter)})
+    text = study_html(study.model_copy(update={"series": (mixed,)}))
+    assert "two lines fitted" not in text
+    assert text.count("<svg") == 2
+
+
+def test_sizes_in_bytes_have_no_documented_marks(eventful):
+    drawings = re.findall(r"<svg.*?</svg>", study_html(eventful), re.DOTALL)
+    in_bytes = [drawing for drawing in drawings if ">bytes<" in drawing]
+    assert len(in_bytes) == 2
+    assert not any("documented" in drawing for drawing in in_bytes)
+
+
+def test_very_many_series_have_figures_only_of_the_first(eventful, monkeypatch):
+    monkeypatch.setattr(page, "MOST_FIGURES", 1)
+    text = study_html(eventful)
+    assert text.count("<svg") == 2
+    assert "The first 1 series have figures" in text
+
+
+def test_markdown_has_a_table_of_every_size(study):
+    lines = study_markdown(study).splitlines()
+    (start,) = (index for index, line in enumerate(lines) if line.startswith("| checkpoint"))
+    table = lines[start : start + 6]
+    assert {line.count("|") for line in table} == {11}
+    assert "1B" in table[-1]
+    assert lines[start + 6] == ""
+
+
+def test_a_bar_in_a_name_is_no_column_of_the_markdown(eventful):
+    rows = [line for line in study_markdown(eventful).splitlines() if line.startswith("| kind=")]
+    assert len(rows) == 1
+    assert rows[0].replace("\\|", "").count("|") == 11
+
+
+def test_notes_are_on_both_pages(eventful):
+    assert "has no partner" in study_html(eventful)
+    assert "has no partner" in study_markdown(eventful)

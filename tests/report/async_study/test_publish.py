@@ -1,0 +1,37 @@
+"""The files of a study."""
+
+import pytest
+
+from orbax_bench_core.compare.async_study.model import AsyncStudy
+from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.report.async_study.publish import publish_async_study
+
+FILES = ["async_study.html", "async_study.json", "async_study.md"]
+
+
+def test_three_files_are_written_and_no_others(make_sizes):
+    run = make_sizes()
+    before = {path.name for path in run.root.iterdir()}
+    publish_async_study(run)
+    assert sorted({path.name for path in run.root.iterdir()} - before) == FILES
+
+
+def test_the_json_is_the_study(make_sizes):
+    run = make_sizes()
+    study = publish_async_study(run)
+    assert AsyncStudy.model_validate_json((run.root / "async_study.json").read_text()) == study
+
+
+def test_the_same_records_give_the_same_files(make_sizes):
+    run = make_sizes()
+    publish_async_study(run)
+    before = [(run.root / name).read_bytes() for name in FILES]
+    publish_async_study(run)
+    assert [(run.root / name).read_bytes() for name in FILES] == before
+
+
+def test_nothing_is_written_of_a_run_that_has_no_study(make_run, make_record):
+    run = make_run([make_record(times={"save": 1.0})])
+    with pytest.raises(SuiteError, match="no point has the option `async_enabled`"):
+        publish_async_study(run)
+    assert not list(run.root.glob("async_study.*"))
