@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from etils import epath
 
 
+class Verifier(Protocol):
+    """Compares what was restored with what it should be."""
+
+    def __call__(self, restored: Any, expected: Any) -> None:
+        """Raises `VerificationError` where they differ; see `TestContext.verify`."""
+
+
 class Conditioner(Protocol):
     """Brings a machine into the conditions that a suite asks for."""
 
@@ -43,7 +50,7 @@ class TestContext:
         output_dir: The run directory.
         name: Name of the sweep point, the same in every repeat.
         conditioner: Controls the page cache and durability; None when nothing is controlled.
-        verifier: Compares restored values with `pytree`; None when verification is off.
+        verifier: Compares restored values with expected ones; None when verification is off.
         tracer: Says where the profiler trace of an operation goes; None when it is not traced.
         checkpoint: What `pytree` was made from; None when the context was made by hand.
     """
@@ -59,21 +66,24 @@ class TestContext:
     output_dir: epath.Path | None = None
     name: str | None = None
     conditioner: Conditioner | None = None
-    verifier: Callable[[Any], None] | None = None
+    verifier: Verifier | None = None
     tracer: Callable[[str], epath.Path | None] | None = None
     checkpoint: CheckpointConfig | None = None
 
-    def verify(self, restored: Any) -> None:
-        """Checks that restored values equal `pytree`; call it outside any measured block.
+    def verify(self, restored: Any, expected: Any = None) -> None:
+        """Checks that restored values are as expected; call it outside any measured block.
+
+        In a multi-process run every process must call.
 
         Args:
-            restored: A tree with the structure of `pytree`, on any sharding.
+            restored: A tree, on any sharding, or the `Digest` of one.
+            expected: The tree that it should equal, likewise; None for `pytree`.
 
         Raises:
             VerificationError: A value, dtype, shape or leaf differs.
         """
         if self.verifier is not None:
-            self.verifier(restored)
+            self.verifier(restored, expected)
 
     @property
     def durable(self) -> bool:

@@ -13,6 +13,7 @@ from orbax_bench_core.authoring import (
     VerificationError,
     benchmark_options,
 )
+from orbax_bench_core.benchmarks.options import check_least
 from orbax_bench_core.measure import Metrics
 
 _JSON = {"a": 1, "b": "test"}
@@ -38,10 +39,7 @@ class CheckpointManagerOptions(BenchmarkOptions):
         Raises:
             ValueError: A number is too small.
         """
-        for name in ("save_interval_steps", "max_to_keep", "train_steps"):
-            value = getattr(self, name)
-            if isinstance(value, int) and value < 1:
-                raise ValueError(f"{name} must be 1 or more, got {value}")
+        check_least(self, save_interval_steps=1, max_to_keep=1, train_steps=1)
 
 
 @benchmark_options(CheckpointManagerOptions)
@@ -105,8 +103,10 @@ class CheckpointManager(BenchmarksGenerator):
                 restored = manager.restore(saved[-1], args=arguments)
                 jax.block_until_ready(restored["pytree"])
         context.verify(restored["pytree"])
-        if context.verifier is not None:
-            _check_items(restored, generator)
+        context.verify(
+            {"json_item": restored["json_item"], "np_random_key": restored["np_random_key"]},
+            {"json_item": _JSON, "np_random_key": generator},
+        )
         return TestResult(metrics=metrics)
 
 
@@ -115,13 +115,3 @@ def _check_steps(manager: Any, saved: list[int], options: CheckpointManagerOptio
     expected, found = saved[-options.max_to_keep :], sorted(manager.all_steps())
     if found != expected:
         raise VerificationError(f"the manager should hold the steps {expected}; it holds {found}")
-
-
-def _check_items(restored: Any, generator: Any) -> None:
-    import numpy as np
-
-    if restored["json_item"] != _JSON:
-        raise VerificationError(f"the JSON item should be {_JSON}; it is {restored['json_item']}")
-    for saved, loaded in zip(generator, restored["np_random_key"], strict=True):
-        if not np.array_equal(saved, loaded):
-            raise VerificationError("the state of the random generator differs from what was saved")

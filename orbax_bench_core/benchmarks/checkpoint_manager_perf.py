@@ -12,6 +12,7 @@ from orbax_bench_core.authoring import (
     TestResult,
     benchmark_options,
 )
+from orbax_bench_core.benchmarks.options import check_least
 from orbax_bench_core.measure import Metrics
 
 _ITEM = "pytree_item"
@@ -37,8 +38,7 @@ class CheckpointManagerPerfOptions(BenchmarkOptions):
         Raises:
             ValueError: `train_steps` is too small.
         """
-        if isinstance(self.train_steps, int) and self.train_steps < 1:
-            raise ValueError(f"train_steps must be 1 or more, got {self.train_steps}")
+        check_least(self, train_steps=1)
 
 
 @benchmark_options(CheckpointManagerPerfOptions)

@@ -14,6 +14,7 @@ from orbax_bench_core.authoring import (
     VerificationError,
     benchmark_options,
 )
+from orbax_bench_core.benchmarks.options import check_least
 from orbax_bench_core.benchmarks.policies import Policies
 from orbax_bench_core.measure import Metrics
 
@@ -54,9 +55,7 @@ class CheckpointPolicyOptions(BenchmarkOptions):
         Raises:
             ValueError: `num_checkpoints` is not a positive number.
         """
-        number = self.num_checkpoints
-        if not isinstance(number, list) and (not isinstance(number, int) or number < 1):
-            raise ValueError(f"num_checkpoints must be 1 or more, got {number!r}")
+        check_least(self, num_checkpoints=1)
 
 
 @benchmark_options(CheckpointPolicyOptions)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import cast
 
 from orbax_bench_core.authoring import (
     BenchmarkOptions,
@@ -11,8 +12,10 @@ from orbax_bench_core.authoring import (
     TestResult,
     benchmark_options,
 )
+from orbax_bench_core.benchmarks.options import check_least
 from orbax_bench_core.measure import Metrics
 
+_FEWEST_KEPT = 2
 _FEWEST = {"save_interval_steps": 1, "max_to_keep": 1, "train_steps": 2, "num_deletion_threads": 1}
 
 
@@ -40,10 +43,7 @@ class DeleterOptions(BenchmarkOptions):
         Raises:
             ValueError: A number is too small.
         """
-        for name, fewest in _FEWEST.items():
-            value = getattr(self, name)
-            if isinstance(value, int) and value < fewest:
-                raise ValueError(f"{name} must be {fewest} or more, got {value}")
+        check_least(self, **_FEWEST)
 
 
 @benchmark_options(DeleterOptions)
@@ -67,6 +67,7 @@ class Deleter(BenchmarksGenerator):
         metrics, options = Metrics(), context.options
         assert isinstance(options, DeleterOptions)
         tree, directory = needs.tree(context, "deleter"), context.path / "steps"
+        _check_needs(options)
         arguments = ocp.args.Composite(
             pytree=ocp.args.StandardSave(tree), json_item=ocp.args.JsonSave({"a": 1})
         )
@@ -77,7 +78,6 @@ class Deleter(BenchmarksGenerator):
             num_deletion_threads=options.num_deletion_threads,
         ) as manager:
             saved: list[int] = []
-            deleted = 0
             assert isinstance(options.train_steps, int)
             for step in range(options.train_steps):
                 if not measure_step(
@@ -93,16 +93,24 @@ class Deleter(BenchmarksGenerator):
                 if saved and saved[-1] in manager.all_steps():
                     with metrics.measure("delete", num_bytes=tree_bytes(tree)):
                         manager.delete(saved[-1])
-                    deleted += 1
                 saved.append(step)
-            if not deleted:
-                raise needs.UnmetNeed(
-                    f"deleter had no checkpoint to delete: of the saved steps {saved} the manager "
-                    f"had deleted each by itself; set max_to_keep above {options.max_to_keep} and "
-                    "train_steps so that two steps are saved"
-                )
             if context.verifier is not None:
                 target = ocp.args.StandardRestore(restore_target(tree))
                 restored = manager.restore(saved[-1], args=ocp.args.Composite(pytree=target))
                 context.verify(restored["pytree"])
         return TestResult(metrics=metrics)
+
+
+def _check_needs(options: DeleterOptions) -> None:
+    from orbax_bench_core.benchmarks.needs import UnmetNeed
+
+    assert isinstance(options.train_steps, int)
+    assert isinstance(options.save_interval_steps, int)
+    saved = len(range(0, options.train_steps, options.save_interval_steps))
+    if saved < _FEWEST_KEPT or cast("int", options.max_to_keep) < _FEWEST_KEPT:
+        raise UnmetNeed(
+            "deleter needs a checkpoint that the manager has not deleted by itself: set "
+            "max_to_keep to 2 or more, and train_steps so that 2 or more are saved; with "
+            f"max_to_keep: {options.max_to_keep}, train_steps: {options.train_steps} and "
+            f"save_interval_steps: {options.save_interval_steps} there is none"
+        )

@@ -3,28 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from orbax_bench_core.state.digest import Digest
 
 _FILE = "digests.json"
-
-
-def check(expected: Mapping[str, str], found: Mapping[str, str]) -> None:
-    """Compares two digests.
-
-    Args:
-        expected: Digest of each leaf as it should be, by dotted path.
-        found: Digest of each leaf as it was loaded.
-
-    Raises:
-        VerificationError: They differ; the message says where.
-    """
-    from orbax_bench_core.authoring import VerificationError
-    from orbax_bench_core.state.digest import compare
-
-    differences = compare(expected, found)
-    if differences:
-        raise VerificationError("loaded values differ: " + "; ".join(differences))
 
 
 def capture(directory: str, tree: Any) -> None:
@@ -46,18 +30,16 @@ def capture(directory: str, tree: Any) -> None:
         (folder / _FILE).write_text(json.dumps(found, indent=2, sort_keys=True))
 
 
-def check_captured(directory: str, tree: Any) -> None:
-    """Compares a tree with a digest that `capture` wrote, on any layout and number of hosts.
+def captured(directory: str) -> Digest:
+    """Returns the digest that `capture` wrote, to verify a load on any layout and number of hosts.
 
     Args:
         directory: Where `digests.json` is.
-        tree: What was loaded; every process must call.
 
     Raises:
         StateError: There is no such file: a check that cannot be made has not passed.
-        VerificationError: The tree differs; the message says where.
     """
-    from orbax_bench_core.state.digest import digest
+    from orbax_bench_core.state.digest import Digest
     from orbax_bench_core.state.errors import StateError
     from orbax_bench_core.state.locating import absolute
 
@@ -67,4 +49,4 @@ def check_captured(directory: str, tree: Any) -> None:
             f"reference_digests_path {directory!r} holds no {_FILE}; run once with "
             "capture_digests_path to write it"
         )
-    check(json.loads(file.read_text()), digest(tree))
+    return Digest(json.loads(file.read_text()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from orbax_bench_core.authoring import (
     BenchmarksGenerator,
@@ -15,9 +15,6 @@ from orbax_bench_core.authoring import (
 from orbax_bench_core.benchmarks import distributed_ids, needs
 from orbax_bench_core.benchmarks.local_checkpointing import LocalCheckpointingOptions
 from orbax_bench_core.measure import Metrics
-
-if TYPE_CHECKING:
-    from etils import epath
 
 _NAME = "emergency_checkpoint_manager"
 _MODULE = "experimental.emergency.checkpoint_manager"
@@ -60,15 +57,7 @@ class EmergencyCheckpointManagerOptions(LocalCheckpointingOptions):
         """
         emergency = needs.part_of_orbax(_MODULE, _NAME)
         return emergency.CheckpointManagerOptions(
-            local=emergency.LocalCheckpointOptions(
-                save_interval_steps=self.local_save_interval_steps,
-                max_to_keep=self.local_max_to_keep,
-            ),
-            persistent=emergency.PersistentCheckpointOptions(
-                save_interval_steps=self.persistent_save_interval_steps,
-                max_to_keep=self.persistent_max_to_keep,
-            ),
-            replica_axis_index=self.axis,
+            **self.tiers(emergency),
             single_host_load_and_broadcast=self.single_host_load_and_broadcast,
         )
 
@@ -92,6 +81,7 @@ class EmergencyCheckpointManager(BenchmarksGenerator):
             check_needs,
             hosts_in_step,
             make_directories,
+            open_manager,
         )
         from orbax_bench_core.benchmarks.managing import measure_step
 
@@ -103,7 +93,12 @@ class EmergencyCheckpointManager(BenchmarksGenerator):
         with distributed_ids.orbax_flags(**options.flags), hosts_in_step():
             distributed_ids.initialize()
             directories = make_directories(context, "steps")
-            with _open(metrics, context, directories) as manager:
+            kind = needs.part_of_orbax(_MODULE, _NAME).CheckpointManager
+
+            def opened() -> contextlib.closing[Any]:
+                return open_manager(metrics, context, kind, directories, options.manager_options())
+
+            with opened() as manager:
                 for step in range(options.train_steps):
                     measure_step(
                         metrics,
@@ -116,27 +111,9 @@ class EmergencyCheckpointManager(BenchmarksGenerator):
                     )
                     if step % options.local_save_interval_steps == 0:
                         _restore(metrics, context, manager, step)
-            with _open(metrics, context, directories) as manager:
+            with opened() as manager:
                 _restore(metrics, context, manager, manager.latest_step())
         return TestResult(metrics=metrics)
-
-
-def _open(
-    metrics: Metrics, context: TestContext, directories: tuple[epath.Path, epath.Path]
-) -> contextlib.closing[Any]:
-    from orbax_bench_core.benchmarks.v0_saving import restore_target
-
-    options = context.options
-    assert isinstance(options, EmergencyCheckpointManagerOptions)
-    with metrics.measure("create_checkpoint_manager"):
-        manager = needs.part_of_orbax(_MODULE, _NAME).CheckpointManager(
-            local_directory=directories[0],
-            persistent_directory=directories[1],
-            global_mesh=context.mesh,
-            abstract_state=restore_target(context.pytree),
-            options=options.manager_options(),
-        )
-    return contextlib.closing(manager)
 
 
 def _restore(metrics: Metrics, context: TestContext, manager: Any, step: int) -> None:
@@ -144,7 +121,7 @@ def _restore(metrics: Metrics, context: TestContext, manager: Any, step: int) ->
     import orbax.checkpoint as ocp
 
     from orbax_bench_core.benchmarks.hosts import await_all_hosts
-    from orbax_bench_core.benchmarks.replicas import check_replicas
+    from orbax_bench_core.benchmarks.replicas import verify_replicas
     from orbax_bench_core.benchmarks.v0_saving import restore_target
     from orbax_bench_core.state.size import tree_bytes
 
@@ -160,6 +137,4 @@ def _restore(metrics: Metrics, context: TestContext, manager: Any, step: int) ->
     context.prepare_load("restore", context.path)
     with metrics.measure("restore", num_bytes=tree_bytes(context.pytree)):
         restored = jax.block_until_ready(manager.restore(step, args=arguments)["state"])
-    if context.verifier is not None:
-        check_replicas(restored)
-    context.verify(restored)
+    verify_replicas(context, restored)

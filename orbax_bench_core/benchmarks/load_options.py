@@ -5,15 +5,15 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, cast
 
-from orbax_bench_core.authoring import BenchmarkOptions, TestContext
+from orbax_bench_core.authoring import TestContext
+from orbax_bench_core.benchmarks.options import MeasuringOptions
 from orbax_bench_core.benchmarks.reference import Reference
-from orbax_bench_core.measure import default_metrics
 
 _GIB = 2**30
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class LoadOptions(BenchmarkOptions):
+class LoadOptions(MeasuringOptions):
     """Options of a load.
 
     Attributes:
@@ -26,7 +26,6 @@ class LoadOptions(BenchmarkOptions):
             this or capture_digests_path.
         use_load_and_broadcast: Load on one replica and broadcast to the others.
         restore_concurrent_gb: Most data in flight while loading, in GiB; null sets no limit.
-        metric_tracemalloc_enabled: Also trace Python allocations, which slows the operation down.
     """
 
     checkpoint_path: str | list[str | None] | None = None
@@ -35,7 +34,6 @@ class LoadOptions(BenchmarkOptions):
     reference_digests_path: str | None = None
     use_load_and_broadcast: bool | list[bool] = False
     restore_concurrent_gb: float | list[float | None] | None = None
-    metric_tracemalloc_enabled: bool | list[bool] = False
 
     def __post_init__(self) -> None:
         """Refuses to write and to read digests at once.
@@ -45,11 +43,6 @@ class LoadOptions(BenchmarkOptions):
         """
         if self.capture_digests_path is not None and self.reference_digests_path is not None:
             raise ValueError("give capture_digests_path or reference_digests_path, not both")
-
-    @property
-    def collectors(self) -> list[str]:
-        """The collectors that measure each operation."""
-        return default_metrics() + ["tracemalloc"] * bool(self.metric_tracemalloc_enabled)
 
     @property
     def read_concurrent_bytes(self) -> int | None:
@@ -110,7 +103,7 @@ class LoadOptions(BenchmarkOptions):
         if self.capture_digests_path is not None:
             digests.capture(self.capture_digests_path, restored)
         if self.reference_digests_path is not None:
-            digests.check_captured(self.reference_digests_path, restored)
+            context.verify(restored, digests.captured(self.reference_digests_path))
             if context.pytree is None:
                 return
         verify(context, reference, restored)

@@ -8,10 +8,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from orbax_bench_core.authoring import BenchmarkOptions, TestContext
+from orbax_bench_core.benchmarks.options import check_least
 
 if TYPE_CHECKING:
     import jax
     from etils import epath
+
+    from orbax_bench_core.measure import Metrics
 
 _FEWEST = {
     "persistent_save_interval_steps": 1,
@@ -48,16 +51,31 @@ class LocalCheckpointingOptions(BenchmarkOptions):
         Raises:
             ValueError: A number is too small.
         """
-        for name, fewest in _FEWEST.items():
-            value = getattr(self, name)
-            if isinstance(value, int) and value < fewest:
-                raise ValueError(f"{name} must be {fewest} or more, got {value}")
+        check_least(self, **_FEWEST)
 
     @property
     def axis(self) -> int:
         """`replica_axis_index`, as the one number that it is in a sweep point."""
         assert isinstance(self.replica_axis_index, int)
         return self.replica_axis_index
+
+    def tiers(self, kinds: Any) -> dict[str, Any]:
+        """Returns these options as fields of the options of a manager of Orbax.
+
+        Args:
+            kinds: The module that has the manager's classes of options.
+        """
+        return {
+            "local": kinds.LocalCheckpointOptions(
+                save_interval_steps=self.local_save_interval_steps,
+                max_to_keep=self.local_max_to_keep,
+            ),
+            "persistent": kinds.PersistentCheckpointOptions(
+                save_interval_steps=self.persistent_save_interval_steps,
+                max_to_keep=self.persistent_max_to_keep,
+            ),
+            "replica_axis_index": self.axis,
+        }
 
 
 def check_needs(context: TestContext, axis: int, benchmark: str) -> tuple[jax.sharding.Mesh, Any]:
@@ -105,6 +123,35 @@ def make_directories(context: TestContext, name: str) -> tuple[epath.Path, epath
         persistent.mkdir(parents=True)
     await_all_hosts(f"directories of {name}")
     return local, persistent
+
+
+def open_manager(
+    metrics: Metrics,
+    context: TestContext,
+    kind: Any,
+    directories: tuple[epath.Path, epath.Path],
+    options: Any,
+) -> contextlib.closing[Any]:
+    """Opens a manager of two tiers, to be closed whatever happens, and measures how long it takes.
+
+    Args:
+        metrics: Takes `create_checkpoint_manager`.
+        context: The repeat.
+        kind: The manager's class.
+        directories: What `make_directories` returned.
+        options: The manager's options.
+    """
+    from orbax_bench_core.benchmarks.v0_saving import restore_target
+
+    with metrics.measure("create_checkpoint_manager"):
+        manager = kind(
+            local_directory=directories[0],
+            persistent_directory=directories[1],
+            global_mesh=context.mesh,
+            abstract_state=restore_target(context.pytree),
+            options=options,
+        )
+    return contextlib.closing(manager)
 
 
 @contextlib.contextmanager

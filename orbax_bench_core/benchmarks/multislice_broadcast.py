@@ -44,7 +44,7 @@ class MultisliceBroadcast(BenchmarksGenerator):
         from orbax.checkpoint._src.multihost import multihost, multislice
 
         from orbax_bench_core.benchmarks import distributed_ids, needs
-        from orbax_bench_core.benchmarks.replicas import check_replicas
+        from orbax_bench_core.benchmarks.replicas import verify_replicas
         from orbax_bench_core.state.size import tree_bytes
 
         metrics, options = Metrics(), context.options
@@ -74,9 +74,7 @@ class MultisliceBroadcast(BenchmarksGenerator):
                 )
                 jax.block_until_ready(arrived)
         restored = jax.tree.unflatten(structure, arrived)
-        if context.verifier is not None:
-            check_replicas(restored)
-        context.verify(restored)
+        verify_replicas(context, restored)
         return TestResult(metrics=metrics)
 
 

@@ -6,14 +6,12 @@ import importlib
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from orbax_bench_core.authoring import UnmetNeed as UnmetNeed  # noqa: PLC0414 - a part of this
+
 if TYPE_CHECKING:
     import jax
 
     from orbax_bench_core.authoring import TestContext
-
-
-class UnmetNeed(Exception):
-    """A benchmark cannot run here; the message is one line that names what it needs."""
 
 
 def tree(context: TestContext, benchmark: str) -> Any:

@@ -9,6 +9,7 @@ from orbax_bench_core.authoring import (
     BenchmarksGenerator,
     TestContext,
     TestResult,
+    UnmetNeed,
     VerificationError,
     benchmark_options,
 )
@@ -53,7 +54,7 @@ class NnxRestore(BenchmarksGenerator):
         assert isinstance(options, NnxRestoreOptions)
         factory = None if context.checkpoint is None else context.checkpoint.nnx
         if factory is None or context.mesh is None:
-            raise ValueError(
+            raise UnmetNeed(
                 "nnx_restore needs a model and a mesh: a checkpoint_config with "
                 "`nnx: module:factory`, and a mesh_config with all devices that take part"
             )

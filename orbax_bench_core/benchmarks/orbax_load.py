@@ -82,4 +82,4 @@ class OrbaxLoad(BenchmarksGenerator):
             with metrics.measure("load", options.collectors, num_bytes=reference.num_bytes):
                 restored = reference.load(target)
             options.check(context, reference, restored)
-        return TestResult(metrics=metrics)
+        return TestResult(metrics=metrics, inventory_path=reference.inventory_path)

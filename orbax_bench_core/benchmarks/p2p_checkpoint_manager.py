@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
@@ -36,17 +35,7 @@ class P2pCheckpointManagerOptions(LocalCheckpointingOptions):
             UnmetNeed: The installed Orbax has no such manager.
         """
         kinds = needs.part_of_orbax(f"{_PACKAGE}.options", _NAME)
-        return kinds.CheckpointManagerOptions(
-            local=kinds.LocalCheckpointOptions(
-                save_interval_steps=self.local_save_interval_steps,
-                max_to_keep=self.local_max_to_keep,
-            ),
-            persistent=kinds.PersistentCheckpointOptions(
-                save_interval_steps=self.persistent_save_interval_steps,
-                max_to_keep=self.persistent_max_to_keep,
-            ),
-            replica_axis_index=self.axis,
-        )
+        return kinds.CheckpointManagerOptions(**self.tiers(kinds))
 
 
 @benchmark_options(P2pCheckpointManagerOptions)
@@ -69,6 +58,7 @@ class P2pCheckpointManager(BenchmarksGenerator):
         metrics, options = Metrics(), context.options
         assert isinstance(options, P2pCheckpointManagerOptions)
         check_needs(context, options.axis, _NAME)
+        _check_steps(options)
         distributed_ids.initialize()
         with hosts_in_step():
             for source in _SOURCES:
@@ -81,14 +71,14 @@ def _train(
 ) -> None:
     import orbax.checkpoint as ocp
 
-    from orbax_bench_core.benchmarks.local_checkpointing import make_directories
+    from orbax_bench_core.benchmarks.local_checkpointing import make_directories, open_manager
     from orbax_bench_core.benchmarks.managing import measure_step
 
     composite = needs.part_of_orbax(f"{_PACKAGE}.args", _NAME).Composite
     directories = make_directories(context, source)
     assert isinstance(options.train_steps, int)
-    restored = 0
-    with _open(metrics, context, directories) as manager:
+    kind = needs.part_of_orbax(f"{_PACKAGE}.checkpoint_manager", _NAME).CheckpointManager
+    with open_manager(metrics, context, kind, directories, options.manager_options()) as manager:
         for step in range(options.train_steps):
             measure_step(
                 metrics,
@@ -102,13 +92,18 @@ def _train(
             if _is_restored(options, source, step):
                 _lose(manager, directories[0] / str(step), source)
                 _restore(metrics, context, manager, composite, source, step)
-                restored += 1
-    if not restored:
-        raise needs.UnmetNeed(
-            f"{_NAME} found no step to restore from {source}: train_steps must reach one that is a "
-            "multiple of local_save_interval_steps and, for persistent storage, one of "
-            "persistent_save_interval_steps"
-        )
+
+
+def _check_steps(options: P2pCheckpointManagerOptions) -> None:
+    assert isinstance(options.train_steps, int)
+    for source in _SOURCES:
+        if not any(_is_restored(options, source, step) for step in range(options.train_steps)):
+            raise needs.UnmetNeed(
+                f"{_NAME} needs a step after the first to restore from {source}: with train_steps "
+                f"{options.train_steps} none is a multiple of local_save_interval_steps "
+                f"{options.local_save_interval_steps} or, for persistent storage, of "
+                f"persistent_save_interval_steps {options.persistent_save_interval_steps}"
+            )
 
 
 def _is_restored(options: P2pCheckpointManagerOptions, source: str, step: int) -> bool:
@@ -119,24 +114,6 @@ def _is_restored(options: P2pCheckpointManagerOptions, source: str, step: int) -
     )
     assert isinstance(interval, int)
     return step % interval == 0 and step > 0
-
-
-def _open(
-    metrics: Metrics, context: TestContext, directories: tuple[epath.Path, epath.Path]
-) -> contextlib.closing[Any]:
-    from orbax_bench_core.benchmarks.v0_saving import restore_target
-
-    options = context.options
-    assert isinstance(options, P2pCheckpointManagerOptions)
-    with metrics.measure("create_checkpoint_manager"):
-        manager = needs.part_of_orbax(f"{_PACKAGE}.checkpoint_manager", _NAME).CheckpointManager(
-            local_directory=directories[0],
-            persistent_directory=directories[1],
-            global_mesh=context.mesh,
-            abstract_state=restore_target(context.pytree),
-            options=options.manager_options(),
-        )
-    return contextlib.closing(manager)
 
 
 def _lose(manager: Any, directory: epath.Path, source: str) -> None:
@@ -158,7 +135,7 @@ def _restore(
     import jax
     import orbax.checkpoint as ocp
 
-    from orbax_bench_core.benchmarks.replicas import check_replicas
+    from orbax_bench_core.benchmarks.replicas import verify_replicas
     from orbax_bench_core.benchmarks.v0_saving import restore_target
     from orbax_bench_core.state.size import tree_bytes
 
@@ -178,9 +155,7 @@ def _restore(
             f"step {step} was to be restored from {source} and came from "
             f"{'persistent storage' if asked else 'elsewhere'}"
         )
-    if context.verifier is not None:
-        check_replicas(restored)
-    context.verify(restored)
+    verify_replicas(context, restored)
     with metrics.measure("reload"):
         manager.reload()
 

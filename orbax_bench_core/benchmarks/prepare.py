@@ -1,133 +1,128 @@
-"""Gets a checkpoint ready to be loaded: `python -m orbax_bench_core.benchmarks.prepare --help`.
-
-prepare --repo ORGANIZATION/MODEL --gcs gs://bucket/model
-prepare --local-dir model --sharding-out fsdp8.json --axis-size 8 --strategy fsdp
-prepare --checkpoint step_100/state --sharding-out tp8.json --axis-size 8 --strategy tp_inner
-"""
+"""Gets a safetensors model ready to be loaded: fetches it, mirrors it, plans its shardings."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import subprocess
-import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.benchmarks.needs import UnmetNeed
 
 if TYPE_CHECKING:
     from etils import epath
 
-_INVALID = 2
-_AXES = {"fsdp": "fsdp", "tp_inner": "tp"}
+Arrays = Mapping[str, tuple[Sequence[int], str]]
+
+AXES: Final = {"fsdp": "fsdp", "tp_inner": "tp"}
 """Name of the mesh's one axis, by strategy; it decides which dimension is split."""
 
-_WANTED = ["*.safetensors", "*.safetensors.index.json"]
+_WANTED: Final = ["*.safetensors", "*.safetensors.index.json"]
+_CHUNK_BYTES: Final = 16 * 2**20
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Fetches a model, mirrors it to a bucket, and writes its sharding file, as asked.
+def download(repo: str, folder: str | None) -> epath.Path:
+    """Downloads the safetensors files of a model; what is there already is not fetched again.
 
     Args:
-        arguments: Command line without the program; None takes the process's own.
+        repo: A model of the Hugging Face hub.
+        folder: Where it goes; None for a new temporary folder.
 
     Returns:
-        0 when all is done; 2 when something that was given cannot be used.
+        Where it is.
+
+    Raises:
+        UnmetNeed: The hub's own package is missing.
+        ValueError: The hub does not give it.
     """
-    parser = _parser()
-    given = parser.parse_args(arguments)
-    if not given.gcs and not given.sharding_out:
-        parser.error("there is nothing to do: give --gcs, --sharding-out or both")
-    if given.sharding_out and given.axis_size is None:
-        parser.error("--sharding-out needs --axis-size, the number of devices")
-    if given.axis_size is not None and given.axis_size < 1:
-        parser.error(f"--axis-size must be 1 or more, got {given.axis_size}")
-    try:
-        _prepare(given)
-    except (UnmetNeed, ValueError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return _INVALID
-    return 0
-
-
-def _parser() -> argparse.ArgumentParser:
-    about = "Fetches a model, mirrors it to a bucket, and writes its sharding file, as asked."
-    parser = argparse.ArgumentParser(prog="prepare", description=about)
-    source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--repo", help="a model of the Hugging Face hub, to be downloaded")
-    source.add_argument(
-        "--local-dir", "--local_dir", help="a directory of safetensors files, local or gs://"
-    )
-    parser.add_argument("--gcs", help="mirror the safetensors files to this gs:// directory")
-    parser.add_argument(
-        "--sharding-out",
-        "--sharding_out",
-        help="write the sharding file here, local or gs://",
-    )
-    parser.add_argument(
-        "--axis-size", "--axis_size", type=int, help="size of the mesh's one axis, in devices"
-    )
-    parser.add_argument(
-        "--strategy",
-        choices=sorted(_AXES),
-        default="fsdp",
-        help="fsdp splits the first dimension, tp_inner the last (default: fsdp)",
-    )
-    parser.add_argument(
-        "--download-dir",
-        "--download_dir",
-        help="where --repo puts the model (default: a new folder)",
-    )
-    return parser
-
-
-def _prepare(given: argparse.Namespace) -> None:
-    from orbax_bench_core.benchmarks.safetensors_files import read_arrays
-    from orbax_bench_core.state.locating import absolute
-    from orbax_bench_core.state.sharding_plan import plan
-
-    model = _download(given) if given.repo else absolute(given.local_dir)
-    arrays = read_arrays(model)  # a wrong directory shows before anything is copied
-    if given.gcs:
-        _mirror(model, given.gcs)
-    if given.sharding_out:
-        file = absolute(given.sharding_out)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        content = plan(arrays, {_AXES[given.strategy]: given.axis_size})
-        file.write_text(json.dumps(content, indent=2))
-        print(f"wrote the shardings of {len(arrays)} arrays to {file}")
-
-
-def _download(given: argparse.Namespace) -> epath.Path:
     from etils import epath
 
     from orbax_bench_core.benchmarks import needs
 
     hub = needs.module("huggingface_hub", "hub", "--repo")
-    folder = given.download_dir or tempfile.mkdtemp(prefix=f"{given.repo.replace('/', '--')}-")
-    print(f"downloading {given.repo} to {folder}")
-    found = hub.snapshot_download(
-        repo_id=given.repo, local_dir=str(Path(folder).absolute()), allow_patterns=_WANTED
-    )
+    where = folder or tempfile.mkdtemp(prefix=f"{repo.replace('/', '--')}-")
+    try:
+        found = hub.snapshot_download(
+            repo_id=repo, local_dir=str(Path(where).absolute()), allow_patterns=_WANTED
+        )
+    except OSError as error:  # of the hub, of the network, of the disk
+        raise ValueError(f"--repo {repo}: {str(error).strip().splitlines()[0]}") from error
     return epath.Path(found)
 
 
-def _mirror(model: epath.Path, uri: str) -> None:
+def mirror(model: epath.Path, uri: str) -> None:
+    """Copies the safetensors files of a model to a bucket, with gcloud where that is installed.
+
+    Args:
+        model: Directory of the model.
+        uri: A gs:// directory.
+
+    Raises:
+        UnmetNeed: Nothing here can write to a bucket.
+        ValueError: The address is no bucket's, or the copy failed.
+    """
+    from etils import epath
+
     if not uri.startswith("gs://"):
         raise ValueError(f"--gcs takes a gs:// directory, got {uri!r}")
     gcloud = shutil.which("gcloud")
-    if gcloud is None:
-        raise UnmetNeed("--gcs needs the gcloud command; install the Google Cloud CLI")
-    print(f"mirroring {model} to {uri}")
-    command = [gcloud, "storage", "rsync", str(model), uri, "--recursive"]
-    code = subprocess.run(command, check=False).returncode
-    if code:
-        raise ValueError(f"gcloud storage rsync ended with code {code}; see above")
+    if gcloud is not None:
+        command = [gcloud, "storage", "rsync", str(model), uri, "--recursive"]
+        code = subprocess.run(command, check=False).returncode
+        if code:
+            raise ValueError(f"gcloud storage rsync ended with code {code}; see above")
+        return
+    try:
+        copy(model, epath.Path(uri))
+    except ImportError as error:
+        raise UnmetNeed(
+            "--gcs needs the gcloud command, or gcsfs: pip install 'orbax-bench[gcs]'"
+        ) from error
+    except OSError as error:
+        raise ValueError(f"--gcs {uri}: {str(error).strip().splitlines()[0]}") from error
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def copy(model: epath.Path, target: epath.Path) -> None:
+    """Copies the safetensors files of a model, with a progress bar.
+
+    A file that is there in the same size is left alone, so that a copy that was cut short goes on.
+
+    Args:
+        model: Directory of the model, local or gs://.
+        target: Where they go; it is created.
+    """
+    from rich.console import Console
+    from rich.progress import Progress
+
+    files = {file: file.stat().length for pattern in _WANTED for file in model.glob(pattern)}
+    target.mkdir(parents=True, exist_ok=True)
+    with Progress(console=Console(stderr=True)) as progress:
+        task = progress.add_task("mirroring", total=sum(files.values()))
+        for file, size in sorted(files.items()):
+            to = target / file.name
+            if to.exists() and to.stat().length == size:
+                progress.advance(task, size)
+                continue
+            with file.open("rb") as source, to.open("wb") as sink:
+                while chunk := source.read(_CHUNK_BYTES):
+                    sink.write(chunk)
+                    progress.advance(task, len(chunk))
+
+
+def write_shardings(arrays: Arrays, file: epath.Path, strategy: str, axis_size: int) -> None:
+    """Writes the sharding file of a model.
+
+    Args:
+        arrays: Shape and dtype of each array, by name.
+        file: Where the sharding file goes; its folder is created.
+        strategy: `fsdp` splits the first dimension, `tp_inner` the last.
+        axis_size: Size of the mesh's one axis, in devices.
+    """
+    from orbax_bench_core.state.sharding_plan import plan
+
+    file.parent.mkdir(parents=True, exist_ok=True)
+    content = plan(arrays, {AXES[strategy]: axis_size})
+    file.write_text(json.dumps(content, indent=2))

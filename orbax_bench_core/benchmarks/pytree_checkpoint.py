@@ -6,19 +6,19 @@ import dataclasses
 from typing import Any
 
 from orbax_bench_core.authoring import (
-    BenchmarkOptions,
     BenchmarksGenerator,
     TestContext,
     TestResult,
     benchmark_options,
 )
-from orbax_bench_core.measure import Metrics, default_metrics
+from orbax_bench_core.benchmarks.options import MeasuringOptions
+from orbax_bench_core.measure import Metrics
 
 _PRIORITIZED = "a"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PyTreeCheckpointOptions(BenchmarkOptions):
+class PyTreeCheckpointOptions(MeasuringOptions):
     """Options of `pytree_checkpoint`.
 
     Attributes:
@@ -28,7 +28,6 @@ class PyTreeCheckpointOptions(BenchmarkOptions):
         use_compression: Compress array data with zstd.
         save_concurrent_gb: Most data in flight to storage, in GiB; null sets no limit.
         restore_concurrent_gb: Most data in flight while restoring, in GiB; null sets no limit.
-        metric_tracemalloc_enabled: Also trace Python allocations, which slows the operation down.
         use_replica_parallel: Have each replica write a part of a replicated array.
         enable_replica_parallel_separate_folder: Give each replica's part a folder of its own; needs
             use_replica_parallel and use_ocdbt.
@@ -43,7 +42,6 @@ class PyTreeCheckpointOptions(BenchmarkOptions):
     use_compression: bool | list[bool] = True
     save_concurrent_gb: float | list[float | None] | None = None
     restore_concurrent_gb: float | list[float | None] | None = None
-    metric_tracemalloc_enabled: bool | list[bool] = False
     use_replica_parallel: bool | list[bool] = False
     enable_replica_parallel_separate_folder: bool | list[bool] = False
     use_colocated_python: bool | list[bool] = False
@@ -54,11 +52,6 @@ class PyTreeCheckpointOptions(BenchmarkOptions):
         return not self.enable_replica_parallel_separate_folder or bool(
             self.use_replica_parallel and self.use_ocdbt
         )
-
-    @property
-    def collectors(self) -> list[str]:
-        """The collectors that measure each operation."""
-        return default_metrics() + ["tracemalloc"] * bool(self.metric_tracemalloc_enabled)
 
     def handler(self) -> Any:
         """Makes the handler that these options describe; nothing outside it changes."""

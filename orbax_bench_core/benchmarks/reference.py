@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import jax
+    from etils import epath
 
     from orbax_bench_core.authoring import TestContext
+    from orbax_bench_core.state.digest import Digest
     from orbax_bench_core.state.locating import Location
 
 PyTree = Any
@@ -44,6 +46,12 @@ class Reference:
     def num_bytes(self) -> int:
         """Bytes of all arrays, replicas once."""
         return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in self.arrays.values())
+
+    @property
+    def inventory_path(self) -> epath.Path | None:
+        """What is to be listed beside the repeat: None where it lies under the repeat's `path`."""
+        root, item = self.location.root, self.location.item
+        return None if self.own else root / item if item else root
 
     def targets(
         self, sharding_file: str | None, devices: Sequence[jax.Device]
@@ -186,7 +194,6 @@ def verify(context: TestContext, reference: Reference, restored: PyTree) -> None
     Raises:
         VerificationError: A value, dtype, shape or leaf differs.
     """
-    from orbax_bench_core.benchmarks.digests import check
     from orbax_bench_core.benchmarks.freeing import delete
     from orbax_bench_core.state.digest import digest
 
@@ -197,11 +204,11 @@ def verify(context: TestContext, reference: Reference, restored: PyTree) -> None
         return
     found = digest(restored)
     delete(restored)
-    check(_digest_by_another_load(reference.location), found)
+    context.verify(found, _digest_by_another_load(reference.location))
 
 
 @functools.cache
-def _digest_by_another_load(location: Location) -> dict[str, str]:
+def _digest_by_another_load(location: Location) -> Digest:
     import jax
 
     from orbax_bench_core.state.digest import digest

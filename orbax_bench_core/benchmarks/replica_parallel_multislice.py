@@ -11,6 +11,7 @@ from orbax_bench_core.authoring import (
     TestResult,
     benchmark_options,
 )
+from orbax_bench_core.benchmarks.options import check_least
 from orbax_bench_core.benchmarks.resharding import ReshardingOptions
 from orbax_bench_core.measure import Metrics
 
@@ -35,8 +36,7 @@ class ReplicaParallelMultisliceOptions(ReshardingOptions):
         Raises:
             ValueError: `num_savings` is too small.
         """
-        if isinstance(self.num_savings, int) and self.num_savings < 1:
-            raise ValueError(f"num_savings must be 1 or more, got {self.num_savings}")
+        check_least(self, num_savings=1)
 
 
 @benchmark_options(ReplicaParallelMultisliceOptions)

@@ -9,11 +9,13 @@ if TYPE_CHECKING:
     import jax
     from jax.sharding import NamedSharding
 
+    from orbax_bench_core.authoring import TestContext
+
 REPLICA = "replica"
 """Name of the mesh axis along which replicas lie."""
 
 
-def replica_mesh(context: Any, benchmark: str) -> jax.sharding.Mesh:
+def replica_mesh(context: TestContext, benchmark: str) -> jax.sharding.Mesh:
     """Returns a mesh whose first axis counts replicas.
 
     Args:
@@ -126,6 +128,22 @@ def check_replicas(tree: Any) -> None:
     for index, part, *lanes in table.tolist():
         if found.setdefault((index, part), tuple(lanes)) != tuple(lanes):
             raise VerificationError(f"{arrays[index][0]}: two replicas hold different values")
+
+
+def verify_replicas(context: TestContext, restored: Any, expected: Any = None) -> None:
+    """Verifies what was restored, on every replica; call it outside any measured block.
+
+    Args:
+        context: The repeat.
+        restored: A tree; every process must call.
+        expected: As for `TestContext.verify`.
+
+    Raises:
+        VerificationError: A value differs from what was expected, or two replicas differ.
+    """
+    if context.verifier is not None:
+        check_replicas(restored)
+    context.verify(restored, expected)
 
 
 def split_axes(sharding: NamedSharding) -> set[str]:

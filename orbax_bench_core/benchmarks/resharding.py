@@ -69,4 +69,4 @@ class Resharding(BenchmarksGenerator):
         ):
             restored = reference.load(target)
         verify(context, reference, restored)
-        return TestResult(metrics=metrics)
+        return TestResult(metrics=metrics, inventory_path=reference.inventory_path)

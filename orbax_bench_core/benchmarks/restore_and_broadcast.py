@@ -68,4 +68,4 @@ class RestoreAndBroadcast(BenchmarksGenerator):
         if context.verifier is not None:
             check_replicas(restored)
         verify(context, reference, restored)
-        return TestResult(metrics=metrics)
+        return TestResult(metrics=metrics, inventory_path=reference.inventory_path)

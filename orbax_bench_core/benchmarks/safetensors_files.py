@@ -101,6 +101,27 @@ def write_arrays(directory: epath.Path, tree: Any) -> None:
     await_all_hosts("written")
 
 
+def check_holds(name: str, dtype: str, *, array: bool) -> None:
+    """Checks that the format can hold a leaf.
+
+    Args:
+        name: Dotted path of the leaf.
+        dtype: Name of its dtype or, if it is no array, of its type.
+        array: Whether it is an array.
+
+    Raises:
+        UnmetNeed: It cannot.
+    """
+    from orbax_bench_core.benchmarks.needs import UnmetNeed
+
+    known = _DTYPES.values()
+    if dtype not in known or not array:
+        raise UnmetNeed(
+            f"safetensors cannot hold {name!r}, which is {dtype}: leave it out of the spec of the "
+            f"checkpoint_config, or give an array of {', '.join(known)}"
+        )
+
+
 def _read_header(file: epath.Path) -> dict[str, Any]:
     with file.open("rb") as opened:
         size = int.from_bytes(opened.read(_LENGTH_BYTES), "little")
@@ -117,17 +138,11 @@ def _read_header(file: epath.Path) -> dict[str, Any]:
 def _header(named: list[tuple[str, Any]]) -> dict[str, Any]:
     import jax
 
-    from orbax_bench_core.benchmarks.needs import UnmetNeed
-
     codes = {dtype: code for code, dtype in _DTYPES.items()}
     header, offset = {}, 0
     for name, leaf in named:
         dtype = leaf.dtype.name if isinstance(leaf, jax.Array) else type(leaf).__name__
-        if dtype not in codes or not isinstance(leaf, jax.Array):
-            raise UnmetNeed(
-                f"safetensors cannot hold {name!r}, which is {dtype}: leave it out of the spec of "
-                f"the checkpoint_config, or give an array of {', '.join(codes)}"
-            )
+        check_holds(name, dtype, array=isinstance(leaf, jax.Array))
         end = offset + math.prod(leaf.shape) * leaf.dtype.itemsize
         header[name] = {
             "dtype": codes[dtype],

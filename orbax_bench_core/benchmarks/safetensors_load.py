@@ -81,8 +81,8 @@ class SafetensorsLoadOptions(LoadOptions):
 class SafetensorsLoad(BenchmarksGenerator):
     """Measures `load` of a safetensors checkpoint.
 
-    What was loaded is compared as in `orbax_load`. `python -m orbax_bench_core.benchmarks.prepare`
-    fetches a model and writes the sharding file.
+    What was loaded is compared as in `orbax_load`. `orbax-bench prepare` fetches a model and writes
+    the sharding file.
     """
 
     def test_fn(self, context: TestContext) -> TestResult:
@@ -96,6 +96,7 @@ class SafetensorsLoad(BenchmarksGenerator):
         metrics, options = Metrics(), context.options
         assert isinstance(options, SafetensorsLoadOptions)
         path = cast("str | None", options.checkpoint_path)
+        own = path is None
         if path is None:
             if context.pytree is None:
                 raise UnmetNeed(
@@ -106,11 +107,11 @@ class SafetensorsLoad(BenchmarksGenerator):
             write_arrays(context.path / "model", context.pytree)
         with options.orbax_context():
             location = Location(absolute(path), None)
-            reference = Reference(location, describe(path, location))
+            reference = Reference(location, describe(path, location), own)
             target = options.target(reference)
             delete_if_scarce(context.pytree)
             context.prepare_load("load", location.root)
             with metrics.measure("load", options.collectors, num_bytes=reference.num_bytes):
                 restored = reference.load(target)
             options.check(context, reference, restored)
-        return TestResult(metrics=metrics)
+        return TestResult(metrics=metrics, inventory_path=reference.inventory_path)

@@ -6,15 +6,15 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from orbax_bench_core.authoring import (
-    BenchmarkOptions,
     BenchmarksGenerator,
     TestContext,
     TestResult,
     benchmark_options,
 )
+from orbax_bench_core.benchmarks.options import MeasuringOptions
 from orbax_bench_core.benchmarks.saving import measure_save
 from orbax_bench_core.benchmarks.target import load_target
-from orbax_bench_core.measure import Metrics, default_metrics
+from orbax_bench_core.measure import Metrics
 
 if TYPE_CHECKING:
     from orbax.checkpoint import v1 as ocp
@@ -23,7 +23,7 @@ _GIB = 2**30
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SaveRestoreOptions(BenchmarkOptions):
+class SaveRestoreOptions(MeasuringOptions):
     """Options of `save_restore`.
 
     Attributes:
@@ -39,7 +39,6 @@ class SaveRestoreOptions(BenchmarkOptions):
             shard.
         save_concurrent_gb: Most data in flight while saving, in GiB; null sets no limit.
         restore_concurrent_gb: Most data in flight while loading, in GiB; null sets no limit.
-        metric_tracemalloc_enabled: Also trace Python allocations, which slows the operation down.
     """
 
     async_enabled: bool | list[bool] = True
@@ -52,7 +51,6 @@ class SaveRestoreOptions(BenchmarkOptions):
     chunk_byte_size: int | list[int | None] | None = None
     save_concurrent_gb: float | list[float | None] | None = None
     restore_concurrent_gb: float | list[float | None] | None = None
-    metric_tracemalloc_enabled: bool | list[bool] = False
 
     def is_valid(self) -> bool:
         """Separate folders need parallel replicas, and OCDBT to merge them."""
@@ -60,16 +58,11 @@ class SaveRestoreOptions(BenchmarkOptions):
             self.use_replica_parallel and self.use_ocdbt
         )
 
-    @property
-    def collectors(self) -> list[str]:
-        """The collectors that measure each operation."""
-        return default_metrics() + ["tracemalloc"] * bool(self.metric_tracemalloc_enabled)
-
     def orbax_context(self) -> ocp.Context:
         """Returns these options as Orbax takes them.
 
         Raises:
-            UnsupportedOption: The installed Orbax cannot do what one of them asks for.
+            UnmetNeed: The installed Orbax cannot do what one of them asks for.
         """
         from orbax_bench_core.state.orbax_options import make_context
 
@@ -100,39 +93,32 @@ class SaveRestore(BenchmarksGenerator):
         """Runs one save and one load."""
         import jax
 
+        from orbax_bench_core.benchmarks import needs
+        from orbax_bench_core.benchmarks.freeing import delete_if_scarce
         from orbax_bench_core.state import orbax_api
-        from orbax_bench_core.state.memory import available_bytes, held_bytes
         from orbax_bench_core.state.size import tree_bytes
 
         metrics = Metrics()
         options = context.options
         assert isinstance(options, SaveRestoreOptions)
         collectors, path = options.collectors, context.path / "ckpt"
-        num_bytes, target = tree_bytes(context.pytree), load_target(context.pytree)
+        tree = needs.tree(context, "save_restore")
+        num_bytes, target = tree_bytes(tree), load_target(tree)
         with options.orbax_context():
             measure_save(
                 metrics,
                 context,
                 path,
-                context.pytree,
+                tree,
                 asynchronous=bool(options.async_enabled),
                 collectors=collectors,
             )
-            if held_bytes(context.pytree) > available_bytes():
-                _delete(context.pytree)  # it is made again for the next repeat
+            delete_if_scarce(tree)
             context.prepare_load("load", path)
             with metrics.measure("load", collectors, num_bytes=num_bytes):
                 restored = jax.block_until_ready(orbax_api.load(path, target))
         context.verify(restored)
         return TestResult(metrics=metrics)
-
-
-def _delete(tree: Any) -> None:
-    import jax
-
-    for leaf in jax.tree.leaves(tree):
-        if isinstance(leaf, jax.Array):
-            leaf.delete()
 
 
 def _gib_to_bytes(gib: Any) -> int | None:

@@ -111,7 +111,7 @@ def _save_and_restore(context: TestContext, options: SingleReplicaOptions, tree:
     import jax
     import orbax.checkpoint as ocp
 
-    from orbax_bench_core.benchmarks.replicas import check_replicas
+    from orbax_bench_core.benchmarks.replicas import verify_replicas
     from orbax_bench_core.benchmarks.v0_saving import measure_two_part_save, restore_target
     from orbax_bench_core.state.size import tree_bytes
 
@@ -142,9 +142,7 @@ def _save_and_restore(context: TestContext, options: SingleReplicaOptions, tree:
         context.prepare_load("restore", path)
         with metrics.measure("restore", num_bytes=tree_bytes(tree)):
             restored = jax.block_until_ready(checkpointer.restore(path, args=arguments))
-    if context.verifier is not None:
-        check_replicas(restored)
-    context.verify(restored)
+    verify_replicas(context, restored)
     return metrics
 
 

@@ -6,14 +6,13 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, cast
 
 from orbax_bench_core.authoring import (
-    BenchmarkOptions,
     BenchmarksGenerator,
     TestContext,
     TestResult,
-    VerificationError,
     benchmark_options,
 )
-from orbax_bench_core.measure import Metrics, default_metrics
+from orbax_bench_core.benchmarks.options import MeasuringOptions, check_least
+from orbax_bench_core.measure import Metrics
 
 if TYPE_CHECKING:
     import jax
@@ -26,20 +25,18 @@ _FEWEST = {"num_scale_down_slices": 1, "num_scale_up_slices": 1, "num_savings": 
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SnapshotterOptions(BenchmarkOptions):
+class SnapshotterOptions(MeasuringOptions):
     """Options of `snapshotter`.
 
     Attributes:
         num_scale_down_slices: Slices that a snapshot of more slices is loaded onto.
         num_scale_up_slices: Slices that a snapshot of fewer slices is loaded onto.
         num_savings: How often to do both.
-        metric_tracemalloc_enabled: Also trace Python allocations, which slows the operation down.
     """
 
     num_scale_down_slices: int | list[int] = 1
     num_scale_up_slices: int | list[int] = 2
     num_savings: int | list[int] = 1
-    metric_tracemalloc_enabled: bool | list[bool] = False
 
     def __post_init__(self) -> None:
         """Refuses numbers that leave nothing to measure.
@@ -47,15 +44,7 @@ class SnapshotterOptions(BenchmarkOptions):
         Raises:
             ValueError: A number is too small.
         """
-        for name, fewest in _FEWEST.items():
-            value = getattr(self, name)
-            if isinstance(value, int) and value < fewest:
-                raise ValueError(f"{name} must be {fewest} or more, got {value}")
-
-    @property
-    def collectors(self) -> list[str]:
-        """The collectors that measure each operation."""
-        return default_metrics() + ["tracemalloc"] * bool(self.metric_tracemalloc_enabled)
+        check_least(self, **_FEWEST)
 
 
 @benchmark_options(SnapshotterOptions)
@@ -91,14 +80,14 @@ class Snapshotter(BenchmarksGenerator):
             "experimental.v1._src.training.pathways.snapshotter", _NAME
         ).Snapshotter
         for step in range(cast("int", options.num_savings)):
-            _snapshot(metrics, options, kind, step, slices, sizes=(many, few))
-            _snapshot(metrics, options, kind, step, slices, sizes=(few, many))
+            _snapshot(metrics, context, kind, step, slices, sizes=(many, few))
+            _snapshot(metrics, context, kind, step, slices, sizes=(few, many))
         return TestResult(metrics=metrics)
 
 
 def _snapshot(
     metrics: Metrics,
-    options: SnapshotterOptions,
+    context: TestContext,
     kind: Any,
     step: int,
     slices: Slices,
@@ -107,8 +96,11 @@ def _snapshot(
 ) -> None:
     """Takes a snapshot on the first number of slices and loads it onto the second."""
     import jax
-    import numpy as np
 
+    from orbax_bench_core.benchmarks.replicas import verify_replicas
+
+    options = context.options
+    assert isinstance(options, SnapshotterOptions)
     saved, loaded = sizes
     operations = ("save", "load_scale_down")
     if saved < loaded:
@@ -120,10 +112,8 @@ def _snapshot(
         snapshotter.save(step, {"weights": array})
         snapshotter.join()
     with metrics.measure(operations[1], options.collectors, num_bytes=array.nbytes):
-        restored = jax.block_until_ready(snapshotter.load({"weights": target}))["weights"]
-    for copy in restored.addressable_shards:
-        if not np.array_equal(copy.data, np.asarray(array[copy.index])):
-            raise VerificationError("the loaded snapshot differs from the state that was saved")
+        restored = jax.block_until_ready(snapshotter.load({"weights": target}))
+    verify_replicas(context, restored, {"weights": array})
 
 
 def _slices(mesh: jax.sharding.Mesh | None) -> Slices:

@@ -15,6 +15,7 @@ from orbax_bench_core.authoring import (
     TestResult,
     benchmark_options,
 )
+from orbax_bench_core.benchmarks.options import check_least
 from orbax_bench_core.benchmarks.save_restore import SaveRestoreOptions
 from orbax_bench_core.benchmarks.saving import measure_save
 from orbax_bench_core.benchmarks.target import load_target
@@ -57,10 +58,7 @@ class TrainInterferenceOptions(SaveRestoreOptions):
         Raises:
             ValueError: A number is too small.
         """
-        for name, fewest in _FEWEST.items():
-            value = getattr(self, name)
-            if isinstance(value, int) and value < fewest:
-                raise ValueError(f"{name} must be {fewest} or more, got {value}")
+        check_least(self, **_FEWEST)
 
 
 @benchmark_options(TrainInterferenceOptions)

@@ -12,6 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding
 
+from orbax_bench_core.authoring import UnmetNeed
+
 PyTree = Any
 _Arrays = list[jax.Array]
 
@@ -34,13 +36,13 @@ class Training:
             matrix_size: Side of the square matrices that each device multiplies.
 
         Raises:
-            ValueError: The tree has no such array.
+            UnmetNeed: The tree has no such array.
         """
         self._leaves, self._structure = jax.tree.flatten(tree)
         self._trained = [i for i, leaf in enumerate(self._leaves) if _is_trained(leaf)]
         originals = self._originals()
         if not originals:
-            raise ValueError(
+            raise UnmetNeed(
                 "there is nothing to train: the checkpoint has no array of numbers; add one to "
                 "checkpoint_config"
             )

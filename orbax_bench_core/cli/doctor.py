@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 _EXTRAS = {"kfp": "kfp", "gcs": "gcsfs"}
-_TPU_ONLY = "libtpu"
+_OPTIONAL = frozenset({"libtpu", "torch"})
 _PROBE = """
 import json
 from orbax_bench_core.results.provenance import device_provenance
@@ -48,7 +48,7 @@ def doctor(
     lacking = [
         name
         for name, version in facts["versions"].items()
-        if version == UNKNOWN and name != _TPU_ONLY
+        if version == UNKNOWN and name not in _OPTIONAL
     ]
     if lacking or devices.startswith("none"):
         table.add_row("verdict", "[red]cannot measure: see above[/]")

@@ -15,8 +15,6 @@ OPERATIONS_PER_BLOCK: Final = 2
 NO_HEALTH: Final[Mapping[Arm, SeriesHealth]] = {}
 
 _KEPT: Final = "it measures only what is missing."
-_DRIFT_P: Final = 0.01
-_DRIFT: Final = 0.05
 
 
 def advice(
@@ -62,20 +60,13 @@ def advice(
     return " ".join([_of_doubt(verdict, rule), *_unsteady(health)])
 
 
-def drifts(series: SeriesHealth) -> bool:
-    """Says whether a series drifts so clearly and so much that its health flags it."""
-    if series.drift is None or series.drift_p is None:
-        return False
-    return series.drift_p < _DRIFT_P and abs(series.drift) >= _DRIFT
-
-
 def _of_regression(rule: GateRule, *, primary: bool, paired: bool) -> str:
     if not paired:
         return "Only a warning: run both arms in one place with `orbax-bench ab` before acting."
     if not primary:
         return "Decides nothing: if it matters, name it in `gate.primary` and run anew."
     return (
-        "Look at what changed between the arms. No need to run again: false alarms are at most "
+        "Look at what differs between the arms. No need to run again: false alarms are at most "
         f"{_percent(rule.alpha)}."
     )
 
@@ -84,7 +75,7 @@ def _of_pass(verdict: Verdict, rule: GateRule, paired: bool) -> str:
     so_far = "" if paired else ", as far as separate runs can tell"
     said = f"Nothing to do{so_far}: a slow-down of {_percent(rule.margin)} or more is ruled out."
     if verdict.high is not None and verdict.high < 1:
-        return f"{said} It became faster."
+        return f"{said} The candidate is faster."
     if verdict.ratio is not None and verdict.low is not None and verdict.low > 1:
         likely = _about(verdict.ratio - 1)
         return f"{said} One of about {likely} is likely; if that matters, lower `gate.margin`."
@@ -118,7 +109,7 @@ def _unsteady(health: Mapping[Arm, SeriesHealth]) -> list[str]:
         series = health.get(arm)
         if series is None:
             continue
-        if drifts(series) and series.drift is not None:
+        if series.drifts and series.drift is not None:
             seen.append(f"{arm} drifts by {100 * series.drift:+.0f} %")
         if series.regimes:
             by = "" if series.regime_ratio is None else f", {series.regime_ratio:.3g}x apart"

@@ -11,6 +11,9 @@ from orbax_bench_core.results.record import ResultModel
 
 VERDICTS_VERSION: Final = 1
 
+_DRIFT_P: Final = 0.01
+_DRIFT: Final = 0.05
+
 Word = Literal["REGRESSION", "PASS", "INCONCLUSIVE"]
 
 
@@ -75,6 +78,23 @@ class SeriesHealth(ResultModel):
     regime_ratio: float | None = None
     outliers: float = 0.0
     flags: tuple[str, ...] = ()
+
+    @property
+    def drifts(self) -> bool:
+        """Whether the series drifts so clearly (p below 1 %) and so much (5 %) that it matters."""
+        return is_drift(self.drift_p, self.drift)
+
+
+def is_drift(p_value: float | None, drift: float | None) -> bool:
+    """Says whether a change over a series is both improbable by chance and large.
+
+    Args:
+        p_value: P-value of a test for a monotone drift; None when there were too few values.
+        drift: Relative change from start to end; None likewise.
+    """
+    if p_value is None or drift is None:
+        return False
+    return p_value < _DRIFT_P and abs(drift) >= _DRIFT
 
 
 class OperationVerdict(ResultModel):

@@ -45,12 +45,13 @@ class ArmConfig(ConfigModel):
         """Returns the overrides for people, such as `use_ocdbt=false, environment=old`."""
         given = self.model_dump(mode="json", exclude_defaults=True)
         options = given.pop("options", {})
+        generator = {"generator": given.pop("generator")} if "generator" in given else {}
         mesh = given.pop("mesh_config", None)
         if mesh is not None and self.mesh_config is not None:
             given["mesh"] = self.mesh_config.label
         parts = [
             f"{name}={value if isinstance(value, str) else json.dumps(value)}"
-            for name, value in {**options, **given}.items()
+            for name, value in {**generator, **options, **given}.items()
         ]
         return ", ".join(parts) or "the suite as it is"
 

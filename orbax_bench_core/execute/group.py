@@ -169,7 +169,7 @@ class WorkerGroup:
 
     def _timeout(self, host: int, timeout_s: float) -> HostFailed:
         message = f"not done after timeout_s = {timeout_s:g} seconds"
-        return HostFailed(host, "Timeout", message, self._workers[host].tail())
+        return HostFailed(host, "Timeout", message, self._workers[host].stacks())
 
 
 class CannotRecord(Exception):

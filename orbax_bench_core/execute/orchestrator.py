@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 from orbax_bench_core.config.arms import Arm
 from orbax_bench_core.config.load import LoadedSuite
 from orbax_bench_core.environments import make_environments
+from orbax_bench_core.execute.endings import WarmUpEnded, began_nothing, peer_failed
 from orbax_bench_core.execute.group import CannotRecord, HostFailed, WorkerGroup
 from orbax_bench_core.execute.placement import environments, placement, sides
 from orbax_bench_core.execute.pool import WorkerPool
 from orbax_bench_core.execute.schedule import schedule
 from orbax_bench_core.execute.task import Done, Task
 from orbax_bench_core.results.provenance import host_provenance
-from orbax_bench_core.results.record import PEER_FAILED, ErrorInfo, Record
+from orbax_bench_core.results.record import ErrorInfo, Record
 from orbax_bench_core.results.run_directory import Repeat, RunDirectory, RunInfo
 from orbax_bench_core.sweep.point import SweepPoint
 
@@ -167,9 +168,9 @@ class Runner:
             self._watch(slot.progress(repeat=repeat, reused=True))
             return repeat
         for _ in range(self._info.execution.retries + 1):
-            self._try(slot, self._tasks(slot, earlier=repeat))
+            in_vain = self._try(slot, self._tasks(slot, earlier=repeat))
             repeat = self._run.read_repeat(point, index, arm)
-            if repeat.finished:
+            if repeat.finished or in_vain:
                 break
         self._watch(slot.progress(repeat=repeat))
         return repeat
@@ -195,9 +196,14 @@ class Runner:
             for host in range(slot.measured.processes)
         ]
 
-    def _try(self, slot: _Slot, tasks: Sequence[Task]) -> None:
-        """Runs a repeat in a group that is warm for its point; whatever happens is recorded."""
+    def _try(self, slot: _Slot, tasks: Sequence[Task]) -> bool:
+        """Runs a repeat in a group that is warm for its point; whatever happens is recorded.
+
+        Returns:
+            Whether it failed for want of something that another try would lack as well.
+        """
         num_hosts = len(tasks)
+        ended: dict[int, Done] = {}
         started_at, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
         group: WorkerGroup | None = None
 
@@ -221,14 +227,15 @@ class Runner:
             self._warm_up(group, slot)
             self._watch(slot.progress())
             ended = group.perform(tasks, self._timeout_s)
-        except _WarmUpEnded as warm_up:
+        except WarmUpEnded as warm_up:
+            ended = warm_up.ended
             record_missing(warm_up.errors(num_hosts), skipped=warm_up.skipped)
         except HostFailed as failure:
             if group is not None:
                 # A host that still ran would put its own view of the failure over this one.
                 self._pool.discard(group)
             own = ErrorInfo(type=failure.kind, message=failure.message, traceback=failure.tail)
-            peer = _peer_failed(failure.host, failure.message)
+            peer = peer_failed(failure.host, failure.message)
             record_missing(
                 {host: own if host == failure.host else peer for host in range(num_hosts)}
             )
@@ -236,11 +243,16 @@ class Runner:
             late = set(range(num_hosts)) - ended.keys()
             first = next((host for host, done in ended.items() if done.status == "failed"), None)
             if late and first is not None:
-                record_missing(dict.fromkeys(late, _peer_failed(first, ended[first].reason)))
-        if group is not None and not self._run.read_repeat(*slot[:3]).finished:
+                record_missing(dict.fromkeys(late, peer_failed(first, ended[first].reason)))
+        if (
+            group is not None
+            and not self._run.read_repeat(*slot[:3]).finished
+            and not began_nothing(group, ended, num_hosts)
+        ):
             self._pool.discard(group)
         if not self._keep_data:
             self._run.remove_data(slot.point, slot.repeat, warmup=False, arm=slot.arm)
+        return any(done.unmet for done in ended.values())
 
     def _warm_up(self, group: WorkerGroup, slot: _Slot) -> None:
         """Makes the warm-ups of what a slot measures in a group that has not made them."""
@@ -255,7 +267,7 @@ class Runner:
             finally:
                 self._run.remove_data(slot.point, index, warmup=True, arm=slot.arm)
             if any(done.status != "passed" for done in ended.values()):
-                raise _WarmUpEnded(ended)
+                raise WarmUpEnded(ended)
         group.warm_points.add(slot.measured.id)
 
     def _write(self, record: Record) -> None:
@@ -290,30 +302,3 @@ def _folder(suite_file: str) -> Path:
     """Returns the folder that paths in a suite are relative to."""
     local = suite_file and "://" not in suite_file
     return Path(suite_file).resolve().parent if local else Path.cwd()
-
-
-def _peer_failed(host: int, reason: str) -> ErrorInfo:
-    return ErrorInfo(type=PEER_FAILED, message=f"ended because host {host} failed: {reason}")
-
-
-class _WarmUpEnded(Exception):
-    """A warm-up did not pass, so that its repeat will not be run."""
-
-    def __init__(self, ended: dict[int, Done]) -> None:
-        super().__init__()
-        self._host, self._done = next(
-            (host, done) for host, done in ended.items() if done.status != "passed"
-        )
-
-    @property
-    def skipped(self) -> bool:
-        return self._done.status == "skipped"
-
-    def errors(self, num_hosts: int) -> dict[int, ErrorInfo]:
-        kind, _, message = self._done.reason.partition(": ")
-        if not self.skipped:
-            message = f"in a warm-up: {message}"
-        own, peer = ErrorInfo(type=kind, message=message), _peer_failed(self._host, message)
-        return {
-            host: own if self.skipped or host == self._host else peer for host in range(num_hosts)
-        }

@@ -11,9 +11,9 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from orbax_bench_core.authoring import TestContext, TestResult, VerificationError
+from orbax_bench_core.authoring import TestContext, TestResult, UnmetNeed
 from orbax_bench_core.execute.conditioning import PageCacheConditioner
-from orbax_bench_core.execute.task import Task, WorkerSetup
+from orbax_bench_core.execute.task import UNMET_NEED, Task, WorkerSetup
 from orbax_bench_core.measure.observe import observing
 from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.measure.tracing import tracing
@@ -21,7 +21,7 @@ from orbax_bench_core.results.inventory import Inventory, take_inventory
 from orbax_bench_core.results.record import ErrorInfo, Record, State
 from orbax_bench_core.results.run_directory import RunDirectory
 from orbax_bench_core.state.cache import StateCache
-from orbax_bench_core.state.digest import compare, digest
+from orbax_bench_core.state.digest import Digest, check
 from orbax_bench_core.state.mesh import MeshDoesNotFit, build_mesh
 from orbax_bench_core.sweep.load_class import load_class, options_class
 
@@ -54,6 +54,8 @@ def run_repeat(
         repeat.execute()
     except MeshDoesNotFit as reason:
         status, error = "skipped", ErrorInfo(type="MeshDoesNotFit", message=str(reason))
+    except UnmetNeed as need:
+        status, error = "failed", ErrorInfo(type=UNMET_NEED, message=_first_line(need))
     except (Exception, SystemExit) as failure:  # noqa: BLE001 - a failure is data
         status, error = "failed", _describe(failure)
     finally:
@@ -131,7 +133,7 @@ class _Repeat:
             )
         self.notes = result.metrics.notes
         if self._task.host == 0:
-            self.inventory = take_inventory(self._path)
+            self.inventory = take_inventory(result.inventory_path or self._path)
 
     def clean_up(self) -> None:
         """Removes this host's own scratch; what the hosts share goes when all are done with it."""
@@ -143,14 +145,11 @@ class _Repeat:
         self.samples += samples
         self._measured(samples)
 
-    def _verify(self, restored: Any) -> None:
+    def _verify(self, restored: Any, expected: Any) -> None:
         assert self.state is not None
-        differences = compare(self.state.digest, digest(restored))
-        self.state = self.state.model_copy(update={"verified": not differences})
-        if differences:
-            raise VerificationError(
-                "restored values differ from what was saved: " + "; ".join(differences)
-            )
+        self.state = self.state.model_copy(update={"verified": False})
+        check(restored, Digest(self.state.digest) if expected is None else expected)
+        self.state = self.state.model_copy(update={"verified": True})
 
     def _local_path(self) -> epath.Path | None:
         from etils import epath
@@ -188,12 +187,15 @@ class _Traces:
 
 
 def _describe(failure: BaseException) -> ErrorInfo:
-    message = str(failure).strip() or type(failure).__name__
     return ErrorInfo(
         type=type(failure).__name__,
-        message=message.splitlines()[0],
+        message=_first_line(failure),
         traceback="".join(traceback.format_exception(failure)),
     )
+
+
+def _first_line(failure: BaseException) -> str:
+    return (str(failure).strip() or type(failure).__name__).splitlines()[0]
 
 
 def _collect_garbage() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import pydantic
 
@@ -12,6 +12,9 @@ from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.results.provenance import UNKNOWN, storage_provenance
 from orbax_bench_core.results.record import Attempt, Record, ResultModel, State, Status
 from orbax_bench_core.sweep.point import SweepPoint
+
+UNMET_NEED: Final = "UnmetNeed"
+"""Error type of a repeat that needs what is not here."""
 
 _CLUSTER = ("JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID")
 
@@ -176,6 +179,11 @@ class Done(ResultModel):
     event: Literal["done"] = "done"
     status: Status
     reason: str = ""
+
+    @property
+    def unmet(self) -> bool:
+        """Whether it failed for want of something that another try would lack as well."""
+        return self.reason.startswith(f"{UNMET_NEED}: ")
 
 
 class Unrecorded(ResultModel):

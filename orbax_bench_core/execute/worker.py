@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import logging
 import os
 import queue
@@ -15,6 +16,7 @@ import pydantic
 
 from orbax_bench_core.execute.devices import simulate_devices
 from orbax_bench_core.execute.task import Done, Measured, Ready, Task, Unrecorded, WorkerSetup
+from orbax_bench_core.launch.local import STACKS_SIGNAL
 from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.results.record import Status
 
@@ -35,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         0 when every task passed or was skipped; 1 otherwise.
     """
+    faulthandler.register(STACKS_SIGNAL)
     parser = argparse.ArgumentParser(prog="orbax_bench_core.worker", description=main.__doc__)
     parser.add_argument("--setup", required=True, help="a WorkerSetup as JSON")
     parser.add_argument("--tasks", help="file of tasks, local or gs://; default: standard input")

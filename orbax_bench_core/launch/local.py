@@ -9,14 +9,21 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+STACKS_SIGNAL = signal.SIGUSR1
+"""Has a worker print the stacks of its threads."""
 
 Inbox = queue.SimpleQueue[tuple[int, bytes]]
 """Lines of a group of workers with the index of the host; an empty one says that it ended."""
 
 _STOP_S = 5.0
 _TAIL_LINES = 15
+_STACK_LINES = 100
+_STACKS_S = 2.0
+_POLL_S = 0.05
 
 
 class WorkerDied(Exception):
@@ -101,12 +108,29 @@ class LocalWorker:
         """Returns what is known of the end of a worker that has ended."""
         return WorkerDied(self._cause_of_death(), self.tail())
 
-    def tail(self) -> str:
-        """Returns the last lines that the worker printed."""
+    def tail(self, lines: int = _TAIL_LINES) -> str:
+        """Returns the last lines that the worker printed.
+
+        Args:
+            lines: How many, at most.
+        """
         with self._log_file.open("rb") as log:
             log.seek(self._log_start)
-            lines = log.read().decode(errors="replace").splitlines()
-        return "\n".join(lines[-_TAIL_LINES:])
+            printed = log.read().decode(errors="replace").splitlines()
+        return "\n".join(printed[-lines:])
+
+    def stacks(self) -> str:
+        """Has the worker print where each of its threads stands, and returns its last lines."""
+        before = self._log_file.stat().st_size
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._process.pid, STACKS_SIGNAL)
+        size, deadline = before, time.monotonic() + _STACKS_S
+        while time.monotonic() < deadline:
+            time.sleep(_POLL_S)
+            last, size = size, self._log_file.stat().st_size
+            if size > before and size == last:
+                break
+        return self.tail(_STACK_LINES)
 
     def dismiss(self) -> None:
         """Lets the worker end once it is idle, without waiting for it."""

@@ -87,11 +87,16 @@ def take_inventory(directory: epath.Path) -> Inventory:
     """Counts the files below `directory` and their sizes, by what they are for.
 
     Args:
-        directory: A local or gs:// directory; one that does not exist is empty.
+        directory: A local or gs:// directory, or a checkpoint that is one file; what does not exist
+            is empty.
     """
     sizes: dict[PurePosixPath, int] = {}
     paths: dict[PurePosixPath, epath.Path] = {}
-    for path in _files(directory):
+    if not directory.is_dir() and directory.exists():
+        directory, files = directory.parent, iter([directory])
+    else:
+        files = _files(directory)
+    for path in files:
         try:
             size = path.stat().length
         except FileNotFoundError:

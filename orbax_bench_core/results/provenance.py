@@ -21,6 +21,7 @@ PACKAGES = (
     "tensorstore",
     "numpy",
     "libtpu",
+    "torch",
 )
 _ENVIRONMENT = (
     "GLIBC_TUNABLES",

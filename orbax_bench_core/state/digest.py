@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.experimental import multihost_utils
 
+from orbax_bench_core.authoring import VerificationError
 from orbax_bench_core.state import content, precision
 from orbax_bench_core.state.content import LaneSums
 from orbax_bench_core.state.errors import StateError
@@ -43,7 +44,11 @@ class LeafSums:
 PartialDigest = Mapping[str, LeafSums]
 
 
-def digest(tree: PyTree) -> dict[str, str]:
+class Digest(dict[str, str]):
+    """One hexadecimal digest per leaf of a tree, keyed by its dotted path."""
+
+
+def digest(tree: PyTree) -> Digest:
     """Returns one hexadecimal digest per leaf, keyed by its dotted path.
 
     In a multi-process run every process must call this with the same tree, and each gets the
@@ -77,7 +82,7 @@ def partial_digest(tree: PyTree) -> dict[str, LeafSums]:
     return {name: _finish(kind, data, pending) for name, kind, data, pending in started}
 
 
-def combine(parts: Iterable[PartialDigest]) -> dict[str, str]:
+def combine(parts: Iterable[PartialDigest]) -> Digest:
     """Makes the digests of a tree from the parts of all processes.
 
     Args:
@@ -93,15 +98,39 @@ def combine(parts: Iterable[PartialDigest]) -> dict[str, str]:
                 "the processes hold different trees: the names, dtypes or shapes of the leaves "
                 "differ; give every process the same tree"
             )
-    return {
-        name: _hex(
-            mine.kind,
-            mine.lanes
-            if mine.whole
-            else content.add([mine.lanes, *(other[name].lanes for other in others)]),
+    return Digest(
+        (
+            name,
+            _hex(
+                mine.kind,
+                mine.lanes
+                if mine.whole
+                else content.add([mine.lanes, *(other[name].lanes for other in others)]),
+            ),
         )
         for name, mine in first.items()
-    }
+    )
+
+
+def check(restored: PyTree, expected: PyTree) -> None:
+    """Checks that two trees hold the same values, however laid out; every process must call.
+
+    Args:
+        restored: What was found: a tree, or its `Digest`.
+        expected: What it should be: a tree, or its `Digest`.
+
+    Raises:
+        StateError: As for `digest`.
+        VerificationError: They differ; the message says where.
+    """
+    wanted, found = (
+        tree if isinstance(tree, Digest) else digest(tree) for tree in (expected, restored)
+    )
+    differences = compare(wanted, found)
+    if differences:
+        raise VerificationError(
+            "restored values differ from what was expected: " + "; ".join(differences)
+        )
 
 
 def compare(expected: Mapping[str, str], actual: Mapping[str, str]) -> list[str]:

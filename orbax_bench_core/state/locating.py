@@ -15,6 +15,9 @@ TREE_MARK: Final = "_METADATA"
 ROOT_MARK: Final = "_CHECKPOINT_METADATA"
 """File that Orbax writes into the root of a checkpoint."""
 
+_UNFINISHED: Final = ".orbax-checkpoint-tmp"
+"""How Orbax marks a directory that a save is still writing, or was when it ended."""
+
 _USUAL_NAMES: Final = ("state", "pytree", "default", "items")
 
 
@@ -54,6 +57,10 @@ def locate(path: str) -> Location:
         raise StateError(f"checkpoint path {path!r} does not exist; give an Orbax checkpoint")
     if not directory.is_dir():
         raise StateError(f"checkpoint path {path!r} is a file; give the checkpoint's directory")
+    if _UNFINISHED in str(directory):
+        raise StateError(
+            f"checkpoint path {path!r} is of a save that has not finished; give one that has"
+        )
     if (directory / TREE_MARK).exists():
         if (directory.parent / ROOT_MARK).exists():
             return Location(directory.parent, directory.name)
@@ -71,8 +78,13 @@ def locate(path: str) -> Location:
     steps = [child for child in children if (child / ROOT_MARK).exists()]
     if steps:
         raise StateError(
-            f"path {path!r} holds {len(steps)} checkpoints; give the path of one, for example "
-            f"{str(steps[-1])!r}"
+            f"path {path!r} holds {len(steps)} checkpoint{'s' * (len(steps) > 1)}; give the path "
+            f"of one, for example {str(steps[-1])!r}"
+        )
+    if any(directory.glob("*.safetensors")):
+        raise StateError(
+            f"path {path!r} is not an Orbax checkpoint: it holds safetensors files, which the "
+            "benchmark safetensors_load loads"
         )
     raise StateError(
         f"path {path!r} is not an Orbax checkpoint: there is no {TREE_MARK} in it or one level "

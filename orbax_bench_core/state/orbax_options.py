@@ -11,6 +11,7 @@ import dataclasses
 import json
 from typing import TYPE_CHECKING, Any, Literal
 
+from orbax_bench_core.authoring import UnmetNeed
 from orbax_bench_core.state import orbax_release
 
 if TYPE_CHECKING:
@@ -21,10 +22,6 @@ _Chosen = dict[_Group, dict[str, Any]]
 
 _FIRST = "0.11.12"
 _MUTABLE = "0.12.0"
-
-
-class UnsupportedOption(Exception):
-    """The installed Orbax cannot do what an option asks for."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,7 +86,7 @@ def make_context(**options: Any) -> ocp.Context:
             `write_concurrent_bytes` and `read_concurrent_bytes`, as Orbax means them.
 
     Raises:
-        UnsupportedOption: The installed Orbax cannot do what one of them asks for.
+        UnmetNeed: The installed Orbax cannot do what one of them asks for.
     """
     chosen: _Chosen = {}
     for name, value in options.items():
@@ -106,10 +103,10 @@ def make_colocated_context() -> ocp.Context:
     """Makes an Orbax context that reads with colocated Python, beside the devices of Pathways.
 
     Raises:
-        UnsupportedOption: The installed Orbax has no such thing.
+        UnmetNeed: The installed Orbax has no such thing.
     """
     if not orbax_release.is_at_least("0.11.32"):
-        raise UnsupportedOption(orbax_release.lacks("load_with_colocated_python: true", "0.11.32"))
+        raise UnmetNeed(orbax_release.lacks("load_with_colocated_python: true", "0.11.32"))
     from orbax.checkpoint import pathways
     from orbax.checkpoint import v1 as ocp
 
@@ -130,7 +127,7 @@ def _place(name: str, value: Any) -> _Place | None:
             return place
     if value != option.otherwise:
         setting = f"{name}: {json.dumps(value)}"
-        raise UnsupportedOption(
+        raise UnmetNeed(
             f"{orbax_release.lacks(setting, option.places[-1].since)}, which always does as with "
             f"{name}: {json.dumps(option.otherwise)}"
         )
@@ -151,7 +148,7 @@ def _changed(chosen: _Chosen) -> ocp.Context:
     for group, fields in chosen.items():
         for field, value in fields.items():
             if not hasattr(groups[group], field):  # it would be set, and mean nothing
-                raise UnsupportedOption(f"the installed Orbax no longer has the option {field}")
+                raise UnmetNeed(f"the installed Orbax no longer has the option {field}")
             setattr(groups[group], field, value)
     return context
 

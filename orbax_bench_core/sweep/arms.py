@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+from typing import Any
+
+from orbax_bench_core.authoring.options import BenchmarkOptions
 from orbax_bench_core.config.arms import Arm
 from orbax_bench_core.config.errors import did_you_mean
 from orbax_bench_core.config.source import KeyPath
@@ -37,7 +41,7 @@ def _arm(point: SweepPoint, suite: Suite, name: Arm) -> SweepPoint:
     arm, where = suite.arm(name), ("arms", name)
     path = point.benchmark
     if arm.generator is not None:
-        path = catalog.class_path(arm.generator) or arm.generator
+        path = catalog.class_path(arm.generator)
         if "." not in path:
             hint = did_you_mean(path, catalog.BUILTINS)
             raise ArmError(f"unknown built-in benchmark {path!r}; {hint}", (*where, "generator"))
@@ -47,9 +51,9 @@ def _arm(point: SweepPoint, suite: Suite, name: Arm) -> SweepPoint:
                 f"an arm has one value per option, got {value!r}; sweep it under `benchmarks`",
                 (*where, "options", option),
             )
-    given = {**point.given_options, **arm.options}
     try:
         generator = options_class(load_class(path))
+        given = {**_known(point, path, generator), **arm.options}
         (options,) = combinations(axes(generator, given))
         if not generator.from_dict(given).is_valid():
             raise ArmError(f"its `is_valid` rejects {given}", (*where, "options"))
@@ -67,3 +71,14 @@ def _arm(point: SweepPoint, suite: Suite, name: Arm) -> SweepPoint:
         storage=arm.storage or point.storage,
         environment=suite.environment(arm.environment),
     )
+
+
+def _known(point: SweepPoint, path: str, generator: type[BenchmarkOptions]) -> dict[str, Any]:
+    """Returns what the suite gives, as far as the benchmark of an arm has such options.
+
+    Two benchmarks share some options at most; the suite's own benchmark has them all.
+    """
+    if path == point.benchmark:
+        return point.given_options
+    names = {field.name for field in dataclasses.fields(generator)}
+    return {name: value for name, value in point.given_options.items() if name in names}

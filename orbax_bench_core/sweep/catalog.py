@@ -34,6 +34,9 @@ BUILTINS: Final[dict[str, str]] = {
         "snapshotter": "Snapshotter",
         "lustre": "Lustre",
         "nnx_restore": "NnxRestore",
+        "pytorch_dcp": "PyTorchDcp",
+        "torch_save": "TorchSave",
+        "pytorch_safetensors": "PyTorchSafetensors",
     }.items()
 }
 """Short name of each built-in and the import path of its class.
@@ -66,6 +69,7 @@ _UPSTREAM_PATHS: Final[dict[str, str]] = {
         "multislice_broadcast_benchmark.MultisliceBroadcastBenchmark": "multislice_broadcast",
         "orbax_load.load_benchmark.OrbaxLoadBenchmark": "orbax_load",
         "p2p_checkpoint_manager_benchmark.P2pCheckpointManagerBenchmark": "p2p_checkpoint_manager",
+        "pytorch_checkpoint_benchmark.PyTorchCheckpointBenchmark": "pytorch_dcp",
         "pytree_checkpoint_benchmark.PyTreeCheckpointBenchmark": "pytree_checkpoint",
         "safetensors.load_benchmark.SafetensorLoadBenchmark": "safetensors_load",
         "single_replica_benchmark.SingleReplicaBenchmark": "single_replica",
@@ -75,19 +79,14 @@ _UPSTREAM_PATHS: Final[dict[str, str]] = {
 }
 
 
-def class_path(generator: str) -> str | None:
+def class_path(generator: str) -> str:
     """Returns the import path of the class that a suite's `generator` names.
 
     Args:
         generator: A built-in name, a path in Orbax's own framework, or any import path.
-
-    Returns:
-        The path, or None for a benchmark of Orbax's framework that has no built-in here.
     """
     name = _UPSTREAM_PATHS.get(generator, generator)
-    if name in BUILTINS:
-        return BUILTINS[name]
-    return None if generator.startswith(_UPSTREAM) else generator
+    return BUILTINS.get(name, name)
 
 
 def is_builtin(path: str) -> bool:

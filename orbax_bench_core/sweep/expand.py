@@ -93,11 +93,6 @@ def _entry_points(
     loaded: LoadedSuite, entry: BenchmarkEntry, notes: list[str]
 ) -> Iterator[SweepPoint]:
     path = catalog.class_path(entry.generator)
-    if path is None:
-        raise BenchmarkClassError(
-            f"{entry.generator!r} of Orbax's framework is not yet built in; "
-            f"built in: {', '.join(catalog.BUILTINS)}"
-        )
     if "." not in path:
         hint = did_you_mean(path, catalog.BUILTINS)
         raise BenchmarkClassError(f"unknown built-in benchmark {path!r}; {hint}")
@@ -165,8 +160,9 @@ def _with_labels(points: list[SweepPoint]) -> dict[str, SweepPoint]:
     """Labels each point by the options that vary between the points of its benchmark."""
     values: dict[tuple[str, str], set[str]] = collections.defaultdict(set)
     for point in points:
-        for name, value in point.options.items():
-            values[point.benchmark, name].add(json.dumps(value))
+        for side in filter(None, (point, point.candidate)):
+            for name, value in side.options.items():
+                values[side.benchmark, name].add(json.dumps(value))
     return {point.id: _labelled(point, ",".join(_label_parts(point, values))) for point in points}
 
 
@@ -174,7 +170,11 @@ def _label_parts(point: SweepPoint, values: Mapping[tuple[str, str], set[str]]) 
     """Yields what tells a point from others; what an arm overrides tells no pair from another."""
     other = point.candidate or point
     for name, value in point.options.items():
-        if len(values[point.benchmark, name]) > 1 and other.options.get(name) == value:
+        # Of an option that only one of two benchmarks has, there is nothing to override.
+        if len(values[point.benchmark, name]) > 1 and other.options.get(name, value) == value:
+            yield f"{name}={_short(value)}"
+    for name, value in other.options.items():
+        if name not in point.options and len(values[other.benchmark, name]) > 1:
             yield f"{name}={_short(value)}"
     if point.mesh is not None and other.mesh == point.mesh:
         yield f"mesh={point.mesh.label}"

@@ -34,7 +34,7 @@ def expand(loaded: LoadedSuite) -> Expansion:
         *filter(None, (loaded.suite.arm(name).generator for name in ARMS)),
     ]
     paths = [catalog.class_path(generator) for generator in generators]
-    if all(path is None or "." not in path or catalog.is_builtin(path) for path in paths):
+    if all("." not in path or catalog.is_builtin(path) for path in paths):
         return expand_here(loaded)
     with tempfile.TemporaryDirectory() as folder:
         answer_file = Path(folder) / "expansion.json"

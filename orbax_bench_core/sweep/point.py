@@ -104,8 +104,12 @@ class SweepPoint(ConfigModel):
 
     @property
     def name(self) -> str:
-        """Name for people, such as `save_restore[use_ocdbt=true,mesh=fsdp8,ckpt=params]`."""
-        return f"{short_name(self.benchmark)}[{self.label}]"
+        """Name for people, such as `save_restore[use_ocdbt=true,mesh=fsdp8,ckpt=params]`.
+
+        A pair of two benchmarks has the names of both, the baseline's first.
+        """
+        arms = [self.benchmark, *([self.candidate.benchmark] if self.candidate else [])]
+        return f"{' vs '.join(dict.fromkeys(map(short_name, arms)))}[{self.label}]"
 
     @property
     def directory(self) -> str:

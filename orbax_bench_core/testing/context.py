@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from orbax_bench_core.authoring import BenchmarkOptions, TestContext, VerificationError
+from orbax_bench_core.authoring import BenchmarkOptions, TestContext
+from orbax_bench_core.authoring.context import Verifier
 from orbax_bench_core.config.checkpoint import CheckpointConfig
 from orbax_bench_core.config.mesh import MeshConfig
 from orbax_bench_core.config.models import expanded
 from orbax_bench_core.state.cache import StateCache
-from orbax_bench_core.state.digest import compare, digest
+from orbax_bench_core.state.digest import Digest, check
 from orbax_bench_core.state.mesh import build_mesh
 
 
@@ -50,10 +51,8 @@ def make_context(
     )
 
 
-def _verifier(expected: dict[str, str]) -> Callable[[Any], None]:
-    def verify(restored: Any) -> None:
-        differences = compare(expected, digest(restored))
-        if differences:
-            raise VerificationError("; ".join(differences))
+def _verifier(saved: Mapping[str, str]) -> Verifier:
+    def verify(restored: Any, expected: Any) -> None:
+        check(restored, Digest(saved) if expected is None else expected)
 
     return verify

@@ -12,12 +12,14 @@ def context(**fields):
 
 def test_restored_values_go_to_the_verifier():
     seen = []
-    context(verifier=seen.append).verify({"a": 1})
-    assert seen == [{"a": 1}]
+    checked = context(verifier=lambda *values: seen.append(values))
+    checked.verify({"a": 1})
+    checked.verify({"a": 1}, {"a": 2})
+    assert seen == [({"a": 1}, None), ({"a": 1}, {"a": 2})]
 
 
 def test_what_the_verifier_finds_reaches_the_author():
-    def differ(restored):
+    def differ(restored, expected):
         raise VerificationError("leaf a differs")
 
     with pytest.raises(VerificationError, match="leaf a differs"):

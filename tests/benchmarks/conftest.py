@@ -5,10 +5,10 @@ import itertools
 import pytest
 from etils import epath
 
-from orbax_bench_core.authoring import TestContext, VerificationError
+from orbax_bench_core.authoring import TestContext
 from orbax_bench_core.config.checkpoint import CheckpointConfig
 from orbax_bench_core.config.mesh import MeshConfig
-from orbax_bench_core.state.digest import compare, digest
+from orbax_bench_core.state.digest import Digest, check, digest
 from orbax_bench_core.state.mesh import build_mesh
 from orbax_bench_core.state.synthetic import generate
 
@@ -23,8 +23,9 @@ SPEC = {**ARRAYS, "step": "int"}
 class Outcome:
     """What one repeat measured, left on storage and verified."""
 
-    def __init__(self, metrics, folder, verified):
-        self.metrics = metrics
+    def __init__(self, result, folder, verified):
+        self.metrics = result.metrics
+        self.inventory_path = result.inventory_path
         self.folder = folder
         self.verified = verified
 
@@ -90,15 +91,14 @@ def run(tmp_path, make_mesh, make_tree):
     ):
         mesh = make_mesh(replica=2, model=4) if mesh is None else mesh
         tree = None if spec is None else make_tree(spec, mesh)
-        expected = {} if tree is None else digest(tree)
+        saved = Digest() if tree is None else digest(tree)
         folder = tmp_path / f"repeat_{next(repeats)}"
         folder.mkdir()
         verified, pages = [], Pages()
 
-        def compare_with_saved(restored):
+        def compare(restored, expected):
             verified.append(True)
-            if differences := compare(expected, digest(restored)):
-                raise VerificationError("; ".join(differences))
+            check(restored, saved if expected is None else expected)
 
         context = TestContext(
             pytree=tree,
@@ -107,11 +107,11 @@ def run(tmp_path, make_mesh, make_tree):
             mesh=mesh,
             local_path=local_path,
             conditioner=pages,
-            verifier=compare_with_saved if verify else None,
+            verifier=compare if verify else None,
             checkpoint=checkpoint,
         )
         result = generator().test_fn(context)
-        outcome = Outcome(result.metrics, folder, bool(verified))
+        outcome = Outcome(result, folder, bool(verified))
         outcome.prepared = pages.prepared
         return outcome
 

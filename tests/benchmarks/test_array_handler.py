@@ -1,6 +1,5 @@
 """Each option of `array_handler` changes what lies on storage."""
 
-import importlib.util
 import sys
 
 import pytest
@@ -71,7 +70,6 @@ def test_use_colocated_python_names_its_extra(run, monkeypatch):
         run(ArrayHandler, use_colocated_python=True)
 
 
-@pytest.mark.skipif(not importlib.util.find_spec("cloudpickle"), reason="needs cloudpickle")
 def test_use_colocated_python(run):
     assert run(ArrayHandler, use_colocated_python=True).verified
 

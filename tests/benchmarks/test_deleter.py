@@ -35,9 +35,13 @@ def test_num_deletion_threads(run, monkeypatch, threads):
     assert seen == [threads]
 
 
-def test_max_to_keep_of_one_leaves_nothing_to_delete(run):
-    with pytest.raises(UnmetNeed, match="set max_to_keep above 1"):
-        run(Deleter, train_steps=3)
+@pytest.mark.parametrize(
+    "options", [{"train_steps": 3}, {"max_to_keep": 9, "train_steps": 3, "save_interval_steps": 3}]
+)
+def test_what_leaves_nothing_to_delete_is_said_before_anything_is_saved(run, tmp_path, options):
+    with pytest.raises(UnmetNeed, match="deleter needs a checkpoint"):
+        run(Deleter, **options)
+    assert list((tmp_path / "repeat_0").iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import pytest
 
 from orbax_bench_core.authoring import VerificationError
 from orbax_bench_core.benchmarks import digests
+from orbax_bench_core.state.digest import check
 from orbax_bench_core.state.errors import StateError
 
 TREE = {"w": jnp.arange(6.0)}
@@ -12,15 +13,15 @@ TREE = {"w": jnp.arange(6.0)}
 
 def test_what_was_captured_is_found_again(tmp_path):
     digests.capture(str(tmp_path / "new"), TREE)
-    digests.check_captured(str(tmp_path / "new"), TREE)
+    check(TREE, digests.captured(str(tmp_path / "new")))
 
 
 def test_another_value_is_found(tmp_path):
     digests.capture(str(tmp_path), TREE)
     with pytest.raises(VerificationError, match="w: different"):
-        digests.check_captured(str(tmp_path), {"w": TREE["w"].at[3].set(0)})
+        check({"w": TREE["w"].at[3].set(0)}, digests.captured(str(tmp_path)))
 
 
 def test_defect_24_a_missing_reference_does_not_pass(tmp_path):
     with pytest.raises(StateError, match=r"holds no digests\.json"):
-        digests.check_captured(str(tmp_path / "nothing"), TREE)
+        digests.captured(str(tmp_path / "nothing"))

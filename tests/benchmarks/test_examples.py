@@ -39,7 +39,7 @@ def suites():
             entry["generator"] for entry in yaml.safe_load(file.read_text())["benchmarks"]
         ]
         paths = [catalog.class_path(generator) for generator in generators]
-        if all(path is not None and catalog.is_builtin(path) for path in paths):
+        if all(catalog.is_builtin(path) for path in paths):
             yield file.stem, {catalog.short_name(path) for path in paths}
 
 

@@ -1,6 +1,5 @@
 """`multihost_dispatchers`: needs cloudpickle, and then gives back what it was given."""
 
-import importlib.util
 import sys
 
 import pytest
@@ -11,10 +10,6 @@ from orbax_bench_core.benchmarks.multihost_dispatchers import (
 )
 from orbax_bench_core.benchmarks.needs import UnmetNeed
 
-needs_cloudpickle = pytest.mark.skipif(
-    not importlib.util.find_spec("cloudpickle"), reason="needs cloudpickle"
-)
-
 
 def test_without_cloudpickle_its_extra_is_named(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "cloudpickle", None)  # as if it were not installed
@@ -22,7 +17,6 @@ def test_without_cloudpickle_its_extra_is_named(run, monkeypatch):
         run(MultihostDispatchers)
 
 
-@needs_cloudpickle
 def test_measures_three_dispatches(run):
     outcome = run(MultihostDispatchers)
     assert outcome.blocks == [
@@ -33,7 +27,6 @@ def test_measures_three_dispatches(run):
     assert outcome.verified
 
 
-@needs_cloudpickle
 def test_device_count(run, monkeypatch):
     from orbax.checkpoint._src.multihost import dispatchers
 
@@ -49,7 +42,6 @@ def test_device_count(run, monkeypatch):
     assert seen == [2, 8]
 
 
-@needs_cloudpickle
 def test_more_devices_than_there_are_is_said(run):
     with pytest.raises(UnmetNeed, match="device_count: 9 needs that many devices; 8 are here"):
         run(MultihostDispatchers, device_count=9)

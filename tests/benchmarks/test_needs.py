@@ -4,7 +4,9 @@ import pytest
 from etils import epath
 
 from orbax_bench_core.authoring import BenchmarkOptions, TestContext
-from orbax_bench_core.benchmarks import needs
+from orbax_bench_core.benchmarks import needs, p2p_checkpoint_manager
+from orbax_bench_core.sweep import catalog
+from orbax_bench_core.testing import run_benchmark
 
 
 @pytest.fixture
@@ -80,3 +82,35 @@ def test_a_missing_module_names_its_extra():
 
 def test_a_missing_part_of_orbax_names_the_release():
     assert "orbax-checkpoint" in refusal(needs.part_of_orbax, "no_such_part", "snapshotter")
+
+
+REQUIRED = {
+    "nnx_restore": {"inputs": "module:function"},
+    "checkpoint_policy": {
+        "checkpoint_policies_options": {
+            "preservation_policies": [{"policy_type": "LatestN", "n": 1}],
+            "save_decision_policies": [{"policy_type": "InitialSavePolicy"}],
+        }
+    },
+}
+MAKES_ITS_OWN = {"snapshotter"}
+
+
+@pytest.mark.parametrize("name", sorted(set(catalog.BUILTINS) - MAKES_ITS_OWN))
+def test_a_built_in_without_data_says_in_one_line_what_it_needs(name, tmp_path):
+    (outcome,) = run_benchmark(name, str(tmp_path), options=REQUIRED.get(name, {}))
+    error = outcome.record.error
+    assert (error.type, error.traceback, outcome.samples) == ("UnmetNeed", "", ())
+    assert "\n" not in error.message
+
+
+@pytest.mark.parametrize(
+    ("options", "source"),
+    [
+        ({"train_steps": 1}, "local"),
+        ({"train_steps": 3, "persistent_save_interval_steps": 3}, "persistent"),
+    ],
+)
+def test_steps_that_leave_nothing_to_restore_are_said(options, source):
+    given = p2p_checkpoint_manager.P2pCheckpointManagerOptions(**options)
+    assert f"to restore from {source}" in refusal(p2p_checkpoint_manager._check_steps, given)

@@ -1,5 +1,6 @@
 """`orbax_load`: loads a checkpoint that is there."""
 
+import gc
 import json
 
 import jax
@@ -11,7 +12,9 @@ from orbax_bench_core.benchmarks.needs import UnmetNeed
 from orbax_bench_core.benchmarks.orbax_load import OrbaxLoad, OrbaxLoadOptions
 from orbax_bench_core.benchmarks.reference import Reference
 from orbax_bench_core.config.checkpoint import CheckpointConfig
+from orbax_bench_core.results.inventory import take_inventory
 from orbax_bench_core.state import orbax_api
+from orbax_bench_core.testing import run_benchmark
 
 from .conftest import ARRAYS
 
@@ -44,11 +47,13 @@ def test_checkpoint_path_is_a_root_or_an_item(run, checkpoint, item):
     assert outcome.blocks == outcome.prepared == ["load"]
     assert outcome.verified
     assert outcome.files("*") == []
+    assert str(outcome.inventory_path) == str(checkpoint / "state")
 
 
 def test_without_a_path_the_data_are_saved_first(run):
     outcome = run(OrbaxLoad)
     assert outcome.verified
+    assert outcome.inventory_path is None
     assert outcome.value("load", "5_inventory/operation_bytes") == 512 * 256 * 2 + 64 * 64 * 4
 
 
@@ -114,6 +119,7 @@ def test_restore_concurrent_gb(run, checkpoint):
     run(OrbaxLoad, **given, restore_concurrent_gb=1)
     with pytest.raises(ValueError, match="Requested more bytes than we reserved"):
         run(OrbaxLoad, **given, restore_concurrent_gb=1e-6)
+    gc.collect()  # here, and not in a test that would then answer for it
 
 
 def test_metric_tracemalloc_enabled(run, checkpoint):
@@ -126,3 +132,11 @@ def test_metric_tracemalloc_enabled(run, checkpoint):
 def test_use_colocated_python_needs_pathways(run, checkpoint):
     with pytest.raises(UnmetNeed, match="needs Pathways; JAX runs on cpu"):
         run(OrbaxLoad, spec=ARRAYS, checkpoint_path=str(checkpoint), use_colocated_python=True)
+
+
+def test_the_record_lists_what_was_loaded_and_that_it_was_verified(checkpoint, tmp_path):
+    options = {"checkpoint_path": str(checkpoint)}
+    (outcome,) = run_benchmark("orbax_load", str(tmp_path / "run"), options=options)
+    outcome.assert_verified()
+    assert outcome.record.inventory == take_inventory(epath.Path(checkpoint) / "state")
+    assert outcome.record.inventory.data.files > 0

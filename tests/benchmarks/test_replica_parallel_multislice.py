@@ -1,5 +1,7 @@
 """`replica_parallel_multislice`: saves what every replica holds."""
 
+import json
+
 import pytest
 
 from orbax_bench_core.benchmarks.needs import UnmetNeed
@@ -36,6 +38,27 @@ def test_async_enabled(run):
 
 def test_only_what_was_measured_is_left(run):
     assert [path.name for path in run(ReplicaParallelMultislice).folder.iterdir()] == ["ckpt"]
+
+
+def test_reference_sharding_path_describes_one_replica(run, tmp_path):
+    mesh = {"shape": [2, 2], "axes": ["x", "y"]}
+    content = {
+        name: {"shape": shape, "dtype": dtype, "sharding": {"mesh": mesh, "spec": [None, "y"]}}
+        for name, shape, dtype in [
+            ("array", [512, 256], "bfloat16"),
+            ("nested.replicated", [64, 64], "float32"),
+        ]
+    }
+    (tmp_path / "sharding.json").write_text(json.dumps(content))
+    outcome = run(
+        ReplicaParallelMultislice,
+        spec=ARRAYS,
+        use_ocdbt=False,
+        reference_sharding_path=str(tmp_path / "sharding.json"),
+    )
+    files = outcome.files(CHUNKS, "ckpt/0/state")
+    assert sorted(str(file)[-3:] for file in files) == ["0/0", "0/1"]
+    assert outcome.verified
 
 
 def test_reference_checkpoint_path_is_left_alone(run, tmp_path, make_tree):

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from etils import epath
 
 from orbax_bench_core.authoring import VerificationError
 from orbax_bench_core.benchmarks import reference, replicas
@@ -11,6 +12,7 @@ from orbax_bench_core.benchmarks.restore_and_broadcast import (
     RestoreAndBroadcast,
     RestoreAndBroadcastOptions,
 )
+from orbax_bench_core.state import orbax_api
 
 from .conftest import ARRAYS
 
@@ -46,6 +48,15 @@ def test_reference_sharding_path_describes_one_replica(run, tmp_path, monkeypatc
     array = seen[0]["array"]
     assert array.sharding.mesh.shape == {"replica": 2, "x": 2, "y": 2}
     assert {shard.data.shape for shard in array.addressable_shards} == {(256, 128)}
+
+
+def test_reference_checkpoint_path_is_what_is_loaded(run, tmp_path, make_tree):
+    given = epath.Path(tmp_path) / "given"
+    orbax_api.save(given, make_tree(ARRAYS))
+    outcome = run(RestoreAndBroadcast, spec=ARRAYS, reference_checkpoint_path=str(given))
+    assert outcome.verified
+    assert outcome.files("*") == []
+    assert outcome.inventory_path == given / "state"
 
 
 def test_a_replica_that_got_nothing_is_found(run, monkeypatch):

@@ -7,8 +7,8 @@ from etils import epath
 
 from orbax_bench_core.authoring import VerificationError
 from orbax_bench_core.benchmarks.needs import UnmetNeed
-from orbax_bench_core.benchmarks.prepare import main as prepare
-from orbax_bench_core.benchmarks.safetensors_files import write_arrays
+from orbax_bench_core.benchmarks.prepare import write_shardings
+from orbax_bench_core.benchmarks.safetensors_files import read_arrays, write_arrays
 from orbax_bench_core.benchmarks.safetensors_load import SafetensorsLoad, SafetensorsLoadOptions
 from orbax_bench_core.state.errors import StateError
 
@@ -61,8 +61,8 @@ def test_a_corrupt_file_is_found(run, model):
 
 def test_sharding_config_path_from_prepare(run, model, tmp_path):
     file = tmp_path / "tp.json"
-    given = ["--local-dir", str(model), "--sharding-out", str(file), "--axis-size", "8"]
-    assert prepare([*given, "--strategy", "tp_inner"]) == 0
+    arrays = read_arrays(epath.Path(model))
+    write_shardings(arrays, epath.Path(file), "tp_inner", 8)
     outcome = run(
         SafetensorsLoad,
         spec=ARRAYS,

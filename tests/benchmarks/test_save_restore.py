@@ -15,6 +15,7 @@ from orbax_bench_core.config.mesh import MeshConfig
 from orbax_bench_core.state.mesh import build_mesh
 from orbax_bench_core.state.size import tree_bytes
 from orbax_bench_core.state.synthetic import generate
+from orbax_bench_core.testing import run_benchmark
 
 SPEC = {
     "sharded": {"dtype": "bfloat16", "shape": [512, 256], "sharding": ["fsdp"]},
@@ -65,7 +66,7 @@ def round_trip(tree, tmp_path):
             pytree=tree,
             path=epath.Path(folder),
             options=SaveRestoreOptions(**options),
-            verifier=restored.append,
+            verifier=lambda found, expected: restored.append(found),
         )
         outcome = Outcome(SaveRestore().test_fn(context).metrics.results, folder)
         for saved, loaded in zip(jax.tree.leaves(tree), jax.tree.leaves(restored[0]), strict=True):
@@ -176,7 +177,7 @@ def test_metric_tracemalloc_enabled(round_trip):
 
 
 def test_a_wrong_restore_fails_the_repeat(tree, tmp_path):
-    def refuse(restored):
+    def refuse(restored, expected):
         raise VerificationError("differs")
 
     context = TestContext(
@@ -184,3 +185,28 @@ def test_a_wrong_restore_fails_the_repeat(tree, tmp_path):
     )
     with pytest.raises(VerificationError):
         SaveRestore().test_fn(context)
+
+
+@pytest.mark.parametrize(
+    ("name", "operation"),
+    [
+        ("resharding", "load"),
+        ("restore_and_broadcast", "load"),
+        ("replica_parallel_multislice", "save"),
+        ("train_interference", "save"),
+    ],
+)
+def test_benchmarks_that_inherit_its_options_heed_them(tmp_path, name, operation):
+    outcomes = run_benchmark(
+        name,
+        str(tmp_path),
+        options={"metric_tracemalloc_enabled": [False, True], "use_ocdbt": False},
+        checkpoint={"spec": {"w": {"dtype": "float32", "shape": [64, 64], "sharding": ["model"]}}},
+        mesh={"mesh_axes": ["replica", "model"], "ici_parallelism": {"replica": 2, "model": 4}},
+    )
+    metric = "7_memory/tracemalloc_peak_diff_mb"
+    measured = [
+        {(sample.operation, sample.metric) for sample in outcome.samples} for outcome in outcomes
+    ]
+    assert [(operation, metric) in found for found in measured] == [False, True]
+    assert {"zarr3_chunk"} <= set(outcomes[0].record.inventory.kinds)

@@ -1,18 +1,16 @@
 """`snapshotter`: onto fewer slices and onto more."""
 
-import importlib.util
 import sys
 
 import jax
 import pytest
+from orbax.checkpoint.experimental.v1._src.training.pathways import snapshotter
 
+from orbax_bench_core.authoring import VerificationError
 from orbax_bench_core.benchmarks.needs import UnmetNeed
 from orbax_bench_core.benchmarks.snapshotter import Snapshotter, SnapshotterOptions
 
 CYCLE = ["save", "load_scale_down", "save_scale_down_state", "load_scale_up"]
-needs_pathwaysutils = pytest.mark.skipif(
-    not importlib.util.find_spec("pathwaysutils"), reason="needs pathwaysutils"
-)
 
 
 def test_without_pathwaysutils_its_extra_is_named(run, monkeypatch):
@@ -32,12 +30,23 @@ def test_one_process_must_control_all(run, monkeypatch):
         run(Snapshotter, spec=None, verify=False)
 
 
-@needs_pathwaysutils
 def test_num_savings(run):
-    assert run(Snapshotter, spec=None, num_savings=2).blocks == CYCLE * 2
+    outcome = run(Snapshotter, spec=None, num_savings=2)
+    assert outcome.blocks == CYCLE * 2
+    assert outcome.verified
 
 
-@needs_pathwaysutils
+def test_a_wrong_snapshot_is_found(run, monkeypatch):
+    load = snapshotter.Snapshotter.load
+
+    def load_wrong(self, target):
+        return jax.tree.map(lambda leaf: leaf.at[3, 5].add(1), load(self, target))
+
+    monkeypatch.setattr(snapshotter.Snapshotter, "load", load_wrong)
+    with pytest.raises(VerificationError, match="weights: different"):
+        run(Snapshotter, spec=None)
+
+
 def test_numbers_of_slices(run, make_mesh):
     outcome = run(
         Snapshotter,
@@ -52,7 +61,6 @@ def test_numbers_of_slices(run, make_mesh):
         assert outcome.value(operation, "5_inventory/operation_bytes") == size
 
 
-@needs_pathwaysutils
 def test_metric_tracemalloc_enabled(run):
     metric = "save_7_memory/tracemalloc_peak_diff_mb"
     outcome = run(Snapshotter, spec=None, metric_tracemalloc_enabled=True)

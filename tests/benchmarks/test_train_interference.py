@@ -16,7 +16,7 @@ from orbax_bench_core.benchmarks.train_interference import (
 from orbax_bench_core.benchmarks.training import Training
 from orbax_bench_core.config.checkpoint import CheckpointConfig
 from orbax_bench_core.config.mesh import MeshConfig
-from orbax_bench_core.state.digest import compare, digest
+from orbax_bench_core.state.digest import check, digest
 from orbax_bench_core.state.mesh import build_mesh
 from orbax_bench_core.state.synthetic import generate
 
@@ -67,11 +67,9 @@ def repeat(tree, tmp_path):
         folder.mkdir()
         expected, restored = digest(tree), []
 
-        def verify(found):
+        def verify(found, _):
             restored.append(found)
-            differences = compare(expected, digest(found))
-            if differences:
-                raise VerificationError("; ".join(differences))
+            check(found, expected)
 
         context = TestContext(
             pytree=tree,
@@ -306,7 +304,7 @@ def test_a_state_on_one_device_is_trained_there(tmp_path):
         pytree=generate(spec.spec, seed=0, mesh=None),
         path=epath.Path(tmp_path),
         options=TrainInterferenceOptions(**SMALL),
-        verifier=lambda restored: jax.block_until_ready(restored),
+        verifier=lambda restored, _: jax.block_until_ready(restored),
     )
     outcome = Outcome(TrainInterference().test_fn(context).metrics, [])
     assert outcome.train("steps_before", "steps") == 4

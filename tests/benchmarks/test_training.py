@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from orbax_bench_core.authoring import UnmetNeed
 from orbax_bench_core.benchmarks.training import Training
 from orbax_bench_core.config.checkpoint import CheckpointConfig
 from orbax_bench_core.config.mesh import MeshConfig
@@ -27,6 +28,7 @@ import json, sys
 import jax
 jax.distributed.initialize(f"localhost:{sys.argv[1]}", num_processes=2, process_id=int(sys.argv[2]))
 import jax.numpy as jnp
+from orbax_bench_core.authoring import UnmetNeed
 from orbax_bench_core.benchmarks.training import Training
 
 mesh = jax.sharding.Mesh(jax.devices(), ("x",))
@@ -129,7 +131,7 @@ def test_steps_are_bounded(training):
 
 @pytest.mark.parametrize("tree", [None, {"n": 3, "name": "x"}, {"key": jax.random.key(0)}])
 def test_without_an_array_there_is_nothing_to_train(tree):
-    with pytest.raises(ValueError, match="nothing to train"):
+    with pytest.raises(UnmetNeed, match="nothing to train"):
         Training(tree, matrix_size=8)
 
 

@@ -10,7 +10,12 @@ from orbax_bench_core.sweep.load_class import load_class
 @pytest.mark.parametrize("option", describe_options(load_class(BUILTINS["save_restore"])))
 def test_every_option_of_save_restore_is_listed_with_its_meaning(orbax_bench, option):
     rows = [line.split("│") for line in orbax_bench("list").out.splitlines()]
-    cells = {row[1].strip(): [cell.strip() for cell in row[2:5]] for row in rows if len(row) == 6}
+    # It is the first; others after it may have options of the same name.
+    cells = {
+        row[1].strip(): [cell.strip() for cell in row[2:5]]
+        for row in reversed(rows)
+        if len(row) == 6
+    }
     default = {True: "true", False: "false", None: "null"}[option.default]
     assert cells[option.name] == [option.type, default, option.meaning]
     assert option.meaning

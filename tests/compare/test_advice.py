@@ -2,7 +2,7 @@
 
 import pytest
 
-from orbax_bench_core.compare.advice import advice, drifts
+from orbax_bench_core.compare.advice import advice
 from orbax_bench_core.compare.verdict import SeriesHealth, Verdict
 from orbax_bench_core.config.gate import GateConfig
 
@@ -24,7 +24,7 @@ def series(**fields):
 
 def test_a_regression_needs_no_second_run():
     said = advice(verdict("REGRESSION"), "save", GateConfig(alpha=0.005))
-    assert said.startswith("Look at what changed between the arms. No need to run again")
+    assert said.startswith("Look at what differs between the arms. No need to run again")
     assert "0.5 %" in said
 
 
@@ -47,7 +47,7 @@ def test_a_pass_states_the_margin_of_its_operation(operation, margin):
 
 def test_a_pass_that_became_faster_says_so():
     said = advice(verdict("PASS", ratio=0.9, low=0.85, high=0.95), "save", GATE)
-    assert said.endswith("It became faster.")
+    assert said.endswith("The candidate is faster.")
 
 
 def test_a_pass_that_is_likely_slower_says_by_how_much():
@@ -121,7 +121,7 @@ def test_a_failed_arm_is_to_be_repaired():
 
 def test_a_regression_stands_though_an_arm_failed_later():
     said = advice(verdict("REGRESSION"), "save", GATE, failed=True)
-    assert said.startswith("Look at what changed")
+    assert said.startswith("Look at what differs")
 
 
 def test_what_could_not_be_judged_says_why():
@@ -148,11 +148,11 @@ def test_advice_is_one_line(given, paired, failed):
     [(0.15, 0.001, True), (-0.15, 0.001, True), (0.15, 0.2, False), (0.01, 0.001, False)],
 )
 def test_a_drift_is_one_that_is_clear_and_large(drift, p_value, clear):
-    assert drifts(series(drift=drift, drift_p=p_value)) is clear
+    assert series(drift=drift, drift_p=p_value).drifts is clear
 
 
 def test_a_series_without_a_test_does_not_drift():
-    assert not drifts(series())
+    assert not series().drifts
 
 
 def test_health_flags_the_drifts_that_advice_speaks_of():
@@ -160,4 +160,4 @@ def test_health_flags_the_drifts_that_advice_speaks_of():
 
     for times in ([1 + 0.02 * i for i in range(20)], [1 + 0.001 * i for i in range(20)]):
         found = health(times)
-        assert drifts(found) == any(flag.startswith("drifts") for flag in found.flags)
+        assert found.drifts == any(flag.startswith("drifts") for flag in found.flags)

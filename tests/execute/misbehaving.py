@@ -12,6 +12,7 @@ from orbax_bench_core.authoring import (
     BenchmarkOptions,
     BenchmarksGenerator,
     TestResult,
+    UnmetNeed,
     benchmark_options,
 )
 from orbax_bench_core.measure import Metrics
@@ -28,6 +29,9 @@ class MisbehavingOptions(BenchmarkOptions):
 class Misbehaving(BenchmarksGenerator):
     def test_fn(self, context):
         metrics = Metrics()
+        metrics.notes["process"] = [str(os.getpid())]
+        if context.options.act == "need":
+            raise UnmetNeed("this needs a machine of another kind")
         with metrics.measure("before"):
             time.sleep(0.01)
         self._await_all(context)
@@ -58,6 +62,8 @@ class Misbehaving(BenchmarksGenerator):
     def _act(self, act, context):
         if act == "raise":
             raise ValueError("raised on purpose")
+        if act == "need_late":
+            raise UnmetNeed("this needed something after all")
         if act == "exit":
             raise SystemExit(7)
         if act == "kill":

@@ -71,6 +71,7 @@ def test_a_hanging_repeat_is_stopped_after_its_timeout(suite_run):
     record = run.records()["hang/repeat_0"]
     assert record["error"]["type"] == "Timeout"
     assert record["duration_s"] < 60
+    assert "misbehaving.py" in record["error"]["traceback"]  # where it stood
     assert run.records()["behave/repeat_0"]["status"] == "passed"
     assert "timeout_s = 6" in output
 
@@ -83,6 +84,42 @@ def test_a_retry_that_passes_keeps_the_failed_attempt(suite_run):
     [attempt] = record["attempts"]
     assert attempt["error"]["type"] == "WorkerDied"
     assert {sample["operation"] for sample in attempt["samples"]} == {"before"}
+
+
+def processes(run, act):
+    """The worker of each repeat, in the order of the repeats."""
+    records = sorted(run.records().items())
+    return [one["notes"]["process"] for name, one in records if name.startswith(f"{act}/")]
+
+
+@pytest.mark.parametrize("warmups", [0, 1])
+def test_an_unmet_need_is_one_line_and_is_not_tried_again(suite_run, warmups):
+    run = suite_run(suite("need", retries=2, warmups=warmups))
+    code, output = run.run()
+    record = run.records()["need/repeat_0"]
+    assert (code, record["status"], record["attempts"]) == (1, "failed", [])
+    assert record["error"] == {
+        "type": "UnmetNeed",
+        "message": "this needs a machine of another kind",
+        "traceback": "",
+    }
+    assert "Traceback" not in output
+    assert len(list(run.directory.glob("records/*/warmup_*"))) == warmups
+
+
+@pytest.mark.parametrize("warmups", [0, 1])
+def test_an_unmet_need_does_not_cost_the_warm_worker(suite_run, warmups):
+    run = suite_run(suite("need", "behave", repeats=3, warmups=warmups))
+    run.run()
+    assert len(processes(run, "behave")) == 3
+    assert len(set(map(tuple, processes(run, "behave")))) == 1
+
+
+def test_a_need_that_shows_late_costs_the_worker_but_no_retry(suite_run):
+    run = suite_run(suite("need_late", "behave", repeats=3, retries=1))
+    run.run()
+    assert run.records()["need_late/repeat_1"]["attempts"] == []
+    assert len(set(map(tuple, processes(run, "behave")))) > 1
 
 
 def test_running_again_finishes_only_what_failed(suite_run):

@@ -66,6 +66,21 @@ def test_defects_26_and_31_one_host_ends_the_repeat_for_all_and_the_next_point_i
     assert {record["status"] for record in healthy.values()} == {"passed"}
 
 
+def test_an_unmet_need_of_all_hosts_keeps_their_workers(suite_run):
+    text = MISHAP.format(act="need", timeout_s=60).replace("retries: 0", "retries: 2")
+    run = suite_run(text.replace("execution:", "num_repeats: 3\nexecution:"))
+    code, _ = run.run()
+    assert code == 1
+    errors = [one["error"] for one in run.host_records(1, act="need").values()]
+    assert [error["type"] for error in errors] == ["UnmetNeed"] * 2
+    workers = {
+        tuple(record["notes"]["process"])
+        for repeat in range(3)
+        for record in run.host_records(repeat, act="behave").values()
+    }
+    assert len(workers) == 2
+
+
 def test_what_the_healthy_host_measured_is_kept(suite_run):
     run = suite_run(MISHAP.format(act="kill", timeout_s=60))
     run.run()
@@ -80,3 +95,20 @@ def test_a_mesh_that_the_processes_cannot_share_evenly_is_skipped(suite_run):
     assert code == 1
     assert run.statuses() == ["skipped"] * 2
     assert "needs 3 devices" in output
+
+
+TRAINING = """
+suite_name: training
+num_repeats: 3
+execution: {processes: 4, timeout_s: 60, retries: 0, warmups: 0}
+checkpoint_config: {spec: {w: {dtype: float32, shape: [512, 128], sharding: [x]}}}
+mesh_config: {mesh_axes: [x], ici_parallelism: {x: 8}}
+benchmarks: [{generator: train_interference, options: {steps_before: 3, steps_after: 3}}]
+"""
+
+
+def test_four_processes_train_beside_their_save(suite_run):
+    run = suite_run(TRAINING)
+    code, output = run.run()
+    assert code == 0, output
+    assert all(record["state"]["verified"] for record in run.host_records(2).values())

@@ -115,7 +115,7 @@ def test_an_option_that_it_lacks_is_a_failure_that_says_so(records, request):
         assert about["status"] == "passed"
     else:
         found = about["provenance"]["versions"]["orbax-checkpoint"]
-        assert about["error"]["type"] == "UnsupportedOption"
+        assert about["error"]["type"] == "UnmetNeed"
         assert about["error"]["message"] == (
             "use_load_and_broadcast: true needs orbax-checkpoint >= 0.11.34; this environment has "
             f"{found}, which always does as with use_load_and_broadcast: false"

@@ -87,6 +87,13 @@ def test_files_are_counted_in_every_folder(tmp_path):
     assert (found.total_bytes, found.file_count, found.largest_bytes) == (42, 2, 32)
 
 
+def test_a_checkpoint_may_be_one_file(tmp_path):
+    (tmp_path / "model.safetensors").write_bytes(b"x" * 10)
+    (tmp_path / "other.safetensors").write_bytes(b"x" * 99)
+    found = take_inventory(epath.Path(tmp_path) / "model.safetensors")
+    assert (found.total_bytes, found.file_count) == (10, 1)
+
+
 def test_a_folder_that_is_not_there_is_empty(tmp_path):
     found = take_inventory(epath.Path(tmp_path / "missing"))
     assert found == Inventory(total_bytes=0, file_count=0, largest_bytes=0)

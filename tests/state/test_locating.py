@@ -77,3 +77,16 @@ def test_a_file_is_not_a_checkpoint(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StateError, match="is a file; give the checkpoint's directory"):
         locate(str(tmp_path / "file"))
+
+
+def test_a_model_in_safetensors_names_the_benchmark_that_loads_it(tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors").write_bytes(b"")
+    with pytest.raises(StateError, match="which the benchmark safetensors_load loads"):
+        locate(str(tmp_path))
+
+
+def test_what_a_save_left_unfinished_is_no_checkpoint(tmp_path: Path) -> None:
+    folder = tmp_path / "step.orbax-checkpoint-tmp"
+    _checkpoint(folder, "state")
+    with pytest.raises(StateError, match="has not finished"):
+        locate(str(folder))

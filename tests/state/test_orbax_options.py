@@ -3,12 +3,9 @@
 import pytest
 from orbax.checkpoint import v1 as ocp
 
+from orbax_bench_core.authoring import UnmetNeed
 from orbax_bench_core.state import orbax_release
-from orbax_bench_core.state.orbax_options import (
-    UnsupportedOption,
-    make_colocated_context,
-    make_context,
-)
+from orbax_bench_core.state.orbax_options import make_colocated_context, make_context
 
 
 @pytest.fixture
@@ -55,9 +52,7 @@ def test_none_leaves_an_option_as_orbax_has_it():
 )
 def test_an_option_that_is_lacking_is_refused(installed, option, value, since):
     installed("0.11.12")
-    with pytest.raises(
-        UnsupportedOption, match=f"^{option}: {str(value).lower()} needs orbax-"
-    ) as e:
+    with pytest.raises(UnmetNeed, match=f"^{option}: {str(value).lower()} needs orbax-") as e:
         make_context(**{option: value})
     assert f">= {since}; this environment has 0.11.12, which always" in str(e.value)
 
@@ -78,7 +73,5 @@ def test_colocated_python_is_chosen():
 
 def test_colocated_python_has_a_first_release(installed):
     installed("0.11.31")
-    with pytest.raises(
-        UnsupportedOption, match=r"load_with_colocated_python: true needs .* 0\.11\.32"
-    ):
+    with pytest.raises(UnmetNeed, match=r"load_with_colocated_python: true needs .* 0\.11\.32"):
         make_colocated_context()

@@ -107,3 +107,29 @@ def test_what_an_arm_overrides_is_not_part_of_the_name(expand):
     extra = ENVIRONMENTS + "arms: {baseline: {environment: old}, candidate: {environment: new}}\n"
     (point,) = expand(("save_restore", "{}"), extra=MESH + extra).points
     assert point.label == "mesh=d8"
+
+
+PYTORCH = "arms: {baseline: {generator: pytorch_dcp, options: {save_thread_count: 2}}}\n"
+
+
+def test_an_arm_of_another_benchmark_takes_of_the_suites_options_what_it_has(expand):
+    options = "{async_enabled: false, use_compression: false}"
+    (point,) = expand(("save_restore", options), extra=PYTORCH).points
+    baseline, candidate = point.side("baseline"), point.side("candidate")
+    assert baseline.given_options == {"async_enabled": False, "save_thread_count": 2}
+    assert candidate.given_options == {"async_enabled": False, "use_compression": False}
+
+
+def test_a_pair_of_two_benchmarks_has_both_names_and_the_options_that_vary_in_either(expand):
+    options = "{async_enabled: [true, false], use_compression: [true, false]}"
+    names = [point.name for point in expand(("save_restore", options), extra=PYTORCH).points]
+    assert names[1:3] == [
+        "pytorch_dcp vs save_restore[async_enabled=true,use_compression=false]",
+        "pytorch_dcp vs save_restore[async_enabled=false,use_compression=true]",
+    ]
+
+
+def test_an_option_that_no_benchmark_of_an_arm_has_is_refused(expand):
+    arms = PYTORCH.replace("save_thread_count", "use_compression")
+    with pytest.raises(SuiteError, match=r"use_compression.*unknown option"):
+        expand(("save_restore", "{}"), extra=arms)

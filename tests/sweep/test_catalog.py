@@ -10,9 +10,6 @@ import pytest
 from orbax_bench_core.sweep import catalog
 
 ORBAX = "orbax.checkpoint._src.testing.benchmarks."
-OF_OTHERS = {ORBAX + "pytorch_checkpoint_benchmark.PyTorchCheckpointBenchmark"}
-"""Upstream benchmarks that are not, or not yet, built in."""
-
 OURS = "orbax_bench_core.benchmarks.save_restore.SaveRestore"
 
 
@@ -25,7 +22,10 @@ OURS = "orbax_bench_core.benchmarks.save_restore.SaveRestore"
             ORBAX + "deleter_benchmark.DeleterBenchmark",
             "orbax_bench_core.benchmarks.deleter.Deleter",
         ),
-        (ORBAX + "no_such_benchmark.NoSuchBenchmark", None),
+        (
+            ORBAX + "pytorch_checkpoint_benchmark.PyTorchCheckpointBenchmark",
+            "orbax_bench_core.benchmarks.pytorch_dcp.PyTorchDcp",
+        ),
         ("my.module.Bench", "my.module.Bench"),
         ("unknown", "unknown"),
     ],
@@ -69,11 +69,11 @@ def upstream_classes():
                     yield f"{module}.{node.name}", ast.unparse(decorator.args[0]), file
 
 
-UPSTREAM = [found for found in upstream_classes() if found[0] not in OF_OTHERS]
+UPSTREAM = list(upstream_classes())
 
 
 def test_upstream_has_the_benchmarks_that_we_know():
-    assert len(UPSTREAM) == 20
+    assert len(UPSTREAM) == 21
 
 
 @pytest.mark.parametrize("path", [path for path, *_ in UPSTREAM])

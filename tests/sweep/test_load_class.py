@@ -100,14 +100,6 @@ def test_a_path_without_a_module_is_refused(path):
         load_class(path)
 
 
-def test_a_benchmark_of_orbax_that_is_not_built_in_says_so(only_problem):
-    module = "orbax.checkpoint._src.testing.benchmarks.pytorch_checkpoint_benchmark"
-    path = f"{module}.PyTorchCheckpointBenchmark"
-    problem = only_problem(path)
-    assert problem.key == "benchmarks[0].generator"
-    assert "is not yet built in; built in: save_restore" in problem.message
-
-
 def test_every_bad_entry_is_found_at_once(expand):
     from orbax_bench_core.config.errors import SuiteError
 

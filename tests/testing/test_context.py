@@ -40,6 +40,17 @@ def test_verification_compares(tmp_path):
         context.verify({"w": context.pytree["w"] + 1})
 
 
+def test_verification_compares_with_what_is_expected(tmp_path):
+    spec = {"spec": {"a": {"b": {"dtype": "int8", "shape": [16]}}, "c": "int"}}
+    context = make_context(str(tmp_path), BenchmarkOptions(), checkpoint=spec)
+    part = {"a": context.pytree["a"]}
+    context.verify(part, part)
+    with pytest.raises(VerificationError, match=r"a\.b: different"):
+        context.verify({"a": {"b": part["a"]["b"] + 1}}, part)
+    with pytest.raises(VerificationError, match="c: missing"):
+        context.verify(part)
+
+
 def test_devices_that_are_not_there_are_an_error(tmp_path):
     mesh = {"mesh_axes": ["x"], "ici_parallelism": {"x": 16}}
     with pytest.raises(MeshDoesNotFit):

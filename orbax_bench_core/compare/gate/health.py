@@ -11,11 +11,9 @@ import numpy as np
 from orbax_bench_core.compare.gate.blocks import Floats
 from orbax_bench_core.compare.gate.noise import robust_sigma
 from orbax_bench_core.compare.gate.regimes import Regimes, find_regimes, slow_start
-from orbax_bench_core.compare.verdict import SeriesHealth
+from orbax_bench_core.compare.verdict import SeriesHealth, is_drift
 from orbax_bench_core.results.conditions import TOLERATED_SHARE
 
-_DRIFT_P: Final = 0.01
-_DRIFT: Final = 0.05
 _FEWEST_FOR_DRIFT: Final = 4
 _LONGEST_FOR_PAIRS: Final = 1000
 
@@ -105,7 +103,7 @@ def _outliers(logs: Floats, regimes: Regimes | None) -> float:
 
 
 def _drift_flag(p_value: float | None, drift: float | None) -> list[str]:
-    if p_value is None or drift is None or p_value >= _DRIFT_P or abs(drift) < _DRIFT:
+    if drift is None or not is_drift(p_value, drift):
         return []
     return [f"drifts by {drift:+.0%} from start to end (Kendall p = {p_value:.1g})"]
 

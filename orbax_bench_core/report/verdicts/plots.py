@@ -8,7 +8,6 @@ import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, TypeGuard
 
-from orbax_bench_core.compare.advice import drifts
 from orbax_bench_core.compare.verdict import (
     OperationVerdict,
     PointVerdict,
@@ -215,7 +214,7 @@ def _draw_arm(axes: Axes, arm: Arm, times: Sequence[float], health: SeriesHealth
     places = list(range(1, len(times) + 1))
     remarks = []
     axes.plot(places, times, color=colour, linewidth=0.8, alpha=0.5)
-    if health is not None and health.drift is not None and drifts(health):
+    if health is not None and health.drift is not None and health.drifts:
         remarks.append(f"drift {100 * health.drift:+.0f} %")
         middle = statistics.median(times)
         axes.plot(

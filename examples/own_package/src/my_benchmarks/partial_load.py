@@ -53,7 +53,8 @@ class PartialLoad(BenchmarksGenerator):
         orbax.pytree.loading.partial_load = True
         context.prepare_load("load_part", path)
         with orbax, metrics.measure("load_part", num_bytes=_bytes(part)):
-            jax.block_until_ready(ocp.load(path, part))
+            loaded = jax.block_until_ready(ocp.load(path, part))
+        context.verify(loaded, {options.part: context.pytree[options.part]})
         return TestResult(metrics=metrics)
 
 

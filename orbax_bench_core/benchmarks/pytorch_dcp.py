@@ -1,0 +1,182 @@
+"""Saves a checkpoint with PyTorch's distributed checkpoint (DCP) and loads it back."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, cast
+
+from orbax_bench_core.authoring import (
+    BenchmarksGenerator,
+    TestContext,
+    TestResult,
+    UnmetNeed,
+    benchmark_options,
+)
+from orbax_bench_core.benchmarks import torch_storage
+from orbax_bench_core.benchmarks.torch_options import TorchData, TorchOptions
+from orbax_bench_core.measure import Metrics
+
+if TYPE_CHECKING:
+    from etils import epath
+
+_MIB = 2**20
+_NAME = "pytorch_dcp"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PyTorchDcpOptions(TorchOptions):
+    """Options of `pytorch_dcp`.
+
+    Attributes:
+        async_enabled: Save in the background, with `async_save`; otherwise all of a save blocks.
+        enable_async_save: What Orbax's own framework calls async_enabled; null leaves it to that.
+        reference_checkpoint_path: Directory of safetensors files whose bfloat16 copy is saved, each
+            array split among the processes along its first dimension; null saves the
+            checkpoint_config's data, laid out over its mesh.
+        save_thread_count: Threads that write, in each process; with single_file_per_rank also the
+            files that each process writes.
+        save_per_thread_copy_ahead_mb: MiB that are copied off a GPU ahead of their being written;
+            PyTorch does so with one thread only.
+        single_file_per_rank: Have each thread write one file, rather than one for each tensor.
+        enable_plan_caching: Make the plan of who writes what once, and not again for each save.
+        cache_staged_state_dict: Keep the memory to which a GPU's tensors are copied for the next
+            repeat; needs CUDA, because PyTorch pins it.
+        enable_gcs_connector: Write to gs:// through Dataflux's connector; refused, gs:// goes
+            the way that it goes everywhere here.
+    """
+
+    async_enabled: bool | list[bool] = True
+    enable_async_save: bool | list[bool | None] | None = None
+    reference_checkpoint_path: str | list[str | None] | None = None
+    save_thread_count: int | list[int] = 10
+    save_per_thread_copy_ahead_mb: int | list[int] = 100
+    single_file_per_rank: bool | list[bool] = False
+    enable_plan_caching: bool | list[bool] = True
+    cache_staged_state_dict: bool | list[bool] = False
+    enable_gcs_connector: bool | list[bool] = False
+
+    def __post_init__(self) -> None:
+        """Refuses a number of threads that there cannot be.
+
+        Raises:
+            ValueError: There would be no thread.
+        """
+        if isinstance(self.save_thread_count, int) and self.save_thread_count < 1:
+            raise ValueError(f"save_thread_count must be 1 or more, got {self.save_thread_count}")
+
+    @property
+    def asynchronous(self) -> bool:
+        """Whether to save in the background."""
+        named = self.enable_async_save
+        return bool(self.async_enabled if named is None else named)
+
+
+@benchmark_options(PyTorchDcpOptions)
+class PyTorchDcp(BenchmarksGenerator):
+    """Measures `save_blocking`, `save_background`, `save` (their whole) and `load`.
+
+    Names and boundaries are those of `save_restore`. With `durable: true` also `save_durable`. A
+    load takes fresh tensors, as Orbax does, and allocating them is part of it.
+    """
+
+    def test_fn(self, context: TestContext) -> TestResult:
+        """Runs one save and one load."""
+        from orbax_bench_core.benchmarks import torch_group
+        from orbax_bench_core.benchmarks.hosts import await_all_hosts
+        from orbax_bench_core.benchmarks.saving import measure_parts
+
+        metrics, options = Metrics(), context.options
+        assert isinstance(options, PyTorchDcpOptions)
+        path = context.path / "ckpt"
+        reference = cast("str | None", options.reference_checkpoint_path)
+        data = TorchData.of(context, _NAME, reference)
+        _check(options, data.device.type)
+        torch_group.join_ranks(data.device)
+        state = data.layout.distribute(data.local())
+        saver = _Saver(options, path, state)
+        await_all_hosts("pytorch_dcp_save")
+        measure_parts(
+            metrics,
+            context,
+            path,
+            saver.save,
+            num_bytes=data.num_bytes,
+            asynchronous=options.asynchronous,
+            collectors=options.collectors,
+        )
+        saver.close()
+        del state, saver
+        data.free_if_scarce()
+        reader = torch_storage.reader(path)
+        context.prepare_load("load", path)
+        with metrics.measure("load", options.collectors, num_bytes=data.num_bytes):
+            loaded = _load(data, reader)
+            torch_group.synchronize(data.device)
+        data.verify(context, loaded)
+        return TestResult(metrics=metrics)
+
+
+class _Saver:
+    """One save, all ready but for the saving."""
+
+    def __init__(self, options: PyTorchDcpOptions, path: epath.Path, state: dict[str, Any]) -> None:
+        from torch.distributed.checkpoint import DefaultSavePlanner
+
+        self._options = options
+        self._state = state
+        self._writer = torch_storage.writer(
+            path,
+            single_file_per_rank=options.single_file_per_rank,
+            thread_count=options.save_thread_count,
+            per_thread_copy_ahead=cast("int", options.save_per_thread_copy_ahead_mb) * _MIB,
+            sync_files=options.sync_files and torch_storage.is_local(path),
+        )
+        if options.cache_staged_state_dict:
+            self._writer.cache_staged_state_dict = True
+            self._writer.state_dict_cache = _staged.get(_form(state))
+        self._planner = DefaultSavePlanner(enable_plan_caching=bool(options.enable_plan_caching))
+
+    def save(self) -> Any:
+        """Saves; in the background it returns what waits for the end."""
+        from torch.distributed import checkpoint
+
+        save = checkpoint.async_save if self._options.asynchronous else checkpoint.save
+        return save(self._state, storage_writer=self._writer, planner=self._planner)
+
+    def close(self) -> None:
+        """Keeps the staged copy for the next repeat, where that is wanted."""
+        _staged.clear()
+        if self._options.cache_staged_state_dict:
+            _staged[_form(self._state)] = self._writer.state_dict_cache
+
+
+_staged: dict[Any, Any] = {}
+"""The staged copy of the latest repeat, by the form of what it holds."""
+
+
+def _form(state: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(
+        (name, str(getattr(leaf, "dtype", type(leaf))), tuple(getattr(leaf, "shape", ())))
+        for name, leaf in state.items()
+    )
+
+
+def _load(data: TorchData, reader: Any) -> dict[str, Any]:
+    from torch.distributed import checkpoint
+
+    loaded = data.layout.distribute(data.layout.empty())
+    checkpoint.load(loaded, storage_reader=reader)
+    return loaded
+
+
+def _check(options: PyTorchDcpOptions, device: str) -> None:
+    if options.cache_staged_state_dict and device != "cuda":
+        raise UnmetNeed(
+            "cache_staged_state_dict: true needs CUDA, because PyTorch pins what it keeps; "
+            "leave it out on CPUs"
+        )
+    if options.enable_gcs_connector:
+        raise UnmetNeed(
+            "enable_gcs_connector: true needs Dataflux's connector, which nothing here drives; "
+            "leave it out, and gs:// is written to without it"
+        )

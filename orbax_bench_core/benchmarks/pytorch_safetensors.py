@@ -1,0 +1,74 @@
+"""Saves and loads with the safetensors library for PyTorch, one file per process."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from orbax_bench_core.authoring import (
+    BenchmarksGenerator,
+    TestContext,
+    TestResult,
+    benchmark_options,
+)
+from orbax_bench_core.benchmarks import torch_files, torch_storage
+from orbax_bench_core.benchmarks.torch_options import TorchOptions
+
+if TYPE_CHECKING:
+    import torch
+    from etils import epath
+
+_NAME = "pytorch_safetensors"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PyTorchSafetensorsOptions(TorchOptions):
+    """Options of `pytorch_safetensors`."""
+
+
+@benchmark_options(PyTorchSafetensorsOptions)
+class PyTorchSafetensors(BenchmarksGenerator):
+    """Measures `save_blocking`, `save` and `load` of one safetensors file per process.
+
+    With `durable: true` also `save_durable`. Every process saves and loads the shards that it
+    holds; nothing is saved in the background. The library maps a local file into memory, so the
+    load copies the tensors out of it: only then are they there.
+    """
+
+    def test_fn(self, context: TestContext) -> TestResult:
+        """Runs one save and one load."""
+        from orbax_bench_core.benchmarks import needs
+        from orbax_bench_core.benchmarks.safetensors_files import SUFFIX
+
+        needs.module("safetensors", "torch", _NAME)
+        return torch_files.round_trip(
+            context, _NAME, suffix=SUFFIX, write=_write, read=_read, check=_check
+        )
+
+
+def _write(file: epath.Path, tensors: torch_files.Tensors) -> None:
+    from safetensors import torch as safetensors
+
+    if torch_storage.is_local(file):
+        safetensors.save_file(dict(tensors), str(file))
+    else:
+        file.write_bytes(safetensors.save(dict(tensors)))
+
+
+def _read(file: epath.Path, device: torch.device) -> dict[str, Any]:
+    from safetensors import torch as safetensors
+
+    if torch_storage.is_local(file):
+        return torch_files.in_memory(safetensors.load_file(str(file), device=str(device)))
+    return {name: one.to(device) for name, one in safetensors.load(file.read_bytes()).items()}
+
+
+def _check(tensors: torch_files.Tensors) -> None:
+    import torch
+
+    from orbax_bench_core.benchmarks.safetensors_files import check_holds
+
+    for name, one in tensors.items():
+        array = isinstance(one, torch.Tensor)
+        dtype = str(one.dtype).removeprefix("torch.") if array else type(one).__name__
+        check_holds(name, dtype, array=array)

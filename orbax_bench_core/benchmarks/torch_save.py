@@ -1,0 +1,76 @@
+"""Saves with `torch.save` and loads with `torch.load`, one file per process."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from orbax_bench_core.authoring import (
+    BenchmarksGenerator,
+    TestContext,
+    TestResult,
+    UnmetNeed,
+    benchmark_options,
+)
+from orbax_bench_core.benchmarks import torch_files, torch_storage
+from orbax_bench_core.benchmarks.torch_options import TorchOptions
+
+if TYPE_CHECKING:
+    import torch
+    from etils import epath
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TorchSaveOptions(TorchOptions):
+    """Options of `torch_save`.
+
+    Attributes:
+        mmap: Map the file into memory and copy the tensors out of it, rather than read it; needs
+            local storage.
+    """
+
+    mmap: bool | list[bool] = False
+
+
+@benchmark_options(TorchSaveOptions)
+class TorchSave(BenchmarksGenerator):
+    """Measures `save_blocking`, `save` and `load` of one file per process.
+
+    With `durable: true` also `save_durable`. Every process saves and loads the shards that it
+    holds; nothing is saved in the background.
+    """
+
+    def test_fn(self, context: TestContext) -> TestResult:
+        """Runs one save and one load."""
+        options = context.options
+        assert isinstance(options, TorchSaveOptions)
+        mmap = bool(options.mmap)
+        if mmap and not torch_storage.is_local(context.path):
+            raise UnmetNeed(f"mmap: true needs local storage; this is {context.path}")
+        return torch_files.round_trip(
+            context,
+            "torch_save",
+            suffix=".pt",
+            write=_write,
+            read=lambda file, device: _read(file, device, mmap),
+        )
+
+
+def _write(file: epath.Path, tensors: torch_files.Tensors) -> None:
+    import torch
+
+    if torch_storage.is_local(file):
+        torch.save(dict(tensors), str(file))
+        return
+    with file.open("wb") as opened:
+        torch.save(dict(tensors), opened)
+
+
+def _read(file: epath.Path, device: torch.device, mmap: bool) -> dict[str, Any]:
+    import torch
+
+    if torch_storage.is_local(file):
+        found = torch.load(str(file), map_location=device, weights_only=True, mmap=mmap)
+        return torch_files.in_memory(found) if mmap else dict(found)
+    with file.open("rb") as opened:
+        return dict(torch.load(opened, map_location=device, weights_only=True))

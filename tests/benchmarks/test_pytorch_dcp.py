@@ -1,0 +1,252 @@
+"""Each option of `pytorch_dcp` changes what PyTorch does, or is refused."""
+
+import json
+import os
+import subprocess
+import sys
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+import yaml
+from safetensors.torch import save_file
+
+from orbax_bench_core.authoring import UnmetNeed, VerificationError
+from orbax_bench_core.benchmarks.pytorch_dcp import PyTorchDcp, PyTorchDcpOptions
+from orbax_bench_core.benchmarks.torch_reference import reference_tree
+from orbax_bench_core.execute.group import free_address
+from orbax_bench_core.testing import run_benchmark
+
+LEAVES = ("array", "nested.replicated", "step")
+SIZE = 512 * 256 * 2 + 64 * 64 * 4
+BYTES = "5_inventory/operation_bytes"
+
+
+@pytest.fixture
+def dcp(run):
+    def one(**options):
+        return run(PyTorchDcp, join_local_shards=True, **options)
+
+    return one
+
+
+def test_operations_are_those_of_save_restore(dcp):
+    outcome = dcp()
+    assert outcome.blocks == ["save_blocking", "save_background", "save", "load"]
+    assert outcome.prepared == ["load"]
+    assert outcome.verified
+    assert outcome.value("save", BYTES) == outcome.value("load", BYTES) == SIZE
+
+
+@pytest.mark.parametrize("given", [{"async_enabled": False}, {"enable_async_save": False}])
+def test_a_save_may_block(dcp, given):
+    outcome = dcp(**given)
+    assert outcome.blocks == ["save_blocking", "save", "load"]
+    assert outcome.verified
+
+
+def test_upstreams_name_prevails():
+    assert PyTorchDcpOptions(async_enabled=False, enable_async_save=True).asynchronous
+
+
+def test_save_thread_count_and_single_file_per_rank(dcp):
+    per_tensor = dcp(single_file_per_rank=False, save_thread_count=2)
+    per_thread = dcp(single_file_per_rank=True, save_thread_count=2)
+    alone = dcp(single_file_per_rank=True, save_thread_count=1)
+    found = [len(one.files("*.distcp")) for one in (per_tensor, per_thread, alone)]
+    assert found == [len(LEAVES), 2, 1]
+
+
+def test_there_is_a_thread():
+    with pytest.raises(ValueError, match="save_thread_count must be 1 or more, got 0"):
+        PyTorchDcpOptions(save_thread_count=0)
+
+
+@pytest.mark.parametrize("sync", [True, False])
+def test_sync_files(dcp, monkeypatch, sync):
+    synced, fsync = [], os.fsync
+    monkeypatch.setattr(os, "fsync", lambda file: (synced.append(file), fsync(file)))
+    outcome = dcp(sync_files=sync, async_enabled=False)
+    written = outcome.files("*.distcp") + outcome.files(".metadata")
+    assert len(synced) == (len(written) if sync else 0)
+
+
+def test_save_per_thread_copy_ahead_mb_reaches_the_writer(dcp, monkeypatch):
+    from torch.distributed.checkpoint import FileSystemWriter
+
+    writers, write = [], FileSystemWriter.write_data
+    monkeypatch.setattr(
+        FileSystemWriter, "write_data", lambda *given: (writers.append(given[0]), write(*given))[1]
+    )
+    dcp(save_per_thread_copy_ahead_mb=3, async_enabled=False)
+    assert [writer.per_thread_copy_ahead for writer in writers] == [3 * 2**20]
+
+
+@pytest.mark.parametrize("caching", [True, False])
+def test_enable_plan_caching(dcp, monkeypatch, caching):
+    from torch.distributed.checkpoint import SavePlanner
+
+    monkeypatch.setattr(SavePlanner, "_cached_save_plan", {})
+    monkeypatch.setattr(SavePlanner, "_cached_all_plans", {})
+    dcp(enable_plan_caching=caching)
+    dcp(enable_plan_caching=caching)
+    assert bool(SavePlanner._cached_save_plan) is caching
+
+
+def test_cache_staged_state_dict_needs_cuda(dcp):
+    with pytest.raises(UnmetNeed, match="cache_staged_state_dict: true needs CUDA"):
+        dcp(cache_staged_state_dict=True)
+
+
+def test_enable_gcs_connector_is_refused(dcp):
+    with pytest.raises(UnmetNeed, match="enable_gcs_connector: true needs Dataflux's connector"):
+        dcp(enable_gcs_connector=True)
+
+
+def test_metric_tracemalloc_enabled(dcp):
+    metric = "save_7_memory/tracemalloc_peak_diff_mb"
+    assert metric in dcp(metric_tracemalloc_enabled=True).metrics.results
+    assert metric not in dcp().metrics.results
+
+
+def test_enable_trace(tmp_path):
+    (outcome,) = run_benchmark(
+        "pytorch_dcp",
+        str(tmp_path),
+        options={"enable_trace": True},
+        checkpoint={"spec": {"w": {"dtype": "float32", "shape": [8]}}},
+    )
+    outcome.assert_verified()
+    traces = {path.parents[3].name.partition("__")[2] for path in tmp_path.rglob("*.xplane.pb")}
+    assert traces == {"save", "load"}  # the profiler traces the outermost block
+
+
+def test_shards_are_not_joined_unasked(run):
+    with pytest.raises(UnmetNeed, match="set processes: 8 under execution"):
+        run(PyTorchDcp)
+
+
+def test_nothing_to_save_is_said(run):
+    with pytest.raises(UnmetNeed, match="pytorch_dcp needs something to save"):
+        run(PyTorchDcp, spec=None)
+
+
+def test_what_was_damaged_on_storage_is_found(dcp, monkeypatch):
+    from . import conftest
+
+    def damage(pages, operation, checkpoint):
+        (file,) = checkpoint.glob("*.distcp")
+        content = bytearray(file.read_bytes())
+        middle = max(range(len(content) - 4096), key=lambda at: len(set(content[at : at + 64])))
+        content[middle] ^= 1
+        file.write_bytes(content)
+
+    monkeypatch.setattr(conftest.Pages, "prepare_load", damage)
+    with pytest.raises((VerificationError, RuntimeError), match=r"different|crc32|PytorchStream"):
+        dcp(single_file_per_rank=True, save_thread_count=1)
+
+
+@pytest.fixture
+def model(tmp_path):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    first = {"w": torch.arange(12.0).reshape(4, 3) / 8, "n": torch.tensor(3)}
+    save_file(first, str(folder / "a.safetensors"))
+    save_file({"b": torch.ones(5, dtype=torch.bfloat16)}, str(folder / "b.safetensors"))
+    return str(folder)
+
+
+def test_reference_checkpoint_path_is_saved_as_bfloat16(run, model):
+    outcome = run(PyTorchDcp, spec=None, reference_checkpoint_path=model)
+    assert outcome.verified
+    assert outcome.value("save", BYTES) == 2 * (12 + 1 + 5)
+
+
+def test_the_reference_has_the_values_of_its_files(model):
+    tree = reference_tree(model)
+    assert {name: str(one.dtype) for name, one in tree.items()} == dict.fromkeys(
+        ("w", "n", "b"), "bfloat16"
+    )
+    assert np.array_equal(tree["w"], jnp.arange(12).reshape(4, 3) / 8)
+    assert (float(tree["n"]), tree["b"].tolist()) == (3, [1] * 5)
+
+
+def test_a_reference_that_is_not_there_is_said(run, tmp_path):
+    with pytest.raises(UnmetNeed, match=r"reference_checkpoint_path: .* holds no \.safetensors"):
+        run(PyTorchDcp, spec=None, reference_checkpoint_path=str(tmp_path))
+
+
+def suite(**blocks):
+    return {
+        "suite_name": "s",
+        "num_repeats": 2,
+        "mesh_config": {"mesh_axes": ["data", "fsdp"], "ici_parallelism": {"data": 2, "fsdp": 2}},
+        "checkpoint_config": {
+            "spec": {
+                "rows": {"dtype": "bfloat16", "shape": [64, 32], "sharding": ["fsdp"]},
+                "swapped": {"dtype": "float32", "shape": [16], "sharding": [["fsdp", "data"]]},
+                "replicated": {"dtype": "float32", "shape": [8, 8]},
+                "count": {"dtype": "int32", "shape": []},
+            }
+        },
+        **blocks,
+    }
+
+
+def start(tmp_path, suite, **environment):
+    file = tmp_path / "suite.yaml"
+    file.write_text(yaml.safe_dump(suite))
+    unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
+    kept = {key: value for key, value in os.environ.items() if key not in unset}
+    command = ["-m", "orbax_bench_core.cli", "run", file, "-o", tmp_path / "out"]
+    process = subprocess.run(
+        [sys.executable, *command, "--no-lock", "--no-limits"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=kept | environment,
+    )
+    assert process.returncode == 0, process.stdout + process.stderr
+    return [json.loads(path.read_text()) for path in tmp_path.glob("out/records/*/*/*.json")]
+
+
+@pytest.mark.slow
+def test_four_processes_save_and_load_the_shards_that_orbax_would(tmp_path):
+    records = start(
+        tmp_path,
+        suite(
+            execution={"processes": 4, "warmups": 0},
+            benchmarks=[
+                {"generator": "pytorch_dcp", "options": {"async_enabled": [True, False]}},
+                {"generator": "torch_save", "options": {}},
+                {"generator": "pytorch_safetensors", "options": {}},
+            ],
+        ),
+    )
+    assert len(records) == 4 * 2 * 4
+    assert {record["status"] for record in records} == {"passed"}
+    assert all(record["state"]["verified"] for record in records)
+    files = {
+        record["point_name"].partition("[")[0]: record["inventory"]["data"]["files"]
+        for record in records
+        if record["host"] == 0
+    }
+    # DCP: two halves of `rows`, four quarters of `swapped`, and what is replicated once.
+    assert files == {"pytorch_dcp": 2 + 4 + 1 + 1, "torch_save": 4, "pytorch_safetensors": 4}
+
+
+@pytest.mark.slow
+def test_processes_meet_where_torchrun_says(tmp_path):
+    host, _, port = free_address().rpartition(":")
+    records = start(
+        tmp_path,
+        suite(
+            execution={"processes": 4, "warmups": 0},
+            num_repeats=1,
+            benchmarks=[{"generator": "pytorch_dcp", "options": {}}],
+        ),
+        MASTER_ADDR=host,
+        MASTER_PORT=port,
+    )
+    assert [record["status"] for record in records] == ["passed"] * 4

@@ -1,0 +1,44 @@
+"""Where PyTorch runs, and what it lacks."""
+
+import sys
+
+import jax
+import pytest
+import torch
+import torch.distributed as dist
+
+from orbax_bench_core.authoring import UnmetNeed
+from orbax_bench_core.benchmarks.torch_group import device_of_rank, import_torch, join_ranks
+
+CPU = torch.device("cpu")
+
+
+def test_tensors_go_where_jax_has_its_arrays():
+    assert device_of_rank("pytorch_dcp") == CPU
+
+
+@pytest.mark.parametrize(
+    ("platform", "said"),
+    [("tpu", "JAX runs on tpu here, which PyTorch cannot use"), ("gpu", "a PyTorch with CUDA")],
+)
+def test_other_devices_are_refused_in_one_line(monkeypatch, platform, said):
+    monkeypatch.setattr(jax, "default_backend", lambda: platform)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(UnmetNeed, match=said) as raised:
+        device_of_rank("pytorch_dcp")
+    assert "\n" not in str(raised.value)
+
+
+def test_a_missing_pytorch_is_one_line(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(UnmetNeed, match=r"torch_save needs PyTorch .* pip install torch==") as said:
+        import_torch("torch_save")
+    assert "\n" not in str(said.value)
+
+
+def test_one_process_is_a_group_of_its_own_and_makes_it_once():
+    join_ranks(CPU)
+    group = dist.group.WORLD
+    join_ranks(CPU)
+    assert dist.group.WORLD is group
+    assert (dist.get_rank(), dist.get_world_size(), dist.get_backend()) == (0, 1, "gloo")

@@ -1,0 +1,121 @@
+"""A tree of JAX is the same tree in PyTorch, and again in JAX."""
+
+import jax
+import numpy as np
+import pytest
+import torch
+from torch.distributed.tensor import DTensor, Replicate, Shard
+
+from orbax_bench_core.benchmarks.target import load_target
+from orbax_bench_core.benchmarks.torch_group import join_ranks
+from orbax_bench_core.config.checkpoint import CheckpointConfig
+from orbax_bench_core.config.mesh import MeshConfig
+from orbax_bench_core.state.digest import digest
+from orbax_bench_core.state.mesh import build_mesh
+from orbax_bench_core.state.synthetic import generate
+from orbax_bench_core.state.torch_state import TorchLayout
+
+CPU = torch.device("cpu")
+SPEC = {
+    "rows": {"dtype": "bfloat16", "shape": [8, 6], "sharding": ["fsdp"]},
+    "nested": {
+        "columns": {"dtype": "float32", "shape": [3, 16], "sharding": [None, "fsdp"]},
+        "both": {"dtype": "float8_e5m2", "shape": [16, 2], "sharding": [["fsdp", "data"]]},
+        "replicated": {"dtype": "int32", "shape": [5]},
+        "count": {"dtype": "int32", "shape": []},
+    },
+    "step": "int",
+    "name": "str",
+}
+
+
+@pytest.fixture(scope="module")
+def tree():
+    mesh = build_mesh(
+        MeshConfig(mesh_axes=("data", "fsdp"), ici_parallelism={"data": 2, "fsdp": 4})
+    )
+    spec = CheckpointConfig.model_validate({"spec": SPEC}).spec
+    return generate(spec, seed=0, mesh=mesh)
+
+
+@pytest.fixture(scope="module")
+def layout(tree):
+    return TorchLayout(load_target(tree), CPU, join=True)
+
+
+@pytest.fixture(scope="module")
+def whole(tree, layout):
+    join_ranks(CPU)
+    return layout.distribute(layout.local(tree))
+
+
+def test_names_are_dotted_paths_and_scalars_stay(tree, layout):
+    local = layout.local(tree)
+    assert set(local) == {
+        *("rows", "nested.columns", "nested.both", "nested.replicated", "nested.count"),
+        *("step", "name"),
+    }
+    assert (local["step"], local["name"]) == (tree["step"], tree["name"])
+
+
+def test_joined_shards_are_in_their_places(tree, layout):
+    local = layout.local(tree)
+    for name in ("columns", "both"):
+        bits = local[f"nested.{name}"].view(torch.uint8).numpy()
+        assert bits.tobytes() == np.asarray(tree["nested"][name]).tobytes()
+
+
+def test_values_come_back(tree, layout):
+    back = layout.to_jax(layout.local(tree))
+    assert digest(back) == digest(tree)
+    assert back["rows"].sharding == tree["rows"].sharding
+
+
+def test_a_wrong_bit_changes_what_comes_back(tree, layout):
+    local = {
+        name: one.clone() if isinstance(one, torch.Tensor) else one
+        for name, one in layout.local(tree).items()
+    }
+    local["rows"].view(torch.uint8)[3, 1] ^= 1
+    assert digest(layout.to_jax(local)) != digest(tree)
+
+
+def test_the_whole_has_the_placements_of_the_sharding(whole):
+    found = {name: (one.placements, tuple(one.shape)) for name, one in whole.items() if is_d(one)}
+    assert found == {
+        "rows": ((Replicate(), Shard(0)), (8, 6)),
+        "nested.columns": ((Replicate(), Shard(1)), (3, 16)),
+        "nested.both": ((Shard(0), Shard(0)), (16, 2)),
+        "nested.replicated": ((Replicate(), Replicate()), (5,)),
+        "nested.count": ((Replicate(), Replicate()), ()),
+    }
+
+
+def is_d(one):
+    return isinstance(one, DTensor)
+
+
+def test_the_mesh_has_its_axes_names(whole):
+    assert whole["rows"].device_mesh.mesh_dim_names == ("data", "fsdp")
+    assert whole["nested.both"].device_mesh.mesh_dim_names == ("fsdp", "data")
+
+
+def test_the_whole_comes_back_too(tree, layout, whole):
+    assert digest(layout.to_jax(whole)) == digest(tree)
+
+
+def test_fresh_tensors_have_the_form_of_what_is_saved(tree, layout):
+    fresh = layout.empty()
+    for name, one in layout.local(tree).items():
+        if isinstance(one, torch.Tensor):
+            assert (fresh[name].shape, fresh[name].dtype) == (one.shape, one.dtype)
+        else:
+            assert fresh[name] is None
+
+
+def test_an_array_without_a_mesh_is_a_plain_tensor():
+    array = jax.device_put(np.arange(3.0), jax.devices()[0])
+    layout = TorchLayout(load_target({"w": array}), CPU, join=False)
+    tensors = layout.distribute(layout.local({"w": array}))
+    assert not is_d(tensors["w"])
+    assert digest(layout.to_jax(tensors)) == digest({"w": array})
