@@ -19,6 +19,7 @@ from orbax_bench_components.plan_sweep import plan_sweep
 from orbax_bench_components.publish_baseline import publish_baseline
 from orbax_bench_components.readme import component_readme
 from orbax_bench_components.run_sweep_point import run_sweep_point
+from orbax_bench_components.study_async import study_async
 
 COMPONENTS = (
     plan_sweep,
@@ -29,6 +30,7 @@ COMPONENTS = (
     publish_baseline,
     enforce_verdict,
     calibrate,
+    study_async,
 )
 
 

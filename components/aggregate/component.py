@@ -15,6 +15,7 @@ def aggregate(
     metrics: dsl.Output[dsl.Metrics],
     summary: dsl.Output[dsl.Markdown],
     report: dsl.Output[dsl.HTML],
+    tensorboard: dsl.Output[dsl.Artifact],
 ) -> None:
     """Writes samples, summary and reports of a run from the records of its points.
 
@@ -22,29 +23,47 @@ def aggregate(
         records: One artifact per sweep point; points that are missing are simply not there.
         output_directory: The run directory.
         samples: Every sample, as Parquet.
-        metrics: Median seconds per point and operation.
+        metrics: Median seconds per point and operation, as many as an artifact has room for.
         summary: The report as Markdown.
         report: The report as a self-contained page.
+        tensorboard: The folder of TensorBoard's event files, where it lies in the run directory.
     """
     import shutil
 
     from orbax_bench_core.execute.steps import collect_records
     from orbax_bench_core.report.publish import publish
-    from orbax_bench_core.results.lineage import artifact_metadata
+    from orbax_bench_core.results.lineage import (
+        artifact_metadata,
+        bounded_metrics,
+        input_digests,
+        output_metadata,
+    )
+    from orbax_bench_core.results.lineage_pointer import point_at
+    from orbax_bench_core.results.lineage_schema import checked_record_files
     from orbax_bench_core.results.run_directory import RunDirectory
 
     run = RunDirectory(output_directory)
-    collect_records(run, [artifact.path for artifact in records])
+    collect_records(run, checked_record_files(artifact.path for artifact in records))
     found = publish(run)
-    for name, artifact in (
-        ("samples.parquet", samples),
-        ("report.md", summary),
-        ("report.html", report),
+    point_ids = [point.point_id for point in found.points]
+    for kind, name, artifact in (
+        ("samples", "samples.parquet", samples),
+        ("summary", "report.md", summary),
+        ("report", "report.html", report),
     ):
+        artifact.metadata.update(output_metadata(run, name, kind, point_ids=point_ids))
         with (run.root / name).open("rb") as source, open(artifact.path, "wb") as target:
             shutil.copyfileobj(source, target)
-    for operation in found.operations:
-        time = operation.time
-        metrics.log_metric(f"{time.point} {time.point_id} {time.operation} s", time.median)
-    point_ids = [point.point_id for point in found.points]
-    samples.metadata.update(artifact_metadata("samples", run.read_info(), point_ids=point_ids))
+    times = (operation.time for operation in found.operations)
+    medians = ((f"{time.point} {time.point_id} {time.operation} s", time.median) for time in times)
+    metrics.metadata.update(bounded_metrics(medians))
+    for kind, artifact in (("metrics", metrics), ("tensorboard", tensorboard)):
+        metadata = artifact_metadata(
+            kind,
+            run.read_info(),
+            point_ids=point_ids,
+            inputs=input_digests(run, "records"),
+            run_directory=str(run.root),
+        )
+        artifact.metadata.update(metadata)
+    point_at(tensorboard, str(run.root / "tensorboard"))

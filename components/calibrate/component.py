@@ -28,7 +28,8 @@ def calibrate(
     """
     from orbax_bench_core.compare import passport as passports
     from orbax_bench_core.report.calibrating import calibration_of
-    from orbax_bench_core.results.lineage import artifact_metadata
+    from orbax_bench_core.report.keep_lineage import digests_of_runs
+    from orbax_bench_core.results.lineage import artifact_metadata, file_digest
 
     found = calibration_of(runs)
     with open(passport.path, "w") as file:
@@ -41,4 +42,13 @@ def calibrate(
     rate.log_metric("rejected", found.rejected)
     if found.tests:
         rate.log_metric("reject rate", found.rejected / len(found.tests))
-    passport.metadata.update(artifact_metadata("passport", None), runs=",".join(runs))
+    inputs = digests_of_runs(runs)
+    of_passport = artifact_metadata(
+        "passport", None, digest=file_digest(passport.path), inputs=inputs
+    )
+    of_report = artifact_metadata(
+        "calibration", None, digest=file_digest(report.path), inputs=inputs
+    )
+    passport.metadata.update(of_passport, runs=",".join(runs))
+    report.metadata.update(of_report, runs=",".join(runs))
+    rate.metadata.update(artifact_metadata("rate", None, inputs=inputs), runs=",".join(runs))

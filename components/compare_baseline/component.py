@@ -38,25 +38,40 @@ def compare_baseline(
 
     from orbax_bench_core.compare.two_runs import compare_stored
     from orbax_bench_core.report.publish import publish_verdicts
-    from orbax_bench_core.results.lineage import artifact_metadata
+    from orbax_bench_core.results.lineage import (
+        artifact_metadata,
+        bounded_metrics,
+        input_digests,
+        output_metadata,
+    )
     from orbax_bench_core.results.run_directory import RunDirectory
 
     run = RunDirectory(output_directory)
     found = compare_stored(baseline or output_directory, output_directory)
     publish_verdicts(run, found)
     point_ids = [point.point_id for point in found.points]
-    metadata = artifact_metadata("verdicts", run.read_info(), point_ids=point_ids)
-    for name, artifact in (
-        ("verdicts.json", verdicts),
-        ("verdicts.md", comparison),
-        ("verdicts.html", report),
+    said = {"baseline": baseline or "arm", "verdict": found.word}
+    for kind, name, artifact in (
+        ("verdicts", "verdicts.json", verdicts),
+        ("comparison", "verdicts.md", comparison),
+        ("verdicts-report", "verdicts.html", report),
     ):
         with (run.root / name).open("rb") as source, open(artifact.path, "wb") as target:
             shutil.copyfileobj(source, target)
-        artifact.metadata.update(metadata, baseline=baseline or "arm", verdict=found.word)
-    for point in found.points:
-        for one in point.operations:
-            if one.verdict.ratio is not None:
-                name = f"{point.point} {point.point_id} {one.operation} ratio"
-                ratios.log_metric(name, one.verdict.ratio)
+        artifact.metadata.update(output_metadata(run, name, kind, point_ids=point_ids), **said)
+    judged = (
+        (f"{point.point} {point.point_id} {one.operation} ratio", one.verdict.ratio)
+        for point in found.points
+        for one in point.operations
+        if one.verdict.ratio is not None
+    )
+    ratios.metadata.update(bounded_metrics(judged))
+    of_ratios = artifact_metadata(
+        "ratios",
+        run.read_info(),
+        point_ids=point_ids,
+        inputs=input_digests(run, "verdicts.json"),
+        run_directory=str(run.root),
+    )
+    ratios.metadata.update(of_ratios, **said)
     return found.word

@@ -20,9 +20,10 @@ def generate_checkpoint(
         fixture: A suite file whose first checkpoint and mesh are generated when it is missing.
     """
     from orbax_bench_core.execute.fixture import ensure_checkpoint
-    from orbax_bench_core.results.lineage import artifact_metadata
+    from orbax_bench_core.results.lineage import checkpoint_metadata
+    from orbax_bench_core.results.lineage_pointer import point_at
 
     path = ensure_checkpoint(suite, fixture)
-    checkpoint.metadata.update(artifact_metadata("checkpoint", None), path=path or "none")
+    checkpoint.metadata.update(checkpoint_metadata(path, suite, fixture))
     if path:
-        checkpoint.uri = path
+        point_at(checkpoint, path)

@@ -27,7 +27,9 @@ def publish_baseline(
         samples: What aggregate wrote; it orders this step after that one.
     """
     from orbax_bench_core.compare.publishing import publish_run
-    from orbax_bench_core.results.lineage import artifact_metadata
+    from orbax_bench_core.report.keep_lineage import baseline_digest
+    from orbax_bench_core.results.lineage import artifact_metadata, input_digests
+    from orbax_bench_core.results.lineage_pointer import point_at
     from orbax_bench_core.results.run_directory import RunDirectory
 
     run = RunDirectory(output_directory)
@@ -36,8 +38,15 @@ def publish_baseline(
     )
     point_ids = [point.point_id for point in captured.points]
     baseline.metadata.update(
-        artifact_metadata("baseline", run.read_info(), point_ids=point_ids),
+        artifact_metadata(
+            "baseline",
+            run.read_info(),
+            point_ids=point_ids,
+            digest=baseline_digest(folder),
+            inputs=input_digests(run, "records", "samples.parquet"),
+            run_directory=str(run.root),
+        ),
         revision=captured.revision,
         capture=captured.id,
     )
-    baseline.uri = folder
+    point_at(baseline, folder)

@@ -36,7 +36,7 @@ def run_sweep_point(
     from orbax_bench_core.compare.point_step import run_point
     from orbax_bench_core.execute.orchestrator import RunSettings
     from orbax_bench_core.execute.steps import write_records
-    from orbax_bench_core.results.lineage import artifact_metadata
+    from orbax_bench_core.results.lineage import records_metadata
 
     settings = RunSettings(remove_repeated_dir=remove_repeated_dir, hlo_dump=enable_hlo_dump)
     info, found = run_point(
@@ -45,6 +45,6 @@ def run_sweep_point(
     write_records(found, records.path)
     failed = any(record.status == "failed" for record in found)
     records.metadata.update(
-        artifact_metadata("records", info, point_ids=[found[0].point_id]),
+        records_metadata(output_directory, info, point, records.path),
         status="failed" if failed else "passed",
     )

@@ -11,6 +11,7 @@ import typer.core
 
 from orbax_bench_core.cli import (
     ab,
+    async_study,
     baseline,
     bisect,
     calibrate,
@@ -19,7 +20,9 @@ from orbax_bench_core.cli import (
     expand,
     history,
     limits,
+    lineage,
     list_builtins,
+    prepare,
     report,
     run,
     sharding,
@@ -61,12 +64,15 @@ app.command("compare")(compare.compare)
 app.command("bisect")(bisect.bisect)
 app.add_typer(baseline.app, name="baseline")
 app.command("history")(history.history)
+app.command("async-study")(async_study.async_study)
 app.command("calibrate")(calibrate.calibrate)
 app.command("expand")(expand.expand)
 app.command("list")(list_builtins.list_builtins)
 app.command("doctor")(doctor.doctor)
 app.command("report")(report.report)
+app.command("lineage")(lineage.lineage)
 app.command("limits")(limits.limits)
+app.command("prepare")(prepare.prepare)
 app.command("sharding")(sharding.sharding)
 
 

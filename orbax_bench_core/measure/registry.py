@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -127,6 +128,7 @@ def all_metrics() -> tuple[Metric, ...]:
     return tuple(sorted(_metrics.values(), key=lambda one: (order[one.namespace], one.name)))
 
 
+@functools.lru_cache(maxsize=1024)  # readers of samples ask for one unknown name again and again
 def _suggestion(name: str) -> str:
     import difflib
 

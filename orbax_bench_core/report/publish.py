@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from orbax_bench_core.compare.judge import VERDICTS_FILE
 from orbax_bench_core.compare.verdict import VerdictReport
+from orbax_bench_core.report.keep_lineage import SAMPLES, keep_conclusion, keep_lineage
 from orbax_bench_core.report.limits import operation_limits
 from orbax_bench_core.report.operations_table import NO_LIMITS, RunLimits
 from orbax_bench_core.report.page import html_page, markdown_page
@@ -15,6 +16,7 @@ from orbax_bench_core.report.verdicts.html import verdicts_html
 from orbax_bench_core.report.verdicts.markdown import verdicts_markdown
 from orbax_bench_core.results.by_arm import ByArm
 from orbax_bench_core.results.files import atomic_file, write_atomically
+from orbax_bench_core.results.lineage_file import Seen, lineage_of_records
 from orbax_bench_core.results.run_directory import RunDirectory, RunInfo
 from orbax_bench_core.results.samples import write_parquet
 from orbax_bench_core.results.summary import RunSummary, SummaryTable, summarize
@@ -46,21 +48,26 @@ def limits_of(run: RunDirectory, info: RunInfo, summary: RunSummary) -> RunLimit
 def publish(run: RunDirectory) -> RunSummary:
     """Writes tables, pages and TensorBoard's files from the records, and sets the status.
 
-    The tables are `samples.parquet` and `summary.csv`, the pages `report.md` and `report.html`.
+    The tables are `samples.parquet` and `summary.csv`, the pages `report.md` and `report.html`;
+    `lineage.json` says what each was made from.
 
     Args:
         run: A run directory; only its records are read, so this can be repeated at any time.
 
     Returns:
         What the run found.
+
+    Raises:
+        SuiteError: There is no run here, or a record is of another schema version.
     """
-    paired = run.read_info().paired
+    own = run.read_info()
+    paired, lineage, seen = own.paired, lineage_of_records(run, own), Seen()
     view = ByArm(str(run.root)) if paired else run
     with atomic_file(run.root / "summary.csv") as file:
         table = SummaryTable(file)
-        summary = summarize(view.records(), table)
+        summary = summarize(seen.watch(view.records()), table)
         table.end()
-    with atomic_file(run.root / "samples.parquet") as file:
+    with atomic_file(run.root / SAMPLES) as file:
         write_parquet(run.records(), file)
     info = view.read_info()
     status = info.status if paired else _status(info, summary)
@@ -71,6 +78,7 @@ def publish(run: RunDirectory) -> RunSummary:
     write_tensorboard(view, info)
     if not paired:  # how many repeats a pair needs, its verdicts decide
         run.write_info(info)
+    keep_lineage(run, lineage.model_copy(update={"ran": seen.ran, "contents": seen.contents}))
     return summary
 
 
@@ -89,6 +97,8 @@ def publish_verdicts(run: RunDirectory, verdicts: VerdictReport) -> epath.Path:
     page = verdicts_markdown(verdicts, plots=_PLOTS)
     write_atomically(run.root / "verdicts.md", page.encode())
     write_atomically(run.root / "verdicts.html", verdicts_html(verdicts).encode())
+    unpaired = any(point.mode == "unpaired" for point in verdicts.points)
+    keep_conclusion(run, VERDICTS_FILE, baseline=verdicts.baseline if unpaired else None)
     return run.root / "verdicts.html"
 
 

@@ -2,31 +2,207 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
 
-from orbax_bench_core.results.provenance import PACKAGES, UNKNOWN, package_version
+from orbax_bench_core.config.load import parse_suite
+from orbax_bench_core.results.lineage_digest import digest_of, digest_of_file, digests_of_records
+from orbax_bench_core.results.lineage_file import (
+    CHECKPOINT,
+    CONFIG,
+    RECORDS,
+    absolute,
+    checkpoint_digest,
+    digest_of_config,
+    image,
+    read_lineage,
+    versions,
+)
+from orbax_bench_core.results.provenance import UNKNOWN
 from orbax_bench_core.results.record import SCHEMA_VERSION
-from orbax_bench_core.results.run_directory import RunInfo
+from orbax_bench_core.results.run_directory import RunDirectory, RunInfo
+from orbax_bench_core.sweep.point import SweepPoint
+
+LISTED: Final = 64
+"""So many point ids, or inputs, an artifact names one by one; of more it gives number and digest.
+The metadata of an artifact of Vertex AI has 200 KB at most."""
+_METRICS_BYTES: Final = 100_000
 
 
 def artifact_metadata(
-    kind: str, info: RunInfo | None, *, point_ids: Sequence[str] = ()
+    kind: str,
+    info: RunInfo | None,
+    *,
+    point_ids: Sequence[str] = (),
+    digest: str = UNKNOWN,
+    inputs: Mapping[str, str] | None = None,
+    run_directory: str = UNKNOWN,
+    config_hash: str = UNKNOWN,
 ) -> dict[str, str]:
     """Returns the metadata of a pipeline artifact: text only, `unknown` where nothing is known.
 
+    Numbers would not survive: Kubeflow makes all of them floats.
+
     Args:
-        kind: What the artifact is: `records`, `checkpoint`, `samples`, `comparison`.
+        kind: What the artifact is: `records`, `checkpoint`, `samples`, `verdicts`.
         info: The run that it belongs to; None for one that belongs to no run.
         point_ids: The sweep points that it is about.
+        digest: SHA-256 of its content, as `sha256:<hex>`.
+        inputs: Digest of what it was made from, by name; becomes JSON.
+        run_directory: Where the rest of the run lies.
+        config_hash: Identity of the suite, for an artifact that belongs to no run.
     """
-    versions = {f"version_{name}": package_version(name) for name in PACKAGES}
+    reference = image()
+    named, separator, of_image = reference.partition("@")
     return {
         "orbax_bench_type": kind,
         "schema_version": str(SCHEMA_VERSION),
         "run_id": UNKNOWN if info is None else info.run_id,
-        "config_hash": UNKNOWN if info is None else info.suite_identity,
-        "point_ids": ",".join(point_ids) or UNKNOWN,
-        "image": os.environ.get("ORBAX_BENCH_IMAGE", UNKNOWN),
-        **versions,
+        "run_directory": run_directory,
+        "config_hash": config_hash if info is None else info.suite_identity,
+        "digest": digest,
+        "inputs": json.dumps(_bounded(inputs or {}), sort_keys=True) if inputs else UNKNOWN,
+        "image": reference,
+        "image_digest": of_image if named and separator else UNKNOWN,
+        **_points(point_ids),
+        **{f"version_{name}": version for name, version in versions().items()},
     }
+
+
+def output_metadata(
+    run: RunDirectory, name: str, kind: str, *, point_ids: Sequence[str] = ()
+) -> dict[str, str]:
+    """Returns the metadata of an artifact that holds a file of a run directory.
+
+    Args:
+        run: The run directory.
+        name: The file, as `lineage.json` calls it.
+        kind: What the artifact is.
+        point_ids: The sweep points that it is about.
+
+    Raises:
+        SuiteError: There is no run here.
+    """
+    lineage = read_lineage(run)
+    made = None if lineage is None else lineage.made.get(name)
+    return artifact_metadata(
+        kind,
+        run.read_info(),
+        point_ids=point_ids,
+        digest=UNKNOWN if made is None else made.digest,
+        inputs=None if made is None else made.inputs,
+        run_directory=str(run.root),
+    )
+
+
+def records_metadata(
+    run_directory: str, info: RunInfo, point_json: str, path: str
+) -> dict[str, str]:
+    """Returns the metadata of the records of one point, as they travel from step to step.
+
+    Args:
+        run_directory: The run directory.
+        info: What its `run.json` says.
+        point_json: The point, as a line of JSON.
+        path: The file with the records.
+
+    Raises:
+        OSError: The file, or a record, cannot be read.
+    """
+    run, point = RunDirectory(run_directory), SweepPoint.from_json(point_json)
+    inputs = {"point": digest_of(point_json.encode()), CONFIG: digest_of_config(run)}
+    kept = digests_of_records(run.root, [point.id]).get(point.id)
+    if kept is not None:
+        inputs[RECORDS] = kept.digest
+    sides = [side.checkpoint.path for side in (point, point.candidate) if side is not None]
+    for checkpoint in sides:
+        if checkpoint is not None:
+            inputs[f"{CHECKPOINT}{absolute(checkpoint)}"] = checkpoint_digest(checkpoint)
+    return artifact_metadata(
+        "records",
+        info,
+        point_ids=[point.id],
+        digest=file_digest(path),
+        inputs=inputs,
+        run_directory=str(run.root),
+    )
+
+
+def checkpoint_metadata(path: str | None, suite: str, fixture: str) -> dict[str, str]:
+    """Returns the metadata of the checkpoint that a suite loads.
+
+    Args:
+        path: The checkpoint; None for a suite that loads none.
+        suite: The suite file, word for word.
+        fixture: The suite file that the checkpoint is generated from; empty for none.
+
+    Raises:
+        SuiteError: The suite is invalid.
+    """
+    texts = {"suite": suite, "fixture": fixture}
+    metadata = artifact_metadata(
+        "checkpoint",
+        None,
+        digest=UNKNOWN if path is None else checkpoint_digest(path),
+        inputs={name: digest_of(text.encode()) for name, text in texts.items() if text},
+        config_hash=parse_suite(suite).suite.identity,
+    )
+    return {**metadata, "path": path or "none"}
+
+
+def input_digests(run: RunDirectory, *names: str) -> dict[str, str]:
+    """Returns the digests that `lineage.json` has of some of its things, by name."""
+    lineage = read_lineage(run)
+    made = {} if lineage is None else lineage.made
+    return {name: made[name].digest for name in names if name in made}
+
+
+def file_digest(path: str) -> str:
+    """Returns the digest of a local file.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    from etils import epath
+
+    return digest_of_file(epath.Path(Path(path)))
+
+
+def bounded_metrics(values: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """Returns metrics of an artifact, as many as its metadata has room for.
+
+    Args:
+        values: Name and value of each, the most important first.
+
+    Returns:
+        The first ones, and under `not shown` how many are left out, if any are.
+    """
+    kept: dict[str, float] = {}
+    left, not_shown = _METRICS_BYTES, 0
+    for name, value in values:
+        left -= len(name.encode()) + 24  # the number, quotes and separators
+        if left < 0:
+            not_shown += 1
+        else:
+            kept[name] = value
+    return {**kept, "not shown": not_shown} if not_shown else kept
+
+
+def _points(point_ids: Sequence[str]) -> dict[str, str]:
+    if not point_ids:
+        return {"point_ids": UNKNOWN, "point_count": UNKNOWN, "point_ids_digest": UNKNOWN}
+    few = len(point_ids) <= LISTED
+    return {
+        "point_ids": ",".join(point_ids) if few else "see run.json",
+        "point_count": str(len(point_ids)),
+        "point_ids_digest": digest_of("\n".join(sorted(point_ids)).encode()),
+    }
+
+
+def _bounded(inputs: Mapping[str, str]) -> dict[str, str]:
+    if len(inputs) <= LISTED:
+        return dict(inputs)
+    lines = "".join(f"{name} {digest}\n" for name, digest in sorted(inputs.items()))
+    return {f"{len(inputs)} inputs": digest_of(lines.encode())}

@@ -19,6 +19,7 @@ from orbax_bench_core.config.load import LoadedSuite
 from orbax_bench_core.config.paths import checked_path
 from orbax_bench_core.results.files import write_atomically
 from orbax_bench_core.results.limits import Limits
+from orbax_bench_core.results.lineage_schema import refuse_other_version
 from orbax_bench_core.results.record import (
     PEER_FAILED,
     SCHEMA_VERSION,
@@ -291,8 +292,13 @@ class RunDirectory:
 
 def _read_record(path: epath.Path) -> Record | None:
     try:
-        return Record.model_validate_json(path.read_bytes())
-    except (OSError, pydantic.ValidationError):
+        data = path.read_bytes()
+    except OSError:
+        return None
+    try:
+        return Record.model_validate_json(data)
+    except pydantic.ValidationError:
+        refuse_other_version(data, str(path))  # what is torn is run again; what is newer is kept
         return None
 
 

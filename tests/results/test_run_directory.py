@@ -125,7 +125,6 @@ def test_a_repeat_and_a_warm_up_of_one_number_are_two_records(make_run, make_rec
 DAMAGE = [
     pytest.param(lambda text: "", id="empty"),
     pytest.param(lambda text: text[:-5], id="cut short"),
-    pytest.param(lambda text: text.replace('"schema_version": 1', '"schema_version": 2'), id="v2"),
     pytest.param(lambda text: text.replace('"passed"', '"maybe"'), id="unknown status"),
 ]
 
@@ -156,6 +155,12 @@ def test_a_record_that_cannot_be_read_is_as_missing(damaged, damage):
 def test_the_other_records_can_still_be_read(damaged, damage):
     run, records = damaged(damage)
     assert list(run.records()) == records[1:]
+
+
+def test_a_record_of_another_schema_version_is_not_taken_for_a_torn_one(damaged):
+    run, _ = damaged(lambda text: text.replace('"schema_version": 1', '"schema_version": 2'))
+    with pytest.raises(SuiteError, match="schema version 2"):
+        list(run.records())
 
 
 def test_records_come_by_point_then_warm_ups_then_repeats_in_order(

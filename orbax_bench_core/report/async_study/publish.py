@@ -8,6 +8,7 @@ from orbax_bench_core.compare.async_study.model import STUDY_FILE, AsyncStudy
 from orbax_bench_core.compare.async_study.parameters import ParameterCounter
 from orbax_bench_core.compare.async_study.study import async_study
 from orbax_bench_core.report.async_study.page import study_html, study_markdown
+from orbax_bench_core.report.keep_lineage import keep_conclusion
 from orbax_bench_core.results.by_arm import ByArm
 from orbax_bench_core.results.files import write_atomically
 from orbax_bench_core.results.run_directory import RunDirectory
@@ -35,4 +36,5 @@ def publish_async_study(run: RunDirectory) -> AsyncStudy:
     write_atomically(run.root / STUDY_FILE, study.model_dump_json(indent=1).encode())
     write_atomically(run.root / MARKDOWN, study_markdown(study).encode())
     write_atomically(run.root / PAGE, study_html(study).encode())
+    keep_conclusion(run, STUDY_FILE)
     return study

@@ -67,7 +67,11 @@ def _of_host(cost: Series, host: int) -> str:
 
 
 def _value(value: float, unit: str) -> str:
-    return seconds(value) if unit == "s" else num_bytes(value * _UNIT_BYTES[unit])
+    if unit == "s":
+        return seconds(value)
+    if unit in _UNIT_BYTES:
+        return num_bytes(value * _UNIT_BYTES[unit])
+    return f"{value:.6g} {unit}".rstrip()
 
 
 def _bytes(value: float) -> str:

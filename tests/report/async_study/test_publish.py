@@ -5,15 +5,19 @@ import pytest
 from orbax_bench_core.compare.async_study.model import AsyncStudy
 from orbax_bench_core.config.errors import SuiteError
 from orbax_bench_core.report.async_study.publish import publish_async_study
+from orbax_bench_core.results.lineage_file import read_lineage
 
 FILES = ["async_study.html", "async_study.json", "async_study.md"]
 
 
-def test_three_files_are_written_and_no_others(make_sizes):
+def test_three_files_are_written_and_what_they_were_made_from(make_sizes):
     run = make_sizes()
     before = {path.name for path in run.root.iterdir()}
     publish_async_study(run)
-    assert sorted({path.name for path in run.root.iterdir()} - before) == FILES
+    assert sorted({path.name for path in run.root.iterdir()} - before) == [*FILES, "lineage.json"]
+    made = read_lineage(run).made
+    assert made["async_study.json"].inputs == {"records": made["records"].digest}
+    assert made["async_study.html"].inputs == {"async_study.json": made["async_study.json"].digest}
 
 
 def test_the_json_is_the_study(make_sizes):

@@ -1,0 +1,81 @@
+"""`orbax-bench async-study`."""
+# ruff: noqa: F811 - imported fixtures are arguments
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
+
+SUITE = """
+suite_name: small
+num_repeats: 2
+checkpoint_configs:
+- spec: {params: {dtype: bfloat16, shape: [64, 64]}}
+- spec: {params: {dtype: bfloat16, shape: [128, 64]}}
+- spec: {params: {dtype: bfloat16, shape: [256, 64]}}
+benchmarks:
+- {generator: save_restore, options: {async_enabled: [false, true]}}
+"""
+
+
+def test_the_table_and_the_page_are_named(orbax_bench, make_sizes):
+    run = make_sizes()
+    done = orbax_bench("async-study", run.root)
+    assert (done.code, done.err) == (0, "")
+    assert "57 % off the blocked time at 1M parameters and 90 % at 1B parameters" in done.out
+    assert f"Page: {run.root}/async_study.html" in done.out
+
+
+def test_json_is_what_the_file_has(orbax_bench, make_sizes):
+    run = make_sizes()
+    printed = json.loads(orbax_bench("async-study", run.root, "--json").out)
+    assert printed == json.loads((run.root / "async_study.json").read_text())
+
+
+def test_a_run_of_one_kind_is_a_mistake_that_says_what_is_needed(orbax_bench, make_saves, make_run):
+    done = orbax_bench("async-study", make_run(make_saves(10**6, True, [(1.0, 2.0)])).root)
+    assert (done.code, done.out) == (2, "")
+    assert "has no partner with `async_enabled: false`" in done.err
+    assert "examples/async_study.yaml" in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_what_is_no_run_directory_is_refused(orbax_bench, tmp_path):
+    done = orbax_bench("async-study", tmp_path)
+    assert (done.code, done.out) == (2, "")
+    assert "is not a run directory" in done.err
+
+
+def test_the_help_has_an_example(orbax_bench):
+    assert "orbax-bench async-study /tmp/async" in orbax_bench("async-study", "--help").out
+
+
+@pytest.mark.slow
+def test_a_run_is_measured_and_studied(tmp_path):
+    suite, folder = tmp_path / "suite.yaml", tmp_path / "run"
+    suite.write_text(SUITE)
+    unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
+    environment = {name: value for name, value in os.environ.items() if name not in unset}
+
+    def orbax_bench(*arguments):
+        return subprocess.run(
+            [sys.executable, "-m", "orbax_bench_core.cli", *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=environment,
+        )
+
+    done = orbax_bench("run", suite, "-o", folder, "--no-lock", "--no-limits")
+    assert done.returncode == 0, done.stdout + done.stderr
+    done = orbax_bench("async-study", folder, "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (series,) = json.loads(done.stdout)["series"]
+    assert [size["num_parameters"] for size in series["sizes"]] == [64 * 64, 128 * 64, 256 * 64]
+    for size in series["sizes"]:
+        assert size["background"]["blocked"]["n"] == size["blocking"]["blocked"]["n"] == 2
+        assert size["background"]["blocked"]["median"] < size["background"]["total"]["median"]

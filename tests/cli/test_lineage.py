@@ -1,0 +1,329 @@
+"""`orbax-bench lineage`."""
+
+import json
+import shutil
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from orbax_bench_core.compare.registry.capturing import capture_run
+from orbax_bench_core.compare.registry.store import Registry
+from orbax_bench_core.compare.two_runs import compare_stored
+from orbax_bench_core.report.publish import publish, publish_verdicts
+from tests.paired_runs import make_paired_run, make_separate_run  # noqa: F401 - fixtures
+
+STORED = "projects/p-1/locations/us-central1/metadataStores/default/artifacts/7"
+
+
+def links(chain):
+    """Yields every link of a chain that was printed as JSON."""
+    yield chain
+    for each in chain["made_from"]:
+        yield from links(each)
+
+
+@pytest.fixture
+def walk(orbax_bench):
+    """Asks for the lineage of something; returns the exit code and the links by what they are."""
+
+    def ask(given):
+        outcome = orbax_bench("lineage", given, "--json")
+        found = json.loads(outcome.out)
+        assert found["unchanged"] is (outcome.code == 0)
+        return outcome.code, {link["what"]: link for link in links(found["chain"])}
+
+    return ask
+
+
+@pytest.fixture
+def checkpoint(tmp_path):
+    folder = tmp_path / "checkpoint"
+    folder.mkdir()
+    (folder / "_METADATA").write_text("{}")
+    return folder
+
+
+@pytest.fixture
+def run(make_run, make_record, make_point, checkpoint):
+    point = make_point(checkpoint={"path": str(checkpoint)})
+    made = make_run([make_record(point, times={"save": 0.5})])
+    publish(made)
+    return made
+
+
+@pytest.fixture
+def judged(make_paired_run):  # noqa: F811
+    made = make_paired_run(0)
+    publish(made)
+    publish_verdicts(made, compare_stored(str(made.root), None))
+    return made
+
+
+@pytest.fixture
+def warned(make_separate_run):  # noqa: F811
+    before, after = make_separate_run(0), make_separate_run(1)
+    for made in (before, after):
+        publish(made)
+    publish_verdicts(after, compare_stored(str(before.root), str(after.root)))
+    return before, after
+
+
+def test_a_verdict_leads_to_samples_records_and_suite(walk, judged):
+    code, found = walk(judged.root)
+    assert code == 0
+    order = "verdicts samples records checkpoint environment image config"
+    assert list(found) == order.split()
+    assert {found[what]["status"] for what in ("verdicts", "samples", "records", "config")} == {
+        "unchanged"
+    }
+
+
+def test_records_lead_to_the_checkpoint_that_they_loaded(walk, run, checkpoint):
+    code, found = walk(run.root)
+    assert code == 0
+    assert found["checkpoint"]["name"] == str(checkpoint)
+    assert found["checkpoint"]["status"] == "unchanged"
+
+
+def test_the_environment_is_that_of_the_records(walk, run):
+    _, found = walk(run.root)
+    assert found["environment"]["details"]["jax"] == "0.10.2"
+    assert found["image"]["name"] == "unknown"
+
+
+@pytest.mark.parametrize(
+    "name", ["verdicts.json", "verdicts.html", "verdicts.md", "samples.parquet", "report.html"]
+)
+def test_a_file_of_a_run_has_its_own_lineage(orbax_bench, judged, name):
+    outcome = orbax_bench("lineage", judged.root / name, "--json")
+    assert outcome.code == 0
+    names = [link["name"] for link in links(json.loads(outcome.out)["chain"])]
+    assert names[0] == name
+    assert "records" in names
+
+
+def test_a_record_has_one_too(walk, run):
+    [path] = run.root.glob("records/*/*/host_0.json")
+    code, found = walk(path)
+    assert code == 0
+    assert next(iter(found)) == "record"
+    assert {"checkpoint", "config", "environment"} <= set(found)
+
+
+@pytest.mark.parametrize("name", ["verdicts.json", "samples.parquet"])
+def test_a_file_that_was_edited_has_changed(walk, judged, name):
+    path = judged.root / name
+    path.write_bytes(path.read_bytes() + b" ")
+    code, found = walk(judged.root)
+    assert code == 1
+    [changed] = [link for link in found.values() if link["status"] == "changed"]
+    assert changed["name"] == name
+
+
+def test_a_record_that_was_edited_has_changed_and_its_point_is_named(walk, judged):
+    path = next(judged.root.glob("records/*/*/host_0.json"))
+    path.write_text(path.read_text().replace('"duration_s": 1.0', '"duration_s": 2.0'))
+    code, found = walk(judged.root)
+    assert code == 1
+    assert found["records"]["status"] == "changed"
+    assert path.parent.parent.name in found["records"]["details"]["differs"]
+
+
+def test_a_record_that_is_gone_is_a_change(walk, judged):
+    next(judged.root.glob("records/*/*/host_0.json")).unlink()
+    code, found = walk(judged.root)
+    assert (code, found["records"]["status"]) == (1, "changed")
+
+
+def test_a_rule_that_was_edited_in_the_suite_has_changed(walk, judged):
+    path = judged.root / "run.json"
+    path.write_text(path.read_text().replace('"num_repeats": 1', '"num_repeats": 7'))
+    code, found = walk(judged.root)
+    assert (code, found["config"]["status"]) == (1, "changed")
+
+
+def test_a_checkpoint_that_was_written_anew_has_changed(walk, run, checkpoint):
+    (checkpoint / "_METADATA").write_text('{"other": 1}')
+    code, found = walk(run.root)
+    assert (code, found["checkpoint"]["status"]) == (1, "changed")
+
+
+def test_a_checkpoint_that_is_gone_is_missing(walk, run, checkpoint):
+    shutil.rmtree(checkpoint)
+    code, found = walk(run.root)
+    assert (code, found["checkpoint"]["status"]) == (1, "missing")
+
+
+def test_a_file_that_is_gone_is_missing(walk, judged):
+    (judged.root / "samples.parquet").unlink()
+    code, found = walk(judged.root)
+    assert (code, found["samples"]["status"]) == (1, "missing")
+
+
+def test_a_verdict_of_other_records_than_those_of_now_shows(walk, judged, make_record):
+    point = judged.read_info().expansion.points[0]
+    judged.write_record(make_record(point, 99, arm="candidate", block=99, times={"save": 1.0}))
+    publish(judged)  # tables and pages are those of the records of now, the verdict is not
+    assert walk(judged.root / "report.html")[0] == 0
+    code, found = walk(judged.root / "verdicts.json")
+    assert code == 1
+    assert found["verdicts"]["status"] == "unchanged"
+    assert found["samples"]["status"] == "changed"
+
+
+def test_a_comparison_leads_to_its_baseline(walk, warned):
+    before, after = warned
+    code, found = walk(after.root)
+    assert code == 0
+    assert found["baseline"]["name"] == str(before.root)
+    assert found["baseline"]["status"] == "unchanged"
+
+
+def test_a_baseline_that_means_something_else_by_now_has_changed(walk, warned):
+    before, after = warned
+    next(before.root.glob("records/*/*/host_0.json")).unlink()
+    code, found = walk(after.root)
+    assert (code, found["baseline"]["status"]) == (1, "changed")
+
+
+def test_a_baseline_that_is_gone_is_missing(walk, warned):
+    before, after = warned
+    shutil.rmtree(before.root)
+    code, found = walk(after.root)
+    assert (code, found["baseline"]["status"]) == (1, "missing")
+
+
+def test_a_run_of_an_earlier_release_was_never_recorded(walk, orbax_bench, run):
+    (run.root / "lineage.json").unlink()
+    code, found = walk(run.root / "samples.parquet")
+    assert code == 1
+    assert found["samples"]["status"] == found["records"]["status"] == "not recorded"
+    assert "`orbax-bench report DIR` notes" in orbax_bench("lineage", run.root).out
+
+
+def test_a_run_that_was_moved_is_still_the_same(walk, judged, tmp_path):
+    shutil.move(judged.root, tmp_path / "elsewhere")
+    assert walk(tmp_path / "elsewhere")[0] == 0
+
+
+@pytest.mark.parametrize("given", ["capture", "description", "point"])
+def test_a_capture_leads_to_the_records_inside(walk, run, tmp_path, given):
+    registry = Registry(str(tmp_path / "registry"))
+    capture = capture_run(run, registry).capture
+    folder = registry.root / capture.reference
+    [point] = folder.glob("*.json")
+    paths = {"capture": folder, "description": folder.with_suffix(".json"), "point": point}
+    code, found = walk(paths[given])
+    assert code == 0
+    assert list(found) == ["baseline", "records", "environment", "image"]
+    assert found["records"]["details"]["points"] == "1"
+
+
+@pytest.fixture
+def step_output(run, tmp_path):
+    """What a step of a local pipeline run leaves: a file, and beside it what is said of it."""
+    from orbax_bench_core.results.lineage import output_metadata
+
+    folder = tmp_path / "outputs" / "aggregate"
+    folder.mkdir(parents=True)
+    shutil.copy(run.root / "samples.parquet", folder / "samples")
+    metadata = output_metadata(run, "samples.parquet", "samples")
+    said = {"name": "samples", "uri": str(folder / "samples"), "metadata": metadata}
+    document = {"artifacts": {"samples": {"artifacts": [said]}}}
+    (folder / "executor_output.json").write_text(json.dumps(document))
+    return folder / "samples"
+
+
+def test_an_artifact_of_a_step_leads_to_its_run_directory(orbax_bench, step_output, run):
+    outcome = orbax_bench("lineage", step_output, "--json")
+    assert outcome.code == 0
+    names = [link["name"] for link in links(json.loads(outcome.out)["chain"])]
+    assert names[:3] == [str(step_output), "samples.parquet", "records"]
+
+
+def test_an_artifact_of_a_step_whose_run_is_gone(walk, step_output, run):
+    shutil.rmtree(run.root)
+    code, found = walk(step_output)
+    assert (code, found["run"]["status"]) == (1, "missing")
+
+
+def test_the_tree_says_what_has_changed(orbax_bench, run, checkpoint):
+    (checkpoint / "_METADATA").write_text('{"other": 1}')
+    out = orbax_bench("lineage", run.root).out.splitlines()
+    assert out[0].startswith("samples samples.parquet  ✓ unchanged  sha256:")
+    assert out[1].startswith("└── records records  ✓ unchanged")
+    assert out[2].startswith(f"    ├── checkpoint {checkpoint}  ✗ changed since  sha256:")
+
+
+@pytest.mark.parametrize("name", ["suite.yaml", "notes.txt"])
+def test_a_file_that_is_not_ours_is_refused(orbax_bench, tmp_path, name):
+    (tmp_path / name).write_text("a: 1\n")
+    outcome = orbax_bench("lineage", tmp_path / name)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith(
+        f"error: {tmp_path / name} is a file outside of any run directory, which has no lineage; "
+        "lineage takes a run directory (local or gs://) or a file in one, "
+    )
+
+
+def test_a_folder_that_is_not_ours_is_refused(orbax_bench, tmp_path):
+    outcome = orbax_bench("lineage", tmp_path)
+    assert outcome.code == 2
+    assert f"{tmp_path} is a directory without run.json" in outcome.err
+
+
+def test_what_does_not_exist_is_refused(orbax_bench, tmp_path):
+    outcome = orbax_bench("lineage", tmp_path / "none")
+    assert outcome.code == 2
+    assert "none does not exist; lineage takes" in outcome.err
+
+
+def test_a_file_of_a_run_that_nobody_noted_is_refused(orbax_bench, run):
+    (run.root / "notes.txt").write_text("mine")
+    outcome = orbax_bench("lineage", run.root / "notes.txt")
+    assert outcome.code == 2
+    assert "says nothing of notes.txt: known: " in outcome.err
+
+
+def test_a_registry_is_asked_for_one_of_its_captures(orbax_bench, run, tmp_path):
+    registry = Registry(str(tmp_path / "registry"))
+    capture = capture_run(run, registry).capture
+    outcome = orbax_bench("lineage", registry.root)
+    assert outcome.code == 2
+    assert f"give one, such as {registry.root}/{capture.reference}" in outcome.err
+
+
+@pytest.mark.parametrize("command", ["lineage", "report", "compare"])
+def test_a_record_of_another_schema_version_is_refused(orbax_bench, judged, command):
+    run = judged
+    path, *_ = run.root.glob("records/*/*/host_0.json")
+    path.write_text(path.read_text().replace('"schema_version": 1', '"schema_version": 3'))
+    before = (run.root / "samples.parquet").read_bytes()
+    outcome = orbax_bench(command, run.root)
+    assert outcome.code == 2
+    assert outcome.err.startswith(
+        f"error: {path}: a record of schema version 3; this orbax-bench reads version 1: "
+    )
+    assert (run.root / "samples.parquet").read_bytes() == before
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """Makes entry points of the project those of an installed package."""
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    [(name, value)] = project["entry-points"]["orbax_bench.lineage"].items()
+    folder = tmp_path / "site" / "stand_in-0.dist-info"
+    folder.mkdir(parents=True)
+    (folder / "METADATA").write_text("Name: stand-in\nVersion: 0\n")
+    (folder / "entry_points.txt").write_text(f"[orbax_bench.lineage]\n{name} = {value}\n")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+
+
+def test_a_metadata_store_that_cannot_be_asked_names_the_extra(orbax_bench, installed, monkeypatch):
+    from orbax_bench_pipelines import extras
+
+    monkeypatch.setattr(extras, "_is_there", lambda module: not module.startswith("google"))
+    outcome = orbax_bench("lineage", STORED)
+    assert outcome.code == 2
+    assert "pip install 'orbax-bench[vertex]'" in outcome.err

@@ -1,0 +1,34 @@
+"""Artifacts that point at what lies elsewhere."""
+
+import types
+from pathlib import Path
+
+import pytest
+
+from orbax_bench_core.results.lineage_pointer import point_at
+
+
+@pytest.fixture
+def artifact(tmp_path):
+    return types.SimpleNamespace(uri="root/a", path=str(tmp_path / "a"), metadata={})
+
+
+@pytest.mark.parametrize("place", ["gs://bucket/checkpoint", "/mnt/checkpoint"])
+def test_an_artifact_points_at_the_place(artifact, monkeypatch, place):
+    monkeypatch.delenv("KFP_POD_NAME", raising=False)
+    point_at(artifact, place)
+    assert (artifact.uri, artifact.metadata) == (place, {"path": place})
+
+
+def test_kubeflow_gets_a_text_file_for_what_its_launcher_would_copy(artifact, monkeypatch):
+    monkeypatch.setenv("KFP_POD_NAME", "pod-1")
+    point_at(artifact, "gs://bucket/checkpoint")
+    assert artifact.uri == "root/a"
+    assert Path(artifact.path).read_text() == "gs://bucket/checkpoint"
+    assert artifact.metadata == {"path": "gs://bucket/checkpoint"}
+
+
+def test_kubeflow_leaves_a_folder_of_a_volume_alone(artifact, monkeypatch):
+    monkeypatch.setenv("KFP_POD_NAME", "pod-1")
+    point_at(artifact, "/mnt/checkpoint")
+    assert artifact.uri == "/mnt/checkpoint"
