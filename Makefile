@@ -3,6 +3,8 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || echo python3)
 BIN := .venv/bin
 UV_VERSION := 0.13.8
+# The lock would bring gigabytes for GPUs.
+TORCH_VERSION := 2.13.0
 JOBS ?= 2
 # The lock has accelerators too, which no development environment needs.
 EXTRAS := --extra kfp --extra vertex --extra gcs --extra dev
@@ -17,11 +19,13 @@ setup: .venv/.ready
 	$(BIN)/python -m uv pip install --quiet --python $(BIN)/python --compile-bytecode \
 	  --require-hashes --constraints requirements.lock -r pyproject.toml $(EXTRAS)
 	$(BIN)/python -m uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==$(TORCH_VERSION)
 	touch .venv/.ready
 
 demo: setup
-	$(BIN)/python -m orbax_bench_core.cli pipeline run examples/tour.yaml --output-directory demo
-	@echo "Open demo/report.html, or read demo/summary.csv and demo/samples.parquet."
+	$(BIN)/python -m orbax_bench_core.cli pipeline run examples/tour.yaml --pipeline regression \
+	  --set 'arms={}' --output-directory demo
+	@echo "Open demo/verdicts.html and demo/report.html, or read demo/samples.parquet."
 
 test: lint typecheck unit slow
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from orbax_bench_components import compile as components
 from orbax_bench_pipelines.placement import Placement
+from orbax_bench_pipelines.readme import pipeline_readme
 from orbax_bench_pipelines.registry import PIPELINES, Pipeline
 from orbax_bench_pipelines.settings import Settings, read_settings
 from orbax_bench_pipelines.target import Package
@@ -40,6 +41,7 @@ def derived_files() -> Iterator[tuple[Path, str]]:
         Package.VERTEX: Settings(),
     }
     for pipeline in PIPELINES:
+        yield _FOLDER / pipeline.module / "README.md", pipeline_readme(pipeline)
         for package, given in settings.items():
             placement = Placement(package.target, given)
             path = _FOLDER / pipeline.module / f"{package}.yaml"

@@ -24,14 +24,14 @@ _OF_THE_IMAGE = frozenset(
 def host_paths(arguments: Mapping[str, Any], environment: Mapping[str, str]) -> dict[Path, bool]:
     """Returns the paths that steps use on this machine, and whether they write there.
 
-    They are the run directory, baselines and their registry, every local path in a suite, the
-    folders of benchmark classes, and the credentials of Google Cloud. The run directory is made
-    here, so that it belongs to the caller. Paths that do not exist yet are stood for by the nearest
-    folder that does.
+    They are the run directory, baselines and their registry, a passport, earlier runs, every local
+    path in a suite, the folders of benchmark classes, and the credentials of Google Cloud. The run
+    directory is made here, so that it belongs to the caller. Paths that do not exist yet are stood
+    for by the nearest folder that does.
 
     Args:
-        arguments: Parameters of a pipeline: `output_directory`, `registry`, `baseline`, `suite` and
-            `fixture` are looked at if they are there.
+        arguments: Parameters of a pipeline: `output_directory`, `registry`, `passport`, `baseline`,
+            `earlier`, `suite` and `fixture` are looked at if they are there.
         environment: Variables of this process.
 
     Raises:
@@ -48,9 +48,10 @@ def host_paths(arguments: Mapping[str, Any], environment: Mapping[str, str]) -> 
         found[output] = True
     for suite in ("suite", "fixture"):
         found |= dict.fromkeys(_paths_in(arguments.get(suite, "")), True)
-    found |= dict.fromkeys(_existing([arguments.get("registry", "")]), True)
+    for written in ("registry", "passport"):
+        found |= dict.fromkeys(_existing([arguments.get(written, "")]), True)
     for path in (
-        *_existing([arguments.get("baseline", "")]),
+        *_existing([arguments.get("baseline", ""), arguments.get("earlier", "")]),
         *_existing(environment.get("PYTHONPATH", "").split(os.pathsep)),
         *_existing([environment.get("GOOGLE_APPLICATION_CREDENTIALS", "")]),
     ):

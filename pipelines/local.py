@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 import shlex
 import sys
 import tempfile
@@ -13,6 +14,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from orbax_bench_core.compare.point_step import SAID
+
+_OWN_ERROR = re.compile(r"\s*orbax_bench_\w+(\.\w+)+: (?P<message>.+)")
+"""The last line of a traceback that ends with an exception of ours."""
 
 
 class PipelineFailed(Exception):
@@ -25,7 +29,7 @@ def run_locally(
     *,
     log: IO[str],
     say: Callable[[str], None],
-) -> None:
+) -> Any:
     """Runs a pipeline in processes of the current environment.
 
     Args:
@@ -33,6 +37,9 @@ def run_locally(
         arguments: Its parameters.
         log: Where everything goes that kfp and the steps print.
         say: Called with each line that a step has for people.
+
+    Returns:
+        What kfp makes of the pipeline, with its outputs.
 
     Raises:
         PipelineFailed: A step failed; the log says why.
@@ -44,7 +51,8 @@ def run_locally(
         _quick_steps(),
         shell_safe_python(Path(root)),
     ):
-        run_with(local.SubprocessRunner(use_venv=False), root, pipeline, arguments, log, say)
+        runner = local.SubprocessRunner(use_venv=False)
+        return run_with(runner, root, pipeline, arguments, log, say)
 
 
 def run_with(
@@ -54,7 +62,7 @@ def run_with(
     arguments: dict[str, Any],
     log: IO[str],
     say: Callable[[str], None],
-) -> None:
+) -> Any:
     """Runs a pipeline through one of kfp's local runners.
 
     Args:
@@ -65,6 +73,9 @@ def run_with(
         log: Where everything goes that kfp and the steps print.
         say: Called with each line that a step has for people.
 
+    Returns:
+        What kfp makes of the pipeline, with its outputs.
+
     Raises:
         PipelineFailed: A step failed; the log says why.
     """
@@ -74,9 +85,10 @@ def run_with(
     local.init(runner=runner, pipeline_root=pipeline_root)
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         try:
-            pipeline(**arguments)
+            return pipeline(**arguments)
         except RuntimeError as error:
-            raise PipelineFailed(str(error)) from None
+            reason = f": {printed.error}" if printed.error else ""
+            raise PipelineFailed(f"{error}{reason}") from None
 
 
 @contextlib.contextmanager
@@ -114,10 +126,15 @@ def _quick_steps() -> Iterator[None]:
 
 
 class _Tee(io.TextIOBase):
-    """Writes everything to a log, and hands on the lines that are meant for people."""
+    """Writes everything to a log, and hands on the lines that are meant for people.
+
+    Attributes:
+        error: The message of the last exception of ours that a step ended with; empty for none.
+    """
 
     def __init__(self, log: IO[str], say: Callable[[str], None]) -> None:
         super().__init__()
+        self.error = ""
         self._log = log
         self._say = say
         self._partial = ""
@@ -129,4 +146,6 @@ class _Tee(io.TextIOBase):
             _, mark, said = line.partition(SAID)
             if mark:
                 self._say(said)
+            elif raised := _OWN_ERROR.match(line):
+                self.error = raised["message"]
         return len(text)

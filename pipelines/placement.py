@@ -47,28 +47,28 @@ class Placement:
         return 1 if self.target in (Target.KFP, Target.VERTEX) else None
 
     def on_each_slice(
-        self, steps: Callable[[SliceShape | None], Callable[..., None]], **arguments: Any
+        self, output_directory: Any, steps: Callable[[SliceShape | None, Any], None]
     ) -> None:
         """Adds the steps of one slice after the other.
 
         Where slices or runs share the output directory, a step chooses a folder below it, and the
-        other steps get that as `output_directory`. Such a pipeline is for a service: inside a loop
-        kfp's local runner confuses the output of another step with the item.
+        other steps get that. Such a pipeline is for a service: inside a loop kfp's local runner
+        confuses the output of another step with the item.
 
         Args:
-            steps: Given a slice, returns a function that adds steps to the pipeline.
-            **arguments: What the function is called with, `output_directory` among it.
+            output_directory: The pipeline's parameter.
+            steps: Adds steps to the pipeline, given a slice and the run directory for it.
         """
         from kfp import dsl
 
-        directory = arguments.pop("output_directory")
+        directory = output_directory
         if self.folder_per_run:
             directory = self._folder(directory, run=dsl.PIPELINE_JOB_ID_PLACEHOLDER)
         for shape in self.slices:
             own = directory
             if shape is not None and len(self.slices) > 1:
                 own = self._folder(directory, slice_name=shape.name)
-            steps(shape)(output_directory=own, **arguments)
+            steps(shape, own)
 
     def _folder(self, output_directory: Any, **names: str) -> Any:
         from orbax_bench_pipelines.folder import choose_folder

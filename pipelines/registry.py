@@ -45,6 +45,7 @@ class Pipeline:
             its default.
         paths: Which parameters are paths that every step must reach.
         takes_arms: Whether it compares the `arms` of a suite.
+        pairs_saves: Whether it compares blocking saves with saves in the background.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Pipeline:
     parameters: Mapping[str, Any]
     paths: tuple[str, ...] = ()
     takes_arms: bool = False
+    pairs_saves: bool = False
 
     @property
     def module(self) -> str:
@@ -99,6 +101,7 @@ PIPELINES = (
         summary="Compares a candidate with a baseline and fails on a regression.",
         parameters={
             "arms": "",
+            "fixture": "",
             "baseline": "",
             "registry": "",
             "promote": False,
@@ -109,9 +112,21 @@ PIPELINES = (
         takes_arms=True,
     ),
     Pipeline(
+        name="framework-comparison",
+        summary="Says how many times as long one framework takes as another for the same bytes.",
+        parameters={"arms": "", "fixture": "", "remove_repeated_dir": True},
+        takes_arms=True,
+    ),
+    Pipeline(
+        name="async-study",
+        summary="Says what saving in the background saves, by the size of the model.",
+        parameters={"fixture": "", "remove_repeated_dir": True},
+        pairs_saves=True,
+    ),
+    Pipeline(
         name="calibration",
         summary="Compares a suite with itself: false alarms of the gate, and noise of the place.",
-        parameters={"earlier": "", "passport": "", "remove_repeated_dir": True},
+        parameters={"fixture": "", "earlier": "", "passport": "", "remove_repeated_dir": True},
         paths=("earlier", "passport"),
     ),
 )

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from orbax_bench_core.compare.async_study.study import check_points
 from orbax_bench_core.config.errors import SuiteError, did_you_mean
 from orbax_bench_core.config.load import LoadedSuite
 from orbax_bench_core.config.paths import checked_path
@@ -20,11 +21,12 @@ from orbax_bench_pipelines.checks import (
     check_settings,
 )
 from orbax_bench_pipelines.cli.options import PARAMETERS, SETTINGS
+from orbax_bench_pipelines.comparing import check_baseline, compared
 from orbax_bench_pipelines.extras import require_extras
 from orbax_bench_pipelines.job import Job, job_name
 from orbax_bench_pipelines.placement import Placement
 from orbax_bench_pipelines.reading import read_suite
-from orbax_bench_pipelines.registry import PIPELINES, Pipeline, find_pipeline
+from orbax_bench_pipelines.registry import Pipeline, find_pipeline
 from orbax_bench_pipelines.settings import Settings, read_settings
 from orbax_bench_pipelines.target import Target
 
@@ -75,17 +77,14 @@ def prepare(
     require_extras(target)
     settings = read_flags(flags, target)
     loaded = read_suite(suite)
-    if loaded.suite.arms is not None and not chosen.takes_arms:
-        takers = " or ".join(each.name for each in PIPELINES if each.takes_arms)
-        message = f"the pipeline {chosen.name} does not compare arms; use --pipeline {takers}"
-        raise SuiteError(loaded.source.problem(message, ("arms",)))
-    points = expand(loaded).points
+    parameters = _parameters(chosen, flags, settings, target)
+    points = expand(compared(chosen, loaded, parameters)).points
+    if chosen.pairs_saves:
+        check_points(points)
     directory = _checked(output_directory, settings, target, "--output-directory")
-    arguments = {
-        "suite": loaded.text,
-        "output_directory": directory,
-        **_parameters(chosen, flags, settings, target),
-    }
+    arguments = {"suite": loaded.text, "output_directory": directory, **parameters}
+    if parameters.get("baseline") and target in (Target.LOCAL, Target.DOCKER):
+        check_baseline(parameters["baseline"], points)
     _check_slices(settings, [point.num_devices for point in points])
     placement = Placement(target, settings, folder_per_run)
     job = Job(chosen, placement, arguments, name or job_name(chosen.name, loaded.suite.suite_name))

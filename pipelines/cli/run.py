@@ -37,16 +37,12 @@ def run(
     Exit codes: 0 all passed, 1 something failed, 2 something given is wrong, 3 REGRESSION, 4
     INCONCLUSIVE.
     """
-    import sys
-
-    from rich.console import Console
-
+    from orbax_bench_core.cli.output import results_console
     from orbax_bench_pipelines.cli import running
     from orbax_bench_pipelines.cli.preparing import check_submission, prepare, say_notes
     from orbax_bench_pipelines.cli.remote import refused_as_exit_code
 
-    # Bound to this stream: while a pipeline runs here, `sys.stdout` is its log.
-    console = Console(file=sys.stdout, soft_wrap=not sys.stdout.isatty())
+    console = results_console()  # while a pipeline runs here, `sys.stdout` is its log
     prepared = prepare(
         suite, output_directory, pipeline=pipeline, target=target, name=name, flags=flags
     )

@@ -1,17 +1,13 @@
 """The regression pipeline: measure both arms, judge, store what passes, fail on a regression."""
 
-from collections.abc import Callable
 from typing import Any
 
 from kfp import dsl
 
-from orbax_bench_components.aggregate import aggregate
-from orbax_bench_components.compare_baseline import compare_baseline
 from orbax_bench_components.enforce_verdict import enforce_verdict
-from orbax_bench_components.plan_sweep import plan_sweep
 from orbax_bench_components.publish_baseline import publish_baseline
-from orbax_bench_components.run_sweep_point import run_sweep_point
 from orbax_bench_pipelines.placement import Placement
+from orbax_bench_pipelines.steps import judge, make_checkpoint, measure_points
 from orbax_bench_pipelines.tpu import SliceShape
 
 
@@ -27,6 +23,7 @@ def build(placement: Placement) -> Any:
         suite: str,
         output_directory: str,
         arms: str = "",
+        fixture: str = "",
         baseline: str = "",
         registry: str = "",
         promote: bool = False,
@@ -42,77 +39,48 @@ def build(placement: Placement) -> Any:
                 stored baseline is compared with.
             output_directory: The run directory, local or gs://, reachable from every step.
             arms: An `arms` block, as YAML, for a suite that has none; `{}` compares it with itself.
+            fixture: A suite file to generate the checkpoint from that load-only points read.
             baseline: A stored baseline to compare with in place of arms, which can only warn.
             registry: Where to capture a run that does not regress; empty for nowhere.
             promote: Whether what is captured becomes the baseline of its points.
             allow_inconclusive: Whether INCONCLUSIVE leaves the pipeline successful.
             remove_repeated_dir: Whether checkpoint data is deleted after each operation.
         """
-        placement.on_each_slice(
-            lambda shape: _judge_on(shape, placement),
-            suite=suite,
-            output_directory=output_directory,
-            arms=arms,
-            baseline=baseline,
-            registry=registry,
-            promote=promote,
-            allow_inconclusive=allow_inconclusive,
-            remove_repeated_dir=remove_repeated_dir,
-        )
+        checkpoint = make_checkpoint(placement, suite=suite, fixture=fixture)
 
-    return regression
-
-
-def _judge_on(shape: SliceShape | None, placement: Placement) -> Callable[..., None]:
-    def add_steps(
-        suite: str,
-        output_directory: str,
-        arms: str,
-        baseline: str,
-        registry: str,
-        promote: bool,
-        allow_inconclusive: bool,
-        remove_repeated_dir: bool,
-    ) -> None:
-        plan = placement.place(
-            plan_sweep(suite=suite, output_directory=output_directory, arms=arms)
-        )
-        plan.set_caching_options(False)
-        name = "points" if shape is None else f"points-{shape.name}"
-        with dsl.ParallelFor(plan.output, name=name, parallelism=placement.parallelism) as point:
-            measured = run_sweep_point(
-                point=point,
-                output_directory=output_directory,
+        def on_slice(shape: SliceShape | None, directory: Any) -> None:
+            samples = measure_points(
+                placement,
+                shape,
+                suite=suite,
+                output_directory=directory,
+                checkpoint=checkpoint,
+                arms=arms,
                 remove_repeated_dir=remove_repeated_dir,
                 measure_limits=False,
             )
-            placement.measure_on(shape, measured)
-        together = aggregate(
-            records=dsl.Collected(measured.outputs["records"]), output_directory=output_directory
-        )
-        placement.place(together).set_caching_options(False)
-        compared = compare_baseline(
-            output_directory=output_directory,
-            baseline=baseline,
-            samples=together.outputs["samples"],
-        )
-        placement.place(compared).set_caching_options(False)
-        with (
-            dsl.If(compared.outputs["Output"] != "REGRESSION", name="not-slower"),
-            dsl.If(registry != "", name="has-registry"),
-        ):
-            published = publish_baseline(
-                output_directory=output_directory,
-                registry=registry,
-                promote=promote,
-                samples=together.outputs["samples"],
+            compared = judge(
+                placement, output_directory=directory, samples=samples, baseline=baseline
             )
-            placement.place(published).set_caching_options(False)
-        enforced = enforce_verdict(
-            verdict=compared.outputs["Output"],
-            allow_inconclusive=allow_inconclusive,
-            verdicts=compared.outputs["verdicts"],
-        )
-        placement.place(enforced).set_caching_options(False)
+            verdict = compared.outputs["Output"]
+            with (
+                dsl.If(verdict != "REGRESSION", name="not-slower"),
+                dsl.If(registry != "", name="has-registry"),
+            ):
+                published = publish_baseline(
+                    output_directory=directory,
+                    registry=registry,
+                    promote=promote,
+                    samples=samples,
+                )
+                placement.place(published).set_caching_options(False)
+            enforced = enforce_verdict(
+                verdict=verdict,
+                allow_inconclusive=allow_inconclusive,
+                verdicts=compared.outputs["verdicts"],
+            )
+            placement.place(enforced).set_caching_options(False)
 
-    return add_steps
+        placement.on_each_slice(output_directory, on_slice)
+
+    return regression

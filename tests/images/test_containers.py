@@ -1,4 +1,4 @@
-"""The image, really built, and the sweep pipeline in containers of it.
+"""The image, really built, and the sweep and regression pipelines in containers of it.
 
 Nothing comes from a container registry: the base image is a Debian that is unpacked here.
 """
@@ -196,3 +196,39 @@ def test_the_results_belong_to_the_user_of_the_steps(ran):
 def test_a_step_waits_for_a_run_outside(ran):
     said, _ = ran
     assert "is measuring on this machine" in said
+
+
+STEADY = """
+suite_name: steady
+execution: {warmups: 0}
+gate: {looks: [10, 20]}
+benchmarks: [{generator: steady.Steady, options: {}}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("candidate", "code", "word"),
+    [("{}", 0, "PASS"), ("{options: {save_s: 0.024}}", 3, "REGRESSION")],
+    ids=["itself", "20 % slower"],
+)
+def test_a_regression_pipeline_in_containers(
+    candidate, code, word, docker_environment, image, tmp_path
+):
+    (tmp_path / "suite.yaml").write_text(STEADY)
+    unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
+    environment = {name: value for name, value in docker_environment.items() if name not in unset}
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "orbax_bench_core.cli", "pipeline", "run"),
+            *(tmp_path / "suite.yaml", "--output-directory", tmp_path / "run"),
+            *("--pipeline", "regression", "--set", f"arms={{candidate: {candidate}}}"),
+            *("--target", "docker", "--image", image),
+        ],
+        capture_output=True,
+        text=True,
+        env={**environment, "PYTHONPATH": str(ROOT / "tests" / "integration")},
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    assert json.loads((tmp_path / "run" / "verdicts.json").read_text())["word"] == word

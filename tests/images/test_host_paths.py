@@ -46,6 +46,12 @@ def test_a_registry_of_baselines_is_written_to(tmp_path):
     assert host_paths({"registry": str(tmp_path / "later")}, {}) == {tmp_path: True}
 
 
+def test_a_passport_is_written_beside_its_name_and_earlier_runs_are_only_read(tmp_path):
+    (tmp_path / "earlier").mkdir()
+    arguments = {"passport": str(tmp_path / "noise.json"), "earlier": str(tmp_path / "earlier")}
+    assert host_paths(arguments, {}) == {tmp_path: True, tmp_path / "earlier": False}
+
+
 def test_folders_of_benchmark_classes_and_credentials_are_only_read(tmp_path):
     key = tmp_path / "key.json"
     key.touch()

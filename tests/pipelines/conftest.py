@@ -1,7 +1,10 @@
-"""The command line in this process, so that kfp and Google's client are imported once."""
+"""The command line: in this process, which imports kfp and Google's client once, and in its own."""
 
 import dataclasses
+import os
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -36,6 +39,31 @@ def pipeline_command(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "200")
     for name in ("GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "KF_PIPELINES_ENDPOINT"):
         monkeypatch.delenv(name, raising=False)
+    return run
+
+
+@pytest.fixture
+def run_pipeline(tmp_path):
+    """Runs `orbax-bench pipeline run` on a suite, into `tmp_path / "out"`, in its own process."""
+    unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
+    environment = {name: value for name, value in os.environ.items() if name not in unset}
+    classes = Path(__file__).parents[1] / "integration"
+
+    def run(suite, name, *flags):
+        (tmp_path / "suite.yaml").write_text(suite)
+        done = subprocess.run(
+            [
+                *(sys.executable, "-m", "orbax_bench_core.cli", "pipeline", "run"),
+                *(tmp_path / "suite.yaml", "-o", tmp_path / "out", "--pipeline", name, *flags),
+            ],
+            capture_output=True,
+            text=True,
+            env={**environment, "PYTHONPATH": str(classes)},
+            timeout=600,
+            check=False,
+        )
+        return done.returncode, done.stdout + done.stderr
+
     return run
 
 

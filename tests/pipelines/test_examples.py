@@ -1,8 +1,11 @@
-"""The CI examples: read strictly, and run with the commands that there are."""
+"""The examples of pipelines: read strictly, and run as they are written."""
 
 import json
+import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +15,10 @@ pytest.importorskip("kfp")
 
 from kubernetes import client
 
-EXAMPLES = Path(__file__).parents[2] / "examples" / "ci"
+from tests.pipelines import strict
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples" / "ci"
 
 
 def github_script():
@@ -74,8 +80,6 @@ def test_the_cron_job_does_not_measure_again_after_a_verdict():
 @pytest.mark.slow
 @pytest.mark.parametrize(("code", "step"), [(0, 0), (1, 1), (2, 2), (3, 3), (4, 0)])
 def test_the_workflow_step_ends_as_the_verdict_says(code, step, tmp_path):
-    import subprocess
-
     stand_in = tmp_path / "orbax-bench"
     stand_in.write_text(f"#!/bin/sh\nexit {code}\n")
     stand_in.chmod(0o755)
@@ -87,3 +91,30 @@ def test_the_workflow_step_ends_as_the_verdict_says(code, step, tmp_path):
         check=False,
     )
     assert done.returncode == step
+
+
+OURS_IN_THEIRS = ROOT / "examples" / "use_in_your_pipeline.py"
+
+
+@pytest.mark.slow
+def test_our_components_run_between_those_of_others(tmp_path):
+    unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
+    done = subprocess.run(
+        [sys.executable, OURS_IN_THEIRS, tmp_path / "out"],
+        env={name: value for name, value in os.environ.items() if name not in unset},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, (tmp_path / "out" / "steps.log").read_text()
+    assert done.stdout.startswith("Fastest: save_restore[use_compression=")
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+@pytest.mark.slow
+def test_a_pipeline_with_our_components_compiles_with_kfps_own_command(tmp_path):
+    package = tmp_path / "mine.yaml"
+    kfp = [sys.executable, "-c", "from kfp.cli.__main__ import main; main()", "dsl", "compile"]
+    subprocess.run([*kfp, "--py", OURS_IN_THEIRS, "--output", package], check=True)
+    strict.pipeline_spec(yaml.safe_load(package.read_text()))

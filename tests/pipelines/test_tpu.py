@@ -3,13 +3,8 @@ import math
 import pytest
 
 from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_pipelines.tpu import (
-    GENERATIONS,
-    parse_slice,
-    require_single_host,
-    slice_shape,
-    topologies,
-)
+from orbax_bench_pipelines.tpu import parse_slice, require_single_host, slice_shape, topologies
+from orbax_bench_pipelines.tpu_generations import GENERATIONS
 
 EVERY = [
     pytest.param(generation, topology, id=f"{generation.name}-{topology}")

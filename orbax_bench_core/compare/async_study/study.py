@@ -85,6 +85,23 @@ def async_study(
     )
 
 
+def check_points(points: Iterable[SweepPoint]) -> None:
+    """Refuses points of which no checkpoint is saved in both ways, before they are measured.
+
+    Args:
+        points: The points of a suite.
+
+    Raises:
+        SuiteError: There is nothing to pair.
+    """
+    kinds: dict[tuple[str, str], set[bool]] = collections.defaultdict(set)
+    for point in points:
+        if isinstance(kind := point.options.get(OPTION), bool):
+            kinds[_series_key(point), _checkpoint_key(point)].add(kind)
+    if not any(len(found) == 2 for found in kinds.values()):
+        raise SuiteError(f"this suite saves no checkpoint in both ways: {NEEDED}")
+
+
 def _series(name: str, sizes: list[Size], notes: list[str]) -> SizeSeries:
     known = all(size.num_parameters for size in sizes)
     sizes.sort(key=lambda size: (size.num_parameters or 0 if known else 0, size.num_bytes))

@@ -1,0 +1,77 @@
+"""Our components in a pipeline of your own, between components that know nothing of them.
+
+A team has a step that says what its model looks like, and one that acts on the answer. Between
+them, the model's checkpoint is saved and loaded with and without compression.
+
+    python examples/use_in_your_pipeline.py /tmp/bench
+
+runs it here, each step a process. kfp's compiler makes a package of it, for a cluster or Vertex AI:
+
+    kfp dsl compile --py examples/use_in_your_pipeline.py --output mine.yaml
+"""
+
+import sys
+from pathlib import Path
+
+from kfp import components, dsl
+
+COMPONENTS = Path(__file__).parents[1] / "components"
+
+
+def ours(name):
+    """Loads one of the compiled components; a URL does as well, with `load_component_from_url`."""
+    return components.load_component_from_file(str(COMPONENTS / name / "component.yaml"))
+
+
+plan_sweep, run_sweep_point, aggregate = map(ours, ("plan_sweep", "run_sweep_point", "aggregate"))
+
+
+@dsl.component(base_image="python:3.12-slim")
+def describe_model(width: int) -> str:
+    """Stands for a step of yours that knows the model, and returns a suite: YAML, or JSON."""
+    import json
+
+    weights = {"dtype": "bfloat16", "shape": [width, width], "sharding": ["fsdp"]}
+    suite = {
+        "suite_name": "compression for our model",
+        "num_repeats": 2,
+        "checkpoint_config": {"spec": {"weights": weights}},
+        "mesh_config": {"mesh_axes": ["fsdp"], "ici_parallelism": {"fsdp": 4}},
+        "benchmarks": [
+            {"generator": "save_restore", "options": {"use_compression": [True, False]}}
+        ],
+    }
+    return json.dumps(suite)
+
+
+@dsl.component(base_image="python:3.12-slim")
+def choose_fastest(metrics: dsl.Input[dsl.Metrics]) -> str:
+    """Stands for a step of yours that acts on the answer: here it names the fastest save."""
+    saves = {name: value for name, value in metrics.metadata.items() if name.endswith(" save s")}
+    return min(saves, key=saves.get)
+
+
+@dsl.pipeline(name="choose-compression")
+def choose_compression(output_directory: str, width: int = 1024) -> str:
+    """Measures the checkpoint of a model with every option, and picks one."""
+    model = describe_model(width=width)
+    plan = plan_sweep(suite=model.output, output_directory=output_directory)
+    with dsl.ParallelFor(plan.output) as point:
+        measured = run_sweep_point(point=point, output_directory=output_directory)
+        measured.set_caching_options(False)
+    results = aggregate(
+        records=dsl.Collected(measured.outputs["records"]), output_directory=output_directory
+    )
+    return choose_fastest(metrics=results.outputs["metrics"]).output
+
+
+if __name__ == "__main__":
+    from orbax_bench_pipelines.local import run_locally
+
+    results = Path(sys.argv[1])
+    results.mkdir(parents=True, exist_ok=True)
+    with (results / "steps.log").open("w") as log:
+        done = run_locally(
+            choose_compression, {"output_directory": str(results)}, log=log, say=print
+        )
+    print(f"Fastest: {done.output}\nReport: {results / 'report.html'}")

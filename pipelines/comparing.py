@@ -1,0 +1,77 @@
+"""What a pipeline is to compare, checked before anything is sent or started."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from orbax_bench_core.compare import baseline as baselines
+from orbax_bench_core.compare.identity import differences, nearest
+from orbax_bench_core.config.amend import with_keys
+from orbax_bench_core.config.errors import Problem, SuiteError
+from orbax_bench_core.config.load import LoadedSuite, parse_suite
+from orbax_bench_core.config.source import Source
+from orbax_bench_core.sweep.point import SweepPoint
+from orbax_bench_pipelines.registry import PIPELINES, Pipeline
+
+
+def compared(pipeline: Pipeline, loaded: LoadedSuite, parameters: Mapping[str, Any]) -> LoadedSuite:
+    """Returns the suite as the pipeline will expand it: with the arms that it was given.
+
+    Args:
+        pipeline: What is to run.
+        loaded: The suite.
+        parameters: The parameters of the pipeline.
+
+    Raises:
+        SuiteError: The pipeline compares no arms and has some, or compares some and has none, or
+            cannot take them as they are.
+    """
+    arms, baseline = parameters.get("arms", ""), parameters.get("baseline", "")
+    if not pipeline.takes_arms:
+        if loaded.suite.arms is not None:
+            takers = " or ".join(each.name for each in PIPELINES if each.takes_arms)
+            message = f"the pipeline {pipeline.name} does not compare arms; use --pipeline {takers}"
+            raise SuiteError(loaded.source.problem(message, ("arms",)))
+        return loaded
+    if arms:
+        text = with_keys(loaded.text, {"arms": Source(arms, "--set arms").data}, loaded.source.file)
+        loaded = parse_suite(text, loaded.source.file)
+    if baseline and loaded.suite.arms is not None:
+        message = "the suite has arms, which are compared with each other; leave out one of the two"
+        raise SuiteError(Problem(message, key="--baseline"))
+    if not baseline and loaded.suite.arms is None:
+        ways = ["give the suite an `arms` block", "--set 'arms={candidate: {options: {...}}}'"]
+        if "baseline" in pipeline.parameters:
+            ways += ["--set 'arms={}', which compares it with itself", "--baseline DIR"]
+        message = f"the pipeline {pipeline.name} has nothing to compare: {', or '.join(ways)}"
+        raise SuiteError(loaded.source.problem(message, ()))
+    return loaded
+
+
+def check_baseline(baseline: str, points: Sequence[SweepPoint]) -> None:
+    """Refuses a stored baseline that has none of the points.
+
+    Args:
+        baseline: What `--baseline` names.
+        points: The points of the suite.
+
+    Raises:
+        SuiteError: There is no baseline, it cannot be read, or none of its points is one of these.
+    """
+    stored = {record.point_id: record.point for record in baselines.load(baseline)}
+    if any(point.id in stored for point in points):
+        return
+    other = nearest(points[0], stored.values())
+    differs = (
+        "none of its points is of the same benchmark"
+        if other is None
+        else f"the nearest is {other.name} {other.id}, of which {points[0].name} differs in "
+        + "; ".join(differences(points[0], other))
+    )
+    raise SuiteError(
+        Problem(
+            f"{baseline} has none of the {len(points)} points of this suite: {differs}",
+            key="--baseline",
+        )
+    )
