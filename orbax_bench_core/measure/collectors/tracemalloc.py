@@ -31,6 +31,9 @@ class Tracemalloc:
     The interpreter has one peak, and an inner block needs it reset. So every start and stop first
     credits the peak so far to all open blocks: each knows its own true peak, nested or not.
 
+    Before Python 3.12.9 a thread that ends while tracing stops can crash the process
+    (https://github.com/python/cpython/issues/128679); a repeat is then tried again.
+
     Attributes:
         notes: Once stopped, a heading and a line per site: MiB, number of allocations, place.
     """
