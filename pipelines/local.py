@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import io
 import os
@@ -83,7 +84,11 @@ def run_with(
 
     printed = _Tee(log, say)
     local.init(runner=runner, pipeline_root=pipeline_root)
-    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+    with (
+        contextlib.redirect_stdout(printed),
+        contextlib.redirect_stderr(printed),
+        _print_restored(),
+    ):
         try:
             return pipeline(**arguments)
         except RuntimeError as error:
@@ -123,6 +128,16 @@ def _quick_steps() -> Iterator[None]:
         yield
     finally:
         del os.environ["_KFP_RUNTIME"]
+
+
+@contextlib.contextmanager
+def _print_restored() -> Iterator[None]:
+    """Puts `print` back: kfp replaces it in several threads at once, and may leave a stand-in."""
+    real = builtins.print
+    try:
+        yield
+    finally:
+        builtins.print = real
 
 
 class _Tee(io.TextIOBase):

@@ -1,3 +1,5 @@
+import builtins
+import io
 import shlex
 import subprocess
 import sys
@@ -6,7 +8,7 @@ import pytest
 
 pytest.importorskip("kfp")
 
-from orbax_bench_pipelines.local import shell_safe_python
+from orbax_bench_pipelines.local import PipelineFailed, run_with, shell_safe_python
 
 
 def test_an_interpreter_below_a_folder_with_a_space_can_be_called(tmp_path, monkeypatch):
@@ -27,3 +29,28 @@ def test_any_other_interpreter_is_left_alone(tmp_path, monkeypatch):
     with shell_safe_python(tmp_path):
         assert sys.executable == "/usr/bin/python3"
     assert not (tmp_path / "python").exists()
+
+
+def test_print_is_put_back_when_kfp_leaves_a_stand_in(tmp_path):
+    from kfp import local
+
+    real = builtins.print
+
+    def pipeline():
+        builtins.print = None
+
+    runner = local.SubprocessRunner(use_venv=False)
+    run_with(runner, str(tmp_path), pipeline, {}, io.StringIO(), say=real)
+    assert builtins.print is real
+
+
+def test_the_message_of_a_step_that_failed_is_handed_on(tmp_path):
+    from kfp import local
+
+    def pipeline():
+        print("    orbax_bench_core.config.errors.SuiteError: the suite is a teapot")
+        raise RuntimeError("Task failed")
+
+    runner = local.SubprocessRunner(use_venv=False)
+    with pytest.raises(PipelineFailed, match="Task failed: the suite is a teapot"):
+        run_with(runner, str(tmp_path), pipeline, {}, io.StringIO(), say=print)
