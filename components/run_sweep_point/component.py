@@ -15,6 +15,7 @@ def run_sweep_point(
     enable_hlo_dump: bool = False,
     measure_limits: bool = True,
     strict: bool = False,
+    lock: bool = True,
 ) -> None:
     """Runs every repeat of one sweep point and keeps every raw sample.
 
@@ -32,6 +33,7 @@ def run_sweep_point(
         enable_hlo_dump: Whether XLA writes its HLO protos into the run directory.
         measure_limits: Whether to measure what the machine and the storage can do, once per run.
         strict: Whether a failed repeat fails the step.
+        lock: Whether to wait until nothing else of ours measures on the machine.
     """
     from orbax_bench_core.compare.point_step import run_point
     from orbax_bench_core.execute.orchestrator import RunSettings
@@ -40,7 +42,7 @@ def run_sweep_point(
 
     settings = RunSettings(remove_repeated_dir=remove_repeated_dir, hlo_dump=enable_hlo_dump)
     info, found = run_point(
-        point, output_directory, settings=settings, limits=measure_limits, strict=strict
+        point, output_directory, settings=settings, limits=measure_limits, strict=strict, lock=lock
     )
     write_records(found, records.path)
     failed = any(record.status == "failed" for record in found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Final
 
 from orbax_bench_core.compare.ab import compare_arms
@@ -29,6 +30,7 @@ def run_point(
     settings: RunSettings,
     limits: bool = True,
     strict: bool = False,
+    lock: bool = True,
 ) -> tuple[RunInfo, list[Record]]:
     """Runs what a point still lacks: its repeats, or blocks of both its arms until a verdict.
 
@@ -38,6 +40,7 @@ def run_point(
         settings: How to run it.
         limits: Whether to measure what the machine and the storage can do, once per run.
         strict: Whether a failed repeat is an error rather than data.
+        lock: Whether to wait until nothing else of ours measures on this machine.
 
     Returns:
         The run, and the records of the point's measured repeats and warm-ups.
@@ -50,7 +53,7 @@ def run_point(
     run = RunDirectory(output_directory)
     info = run.read_info()
     loaded = parse_suite(info.suite_text, info.suite_file)
-    with measuring_lock(_say):
+    with measuring_lock(_say) if lock else contextlib.nullcontext():
         if point.candidate is None:
             run_points(run, info, loaded, [point], settings, _Log(), _say)
             if limits:

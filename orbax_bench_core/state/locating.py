@@ -75,7 +75,7 @@ def locate(path: str) -> Location:
             f"checkpoint path {path!r} holds the items {items}; give the path of one, for example "
             f"{str(directory / items[0])!r}"
         )
-    steps = [child for child in children if (child / ROOT_MARK).exists()]
+    steps = sorted((child for child in children if (child / ROOT_MARK).exists()), key=_by_step)
     if steps:
         raise StateError(
             f"path {path!r} holds {len(steps)} checkpoint{'s' * (len(steps) > 1)}; give the path "
@@ -90,3 +90,9 @@ def locate(path: str) -> Location:
         f"path {path!r} is not an Orbax checkpoint: there is no {TREE_MARK} in it or one level "
         "below; give the root of a checkpoint or the directory of one item"
     )
+
+
+def _by_step(directory: epath.Path) -> tuple[int, str]:
+    """Sorts step 10 behind step 9."""
+    name = str(directory.name)
+    return int(name) if name.isdecimal() else -1, name

@@ -29,6 +29,7 @@ def build(placement: Placement) -> Any:
         promote: bool = False,
         allow_inconclusive: bool = True,
         remove_repeated_dir: bool = True,
+        lock: bool = True,
     ) -> None:
         """Says whether a candidate saves and loads slower than a baseline, and fails if it does.
 
@@ -45,6 +46,7 @@ def build(placement: Placement) -> Any:
             promote: Whether what is captured becomes the baseline of its points.
             allow_inconclusive: Whether INCONCLUSIVE leaves the pipeline successful.
             remove_repeated_dir: Whether checkpoint data is deleted after each operation.
+            lock: Whether a step waits until nothing else of ours measures on its machine.
         """
         checkpoint = make_checkpoint(placement, suite=suite, fixture=fixture)
 
@@ -58,6 +60,7 @@ def build(placement: Placement) -> Any:
                 arms=arms,
                 remove_repeated_dir=remove_repeated_dir,
                 measure_limits=False,
+                lock=lock,
             )
             compared = judge(
                 placement, output_directory=directory, samples=samples, baseline=baseline

@@ -25,6 +25,7 @@ def build(placement: Placement) -> Any:
         remove_repeated_dir: bool = False,
         enable_hlo_dump: bool = False,
         measure_limits: bool = True,
+        lock: bool = True,
     ) -> None:
         """Measures every sweep point of a suite and reports on all of them.
 
@@ -36,6 +37,7 @@ def build(placement: Placement) -> Any:
             remove_repeated_dir: Whether checkpoint data is deleted after each repeat.
             enable_hlo_dump: Whether XLA writes its HLO protos into the run directory.
             measure_limits: Whether to measure what machine and storage can do, once per run.
+            lock: Whether a step waits until nothing else of ours measures on its machine.
         """
         checkpoint = make_checkpoint(placement, suite=suite, fixture=fixture)
 
@@ -49,6 +51,7 @@ def build(placement: Placement) -> Any:
                 remove_repeated_dir=remove_repeated_dir,
                 enable_hlo_dump=enable_hlo_dump,
                 measure_limits=measure_limits,
+                lock=lock,
             )
             with dsl.If(baseline != "", name="has-baseline"):
                 judge(placement, output_directory=directory, samples=samples, baseline=baseline)

@@ -34,9 +34,9 @@ def run(emulator, tmp_path):
 
     def measure(command, suite):
         (tmp_path / "suite.yaml").write_text(suite)
-        places = [str(tmp_path / "suite.yaml"), "-o", "gs://bench-bucket/out", "--no-lock"]
+        places = [str(tmp_path / "suite.yaml"), "-o", "gs://bench-bucket/out"]
         done = subprocess.run(
-            [sys.executable, "-m", "orbax_bench_core.cli", command, *places],
+            [sys.executable, "-m", "orbax_bench_core.cli", *command, *places],
             capture_output=True,
             text=True,
             env=environment,
@@ -55,7 +55,7 @@ def run(emulator, tmp_path):
 
 
 def test_a_run_leaves_everything_in_the_bucket(run):
-    code, output, files = run("run", SAVES)
+    code, output, files = run(["run", "--no-lock"], SAVES)
     assert code == 0, output
     assert {"run.json", "samples.parquet", "summary.csv", "report.html"} <= set(files)
     assert any(file.startswith("records/") for file in files)
@@ -64,7 +64,15 @@ def test_a_run_leaves_everything_in_the_bucket(run):
 
 
 def test_a_comparison_leaves_its_verdict_in_the_bucket(run):
-    code, output, files = run("ab", ARMS)
+    code, output, files = run(["ab", "--no-lock"], ARMS)
     assert code == 3, output
     assert {"verdicts.json", "verdicts.html", "verdicts.md"} <= set(files)
     assert any(file.startswith("verdicts/") and file.endswith(".png") for file in files)
+
+
+def test_a_pipeline_leaves_everything_in_the_bucket(run):
+    code, output, files = run(["pipeline", "run", "--set", "lock=false"], SAVES)
+    assert code == 0, output
+    assert {"run.json", "samples.parquet", "report.html", "lineage.json"} <= set(files)
+    assert any(file.startswith("records/") for file in files)
+    assert any(file.startswith("tensorboard/") for file in files)

@@ -10,6 +10,8 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
+from orbax_bench_core.execute.host_lock import measuring_lock
+
 pytestmark = pytest.mark.slow
 
 SUITE = """
@@ -152,6 +154,19 @@ def test_a_class_beside_the_suite_is_found(tmp_path):
         "pipeline", "run", suite, "--no-limits", "--output-directory", tmp_path / "out"
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_flag_measures_while_another_run_does(tmp_path):
+    suite = tmp_path / "suite.yaml"
+    suite.write_text(
+        "suite_name: impatient\nexecution: {warmups: 0}\n"
+        "benchmarks: [{generator: failing_benchmark.Failing, options: {}}]\n"
+    )
+    arguments = ("pipeline", "run", suite, "--no-limits", "-o", tmp_path / "out")
+    with measuring_lock(lambda line: None):
+        done = orbax_bench(*arguments, "--set", "lock=false")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "waiting" not in done.stdout
 
 
 def test_an_invalid_suite_is_one_message_and_exit_code_2(tmp_path):

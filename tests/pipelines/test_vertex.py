@@ -58,6 +58,22 @@ def test_the_body_of_a_run_is_read_back_strictly(vertex, pipeline_command, suite
     assert "Run: projects/p-1/locations/us-central1/pipelineJobs/orbax-bench-sweep-" in done.out
 
 
+def test_a_sweep_over_200_points_is_submitted_whole(vertex, pipeline_command, tmp_path):
+    file = tmp_path / "suite.yaml"
+    sizes = list(range(1, 101))
+    file.write_text(
+        "suite_name: many\nbenchmarks:\n- generator: save_restore\n"
+        f"  options: {{use_ocdbt: [true, false], chunk_byte_size: {sizes}}}\n"
+    )
+    done = pipeline_command(*arguments("submit", file, vertex))
+    assert done.code == 0, done.err
+    assert "200 points" in done.err
+    [body] = vertex.bodies("POST", "/pipelineJobs")
+    job = parsed(body, types.PipelineJob)
+    check_job(job)
+    assert job.runtime_config.parameter_values["suite"] == file.read_text()
+
+
 def test_a_dry_run_prints_what_is_sent(vertex, pipeline_command, suite):
     printed = pipeline_command(*arguments("submit", suite, vertex, "--dry-run"))
     assert vertex.received == []

@@ -57,9 +57,9 @@ def test_several_items_without_a_usual_name_are_a_choice(tmp_path: Path) -> None
 
 
 def test_a_directory_of_steps_names_the_last(tmp_path: Path) -> None:
-    _checkpoint(tmp_path / "run" / "1", "items")
-    _checkpoint(tmp_path / "run" / "2", "items")
-    with pytest.raises(StateError, match=r"holds 2 checkpoints; give .*/run/2'"):
+    _checkpoint(tmp_path / "run" / "9", "items")
+    _checkpoint(tmp_path / "run" / "10", "items")
+    with pytest.raises(StateError, match=r"holds 2 checkpoints; give .*/run/10'"):
         locate(str(tmp_path / "run"))
 
 
