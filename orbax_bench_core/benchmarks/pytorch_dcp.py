@@ -83,7 +83,7 @@ class PyTorchDcp(BenchmarksGenerator):
         """Runs one save and one load."""
         from orbax_bench_core.benchmarks import torch_group
         from orbax_bench_core.benchmarks.hosts import await_all_hosts
-        from orbax_bench_core.benchmarks.saving import measure_parts
+        from orbax_bench_core.benchmarks.saving import await_result, measure_parts
 
         metrics, options = Metrics(), context.options
         assert isinstance(options, PyTorchDcpOptions)
@@ -100,8 +100,8 @@ class PyTorchDcp(BenchmarksGenerator):
             context,
             path,
             saver.save,
+            await_result if options.asynchronous else None,
             num_bytes=data.num_bytes,
-            asynchronous=options.asynchronous,
             collectors=options.collectors,
         )
         saver.close()

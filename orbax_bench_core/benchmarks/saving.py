@@ -48,8 +48,8 @@ def measure_save(
         context,
         path,
         lambda: save(path, tree),
+        await_result if asynchronous else None,
         num_bytes=tree_bytes(tree),
-        asynchronous=asynchronous,
         collectors=collectors,
         meanwhile=meanwhile,
     )
@@ -59,27 +59,27 @@ def measure_parts(
     metrics: Metrics,
     context: TestContext,
     path: epath.Path,
-    save: Callable[[], Any],
+    begin: Callable[[], Any],
+    finish: Callable[[Any], object] | None,
     *,
     num_bytes: int,
-    asynchronous: bool,
-    collectors: Sequence[str],
+    collectors: Sequence[str] | None,
     meanwhile: contextlib.AbstractContextManager[object] | None = None,
 ) -> None:
     """Measures `save_blocking`, `save_background` and `save`, their whole, of any framework.
 
     Where the suite asks for durability also `save_durable`, until everything is on stable storage.
-    A save that is not asynchronous has no `save_background`.
+    A save of which nothing goes on in the background has no `save_background`.
 
     Args:
         metrics: Takes the samples.
         context: The repeat.
         path: Where the checkpoint goes.
-        save: Saves; what is saved is ready. When asynchronous it returns something whose `result()`
-            waits until the checkpoint is complete.
+        begin: The call that blocks training; what is saved is ready.
+        finish: Given what `begin` returned, waits for what goes on in the background; None if
+            nothing does.
         num_bytes: Bytes of all arrays, replicas once.
-        asynchronous: Whether `save` saves in the background.
-        collectors: What measures each operation.
+        collectors: What measures each operation; None for the default.
         meanwhile: Entered as the background part begins, left the moment it has ended. It is inside
             the clock, so it must cost nothing to speak of.
     """
@@ -90,12 +90,21 @@ def measure_parts(
             )
         with metrics.measure("save", collectors, num_bytes=num_bytes):
             with metrics.measure("save_blocking", collectors):
-                response = save()
-            if asynchronous:
+                begun = begin()
+            if finish is not None:
                 with (
                     metrics.measure("save_background", collectors),
                     meanwhile or contextlib.nullcontext(),
                 ):
-                    response.result()
+                    finish(begun)
         if context.durable:
             context.make_durable(path)
+
+
+def await_result(begun: Any) -> None:
+    """Waits for a save in the background, of Orbax or PyTorch: the `finish` of `measure_parts`.
+
+    Args:
+        begun: What the call that began it returned.
+    """
+    begun.result()

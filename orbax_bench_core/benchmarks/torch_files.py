@@ -68,8 +68,8 @@ def round_trip(
         context,
         path,
         save,
+        None,
         num_bytes=data.num_bytes,
-        asynchronous=False,
         collectors=options.collectors,
     )
     tensors.clear()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
+
+from orbax_bench_core.benchmarks.saving import measure_parts
 
 if TYPE_CHECKING:
     from etils import epath
@@ -23,9 +24,7 @@ def measure_two_part_save(
     finish: Callable[[], object] | None,
     collectors: Sequence[str] | None = None,
 ) -> None:
-    """Saves once and measures `save_blocking`, `save_background` and `save`, their whole.
-
-    Where the suite asks for durability also `save_durable`, until everything is on stable storage.
+    """Saves once and measures it as `measure_parts` does, where a save has no result to wait for.
 
     Args:
         metrics: Takes the samples.
@@ -40,21 +39,16 @@ def measure_two_part_save(
 
     from orbax_bench_core.state.size import tree_bytes
 
-    num_bytes = tree_bytes(tree)
     jax.block_until_ready(tree)
-    with contextlib.ExitStack() as until_durable:
-        if context.durable:
-            until_durable.enter_context(
-                metrics.measure("save_durable", collectors, num_bytes=num_bytes)
-            )
-        with metrics.measure("save", collectors, num_bytes=num_bytes):
-            with metrics.measure("save_blocking", collectors):
-                begin()
-            if finish is not None:
-                with metrics.measure("save_background", collectors):
-                    finish()
-        if context.durable:
-            context.make_durable(path)
+    measure_parts(
+        metrics,
+        context,
+        path,
+        begin,
+        None if finish is None else lambda _: finish(),
+        num_bytes=tree_bytes(tree),
+        collectors=collectors,
+    )
 
 
 def restore_target(tree: Any) -> Any:

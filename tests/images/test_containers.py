@@ -206,29 +206,59 @@ benchmarks: [{generator: steady.Steady, options: {}}]
 """
 
 
+ASYNC = """
+suite_name: both kinds of save
+num_repeats: 1
+execution: {warmups: 0}
+checkpoint_config: {spec: {w: {dtype: bfloat16, shape: [64, 32], sharding: [x]}}}
+mesh_config: {mesh_axes: [x], ici_parallelism: {x: 2}}
+benchmarks: [{generator: save_restore, options: {async_enabled: [true, false]}}]
+"""
+
+
+@pytest.fixture
+def in_containers(docker_environment, image, tmp_path):
+    """Runs a pipeline from the command line, into `tmp_path / "run"`."""
+    unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
+    environment = {name: value for name, value in docker_environment.items() if name not in unset}
+
+    def run(suite, pipeline, *flags):
+        (tmp_path / "suite.yaml").write_text(suite)
+        return subprocess.run(
+            [
+                *(sys.executable, "-m", "orbax_bench_core.cli", "pipeline", "run"),
+                *(tmp_path / "suite.yaml", "--output-directory", tmp_path / "run"),
+                *("--pipeline", pipeline, "--target", "docker", "--image", image, *flags),
+            ],
+            capture_output=True,
+            text=True,
+            env={**environment, "PYTHONPATH": str(ROOT / "tests" / "integration")},
+            timeout=600,
+            check=False,
+        )
+
+    return run
+
+
 @pytest.mark.parametrize(
     ("candidate", "code", "word"),
     [("{}", 0, "PASS"), ("{options: {save_s: 0.024}}", 3, "REGRESSION")],
     ids=["itself", "20 % slower"],
 )
-def test_a_regression_pipeline_in_containers(
-    candidate, code, word, docker_environment, image, tmp_path
-):
-    (tmp_path / "suite.yaml").write_text(STEADY)
-    unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
-    environment = {name: value for name, value in docker_environment.items() if name not in unset}
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "orbax_bench_core.cli", "pipeline", "run"),
-            *(tmp_path / "suite.yaml", "--output-directory", tmp_path / "run"),
-            *("--pipeline", "regression", "--set", f"arms={{candidate: {candidate}}}"),
-            *("--target", "docker", "--image", image),
-        ],
-        capture_output=True,
-        text=True,
-        env={**environment, "PYTHONPATH": str(ROOT / "tests" / "integration")},
-        timeout=600,
-        check=False,
-    )
+def test_a_regression_pipeline_in_containers(in_containers, candidate, code, word, tmp_path):
+    done = in_containers(STEADY, "regression", "--set", f"arms={{candidate: {candidate}}}")
     assert done.returncode == code, done.stdout + done.stderr
     assert json.loads((tmp_path / "run" / "verdicts.json").read_text())["word"] == word
+
+
+def test_a_calibration_in_containers_leaves_its_passport_here(in_containers, tmp_path):
+    passport = tmp_path / "passport.json"
+    done = in_containers(STEADY, "calibration", "--set", f"passport={passport}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(passport.read_text())["noise"]
+
+
+def test_an_async_study_in_containers(in_containers, tmp_path):
+    done = in_containers(ASYNC, "async-study")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "run" / "async_study.html").stat().st_size > 0
