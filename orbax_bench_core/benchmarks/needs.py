@@ -68,8 +68,8 @@ def unsharded_replicas(found: Any, mesh: jax.sharding.Mesh, axis: int, benchmark
     Raises:
         UnmetNeed: An array is split along that axis.
     """
-    from orbax_bench_core.benchmarks.replicas import split_axes
     from orbax_bench_core.state.naming import named_leaves
+    from orbax_bench_core.state.shards import split_axes
 
     name = mesh.axis_names[axis]
     for leaf_name, one in named_leaves(found):

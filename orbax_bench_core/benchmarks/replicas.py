@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import jax
-    from jax.sharding import NamedSharding
 
     from orbax_bench_core.authoring import TestContext
 
@@ -80,6 +79,7 @@ def check_broadcast(targets: Mapping[str, jax.ShapeDtypeStruct]) -> None:
     from jax.sharding import NamedSharding
 
     from orbax_bench_core.benchmarks.needs import UnmetNeed
+    from orbax_bench_core.state.shards import split_axes
 
     for name, target in targets.items():
         sharding = target.sharding
@@ -144,16 +144,6 @@ def verify_replicas(context: TestContext, restored: Any, expected: Any = None) -
     if context.verifier is not None:
         check_replicas(restored)
     context.verify(restored, expected)
-
-
-def split_axes(sharding: NamedSharding) -> set[str]:
-    """Returns the mesh axes that split an array.
-
-    Args:
-        sharding: How it is laid out.
-    """
-    entries = (entry if isinstance(entry, tuple) else (entry,) for entry in sharding.spec)
-    return {axis for entry in entries for axis in entry if axis is not None}
 
 
 def _over_replicas(

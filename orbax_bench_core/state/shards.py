@@ -1,4 +1,4 @@
-"""Programs that run on every device of a sharding, each over its own shard."""
+"""What a sharding makes of an array, and programs that run over each shard on its own device."""
 
 from __future__ import annotations
 
@@ -48,3 +48,13 @@ def over_shards(
     mapped = jax_api.shard_map(program, sharding.mesh, inputs=inputs, outputs=outputs)
     compiled: Callable[[jax.Array], jax.Array] = jax.jit(mapped)
     return compiled
+
+
+def split_axes(sharding: NamedSharding) -> set[str]:
+    """Returns the mesh axes that split an array.
+
+    Args:
+        sharding: How it is laid out.
+    """
+    entries = (entry if isinstance(entry, tuple) else (entry,) for entry in sharding.spec)
+    return {axis for entry in entries for axis in entry if axis is not None}
