@@ -84,7 +84,7 @@ def _what_else_it_is(text: str) -> str | None:
     if not isinstance(first, dict):
         return None
     if "pipelineInfo" in first or "pipelineSpec" in first:
-        return "a compiled pipeline"
+        return "a compiled pipeline or component"
     if {"apiVersion", "kind"} <= first.keys():
         return f"a Kubernetes {first['kind']}"
     if "executorLabel" in str(first.get("components")) or "implementation" in first:

@@ -50,23 +50,20 @@ class ReplicaParallelMultislice(BenchmarksGenerator):
 
     def test_fn(self, context: TestContext) -> TestResult:
         """Lays the data out over the replicas and saves it as often as asked."""
-        from orbax_bench_core.benchmarks.reference import find_reference, verify
-        from orbax_bench_core.benchmarks.replicas import over_replicas, replica_mesh
+        from orbax_bench_core.benchmarks.reference import verify
+        from orbax_bench_core.benchmarks.replicas import find_for_replicas
         from orbax_bench_core.benchmarks.saving import measure_save
         from orbax_bench_core.state import orbax_api
 
         metrics, options = Metrics(), context.options
         assert isinstance(options, ReplicaParallelMultisliceOptions)
-        mesh = replica_mesh(context, "replica_parallel_multislice")
-        reference = find_reference(
+        reference, target = find_for_replicas(
             context,
-            cast("str | None", options.reference_checkpoint_path),
-            option="reference_checkpoint_path",
+            "replica_parallel_multislice",
+            path=cast("str | None", options.reference_checkpoint_path),
+            sharding_path=cast("str | None", options.reference_sharding_path),
             saving=options.orbax_context(),
         )
-        sharding = cast("str | None", options.reference_sharding_path)
-        one_replica = reference.targets(sharding, mesh.devices[0].flatten().tolist())
-        target = reference.tree(over_replicas(one_replica, mesh))
         with options.orbax_context():
             tree = reference.load(target)
             reference.drop()

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     import jax
 
     from orbax_bench_core.authoring import TestContext
+    from orbax_bench_core.benchmarks.reference import OrbaxContext, Reference
 
 REPLICA = "replica"
 """Name of the mesh axis along which replicas lie."""
@@ -50,6 +51,35 @@ def own_replica(mesh: jax.sharding.Mesh, axis: int) -> jax.sharding.Mesh:
         if any(device.process_index == own for device in replica.flat):
             return jax.sharding.Mesh(replica, mesh.axis_names)
     raise ValueError(f"process {own} has no device in the mesh")
+
+
+def find_for_replicas(
+    context: TestContext,
+    benchmark: str,
+    *,
+    path: str | None,
+    sharding_path: str | None,
+    saving: OrbaxContext,
+) -> tuple[Reference, Any]:
+    """Returns a checkpoint, and the target with which every replica of the mesh loads it.
+
+    Args:
+        context: The repeat.
+        benchmark: Who needs it, for messages.
+        path: The option `reference_checkpoint_path`; None saves the repeat's data.
+        sharding_path: The sharding file of one replica; None takes the data's own shardings.
+        saving: What to save the data with.
+
+    Raises:
+        UnmetNeed: There is no mesh, or its axes are others.
+        StateError: The checkpoint cannot be loaded so.
+    """
+    from orbax_bench_core.benchmarks.reference import find_reference
+
+    mesh = replica_mesh(context, benchmark)
+    reference = find_reference(context, path, option="reference_checkpoint_path", saving=saving)
+    one_replica = reference.targets(sharding_path, mesh.devices[0].flatten().tolist())
+    return reference, reference.tree(over_replicas(one_replica, mesh))
 
 
 def over_replicas(

@@ -39,25 +39,18 @@ class RestoreAndBroadcast(BenchmarksGenerator):
     def test_fn(self, context: TestContext) -> TestResult:
         """Runs one load."""
         from orbax_bench_core.benchmarks.freeing import delete_if_scarce
-        from orbax_bench_core.benchmarks.reference import find_reference, verify
-        from orbax_bench_core.benchmarks.replicas import (
-            check_replicas,
-            over_replicas,
-            replica_mesh,
-        )
+        from orbax_bench_core.benchmarks.reference import verify
+        from orbax_bench_core.benchmarks.replicas import check_replicas, find_for_replicas
 
         metrics, options = Metrics(), context.options
         assert isinstance(options, RestoreAndBroadcastOptions)
-        mesh = replica_mesh(context, "restore_and_broadcast")
-        reference = find_reference(
+        reference, target = find_for_replicas(
             context,
-            cast("str | None", options.reference_checkpoint_path),
-            option="reference_checkpoint_path",
+            "restore_and_broadcast",
+            path=cast("str | None", options.reference_checkpoint_path),
+            sharding_path=cast("str | None", options.reference_sharding_path),
             saving=options.orbax_context(),
         )
-        sharding = cast("str | None", options.reference_sharding_path)
-        one_replica = reference.targets(sharding, mesh.devices[0].flatten().tolist())
-        target = reference.tree(over_replicas(one_replica, mesh))
         delete_if_scarce(context.pytree)
         context.prepare_load("load", reference.location.root)
         with (

@@ -222,10 +222,8 @@ def test_a_compiled_pipeline_is_no_suite(pipeline_command, tmp_path):
     pipeline_command("compile", "--target", "gke", "-o", package)
     done = pipeline_command(*submit(package, "--target", "kfp", "--dry-run"))
     assert done.code == 2
-    assert (
-        done.err
-        == f"error: {package}: this is a compiled pipeline, not a suite; give the suite file\n"
-    )
+    what = "a compiled pipeline or component"
+    assert done.err == f"error: {package}: this is {what}, not a suite; give the suite file\n"
 
 
 def test_an_unreadable_suite_is_told(pipeline_command, tmp_path):

@@ -1,39 +1,17 @@
 """A study as pages: self-contained, escaped, with its figures."""
 
-import html.parser
 import re
 
 import pytest
 
 from orbax_bench_core.report.async_study import page
 from orbax_bench_core.report.async_study.page import study_html, study_markdown
-
-VOID = {"meta", "br", "use", "path", "rect"}
-
-
-class _Nesting(html.parser.HTMLParser):
-    """Checks that every element that is opened is closed in its order."""
-
-    def __init__(self):
-        super().__init__()
-        self.open = []
-
-    def handle_starttag(self, tag, attrs):
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        if tag not in VOID:
-            assert self.open.pop() == tag
+from tests.pages import assert_whole
 
 
 @pytest.mark.parametrize("name", ["study", "eventful"])
 def test_the_page_is_whole_and_needs_nothing_else(request, name):
-    text = study_html(request.getfixturevalue(name))
-    checker = _Nesting()
-    checker.feed(text)
-    assert checker.open == []
-    assert not re.search(r"""(?:src|href)=["'](?!#)""", text)
+    assert_whole(study_html(request.getfixturevalue(name)))
 
 
 def test_a_name_cannot_break_the_page(eventful):

@@ -1,39 +1,17 @@
 """A history as a page: self-contained, escaped, with a figure per series."""
 
-import html.parser
 import re
 
 import pytest
 
 from orbax_bench_core.report.history import page
 from orbax_bench_core.report.history.page import history_html
-
-VOID = {"meta", "br", "use", "path", "rect"}
-
-
-class _Nesting(html.parser.HTMLParser):
-    """Checks that every element that is opened is closed in its order."""
-
-    def __init__(self):
-        super().__init__()
-        self.open = []
-
-    def handle_starttag(self, tag, attrs):
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        if tag not in VOID:
-            assert self.open.pop() == tag
+from tests.pages import assert_whole
 
 
 @pytest.mark.parametrize("name", ["changed", "separate"])
 def test_the_page_is_whole_and_needs_nothing_else(request, name):
-    text = history_html(request.getfixturevalue(name))
-    checker = _Nesting()
-    checker.feed(text)
-    assert checker.open == []
-    assert not re.search(r"""(?:src|href)=["'](?!#)""", text)
+    assert_whole(history_html(request.getfixturevalue(name)))
 
 
 def test_a_name_cannot_break_the_page(changed):
