@@ -24,7 +24,10 @@ _HEADER = (
     "# Metrics",
     "",
     "Every metric that a measured block can give. This page is generated from the metric registry:",
-    "change a metric where it is defined, then run `python -m orbax_bench_core.measure.reference`.",
+    (
+        "change a metric where it is defined, then run "
+        "`python -m orbax_bench_core.measure.reference`."
+    ),
     "",
     "Sizes are binary: a unit of GiB or MiB stands behind names in `_gb`, `_mb` and `_gbps` too.",
     "*Better* says which direction is an improvement; – stands for neither. An event that fires",

@@ -53,22 +53,22 @@ NAMESPACES: Mapping[str, str] = MappingProxyType(
 )
 FAMILIES: tuple[Family, ...] = (*tensorstore.FAMILIES, *event_names.FAMILIES)
 
-_MODULES = (
-    conditions,
-    interference,
-    time,
-    cpu,
-    disk_io,
-    page_faults,
-    peak_rss,
-    rss,
-    jax_monitoring,
-    device_memory,
-    tensorstore,
-    thread_pool,
-    network,
-    cgroup_memory,
-    tracemalloc,
+_BUILT_IN = (
+    *conditions.METRICS,
+    *interference.METRICS,
+    *time.METRICS,
+    *cpu.METRICS,
+    *disk_io.METRICS,
+    *page_faults.METRICS,
+    *peak_rss.METRICS,
+    *rss.METRICS,
+    *jax_monitoring.METRICS,
+    *device_memory.METRICS,
+    *tensorstore.METRICS,
+    *thread_pool.METRICS,
+    *network.METRICS,
+    *cgroup_memory.METRICS,
+    *tracemalloc.METRICS,
 )
 
 _metrics: dict[str, Metric] = {}
@@ -136,6 +136,5 @@ def _suggestion(name: str) -> str:
     return f"; nearest: {', '.join(near)}" if near else ""
 
 
-for _module in _MODULES:
-    for _metric in _module.METRICS:
-        register(_metric)
+for _metric in _BUILT_IN:
+    register(_metric)
