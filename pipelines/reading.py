@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import sys
 
+from orbax_bench_core.config.base import checked_path
 from orbax_bench_core.config.errors import Problem, SuiteError
 from orbax_bench_core.config.load import LoadedSuite, parse_suite
-from orbax_bench_core.config.paths import checked_path
 
 STDIN = "-"
 _LARGEST_SUITE = 100_000

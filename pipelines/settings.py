@@ -8,9 +8,8 @@ from typing import Annotated, Any, Literal, Self
 
 import pydantic
 
-from orbax_bench_core.config.errors import Problem, SuiteError
-from orbax_bench_core.config.explain import explain
-from orbax_bench_core.config.model import ConfigModel
+from orbax_bench_core.config.base import ConfigModel
+from orbax_bench_core.config.errors import Problem, SuiteError, explain
 from orbax_bench_core.config.source import Source
 from orbax_bench_pipelines.tpu import SliceShape, parse_slice
 

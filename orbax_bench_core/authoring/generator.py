@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import abc
-from typing import TYPE_CHECKING, ClassVar
+import dataclasses
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar, TypeVar
+
+from orbax_bench_core.authoring.options import BenchmarkOptions
+from orbax_bench_core.measure import Metrics
 
 if TYPE_CHECKING:
+    from etils import epath
+
     from orbax_bench_core.authoring.context import TestContext
-    from orbax_bench_core.authoring.options import BenchmarkOptions
-    from orbax_bench_core.authoring.result import TestResult
 
 
 class BenchmarksGenerator(abc.ABC):
@@ -31,3 +36,57 @@ class BenchmarksGenerator(abc.ABC):
             The metrics that were measured. Raise to mark the repeat as failed: what was measured
             until then is kept.
         """
+
+
+Generator = TypeVar("Generator", bound=type[BenchmarksGenerator])
+
+
+def benchmark_options(
+    options_class: type[BenchmarkOptions],
+) -> Callable[[Generator], Generator]:
+    """Binds an options class to a `BenchmarksGenerator`.
+
+    Args:
+        options_class: A subclass of `BenchmarkOptions`.
+
+    Raises:
+        TypeError: `options_class` is not one, or the decorated class is not a generator.
+    """
+    if not (isinstance(options_class, type) and issubclass(options_class, BenchmarkOptions)):
+        raise TypeError(f"expected a subclass of BenchmarkOptions, got {options_class!r}")
+
+    def bind(generator: Generator) -> Generator:
+        if not (isinstance(generator, type) and issubclass(generator, BenchmarksGenerator)):
+            raise TypeError(f"expected a subclass of BenchmarksGenerator, got {generator!r}")
+        generator.options_class = options_class
+        return generator
+
+    return bind
+
+
+class UnmetNeed(Exception):
+    """A benchmark cannot run here; the message is one line that names what it needs.
+
+    The repeat fails and is not tried again. Raise it before anything is begun, and the worker goes
+    on with the next repeat as if this one had never been.
+    """
+
+
+class VerificationError(Exception):
+    """Restored values are not the values that were saved."""
+
+
+@dataclasses.dataclass(kw_only=True)
+class TestResult:
+    """The outcome of one repeat.
+
+    Attributes:
+        metrics: What was measured.
+        inventory_path: What the record lists the files of, for a benchmark that loads a checkpoint
+            from elsewhere; None for what the repeat left under its own `path`.
+    """
+
+    __test__ = False  # not a test case, whatever pytest makes of the name
+
+    metrics: Metrics
+    inventory_path: epath.Path | None = None

@@ -21,7 +21,7 @@ from orbax_bench_core.benchmarks.saving import measure_save
 from orbax_bench_core.benchmarks.target import load_target
 from orbax_bench_core.measure import Metrics, interference
 from orbax_bench_core.measure.collectors import Reading
-from orbax_bench_core.measure.collectors.time import TIME
+from orbax_bench_core.measure.collectors.clocks import TIME
 
 if TYPE_CHECKING:
     from etils import epath

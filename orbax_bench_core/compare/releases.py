@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orbax_bench_core.config.environment import EnvironmentConfig
 from orbax_bench_core.config.errors import SuiteError, did_you_mean
+from orbax_bench_core.config.execution import EnvironmentConfig
 
 if TYPE_CHECKING:
     from packaging.version import Version

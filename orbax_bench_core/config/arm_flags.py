@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import yaml
 
-from orbax_bench_core.config.amend import with_keys
 from orbax_bench_core.config.errors import SuiteError
 from orbax_bench_core.config.load import LoadedSuite, parse_suite
+from orbax_bench_core.config.override import with_keys
 
 _OWN_KEYS: Final = {"environment", "generator", "processes", "storage"}
 

@@ -7,9 +7,8 @@ from typing import Any, Final, Literal
 
 import pydantic
 
+from orbax_bench_core.config.base import ConfigModel, checked_path
 from orbax_bench_core.config.mesh import MeshConfig
-from orbax_bench_core.config.model import ConfigModel
-from orbax_bench_core.config.paths import checked_path
 
 Arm = Literal["baseline", "candidate"]
 

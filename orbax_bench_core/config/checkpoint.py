@@ -10,10 +10,8 @@ from typing import Annotated, Any, Final, Literal
 import pydantic
 
 from orbax_bench_core.config import dtypes
-from orbax_bench_core.config.errors import did_you_mean
-from orbax_bench_core.config.explain import explain
-from orbax_bench_core.config.model import ConfigModel
-from orbax_bench_core.config.paths import checked_path
+from orbax_bench_core.config.base import ConfigModel, checked_path
+from orbax_bench_core.config.errors import did_you_mean, explain
 
 ShardingEntry = str | tuple[str, ...] | None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 from collections.abc import Iterable
+from typing import Any, Final
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -50,3 +51,28 @@ def did_you_mean(given: str, known: Iterable[str]) -> str:
     if nearest:
         return f"did you mean {nearest[0]!r}?"
     return f"known: {', '.join(sorted(known))}" if known else "nothing is known here"
+
+
+_KINDS: Final = {"tuple_type": "a list", "dict_type": "a mapping", "model_type": "a mapping"}
+
+
+def explain(detail: Any, fields: Iterable[str]) -> str:
+    """Returns the message of one validation error.
+
+    Args:
+        detail: One of `pydantic.ValidationError.errors()`.
+        fields: The keys that are allowed where the error is.
+    """
+    kind, message = detail["type"], str(detail["msg"])
+    if kind == "extra_forbidden":
+        return f"unknown key; {did_you_mean(str(detail['loc'][-1]), fields)}"
+    if kind == "missing":
+        return "this key is required"
+    if kind in ("value_error", "assertion_error"):
+        return message.removeprefix("Value error, ")
+    if kind == "invalid_key":
+        hint = " (YAML reads a bare on, off, yes or no as true or false)"
+        given = detail["input"]
+        return f"a key is text, got {given!r}{hint if isinstance(given, bool) else ''}; quote it"
+    expected = _KINDS.get(kind) or message.removeprefix("Input should be ")
+    return f"expected {expected}, got {detail['input']!r}"

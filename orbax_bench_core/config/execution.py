@@ -2,12 +2,61 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import hashlib
+import json
+from typing import Annotated, Literal, Self
 
 import pydantic
 
-from orbax_bench_core.config.conditions import Cache, Conditions, HostMemory
-from orbax_bench_core.config.model import ConfigModel
+from orbax_bench_core.config.base import ConfigModel
+
+
+class EnvironmentConfig(ConfigModel):
+    """One item of `environments`: a virtual environment to make, or an interpreter that is there.
+
+    Attributes:
+        name: What arms and reports call it.
+        requirements: What to install, as pip spells it: exact versions, a wheel, or a local path.
+        interpreter: Path of an existing Python with everything installed.
+    """
+
+    name: Annotated[str, pydantic.Field(min_length=1, pattern=r"^[A-Za-z0-9][\w.+-]*$")]
+    requirements: Annotated[tuple[str, ...], pydantic.Field(strict=False)] = ()
+    interpreter: str | None = None
+
+    @pydantic.model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        if bool(self.requirements) == (self.interpreter is not None):
+            raise ValueError("give either requirements or an interpreter")
+        return self
+
+    @property
+    def identity(self) -> str:
+        """SHA-256 over what it consists of, in hex; its name is not part of that."""
+        content = {"requirements": list(self.requirements), "interpreter": self.interpreter}
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+Cache = Literal["warm", "cold"]
+HostMemory = Literal["reused", "fresh", "default"]
+
+
+class Conditions(ConfigModel):
+    """What is controlled while a sweep point is measured.
+
+    Attributes:
+        cache: Whether a checkpoint's pages are in the page cache when a load begins.
+        host_memory: Whether the worker's allocator keeps freed memory (`reused`), gives it back at
+            once (`fresh`), or does as the C library pleases (`default`). On virtual machines that
+            back memory lazily this moves a load by a factor of four.
+        durable: Whether a save also counts until all its files are on stable storage.
+        x64: Whether JAX has 64-bit types, as in Orbax's own framework.
+    """
+
+    cache: Cache = "warm"
+    host_memory: HostMemory = "reused"
+    durable: bool = False
+    x64: bool = True
 
 
 def _off_is_a_word(value: object) -> object:

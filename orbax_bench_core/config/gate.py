@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 import pydantic
 
-from orbax_bench_core.config.model import ConfigModel
+from orbax_bench_core.config.base import ConfigModel
 
 Share = Annotated[float, pydantic.Field(gt=0, lt=1)]
 

@@ -9,16 +9,13 @@ from typing import Any
 import pydantic
 
 from orbax_bench_core.config.arms import ARMS, ArmConfig, ArmsConfig
+from orbax_bench_core.config.base import ConfigModel
 from orbax_bench_core.config.checkpoint import CheckpointConfig, SpecError
-from orbax_bench_core.config.environment import EnvironmentConfig
-from orbax_bench_core.config.errors import Problem, SuiteError, did_you_mean
-from orbax_bench_core.config.execution import ExecutionConfig
-from orbax_bench_core.config.explain import explain
+from orbax_bench_core.config.errors import Problem, SuiteError, did_you_mean, explain
+from orbax_bench_core.config.execution import EnvironmentConfig, ExecutionConfig
 from orbax_bench_core.config.gate import GateConfig
-from orbax_bench_core.config.mesh import MeshConfig
-from orbax_bench_core.config.model import ConfigModel
+from orbax_bench_core.config.mesh import MeshConfig, sharding_conflict
 from orbax_bench_core.config.override import overridden, with_overrides
-from orbax_bench_core.config.sharding import sharding_conflict
 from orbax_bench_core.config.source import KeyPath, Source
 from orbax_bench_core.config.suite import BenchmarkEntry, Suite
 

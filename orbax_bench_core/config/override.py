@@ -8,13 +8,13 @@ same suite, and so that a message can say that a value came from the command lin
 from __future__ import annotations
 
 import copy
+import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import yaml
 
-from orbax_bench_core.config.amend import with_keys
 from orbax_bench_core.config.errors import Problem, SuiteError, did_you_mean
 from orbax_bench_core.config.source import KeyPath, Source, dotted
 
@@ -175,3 +175,33 @@ def _put(data: Any, path: KeyPath, value: Any) -> Iterator[KeyPath]:
         data = data[key]
     data[path[-1]] = value
     yield path
+
+
+def with_keys(text: str, keys: Mapping[str, Any], file: str = "") -> str:
+    """Returns the text of a suite with more keys at its top level.
+
+    The keys go to the end, so that messages still name the lines of the file.
+
+    Args:
+        text: The suite.
+        keys: What to add, plain data.
+        file: Where the text came from, for messages.
+
+    Raises:
+        SuiteError: The text is not a mapping, or has one of the keys.
+    """
+    source = Source(text, file)
+    if not isinstance(source.data, dict):
+        raise SuiteError(source.problem("a suite is a mapping of keys to values", ()))
+    if present := [key for key in keys if key in source.data]:
+        raise SuiteError(
+            source.problem("given in the file as well as on the command line", (present[0],))
+        )
+    lines = [f"{key}: {json.dumps(value)}" for key, value in keys.items()]
+    appended = "\n".join([text.rstrip("\n"), *lines]) + "\n"
+    try:
+        if yaml.safe_load(appended) == {**source.data, **keys}:
+            return appended
+    except yaml.YAMLError:
+        pass  # a suite in braces, or with an end marker, cannot be added to at its end
+    return yaml.safe_dump({**source.data, **keys}, sort_keys=False)

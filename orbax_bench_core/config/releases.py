@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import yaml
 
-from orbax_bench_core.config.environment import EnvironmentConfig
+from orbax_bench_core.config.execution import EnvironmentConfig
 from orbax_bench_core.config.load import LoadedSuite, parse_suite
 
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})

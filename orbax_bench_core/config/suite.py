@@ -9,13 +9,11 @@ from typing import Any
 import pydantic
 
 from orbax_bench_core.config.arms import Arm, ArmConfig, ArmsConfig
+from orbax_bench_core.config.base import ConfigModel, checked_path
 from orbax_bench_core.config.checkpoint import CheckpointConfig
-from orbax_bench_core.config.environment import EnvironmentConfig
-from orbax_bench_core.config.execution import ExecutionConfig
+from orbax_bench_core.config.execution import EnvironmentConfig, ExecutionConfig
 from orbax_bench_core.config.gate import GateConfig
 from orbax_bench_core.config.mesh import MeshConfig
-from orbax_bench_core.config.model import ConfigModel
-from orbax_bench_core.config.paths import checked_path
 
 
 class BenchmarkEntry(ConfigModel):

@@ -1,7 +1,7 @@
 """Environments: the Pythons, each with its own library versions, that workers run with."""
 
-from orbax_bench_core.environments.failure import EnvironmentFailed as EnvironmentFailed
+from orbax_bench_core.environments.errors import EnvironmentFailed as EnvironmentFailed
 from orbax_bench_core.environments.interpreter import Interpreter as Interpreter
 from orbax_bench_core.environments.make import make_environments as make_environments
-from orbax_bench_core.environments.releases import releases as releases
 from orbax_bench_core.environments.supported import OLDEST_ORBAX as OLDEST_ORBAX
+from orbax_bench_core.environments.uv import releases as releases

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import orbax_bench_core
-from orbax_bench_core.environments.ours import own_version
+from orbax_bench_core.environments.installed import own_version
 
 _OURS = "orbax-bench"
 

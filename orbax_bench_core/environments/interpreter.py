@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from orbax_bench_core.environments.cache import source_folder
-from orbax_bench_core.environments.failure import EnvironmentFailed
-from orbax_bench_core.environments.rules import refuse_release, works_with
+from orbax_bench_core.environments.errors import EnvironmentFailed
+from orbax_bench_core.environments.resolve import refuse_release, works_with
 from orbax_bench_core.environments.supported import (
     OLDEST_PYTHON,
     WORKER_MODULES,

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
+import os
+import platform
+import re
 import shutil
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+import urllib.parse
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from orbax_bench_core.config.environment import EnvironmentConfig
+from orbax_bench_core.config.execution import EnvironmentConfig
 from orbax_bench_core.environments.cache import cache_folder, only_process
-from orbax_bench_core.environments.contents import installable, key
-from orbax_bench_core.environments.failure import EnvironmentFailed
+from orbax_bench_core.environments.errors import EnvironmentFailed
+from orbax_bench_core.environments.installed import own_versions, worker_requirements
 from orbax_bench_core.environments.interpreter import (
     Interpreter,
     check,
     find_executable,
     worker_variables,
 )
-from orbax_bench_core.environments.requirements import Requirement, read_requirement
 from orbax_bench_core.environments.resolve import LOCK, resolve
 from orbax_bench_core.environments.uv import run_uv
 
@@ -124,3 +129,145 @@ _NAMED = ("orbax-checkpoint", "jax")
 def _is_ready(home: Path, interpreter: Interpreter) -> bool:
     # The link to the Python that it was made with may have lost its target since.
     return (home / _READY).exists() and Path(interpreter.executable).exists()
+
+
+_ARCHIVES = (".whl", ".tar.gz", ".zip")
+_DERIVED = ("build", "dist")
+_DERIVED_ANYWHERE = ("__pycache__", "node_modules")
+_LOCAL = re.compile(
+    r"(?P<name>[\w.-]+(\[[^]]*\])?\s*@\s*)?(?P<url>file://)?(?P<path>[^\[]*)(?P<extras>.*)"
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Requirement:
+    """One requirement.
+
+    Attributes:
+        given: The suite's text.
+        content: What tells it from others: the text, or a digest of what lies at the path.
+        path: The wheel, or the folder that one is built from; None when it is not here.
+        name: What stands before the path, such as `orbax-checkpoint @ `.
+        extras: What stands behind it, such as `[gcs]`.
+    """
+
+    given: str
+    content: str
+    path: Path | None = None
+    name: str = ""
+    extras: str = ""
+
+    def at(self, path: Path) -> str:
+        """Returns the requirement as uv is told, with what it names at `path`."""
+        place = path.as_uri() if self.name else str(path)
+        return f"{self.name}{place}{self.extras}"
+
+
+def read_requirement(given: str, folder: Path) -> Requirement:
+    """Reads one requirement of a suite file.
+
+    Args:
+        given: As pip spells it: `name==version`, a URL, or the path of a wheel or a folder.
+        folder: What a relative path is relative to.
+
+    Raises:
+        EnvironmentFailed: It names a path at which there is nothing, or asks for more than
+            something to install.
+    """
+    given = given.strip()
+    if given.startswith("-"):
+        raise EnvironmentFailed(
+            f"{given!r} is an option of pip, not a requirement; give name==version or a path (a "
+            "folder without -e: what is measured must not change under the measurement)"
+        )
+    found = _LOCAL.fullmatch(given)
+    if found is None or not _is_path(found["path"], named=bool(found["name"])):
+        return Requirement(given, given)
+    place = found["path"].strip()
+    place = urllib.parse.unquote(place) if found["url"] else place
+    path = Path(os.path.normpath(folder / Path(place).expanduser()))
+    if not path.exists():
+        raise EnvironmentFailed(f"{given!r} names {path}, where there is nothing; build it first")
+    name, extras = found["name"] or "", found["extras"]
+    return Requirement(given, f"{name}{_digest(path)}{extras}", path, name, extras)
+
+
+def _is_path(text: str, *, named: bool) -> bool:
+    if "://" in text or text.startswith("git+"):
+        return False
+    return named or "/" in text or text.startswith((".", "~")) or text.endswith(_ARCHIVES)
+
+
+def _digest(path: Path) -> str:
+    """Returns a digest of a file, or of the names and contents of all source files in a folder."""
+    whole = hashlib.sha256()
+    if path.is_file():
+        whole.update(path.name.encode() + path.read_bytes())
+        return whole.hexdigest()
+    for file in _sources(path):
+        whole.update(f"{file.relative_to(path).as_posix()}\0".encode())
+        whole.update(hashlib.sha256(file.read_bytes()).digest())
+    return whole.hexdigest()
+
+
+def _sources(root: Path) -> Iterator[Path]:
+    """Yields the files of a project in a fixed order, without those that tools left there."""
+    for directory, folders, names in os.walk(root):
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not name.startswith(".")
+            and name not in _DERIVED_ANYWHERE
+            and not name.endswith(".egg-info")
+            and not (directory == str(root) and name in _DERIVED)
+        )
+        for name in sorted(names):
+            file = Path(directory) / name
+            if not name.endswith(".pyc") and file.is_file():
+                yield file
+
+
+_SCHEMA = 1
+
+
+def key(requirements: Sequence[Requirement]) -> str:
+    """Returns what tells an environment from others with other content.
+
+    Args:
+        requirements: What the suite asks for.
+    """
+    content = {
+        "schema": _SCHEMA,
+        "requirements": [requirement.content for requirement in requirements],
+        "worker": worker_requirements(),
+        "preferred": own_versions(),
+        "python": [sys.version, os.path.realpath(sys.executable), platform.machine()],
+    }
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
+
+
+def installable(home: Path, requirement: Requirement, folder: Path) -> str:
+    """Returns a requirement as uv can be trusted with it.
+
+    Left to itself, uv takes a folder's wheel from its cache as long as the project file is as it
+    was, whatever happened to the sources.
+
+    Args:
+        home: Where a wheel goes that is built.
+        requirement: The requirement.
+        folder: The suite's folder.
+
+    Raises:
+        EnvironmentFailed: The wheel cannot be built.
+    """
+    if requirement.path is None:
+        return requirement.given
+    if requirement.path.is_file():
+        return requirement.at(requirement.path)
+    wheels = Path(tempfile.mkdtemp(prefix="wheel-", dir=home))
+    run_uv(
+        *("build", "--wheel", "--python", sys.executable),
+        *("--out-dir", str(wheels), str(requirement.path)),
+        folder=folder,
+    )
+    return requirement.at(next(wheels.glob("*.whl")))

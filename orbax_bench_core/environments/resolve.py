@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from orbax_bench_core.environments.failure import EnvironmentFailed
-from orbax_bench_core.environments.ours import own_versions, worker_requirements
-from orbax_bench_core.environments.rules import refuse_release, requirements_of, works_with
+from orbax_bench_core.environments.errors import EnvironmentFailed
+from orbax_bench_core.environments.installed import own_versions, worker_requirements
+from orbax_bench_core.environments.supported import OLDEST_ORBAX, RULES
 from orbax_bench_core.environments.uv import run_uv
 
 LOCK = "requirements.lock"
@@ -61,3 +61,45 @@ def _version(home: Path, name: str) -> str | None:
     text = (home / LOCK).read_text()
     found = re.search(rf"^{re.escape(name)}==(\S+)", text, re.MULTILINE)
     return None if found is None else found[1]
+
+
+def refuse_release(orbax: str) -> None:
+    """Refuses a release of Orbax that has nothing to measure.
+
+    Args:
+        orbax: Its version.
+
+    Raises:
+        EnvironmentFailed: It is older than the v1 API.
+    """
+    from packaging.version import Version
+
+    if Version(orbax) < Version(OLDEST_ORBAX):
+        raise EnvironmentFailed(
+            f"orbax-checkpoint {orbax} has no v1 API, which is what is measured; "
+            f"{OLDEST_ORBAX} is the oldest release that has it"
+        )
+
+
+def requirements_of(orbax: str) -> tuple[str, ...]:
+    """Returns what a release of Orbax needs and does not say.
+
+    Args:
+        orbax: Its version.
+    """
+    from packaging.version import Version
+
+    version = Version(orbax)
+    return tuple(
+        rule.needs for rule in RULES if Version(rule.first) <= version <= Version(rule.last)
+    )
+
+
+def works_with(orbax: str) -> str:
+    """Returns a hint for people whose Orbax cannot be imported; empty where none is known.
+
+    Args:
+        orbax: Its version.
+    """
+    needs = requirements_of(orbax)
+    return f"orbax-checkpoint {orbax} needs {' and '.join(needs)}" if needs else ""

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orbax_bench_core.config.conditions import Conditions
+from orbax_bench_core.config.execution import Conditions
 from orbax_bench_core.execute import page_cache
-from orbax_bench_core.measure.conditions import RESIDENT_SHARE
+from orbax_bench_core.measure.definition import RESIDENT_SHARE
 from orbax_bench_core.measure.sample import Sample
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from orbax_bench_core.config.arms import ARMS
-from orbax_bench_core.config.environment import EnvironmentConfig
+from orbax_bench_core.config.execution import EnvironmentConfig
 from orbax_bench_core.sweep.point import SweepPoint
 
 Placement = tuple[int, int, str]

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from orbax_bench_core.authoring import TestContext, TestResult, UnmetNeed
 from orbax_bench_core.execute.conditioning import PageCacheConditioner
 from orbax_bench_core.execute.task import UNMET_NEED, Task, WorkerSetup
-from orbax_bench_core.measure.observe import observing
+from orbax_bench_core.measure.observers import observing
+from orbax_bench_core.measure.profiling import tracing
 from orbax_bench_core.measure.sample import Sample
-from orbax_bench_core.measure.tracing import tracing
 from orbax_bench_core.results.inventory import Inventory, take_inventory
 from orbax_bench_core.results.record import ErrorInfo, Record, State
 from orbax_bench_core.results.run_directory import RunDirectory

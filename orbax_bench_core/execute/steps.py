@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from orbax_bench_core.config.amend import with_keys
 from orbax_bench_core.config.load import parse_suite
+from orbax_bench_core.config.override import with_keys
 from orbax_bench_core.config.source import Source
 from orbax_bench_core.results.record import Record
 from orbax_bench_core.results.run_directory import RunDirectory

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orbax_bench_core.config.conditions import HostMemory
+from orbax_bench_core.config.execution import HostMemory
 
 _TUNABLES = {
     "reused": (

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Sequence
 from time import perf_counter_ns
 from types import TracebackType
 
-from orbax_bench_core.measure import collectors, observe, overhead, tracing
-from orbax_bench_core.measure.collectors import time
+from orbax_bench_core.measure import collectors, observers, profiling
+from orbax_bench_core.measure.collectors import clocks
 from orbax_bench_core.measure.sample import Sample, block_name
 
 _log = logging.getLogger(__name__)
@@ -54,10 +55,10 @@ class Block:
 
     def __enter__(self) -> None:
         entered_ns = perf_counter_ns()
-        clock = self._clock = overhead.this_thread()
+        clock = self._clock = this_thread()
         overhead_ns = clock.overhead_ns
         self._occurrence = self._claim(self._operation)
-        self._traced = clock.depth == 0 and tracing.start(self._operation)
+        self._traced = clock.depth == 0 and profiling.start(self._operation)
         clock.depth += 1
         self._running = collectors.start(self._keys)
         # Set, not added to: what ran in between may itself have measured, and counted, blocks.
@@ -74,7 +75,7 @@ class Block:
         excluded_ns = self._clock.overhead_ns - self._overhead_ns
         seconds = (stopped_ns - self._started_ns - excluded_ns) / 1e9
         # A coroutine or an executor may leave a block in another thread than it entered it.
-        here = overhead.this_thread()
+        here = this_thread()
         overhead_ns = here.overhead_ns
         try:
             self._finish(seconds, None if error_type else self._num_bytes)
@@ -89,8 +90,8 @@ class Block:
             readings = collectors.stop(running)
         finally:
             if self._traced:
-                tracing.stop()
-        readings = [*time.readings(seconds, num_bytes, self._keys), *readings]
+                profiling.stop()
+        readings = [*clocks.readings(seconds, num_bytes, self._keys), *readings]
         samples = [
             Sample(self._operation, self._occurrence, metric, value, unit)
             for metric, value, unit in readings
@@ -101,4 +102,35 @@ class Block:
             name = block_name(self._operation, self._occurrence)
             _log.info("%s: %s", name, "\n".join(notes))
             self._keep_notes(name, notes)
-        observe.notify(samples)
+        observers.notify(samples)
+
+
+class ThreadClock:
+    """What the blocks of one thread share.
+
+    An enclosing block's time is its wall time less the growth of `overhead_ns` while it was open.
+    A running total, rather than an amount handed from child to parent, stays right when blocks
+    overlap without nesting, as coroutines' do.
+
+    Attributes:
+        overhead_ns: Nanoseconds that starting and stopping blocks has cost this thread so far.
+        depth: Number of blocks that are open in this thread.
+    """
+
+    __slots__ = ("depth", "overhead_ns")
+
+    def __init__(self) -> None:
+        self.overhead_ns = 0
+        self.depth = 0
+
+
+_local = threading.local()
+
+
+def this_thread() -> ThreadClock:
+    """The calling thread's clock."""
+    try:
+        clock: ThreadClock = _local.clock
+    except AttributeError:
+        clock = _local.clock = ThreadClock()
+    return clock

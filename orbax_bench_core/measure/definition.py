@@ -56,3 +56,16 @@ class Family:
     description: str
     collector: str
     example: str
+
+
+RESIDENT_SHARE = Metric(
+    name="6_io/resident_share_before",
+    unit="ratio",
+    better="none",
+    description=(
+        "Share of the checkpoint's pages that were in the page cache when the load began, by "
+        "mincore; 1 is warm, 0 is cold"
+    ),
+    collector="conditions",
+)
+METRICS = (RESIDENT_SHARE,)

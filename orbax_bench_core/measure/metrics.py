@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Sequence
 from time import perf_counter_ns
 
-from orbax_bench_core.measure import collectors, observe, overhead, registry
+from orbax_bench_core.measure import block as overhead
+from orbax_bench_core.measure import collectors, known_metrics, observers
 from orbax_bench_core.measure.block import Block
 from orbax_bench_core.measure.sample import Sample
 
@@ -112,7 +113,7 @@ class Metrics:
         clock = overhead.this_thread()
         overhead_ns = clock.overhead_ns
         _check_name(operation)
-        unit = registry.lookup(metric).unit
+        unit = known_metrics.lookup(metric).unit
         if not math.isfinite(value):
             raise ValueError(f"{metric} of {operation!r} must be a finite number, got {value}")
         with self._lock:
@@ -123,7 +124,7 @@ class Metrics:
                     f"{sample.key} has a value already; record one value per metric and block"
                 )
             self._keep([sample])
-        observe.notify([sample])
+        observers.notify([sample])
         # Set, not added to: an observer may itself have measured, and counted, blocks.
         clock.overhead_ns = overhead_ns + perf_counter_ns() - called_ns
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orbax_bench_core.config.conditions import Conditions
-from orbax_bench_core.measure.conditions import RESIDENT_SHARE
+from orbax_bench_core.config.execution import Conditions
+from orbax_bench_core.measure.definition import RESIDENT_SHARE
 
 TOLERATED_SHARE = 0.05
 """Share of a checkpoint that may be resident in a cold load, or missing from a warm one: metadata

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, Self, get_args
 
 import pydantic
 
-from orbax_bench_core.config.conditions import HostMemory
+from orbax_bench_core.config.execution import HostMemory
 from orbax_bench_core.results.record import ResultModel
 
 LIMITS_SCHEMA_VERSION: Final = 1

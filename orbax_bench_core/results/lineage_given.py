@@ -6,8 +6,8 @@ import dataclasses
 import json
 from typing import TYPE_CHECKING, Any, Final
 
+from orbax_bench_core.config.base import checked_path
 from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.config.paths import checked_path
 from orbax_bench_core.results.lineage_file import LINEAGE_FILE, RECORDS
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Literal
 import pydantic
 
 from orbax_bench_core.config.arms import Arm
+from orbax_bench_core.config.base import checked_path
 from orbax_bench_core.config.errors import Problem, SuiteError
 from orbax_bench_core.config.execution import ExecutionConfig
 from orbax_bench_core.config.gate import GateConfig
 from orbax_bench_core.config.load import LoadedSuite
-from orbax_bench_core.config.paths import checked_path
 from orbax_bench_core.results.files import write_atomically
 from orbax_bench_core.results.limits import Limits
 from orbax_bench_core.results.lineage_schema import refuse_other_version

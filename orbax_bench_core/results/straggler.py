@@ -7,7 +7,7 @@ import dataclasses
 import statistics
 from collections.abc import Sequence
 
-from orbax_bench_core.measure.registry import lookup
+from orbax_bench_core.measure.known_metrics import lookup
 from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.results.record import Record
 

@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Final
 
-from orbax_bench_core.config.conditions import Conditions
+from orbax_bench_core.config.execution import Conditions
 from orbax_bench_core.measure.interference import BLOCKED, LOST, LOST_STEPS
 from orbax_bench_core.results.conditions import RESIDENT, cache_flag, uncontrolled_flag
 from orbax_bench_core.results.record import PEER_FAILED, Record

@@ -13,7 +13,7 @@ import pydantic
 from orbax_bench_core.config.arms import ARMS
 from orbax_bench_core.config.errors import Problem, SuiteError, did_you_mean
 from orbax_bench_core.config.load import LoadedSuite
-from orbax_bench_core.config.sharding import sharding_conflict
+from orbax_bench_core.config.mesh import sharding_conflict
 from orbax_bench_core.config.suite import BenchmarkEntry
 from orbax_bench_core.sweep import catalog
 from orbax_bench_core.sweep.arms import ArmError, paired

@@ -10,11 +10,10 @@ from typing import Any, Self
 import pydantic
 
 from orbax_bench_core.config.arms import Arm
+from orbax_bench_core.config.base import ConfigModel
 from orbax_bench_core.config.checkpoint import CheckpointConfig
-from orbax_bench_core.config.conditions import Conditions
-from orbax_bench_core.config.environment import EnvironmentConfig
+from orbax_bench_core.config.execution import Conditions, EnvironmentConfig
 from orbax_bench_core.config.mesh import MeshConfig
-from orbax_bench_core.config.model import ConfigModel
 from orbax_bench_core.config.models import expanded
 from orbax_bench_core.sweep.catalog import short_name
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from orbax_bench_core.compare.async_study.study import check_points
+from orbax_bench_core.config.base import checked_path
 from orbax_bench_core.config.errors import SuiteError, did_you_mean
 from orbax_bench_core.config.load import LoadedSuite
-from orbax_bench_core.config.paths import checked_path
 from orbax_bench_core.sweep.isolate import expand
 from orbax_bench_pipelines.checks import (
     check_connection,

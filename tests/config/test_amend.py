@@ -3,8 +3,8 @@
 import pytest
 import yaml
 
-from orbax_bench_core.config.amend import with_keys
 from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config.override import with_keys
 
 
 @pytest.mark.parametrize("text", ["a: 1\n", "a: 1", "{a: 1}", "a: 1\n...\n", "---\na: 1 # c\n"])

@@ -2,8 +2,7 @@
 
 import pytest
 
-from orbax_bench_core.config.conditions import Conditions
-from orbax_bench_core.config.execution import ExecutionConfig
+from orbax_bench_core.config.execution import Conditions, ExecutionConfig
 
 
 @pytest.mark.parametrize(

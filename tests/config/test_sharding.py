@@ -3,8 +3,7 @@
 import pytest
 
 from orbax_bench_core.config.checkpoint import CheckpointConfig
-from orbax_bench_core.config.mesh import MeshConfig
-from orbax_bench_core.config.sharding import sharding_conflict
+from orbax_bench_core.config.mesh import MeshConfig, sharding_conflict
 
 MESH = MeshConfig(mesh_axes=("x", "y"), ici_parallelism={"x": 4, "y": 2})
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.environments import EnvironmentFailed, Interpreter, contents
-from orbax_bench_core.environments.contents import installable, key
-from orbax_bench_core.environments.requirements import read_requirement
+from orbax_bench_core.environments import EnvironmentFailed, Interpreter, make
+from orbax_bench_core.environments.make import installable, key, read_requirement
 
 SPARE = """
 [build-system]
@@ -124,7 +123,7 @@ def test_other_content_is_another_environment(tmp_path, spare):
 
 def test_other_versions_here_make_another_environment(monkeypatch):
     first = key([])
-    monkeypatch.setattr(contents, "own_versions", lambda: ("jax==0.1",))
+    monkeypatch.setattr(make, "own_versions", lambda: ("jax==0.1",))
     assert key([]) != first
 
 

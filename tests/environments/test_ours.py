@@ -2,7 +2,7 @@ import importlib.metadata
 
 import pytest
 
-from orbax_bench_core.environments import ours
+from orbax_bench_core.environments import installed
 
 
 @pytest.fixture
@@ -23,20 +23,20 @@ def install(tmp_path, monkeypatch):
 
 def test_what_the_worker_needs_is_preferred_as_it_is_here():
     version = importlib.metadata.version("orbax-checkpoint")
-    assert f"orbax-checkpoint=={version}" in ours.own_versions()
+    assert f"orbax-checkpoint=={version}" in installed.own_versions()
 
 
 @pytest.mark.parametrize("indirect", ["jaxlib", "tensorstore", "ml-dtypes", "pydantic-core"])
 def test_what_that_needs_is_preferred_too(indirect):
-    assert f"{indirect}=={importlib.metadata.version(indirect)}" in ours.own_versions()
+    assert f"{indirect}=={importlib.metadata.version(indirect)}" in installed.own_versions()
 
 
 def test_what_is_installed_here_for_other_reasons_is_not():
-    assert not [one for one in ours.own_versions() if one.startswith(("pytest==", "rich=="))]
+    assert not [one for one in installed.own_versions() if one.startswith(("pytest==", "rich=="))]
 
 
 def test_a_distribution_that_is_not_here_has_no_version():
-    assert ours.own_version("no-such-distribution") is None
+    assert installed.own_version("no-such-distribution") is None
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ def test_a_distribution_that_is_not_here_has_no_version():
 )
 def test_jax_gets_the_accelerator_that_it_has_here(install, plugin, jax):
     install(plugin, "1.0")
-    assert jax in ours.worker_requirements()
+    assert jax in installed.worker_requirements()
 
 
 def test_without_an_accelerator_jax_is_plain():
-    assert "jax" in ours.worker_requirements()
+    assert "jax" in installed.worker_requirements()

@@ -1,7 +1,7 @@
 import pytest
 
 from orbax_bench_core.environments import EnvironmentFailed
-from orbax_bench_core.environments.requirements import read_requirement
+from orbax_bench_core.environments.make import read_requirement
 
 
 @pytest.fixture

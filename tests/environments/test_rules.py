@@ -3,7 +3,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from orbax_bench_core.environments import OLDEST_ORBAX, EnvironmentFailed
-from orbax_bench_core.environments.rules import refuse_release, requirements_of, works_with
+from orbax_bench_core.environments.resolve import refuse_release, requirements_of, works_with
 from orbax_bench_core.environments.supported import RULES
 
 

@@ -1,6 +1,6 @@
 """Which points share a worker."""
 
-from orbax_bench_core.config.environment import EnvironmentConfig
+from orbax_bench_core.config.execution import EnvironmentConfig
 from orbax_bench_core.config.mesh import MeshConfig
 from orbax_bench_core.execute.placement import environments, placement, sides
 

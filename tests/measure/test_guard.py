@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from orbax_bench_core.measure import guard
+from orbax_bench_core.measure import observers
 
 
 def _fail() -> int:
@@ -14,24 +14,24 @@ def _fail() -> int:
 
 
 def test_a_result_passes_through() -> None:
-    assert guard.attempt("add", lambda: 3, 0) == 3
+    assert observers.attempt("add", lambda: 3, 0) == 3
 
 
 def test_a_failure_gives_the_other_value() -> None:
-    assert guard.attempt("fail quietly", _fail, 7) == 7
+    assert observers.attempt("fail quietly", _fail, 7) == 7
 
 
 def test_only_the_first_failure_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
 
-    guard.attempt("fail twice", _fail, 0)
-    guard.attempt("fail twice", _fail, 0)
+    observers.attempt("fail twice", _fail, 0)
+    observers.attempt("fail twice", _fail, 0)
 
     assert [record.levelno for record in caplog.records] == [logging.WARNING, logging.DEBUG]
 
 
 def test_the_log_says_what_failed_and_why(caplog: pytest.LogCaptureFixture) -> None:
-    guard.attempt("write the log entry", _fail, 0)
+    observers.attempt("write the log entry", _fail, 0)
 
     assert "could not write the log entry" in caplog.text
     assert "disk full" in caplog.text
@@ -42,4 +42,4 @@ def test_an_interrupt_is_no_failure() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        guard.attempt("be interrupted", interrupt, None)
+        observers.attempt("be interrupted", interrupt, None)

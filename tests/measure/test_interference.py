@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from orbax_bench_core.measure import interference, registry
+from orbax_bench_core.measure import interference, known_metrics
 from orbax_bench_core.measure.collectors import Reading
 
 
@@ -77,4 +77,6 @@ def test_a_save_that_outlasts_the_steps_goes_on_as_they_show() -> None:
     ],
 )
 def test_every_reading_is_of_a_registered_metric_in_its_unit(readings: list[Reading]) -> None:
-    assert [registry.lookup(one.metric).unit for one in readings] == [one.unit for one in readings]
+    assert [known_metrics.lookup(one.metric).unit for one in readings] == [
+        one.unit for one in readings
+    ]

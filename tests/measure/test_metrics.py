@@ -9,7 +9,7 @@ import time
 import pytest
 
 from orbax_bench_core.measure import Metrics, Sample, default_metrics
-from orbax_bench_core.measure.observe import observing
+from orbax_bench_core.measure.observers import observing
 
 
 def test_default_collectors_come_in_the_order_of_the_guide() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from orbax_bench_core.measure import Metrics, Sample
-from orbax_bench_core.measure.observe import observing
+from orbax_bench_core.measure.observers import observing
 
 
 def test_the_observer_gets_the_samples_of_each_block() -> None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import threading
 
-from orbax_bench_core.measure import overhead
+from orbax_bench_core.measure import block
 
 
 def test_a_thread_keeps_its_clock() -> None:
-    assert overhead.this_thread() is overhead.this_thread()
+    assert block.this_thread() is block.this_thread()
 
 
 def test_threads_do_not_share_a_clock() -> None:
-    others: list[overhead.ThreadClock] = []
-    thread = threading.Thread(target=lambda: others.append(overhead.this_thread()))
+    others: list[block.ThreadClock] = []
+    thread = threading.Thread(target=lambda: others.append(block.this_thread()))
     thread.start()
     thread.join()
 
-    assert others[0] is not overhead.this_thread()
+    assert others[0] is not block.this_thread()

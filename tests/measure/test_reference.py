@@ -8,45 +8,47 @@ from typing import Any
 
 import pytest
 
-from orbax_bench_core.measure import reference, registry
+from orbax_bench_core.measure import documentation, known_metrics
 
-DOCS = Path(reference.__file__).parents[2] / "docs"
+DOCS = Path(documentation.__file__).parents[2] / "docs"
 
 
 @pytest.fixture(scope="module")
 def page() -> str:
-    return reference.pages()["metrics.md"]
+    return documentation.pages()["metrics.md"]
 
 
 @pytest.fixture(scope="module")
 def schema() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(reference.pages()["schema/metrics.json"])
+    found: dict[str, Any] = json.loads(documentation.pages()["schema/metrics.json"])
     return found
 
 
-@pytest.mark.parametrize("name", reference.pages())
+@pytest.mark.parametrize("name", documentation.pages())
 def test_the_file_in_the_checkout_is_what_the_registry_says(name: str) -> None:
-    assert (DOCS / name).read_text() == reference.pages()[name], (
-        "stale: run `python -m orbax_bench_core.measure.reference`"
+    assert (DOCS / name).read_text() == documentation.pages()[name], (
+        "stale: run `python -m orbax_bench_core.measure.documentation`"
     )
 
 
-@pytest.mark.parametrize("metric", registry.all_metrics(), ids=lambda metric: metric.name)
-def test_every_metric_is_on_the_page(metric: registry.Metric, page: str) -> None:
+@pytest.mark.parametrize("metric", known_metrics.all_metrics(), ids=lambda metric: metric.name)
+def test_every_metric_is_on_the_page(metric: known_metrics.Metric, page: str) -> None:
     section = page.partition(f"\n## {metric.namespace}\n")[2].partition("\n## ")[0]
 
     assert f"| `{metric.name.partition('/')[2]}` |" in section
 
 
-@pytest.mark.parametrize("family", registry.FAMILIES, ids=lambda family: family.pattern)
-def test_every_family_is_on_the_page(family: registry.Family, page: str) -> None:
+@pytest.mark.parametrize("family", known_metrics.FAMILIES, ids=lambda family: family.pattern)
+def test_every_family_is_on_the_page(family: known_metrics.Family, page: str) -> None:
     assert f"| `{family.pattern}` |" in page
 
 
 def test_every_namespace_has_a_section(page: str) -> None:
     sections = [line.removeprefix("## ") for line in page.splitlines() if line.startswith("## ")]
 
-    assert [one for one in sections if one in registry.NAMESPACES] == list(registry.NAMESPACES)
+    assert [one for one in sections if one in known_metrics.NAMESPACES] == list(
+        known_metrics.NAMESPACES
+    )
 
 
 def test_every_row_of_a_table_has_the_columns_of_its_head(page: str) -> None:
@@ -57,9 +59,9 @@ def test_every_row_of_a_table_has_the_columns_of_its_head(page: str) -> None:
 
 
 def test_programs_get_every_metric_whole(schema: dict[str, Any]) -> None:
-    rebuilt = tuple(registry.Metric(**one) for one in schema["metrics"])
+    rebuilt = tuple(known_metrics.Metric(**one) for one in schema["metrics"])
 
-    assert rebuilt == registry.all_metrics()
+    assert rebuilt == known_metrics.all_metrics()
 
 
 def test_programs_learn_which_collectors_are_opt_in(schema: dict[str, Any]) -> None:
@@ -68,9 +70,11 @@ def test_programs_learn_which_collectors_are_opt_in(schema: dict[str, Any]) -> N
 
 def test_running_it_writes_both_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "docs").mkdir()
-    monkeypatch.setattr(reference, "__file__", str(tmp_path / "core" / "measure" / "reference.py"))
+    monkeypatch.setattr(
+        documentation, "__file__", str(tmp_path / "core" / "measure" / "reference.py")
+    )
 
-    assert reference.main() == 0
+    assert documentation.main() == 0
     assert {str(path.relative_to(tmp_path / "docs")) for path in tmp_path.rglob("*.*")} == {
         "metrics.md",
         "schema/metrics.json",
@@ -80,7 +84,9 @@ def test_running_it_writes_both_files(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_outside_a_checkout_it_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(reference, "__file__", str(tmp_path / "core" / "measure" / "reference.py"))
+    monkeypatch.setattr(
+        documentation, "__file__", str(tmp_path / "core" / "measure" / "reference.py")
+    )
 
-    assert reference.main() == 2
+    assert documentation.main() == 2
     assert "run this from a checkout" in capsys.readouterr().err

@@ -7,12 +7,12 @@ import sys
 
 import pytest
 
-from orbax_bench_core.measure import collectors, registry
-from orbax_bench_core.measure.registry import Metric
+from orbax_bench_core.measure import collectors, known_metrics
+from orbax_bench_core.measure.known_metrics import Metric
 
 
 def test_namespaces_come_in_the_order_of_the_guide() -> None:
-    assert list(registry.NAMESPACES) == [
+    assert list(known_metrics.NAMESPACES) == [
         "0_basics",
         "2_save_breakdown",
         "3_load_breakdown",
@@ -28,45 +28,45 @@ def test_namespaces_come_in_the_order_of_the_guide() -> None:
 
 
 def test_all_metrics_are_grouped_by_namespace_in_order() -> None:
-    seen = list(dict.fromkeys(metric.namespace for metric in registry.all_metrics()))
+    seen = list(dict.fromkeys(metric.namespace for metric in known_metrics.all_metrics()))
 
-    assert seen == [name for name in registry.NAMESPACES if name in seen]
+    assert seen == [name for name in known_metrics.NAMESPACES if name in seen]
 
 
 def test_every_collector_has_metrics() -> None:
-    assert set(collectors.KEYS) <= {metric.collector for metric in registry.all_metrics()}
+    assert set(collectors.KEYS) <= {metric.collector for metric in known_metrics.all_metrics()}
 
 
-@pytest.mark.parametrize("family", registry.FAMILIES, ids=lambda family: family.pattern)
-def test_the_example_of_a_family_resolves_to_its_collector(family: registry.Family) -> None:
-    assert registry.lookup(family.example).collector == family.collector
+@pytest.mark.parametrize("family", known_metrics.FAMILIES, ids=lambda family: family.pattern)
+def test_the_example_of_a_family_resolves_to_its_collector(family: known_metrics.Family) -> None:
+    assert known_metrics.lookup(family.example).collector == family.collector
 
 
-@pytest.mark.parametrize("family", registry.FAMILIES, ids=lambda family: family.pattern)
-def test_the_example_of_a_family_has_one_of_its_units(family: registry.Family) -> None:
-    unit = registry.lookup(family.example).unit
+@pytest.mark.parametrize("family", known_metrics.FAMILIES, ids=lambda family: family.pattern)
+def test_the_example_of_a_family_has_one_of_its_units(family: known_metrics.Family) -> None:
+    unit = known_metrics.lookup(family.example).unit
 
     assert unit in family.units or family.units == "that of the metric"
 
 
 def test_lookup_finds_every_registered_metric() -> None:
-    assert all(registry.lookup(one.name) is one for one in registry.all_metrics())
+    assert all(known_metrics.lookup(one.name) is one for one in known_metrics.all_metrics())
 
 
 def test_a_name_registers_once() -> None:
     with pytest.raises(ValueError, match="registered already, by collector 'time'"):
-        registry.register(Metric("0_basics/time_s", "ms", "lower", "again", "mine"))
+        known_metrics.register(Metric("0_basics/time_s", "ms", "lower", "again", "mine"))
 
 
 @pytest.mark.parametrize("name", ["1_unknown/x", "0_basics", "0_basics/"])
 def test_a_name_needs_a_known_namespace(name: str) -> None:
     with pytest.raises(ValueError, match="with a namespace of: 0_basics, "):
-        registry.register(Metric(name, "s", "lower", "text", "mine"))
+        known_metrics.register(Metric(name, "s", "lower", "text", "mine"))
 
 
 def test_lookup_of_an_unknown_name_names_the_nearest() -> None:
     with pytest.raises(KeyError, match="0_basics/time_s"):
-        registry.lookup("0_basics/times_s")
+        known_metrics.lookup("0_basics/times_s")
 
 
 @pytest.mark.parametrize(
@@ -79,13 +79,13 @@ def test_lookup_of_an_unknown_name_names_the_nearest() -> None:
     ],
 )
 def test_lookup_resolves_names_that_only_a_run_can_know(name: str, unit: str) -> None:
-    assert registry.lookup(name).unit == unit
+    assert known_metrics.lookup(name).unit == unit
 
 
 def test_the_registry_can_be_read_without_heavy_imports() -> None:
     code = (
-        "import sys, orbax_bench_core.measure.registry, orbax_bench_core.measure.observe;"
-        "import orbax_bench_core.measure.tracing;"
+        "import sys, orbax_bench_core.measure.known_metrics, orbax_bench_core.measure.observers;"
+        "import orbax_bench_core.measure.profiling;"
         "print(*{'jax', 'tensorstore', 'orbax', 'psutil', 'numpy'} & sys.modules.keys())"
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orbax_bench_core.measure.slot import Slot
+from orbax_bench_core.measure.observers import Slot
 
 
 def test_the_slot_holds_its_value_for_as_long_as_asked() -> None:

@@ -11,7 +11,7 @@ import jax
 import pytest
 
 from orbax_bench_core.measure import Metrics
-from orbax_bench_core.measure.tracing import DirectoryFor, tracing
+from orbax_bench_core.measure.profiling import DirectoryFor, tracing
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import datetime
 
 import pytest
 
-from orbax_bench_core.config.conditions import Conditions
-from orbax_bench_core.measure.collectors.page_faults import MINOR
+from orbax_bench_core.config.execution import Conditions
+from orbax_bench_core.measure.collectors.kernel_counters import MINOR
 from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.report.limits import (
     LIMIT_HEADINGS,

@@ -1,4 +1,4 @@
-from orbax_bench_core.config.conditions import Conditions
+from orbax_bench_core.config.execution import Conditions
 from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.results.conditions import RESIDENT, cache_flag, uncontrolled_flag
 from orbax_bench_core.results.summary import TIME, summarize

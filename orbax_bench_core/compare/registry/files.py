@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import pydantic
 
 from orbax_bench_core.compare.registry.model import Baseline
+from orbax_bench_core.config.base import checked_path
 from orbax_bench_core.config.errors import Problem, SuiteError
-from orbax_bench_core.config.paths import checked_path
 from orbax_bench_core.results.record import SCHEMA_VERSION, ResultModel
 
 if TYPE_CHECKING:

@@ -13,9 +13,14 @@ from typing import Final
 from orbax_bench_core.config.checkpoint import ArraySpec, CheckpointConfig, Optimizer, Spec
 from orbax_bench_core.config.mesh import MeshConfig
 from orbax_bench_core.config.models import decoder, gpt2
-from orbax_bench_core.config.models.axes import MeshAxes, partition
-from orbax_bench_core.config.models.optimizer import train_state
-from orbax_bench_core.config.models.tree import Array, Tree, Widths
+from orbax_bench_core.config.models.tree import (
+    Array,
+    MeshAxes,
+    Tree,
+    Widths,
+    partition,
+    train_state,
+)
 
 _DEFAULT_DTYPE: Final = "float32"
 """As `weight_dtype` in MaxText's `base.yml`; its `mu_dtype` follows."""

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 import jax
 
-from orbax_bench_core.config.conditions import HostMemory
 from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config.execution import HostMemory
 from orbax_bench_core.execute.limits.capacity import (
     fitting_bytes,
     free_disk_bytes,

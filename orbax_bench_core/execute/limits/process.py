@@ -9,9 +9,9 @@ import sys
 
 import pydantic
 
-from orbax_bench_core.config.conditions import HostMemory
+from orbax_bench_core.config.base import ConfigModel
 from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.config.model import ConfigModel
+from orbax_bench_core.config.execution import HostMemory
 from orbax_bench_core.execute.limits.scratch import existing_directory, scratch
 from orbax_bench_core.launch.host_memory import allocator_settings
 from orbax_bench_core.results.limits import Limits

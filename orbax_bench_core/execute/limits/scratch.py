@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from orbax_bench_core.config.base import checked_path
 from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.config.paths import checked_path
 
 if TYPE_CHECKING:
     from etils import epath

@@ -7,17 +7,18 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from orbax_bench_core.measure import guard
+from orbax_bench_core.measure import observers
 from orbax_bench_core.measure.collectors.base import Collector, Reading
-from orbax_bench_core.measure.collectors.cgroup_memory import CgroupMemory
-from orbax_bench_core.measure.collectors.cpu import Cpu
+from orbax_bench_core.measure.collectors.clocks import Cpu
 from orbax_bench_core.measure.collectors.device_memory import DeviceMemory
-from orbax_bench_core.measure.collectors.disk_io import DiskIo
 from orbax_bench_core.measure.collectors.jax_monitoring import JaxMonitoring
-from orbax_bench_core.measure.collectors.network import Network
-from orbax_bench_core.measure.collectors.page_faults import PageFaults
-from orbax_bench_core.measure.collectors.peak_rss import PeakRss
-from orbax_bench_core.measure.collectors.rss import Rss
+from orbax_bench_core.measure.collectors.kernel_counters import (
+    CgroupMemory,
+    DiskIo,
+    Network,
+    PageFaults,
+)
+from orbax_bench_core.measure.collectors.resident_memory import PeakRss, Rss
 from orbax_bench_core.measure.collectors.tensorstore import TensorStore
 from orbax_bench_core.measure.collectors.thread_pool import ThreadPool
 from orbax_bench_core.measure.collectors.tracemalloc import Tracemalloc
@@ -71,12 +72,12 @@ def start(keys: tuple[str, ...]) -> Running:
     ready = [
         (key, one)
         for key in _known(keys)
-        if (one := guard.attempt(f"load collector {key!r}", FACTORIES[key], None)) is not None
+        if (one := observers.attempt(f"load collector {key!r}", FACTORIES[key], None)) is not None
     ]
     started = [
         (key, one)
         for key, one in reversed(ready)
-        if guard.attempt(f"start collector {key!r}", functools.partial(_start, one), False)
+        if observers.attempt(f"start collector {key!r}", functools.partial(_start, one), False)
     ]
     return started[::-1]
 
@@ -91,7 +92,7 @@ def stop(running: Running) -> list[Reading]:
     return [
         reading
         for key, collector in running
-        for reading in guard.attempt(f"stop collector {key!r}", collector.stop, nothing)
+        for reading in observers.attempt(f"stop collector {key!r}", collector.stop, nothing)
     ]
 
 

@@ -7,7 +7,7 @@ import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
-from orbax_bench_core.measure.registry import Better, lookup
+from orbax_bench_core.measure.known_metrics import Better, lookup
 from orbax_bench_core.measure.sample import block_name
 from orbax_bench_core.results.run_directory import Repeat
 

@@ -6,8 +6,8 @@ import pytest
 from orbax_bench_core.compare.async_study.parameters import ParameterCounter
 from orbax_bench_core.compare.async_study.study import async_study
 from orbax_bench_core.config.checkpoint import CheckpointConfig
-from orbax_bench_core.config.conditions import Conditions
 from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config.execution import Conditions
 from orbax_bench_core.config.mesh import MeshConfig
 from orbax_bench_core.results.by_arm import ByArm
 from orbax_bench_core.results.record import ErrorInfo

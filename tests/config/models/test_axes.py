@@ -2,7 +2,7 @@
 
 import pytest
 
-from orbax_bench_core.config.models.axes import most_parts, partition
+from orbax_bench_core.config.models.tree import most_parts, partition
 
 
 @pytest.mark.parametrize(

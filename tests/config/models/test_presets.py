@@ -5,9 +5,8 @@ import math
 import pytest
 
 from orbax_bench_core.config.checkpoint import MODELS, ArraySpec, CheckpointConfig, leaves
-from orbax_bench_core.config.mesh import MeshConfig
+from orbax_bench_core.config.mesh import MeshConfig, sharding_conflict
 from orbax_bench_core.config.models import expanded
-from orbax_bench_core.config.sharding import sharding_conflict
 
 PUBLISHED = {
     "llama-8b": 8_030_261_248,

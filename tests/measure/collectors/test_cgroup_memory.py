@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.measure.collectors import cgroup_memory
-from orbax_bench_core.measure.collectors.cgroup_memory import CgroupMemory
+from orbax_bench_core.measure.collectors import kernel_counters
+from orbax_bench_core.measure.collectors.kernel_counters import CgroupMemory
 
 MIB = 2**20
 PEAK = "7_memory/cgroup_peak_mb"
@@ -28,11 +28,11 @@ def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Groups]:
         path.write_text(str(10 * MIB))
         return path
 
-    monkeypatch.setattr(cgroup_memory, "_MEMBERSHIP", tmp_path / "membership")
-    monkeypatch.setattr(cgroup_memory, "_ROOT", tmp_path / "sys")
-    cgroup_memory._peak_file.cache_clear()
+    monkeypatch.setattr(kernel_counters, "_MEMBERSHIP", tmp_path / "membership")
+    monkeypatch.setattr(kernel_counters, "_ROOT", tmp_path / "sys")
+    kernel_counters._peak_file.cache_clear()
     yield make
-    cgroup_memory._peak_file.cache_clear()
+    kernel_counters._peak_file.cache_clear()
 
 
 def collect(operation: Callable[[], object] = lambda: None) -> dict[str, float]:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from orbax_bench_core.measure.collectors.cpu import Cpu
+from orbax_bench_core.measure.collectors.clocks import Cpu
 
 TOTAL = "0_basics/cpu_s"
 CHILDREN = "0_basics/cpu_children_s"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.measure.collectors import disk_io
-from orbax_bench_core.measure.collectors.disk_io import DiskIo
+from orbax_bench_core.measure.collectors import kernel_counters
+from orbax_bench_core.measure.collectors.kernel_counters import DiskIo
 
 SIZE = 8 * 2**20
 # Other threads of the process may read and write too.
@@ -103,6 +103,6 @@ def test_measuring_reads_nothing_itself() -> None:
 
 
 def test_a_kernel_that_does_not_count_gives_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disk_io, "_FILE", "/proc/self/no_such_file")
+    monkeypatch.setattr(kernel_counters, "_IO_FILE", "/proc/self/no_such_file")
 
     assert collect(lambda: None) == {}

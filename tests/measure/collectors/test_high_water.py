@@ -4,50 +4,50 @@ from __future__ import annotations
 
 import pytest
 
-from orbax_bench_core.measure.collectors import high_water, kernel_file
-from orbax_bench_core.measure.collectors.resident import resident_bytes
+from orbax_bench_core.measure.collectors import kernel_counters, resident_memory
+from orbax_bench_core.measure.collectors.resident_memory import resident_bytes
 
 MIB = 2**20
 
 needs_mark = pytest.mark.skipif(
-    not high_water.is_available(), reason="the kernel lets nobody reset VmHWM"
+    not resident_memory.is_available(), reason="the kernel lets nobody reset VmHWM"
 )
 
 
 @needs_mark
 def test_the_mark_remembers_what_is_gone() -> None:
-    high_water.reset()
+    resident_memory.reset()
     before = resident_bytes()
 
     len(b"x" * (64 * MIB))
 
-    assert high_water.read() - before >= 60 * MIB
+    assert resident_memory.read() - before >= 60 * MIB
 
 
 @needs_mark
 def test_a_reset_forgets_it() -> None:
     len(b"x" * (64 * MIB))
 
-    high_water.reset()
+    resident_memory.reset()
 
-    assert high_water.read() - resident_bytes() <= 8 * MIB
+    assert resident_memory.read() - resident_bytes() <= 8 * MIB
 
 
 def test_a_process_that_may_not_reset_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(high_water, "_switch", lambda pid: None)
+    monkeypatch.setattr(resident_memory, "_switch", lambda pid: None)
 
     with pytest.raises(OSError, match="ask is_available"):
-        high_water.reset()
+        resident_memory.reset()
 
 
 def test_a_kernel_without_the_mark_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_file, "reader", lambda path: lambda offset: b"Name:\tpython\n")
+    monkeypatch.setattr(kernel_counters, "reader", lambda path: lambda offset: b"Name:\tpython\n")
 
     with pytest.raises(OSError, match="no VmHWM: line"):
-        high_water.read()
+        resident_memory.read()
 
 
 def test_without_the_switch_it_is_not_available(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(high_water, "_switch", lambda pid: None)
+    monkeypatch.setattr(resident_memory, "_switch", lambda pid: None)
 
-    assert not high_water.is_available()
+    assert not resident_memory.is_available()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orbax_bench_core.measure.collectors.histogram import NO_BUCKETS, buckets_of, quantile_bound
+from orbax_bench_core.measure.collectors.tensorstore import NO_BUCKETS, buckets_of, quantile_bound
 
 
 def test_buckets_are_told_from_labels_and_statistics() -> None:

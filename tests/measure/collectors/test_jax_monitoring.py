@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from orbax.checkpoint import v1 as ocp
 
-from orbax_bench_core.measure import Metrics, registry
+from orbax_bench_core.measure import Metrics, known_metrics
 from orbax_bench_core.measure.collectors.jax_monitoring import JaxMonitoring
 
 BLOCKING = "/jax/orbax/write/blocking_duration_secs"
@@ -204,7 +204,7 @@ def test_every_sample_of_real_saves_and_loads_resolves(saved_and_loaded: Metrics
     wrong = [
         sample
         for sample in saved_and_loaded.samples
-        if registry.lookup(sample.metric).unit != sample.unit
+        if known_metrics.lookup(sample.metric).unit != sample.unit
     ]
 
     assert wrong == []

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.measure.collectors import kernel_file
+from orbax_bench_core.measure.collectors import kernel_counters
 
 
 def test_every_call_reads_anew(tmp_path: Path) -> None:
     file = tmp_path / "counter"
     file.write_text("1")
-    read = kernel_file.reader(str(file))
+    read = kernel_counters.reader(str(file))
     assert read is not None
     read(0)
 
@@ -23,24 +23,24 @@ def test_every_call_reads_anew(tmp_path: Path) -> None:
 
 
 def test_a_file_is_opened_once() -> None:
-    assert kernel_file.reader("/proc/self/stat") is kernel_file.reader("/proc/self/stat")
+    assert kernel_counters.reader("/proc/self/stat") is kernel_counters.reader("/proc/self/stat")
 
 
 def test_a_file_that_is_not_there_cannot_be_read(tmp_path: Path) -> None:
-    assert kernel_file.reader(str(tmp_path / "none")) is None
+    assert kernel_counters.reader(str(tmp_path / "none")) is None
 
 
 def test_a_forked_process_opens_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = kernel_file.reader("/proc/self/stat")
+    before = kernel_counters.reader("/proc/self/stat")
     monkeypatch.setattr(os, "getpid", os.getppid)
 
-    assert kernel_file.reader("/proc/self/stat") is not before
+    assert kernel_counters.reader("/proc/self/stat") is not before
 
 
 def test_a_long_file_is_read_to_its_end(tmp_path: Path) -> None:
     file = tmp_path / "long"
     file.write_bytes(bytes(100_000))
-    read = kernel_file.reader(str(file))
+    read = kernel_counters.reader(str(file))
     assert read is not None
 
-    assert len(kernel_file.read_all(read)) == 100_000
+    assert len(kernel_counters.read_all(read)) == 100_000

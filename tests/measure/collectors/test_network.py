@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.measure.collectors import kernel_file, network
-from orbax_bench_core.measure.collectors.network import Network
+from orbax_bench_core.measure.collectors import kernel_counters
+from orbax_bench_core.measure.collectors.kernel_counters import Network
 
 MIB = 2**20
 HEADER = """\
@@ -39,7 +39,7 @@ def collect(operation: Callable[[], object]) -> dict[str, float]:
 def counters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The kernel's file, as a test writes it."""
     file = tmp_path / "dev"
-    monkeypatch.setattr(network, "_FILE", str(file))
+    monkeypatch.setattr(kernel_counters, "_NET_FILE", str(file))
     return file
 
 
@@ -83,7 +83,7 @@ def test_what_goes_over_loopback_is_counted() -> None:
                 left -= len(receiver.recv(left))
             thread.join()
 
-    if kernel_file.reader("/proc/self/net/dev") is None:
+    if kernel_counters.reader("/proc/self/net/dev") is None:
         pytest.skip("the kernel does not count")
 
     assert collect(send)[LOOPBACK] >= MIB

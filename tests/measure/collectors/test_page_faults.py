@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from orbax_bench_core.measure.collectors.page_faults import PageFaults
+from orbax_bench_core.measure.collectors.kernel_counters import PageFaults
 
 PAGES = 4096
 MINOR = "7_memory/minor_faults_count"

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from orbax_bench_core.measure import Metrics
-from orbax_bench_core.measure.collectors import high_water
+from orbax_bench_core.measure.collectors import resident_memory
 
 MIB = 2**20
 KEYS = ["peak_rss"]
@@ -24,8 +24,8 @@ SLACK = 6
 def source(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Where the peak comes from."""
     if request.param == "sampled":
-        monkeypatch.setattr(high_water, "is_available", lambda: False)
-    elif not high_water.is_available():
+        monkeypatch.setattr(resident_memory, "is_available", lambda: False)
+    elif not resident_memory.is_available():
         pytest.skip("the kernel lets nobody reset VmHWM")
     return str(request.param)
 

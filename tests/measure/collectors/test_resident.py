@@ -7,7 +7,7 @@ import os
 import psutil
 import pytest
 
-from orbax_bench_core.measure.collectors import kernel_file, resident
+from orbax_bench_core.measure.collectors import kernel_counters, resident_memory
 
 MIB = 2**20
 
@@ -15,17 +15,17 @@ MIB = 2**20
 def test_it_is_what_psutil_says() -> None:
     expected = psutil.Process().memory_info().rss
 
-    assert abs(resident.resident_bytes() - expected) <= MIB
+    assert abs(resident_memory.resident_bytes() - expected) <= MIB
 
 
 def test_without_a_kernel_file_psutil_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_file, "reader", lambda path: None)
+    monkeypatch.setattr(kernel_counters, "reader", lambda path: None)
     expected = psutil.Process().memory_info().rss
 
-    assert abs(resident.resident_bytes() - expected) <= MIB
+    assert abs(resident_memory.resident_bytes() - expected) <= MIB
 
 
 def test_a_forked_process_reads_itself() -> None:
-    resident._process(os.getpid())
+    resident_memory._process(os.getpid())
 
-    assert resident._process(os.getppid()).pid == os.getppid()
+    assert resident_memory._process(os.getppid()).pid == os.getppid()

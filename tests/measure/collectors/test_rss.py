@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orbax_bench_core.measure.collectors.rss import Rss
+from orbax_bench_core.measure.collectors.resident_memory import Rss
 
 MIB = 2**20
 

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from orbax_bench_core.measure.collectors.sampler import Sampler
+from orbax_bench_core.measure.collectors.resident_memory import Sampler
 
 INTERVAL_S = 0.002
 PATIENCE_S = 5.0

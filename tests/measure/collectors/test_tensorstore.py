@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import tensorstore as ts
 
-from orbax_bench_core.measure import registry
+from orbax_bench_core.measure import known_metrics
 from orbax_bench_core.measure.collectors import tensorstore
 from orbax_bench_core.measure.collectors.tensorstore import TensorStore
 
@@ -58,7 +58,9 @@ def test_every_reading_resolves_with_its_unit(tmp_path: Path) -> None:
     readings = collector.stop()
 
     assert len(readings) > 1
-    assert [registry.lookup(one.metric).unit for one in readings] == [one.unit for one in readings]
+    assert [known_metrics.lookup(one.metric).unit for one in readings] == [
+        one.unit for one in readings
+    ]
 
 
 def test_changes_of_other_threads_are_seen(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorstore as ts
 
-from orbax_bench_core.measure import registry
+from orbax_bench_core.measure import known_metrics
 from orbax_bench_core.measure.collectors.thread_pool import ThreadPool
 
 QUEUE = "6_tensorstore/thread_pool_queue_s"
@@ -103,4 +103,6 @@ def test_work_of_the_library_has_its_waiting(tmp_path: Path) -> None:
     readings = collector.stop()
 
     assert {one.metric: one.value for one in readings}[QUEUE] > 0
-    assert [registry.lookup(one.metric).unit for one in readings] == [one.unit for one in readings]
+    assert [known_metrics.lookup(one.metric).unit for one in readings] == [
+        one.unit for one in readings
+    ]

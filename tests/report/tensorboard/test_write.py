@@ -15,7 +15,7 @@ from tensorboard.plugins.base_plugin import TBContext
 from tensorboard.plugins.hparams import api_pb2, list_session_groups
 from tensorboard.plugins.hparams.backend_context import Context
 
-from orbax_bench_core.measure.registry import all_metrics
+from orbax_bench_core.measure.known_metrics import all_metrics
 from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.report.tensorboard.write import write_tensorboard
 from orbax_bench_core.results.record import ErrorInfo

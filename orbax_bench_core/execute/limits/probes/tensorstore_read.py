@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from orbax_bench_core.config.conditions import Cache
+from orbax_bench_core.config.execution import Cache
 from orbax_bench_core.execute import page_cache
 from orbax_bench_core.execute.limits import files, raw_tensorstore
 from orbax_bench_core.execute.limits.clock import repeated, timed

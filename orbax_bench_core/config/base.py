@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pydantic
+
 _REMOTE = "gs://"
 
 
@@ -27,3 +29,13 @@ def checked_path(path: str) -> str:
             f"put {scheme}:// data into a local folder of that name without saying so"
         )
     return str(Path(path).expanduser().absolute())
+
+
+class ConfigModel(pydantic.BaseModel):
+    """A block of the suite file.
+
+    Unknown keys and wrong types are errors: a misspelt key that is silently ignored measures
+    something else than what its author believes.
+    """
+
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True, strict=True)

@@ -1,6 +1,6 @@
 """The reference of all metrics, written from the registry.
 
-`python -m orbax_bench_core.measure.reference` writes `docs/metrics.md`, for people, and
+`python -m orbax_bench_core.measure.documentation` writes `docs/metrics.md`, for people, and
 `docs/schema/metrics.json`, for programs, into the checkout that it runs from.
 """
 
@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from orbax_bench_core.measure import collectors, registry
-from orbax_bench_core.measure.collectors import time
-from orbax_bench_core.measure.registry import Metric
+from orbax_bench_core.measure import collectors, known_metrics
+from orbax_bench_core.measure.collectors import clocks
+from orbax_bench_core.measure.known_metrics import Metric
 
 SCHEMA_VERSION = 1
 
@@ -26,7 +26,7 @@ _HEADER = (
     "Every metric that a measured block can give. This page is generated from the metric registry:",
     (
         "change a metric where it is defined, then run "
-        "`python -m orbax_bench_core.measure.reference`."
+        "`python -m orbax_bench_core.measure.documentation`."
     ),
     "",
     "Sizes are binary: a unit of GiB or MiB stands behind names in `_gb`, `_mb` and `_gbps` too.",
@@ -58,13 +58,13 @@ def as_data() -> dict[str, Any]:
     """The registry as plain data: namespaces, collectors, metrics and families of metrics."""
     return {
         "schema_version": SCHEMA_VERSION,
-        "namespaces": dict(registry.NAMESPACES),
+        "namespaces": dict(known_metrics.NAMESPACES),
         "collectors": [
             {"key": key, "default": key in collectors.DEFAULT_KEYS, "description": _summary(key)}
             for key in collectors.KEYS
         ],
-        "metrics": [dataclasses.asdict(metric) for metric in registry.all_metrics()],
-        "families": [dataclasses.asdict(family) for family in registry.FAMILIES],
+        "metrics": [dataclasses.asdict(metric) for metric in known_metrics.all_metrics()],
+        "families": [dataclasses.asdict(family) for family in known_metrics.FAMILIES],
     }
 
 
@@ -84,8 +84,8 @@ def as_markdown() -> Iterator[str]:
             for key in collectors.KEYS
         ),
     )
-    for namespace, meaning in registry.NAMESPACES.items():
-        metrics = [one for one in registry.all_metrics() if one.namespace == namespace]
+    for namespace, meaning in known_metrics.NAMESPACES.items():
+        metrics = [one for one in known_metrics.all_metrics() if one.namespace == namespace]
         yield from ("", f"## {namespace}", "", f"{meaning}.")
         if metrics:
             yield ""
@@ -95,7 +95,7 @@ def as_markdown() -> Iterator[str]:
         ("Name", "Unit", "Collector", "What it says"),
         (
             (f"`{one.pattern}`", one.units, f"`{one.collector}`", one.description)
-            for one in registry.FAMILIES
+            for one in known_metrics.FAMILIES
         ),
     )
 
@@ -134,7 +134,7 @@ def _row(cells: Sequence[str]) -> str:
 def _summary(key: str) -> str:
     """The first sentence that a collector's class says about itself."""
     if key == "time":
-        return f"{time.TIME.description}."
+        return f"{clocks.TIME.description}."
     text = inspect.getdoc(collectors.FACTORIES[key])
     assert text is not None
     return text.partition("\n")[0]

@@ -6,20 +6,15 @@ import functools
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from orbax_bench_core.measure import conditions, event_names, interference
+from orbax_bench_core.measure import definition, event_names, interference
 from orbax_bench_core.measure.collectors import (
-    cgroup_memory,
-    cpu,
+    clocks,
     device_memory,
-    disk_io,
     jax_monitoring,
-    network,
-    page_faults,
-    peak_rss,
-    rss,
+    kernel_counters,
+    resident_memory,
     tensorstore,
     thread_pool,
-    time,
     tracemalloc,
 )
 from orbax_bench_core.measure.definition import Aggregate, Better, Family, Metric
@@ -54,20 +49,20 @@ NAMESPACES: Mapping[str, str] = MappingProxyType(
 FAMILIES: tuple[Family, ...] = (*tensorstore.FAMILIES, *event_names.FAMILIES)
 
 _BUILT_IN = (
-    *conditions.METRICS,
+    *definition.METRICS,
     *interference.METRICS,
-    *time.METRICS,
-    *cpu.METRICS,
-    *disk_io.METRICS,
-    *page_faults.METRICS,
-    *peak_rss.METRICS,
-    *rss.METRICS,
+    *clocks.CLOCK_METRICS,
+    *clocks.CPU_METRICS,
+    *kernel_counters.DISK_METRICS,
+    *kernel_counters.PAGE_FAULT_METRICS,
+    *resident_memory.PEAK_METRICS,
+    *resident_memory.RSS_METRICS,
     *jax_monitoring.METRICS,
     *device_memory.METRICS,
     *tensorstore.METRICS,
     *thread_pool.METRICS,
-    *network.METRICS,
-    *cgroup_memory.METRICS,
+    *kernel_counters.NETWORK_METRICS,
+    *kernel_counters.CGROUP_METRICS,
     *tracemalloc.METRICS,
 )
 

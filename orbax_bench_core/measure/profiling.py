@@ -6,8 +6,8 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator
 
-from orbax_bench_core.measure import guard
-from orbax_bench_core.measure.slot import Slot
+from orbax_bench_core.measure import observers
+from orbax_bench_core.measure.observers import Slot
 
 DirectoryFor = Callable[[str], "str | None"]
 
@@ -47,12 +47,14 @@ def start(operation: str) -> bool:
     directory_for = _directory_for.get()
     if directory_for is None:
         return False
-    directory = guard.attempt("choose a trace directory", lambda: directory_for(operation), None)
+    directory = observers.attempt(
+        "choose a trace directory", lambda: directory_for(operation), None
+    )
     if directory is None or not _profiler.acquire(blocking=False):
         return False
     started = False
     try:
-        started = guard.attempt("start a profiler trace", lambda: _begin(directory), False)
+        started = observers.attempt("start a profiler trace", lambda: _begin(directory), False)
     finally:
         if not started:
             _profiler.release()
@@ -62,7 +64,7 @@ def start(operation: str) -> bool:
 def stop() -> None:
     """Stops the trace that `start` started and writes it."""
     try:
-        guard.attempt("stop the profiler trace", _end, None)
+        observers.attempt("stop the profiler trace", _end, None)
     finally:
         _profiler.release()
 
