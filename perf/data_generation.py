@@ -60,7 +60,7 @@ import json
 import numpy, zstandard
 from orbax_bench_core.config import dtypes
 from orbax_bench_core.config.checkpoint import ArraySpec
-from orbax_bench_core.state.precision import NUMPY_ONLY
+from orbax_bench_core.state.layout import NUMPY_ONLY
 from orbax_bench_core.state.synthetic import generate
 ratios = {}
 for name in dtypes.BITS:

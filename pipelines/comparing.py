@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orbax_bench_core.compare import baseline as baselines
-from orbax_bench_core.compare.identity import differences, nearest
 from orbax_bench_core.config.errors import Problem, SuiteError
 from orbax_bench_core.config.load import LoadedSuite, parse_suite
 from orbax_bench_core.config.override import with_keys
 from orbax_bench_core.config.source import Source
 from orbax_bench_core.sweep.point import SweepPoint
+from orbax_bench_core.sweep.point_differences import differences, nearest
 from orbax_bench_pipelines.registry import PIPELINES, Pipeline
 
 

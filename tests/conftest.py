@@ -20,7 +20,7 @@ from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.results.record import Record
 from orbax_bench_core.results.run_directory import RunDirectory
 from orbax_bench_core.results.summary import BYTES, TIME
-from orbax_bench_core.sweep.expand import Expansion
+from orbax_bench_core.sweep.expansion import Expansion
 from orbax_bench_core.sweep.point import SweepPoint
 
 NOON = datetime.datetime(2026, 1, 2, 12, tzinfo=datetime.UTC)

@@ -57,7 +57,7 @@ class ArrayHandlerOptions(BenchmarkOptions):
         import orbax.checkpoint as ocp
         from orbax.checkpoint._src.metadata import array_metadata_store
 
-        from orbax_bench_core.benchmarks import needs
+        from orbax_bench_core.benchmarks.support import needs
 
         more = {}
         if self.use_colocated_python:
@@ -87,8 +87,8 @@ class ArrayHandler(BenchmarksGenerator):
         import jax
         import orbax.checkpoint as ocp
 
-        from orbax_bench_core.benchmarks import needs
-        from orbax_bench_core.benchmarks.hosts import await_all_hosts
+        from orbax_bench_core.benchmarks.support import needs
+        from orbax_bench_core.benchmarks.support.options import await_all_hosts
 
         metrics, options = Metrics(), context.options
         assert isinstance(options, ArrayHandlerOptions)

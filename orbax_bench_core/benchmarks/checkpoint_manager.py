@@ -13,7 +13,7 @@ from orbax_bench_core.authoring import (
     VerificationError,
     benchmark_options,
 )
-from orbax_bench_core.benchmarks.options import check_least
+from orbax_bench_core.benchmarks.support.options import check_least
 from orbax_bench_core.measure import Metrics
 
 _JSON = {"a": 1, "b": "test"}
@@ -56,11 +56,14 @@ class CheckpointManager(BenchmarksGenerator):
         import numpy as np
         import orbax.checkpoint as ocp
 
-        from orbax_bench_core.benchmarks import needs
-        from orbax_bench_core.benchmarks.freeing import delete_if_scarce
-        from orbax_bench_core.benchmarks.managing import measure_step, open_manager
-        from orbax_bench_core.benchmarks.v0_saving import restore_target
-        from orbax_bench_core.state.size import tree_bytes
+        from orbax_bench_core.benchmarks.support import needs
+        from orbax_bench_core.benchmarks.support.options import delete_if_scarce
+        from orbax_bench_core.benchmarks.support.v0 import (
+            measure_step,
+            open_manager,
+            restore_target,
+        )
+        from orbax_bench_core.state.tree import tree_bytes
 
         metrics, options = Metrics(), context.options
         assert isinstance(options, CheckpointManagerOptions)

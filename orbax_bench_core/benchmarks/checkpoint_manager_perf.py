@@ -12,7 +12,7 @@ from orbax_bench_core.authoring import (
     TestResult,
     benchmark_options,
 )
-from orbax_bench_core.benchmarks.options import check_least
+from orbax_bench_core.benchmarks.support.options import check_least
 from orbax_bench_core.measure import Metrics
 
 _ITEM = "pytree_item"
@@ -56,11 +56,14 @@ class CheckpointManagerPerf(BenchmarksGenerator):
         import jax
         import orbax.checkpoint as ocp
 
-        from orbax_bench_core.benchmarks import needs
-        from orbax_bench_core.benchmarks.managing import measure_step, open_manager
-        from orbax_bench_core.benchmarks.training import Training
-        from orbax_bench_core.benchmarks.v0_saving import restore_target
-        from orbax_bench_core.state.size import tree_bytes
+        from orbax_bench_core.benchmarks.support import needs
+        from orbax_bench_core.benchmarks.support.training import Training
+        from orbax_bench_core.benchmarks.support.v0 import (
+            measure_step,
+            open_manager,
+            restore_target,
+        )
+        from orbax_bench_core.state.tree import tree_bytes
 
         metrics, options = Metrics(), context.options
         assert isinstance(options, CheckpointManagerPerfOptions)
@@ -107,7 +110,7 @@ class CheckpointManagerPerf(BenchmarksGenerator):
 
 
 def _policies() -> dict[str, Any]:
-    from orbax_bench_core.benchmarks import needs
+    from orbax_bench_core.benchmarks.support import needs
 
     name = "checkpoint_manager_perf"
     policies = needs.part_of_orbax("checkpoint_managers", name)

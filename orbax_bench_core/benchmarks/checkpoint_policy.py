@@ -14,8 +14,8 @@ from orbax_bench_core.authoring import (
     VerificationError,
     benchmark_options,
 )
-from orbax_bench_core.benchmarks.options import check_least
-from orbax_bench_core.benchmarks.policies import Policies
+from orbax_bench_core.benchmarks.support.options import check_least
+from orbax_bench_core.benchmarks.support.v0 import Policies
 from orbax_bench_core.measure import Metrics
 
 
@@ -72,10 +72,9 @@ class CheckpointPolicy(BenchmarksGenerator):
         import jax
         import orbax.checkpoint as ocp
 
-        from orbax_bench_core.benchmarks import needs
-        from orbax_bench_core.benchmarks.managing import open_manager
-        from orbax_bench_core.benchmarks.v0_saving import restore_target
-        from orbax_bench_core.state.size import tree_bytes
+        from orbax_bench_core.benchmarks.support import needs
+        from orbax_bench_core.benchmarks.support.v0 import open_manager, restore_target
+        from orbax_bench_core.state.tree import tree_bytes
 
         metrics, options = Metrics(), context.options
         assert isinstance(options, CheckpointPolicyOptions)

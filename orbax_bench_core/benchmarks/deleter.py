@@ -12,7 +12,7 @@ from orbax_bench_core.authoring import (
     TestResult,
     benchmark_options,
 )
-from orbax_bench_core.benchmarks.options import check_least
+from orbax_bench_core.benchmarks.support.options import check_least
 from orbax_bench_core.measure import Metrics
 
 _FEWEST_KEPT = 2
@@ -59,10 +59,13 @@ class Deleter(BenchmarksGenerator):
         """Saves step by step, and deletes behind itself."""
         import orbax.checkpoint as ocp
 
-        from orbax_bench_core.benchmarks import needs
-        from orbax_bench_core.benchmarks.managing import measure_step, open_manager
-        from orbax_bench_core.benchmarks.v0_saving import restore_target
-        from orbax_bench_core.state.size import tree_bytes
+        from orbax_bench_core.benchmarks.support import needs
+        from orbax_bench_core.benchmarks.support.v0 import (
+            measure_step,
+            open_manager,
+            restore_target,
+        )
+        from orbax_bench_core.state.tree import tree_bytes
 
         metrics, options = Metrics(), context.options
         assert isinstance(options, DeleterOptions)
@@ -102,7 +105,7 @@ class Deleter(BenchmarksGenerator):
 
 
 def _check_needs(options: DeleterOptions) -> None:
-    from orbax_bench_core.benchmarks.needs import UnmetNeed
+    from orbax_bench_core.benchmarks.support.needs import UnmetNeed
 
     assert isinstance(options.train_steps, int)
     assert isinstance(options.save_interval_steps, int)

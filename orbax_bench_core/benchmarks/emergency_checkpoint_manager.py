@@ -12,8 +12,8 @@ from orbax_bench_core.authoring import (
     TestResult,
     benchmark_options,
 )
-from orbax_bench_core.benchmarks import distributed_ids, needs
-from orbax_bench_core.benchmarks.local_checkpointing import LocalCheckpointingOptions
+from orbax_bench_core.benchmarks.support import needs, replicas
+from orbax_bench_core.benchmarks.support.local_checkpointing import LocalCheckpointingOptions
 from orbax_bench_core.measure import Metrics
 
 _NAME = "emergency_checkpoint_manager"
@@ -41,12 +41,8 @@ class EmergencyCheckpointManagerOptions(LocalCheckpointingOptions):
     def flags(self) -> dict[str, bool]:
         """Orbax's command-line flags, by name."""
         return {
-            distributed_ids.MESH_FLAG: bool(
-                self.experimental_use_distributed_id_for_mesh_consistency
-            ),
-            distributed_ids.PROCESS_ID_FLAG: bool(
-                self.experimental_orbax_use_distributed_process_id
-            ),
+            replicas.MESH_FLAG: bool(self.experimental_use_distributed_id_for_mesh_consistency),
+            replicas.PROCESS_ID_FLAG: bool(self.experimental_orbax_use_distributed_process_id),
         }
 
     def manager_options(self) -> Any:
@@ -77,21 +73,21 @@ class EmergencyCheckpointManager(BenchmarksGenerator):
         """Offers every step to the manager, restoring as it goes, and restarts it."""
         import orbax.checkpoint as ocp
 
-        from orbax_bench_core.benchmarks.local_checkpointing import (
+        from orbax_bench_core.benchmarks.support.local_checkpointing import (
             check_needs,
             hosts_in_step,
             make_directories,
             open_manager,
         )
-        from orbax_bench_core.benchmarks.managing import measure_step
+        from orbax_bench_core.benchmarks.support.v0 import measure_step
 
         metrics, options = Metrics(), context.options
         assert isinstance(options, EmergencyCheckpointManagerOptions)
         assert isinstance(options.train_steps, int)
         assert isinstance(options.local_save_interval_steps, int)
         _, tree = check_needs(context, options.axis, _NAME)
-        with distributed_ids.orbax_flags(**options.flags), hosts_in_step():
-            distributed_ids.initialize()
+        with replicas.orbax_flags(**options.flags), hosts_in_step():
+            replicas.initialize()
             directories = make_directories(context, "steps")
             kind = needs.part_of_orbax(_MODULE, _NAME).CheckpointManager
 
@@ -120,10 +116,10 @@ def _restore(metrics: Metrics, context: TestContext, manager: Any, step: int) ->
     import jax
     import orbax.checkpoint as ocp
 
-    from orbax_bench_core.benchmarks.hosts import await_all_hosts
-    from orbax_bench_core.benchmarks.replicas import verify_replicas
-    from orbax_bench_core.benchmarks.v0_saving import restore_target
-    from orbax_bench_core.state.size import tree_bytes
+    from orbax_bench_core.benchmarks.support.options import await_all_hosts
+    from orbax_bench_core.benchmarks.support.replicas import verify_replicas
+    from orbax_bench_core.benchmarks.support.v0 import restore_target
+    from orbax_bench_core.state.tree import tree_bytes
 
     target = restore_target(context.pytree)
     arguments = ocp.args.Composite(

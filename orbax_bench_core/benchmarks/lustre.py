@@ -14,8 +14,8 @@ from orbax_bench_core.authoring import (
     TestResult,
     benchmark_options,
 )
-from orbax_bench_core.benchmarks.needs import UnmetNeed
 from orbax_bench_core.benchmarks.save_restore import SaveRestore, SaveRestoreOptions
+from orbax_bench_core.benchmarks.support.needs import UnmetNeed
 
 if TYPE_CHECKING:
     from etils import epath
@@ -64,7 +64,7 @@ class Lustre(BenchmarksGenerator):
         """Sets the striping, then runs one save and one load."""
         import jax
 
-        from orbax_bench_core.benchmarks.hosts import await_all_hosts
+        from orbax_bench_core.benchmarks.support.options import await_all_hosts
 
         options = context.options
         assert isinstance(options, LustreOptions)

@@ -49,7 +49,7 @@ class MultihostDispatchers(BenchmarksGenerator):
         """Dispatches three times."""
         import jax
 
-        from orbax_bench_core.benchmarks import needs
+        from orbax_bench_core.benchmarks.support import needs
 
         metrics, options = Metrics(), context.options
         assert isinstance(options, MultihostDispatchersOptions)
@@ -78,7 +78,7 @@ class MultihostDispatchers(BenchmarksGenerator):
 def _devices(count: Any) -> list[Any]:
     import jax
 
-    from orbax_bench_core.benchmarks.needs import UnmetNeed
+    from orbax_bench_core.benchmarks.support.needs import UnmetNeed
 
     devices = jax.devices()
     if count is not None and not 1 <= count <= len(devices):

@@ -43,9 +43,9 @@ class MultisliceBroadcast(BenchmarksGenerator):
         import jax
         from orbax.checkpoint._src.multihost import multihost, multislice
 
-        from orbax_bench_core.benchmarks import distributed_ids, needs
-        from orbax_bench_core.benchmarks.replicas import verify_replicas
-        from orbax_bench_core.state.size import tree_bytes
+        from orbax_bench_core.benchmarks.support import needs, replicas
+        from orbax_bench_core.benchmarks.support.replicas import verify_replicas
+        from orbax_bench_core.state.tree import tree_bytes
 
         metrics, options = Metrics(), context.options
         assert isinstance(options, MultisliceBroadcastOptions)
@@ -54,8 +54,8 @@ class MultisliceBroadcast(BenchmarksGenerator):
         mesh, tree = needs.replicas(context, axis, _NAME), needs.arrays(context, _NAME)
         needs.processes(2, _NAME)
         needs.unsharded_replicas(tree, mesh, axis, _NAME)
-        with distributed_ids.orbax_flags(**{distributed_ids.PROCESS_ID_FLAG: True}):
-            distributed_ids.initialize()
+        with replicas.orbax_flags(**{replicas.PROCESS_ID_FLAG: True}):
+            replicas.initialize()
             with metrics.measure("process_spans_multiple_replicas"):
                 multislice.process_spans_multiple_replicas(mesh, replica_axis_index=axis)
             is_source = multislice.in_replica(
@@ -83,7 +83,7 @@ def _on_one_replica(array: Any, mesh: Any, axis: int, *, is_source: bool) -> Any
     import jax
     import jax.numpy as jnp
 
-    from orbax_bench_core.benchmarks.replicas import own_replica
+    from orbax_bench_core.benchmarks.support.replicas import own_replica
 
     sharding = jax.sharding.NamedSharding(own_replica(mesh, axis), array.sharding.spec)
     held = [shard for shard in array.addressable_shards if shard.device in sharding.device_set]

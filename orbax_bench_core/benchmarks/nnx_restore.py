@@ -14,7 +14,7 @@ from orbax_bench_core.authoring import (
     benchmark_options,
 )
 from orbax_bench_core.benchmarks.save_restore import SaveRestoreOptions
-from orbax_bench_core.benchmarks.saving import measure_save
+from orbax_bench_core.benchmarks.support.saving import measure_save
 from orbax_bench_core.measure import Metrics
 
 
@@ -47,8 +47,8 @@ class NnxRestore(BenchmarksGenerator):
         import jax
 
         from orbax_bench_core.state import nnx, orbax_api
-        from orbax_bench_core.state.size import tree_bytes
-        from orbax_bench_core.state.submesh import first_devices
+        from orbax_bench_core.state.mesh import first_devices
+        from orbax_bench_core.state.tree import tree_bytes
 
         options = context.options
         assert isinstance(options, NnxRestoreOptions)

@@ -11,7 +11,7 @@ from orbax_bench_core.authoring import (
     TestResult,
     benchmark_options,
 )
-from orbax_bench_core.benchmarks.load_options import LoadOptions
+from orbax_bench_core.benchmarks.support.load_options import LoadOptions
 from orbax_bench_core.measure import Metrics
 
 if TYPE_CHECKING:
@@ -38,17 +38,17 @@ class OrbaxLoadOptions(LoadOptions):
         """
         from orbax.checkpoint import v1 as ocp
 
-        from orbax_bench_core.benchmarks import needs
-        from orbax_bench_core.state import orbax_options
+        from orbax_bench_core.benchmarks.support import needs
+        from orbax_bench_core.state import orbax_api
 
-        context = orbax_options.make_context(
+        context = orbax_api.make_context(
             use_load_and_broadcast=self.use_load_and_broadcast,
             read_concurrent_bytes=self.read_concurrent_bytes,
         )
         if not self.use_colocated_python:
             return context
         needs.pathways("use_colocated_python: true")
-        colocated = orbax_options.make_colocated_context().pathways_options
+        colocated = orbax_api.make_colocated_context().pathways_options
         return ocp.Context(context=context, pathways_options=colocated)
 
 
@@ -62,9 +62,9 @@ class OrbaxLoad(BenchmarksGenerator):
 
     def test_fn(self, context: TestContext) -> TestResult:
         """Runs one load."""
-        from orbax_bench_core.benchmarks.freeing import delete_if_scarce
-        from orbax_bench_core.benchmarks.reference import find_reference
-        from orbax_bench_core.state import orbax_options
+        from orbax_bench_core.benchmarks.support.existing import find_reference
+        from orbax_bench_core.benchmarks.support.options import delete_if_scarce
+        from orbax_bench_core.state import orbax_api
 
         metrics, options = Metrics(), context.options
         assert isinstance(options, OrbaxLoadOptions)
@@ -73,7 +73,7 @@ class OrbaxLoad(BenchmarksGenerator):
             context,
             cast("str | None", options.checkpoint_path),
             option="checkpoint_path",
-            saving=orbax_options.make_context(),
+            saving=orbax_api.make_context(),
         )
         target = options.target(reference)
         delete_if_scarce(context.pytree)

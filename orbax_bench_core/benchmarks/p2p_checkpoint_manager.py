@@ -12,8 +12,8 @@ from orbax_bench_core.authoring import (
     VerificationError,
     benchmark_options,
 )
-from orbax_bench_core.benchmarks import distributed_ids, needs
-from orbax_bench_core.benchmarks.local_checkpointing import LocalCheckpointingOptions
+from orbax_bench_core.benchmarks.support import needs, replicas
+from orbax_bench_core.benchmarks.support.local_checkpointing import LocalCheckpointingOptions
 from orbax_bench_core.measure import Metrics
 
 if TYPE_CHECKING:
@@ -53,13 +53,16 @@ class P2pCheckpointManager(BenchmarksGenerator):
 
     def test_fn(self, context: TestContext) -> TestResult:
         """Saves and restores in three ways."""
-        from orbax_bench_core.benchmarks.local_checkpointing import check_needs, hosts_in_step
+        from orbax_bench_core.benchmarks.support.local_checkpointing import (
+            check_needs,
+            hosts_in_step,
+        )
 
         metrics, options = Metrics(), context.options
         assert isinstance(options, P2pCheckpointManagerOptions)
         check_needs(context, options.axis, _NAME)
         _check_steps(options)
-        distributed_ids.initialize()
+        replicas.initialize()
         with hosts_in_step():
             for source in _SOURCES:
                 _train(metrics, context, options, source)
@@ -71,8 +74,11 @@ def _train(
 ) -> None:
     import orbax.checkpoint as ocp
 
-    from orbax_bench_core.benchmarks.local_checkpointing import make_directories, open_manager
-    from orbax_bench_core.benchmarks.managing import measure_step
+    from orbax_bench_core.benchmarks.support.local_checkpointing import (
+        make_directories,
+        open_manager,
+    )
+    from orbax_bench_core.benchmarks.support.v0 import measure_step
 
     composite = needs.part_of_orbax(f"{_PACKAGE}.args", _NAME).Composite
     directories = make_directories(context, source)
@@ -120,7 +126,7 @@ def _lose(manager: Any, directory: epath.Path, source: str) -> None:
     """Removes a local checkpoint where the restore is to come from elsewhere."""
     import jax
 
-    from orbax_bench_core.benchmarks.hosts import await_all_hosts
+    from orbax_bench_core.benchmarks.support.options import await_all_hosts
 
     loses = {"local": False, "peer": jax.process_index() == 0, "persistent": True}[source]
     if loses and directory.exists():
@@ -135,9 +141,9 @@ def _restore(
     import jax
     import orbax.checkpoint as ocp
 
-    from orbax_bench_core.benchmarks.replicas import verify_replicas
-    from orbax_bench_core.benchmarks.v0_saving import restore_target
-    from orbax_bench_core.state.size import tree_bytes
+    from orbax_bench_core.benchmarks.support.replicas import verify_replicas
+    from orbax_bench_core.benchmarks.support.v0 import restore_target
+    from orbax_bench_core.state.tree import tree_bytes
 
     target, operation = restore_target(context.pytree), f"restore_from_{source}"
     arguments = composite(

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from orbax_bench_core.benchmarks.needs import UnmetNeed
+from orbax_bench_core.benchmarks.support.needs import UnmetNeed
 
 if TYPE_CHECKING:
     from etils import epath
@@ -40,7 +40,7 @@ def download(repo: str, folder: str | None) -> epath.Path:
     """
     from etils import epath
 
-    from orbax_bench_core.benchmarks import needs
+    from orbax_bench_core.benchmarks.support import needs
 
     hub = needs.module("huggingface_hub", "hub", "--repo")
     where = folder or tempfile.mkdtemp(prefix=f"{repo.replace('/', '--')}-")

@@ -12,8 +12,8 @@ from orbax_bench_core.authoring import (
     UnmetNeed,
     benchmark_options,
 )
-from orbax_bench_core.benchmarks import torch_storage
-from orbax_bench_core.benchmarks.torch_options import TorchData, TorchOptions
+from orbax_bench_core.benchmarks.support import pytorch
+from orbax_bench_core.benchmarks.support.pytorch import TorchData, TorchOptions
 from orbax_bench_core.measure import Metrics
 
 if TYPE_CHECKING:
@@ -81,9 +81,9 @@ class PyTorchDcp(BenchmarksGenerator):
 
     def test_fn(self, context: TestContext) -> TestResult:
         """Runs one save and one load."""
-        from orbax_bench_core.benchmarks import torch_group
-        from orbax_bench_core.benchmarks.hosts import await_all_hosts
-        from orbax_bench_core.benchmarks.saving import await_result, measure_parts
+        from orbax_bench_core.benchmarks.support import pytorch
+        from orbax_bench_core.benchmarks.support.options import await_all_hosts
+        from orbax_bench_core.benchmarks.support.saving import await_result, measure_parts
 
         metrics, options = Metrics(), context.options
         assert isinstance(options, PyTorchDcpOptions)
@@ -91,7 +91,7 @@ class PyTorchDcp(BenchmarksGenerator):
         reference = cast("str | None", options.reference_checkpoint_path)
         data = TorchData.of(context, _NAME, reference)
         _check(options, data.device.type)
-        torch_group.join_ranks(data.device)
+        pytorch.join_ranks(data.device)
         state = data.layout.distribute(data.local())
         saver = _Saver(options, path, state)
         await_all_hosts("pytorch_dcp_save")
@@ -107,11 +107,11 @@ class PyTorchDcp(BenchmarksGenerator):
         saver.close()
         del state, saver
         data.free_if_scarce()
-        reader = torch_storage.reader(path)
+        reader = pytorch.reader(path)
         context.prepare_load("load", path)
         with metrics.measure("load", options.collectors, num_bytes=data.num_bytes):
             loaded = _load(data, reader)
-            torch_group.synchronize(data.device)
+            pytorch.synchronize(data.device)
         data.verify(context, loaded)
         return TestResult(metrics=metrics)
 
@@ -124,12 +124,12 @@ class _Saver:
 
         self._options = options
         self._state = state
-        self._writer = torch_storage.writer(
+        self._writer = pytorch.writer(
             path,
             single_file_per_rank=options.single_file_per_rank,
             thread_count=options.save_thread_count,
             per_thread_copy_ahead=cast("int", options.save_per_thread_copy_ahead_mb) * _MIB,
-            sync_files=options.sync_files and torch_storage.is_local(path),
+            sync_files=options.sync_files and pytorch.is_local(path),
         )
         if options.cache_staged_state_dict:
             self._writer.cache_staged_state_dict = True

@@ -11,8 +11,8 @@ from orbax_bench_core.authoring import (
     TestResult,
     benchmark_options,
 )
-from orbax_bench_core.benchmarks import torch_files, torch_storage
-from orbax_bench_core.benchmarks.torch_options import TorchOptions
+from orbax_bench_core.benchmarks.support import pytorch
+from orbax_bench_core.benchmarks.support.pytorch import TorchOptions
 
 if TYPE_CHECKING:
     import torch
@@ -37,19 +37,19 @@ class PyTorchSafetensors(BenchmarksGenerator):
 
     def test_fn(self, context: TestContext) -> TestResult:
         """Runs one save and one load."""
-        from orbax_bench_core.benchmarks import needs
-        from orbax_bench_core.benchmarks.safetensors_files import SUFFIX
+        from orbax_bench_core.benchmarks.support import needs
+        from orbax_bench_core.benchmarks.support.safetensors import SUFFIX
 
         needs.module("safetensors", "torch", _NAME)
-        return torch_files.round_trip(
+        return pytorch.round_trip(
             context, _NAME, suffix=SUFFIX, write=_write, read=_read, check=_check
         )
 
 
-def _write(file: epath.Path, tensors: torch_files.Tensors) -> None:
+def _write(file: epath.Path, tensors: pytorch.Tensors) -> None:
     from safetensors import torch as safetensors
 
-    if torch_storage.is_local(file):
+    if pytorch.is_local(file):
         safetensors.save_file(dict(tensors), str(file))
     else:
         file.write_bytes(safetensors.save(dict(tensors)))
@@ -58,15 +58,15 @@ def _write(file: epath.Path, tensors: torch_files.Tensors) -> None:
 def _read(file: epath.Path, device: torch.device) -> dict[str, Any]:
     from safetensors import torch as safetensors
 
-    if torch_storage.is_local(file):
-        return torch_files.in_memory(safetensors.load_file(str(file), device=str(device)))
+    if pytorch.is_local(file):
+        return pytorch.in_memory(safetensors.load_file(str(file), device=str(device)))
     return {name: one.to(device) for name, one in safetensors.load(file.read_bytes()).items()}
 
 
-def _check(tensors: torch_files.Tensors) -> None:
+def _check(tensors: pytorch.Tensors) -> None:
     import torch
 
-    from orbax_bench_core.benchmarks.safetensors_files import check_holds
+    from orbax_bench_core.benchmarks.support.safetensors import check_holds
 
     for name, one in tensors.items():
         array = isinstance(one, torch.Tensor)

@@ -11,7 +11,7 @@ from orbax_bench_core.authoring import (
     TestResult,
     benchmark_options,
 )
-from orbax_bench_core.benchmarks.options import MeasuringOptions
+from orbax_bench_core.benchmarks.support.options import MeasuringOptions
 from orbax_bench_core.measure import Metrics
 
 _PRIORITIZED = "a"
@@ -57,7 +57,7 @@ class PyTreeCheckpointOptions(MeasuringOptions):
         """Makes the handler that these options describe; nothing outside it changes."""
         import orbax.checkpoint as ocp
 
-        from orbax_bench_core.benchmarks.handlers import array_handler, registry_with
+        from orbax_bench_core.benchmarks.support.v0 import array_handler, registry_with
 
         arrays = array_handler(
             use_colocated_python=bool(self.use_colocated_python),
@@ -91,10 +91,10 @@ class PyTreeCheckpoint(BenchmarksGenerator):
         import jax
         import orbax.checkpoint as ocp
 
-        from orbax_bench_core.benchmarks import needs
-        from orbax_bench_core.benchmarks.freeing import delete_if_scarce
-        from orbax_bench_core.benchmarks.v0_saving import measure_two_part_save, restore_target
-        from orbax_bench_core.state.size import tree_bytes
+        from orbax_bench_core.benchmarks.support import needs
+        from orbax_bench_core.benchmarks.support.options import delete_if_scarce
+        from orbax_bench_core.benchmarks.support.v0 import measure_two_part_save, restore_target
+        from orbax_bench_core.state.tree import tree_bytes
 
         metrics, options = Metrics(), context.options
         assert isinstance(options, PyTreeCheckpointOptions)

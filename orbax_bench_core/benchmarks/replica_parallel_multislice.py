@@ -11,8 +11,8 @@ from orbax_bench_core.authoring import (
     TestResult,
     benchmark_options,
 )
-from orbax_bench_core.benchmarks.options import check_least
 from orbax_bench_core.benchmarks.resharding import ReshardingOptions
+from orbax_bench_core.benchmarks.support.options import check_least
 from orbax_bench_core.measure import Metrics
 
 
@@ -50,9 +50,9 @@ class ReplicaParallelMultislice(BenchmarksGenerator):
 
     def test_fn(self, context: TestContext) -> TestResult:
         """Lays the data out over the replicas and saves it as often as asked."""
-        from orbax_bench_core.benchmarks.reference import verify
-        from orbax_bench_core.benchmarks.replicas import find_for_replicas
-        from orbax_bench_core.benchmarks.saving import measure_save
+        from orbax_bench_core.benchmarks.support.existing import verify
+        from orbax_bench_core.benchmarks.support.replicas import find_for_replicas
+        from orbax_bench_core.benchmarks.support.saving import measure_save
         from orbax_bench_core.state import orbax_api
 
         metrics, options = Metrics(), context.options

@@ -44,9 +44,9 @@ class Resharding(BenchmarksGenerator):
         """Runs one load."""
         import jax
 
-        from orbax_bench_core.benchmarks.freeing import delete_if_scarce
-        from orbax_bench_core.benchmarks.reference import find_reference, verify
-        from orbax_bench_core.benchmarks.replicas import check_broadcast
+        from orbax_bench_core.benchmarks.support.existing import find_reference, verify
+        from orbax_bench_core.benchmarks.support.options import delete_if_scarce
+        from orbax_bench_core.benchmarks.support.replicas import check_broadcast
 
         metrics, options = Metrics(), context.options
         assert isinstance(options, ReshardingOptions)

@@ -38,9 +38,9 @@ class RestoreAndBroadcast(BenchmarksGenerator):
 
     def test_fn(self, context: TestContext) -> TestResult:
         """Runs one load."""
-        from orbax_bench_core.benchmarks.freeing import delete_if_scarce
-        from orbax_bench_core.benchmarks.reference import verify
-        from orbax_bench_core.benchmarks.replicas import check_replicas, find_for_replicas
+        from orbax_bench_core.benchmarks.support.existing import verify
+        from orbax_bench_core.benchmarks.support.options import delete_if_scarce
+        from orbax_bench_core.benchmarks.support.replicas import check_replicas, find_for_replicas
 
         metrics, options = Metrics(), context.options
         assert isinstance(options, RestoreAndBroadcastOptions)

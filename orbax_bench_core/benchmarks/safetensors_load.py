@@ -11,7 +11,7 @@ from orbax_bench_core.authoring import (
     TestResult,
     benchmark_options,
 )
-from orbax_bench_core.benchmarks.load_options import LoadOptions
+from orbax_bench_core.benchmarks.support.load_options import LoadOptions
 from orbax_bench_core.measure import Metrics
 
 if TYPE_CHECKING:
@@ -56,8 +56,8 @@ class SafetensorsLoadOptions(LoadOptions):
         """
         from orbax.checkpoint import v1 as ocp
 
-        from orbax_bench_core.benchmarks.needs import UnmetNeed
-        from orbax_bench_core.state import orbax_options
+        from orbax_bench_core.benchmarks.support.needs import UnmetNeed
+        from orbax_bench_core.state import orbax_api
 
         if not hasattr(ocp.options, "SafetensorsOptions"):
             raise UnmetNeed("safetensors_load needs orbax-checkpoint >= 0.12.8")
@@ -68,7 +68,7 @@ class SafetensorsLoadOptions(LoadOptions):
             )
         chunk = cast("float | None", self.safetensors_read_chunk_mb)
         return ocp.Context(
-            context=orbax_options.make_context(read_concurrent_bytes=self.read_concurrent_bytes),
+            context=orbax_api.make_context(read_concurrent_bytes=self.read_concurrent_bytes),
             checkpoint_layout=ocp.options.CheckpointLayout.SAFETENSORS,
             safetensors_options=ocp.options.SafetensorsOptions(
                 max_over_read_ratio=self.safetensors_max_over_read_ratio,
@@ -87,11 +87,11 @@ class SafetensorsLoad(BenchmarksGenerator):
 
     def test_fn(self, context: TestContext) -> TestResult:
         """Runs one load."""
-        from orbax_bench_core.benchmarks.freeing import delete_if_scarce
-        from orbax_bench_core.benchmarks.needs import UnmetNeed
-        from orbax_bench_core.benchmarks.reference import Reference, describe
-        from orbax_bench_core.benchmarks.safetensors_files import write_arrays
-        from orbax_bench_core.state.locating import Location, absolute
+        from orbax_bench_core.benchmarks.support.existing import Reference, describe
+        from orbax_bench_core.benchmarks.support.needs import UnmetNeed
+        from orbax_bench_core.benchmarks.support.options import delete_if_scarce
+        from orbax_bench_core.benchmarks.support.safetensors import write_arrays
+        from orbax_bench_core.state.loading import Location, absolute
 
         metrics, options = Metrics(), context.options
         assert isinstance(options, SafetensorsLoadOptions)

@@ -11,9 +11,8 @@ from orbax_bench_core.authoring import (
     TestResult,
     benchmark_options,
 )
-from orbax_bench_core.benchmarks.options import MeasuringOptions
-from orbax_bench_core.benchmarks.saving import measure_save
-from orbax_bench_core.benchmarks.target import load_target
+from orbax_bench_core.benchmarks.support.options import MeasuringOptions
+from orbax_bench_core.benchmarks.support.saving import load_target, measure_save
 from orbax_bench_core.measure import Metrics
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ class SaveRestoreOptions(MeasuringOptions):
         Raises:
             UnmetNeed: The installed Orbax cannot do what one of them asks for.
         """
-        from orbax_bench_core.state.orbax_options import make_context
+        from orbax_bench_core.state.orbax_api import make_context
 
         return make_context(
             use_ocdbt=self.use_ocdbt,
@@ -93,10 +92,10 @@ class SaveRestore(BenchmarksGenerator):
         """Runs one save and one load."""
         import jax
 
-        from orbax_bench_core.benchmarks import needs
-        from orbax_bench_core.benchmarks.freeing import delete_if_scarce
+        from orbax_bench_core.benchmarks.support import needs
+        from orbax_bench_core.benchmarks.support.options import delete_if_scarce
         from orbax_bench_core.state import orbax_api
-        from orbax_bench_core.state.size import tree_bytes
+        from orbax_bench_core.state.tree import tree_bytes
 
         metrics = Metrics()
         options = context.options

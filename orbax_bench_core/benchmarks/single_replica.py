@@ -58,7 +58,7 @@ class SingleReplicaOptions(BenchmarkOptions):
         import orbax.checkpoint as ocp
         from orbax.checkpoint._src.metadata import array_metadata_store
 
-        from orbax_bench_core.benchmarks.handlers import array_handler, registry_with
+        from orbax_bench_core.benchmarks.support.v0 import array_handler, registry_with
 
         arrays = array_handler(
             use_colocated_python=bool(self.use_colocated_python),
@@ -83,7 +83,7 @@ class SingleReplica(BenchmarksGenerator):
 
     def test_fn(self, context: TestContext) -> TestResult:
         """Runs one save and one restore."""
-        from orbax_bench_core.benchmarks import distributed_ids, needs
+        from orbax_bench_core.benchmarks.support import needs, replicas
 
         options = context.options
         assert isinstance(options, SingleReplicaOptions)
@@ -96,12 +96,12 @@ class SingleReplica(BenchmarksGenerator):
                 f"primary_replica_id: {options.primary_replica_id} needs that many replicas and "
                 f"one more; the mesh has {mesh.devices.shape[options.replica_axis_index]}"
             )
-        flags = {distributed_ids.PROCESS_ID_FLAG: bool(options.use_distributed_process_id)}
+        flags = {replicas.PROCESS_ID_FLAG: bool(options.use_distributed_process_id)}
         if options.use_distributed_process_id:
             needs.processes(2, f"{_NAME} with use_distributed_process_id: true")
-        with distributed_ids.orbax_flags(**flags):
+        with replicas.orbax_flags(**flags):
             if options.use_distributed_process_id:
-                distributed_ids.initialize()
+                replicas.initialize()
             return TestResult(metrics=_save_and_restore(context, options, tree))
 
 
@@ -111,9 +111,9 @@ def _save_and_restore(context: TestContext, options: SingleReplicaOptions, tree:
     import jax
     import orbax.checkpoint as ocp
 
-    from orbax_bench_core.benchmarks.replicas import verify_replicas
-    from orbax_bench_core.benchmarks.v0_saving import measure_two_part_save, restore_target
-    from orbax_bench_core.state.size import tree_bytes
+    from orbax_bench_core.benchmarks.support.replicas import verify_replicas
+    from orbax_bench_core.benchmarks.support.v0 import measure_two_part_save, restore_target
+    from orbax_bench_core.state.tree import tree_bytes
 
     metrics, path, target = Metrics(), context.path / "checkpoint", restore_target(tree)
     with contextlib.closing(ocp.AsyncCheckpointer(options.handler())) as checkpointer:
@@ -149,6 +149,6 @@ def _save_and_restore(context: TestContext, options: SingleReplicaOptions, tree:
 def _on_own_replica(sharding: Any, axis: Any) -> Any:
     import jax
 
-    from orbax_bench_core.benchmarks.replicas import own_replica
+    from orbax_bench_core.benchmarks.support.replicas import own_replica
 
     return jax.sharding.NamedSharding(own_replica(sharding.mesh, axis), sharding.spec)

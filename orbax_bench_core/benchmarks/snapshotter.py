@@ -11,7 +11,7 @@ from orbax_bench_core.authoring import (
     TestResult,
     benchmark_options,
 )
-from orbax_bench_core.benchmarks.options import MeasuringOptions, check_least
+from orbax_bench_core.benchmarks.support.options import MeasuringOptions, check_least
 from orbax_bench_core.measure import Metrics
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Snapshotter(BenchmarksGenerator):
 
     def test_fn(self, context: TestContext) -> TestResult:
         """Takes snapshots and loads them."""
-        from orbax_bench_core.benchmarks import needs
+        from orbax_bench_core.benchmarks.support import needs
 
         metrics, options = Metrics(), context.options
         assert isinstance(options, SnapshotterOptions)
@@ -97,7 +97,7 @@ def _snapshot(
     """Takes a snapshot on the first number of slices and loads it onto the second."""
     import jax
 
-    from orbax_bench_core.benchmarks.replicas import verify_replicas
+    from orbax_bench_core.benchmarks.support.replicas import verify_replicas
 
     options = context.options
     assert isinstance(options, SnapshotterOptions)

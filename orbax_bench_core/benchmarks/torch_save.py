@@ -12,8 +12,8 @@ from orbax_bench_core.authoring import (
     UnmetNeed,
     benchmark_options,
 )
-from orbax_bench_core.benchmarks import torch_files, torch_storage
-from orbax_bench_core.benchmarks.torch_options import TorchOptions
+from orbax_bench_core.benchmarks.support import pytorch
+from orbax_bench_core.benchmarks.support.pytorch import TorchOptions
 
 if TYPE_CHECKING:
     import torch
@@ -45,9 +45,9 @@ class TorchSave(BenchmarksGenerator):
         options = context.options
         assert isinstance(options, TorchSaveOptions)
         mmap = bool(options.mmap)
-        if mmap and not torch_storage.is_local(context.path):
+        if mmap and not pytorch.is_local(context.path):
             raise UnmetNeed(f"mmap: true needs local storage; this is {context.path}")
-        return torch_files.round_trip(
+        return pytorch.round_trip(
             context,
             "torch_save",
             suffix=".pt",
@@ -56,10 +56,10 @@ class TorchSave(BenchmarksGenerator):
         )
 
 
-def _write(file: epath.Path, tensors: torch_files.Tensors) -> None:
+def _write(file: epath.Path, tensors: pytorch.Tensors) -> None:
     import torch
 
-    if torch_storage.is_local(file):
+    if pytorch.is_local(file):
         torch.save(dict(tensors), str(file))
         return
     with file.open("wb") as opened:
@@ -69,8 +69,8 @@ def _write(file: epath.Path, tensors: torch_files.Tensors) -> None:
 def _read(file: epath.Path, device: torch.device, mmap: bool) -> dict[str, Any]:
     import torch
 
-    if torch_storage.is_local(file):
+    if pytorch.is_local(file):
         found = torch.load(str(file), map_location=device, weights_only=True, mmap=mmap)
-        return torch_files.in_memory(found) if mmap else dict(found)
+        return pytorch.in_memory(found) if mmap else dict(found)
     with file.open("rb") as opened:
         return dict(torch.load(opened, map_location=device, weights_only=True))

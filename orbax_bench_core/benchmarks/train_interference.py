@@ -15,10 +15,9 @@ from orbax_bench_core.authoring import (
     TestResult,
     benchmark_options,
 )
-from orbax_bench_core.benchmarks.options import check_least
 from orbax_bench_core.benchmarks.save_restore import SaveRestoreOptions
-from orbax_bench_core.benchmarks.saving import measure_save
-from orbax_bench_core.benchmarks.target import load_target
+from orbax_bench_core.benchmarks.support.options import check_least
+from orbax_bench_core.benchmarks.support.saving import load_target, measure_save
 from orbax_bench_core.measure import Metrics, interference
 from orbax_bench_core.measure.collectors import Reading
 from orbax_bench_core.measure.collectors.clocks import TIME
@@ -91,7 +90,7 @@ class TrainInterference(BenchmarksGenerator):
 def _train_and_save(
     metrics: Metrics, context: TestContext, path: epath.Path, options: TrainInterferenceOptions
 ) -> None:
-    from orbax_bench_core.benchmarks.training import Training
+    from orbax_bench_core.benchmarks.support.training import Training
 
     training = Training(context.pytree, matrix_size=cast("int", options.matrix_size))
 

@@ -12,7 +12,7 @@ from orbax_bench_core.authoring import (
     VerificationError,
     benchmark_options,
 )
-from orbax_bench_core.benchmarks.cancelling import (
+from orbax_bench_core.benchmarks.support.cancelling import (
     CancelOptions,
     check_needs,
     measure_cancel,
@@ -43,9 +43,9 @@ class V0Cancel(BenchmarksGenerator):
         import jax
         import orbax.checkpoint as ocp
 
-        from orbax_bench_core.benchmarks import needs
-        from orbax_bench_core.benchmarks.managing import open_manager
-        from orbax_bench_core.state.size import tree_bytes
+        from orbax_bench_core.benchmarks.support import needs
+        from orbax_bench_core.benchmarks.support.v0 import open_manager
+        from orbax_bench_core.state.tree import tree_bytes
 
         metrics, options = Metrics(), context.options
         assert isinstance(options, V0CancelOptions)
@@ -84,7 +84,7 @@ class V0Cancel(BenchmarksGenerator):
 
 
 def _canceller(manager: Any) -> Any:
-    from orbax_bench_core.benchmarks.needs import UnmetNeed
+    from orbax_bench_core.benchmarks.support.needs import UnmetNeed
 
     # The manager has no public way to cancel.
     cancel = getattr(manager._checkpointer, "cancel", None)  # noqa: SLF001
@@ -96,6 +96,6 @@ def _canceller(manager: Any) -> Any:
 def _restore(manager: Any, step: int, tree: Any) -> Any:
     import orbax.checkpoint as ocp
 
-    from orbax_bench_core.benchmarks.v0_saving import restore_target
+    from orbax_bench_core.benchmarks.support.v0 import restore_target
 
     return manager.restore(step, args=ocp.args.StandardRestore(restore_target(tree)))

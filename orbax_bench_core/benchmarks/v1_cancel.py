@@ -13,7 +13,11 @@ from orbax_bench_core.authoring import (
     VerificationError,
     benchmark_options,
 )
-from orbax_bench_core.benchmarks.cancelling import CancelOptions, check_needs, measure_cancel
+from orbax_bench_core.benchmarks.support.cancelling import (
+    CancelOptions,
+    check_needs,
+    measure_cancel,
+)
 from orbax_bench_core.measure import Metrics
 
 _STEP, _MOST_TRIES = 1, 20
@@ -39,9 +43,9 @@ class V1Cancel(BenchmarksGenerator):
 
         import jax
 
-        from orbax_bench_core.benchmarks import needs
-        from orbax_bench_core.benchmarks.target import load_target
-        from orbax_bench_core.state.size import tree_bytes
+        from orbax_bench_core.benchmarks.support import needs
+        from orbax_bench_core.benchmarks.support.saving import load_target
+        from orbax_bench_core.state.tree import tree_bytes
 
         metrics, options = Metrics(), context.options
         assert isinstance(options, V1CancelOptions)

@@ -13,8 +13,8 @@ def list_builtins() -> None:
     from rich.table import Table
 
     from orbax_bench_core.sweep.catalog import BUILTINS
-    from orbax_bench_core.sweep.describe import describe_options
-    from orbax_bench_core.sweep.load_class import load_class
+    from orbax_bench_core.sweep.classes import load_class
+    from orbax_bench_core.sweep.options import describe_options
 
     console = Console()
     for name, path in BUILTINS.items():

@@ -72,9 +72,9 @@ def prepare(
     """
     from orbax_bench_core.authoring import UnmetNeed
     from orbax_bench_core.benchmarks import prepare as preparing
-    from orbax_bench_core.benchmarks.safetensors_files import read_arrays
+    from orbax_bench_core.benchmarks.support.safetensors import read_arrays
     from orbax_bench_core.config.errors import SuiteError
-    from orbax_bench_core.state.locating import absolute
+    from orbax_bench_core.state.loading import absolute
 
     if (repo is None) == (local_dir is None):
         raise SuiteError("give --repo or --local-dir, one of them")
@@ -103,7 +103,7 @@ def prepare(
 
 def _new_file(path: str, *, overwrite: bool) -> epath.Path:
     from orbax_bench_core.config.errors import SuiteError
-    from orbax_bench_core.state.locating import absolute
+    from orbax_bench_core.state.loading import absolute
 
     file = absolute(path)
     if file.is_dir():

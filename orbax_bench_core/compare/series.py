@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from orbax_bench_core.config.arms import ARMS, Arm
-from orbax_bench_core.execute.blocks import BLOCK_SIZE
 from orbax_bench_core.results.operation_seconds import repeat_seconds
 from orbax_bench_core.results.record import PEER_FAILED, Record
+from orbax_bench_core.sweep.pair import BLOCK_SIZE
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from orbax_bench_core.compare.advice import advice
-from orbax_bench_core.compare.identity import differences, nearest
 from orbax_bench_core.compare.judge import together
 from orbax_bench_core.compare.registry.past import Past
 from orbax_bench_core.compare.registry.surroundings import other_surroundings
@@ -22,6 +21,7 @@ from orbax_bench_core.compare.verdict import (
 from orbax_bench_core.config.arms import Arm
 from orbax_bench_core.config.gate import GateConfig
 from orbax_bench_core.results.record import ErrorInfo, Record
+from orbax_bench_core.sweep.point_differences import differences, nearest
 
 NO_PAST: Final[Past] = {}
 

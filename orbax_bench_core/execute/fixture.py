@@ -70,7 +70,7 @@ def _make(fixture_text: str, path: str) -> None:
 
     from orbax_bench_core.config.models import expanded
     from orbax_bench_core.execute.devices import simulate_devices
-    from orbax_bench_core.state.fixture import save_fixture
+    from orbax_bench_core.state.loading import save_fixture
     from orbax_bench_core.state.mesh import build_mesh
     from orbax_bench_core.state.synthetic import generate
 

@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Callable, Sequence
 
 from orbax_bench_core.config.load import LoadedSuite
-from orbax_bench_core.execute.blocks import BLOCK_SIZE, arrangement
 from orbax_bench_core.execute.orchestrator import Runner, RunSettings, Watcher, runner_of
 from orbax_bench_core.results.run_directory import RunDirectory, RunInfo
+from orbax_bench_core.sweep.pair import BLOCK_SIZE, arrangement
 from orbax_bench_core.sweep.point import SweepPoint
 
 Settled = Callable[[SweepPoint, Sequence[float]], bool]

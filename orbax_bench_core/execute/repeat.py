@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 from orbax_bench_core.authoring import TestContext, TestResult, UnmetNeed
 from orbax_bench_core.execute.conditioning import PageCacheConditioner
 from orbax_bench_core.execute.task import UNMET_NEED, Task, WorkerSetup
+from orbax_bench_core.inventory.inventory import Inventory, take_inventory
 from orbax_bench_core.measure.observers import observing
 from orbax_bench_core.measure.profiling import tracing
 from orbax_bench_core.measure.sample import Sample
-from orbax_bench_core.results.inventory import Inventory, take_inventory
 from orbax_bench_core.results.record import ErrorInfo, Record, State
 from orbax_bench_core.results.run_directory import RunDirectory
 from orbax_bench_core.state.cache import StateCache
-from orbax_bench_core.state.digest import Digest, check
+from orbax_bench_core.state.digests import Digest, check
 from orbax_bench_core.state.mesh import MeshDoesNotFit, build_mesh
-from orbax_bench_core.sweep.load_class import load_class, options_class
+from orbax_bench_core.sweep.classes import load_class, options_class
 
 if TYPE_CHECKING:
     from etils import epath

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
+from orbax_bench_core.inventory.inventory import Inventory
+from orbax_bench_core.inventory.layout import ROLES
 from orbax_bench_core.report.text import num_bytes, seconds, table_cell
-from orbax_bench_core.results.inventory import Inventory
-from orbax_bench_core.results.layout_kind import ROLES
 from orbax_bench_core.results.record import Record
 from orbax_bench_core.results.run_directory import Repeat, RunInfo
 from orbax_bench_core.sweep.point import SweepPoint

@@ -8,7 +8,7 @@ from typing import Any
 from orbax_bench_core.config.arms import ARMS, Arm
 from orbax_bench_core.results.record import Record
 from orbax_bench_core.results.run_directory import RunDirectory, RunInfo
-from orbax_bench_core.sweep.expand import Expansion
+from orbax_bench_core.sweep.expansion import Expansion
 from orbax_bench_core.sweep.point import SweepPoint
 
 

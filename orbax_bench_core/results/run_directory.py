@@ -28,7 +28,7 @@ from orbax_bench_core.results.record import (
     ResultModel,
     Status,
 )
-from orbax_bench_core.sweep.expand import Expansion
+from orbax_bench_core.sweep.expansion import Expansion
 from orbax_bench_core.sweep.point import SweepPoint
 
 if TYPE_CHECKING:

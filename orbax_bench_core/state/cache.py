@@ -11,11 +11,12 @@ from jax.sharding import Mesh
 
 from orbax_bench_core.config.checkpoint import ArraySpec, CheckpointConfig, leaves
 from orbax_bench_core.config.mesh import MeshConfig
-from orbax_bench_core.state import layout, memory, nnx
-from orbax_bench_core.state.digest import digest
+from orbax_bench_core.state import layout, nnx
+from orbax_bench_core.state import tree as memory
+from orbax_bench_core.state.digests import digest
 from orbax_bench_core.state.loading import load_checkpoint
-from orbax_bench_core.state.size import tree_bytes
 from orbax_bench_core.state.synthetic import generate
+from orbax_bench_core.state.tree import tree_bytes
 
 PyTree = Any
 

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from orbax_bench_core.state import precision
+from orbax_bench_core.state import layout
 
 _GOLDEN: Final = np.uint32(0x9E3779B1)
 _IMAGINARY: Final = np.uint32(0x6A09E667)
@@ -39,7 +39,7 @@ def linear_index(
     Returns:
         The low and the high 32 bits of the index, uint32, each broadcastable to `block_shape`.
     """
-    is_wide = precision.needs_wide_index(global_shape)
+    is_wide = layout.needs_wide_index(global_shape)
     kind = np.uint64 if is_wide else np.uint32
     index = jnp.zeros(block_shape, kind)
     stride = 1

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Final
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh, NamedSharding
+from jax import lax
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from orbax_bench_core.config import dtypes
 from orbax_bench_core.config.checkpoint import ArraySpec, ShardingEntry
-from orbax_bench_core.state.errors import StateError
+from orbax_bench_core.state import jax_api
+from orbax_bench_core.state.tree import StateError
 
 
 def sharding_of(leaf: str, spec: ArraySpec, mesh: Mesh | None) -> NamedSharding | None:
@@ -136,3 +141,105 @@ def _prime_factors(number: int) -> list[int]:
             number //= divisor
         divisor += 1
     return factors
+
+
+NEEDS_X64: Final = frozenset({"int64", "uint64", "float64", "complex128"})
+"""Dtypes that JAX silently narrows unless `jax_enable_x64` is on."""
+
+NUMPY_ONLY: Final = frozenset({"int1", "uint1", "float6_e2m3fn", "float6_e3m2fn"})
+"""Dtypes that JAX names but whose arithmetic it cannot compile."""
+
+_LATE: Final = frozenset({"float4_e2m1fn", "float8_e8m0fnu"})
+"""Dtypes that the oldest JAX of ours lacks."""
+
+
+def check_dtype(leaf: str, dtype: str) -> None:
+    """Checks that arrays of `dtype` can be made by this process.
+
+    Args:
+        leaf: Dotted path of the leaf, for the message.
+        dtype: Canonical name of the dtype.
+
+    Raises:
+        StateError: JAX cannot compute with the dtype or does not have it, or it needs 64-bit mode,
+            which is off.
+    """
+    if dtype in NUMPY_ONLY:
+        raise StateError(
+            f"leaf {leaf!r}: JAX cannot compute with {dtype}; use int2, uint2, float4_e2m1fn or a "
+            "wider dtype"
+        )
+    if dtype in _LATE and not hasattr(jax.numpy, dtype):
+        raise StateError(
+            f"leaf {leaf!r}: JAX {jax.__version__} has no {dtype}; use a later JAX or another dtype"
+        )
+    if dtype in NEEDS_X64 and jax.dtypes.canonicalize_dtype("int64").itemsize < 8:
+        raise StateError(
+            f"leaf {leaf!r}: {dtype} needs 64-bit mode, which is off; set JAX_ENABLE_X64=true or "
+            "use a dtype of at most 32 bits"
+        )
+
+
+def needs_wide_index(shape: Sequence[int]) -> bool:
+    """Says whether the linear index of an element of `shape` may exceed 32 bits."""
+    return math.prod(shape) >= 2**32
+
+
+def wide(shape: Sequence[int], dtype: str) -> contextlib.AbstractContextManager[object]:
+    """Returns a context in which a program over such an array may use 64-bit integers.
+
+    Args:
+        shape: Global shape of the array.
+        dtype: Canonical name of its dtype.
+    """
+    if dtype in NEEDS_X64 or needs_wide_index(shape):
+        return jax_api.enable_x64()
+    return contextlib.nullcontext()
+
+
+def offsets(sharding: NamedSharding, shape: tuple[int, ...]) -> list[jax.Array]:
+    """Returns where the shard of the device that runs this begins, in each dimension.
+
+    The partitioner's own offsets are 32-bit and signed, which is too little for long dimensions.
+
+    Args:
+        sharding: Sharding of the array; call this inside `over_shards`.
+        shape: Global shape, in elements. From 2**32 elements on, 64-bit mode must be on.
+    """
+    kind = jnp.uint64 if needs_wide_index(shape) else jnp.uint32
+    extents = sharding.shard_shape(shape)
+    entries = [*sharding.spec, *[None] * (len(shape) - len(sharding.spec))]
+    return [
+        jnp.zeros((), kind) if not entry else lax.axis_index(entry).astype(kind) * extent
+        for entry, extent in zip(entries, extents, strict=True)
+    ]
+
+
+def over_shards(
+    program: Callable[[jax.Array], jax.Array],
+    sharding: NamedSharding,
+    *,
+    inputs: PartitionSpec,
+    outputs: PartitionSpec,
+) -> Callable[[jax.Array], jax.Array]:
+    """Compiles `program` for all devices of a sharding, without any collective.
+
+    Args:
+        program: Takes and returns the part of one device.
+        sharding: The devices, and the names of their axes.
+        inputs: How the argument is split.
+        outputs: How the result is put together.
+    """
+    mapped = jax_api.shard_map(program, sharding.mesh, inputs=inputs, outputs=outputs)
+    compiled: Callable[[jax.Array], jax.Array] = jax.jit(mapped)
+    return compiled
+
+
+def split_axes(sharding: NamedSharding) -> set[str]:
+    """Returns the mesh axes that split an array.
+
+    Args:
+        sharding: How it is laid out.
+    """
+    entries = (entry if isinstance(entry, tuple) else (entry,) for entry in sharding.spec)
+    return {axis for entry in entries for axis in entry if axis is not None}

@@ -17,8 +17,8 @@ import jax.numpy as jnp
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from orbax_bench_core.config.checkpoint import ShardingEntry
-from orbax_bench_core.state import layout, precision
-from orbax_bench_core.state.errors import StateError
+from orbax_bench_core.state import layout
+from orbax_bench_core.state.tree import StateError
 
 PyTree = Any
 
@@ -176,7 +176,7 @@ def _shardings(shapes: PyTree, partitions: PyTree, mesh: Mesh, where: str) -> Py
             key: _shardings(shapes[key], partitions[key], mesh, f"{where}.{key}".lstrip("."))
             for key in shapes
         }
-    precision.check_dtype(where, shapes.dtype.name)
+    layout.check_dtype(where, shapes.dtype.name)
     entries = () if partitions is None else tuple(_present(entry, mesh) for entry in partitions)
     sharding: NamedSharding = layout.named_sharding(where, shapes.shape, entries, mesh)
     return sharding

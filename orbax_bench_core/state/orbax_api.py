@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import dataclasses
+import functools
+import importlib.metadata
+import json
+import re
+from typing import TYPE_CHECKING, Any, Literal
 
-from orbax_bench_core.state import orbax_release
-from orbax_bench_core.state.errors import StateError
+from orbax_bench_core.authoring import UnmetNeed
+from orbax_bench_core.state.tree import StateError
 
 if TYPE_CHECKING:
     from etils import epath
+    from orbax.checkpoint import v1 as ocp
 
 
 def save(path: epath.Path, tree: Any) -> None:
@@ -23,7 +29,7 @@ def save_async(path: epath.Path, tree: Any) -> Any:
 
 def replace(path: epath.Path, tree: Any) -> None:
     """Saves a tree over a checkpoint that may be there."""
-    replacing = {"overwrite" if orbax_release.is_at_least("0.11.14") else "force": True}
+    replacing = {"overwrite" if is_at_least("0.11.14") else "force": True}
     _function("save", "save_pytree")(path, tree, **replacing)
 
 
@@ -41,7 +47,7 @@ def load(path: epath.Path, target: Any) -> Any:
 def scalar_target(value: Any) -> Any:
     """Returns what stands for a number or a string in the target of a load: its type."""
     # Before 0.11.20 Orbax took the type from a value.
-    return type(value) if orbax_release.is_at_least("0.11.20") else type(value)()
+    return type(value) if is_at_least("0.11.20") else type(value)()
 
 
 def load_item(root: epath.Path, item: str | None, target: Any) -> Any:
@@ -50,10 +56,10 @@ def load_item(root: epath.Path, item: str | None, target: Any) -> Any:
     Raises:
         StateError: The installed Orbax cannot be told which tree.
     """
-    if orbax_release.is_at_least("0.11.14"):
+    if is_at_least("0.11.14"):
         return _function("load", "load_pytree")(root, target, checkpointable_name=item)
     if item != "pytree":
-        raise StateError(orbax_release.lacks(f"an item called {item!r}", "0.11.14"))
+        raise StateError(lacks(f"an item called {item!r}", "0.11.14"))
     return load(root, target)
 
 
@@ -62,7 +68,7 @@ def describe_item(root: epath.Path, item: str | None) -> Any:
 
     Those of arrays have a `shape` and a `dtype`. Returns None where there is no metadata.
     """
-    if orbax_release.is_at_least("0.11.26"):
+    if is_at_least("0.11.26"):
         return _function("metadata", "pytree_metadata")(root, checkpointable_name=item).metadata
     return _described_by_v0(root if item is None else root / item)
 
@@ -85,3 +91,201 @@ def _function(name: str, earlier_name: str) -> Any:
     from orbax.checkpoint import v1 as ocp
 
     return getattr(ocp, name, None) or getattr(ocp, earlier_name)
+
+
+_Group = Literal["saving", "storage", "leaf storage", "loading", "memory", "handler"]
+_Chosen = dict[_Group, dict[str, Any]]
+
+_FIRST = "0.11.12"
+_MUTABLE = "0.12.0"
+
+
+@dataclasses.dataclass(frozen=True)
+class _Place:
+    since: str
+    group: _Group
+    field: str
+
+
+@dataclasses.dataclass(frozen=True)
+class _Option:
+    """Where releases keep an option, and what those without it do.
+
+    Attributes:
+        places: Newest first.
+        otherwise: What a release older than all places does in every save or load.
+    """
+
+    places: tuple[_Place, ...]
+    otherwise: Any = None
+
+
+def _option(name: str, *places: tuple[str, _Group], otherwise: Any = None) -> _Option:
+    return _Option(tuple(_Place(since, group, name) for since, group in places), otherwise)
+
+
+_OPTIONS = {
+    "use_ocdbt": _option("use_ocdbt", (_FIRST, "saving")),
+    "use_zarr3": _option("use_zarr3", (_FIRST, "saving")),
+    "use_compression": _option("use_compression", ("0.11.26", "saving"), otherwise=True),
+    "use_replica_parallel": _option(
+        "use_replica_parallel", ("0.11.17", "saving"), (_FIRST, "handler")
+    ),
+    "enable_replica_parallel_separate_folder": _option(
+        "enable_replica_parallel_separate_folder", ("0.11.27", "saving"), otherwise=False
+    ),
+    "chunk_byte_size": _option("chunk_byte_size", ("0.11.34", "storage"), (_FIRST, "leaf storage")),
+    "use_load_and_broadcast": _option(
+        "use_load_and_broadcast", ("0.11.34", "loading"), otherwise=False
+    ),
+    "write_concurrent_bytes": _Option(
+        (
+            _Place("0.11.34", "memory", "write_concurrent_bytes"),
+            _Place(_FIRST, "saving", "concurrent_bytes"),
+        )
+    ),
+    "read_concurrent_bytes": _Option(
+        (
+            _Place("0.11.34", "memory", "read_concurrent_bytes"),
+            _Place(_FIRST, "loading", "concurrent_bytes"),
+        )
+    ),
+}
+
+
+def make_context(**options: Any) -> ocp.Context:
+    """Makes an Orbax context with these options set; None leaves one as Orbax has it.
+
+    Args:
+        **options: `use_ocdbt`, `use_zarr3`, `use_compression`, `use_replica_parallel`,
+            `enable_replica_parallel_separate_folder`, `chunk_byte_size`, `use_load_and_broadcast`,
+            `write_concurrent_bytes` and `read_concurrent_bytes`, as Orbax means them.
+
+    Raises:
+        UnmetNeed: The installed Orbax cannot do what one of them asks for.
+    """
+    chosen: _Chosen = {}
+    for name, value in options.items():
+        place = _place(name, value)
+        if place is not None and value is not None:
+            chosen.setdefault(place.group, {})[place.field] = value
+    if is_at_least(_MUTABLE):
+        return _changed(chosen)
+    _set_array_handler(**chosen.pop("handler", {}))
+    return _built(chosen)
+
+
+def make_colocated_context() -> ocp.Context:
+    """Makes an Orbax context that reads with colocated Python, beside the devices of Pathways.
+
+    Raises:
+        UnmetNeed: The installed Orbax has no such thing.
+    """
+    if not is_at_least("0.11.32"):
+        raise UnmetNeed(lacks("load_with_colocated_python: true", "0.11.32"))
+    from orbax.checkpoint import pathways
+    from orbax.checkpoint import v1 as ocp
+
+    colocated = pathways.CheckpointingImpl.COLOCATED_PYTHON
+    if not is_at_least(_MUTABLE):
+        kind = ocp.options.PathwaysOptions
+        return ocp.Context(pathways_options=kind(checkpointing_impl=colocated))
+    context = ocp.Context()
+    context.pathways.checkpointing_impl = colocated
+    return context
+
+
+def _place(name: str, value: Any) -> _Place | None:
+    """Returns where the installed release keeps an option; None where it need not be told."""
+    option = _OPTIONS[name]
+    for place in option.places:
+        if is_at_least(place.since):
+            return place
+    if value != option.otherwise:
+        setting = f"{name}: {json.dumps(value)}"
+        raise UnmetNeed(
+            f"{lacks(setting, option.places[-1].since)}, which always does as with "
+            f"{name}: {json.dumps(option.otherwise)}"
+        )
+    return None
+
+
+def _changed(chosen: _Chosen) -> ocp.Context:
+    """Makes a context whose options are changed in place."""
+    from orbax.checkpoint import v1 as ocp
+
+    context = ocp.Context()
+    groups: dict[_Group, Any] = {
+        "saving": context.array.saving,
+        "storage": context.array.saving.storage_options,
+        "loading": context.array.loading,
+        "memory": context.memory,
+    }
+    for group, fields in chosen.items():
+        for field, value in fields.items():
+            if not hasattr(groups[group], field):  # it would be set, and mean nothing
+                raise UnmetNeed(f"the installed Orbax no longer has the option {field}")
+            setattr(groups[group], field, value)
+    return context
+
+
+def _built(chosen: _Chosen) -> ocp.Context:
+    """Makes a context of options that cannot be changed."""
+    from orbax.checkpoint import v1 as ocp
+
+    array, tree = ocp.options.ArrayOptions, ocp.options.PyTreeOptions
+    saving = chosen.get("saving", {})
+    if "storage" in chosen:
+        saving["storage_options"] = array.Saving.StorageOptions(**chosen["storage"])
+    settings: dict[str, Any] = {
+        "array_options": array(
+            saving=array.Saving(**saving), loading=array.Loading(**chosen.get("loading", {}))
+        )
+    }
+    if "leaf storage" in chosen:
+        of_every_leaf = array.Saving.StorageOptions(**chosen["leaf storage"])
+        settings["pytree_options"] = tree(
+            saving=tree.Saving(create_array_storage_options_fn=lambda *_: of_every_leaf)
+        )
+    if "memory" in chosen:
+        settings["memory_options"] = ocp.options.MemoryOptions(**chosen["memory"])
+    return ocp.Context(**settings)
+
+
+def _set_array_handler(**settings: Any) -> None:
+    """Has Orbax write arrays with these settings from now on, in the way of its v0 API."""
+    if not settings:
+        return
+    import jax
+    from orbax.checkpoint import type_handlers
+
+    # The store of array metadata has no other source: v1 puts it into the handler when it loads.
+    store = type_handlers.get_type_handler(jax.Array)._array_metadata_store  # noqa: SLF001
+    handler = type_handlers.ArrayHandler(array_metadata_store=store, **settings)
+    type_handlers.register_type_handler(jax.Array, handler, override=True)
+
+
+def is_at_least(release: str) -> bool:
+    """Says whether the installed Orbax is `release` or later; `1.2.3.dev4` counts as `1.2.3`."""
+    return _numbers(_installed()) >= _numbers(release)
+
+
+def lacks(setting: str, release: str) -> str:
+    """Says that a setting needs a later Orbax than the one that is installed.
+
+    Args:
+        setting: As a suite file has it.
+        release: The first release that has it.
+    """
+    return f"{setting} needs orbax-checkpoint >= {release}; this environment has {_installed()}"
+
+
+@functools.cache
+def _installed() -> str:
+    return importlib.metadata.version("orbax-checkpoint")
+
+
+@functools.cache
+def _numbers(version: str) -> tuple[int, ...]:
+    found = re.match(r"\d+(\.\d+)*", version)
+    return tuple(int(part) for part in found[0].split(".")) if found else ()

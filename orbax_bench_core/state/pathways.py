@@ -7,8 +7,8 @@ import importlib
 
 import jax
 
-from orbax_bench_core.state import orbax_options
-from orbax_bench_core.state.errors import StateError
+from orbax_bench_core.state import orbax_api
+from orbax_bench_core.state.tree import StateError
 
 _PLATFORM = "proxy"
 
@@ -53,6 +53,6 @@ def loading_context(*, colocated_python: bool) -> contextlib.AbstractContextMana
             every process is beside its devices already, and this changes nothing.
     """
     if colocated_python and is_used():
-        made: contextlib.AbstractContextManager[object] = orbax_options.make_colocated_context()
+        made: contextlib.AbstractContextManager[object] = orbax_api.make_colocated_context()
         return made
     return contextlib.nullcontext()

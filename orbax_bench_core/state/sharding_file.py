@@ -19,8 +19,8 @@ from jax.sharding import Mesh
 
 from orbax_bench_core.config import dtypes
 from orbax_bench_core.config.checkpoint import ShardingEntry
-from orbax_bench_core.state import layout, precision
-from orbax_bench_core.state.errors import StateError
+from orbax_bench_core.state import layout
+from orbax_bench_core.state.tree import StateError
 
 
 class _Entry(pydantic.BaseModel):
@@ -124,7 +124,7 @@ def _target(
         raise StateError(
             f"leaf {name!r}: unknown dtype {entry.dtype!r}; known: {_some(dtypes.BITS)}"
         )
-    precision.check_dtype(name, dtype)
+    layout.check_dtype(name, dtype)
     spec, mesh_entry = entry.sharding.spec, entry.sharding.mesh
     if len(spec) > len(shape):
         raise StateError(

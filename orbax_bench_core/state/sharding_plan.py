@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from orbax_bench_core.state.errors import StateError
+from orbax_bench_core.state.tree import StateError
 
 EXIT_REFUSED: Final = 2
 
@@ -76,7 +76,7 @@ def arrays_in(path: str) -> dict[str, tuple[tuple[int, ...], str]]:
         StateError: The path is not a checkpoint.
     """
     from orbax_bench_core.state.loading import describe
-    from orbax_bench_core.state.naming import named_leaves
+    from orbax_bench_core.state.tree import named_leaves
 
     return {
         name: (tuple(leaf.shape), str(leaf.dtype))

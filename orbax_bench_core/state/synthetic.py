@@ -16,7 +16,7 @@ from jax import lax
 from jax.sharding import Mesh, NamedSharding
 
 from orbax_bench_core.config.checkpoint import ArraySpec, Spec
-from orbax_bench_core.state import hashing, layout, precision, shards, values
+from orbax_bench_core.state import hashing, layout, values
 
 PyTree = Any
 
@@ -57,9 +57,9 @@ def _tree(spec: Spec, seed: int, mesh: Mesh | None, prefix: str) -> dict[str, An
 
 
 def _array(path: str, spec: ArraySpec, seed: int, mesh: Mesh | None) -> jax.Array:
-    precision.check_dtype(path, spec.dtype)
+    layout.check_dtype(path, spec.dtype)
     program = _program(spec.shape, spec.dtype, layout.sharding_of(path, spec, mesh))
-    with precision.wide(spec.shape, spec.dtype):
+    with layout.wide(spec.shape, spec.dtype):
         return program(hashing.leaf_key(seed, path))
 
 
@@ -71,7 +71,7 @@ def _program(
     block = shape if sharding is None else sharding.shard_shape(shape)
 
     def make(key: jax.Array) -> jax.Array:
-        offsets = None if sharding is None else shards.offsets(sharding, shape)
+        offsets = None if sharding is None else layout.offsets(sharding, shape)
         low, high = hashing.linear_index(block, global_shape=shape, offsets=offsets)
         if dtype not in _PARTS:
             return values.encode(dtype, hashing.random_word(low, high, key))
@@ -83,6 +83,6 @@ def _program(
 
     if sharding is None:
         return jax.jit(make)
-    return shards.over_shards(
+    return layout.over_shards(
         make, sharding, inputs=jax.sharding.PartitionSpec(), outputs=sharding.spec
     )

@@ -14,7 +14,7 @@ from orbax_bench_core.config.arms import ARMS
 from orbax_bench_core.config.errors import Problem, SuiteError
 from orbax_bench_core.config.load import LoadedSuite, parse_suite
 from orbax_bench_core.sweep import catalog
-from orbax_bench_core.sweep.expand import Expansion, expand_here
+from orbax_bench_core.sweep.expansion import Expansion, expand_here
 
 
 def expand(loaded: LoadedSuite) -> Expansion:

@@ -14,8 +14,10 @@ from typing import Any
 
 import pydantic
 
+from orbax_bench_core.authoring.generator import BenchmarksGenerator
 from orbax_bench_core.authoring.options import BenchmarkOptions
 from orbax_bench_core.config.errors import did_you_mean
+from orbax_bench_core.sweep.classes import options_class
 
 _SWEEP_ORIGINS = {list, typing.get_origin(Sequence[int])}
 
@@ -128,3 +130,52 @@ def _value_type(annotation: Any) -> Any:
 
 def _is_union(annotation: Any) -> bool:
     return typing.get_origin(annotation) in (typing.Union, types.UnionType)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OptionDescription:
+    """One option of a benchmark.
+
+    Attributes:
+        name: Its key in the suite file.
+        type: What one value may be.
+        default: What it is when the suite file does not give it.
+        meaning: What its class's docstring says of it.
+    """
+
+    name: str
+    type: str
+    default: Any
+    meaning: str
+
+
+def describe_options(generator: type[BenchmarksGenerator]) -> list[OptionDescription]:
+    """Returns the options of a benchmark, its own before those that every benchmark has."""
+    own = options_class(generator)
+    meanings = _meanings(own)
+    types = typing.get_type_hints(own)
+    described = [
+        OptionDescription(
+            name=field.name,
+            type=describe_type(types[field.name]),
+            default=None if field.default is dataclasses.MISSING else field.default,
+            meaning=meanings.get(field.name, ""),
+        )
+        for field in dataclasses.fields(own)
+    ]
+    inherited = {field.name for base in own.__bases__ for field in _fields(base)}
+    return sorted(described, key=lambda option: option.name in inherited)
+
+
+def _fields(class_: type) -> tuple[dataclasses.Field[Any], ...]:
+    return dataclasses.fields(class_) if dataclasses.is_dataclass(class_) else ()
+
+
+def _meanings(class_: type) -> dict[str, str]:
+    import docstring_parser
+
+    meanings: dict[str, str] = {}
+    for base in reversed(class_.__mro__):
+        for parameter in docstring_parser.parse(base.__doc__ or "").params:
+            meanings[parameter.arg_name] = " ".join((parameter.description or "").split())
+    return meanings

@@ -11,7 +11,7 @@ from orbax_bench_core.config.checkpoint import CheckpointConfig
 from orbax_bench_core.config.mesh import MeshConfig
 from orbax_bench_core.config.models import expanded
 from orbax_bench_core.state.cache import StateCache
-from orbax_bench_core.state.digest import Digest, check
+from orbax_bench_core.state.digests import Digest, check
 from orbax_bench_core.state.mesh import build_mesh
 
 

@@ -13,7 +13,7 @@ from orbax_bench_core.execute.repeat import run_repeat
 from orbax_bench_core.execute.task import Task, WorkerSetup
 from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.state.cache import StateCache
-from orbax_bench_core.sweep.expand import Expansion, expand_here
+from orbax_bench_core.sweep.expansion import Expansion, expand_here
 from orbax_bench_core.testing.outcome import Outcome
 
 

@@ -8,7 +8,7 @@ from etils import epath
 from orbax_bench_core.authoring import TestContext
 from orbax_bench_core.config.checkpoint import CheckpointConfig
 from orbax_bench_core.config.mesh import MeshConfig
-from orbax_bench_core.state.digest import Digest, check, digest
+from orbax_bench_core.state.digests import Digest, check, digest
 from orbax_bench_core.state.mesh import build_mesh
 from orbax_bench_core.state.synthetic import generate
 

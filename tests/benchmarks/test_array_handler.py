@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from orbax_bench_core.benchmarks.array_handler import ArrayHandler, ArrayHandlerOptions
-from orbax_bench_core.benchmarks.needs import UnmetNeed
+from orbax_bench_core.benchmarks.support.needs import UnmetNeed
 
 STAGES = ["serialize", "merge_ocdbt", "metadata_validation", "deserialize"]
 

@@ -6,9 +6,10 @@ import jax
 import pytest
 
 from orbax_bench_core.authoring import VerificationError
-from orbax_bench_core.benchmarks import cancelling, v1_cancel
-from orbax_bench_core.benchmarks.cancelling import CancelOptions
-from orbax_bench_core.benchmarks.needs import UnmetNeed
+from orbax_bench_core.benchmarks import v1_cancel
+from orbax_bench_core.benchmarks.support import cancelling
+from orbax_bench_core.benchmarks.support.cancelling import CancelOptions
+from orbax_bench_core.benchmarks.support.needs import UnmetNeed
 from orbax_bench_core.benchmarks.v0_cancel import V0Cancel
 from orbax_bench_core.benchmarks.v1_cancel import V1Cancel
 from orbax_bench_core.measure import Metrics

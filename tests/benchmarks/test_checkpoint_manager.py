@@ -10,7 +10,7 @@ from orbax_bench_core.benchmarks.checkpoint_manager import (
     CheckpointManager,
     CheckpointManagerOptions,
 )
-from orbax_bench_core.benchmarks.needs import UnmetNeed
+from orbax_bench_core.benchmarks.support.needs import UnmetNeed
 
 SAVE = ["save_blocking", "save_background", "save"]
 

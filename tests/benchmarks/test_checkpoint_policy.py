@@ -4,7 +4,7 @@ import pytest
 
 from orbax_bench_core.authoring import VerificationError
 from orbax_bench_core.benchmarks.checkpoint_policy import CheckpointPolicy, CheckpointPolicyOptions
-from orbax_bench_core.benchmarks.policies import Policies
+from orbax_bench_core.benchmarks.support.v0 import Policies
 
 
 def described(expected=None, steps=None):

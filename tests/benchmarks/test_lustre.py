@@ -10,7 +10,7 @@ from etils import epath
 
 from orbax_bench_core.benchmarks import lustre
 from orbax_bench_core.benchmarks.lustre import Lustre, LustreOptions
-from orbax_bench_core.benchmarks.needs import UnmetNeed
+from orbax_bench_core.benchmarks.support.needs import UnmetNeed
 
 LOCAL = "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
 

@@ -6,7 +6,7 @@ import pytest
 from etils import epath
 
 from orbax_bench_core.authoring import BenchmarkOptions, TestContext
-from orbax_bench_core.benchmarks.managing import measure_step, open_manager
+from orbax_bench_core.benchmarks.support.v0 import measure_step, open_manager
 from orbax_bench_core.measure import Metrics
 
 from .conftest import TIME

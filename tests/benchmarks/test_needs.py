@@ -4,7 +4,8 @@ import pytest
 from etils import epath
 
 from orbax_bench_core.authoring import BenchmarkOptions, TestContext
-from orbax_bench_core.benchmarks import needs, p2p_checkpoint_manager
+from orbax_bench_core.benchmarks import p2p_checkpoint_manager
+from orbax_bench_core.benchmarks.support import needs
 from orbax_bench_core.sweep import catalog
 from orbax_bench_core.testing import run_benchmark
 

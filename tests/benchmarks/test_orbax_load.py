@@ -8,11 +8,11 @@ import pytest
 from etils import epath
 
 from orbax_bench_core.authoring import VerificationError
-from orbax_bench_core.benchmarks.needs import UnmetNeed
 from orbax_bench_core.benchmarks.orbax_load import OrbaxLoad, OrbaxLoadOptions
-from orbax_bench_core.benchmarks.reference import Reference
+from orbax_bench_core.benchmarks.support.existing import Reference
+from orbax_bench_core.benchmarks.support.needs import UnmetNeed
 from orbax_bench_core.config.checkpoint import CheckpointConfig
-from orbax_bench_core.results.inventory import take_inventory
+from orbax_bench_core.inventory.inventory import take_inventory
 from orbax_bench_core.state import orbax_api
 from orbax_bench_core.testing import run_benchmark
 

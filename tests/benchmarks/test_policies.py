@@ -2,7 +2,7 @@
 
 import pytest
 
-from orbax_bench_core.benchmarks.policies import Policies
+from orbax_bench_core.benchmarks.support.v0 import Policies
 
 KEEP = [{"policy_type": "LatestN", "n": 2}]
 SAVE = [{"policy_type": "InitialSavePolicy"}]

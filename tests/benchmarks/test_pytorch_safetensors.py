@@ -6,7 +6,7 @@ import pytest
 
 from orbax_bench_core.authoring import UnmetNeed
 from orbax_bench_core.benchmarks.pytorch_safetensors import PyTorchSafetensors
-from orbax_bench_core.benchmarks.safetensors_files import read_arrays
+from orbax_bench_core.benchmarks.support.safetensors import read_arrays
 
 from .conftest import ARRAYS, SPEC
 

@@ -6,9 +6,9 @@ import pytest
 from jax.sharding import NamedSharding, PartitionSpec
 
 from orbax_bench_core.authoring import VerificationError
-from orbax_bench_core.benchmarks import replicas
-from orbax_bench_core.benchmarks.needs import UnmetNeed
-from orbax_bench_core.state.errors import StateError
+from orbax_bench_core.benchmarks.support import replicas
+from orbax_bench_core.benchmarks.support.needs import UnmetNeed
+from orbax_bench_core.state.tree import StateError
 
 SHAPE = (8, 6)
 

@@ -9,11 +9,11 @@ from etils import epath
 from jax.sharding import PartitionSpec
 
 from orbax_bench_core.authoring import VerificationError
-from orbax_bench_core.benchmarks import reference
-from orbax_bench_core.benchmarks.needs import UnmetNeed
 from orbax_bench_core.benchmarks.resharding import Resharding
+from orbax_bench_core.benchmarks.support import existing
+from orbax_bench_core.benchmarks.support.needs import UnmetNeed
 from orbax_bench_core.state import orbax_api
-from orbax_bench_core.state.errors import StateError
+from orbax_bench_core.state.tree import StateError
 
 from .conftest import ARRAYS
 
@@ -44,14 +44,14 @@ def sharding_file(tmp_path):
 def loaded(monkeypatch):
     """What was loaded, before it is verified."""
     trees = []
-    load = reference.Reference.load
+    load = existing.Reference.load
 
     def noted(self, target):
         tree = load(self, target)
         trees.append(jax.tree.map(lambda leaf: leaf.sharding, tree))
         return tree
 
-    monkeypatch.setattr(reference.Reference, "load", noted)
+    monkeypatch.setattr(existing.Reference, "load", noted)
     return trees
 
 
@@ -96,14 +96,14 @@ def test_without_data_the_load_is_compared_with_another(run, checkpoint):
 
 @pytest.mark.usefixtures("loaded")
 def test_without_data_a_wrong_load_is_found(run, checkpoint, monkeypatch):
-    load, calls = reference.Reference.load, []
+    load, calls = existing.Reference.load, []
 
     def wrong(self, target):
         tree = load(self, target)
         calls.append(1)
         return tree if len(calls) > 1 else {**tree, "array": tree["array"] + 1}
 
-    monkeypatch.setattr(reference.Reference, "load", wrong)
+    monkeypatch.setattr(existing.Reference, "load", wrong)
     with pytest.raises(VerificationError, match="array: different"):
         run(Resharding, reference_checkpoint_path=checkpoint, spec=None)
 

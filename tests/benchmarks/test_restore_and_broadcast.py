@@ -6,12 +6,12 @@ import pytest
 from etils import epath
 
 from orbax_bench_core.authoring import VerificationError
-from orbax_bench_core.benchmarks import reference, replicas
-from orbax_bench_core.benchmarks.needs import UnmetNeed
 from orbax_bench_core.benchmarks.restore_and_broadcast import (
     RestoreAndBroadcast,
     RestoreAndBroadcastOptions,
 )
+from orbax_bench_core.benchmarks.support import existing, replicas
+from orbax_bench_core.benchmarks.support.needs import UnmetNeed
 from orbax_bench_core.state import orbax_api
 
 from .conftest import ARRAYS
@@ -60,7 +60,7 @@ def test_reference_checkpoint_path_is_what_is_loaded(run, tmp_path, make_tree):
 
 
 def test_a_replica_that_got_nothing_is_found(run, monkeypatch):
-    load = reference.Reference.load
+    load = existing.Reference.load
 
     def half(self, target):
         tree = load(self, target)
@@ -74,7 +74,7 @@ def test_a_replica_that_got_nothing_is_found(run, monkeypatch):
         broken = jax.make_array_from_single_device_arrays(array.shape, array.sharding, parts)
         return {**tree, "array": broken}
 
-    monkeypatch.setattr(reference.Reference, "load", half)
+    monkeypatch.setattr(existing.Reference, "load", half)
     with pytest.raises(VerificationError, match="array: two replicas"):
         run(RestoreAndBroadcast)
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from etils import epath
 
-from orbax_bench_core.benchmarks.needs import UnmetNeed
-from orbax_bench_core.benchmarks.safetensors_files import read_arrays, write_arrays
+from orbax_bench_core.benchmarks.support.needs import UnmetNeed
+from orbax_bench_core.benchmarks.support.safetensors import read_arrays, write_arrays
 
 DTYPES = [
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),

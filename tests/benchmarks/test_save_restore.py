@@ -13,8 +13,8 @@ from orbax_bench_core.benchmarks.save_restore import SaveRestore, SaveRestoreOpt
 from orbax_bench_core.config.checkpoint import CheckpointConfig
 from orbax_bench_core.config.mesh import MeshConfig
 from orbax_bench_core.state.mesh import build_mesh
-from orbax_bench_core.state.size import tree_bytes
 from orbax_bench_core.state.synthetic import generate
+from orbax_bench_core.state.tree import tree_bytes
 from orbax_bench_core.testing import run_benchmark
 
 SPEC = {

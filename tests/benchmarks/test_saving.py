@@ -7,7 +7,7 @@ import pytest
 from etils import epath
 
 from orbax_bench_core.authoring import BenchmarkOptions, TestContext
-from orbax_bench_core.benchmarks.saving import measure_save
+from orbax_bench_core.benchmarks.support.saving import measure_save
 from orbax_bench_core.measure import Metrics
 
 TREE = {"w": jnp.arange(6.0)}

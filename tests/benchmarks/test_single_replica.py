@@ -5,9 +5,9 @@ import orbax.checkpoint as ocp
 import pytest
 from orbax.checkpoint._src.multihost import multislice
 
-from orbax_bench_core.benchmarks import distributed_ids
-from orbax_bench_core.benchmarks.needs import UnmetNeed
 from orbax_bench_core.benchmarks.single_replica import SingleReplica, SingleReplicaOptions
+from orbax_bench_core.benchmarks.support import replicas
+from orbax_bench_core.benchmarks.support.needs import UnmetNeed
 
 from .conftest import ARRAYS, SPEC
 
@@ -97,11 +97,11 @@ def test_a_factor_beyond_the_memory_is_refused(factor):
 
 
 def test_flags_are_set_for_the_benchmark_only():
-    flag = distributed_ids.PROCESS_ID_FLAG
+    flag = replicas.PROCESS_ID_FLAG
     from absl import flags
 
     parsed = flags.FLAGS.is_parsed()
-    with distributed_ids.orbax_flags(**{flag: True}):
+    with replicas.orbax_flags(**{flag: True}):
         assert flags.FLAGS[flag].value is True
         assert ocp.multihost.process_index() == 0
     assert flags.FLAGS[flag].value is False

@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from orbax_bench_core.benchmarks.target import load_target
+from orbax_bench_core.benchmarks.support.saving import load_target
 
 
 def test_an_array_keeps_shape_dtype_and_sharding():

@@ -7,7 +7,7 @@ import torch
 from etils import epath
 
 from orbax_bench_core.authoring import UnmetNeed
-from orbax_bench_core.benchmarks import torch_files
+from orbax_bench_core.benchmarks.support import pytorch
 from orbax_bench_core.benchmarks.torch_save import TorchSave, TorchSaveOptions
 
 SIZE = 512 * 256 * 2 + 64 * 64 * 4
@@ -44,7 +44,7 @@ def test_mmap(save, monkeypatch, mmap):
 def test_what_was_mapped_is_copied_out_of_its_file(tmp_path):
     file = tmp_path / "one.pt"
     torch.save({"w": torch.ones(1000), "step": 3}, file)
-    found = torch_files.in_memory(torch.load(file, weights_only=True, mmap=True))
+    found = pytorch.in_memory(torch.load(file, weights_only=True, mmap=True))
     file.write_bytes(b"\0" * file.stat().st_size)
     assert (found["w"].sum().item(), found["step"]) == (1000, 3)
 

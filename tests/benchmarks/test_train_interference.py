@@ -9,14 +9,14 @@ import pytest
 from etils import epath
 
 from orbax_bench_core.authoring import TestContext, VerificationError
+from orbax_bench_core.benchmarks.support.training import Training
 from orbax_bench_core.benchmarks.train_interference import (
     TrainInterference,
     TrainInterferenceOptions,
 )
-from orbax_bench_core.benchmarks.training import Training
 from orbax_bench_core.config.checkpoint import CheckpointConfig
 from orbax_bench_core.config.mesh import MeshConfig
-from orbax_bench_core.state.digest import check, digest
+from orbax_bench_core.state.digests import check, digest
 from orbax_bench_core.state.mesh import build_mesh
 from orbax_bench_core.state.synthetic import generate
 

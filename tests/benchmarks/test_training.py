@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from orbax_bench_core.authoring import UnmetNeed
-from orbax_bench_core.benchmarks.training import Training
+from orbax_bench_core.benchmarks.support.training import Training
 from orbax_bench_core.config.checkpoint import CheckpointConfig
 from orbax_bench_core.config.mesh import MeshConfig
-from orbax_bench_core.state.digest import digest
+from orbax_bench_core.state.digests import digest
 from orbax_bench_core.state.layout import spread
 from orbax_bench_core.state.mesh import build_mesh
 from orbax_bench_core.state.synthetic import generate
@@ -29,7 +29,7 @@ import jax
 jax.distributed.initialize(f"localhost:{sys.argv[1]}", num_processes=2, process_id=int(sys.argv[2]))
 import jax.numpy as jnp
 from orbax_bench_core.authoring import UnmetNeed
-from orbax_bench_core.benchmarks.training import Training
+from orbax_bench_core.benchmarks.support.training import Training
 
 mesh = jax.sharding.Mesh(jax.devices(), ("x",))
 split = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("x"))

@@ -6,7 +6,7 @@ import pytest
 from etils import epath
 
 from orbax_bench_core.authoring import BenchmarkOptions, TestContext
-from orbax_bench_core.benchmarks.v0_saving import measure_two_part_save, restore_target
+from orbax_bench_core.benchmarks.support.v0 import measure_two_part_save, restore_target
 from orbax_bench_core.measure import Metrics
 
 from .conftest import TIME

@@ -3,8 +3,8 @@
 import pytest
 
 from orbax_bench_core.sweep.catalog import BUILTINS
-from orbax_bench_core.sweep.describe import describe_options
-from orbax_bench_core.sweep.load_class import load_class
+from orbax_bench_core.sweep.classes import load_class
+from orbax_bench_core.sweep.options import describe_options
 
 
 @pytest.mark.parametrize("option", describe_options(load_class(BUILTINS["save_restore"])))

@@ -13,7 +13,7 @@ from orbax.checkpoint._src.testing.benchmarks.safetensors import prepare as upst
 from typer.testing import CliRunner
 
 from orbax_bench_core.benchmarks import prepare as preparing
-from orbax_bench_core.benchmarks.safetensors_files import write_arrays
+from orbax_bench_core.benchmarks.support.safetensors import write_arrays
 from orbax_bench_core.cli.prepare import prepare
 from orbax_bench_core.config.errors import SuiteError
 

@@ -1,5 +1,5 @@
-from orbax_bench_core.compare.identity import differences, nearest
 from orbax_bench_core.config.mesh import MeshConfig
+from orbax_bench_core.sweep.point_differences import differences, nearest
 
 
 def test_equal_points_differ_in_nothing(make_point):

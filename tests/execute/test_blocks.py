@@ -2,7 +2,7 @@
 
 import collections
 
-from orbax_bench_core.execute.blocks import arrangement
+from orbax_bench_core.sweep.pair import arrangement
 
 
 def test_a_block_has_two_of_each_arm():

@@ -4,7 +4,7 @@ import pytest
 
 from orbax_bench_core.results.record import ErrorInfo, State
 from orbax_bench_core.results.summary import summarize
-from orbax_bench_core.sweep.expand import SkippedPoint
+from orbax_bench_core.sweep.expansion import SkippedPoint
 
 NASTY = "kind=<script>alert(1)</script>|[red]&amp;"
 

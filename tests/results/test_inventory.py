@@ -12,7 +12,7 @@ from fsspec.implementations.local import LocalFileSystem
 from jax.sharding import NamedSharding, PartitionSpec
 from orbax.checkpoint import v1 as ocp
 
-from orbax_bench_core.results.inventory import Inventory, take_inventory
+from orbax_bench_core.inventory.inventory import Inventory, take_inventory
 
 MIB = 2**20
 HASH = "0123456789abcdef0123456789abcdef"

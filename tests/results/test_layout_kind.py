@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from orbax_bench_core.results.layout_kind import ROLES, Kind, kinds_of
+from orbax_bench_core.inventory.layout import ROLES, Kind, kinds_of
 
 HASH = "0123456789abcdef0123456789abcdef"
 

@@ -5,7 +5,7 @@ import io
 import pytest
 import tensorstore
 
-from orbax_bench_core.results.ocdbt_nodes import holds_only_nodes
+from orbax_bench_core.inventory.layout import holds_only_nodes
 
 NODE = bytes.fromhex("0cdb20de") + (20).to_bytes(8, "little") + b"n" * 8
 

@@ -8,7 +8,7 @@ from orbax_bench_core.config.errors import SuiteError
 from orbax_bench_core.config.load import parse_suite
 from orbax_bench_core.results.record import PEER_FAILED, ErrorInfo
 from orbax_bench_core.results.run_directory import Repeat, RunDirectory
-from orbax_bench_core.sweep.expand import Expansion, expand_here
+from orbax_bench_core.sweep.expansion import Expansion, expand_here
 
 ERROR = ErrorInfo(type="ValueError", message="no")
 

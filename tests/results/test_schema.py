@@ -7,9 +7,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from orbax_bench_core.inventory.inventory import FileCount, Inventory
 from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.results import schema
-from orbax_bench_core.results.inventory import FileCount, Inventory
 from orbax_bench_core.results.record import Attempt, ErrorInfo, State
 from orbax_bench_core.results.summary import TIME
 

@@ -11,8 +11,8 @@ from jax.sharding import Mesh
 from orbax_bench_core.config.checkpoint import ArraySpec, CheckpointConfig
 from orbax_bench_core.config.mesh import MeshConfig
 from orbax_bench_core.state.cache import State, StateCache
-from orbax_bench_core.state.digest import digest
-from orbax_bench_core.state.fixture import save_fixture
+from orbax_bench_core.state.digests import digest
+from orbax_bench_core.state.loading import save_fixture
 from orbax_bench_core.state.synthetic import generate
 
 MESH = MeshConfig(mesh_axes=("x",), ici_parallelism={"x": 8})
@@ -138,7 +138,7 @@ def test_half_of_the_available_memory_is_the_default_limit(
     total = 4 * BYTES
     cache = StateCache()
     monkeypatch.setattr(
-        "orbax_bench_core.state.memory.available_bytes",
+        "orbax_bench_core.state.tree.available_bytes",
         lambda: total - sum(entry.held_bytes for entry in cache._entries.values()),
     )
     for seed in (0, 1, 2, 1, 0):

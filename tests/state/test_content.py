@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from orbax_bench_core.state import content, hashing
+from orbax_bench_core.state import digests, hashing
 
 _lanes = jax.jit(hashing.content_lanes)
 
 
-def _sums(array: jax.Array) -> content.LaneSums:
-    return content.finish(array, content.start(array))
+def _sums(array: jax.Array) -> digests.LaneSums:
+    return digests.finish(array, digests.start(array))
 
 
-def _reference(values: np.ndarray[Any, Any]) -> content.LaneSums:
+def _reference(values: np.ndarray[Any, Any]) -> digests.LaneSums:
     """The sums of the hashes of 32-bit values, without any layout."""
     index = jnp.arange(values.size, dtype=jnp.uint32)
     lanes = _lanes([jnp.asarray(values.ravel())], index, jnp.uint32(0))
@@ -52,7 +52,7 @@ def test_arrays_in_host_memory_have_the_same_sums(mesh8: Mesh) -> None:
 
 def test_numpy_arrays_have_the_same_sums() -> None:
     values = np.arange(60, dtype=np.uint32).reshape(3, 4, 5)
-    assert content.host_sums(values) == _reference(values)
+    assert digests.host_sums(values) == _reference(values)
 
 
 @pytest.mark.parametrize("change", [lambda a: a.astype(">u4"), np.asfortranarray])
@@ -60,8 +60,8 @@ def test_the_byte_order_and_layout_of_numpy_do_not_matter(
     change: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]],
 ) -> None:
     values = np.arange(60, dtype=np.uint32).reshape(3, 20)
-    assert content.host_sums(change(values)) == _reference(values)
+    assert digests.host_sums(change(values)) == _reference(values)
 
 
 def test_add_wraps_at_32_bits() -> None:
-    assert content.add([(2**32 - 1, 5), (3, 2**32 - 5)]) == (2, 0)
+    assert digests.add([(2**32 - 1, 5), (3, 2**32 - 5)]) == (2, 0)

@@ -10,11 +10,11 @@ import pytest
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from orbax_bench_core.config import dtypes
-from orbax_bench_core.state import precision
-from orbax_bench_core.state.digest import combine, compare, digest, partial_digest
-from orbax_bench_core.state.errors import StateError
+from orbax_bench_core.state import layout
+from orbax_bench_core.state.digests import combine, compare, digest, partial_digest
+from orbax_bench_core.state.tree import StateError
 
-ALL = [name for name in dtypes.BITS if name not in precision.NUMPY_ONLY]
+ALL = [name for name in dtypes.BITS if name not in layout.NUMPY_ONLY]
 
 
 def _one(leaf: Any) -> str:

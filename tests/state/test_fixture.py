@@ -6,10 +6,9 @@ import jax.numpy as jnp
 import pytest
 
 from orbax_bench_core.config.checkpoint import CheckpointConfig
-from orbax_bench_core.state.digest import digest
-from orbax_bench_core.state.errors import StateError
-from orbax_bench_core.state.fixture import save_fixture
-from orbax_bench_core.state.loading import load_checkpoint
+from orbax_bench_core.state.digests import digest
+from orbax_bench_core.state.loading import load_checkpoint, save_fixture
+from orbax_bench_core.state.tree import StateError
 
 
 def test_a_fixture_loads_as_it_was(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from jax.sharding import Mesh, PartitionSpec
 
 from orbax_bench_core.config.checkpoint import ArraySpec, ShardingEntry
 from orbax_bench_core.state import layout
-from orbax_bench_core.state.errors import StateError
+from orbax_bench_core.state.tree import StateError
 
 Entries = tuple[ShardingEntry, ...]
 

@@ -13,10 +13,10 @@ from jax.sharding import Mesh
 from orbax.checkpoint import v1 as ocp
 
 from orbax_bench_core.config.checkpoint import ArraySpec, CheckpointConfig
-from orbax_bench_core.state.digest import digest
-from orbax_bench_core.state.errors import StateError
+from orbax_bench_core.state.digests import digest
 from orbax_bench_core.state.loading import load_checkpoint
 from orbax_bench_core.state.synthetic import generate
+from orbax_bench_core.state.tree import StateError
 
 Tree = dict[str, Any]
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.state.errors import StateError
-from orbax_bench_core.state.locating import locate
+from orbax_bench_core.state.loading import locate
+from orbax_bench_core.state.tree import StateError
 
 
 def _checkpoint(root: Path, *items: str) -> Path:

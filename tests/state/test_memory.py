@@ -9,7 +9,7 @@ import psutil
 import pytest
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from orbax_bench_core.state import memory
+from orbax_bench_core.state import tree as memory
 
 
 def test_cpu_devices_share_the_memory_of_the_host() -> None:

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from orbax_bench_core.state.errors import StateError
-from orbax_bench_core.state.naming import named_leaves
+from orbax_bench_core.state.tree import StateError, named_leaves
 
 
 def test_paths_join_keys_and_indices_with_dots() -> None:

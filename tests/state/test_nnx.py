@@ -15,8 +15,8 @@ pytest.importorskip("flax")
 from orbax_bench_core.config.checkpoint import CheckpointConfig
 from orbax_bench_core.state import nnx
 from orbax_bench_core.state.cache import StateCache
-from orbax_bench_core.state.digest import digest
-from orbax_bench_core.state.errors import StateError
+from orbax_bench_core.state.digests import digest
+from orbax_bench_core.state.tree import StateError
 
 MANY = "nnx_models:Many"
 

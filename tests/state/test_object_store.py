@@ -18,8 +18,8 @@ from etils import epath
 from pathlib import Path
 from orbax.checkpoint import v1 as ocp
 from orbax_bench_core.config.checkpoint import CheckpointConfig
-from orbax_bench_core.state.digest import digest
-from orbax_bench_core.state.errors import StateError
+from orbax_bench_core.state.digests import digest
+from orbax_bench_core.state.tree import StateError
 from orbax_bench_core.state.loading import load_checkpoint
 
 local, remote = Path(sys.argv[1]), epath.Path("gs://bench-bucket/run/5")

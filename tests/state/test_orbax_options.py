@@ -4,13 +4,13 @@ import pytest
 from orbax.checkpoint import v1 as ocp
 
 from orbax_bench_core.authoring import UnmetNeed
-from orbax_bench_core.state import orbax_release
-from orbax_bench_core.state.orbax_options import make_colocated_context, make_context
+from orbax_bench_core.state import orbax_api
+from orbax_bench_core.state.orbax_api import make_colocated_context, make_context
 
 
 @pytest.fixture
 def installed(monkeypatch):
-    return lambda version: monkeypatch.setattr(orbax_release, "_installed", lambda: version)
+    return lambda version: monkeypatch.setattr(orbax_api, "_installed", lambda: version)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_an_option_that_is_lacking_is_refused(installed, option, value, since):
 @pytest.mark.parametrize("same", [{"use_compression": True}, {"use_load_and_broadcast": False}])
 def test_what_is_lacking_need_not_be_told_what_it_does_anyway(installed, same):
     installed("0.11.25")
-    assert not orbax_release.is_at_least("0.11.26")
+    assert not orbax_api.is_at_least("0.11.26")
     make_context(**same)
 
 

@@ -19,8 +19,8 @@ from orbax.checkpoint.experimental.v1._src.context import context as orbax_conte
 from orbax_bench_core.config.checkpoint import CheckpointConfig
 from orbax_bench_core.execute.task import WorkerSetup
 from orbax_bench_core.state import pathways
-from orbax_bench_core.state.errors import StateError
 from orbax_bench_core.state.loading import load_checkpoint
+from orbax_bench_core.state.tree import StateError
 
 CLIENT = """
 from pathlib import Path

@@ -9,7 +9,7 @@ import pytest
 from jax.sharding import PartitionSpec
 
 from orbax_bench_core.state import sharding_file
-from orbax_bench_core.state.errors import StateError
+from orbax_bench_core.state.tree import StateError
 
 
 def _entry(**changes: Any) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from orbax.checkpoint._src.testing.benchmarks.orbax_load.sharding import generat
 
 from orbax_bench_core.config.checkpoint import CheckpointConfig
 from orbax_bench_core.state import sharding_file, sharding_plan
-from orbax_bench_core.state.digest import digest
-from orbax_bench_core.state.errors import StateError
+from orbax_bench_core.state.digests import digest
 from orbax_bench_core.state.loading import load_checkpoint
+from orbax_bench_core.state.tree import StateError
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from orbax_bench_core.state import shards
+from orbax_bench_core.state import layout
 
 
 def _offsets(
@@ -17,9 +17,9 @@ def _offsets(
     sharding = NamedSharding(mesh, spec)
 
     def body(unused: jax.Array) -> jax.Array:
-        return jnp.stack(shards.offsets(sharding, shape))
+        return jnp.stack(layout.offsets(sharding, shape))
 
-    program = shards.over_shards(
+    program = layout.over_shards(
         body, sharding, inputs=PartitionSpec(), outputs=PartitionSpec(mesh.axis_names)
     )
     with jax.enable_x64(True):

@@ -9,7 +9,7 @@ import pytest
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from orbax_bench_core.config.checkpoint import ArraySpec
-from orbax_bench_core.state.size import tree_bytes
+from orbax_bench_core.state.tree import tree_bytes
 
 
 def test_replicas_count_once(make_mesh: Callable[..., Mesh]) -> None:

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 from jax.sharding import Mesh
 
-from orbax_bench_core.state.errors import StateError
-from orbax_bench_core.state.submesh import first_devices
+from orbax_bench_core.state.mesh import first_devices
+from orbax_bench_core.state.tree import StateError
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from orbax_bench_core.config.checkpoint import ArraySpec, ShardingEntry
 from orbax_bench_core.state import synthetic
-from orbax_bench_core.state.errors import StateError
+from orbax_bench_core.state.tree import StateError
 
 # One of each kind; test_values.py goes through all.
 KINDS = ["bool", "int2", "int64", "uint8", "float4_e2m1fn", "float16", "float64", "complex128"]

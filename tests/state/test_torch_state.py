@@ -6,14 +6,14 @@ import pytest
 import torch
 from torch.distributed.tensor import DTensor, Replicate, Shard
 
-from orbax_bench_core.benchmarks.target import load_target
-from orbax_bench_core.benchmarks.torch_group import join_ranks
+from orbax_bench_core.benchmarks.support.pytorch import join_ranks
+from orbax_bench_core.benchmarks.support.saving import load_target
 from orbax_bench_core.config.checkpoint import CheckpointConfig
 from orbax_bench_core.config.mesh import MeshConfig
-from orbax_bench_core.state.digest import digest
+from orbax_bench_core.state.digests import digest
 from orbax_bench_core.state.mesh import build_mesh
 from orbax_bench_core.state.synthetic import generate
-from orbax_bench_core.state.torch_state import TorchLayout
+from orbax_bench_core.state.torch.state import TorchLayout
 
 CPU = torch.device("cpu")
 SPEC = {

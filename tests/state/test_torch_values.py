@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from orbax_bench_core.authoring import UnmetNeed
-from orbax_bench_core.state.torch_values import to_numpy, to_torch, torch_dtype
+from orbax_bench_core.state.torch.values import to_numpy, to_torch, torch_dtype
 
 DTYPES = [
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),

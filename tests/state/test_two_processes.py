@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from orbax_bench_core.config.checkpoint import ArraySpec
-from orbax_bench_core.state.digest import digest
+from orbax_bench_core.state.digests import digest
 from orbax_bench_core.state.synthetic import generate
 
 WORKER = """
@@ -24,8 +24,8 @@ import numpy
 from orbax_bench_core.config.checkpoint import ArraySpec, CheckpointConfig
 from orbax_bench_core.config.mesh import MeshConfig
 from orbax_bench_core.state.cache import StateCache
-from orbax_bench_core.state.digest import digest, partial_digest
-from orbax_bench_core.state.fixture import save_fixture
+from orbax_bench_core.state.digests import digest, partial_digest
+from orbax_bench_core.state.loading import save_fixture
 from orbax_bench_core.state.loading import load_checkpoint
 from orbax_bench_core.state.mesh import build_mesh
 

@@ -7,7 +7,7 @@ import pytest
 
 from orbax_bench_core.config.errors import SuiteError
 from orbax_bench_core.config.load import parse_suite
-from orbax_bench_core.sweep.expand import expand_here
+from orbax_bench_core.sweep.expansion import expand_here
 
 HEADER = """\
 import dataclasses

@@ -41,7 +41,7 @@ def test_a_class_has_a_short_name(path, name):
 
 @pytest.mark.parametrize("path", catalog.BUILTINS.values())
 def test_a_built_in_can_be_loaded(path):
-    from orbax_bench_core.sweep.load_class import load_class
+    from orbax_bench_core.sweep.classes import load_class
 
     assert catalog.is_builtin(path)
     assert load_class(path).__name__ == path.rpartition(".")[2]
@@ -83,7 +83,7 @@ def test_every_benchmark_of_orbaxs_framework_is_built_in(path):
 
 @pytest.mark.parametrize(("path", "options", "file"), UPSTREAM, ids=[path for path, *_ in UPSTREAM])
 def test_every_option_of_orbaxs_framework_is_taken(path, options, file):
-    from orbax_bench_core.sweep.load_class import load_class, options_class
+    from orbax_bench_core.sweep.classes import load_class, options_class
 
     (node,) = (
         node

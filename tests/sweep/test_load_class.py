@@ -3,7 +3,7 @@
 import pytest
 
 from orbax_bench_core.authoring import BenchmarksGenerator
-from orbax_bench_core.sweep.load_class import BenchmarkClassError, load_class
+from orbax_bench_core.sweep.classes import BenchmarkClassError, load_class
 
 MODULE = """
 @dataclasses.dataclass(frozen=True, kw_only=True)

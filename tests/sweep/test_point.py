@@ -122,7 +122,7 @@ def test_suite_name_and_repeats_leave_the_ids(expand):
 IDS = """
 import json, sys
 from orbax_bench_core.config.load import parse_suite
-from orbax_bench_core.sweep.expand import expand_here
+from orbax_bench_core.sweep.expansion import expand_here
 print(json.dumps([point.id for point in expand_here(parse_suite(sys.stdin.read())).points]))
 """
 SUITE = """

@@ -65,7 +65,7 @@ def _of_factory(factory: str, suite_file: str) -> int | None:
     """
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "orbax_bench_core.compare.async_study.nnx_parameters", factory],
+            [sys.executable, "-m", "orbax_bench_core.state.nnx_parameters", factory],
             capture_output=True,
             text=True,
             env={**benchmark_environment(suite_file), "JAX_PLATFORMS": "cpu"},

@@ -36,7 +36,7 @@ from orbax_bench_core.execute.limits.scratch import existing_directory, is_remot
 from orbax_bench_core.execute.limits.workload import Workload, make_workload
 from orbax_bench_core.results.limits import Limits, ProbeName, ProbeResult, Surroundings
 from orbax_bench_core.results.provenance import device_provenance, host_provenance
-from orbax_bench_core.state.memory import available_bytes
+from orbax_bench_core.state.tree import available_bytes
 
 if TYPE_CHECKING:
     from etils import epath

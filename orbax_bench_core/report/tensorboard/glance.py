@@ -5,11 +5,11 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Sequence
 
+from orbax_bench_core.inventory.inventory import Inventory
 from orbax_bench_core.report.cards import MISSING, table
 from orbax_bench_core.report.tensorboard.operations import Operation
 from orbax_bench_core.report.tensorboard.series import Series
 from orbax_bench_core.report.text import num_bytes, seconds
-from orbax_bench_core.results.inventory import Inventory
 
 _UNIT_BYTES = {"bytes": 1, "MiB": 2**20, "GiB": 2**30}
 

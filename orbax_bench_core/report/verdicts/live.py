@@ -20,13 +20,13 @@ from orbax_bench_core.compare.judge import needs_more
 from orbax_bench_core.compare.verdict import PointVerdict
 from orbax_bench_core.config.arms import Arm
 from orbax_bench_core.config.gate import GateConfig
-from orbax_bench_core.execute.blocks import BLOCK_SIZE
 from orbax_bench_core.execute.orchestrator import Progress
 from orbax_bench_core.report.figures import shorten
 from orbax_bench_core.report.progress import operation_seconds
 from orbax_bench_core.report.text import seconds
 from orbax_bench_core.report.verdicts import words
 from orbax_bench_core.report.verdicts.ranking import nearest_to_trouble
+from orbax_bench_core.sweep.pair import BLOCK_SIZE
 from orbax_bench_core.sweep.point import SweepPoint
 
 _LINES_BELOW: Final = 4

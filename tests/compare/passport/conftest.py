@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from orbax_bench_core.config.checkpoint import CheckpointConfig
-from orbax_bench_core.execute.blocks import BLOCK_SIZE, arrangement
+from orbax_bench_core.sweep.pair import BLOCK_SIZE, arrangement
 from tests.paired_runs import MONDAY, STORAGE
 
 MIB = 2**20

@@ -1,0 +1,87 @@
+"""What the benchmarks that cancel a save share."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
+
+from orbax_bench_core.authoring import BenchmarkOptions
+from orbax_bench_core.benchmarks.support import needs
+
+if TYPE_CHECKING:
+    from orbax_bench_core.measure import Metrics
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CancelOptions(BenchmarkOptions):
+    """Options of a benchmark that cancels a save.
+
+    Attributes:
+        cancel_delay_secs: Seconds between the start of the save and its cancellation. A save that
+            is over by then cannot be cancelled.
+        perform_cancellation: Whether to cancel at all, in a single process; otherwise the save runs
+            to its end.
+    """
+
+    cancel_delay_secs: float | list[float] = 2
+    perform_cancellation: bool | list[bool] = True
+
+    def __post_init__(self) -> None:
+        """Refuses to cancel before the save began.
+
+        Raises:
+            ValueError: The delay is negative.
+        """
+        delay = self.cancel_delay_secs
+        if isinstance(delay, int | float) and delay < 0:
+            raise ValueError(f"cancel_delay_secs must be 0 or more, got {delay}")
+
+
+def check_needs(options: CancelOptions, benchmark: str) -> None:
+    """Checks that a save can be cancelled here.
+
+    Orbax cancels on each host by itself: hosts at different points of a save then delete what
+    others write, or wait for each other for minutes.
+
+    Args:
+        options: Whether it is to be cancelled.
+        benchmark: Who asks, for the message.
+
+    Raises:
+        UnmetNeed: There are several processes.
+    """
+    if options.perform_cancellation:
+        needs.one_process(f"{benchmark} with perform_cancellation: true")
+
+
+def measure_cancel(
+    metrics: Metrics,
+    options: CancelOptions,
+    *,
+    in_progress: Callable[[], bool],
+    cancel: Callable[[], object],
+) -> None:
+    """Waits, cancels, and measures `cancel`; `cancel_too_late` if nothing is left to cancel.
+
+    Args:
+        metrics: Takes the samples.
+        options: How long to wait.
+        in_progress: Says whether the save still goes on.
+        cancel: Cancels it.
+    """
+    time.sleep(cast("float", options.cancel_delay_secs))
+    with metrics.measure("cancel" if in_progress() else "cancel_too_late"):
+        cancel()
+
+
+def note_outcome(metrics: Metrics, *, committed: bool) -> None:
+    """Notes in the record whether the checkpoint is there in spite of the cancellation.
+
+    Args:
+        metrics: Takes the note.
+        committed: Whether it is.
+    """
+    said = "the save was faster" if committed else "the save was cancelled, and left no checkpoint"
+    metrics.notes["cancel"] = [said]

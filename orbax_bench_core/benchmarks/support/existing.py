@@ -1,0 +1,235 @@
+"""The checkpoint that a load-only benchmark loads: one that is there, or one made for it."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import jax
+    from etils import epath
+
+    from orbax_bench_core.authoring import TestContext
+    from orbax_bench_core.state.digests import Digest
+    from orbax_bench_core.state.loading import Location
+
+PyTree = Any
+OrbaxContext = contextlib.AbstractContextManager[Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Reference:
+    """A checkpoint to load.
+
+    Attributes:
+        location: Where it is.
+        described: Its tree, with a description in place of each array.
+        own: Whether it was made for this repeat.
+    """
+
+    location: Location
+    described: PyTree
+    own: bool = False
+
+    @property
+    def arrays(self) -> dict[str, Any]:
+        """Shape and dtype of each array, by dotted path."""
+        from orbax_bench_core.state.tree import named_leaves
+
+        return {name: leaf for name, leaf in named_leaves(self.described) if _is_array(leaf)}
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of all arrays, replicas once."""
+        return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in self.arrays.values())
+
+    @property
+    def inventory_path(self) -> epath.Path | None:
+        """What is to be listed beside the repeat: None where it lies under the repeat's `path`."""
+        root, item = self.location.root, self.location.item
+        return None if self.own else root / item if item else root
+
+    def targets(
+        self, sharding_file: str | None, devices: Sequence[jax.Device]
+    ) -> dict[str, jax.ShapeDtypeStruct]:
+        """Returns how each array is to be laid out, by dotted path.
+
+        Args:
+            sharding_file: JSON file with a sharding per leaf; None spreads every array over the
+                devices as far as its dimensions allow.
+            devices: The devices, in mesh order.
+
+        Raises:
+            StateError: The file does not fit the checkpoint or the devices.
+        """
+        from orbax_bench_core.state import sharding_file as files
+
+        if sharding_file is None:
+            return _spread(self.arrays, devices)
+        shapes = {name: leaf.shape for name, leaf in self.arrays.items()}
+        return files.targets(files.read(sharding_file), shapes, devices)
+
+    def tree(self, targets: Mapping[str, jax.ShapeDtypeStruct]) -> PyTree:
+        """Returns what to hand to `load`: the tree with a target in place of each array.
+
+        Args:
+            targets: The target of each array, by dotted path.
+        """
+        import jax
+
+        from orbax_bench_core.state.tree import named_leaves
+
+        leaves = [targets.get(name, leaf) for name, leaf in named_leaves(self.described)]
+        return jax.tree.unflatten(jax.tree.structure(self.described), leaves)
+
+    def load(self, target: PyTree) -> PyTree:
+        """Loads the checkpoint; its arrays are ready.
+
+        Args:
+            target: What `tree` returned.
+        """
+        import jax
+
+        from orbax_bench_core.state import orbax_api
+
+        loaded = orbax_api.load_item(self.location.root, self.location.item, target)
+        return jax.block_until_ready(loaded)
+
+    def drop(self) -> None:
+        """Removes the checkpoint if it was made for this repeat; every process must call."""
+        import jax
+
+        from orbax_bench_core.benchmarks.support.options import await_all_hosts
+
+        await_all_hosts("drop_reference")
+        if self.own and jax.process_index() == 0:
+            self.location.root.rmtree()
+
+
+def find_reference(
+    context: TestContext,
+    path: str | None,
+    *,
+    option: str,
+    saving: OrbaxContext,
+) -> Reference:
+    """Returns the checkpoint at a path or, without one, saves the repeat's data as one.
+
+    Call it outside any measured block.
+
+    Args:
+        context: The repeat; without a path the data's own checkpoint is taken, and data that were
+            generated are saved under the repeat's `path`.
+        path: A checkpoint or one item of it, written by Orbax v0 or v1.
+        option: The option that gives the path, for messages.
+        saving: The Orbax context to save with.
+
+    Raises:
+        StateError: There is no readable checkpoint at the path.
+        UnmetNeed: There is neither a path nor data to save.
+    """
+    from orbax_bench_core.benchmarks.support.needs import UnmetNeed
+    from orbax_bench_core.state import orbax_api
+    from orbax_bench_core.state.loading import locate
+
+    if path is None and context.checkpoint is not None:
+        path = context.checkpoint.path
+    own = path is None
+    if path is None:
+        if context.pytree is None:
+            raise UnmetNeed(
+                f"there is nothing to load: give {option}, or a checkpoint_config to be saved first"
+            )
+        path = str(context.path / "reference")
+        with saving:
+            orbax_api.save(context.path / "reference", context.pytree)
+    location = locate(path)
+    return Reference(location, describe(path, location), own)
+
+
+def describe(path: str, location: Location) -> PyTree:
+    """Returns the tree of a checkpoint with a description in place of each array.
+
+    Args:
+        path: The path that was given, for messages.
+        location: What it means.
+
+    Raises:
+        StateError: Orbax cannot read it, or JAX cannot hold one of its arrays.
+    """
+    import numpy as np
+
+    from orbax_bench_core.state import layout, orbax_api
+    from orbax_bench_core.state.tree import StateError, named_leaves
+
+    try:
+        described = orbax_api.describe_item(location.root, location.item)
+    except (ValueError, OSError, LookupError) as error:
+        raise StateError(f"checkpoint {path!r} cannot be read by Orbax: {error}") from error
+    if described is None:
+        raise StateError(f"checkpoint {path!r} has no readable metadata; give one that is whole")
+    for name, leaf in named_leaves(described):
+        if _is_array(leaf):
+            layout.check_dtype(name, np.dtype(leaf.dtype).name)
+    return described
+
+
+def verify(context: TestContext, reference: Reference, restored: PyTree) -> None:
+    """Checks what was loaded; call it outside any measured block.
+
+    Values must be those of the repeat's data. Without such data the checkpoint is loaded once more,
+    in another layout, and both must agree; that is done once per process and checkpoint. Then the
+    arrays of `restored` are deleted first, to make room.
+
+    Args:
+        context: The repeat.
+        reference: What was to be loaded.
+        restored: What was loaded.
+
+    Raises:
+        VerificationError: A value, dtype, shape or leaf differs.
+    """
+    from orbax_bench_core.benchmarks.support.options import delete
+    from orbax_bench_core.state.digests import digest
+
+    if context.verifier is None:
+        return
+    if context.pytree is not None:
+        context.verify(restored)
+        return
+    found = digest(restored)
+    delete(restored)
+    context.verify(found, _digest_by_another_load(reference.location))
+
+
+@functools.cache
+def _digest_by_another_load(location: Location) -> Digest:
+    import jax
+
+    from orbax_bench_core.state.digests import digest
+
+    reference = Reference(location, describe(str(location.root), location))
+    return digest(reference.load(reference.tree(_spread(reference.arrays, jax.devices()))))
+
+
+def _spread(
+    arrays: Mapping[str, Any], devices: Sequence[jax.Device]
+) -> dict[str, jax.ShapeDtypeStruct]:
+    import jax
+
+    from orbax_bench_core.state import layout
+
+    return {
+        name: jax.ShapeDtypeStruct(
+            tuple(leaf.shape), leaf.dtype, sharding=layout.spread(leaf.shape, devices)
+        )
+        for name, leaf in arrays.items()
+    }
+
+
+def _is_array(leaf: Any) -> bool:
+    return hasattr(leaf, "shape") and hasattr(leaf, "dtype")

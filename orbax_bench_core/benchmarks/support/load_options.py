@@ -1,0 +1,157 @@
+"""What the benchmarks that load an existing checkpoint have in common."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TYPE_CHECKING, Any, cast
+
+from orbax_bench_core.authoring import TestContext
+from orbax_bench_core.benchmarks.support.existing import Reference
+from orbax_bench_core.benchmarks.support.options import MeasuringOptions
+
+if TYPE_CHECKING:
+    from orbax_bench_core.state.digests import Digest
+
+
+_GIB = 2**30
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LoadOptions(MeasuringOptions):
+    """Options of a load.
+
+    Attributes:
+        checkpoint_path: The checkpoint to load; null takes that of the checkpoint_config, and saves
+            data that were generated first.
+        sharding_config_path: JSON file with the target sharding of each leaf, over all devices;
+            null replicates every array on all devices.
+        capture_digests_path: Directory in which to keep the digest of what was loaded.
+        reference_digests_path: Directory with such a digest, to compare with what is loaded; give
+            this or capture_digests_path.
+        use_load_and_broadcast: Load on one replica and broadcast to the others.
+        restore_concurrent_gb: Most data in flight while loading, in GiB; null sets no limit.
+    """
+
+    checkpoint_path: str | list[str | None] | None = None
+    sharding_config_path: str | list[str | None] | None = None
+    capture_digests_path: str | None = None
+    reference_digests_path: str | None = None
+    use_load_and_broadcast: bool | list[bool] = False
+    restore_concurrent_gb: float | list[float | None] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuses to write and to read digests at once.
+
+        Raises:
+            ValueError: Both are asked for.
+        """
+        if self.capture_digests_path is not None and self.reference_digests_path is not None:
+            raise ValueError("give capture_digests_path or reference_digests_path, not both")
+
+    @property
+    def read_concurrent_bytes(self) -> int | None:
+        """`restore_concurrent_gb` in bytes."""
+        limit = cast("float | None", self.restore_concurrent_gb)
+        return None if limit is None else int(limit * _GIB)
+
+    def target(self, reference: Reference) -> Any:
+        """Returns what to hand to `load`.
+
+        Args:
+            reference: The checkpoint.
+
+        Raises:
+            StateError: The sharding file does not fit the checkpoint or the devices.
+            UnmetNeed: Nothing can be broadcast over the meshes that the sharding file gives.
+        """
+        import jax
+        import numpy as np
+        from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+        from orbax_bench_core.benchmarks.support.replicas import REPLICA, check_broadcast
+
+        file, devices = cast("str | None", self.sharding_config_path), jax.devices()
+        if file is not None:
+            targets = reference.targets(file, devices)
+        else:
+            # To broadcast, Orbax wants replicas that are whole processes, where there are several.
+            replicas = jax.process_count() if jax.process_count() > 1 else len(devices)
+            mesh = Mesh(np.array(devices).reshape(replicas, -1), (REPLICA, "data"))
+            everywhere = NamedSharding(mesh, PartitionSpec())
+            targets = {
+                name: jax.ShapeDtypeStruct(tuple(leaf.shape), leaf.dtype, sharding=everywhere)
+                for name, leaf in reference.arrays.items()
+            }
+        if self.use_load_and_broadcast:
+            check_broadcast(targets)
+        return reference.tree(targets)
+
+    def check(self, context: TestContext, reference: Reference, restored: Any) -> None:
+        """Writes the digest of what was loaded, or compares it; call it outside any measured block.
+
+        Args:
+            context: The repeat.
+            reference: What was to be loaded.
+            restored: What was loaded.
+
+        Raises:
+            StateError: There is no digest to compare with.
+            VerificationError: A value, dtype, shape or leaf differs.
+        """
+        from orbax_bench_core.benchmarks.support.existing import verify
+        from orbax_bench_core.benchmarks.support.replicas import check_replicas
+
+        if self.use_load_and_broadcast and context.verifier is not None:
+            check_replicas(restored)
+        if self.capture_digests_path is not None:
+            capture(self.capture_digests_path, restored)
+        if self.reference_digests_path is not None:
+            context.verify(restored, captured(self.reference_digests_path))
+            if context.pytree is None:
+                return
+        verify(context, reference, restored)
+
+
+_FILE = "digests.json"
+
+
+def capture(directory: str, tree: Any) -> None:
+    """Writes the digest of a tree, one file for all hosts: it does not depend on the layout.
+
+    Args:
+        directory: Where `digests.json` goes, local or gs://.
+        tree: What was loaded; every process must call.
+    """
+    import jax
+
+    from orbax_bench_core.state.digests import digest
+    from orbax_bench_core.state.loading import absolute
+
+    found = digest(tree)
+    if jax.process_index() == 0:
+        folder = absolute(directory)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / _FILE).write_text(json.dumps(found, indent=2, sort_keys=True))
+
+
+def captured(directory: str) -> Digest:
+    """Returns the digest that `capture` wrote, to verify a load on any layout and number of hosts.
+
+    Args:
+        directory: Where `digests.json` is.
+
+    Raises:
+        StateError: There is no such file: a check that cannot be made has not passed.
+    """
+    from orbax_bench_core.state.digests import Digest
+    from orbax_bench_core.state.loading import absolute
+    from orbax_bench_core.state.tree import StateError
+
+    file = absolute(directory) / _FILE
+    if not file.exists():
+        raise StateError(
+            f"reference_digests_path {directory!r} holds no {_FILE}; run once with "
+            "capture_digests_path to write it"
+        )
+    return Digest(json.loads(file.read_text()))

@@ -1,0 +1,182 @@
+"""What the benchmarks of two storage tiers share: each host's own disk, and persistent storage."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from orbax_bench_core.authoring import BenchmarkOptions, TestContext
+from orbax_bench_core.benchmarks.support.options import check_least
+
+if TYPE_CHECKING:
+    import jax
+    from etils import epath
+
+    from orbax_bench_core.measure import Metrics
+
+_FEWEST = {
+    "persistent_save_interval_steps": 1,
+    "persistent_max_to_keep": 1,
+    "local_save_interval_steps": 1,
+    "local_max_to_keep": 1,
+    "train_steps": 1,
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LocalCheckpointingOptions(BenchmarkOptions):
+    """Options of a benchmark that saves to local disks and to persistent storage.
+
+    Attributes:
+        persistent_save_interval_steps: Save to persistent storage every so many steps.
+        persistent_max_to_keep: How many of its latest checkpoints to keep.
+        local_save_interval_steps: Save to the local disks every so many steps.
+        local_max_to_keep: How many of their latest checkpoints to keep.
+        replica_axis_index: Index of the mesh axis along which replicas lie.
+        train_steps: How many steps to offer to the manager.
+    """
+
+    persistent_save_interval_steps: int | list[int] = 5
+    persistent_max_to_keep: int | list[int] = 5
+    local_save_interval_steps: int | list[int] = 2
+    local_max_to_keep: int | list[int] = 2
+    replica_axis_index: int | list[int] = 0
+    train_steps: int | list[int] = 10
+
+    def __post_init__(self) -> None:
+        """Refuses numbers that leave nothing to measure.
+
+        Raises:
+            ValueError: A number is too small.
+        """
+        check_least(self, **_FEWEST)
+
+    @property
+    def axis(self) -> int:
+        """`replica_axis_index`, as the one number that it is in a sweep point."""
+        assert isinstance(self.replica_axis_index, int)
+        return self.replica_axis_index
+
+    def tiers(self, kinds: Any) -> dict[str, Any]:
+        """Returns these options as fields of the options of a manager of Orbax.
+
+        Args:
+            kinds: The module that has the manager's classes of options.
+        """
+        return {
+            "local": kinds.LocalCheckpointOptions(
+                save_interval_steps=self.local_save_interval_steps,
+                max_to_keep=self.local_max_to_keep,
+            ),
+            "persistent": kinds.PersistentCheckpointOptions(
+                save_interval_steps=self.persistent_save_interval_steps,
+                max_to_keep=self.persistent_max_to_keep,
+            ),
+            "replica_axis_index": self.axis,
+        }
+
+
+def check_needs(context: TestContext, axis: int, benchmark: str) -> tuple[jax.sharding.Mesh, Any]:
+    """Returns the mesh and the checkpoint data of a repeat that can be saved in two tiers.
+
+    Args:
+        context: The repeat.
+        axis: Index of the mesh axis along which replicas lie.
+        benchmark: Who needs them, for messages.
+
+    Raises:
+        UnmetNeed: Something is missing; the message says what.
+    """
+    from orbax_bench_core.benchmarks.support import needs
+
+    mesh, tree = needs.replicas(context, axis, benchmark), needs.arrays(context, benchmark)
+    needs.processes(2, benchmark)
+    needs.unsharded_replicas(tree, mesh, axis, benchmark)
+    return mesh, tree
+
+
+def make_directories(context: TestContext, name: str) -> tuple[epath.Path, epath.Path]:
+    """Makes an empty directory of this host and one of all hosts; every process must call.
+
+    Args:
+        context: The repeat; its `local_path` is taken for this host's directory, if there is one.
+        name: What the directories are for.
+
+    Returns:
+        The directory of this host, and that of all hosts.
+    """
+    import jax
+
+    from orbax_bench_core.benchmarks.support.options import await_all_hosts
+    from orbax_bench_core.state.loading import absolute
+
+    host = f"process_{jax.process_index()}"
+    # Orbax wants paths in full, and a --local-directory may be relative.
+    local = absolute(str(context.local_path or context.path / "local")) / name / host
+    persistent = context.path / "persistent" / name
+    if local.exists():
+        local.rmtree()  # what a repeat that failed had left
+    local.mkdir(parents=True)
+    if jax.process_index() == 0:
+        persistent.mkdir(parents=True)
+    await_all_hosts(f"directories of {name}")
+    return local, persistent
+
+
+def open_manager(
+    metrics: Metrics,
+    context: TestContext,
+    kind: Any,
+    directories: tuple[epath.Path, epath.Path],
+    options: Any,
+) -> contextlib.closing[Any]:
+    """Opens a manager of two tiers, to be closed whatever happens, and measures how long it takes.
+
+    Args:
+        metrics: Takes `create_checkpoint_manager`.
+        context: The repeat.
+        kind: The manager's class.
+        directories: What `make_directories` returned.
+        options: The manager's options.
+    """
+    from orbax_bench_core.benchmarks.support.v0 import restore_target
+
+    with metrics.measure("create_checkpoint_manager"):
+        manager = kind(
+            local_directory=directories[0],
+            persistent_directory=directories[1],
+            global_mesh=context.mesh,
+            abstract_state=restore_target(context.pytree),
+            options=options,
+        )
+    return contextlib.closing(manager)
+
+
+@contextlib.contextmanager
+def hosts_in_step() -> Iterator[None]:
+    """Has the hosts agree again on what Orbax keeps per process, once the context ends.
+
+    Orbax numbers its saves in each process, and gives the signals of a save a prefix, to which
+    managers that only some of the hosts have add a word for good. With different numbers or
+    prefixes every later save in these processes, of whatever benchmark, waits for signals that
+    never come. Every process must enter and leave.
+
+    Yields:
+        Nothing.
+    """
+    import numpy as np
+    from jax.experimental import multihost_utils
+    from orbax.checkpoint._src.futures.future import AwaitableSignalsContract as Contract
+    from orbax.checkpoint._src.futures.synchronization import OperationIdGenerator as Counter
+
+    prefix = Contract.awaitable_signals_contract_prefix
+    try:
+        yield
+    finally:
+        Contract.awaitable_signals_contract_prefix = prefix
+    own = int(Counter.get_current_operation_id())
+    most = int(np.max(multihost_utils.process_allgather(np.int32(own))))
+    for _ in range(own, most):
+        Counter.next_operation_id()

@@ -1,0 +1,233 @@
+"""What a benchmark needs beyond a CPU and one process, said in one line when it is missing."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from orbax_bench_core.authoring import UnmetNeed as UnmetNeed  # noqa: PLC0414 - a part of this
+
+if TYPE_CHECKING:
+    import jax
+
+    from orbax_bench_core.authoring import TestContext
+
+
+def tree(context: TestContext, benchmark: str) -> Any:
+    """Returns the checkpoint data of a repeat.
+
+    Args:
+        context: The repeat.
+        benchmark: Who needs it, for the message.
+
+    Raises:
+        UnmetNeed: There is none.
+    """
+    if context.pytree is None:
+        raise UnmetNeed(
+            f"{benchmark} needs something to save: add a checkpoint_config with a spec or a path"
+        )
+    return context.pytree
+
+
+def arrays(context: TestContext, benchmark: str) -> Any:
+    """Returns the checkpoint data of a repeat, which holds nothing but arrays over a mesh.
+
+    Args:
+        context: The repeat.
+        benchmark: Who needs it, for the message.
+
+    Raises:
+        UnmetNeed: There is none, or a leaf is something else.
+    """
+    import jax
+    from jax.sharding import NamedSharding
+
+    from orbax_bench_core.state.tree import named_leaves
+
+    found = tree(context, benchmark)
+    for name, one in named_leaves(found):
+        if not isinstance(one, jax.Array) or not isinstance(one.sharding, NamedSharding):
+            raise UnmetNeed(
+                f"{benchmark} needs a checkpoint of arrays over a mesh; leave out {name!r}, which "
+                f"is {type(one).__name__}"
+            )
+    return found
+
+
+def unsharded_replicas(found: Any, mesh: jax.sharding.Mesh, axis: int, benchmark: str) -> None:
+    """Checks that every replica holds whole arrays.
+
+    Args:
+        found: What `arrays` returned.
+        mesh: The mesh.
+        axis: Index of the mesh axis along which replicas lie.
+        benchmark: Who needs that, for the message.
+
+    Raises:
+        UnmetNeed: An array is split along that axis.
+    """
+    from orbax_bench_core.state.layout import split_axes
+    from orbax_bench_core.state.tree import named_leaves
+
+    name = mesh.axis_names[axis]
+    for leaf_name, one in named_leaves(found):
+        if name in split_axes(one.sharding):
+            raise UnmetNeed(
+                f"{benchmark} needs whole arrays on each replica; {leaf_name!r} is sharded along "
+                f"{name!r}, the axis of the replicas"
+            )
+
+
+def leaf(context: TestContext, name: str, benchmark: str) -> Any:
+    """Returns one array of the checkpoint data.
+
+    Args:
+        context: The repeat.
+        name: Its name, at the top of the tree.
+        benchmark: Who needs it, for the message.
+
+    Raises:
+        UnmetNeed: There is no such array.
+    """
+    import jax
+
+    found = tree(context, benchmark)
+    array = found.get(name) if isinstance(found, dict) else None
+    if not isinstance(array, jax.Array):
+        raise UnmetNeed(
+            f"{benchmark} needs an array called {name!r} in the spec of its checkpoint_config; "
+            f"there is {sorted(found) if isinstance(found, dict) else type(found).__name__}"
+        )
+    return array
+
+
+def mesh(context: TestContext, benchmark: str) -> jax.sharding.Mesh:
+    """Returns the device mesh of a repeat.
+
+    Args:
+        context: The repeat.
+        benchmark: Who needs it, for the message.
+
+    Raises:
+        UnmetNeed: There is none.
+    """
+    if context.mesh is None:
+        raise UnmetNeed(f"{benchmark} needs a mesh: add a mesh_config")
+    return context.mesh
+
+
+def replicas(context: TestContext, axis: int, benchmark: str) -> jax.sharding.Mesh:
+    """Returns a mesh with at least two replicas.
+
+    Args:
+        context: The repeat.
+        axis: Index of the mesh axis along which replicas lie.
+        benchmark: Who needs it, for the message.
+
+    Raises:
+        UnmetNeed: There is no mesh, or none with several replicas along that axis.
+    """
+    found = mesh(context, benchmark)
+    shape = found.devices.shape
+    if not 0 <= axis < len(shape) or shape[axis] < 2 or len(shape) < 2:
+        raise UnmetNeed(
+            f"{benchmark} needs a mesh of two or more axes with two or more replicas along axis "
+            f"{axis}; this one is {dict(zip(found.axis_names, shape, strict=True))}"
+        )
+    return found
+
+
+def processes(least: int, benchmark: str) -> None:
+    """Checks that several host processes run together.
+
+    Args:
+        least: How many.
+        benchmark: Who needs them, for the message.
+
+    Raises:
+        UnmetNeed: There are fewer.
+    """
+    import jax
+
+    if jax.process_count() < least:
+        raise UnmetNeed(
+            f"{benchmark} needs {least} or more processes joined by jax.distributed, here "
+            f"{'is' if jax.process_count() == 1 else 'are'} {jax.process_count()}: set processes: "
+            f"{least} under execution"
+        )
+
+
+def one_process(benchmark: str) -> None:
+    """Checks that this process controls every device.
+
+    Args:
+        benchmark: Who needs that, for the message.
+
+    Raises:
+        UnmetNeed: There are several processes.
+    """
+    import jax
+
+    if jax.process_count() > 1:
+        raise UnmetNeed(
+            f"{benchmark} needs a single process, which holds every device; here are "
+            f"{jax.process_count()}: set processes: 1 under execution"
+        )
+
+
+def pathways(option: str) -> None:
+    """Checks that JAX runs on Pathways.
+
+    Args:
+        option: What needs it, for the message.
+
+    Raises:
+        UnmetNeed: JAX runs on something else.
+    """
+    import jax
+    import orbax.checkpoint as ocp
+
+    if not ocp.multihost.is_pathways_backend():
+        raise UnmetNeed(f"{option} needs Pathways; JAX runs on {jax.default_backend()} here")
+
+
+def module(name: str, extra: str, needed_by: str) -> ModuleType:
+    """Imports a module that an extra installs.
+
+    Args:
+        name: The module.
+        extra: The extra of orbax-bench that brings it.
+        needed_by: What needs it, for the message.
+
+    Raises:
+        UnmetNeed: It is not installed.
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise UnmetNeed(
+            f"{needed_by} needs {name}: pip install 'orbax-bench[{extra}]' ({error})"
+        ) from None
+
+
+def part_of_orbax(name: str, benchmark: str) -> ModuleType:
+    """Imports a module of Orbax that not every release has.
+
+    Args:
+        name: The module, below `orbax.checkpoint`.
+        benchmark: Who needs it, for the message.
+
+    Raises:
+        UnmetNeed: The installed Orbax lacks it.
+    """
+    import orbax.checkpoint as ocp
+
+    try:
+        return importlib.import_module(f"orbax.checkpoint.{name}")
+    except ImportError as error:
+        raise UnmetNeed(
+            f"{benchmark} needs orbax.checkpoint.{name}, which orbax-checkpoint "
+            f"{ocp.__version__} cannot give: {error}"
+        ) from None

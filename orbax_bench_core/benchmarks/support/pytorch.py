@@ -1,0 +1,443 @@
+"""What the benchmarks of PyTorch have in common."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import dataclasses
+import functools
+import os
+from collections.abc import Callable, Iterator, Mapping
+from types import ModuleType
+from typing import IO, TYPE_CHECKING, Any
+
+from orbax_bench_core.authoring import BenchmarkOptions, TestContext, TestResult
+from orbax_bench_core.measure import Metrics, default_metrics
+
+if TYPE_CHECKING:
+    import torch
+    from etils import epath
+
+    from orbax_bench_core.state.torch.state import TorchLayout
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TorchOptions(BenchmarkOptions):
+    """Options of a benchmark of PyTorch.
+
+    Attributes:
+        sync_files: Have every file reach stable storage before a save ends, as Orbax always does;
+            in an object store they always are.
+        join_local_shards: Where a process has several devices, have its shards as one tensor; false
+            refuses, because Orbax then saves and loads other shards than PyTorch.
+        metric_tracemalloc_enabled: Also trace Python allocations, which slows the operation down.
+    """
+
+    sync_files: bool | list[bool] = True
+    join_local_shards: bool | list[bool] = False
+    metric_tracemalloc_enabled: bool | list[bool] = False
+
+    @property
+    def collectors(self) -> list[str]:
+        """The collectors that measure each operation."""
+        return default_metrics() + ["tracemalloc"] * bool(self.metric_tracemalloc_enabled)
+
+
+@dataclasses.dataclass(frozen=True)
+class TorchData:
+    """What one repeat saves and loads.
+
+    Attributes:
+        tree: As JAX has it; the repeat's own data, or those of a reference checkpoint.
+        layout: How PyTorch has it.
+        device: Where the tensors of this process go.
+        num_bytes: Bytes of all arrays, replicas once.
+        expected: Digest of a tree that is not the repeat's own data; None for those.
+    """
+
+    tree: Any
+    layout: TorchLayout
+    device: torch.device
+    num_bytes: int
+    expected: Any
+
+    @classmethod
+    def of(cls, context: TestContext, benchmark: str, reference: str | None = None) -> TorchData:
+        """Finds out what a repeat saves, and makes it ready.
+
+        Args:
+            context: The repeat.
+            benchmark: Who asks, for messages.
+            reference: Directory of safetensors files to take in place of the repeat's data.
+
+        Raises:
+            UnmetNeed: There is nothing to save, or no PyTorch here that can hold it.
+        """
+        import jax
+
+        from orbax_bench_core.benchmarks.support import needs
+        from orbax_bench_core.benchmarks.support.saving import load_target
+        from orbax_bench_core.state.digests import digest
+        from orbax_bench_core.state.torch.state import TorchLayout
+        from orbax_bench_core.state.tree import tree_bytes
+
+        options = context.options
+        assert isinstance(options, TorchOptions)
+        device = device_of_rank(benchmark)
+        if reference is None:
+            tree, expected = needs.tree(context, benchmark), None
+        else:
+            tree = reference_tree(reference)
+            expected = None if context.verifier is None else digest(tree)
+        layout = TorchLayout(load_target(tree), device, join=bool(options.join_local_shards))
+        return cls(jax.block_until_ready(tree), layout, device, tree_bytes(tree), expected)
+
+    def local(self) -> dict[str, Any]:
+        """Returns what this process saves, as tensors that are ready on their device."""
+        tensors = self.layout.local(self.tree)
+        synchronize(self.device)
+        return tensors
+
+    def free_if_scarce(self) -> None:
+        """Frees what was saved, where what is loaded would not fit beside it."""
+        from orbax_bench_core.benchmarks.support.options import delete_if_scarce
+
+        delete_if_scarce(self.tree)
+
+    def verify(self, context: TestContext, tensors: dict[str, Any]) -> None:
+        """Checks what was loaded; call it outside any measured block.
+
+        Args:
+            context: The repeat.
+            tensors: The state dict of this process.
+
+        Raises:
+            VerificationError: A value differs.
+        """
+        if context.verifier is not None:
+            context.verify(self.layout.to_jax(tensors), self.expected)
+
+
+PACKAGE = "torch==2.13.0"
+
+
+def import_torch(benchmark: str) -> ModuleType:
+    """Returns PyTorch.
+
+    Args:
+        benchmark: Who needs it, for the message.
+
+    Raises:
+        UnmetNeed: It is not installed, or too old.
+    """
+    from orbax_bench_core.authoring import UnmetNeed
+
+    try:
+        import torch
+        import torch.distributed.checkpoint
+        import torch.distributed.tensor
+    except ImportError as error:
+        raise UnmetNeed(
+            f"{benchmark} needs PyTorch 2.7 or later: pip install {PACKAGE} ({error})"
+        ) from None
+    found: ModuleType = torch
+    return found
+
+
+def device_of_rank(benchmark: str) -> torch.device:
+    """Returns where the tensors of this process go: where JAX has its arrays.
+
+    Args:
+        benchmark: Who needs it, for the message.
+
+    Raises:
+        UnmetNeed: PyTorch is missing, or cannot use the devices that JAX uses.
+    """
+    import jax
+
+    from orbax_bench_core.authoring import UnmetNeed
+
+    torch = import_torch(benchmark)
+    platform = jax.default_backend()
+    if platform == "cpu":
+        return torch.device("cpu")
+    if platform != "gpu":
+        raise UnmetNeed(
+            f"{benchmark} needs CPUs or GPUs: JAX runs on {platform} here, which PyTorch "
+            "cannot use; set JAX_PLATFORMS=cpu"
+        )
+    if not torch.cuda.is_available():
+        raise UnmetNeed(
+            f"{benchmark} needs a PyTorch with CUDA where JAX runs on GPUs; here is "
+            f"{torch.__version__}, which finds none"
+        )
+    device = torch.device("cuda", jax.local_devices()[0].local_hardware_id or 0)
+    torch.cuda.set_device(device)
+    return device
+
+
+def join_ranks(device: torch.device) -> None:
+    """Makes the default process group, once per process; every process must call.
+
+    Ranks are the indices of JAX's processes. They meet where `MASTER_ADDR` and `MASTER_PORT` say
+    when both are set, as `torchrun` does, and otherwise on the host of JAX's process 0.
+
+    Args:
+        device: What `device_of_rank` returned.
+    """
+    import jax
+    import torch.distributed as dist
+
+    if dist.is_initialized():
+        return
+    rank, world = jax.process_index(), jax.process_count()
+    backend = "gloo" if device.type == "cpu" else "cpu:gloo,cuda:nccl"
+    if {"MASTER_ADDR", "MASTER_PORT"} <= os.environ.keys() and world > 1:
+        dist.init_process_group(backend, init_method="env://", rank=rank, world_size=world)
+    else:
+        dist.init_process_group(backend, store=_store(rank, world), rank=rank, world_size=world)
+    atexit.register(dist.destroy_process_group)
+
+
+def synchronize(device: torch.device) -> None:
+    """Waits until a device has done all that it was given.
+
+    Args:
+        device: Where the tensors of this process are.
+    """
+    import torch
+
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def _store(rank: int, world: int) -> Any:
+    import numpy as np
+    import torch.distributed as dist
+    from jax.experimental import multihost_utils
+
+    if world == 1:
+        return dist.HashStore()
+    host = os.environ.get("MASTER_ADDR") or _host_of_process_0()
+    server = dist.TCPStore(host, 0, is_master=True, wait_for_workers=False) if rank == 0 else None
+    # Host 0 takes a free port and tells the others.
+    port = int(multihost_utils.broadcast_one_to_all(np.int32(server.port if server else 0)))
+    return server or dist.TCPStore(host, port, is_master=False)
+
+
+def _host_of_process_0() -> str:
+    """Returns the name or address at which JAX's coordinator, process 0, is reached."""
+    from jax._src import distributed
+
+    address = distributed.global_state.coordinator_address or "127.0.0.1:0"
+    return str(address).rpartition(":")[0].strip("[]")
+
+
+Tensors = Mapping[str, Any]
+
+
+def round_trip(
+    context: TestContext,
+    benchmark: str,
+    *,
+    suffix: str,
+    write: Callable[[epath.Path, Tensors], None],
+    read: Callable[[epath.Path, torch.device], dict[str, Any]],
+    check: Callable[[Tensors], None] | None = None,
+) -> TestResult:
+    """Measures `save_blocking`, `save` and `load` of what each process holds.
+
+    A save ends when every process has written its file, a load when this process has its tensors.
+    Arrays that are replicated are in the file of every process.
+
+    Args:
+        context: The repeat; its options are `TorchOptions`.
+        benchmark: Who measures.
+        suffix: Suffix of the file names.
+        write: Writes one file.
+        read: Reads one file, into memory on a device.
+        check: Raises `UnmetNeed` for tensors that a file cannot hold; None takes all.
+    """
+    import jax
+
+    from orbax_bench_core.benchmarks.support.options import await_all_hosts
+    from orbax_bench_core.benchmarks.support.saving import measure_parts
+
+    metrics, options = Metrics(), context.options
+    assert isinstance(options, TorchOptions)
+    data = TorchData.of(context, benchmark)
+    tensors = data.local()
+    if check is not None:
+        check(tensors)
+    path = context.path / "ckpt"
+    path.mkdir(parents=True, exist_ok=True)
+    file = path / f"model-{jax.process_index():05d}-of-{jax.process_count():05d}{suffix}"
+
+    def save() -> None:
+        write(file, tensors)
+        if options.sync_files:
+            _sync(file)
+        await_all_hosts(f"{benchmark}_save")
+
+    await_all_hosts(f"{benchmark}_ready")
+    measure_parts(
+        metrics,
+        context,
+        path,
+        save,
+        None,
+        num_bytes=data.num_bytes,
+        collectors=options.collectors,
+    )
+    tensors.clear()
+    data.free_if_scarce()
+    context.prepare_load("load", path)
+    with metrics.measure("load", options.collectors, num_bytes=data.num_bytes):
+        loaded = read(file, data.device)
+        synchronize(data.device)
+    data.verify(context, loaded)
+    return TestResult(metrics=metrics)
+
+
+def in_memory(tensors: Tensors) -> dict[str, Any]:
+    """Returns tensors that no longer need the file that they were mapped from.
+
+    Args:
+        tensors: A state dict; what is no tensor stays as it is.
+    """
+    import torch
+
+    return {
+        name: one.clone() if isinstance(one, torch.Tensor) and one.device.type == "cpu" else one
+        for name, one in tensors.items()
+    }
+
+
+def _sync(file: epath.Path) -> None:
+    if not is_local(file):
+        return
+    descriptor = os.open(file, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def reference_tree(directory: str) -> Any:
+    """Returns the arrays of a directory of safetensors files as bfloat16.
+
+    Each is split along its first dimension among the processes, or whole on each where their number
+    does not divide it. A process reads its own part only, into its first device.
+
+    Args:
+        directory: Holds one or more `*.safetensors` files, on a local disk.
+
+    Raises:
+        UnmetNeed: There is no such file, or the package safetensors is missing.
+    """
+    import jax
+    import numpy as np
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+    from orbax_bench_core.benchmarks.support import needs
+    from orbax_bench_core.benchmarks.support.safetensors import SUFFIX, read_arrays
+    from orbax_bench_core.state.loading import absolute
+
+    safetensors = needs.module("safetensors", "torch", "reference_checkpoint_path")
+    folder = absolute(directory)
+    try:
+        read_arrays(folder)
+    except ValueError as error:
+        raise needs.UnmetNeed(f"reference_checkpoint_path: {error}") from None
+    first = {device.process_index: device for device in reversed(jax.devices())}
+    world = len(first)
+    mesh = Mesh(np.array([first[rank] for rank in range(world)], dtype=object), ("rank",))
+    tree = {}
+    for file in sorted(folder.glob(f"*{SUFFIX}")):
+        with safetensors.safe_open(str(file), framework="pt") as opened:
+            for name in opened.keys():  # noqa: SIM118 - not a mapping
+                part = opened.get_slice(name)
+                shape = tuple(part.get_shape())
+                part = part if shape else {(): opened.get_tensor(name)}
+                split = bool(shape) and shape[0] % world == 0
+                tree[name] = jax.make_array_from_callback(
+                    shape,
+                    NamedSharding(mesh, PartitionSpec("rank") if split else PartitionSpec()),
+                    functools.partial(_bfloat16, part),
+                )
+    return tree
+
+
+def _bfloat16(part: Any, index: Any) -> Any:
+    import torch
+    from jax.numpy import bfloat16
+
+    values = part[index].to(torch.bfloat16).contiguous()
+    return values.view(torch.int16).numpy().view(bfloat16)
+
+
+def is_local(path: epath.Path) -> bool:
+    """Says whether a path lies on a file system of this machine."""
+    return "://" not in str(path)
+
+
+def writer(path: epath.Path, **settings: Any) -> Any:
+    """Returns PyTorch's own writer.
+
+    Args:
+        path: Directory of the checkpoint.
+        **settings: As `FileSystemWriter` takes them.
+    """
+    from torch.distributed.checkpoint import FileSystemWriter
+
+    return _reaching(path, FileSystemWriter(str(path), **settings))
+
+
+def reader(path: epath.Path) -> Any:
+    """Returns PyTorch's own reader.
+
+    Args:
+        path: Directory of the checkpoint.
+    """
+    from torch.distributed.checkpoint import FileSystemReader
+
+    return _reaching(path, FileSystemReader(str(path)))
+
+
+def _reaching(path: epath.Path, storage: Any) -> Any:
+    if not is_local(path):
+        storage.fs, storage.path = ObjectStore(), path
+    return storage
+
+
+class ObjectStore:
+    """The functions of PyTorch's `FileSystem`, by the library that all else here reaches gs:// by.
+
+    PyTorch has an implementation of its own over fsspec, which is private.
+    """
+
+    @contextlib.contextmanager
+    def create_stream(self, path: epath.Path, mode: str) -> Iterator[IO[Any]]:
+        """Opens a file."""
+        with path.open(mode) as stream:
+            yield stream
+
+    def concat_path(self, path: epath.Path, suffix: str) -> epath.Path:
+        """Returns a path within another."""
+        return path / suffix
+
+    def rename(self, path: epath.Path, new_path: epath.Path) -> None:
+        """Gives a file another name: that of the metadata, which is small."""
+        new_path.write_bytes(path.read_bytes())
+        path.unlink()
+
+    def mkdir(self, path: epath.Path) -> None:
+        """Makes a directory, which an object store does not have."""
+
+    def exists(self, path: epath.Path) -> bool:
+        """Says whether there is such a file."""
+        return bool(path.exists())
+
+    def rm_file(self, path: epath.Path) -> None:
+        """Removes a file."""
+        path.unlink()

@@ -1,0 +1,287 @@
+"""Arrays that several replicas hold, and whether they all hold the same."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import jax
+
+    from orbax_bench_core.authoring import TestContext
+    from orbax_bench_core.benchmarks.support.existing import OrbaxContext, Reference
+
+
+REPLICA = "replica"
+"""Name of the mesh axis along which replicas lie."""
+
+
+def replica_mesh(context: TestContext, benchmark: str) -> jax.sharding.Mesh:
+    """Returns a mesh whose first axis counts replicas.
+
+    Args:
+        context: The repeat.
+        benchmark: Who needs it, for the message.
+
+    Raises:
+        UnmetNeed: There is no mesh, or its axes are others.
+    """
+    from orbax_bench_core.benchmarks.support import needs
+
+    mesh = needs.mesh(context, benchmark)
+    if len(mesh.axis_names) < 2 or mesh.axis_names[0] != REPLICA:
+        raise needs.UnmetNeed(
+            f"{benchmark} needs a mesh whose first axis is {REPLICA!r}, such as mesh_axes: "
+            f"[{REPLICA}, model]; this one has {list(mesh.axis_names)}"
+        )
+    return mesh
+
+
+def own_replica(mesh: jax.sharding.Mesh, axis: int) -> jax.sharding.Mesh:
+    """Returns the part of a mesh that is the first replica with a device of this process.
+
+    Args:
+        mesh: All devices.
+        axis: Index of the axis along which replicas lie; the result has size 1 along it.
+    """
+    import jax
+    import numpy as np
+
+    own = jax.process_index()
+    for replica in np.split(mesh.devices, mesh.devices.shape[axis], axis):
+        if any(device.process_index == own for device in replica.flat):
+            return jax.sharding.Mesh(replica, mesh.axis_names)
+    raise ValueError(f"process {own} has no device in the mesh")
+
+
+def find_for_replicas(
+    context: TestContext,
+    benchmark: str,
+    *,
+    path: str | None,
+    sharding_path: str | None,
+    saving: OrbaxContext,
+) -> tuple[Reference, Any]:
+    """Returns a checkpoint, and the target with which every replica of the mesh loads it.
+
+    Args:
+        context: The repeat.
+        benchmark: Who needs it, for messages.
+        path: The option `reference_checkpoint_path`; None saves the repeat's data.
+        sharding_path: The sharding file of one replica; None takes the data's own shardings.
+        saving: What to save the data with.
+
+    Raises:
+        UnmetNeed: There is no mesh, or its axes are others.
+        StateError: The checkpoint cannot be loaded so.
+    """
+    from orbax_bench_core.benchmarks.support.existing import find_reference
+
+    mesh = replica_mesh(context, benchmark)
+    reference = find_reference(context, path, option="reference_checkpoint_path", saving=saving)
+    one_replica = reference.targets(sharding_path, mesh.devices[0].flatten().tolist())
+    return reference, reference.tree(over_replicas(one_replica, mesh))
+
+
+def over_replicas(
+    targets: Mapping[str, jax.ShapeDtypeStruct], mesh: jax.sharding.Mesh
+) -> dict[str, jax.ShapeDtypeStruct]:
+    """Turns load targets on one replica into targets that every replica holds.
+
+    Args:
+        targets: Targets on the devices of one replica, by dotted path.
+        mesh: All devices, replicas along the first axis.
+
+    Raises:
+        StateError: A target's own mesh has an axis called `replica`.
+    """
+    return {name: _over_replicas(name, target, mesh) for name, target in targets.items()}
+
+
+def check_broadcast(targets: Mapping[str, jax.ShapeDtypeStruct]) -> None:
+    """Checks that one replica can load for the others, which Orbax takes for granted.
+
+    Args:
+        targets: Load targets by dotted path.
+
+    Raises:
+        UnmetNeed: The first axis of a target's mesh does not count replicas.
+    """
+    from jax.sharding import NamedSharding
+
+    from orbax_bench_core.benchmarks.support.needs import UnmetNeed
+    from orbax_bench_core.state.layout import split_axes
+
+    for name, target in targets.items():
+        sharding = target.sharding
+        assert isinstance(sharding, NamedSharding)
+        axes, used = sharding.mesh.axis_names, split_axes(sharding)
+        if len(axes) < 2 or axes[0] in used:
+            raise UnmetNeed(
+                "use_load_and_broadcast: true needs shardings over a mesh of two or more axes, the "
+                f"first of which counts replicas and shards nothing; {name!r} is laid out over "
+                f"{list(axes)} and sharded by {sorted(used) or 'none'}"
+            )
+
+
+def check_replicas(tree: Any) -> None:
+    """Checks that all devices that hold a part of an array hold the same values.
+
+    The digest of a tree looks at one replica of each part, and so does not see that another one
+    got nothing. Every process must call.
+
+    Args:
+        tree: Any pytree.
+
+    Raises:
+        VerificationError: Two copies of a part differ; the message names the leaf.
+    """
+    import jax
+    import numpy as np
+    from jax.experimental import multihost_utils
+
+    from orbax_bench_core.authoring import VerificationError
+    from orbax_bench_core.state.tree import named_leaves
+
+    arrays = [(name, leaf) for name, leaf in named_leaves(tree) if isinstance(leaf, jax.Array)]
+    rows = [row for index, (_, leaf) in enumerate(arrays) for row in _sums(index, leaf)]
+    if not arrays:
+        return
+    table = np.array(rows, np.uint32).reshape(-1, 4)
+    if jax.process_count() > 1:
+        # The processes may hold different numbers of shards, and exchange tables of one size.
+        sizes = np.asarray(multihost_utils.process_allgather(np.int32(len(table))))
+        padded = np.full((sizes.max(), 4), np.uint32(2**32 - 1))
+        padded[: len(table)] = table
+        everyone = np.asarray(multihost_utils.process_allgather(padded)).reshape(len(sizes), -1, 4)
+        table = np.concatenate([rows[:n] for rows, n in zip(everyone, sizes, strict=True)])
+    found: dict[tuple[int, int], tuple[int, ...]] = {}
+    for index, part, *lanes in table.tolist():
+        if found.setdefault((index, part), tuple(lanes)) != tuple(lanes):
+            raise VerificationError(f"{arrays[index][0]}: two replicas hold different values")
+
+
+def verify_replicas(context: TestContext, restored: Any, expected: Any = None) -> None:
+    """Verifies what was restored, on every replica; call it outside any measured block.
+
+    Args:
+        context: The repeat.
+        restored: A tree; every process must call.
+        expected: As for `TestContext.verify`.
+
+    Raises:
+        VerificationError: A value differs from what was expected, or two replicas differ.
+    """
+    if context.verifier is not None:
+        check_replicas(restored)
+    context.verify(restored, expected)
+
+
+def _over_replicas(
+    name: str, target: jax.ShapeDtypeStruct, mesh: jax.sharding.Mesh
+) -> jax.ShapeDtypeStruct:
+    import jax
+    from jax.sharding import NamedSharding
+
+    from orbax_bench_core.state.tree import StateError
+
+    assert isinstance(target.sharding, NamedSharding)
+    single = target.sharding.mesh
+    if REPLICA in single.axis_names:
+        raise StateError(
+            f"leaf {name!r}: the sharding file describes one replica, and may have no axis called "
+            f"{REPLICA!r}; it has {list(single.axis_names)}"
+        )
+    assert isinstance(single, jax.sharding.Mesh)
+    whole = jax.sharding.Mesh(
+        mesh.devices.reshape(-1, *single.devices.shape), (REPLICA, *single.axis_names)
+    )
+    sharding = NamedSharding(whole, target.sharding.spec)
+    return jax.ShapeDtypeStruct(target.shape, target.dtype, sharding=sharding)
+
+
+def _sums(index: int, array: jax.Array) -> list[tuple[int, int, int, int]]:
+    """Returns a row per shard held here: the leaf, which part of it, and sums over its content."""
+    import numpy as np
+    from jax.sharding import NamedSharding
+
+    from orbax_bench_core.state import digests
+
+    # Of other shardings `content.start` sums one replica only.
+    assert isinstance(array.sharding, NamedSharding)
+    where = array.sharding.devices_indices_map(array.shape)
+    parts = {_bounds(part): number for number, part in enumerate(where.values())}
+    pending = digests.start(array)
+    rows = []
+    for shard in array.addressable_shards:
+        lanes = np.asarray(pending[shard.device]).reshape(2).tolist()
+        rows.append((index, parts[_bounds(shard.index)], *lanes))
+    return rows
+
+
+def _bounds(part: tuple[slice, ...]) -> tuple[tuple[int | None, int | None], ...]:
+    return tuple((one.start, one.stop) for one in part)
+
+
+PROCESS_ID_FLAG = "experimental_orbax_use_distributed_process_id"
+MESH_FLAG = "experimental_use_distributed_id_for_mesh_consistency"
+
+_DEFINED_IN = {
+    PROCESS_ID_FLAG: "_src.multihost.multihost",
+    MESH_FLAG: "experimental.emergency.multihost",
+}
+
+
+def initialize() -> None:
+    """Has Orbax learn which devices belong to which process; once per process, by all of them."""
+    from orbax.checkpoint._src.multihost import multihost
+
+    if not multihost.is_runtime_to_distributed_ids_initialized():
+        multihost.initialize_runtime_to_distributed_ids()
+    if not multihost.is_distributed_to_device_ids_initialized():
+        multihost.initialize_distributed_to_device_ids()
+
+
+@contextlib.contextmanager
+def orbax_flags(**values: bool) -> Iterator[None]:
+    """Sets command-line flags of Orbax for a while.
+
+    They are read from the whole process, so they must not outlive the benchmark that sets them.
+
+    Args:
+        **values: Flags by name.
+
+    Yields:
+        Nothing.
+
+    Raises:
+        UnmetNeed: The installed Orbax has no such flag.
+    """
+    from absl import flags
+
+    from orbax_bench_core.benchmarks.support import needs
+
+    known = flags.FLAGS
+    for name in values:
+        needs.part_of_orbax(_DEFINED_IN[name], name)
+        if name not in known:
+            raise needs.UnmetNeed(f"the installed orbax-checkpoint has no flag {name}")
+    was_parsed = known.is_parsed()
+    if not was_parsed:
+        known.mark_as_parsed()
+    before: dict[str, Any] = {name: known[name].value for name in values}
+    try:
+        _set(values)
+        yield
+    finally:
+        _set(before)
+        if not was_parsed:
+            known.unparse_flags()
+
+
+def _set(values: Mapping[str, Any]) -> None:
+    from absl import flags
+
+    for name, value in values.items():
+        setattr(flags.FLAGS, name, value)

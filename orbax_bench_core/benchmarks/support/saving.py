@@ -1,0 +1,128 @@
+"""How every benchmark that saves measures a save."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from etils import epath
+
+    from orbax_bench_core.authoring import TestContext
+    from orbax_bench_core.measure import Metrics
+
+
+def measure_save(
+    metrics: Metrics,
+    context: TestContext,
+    path: epath.Path,
+    tree: Any,
+    *,
+    asynchronous: bool,
+    collectors: Sequence[str],
+    meanwhile: contextlib.AbstractContextManager[object] | None = None,
+) -> None:
+    """Saves once with Orbax, and measures it as `measure_parts` does.
+
+    Call it with an active `ocp.Context`.
+
+    Args:
+        metrics: Takes the samples.
+        context: The repeat.
+        path: Where the checkpoint goes.
+        tree: What is saved; its arrays are made ready before the clock starts.
+        asynchronous: Whether to save in the background.
+        collectors: What measures each operation.
+        meanwhile: As for `measure_parts`.
+    """
+    import jax
+
+    from orbax_bench_core.state import orbax_api
+    from orbax_bench_core.state.tree import tree_bytes
+
+    jax.block_until_ready(tree)
+    save = orbax_api.save_async if asynchronous else orbax_api.save
+    measure_parts(
+        metrics,
+        context,
+        path,
+        lambda: save(path, tree),
+        await_result if asynchronous else None,
+        num_bytes=tree_bytes(tree),
+        collectors=collectors,
+        meanwhile=meanwhile,
+    )
+
+
+def measure_parts(
+    metrics: Metrics,
+    context: TestContext,
+    path: epath.Path,
+    begin: Callable[[], Any],
+    finish: Callable[[Any], object] | None,
+    *,
+    num_bytes: int,
+    collectors: Sequence[str] | None,
+    meanwhile: contextlib.AbstractContextManager[object] | None = None,
+) -> None:
+    """Measures `save_blocking`, `save_background` and `save`, their whole, of any framework.
+
+    Where the suite asks for durability also `save_durable`, until everything is on stable storage.
+    A save of which nothing goes on in the background has no `save_background`.
+
+    Args:
+        metrics: Takes the samples.
+        context: The repeat.
+        path: Where the checkpoint goes.
+        begin: The call that blocks training; what is saved is ready.
+        finish: Given what `begin` returned, waits for what goes on in the background; None if
+            nothing does.
+        num_bytes: Bytes of all arrays, replicas once.
+        collectors: What measures each operation; None for the default.
+        meanwhile: Entered as the background part begins, left the moment it has ended. It is inside
+            the clock, so it must cost nothing to speak of.
+    """
+    with contextlib.ExitStack() as until_durable:
+        if context.durable:
+            until_durable.enter_context(
+                metrics.measure("save_durable", collectors, num_bytes=num_bytes)
+            )
+        with metrics.measure("save", collectors, num_bytes=num_bytes):
+            with metrics.measure("save_blocking", collectors):
+                begun = begin()
+            if finish is not None:
+                with (
+                    metrics.measure("save_background", collectors),
+                    meanwhile or contextlib.nullcontext(),
+                ):
+                    finish(begun)
+        if context.durable:
+            context.make_durable(path)
+
+
+def await_result(begun: Any) -> None:
+    """Waits for a save in the background, of Orbax or PyTorch: the `finish` of `measure_parts`.
+
+    Args:
+        begun: What the call that began it returned.
+    """
+    begun.result()
+
+
+def load_target(tree: Any) -> Any:
+    """Returns shape, dtype and sharding of each array of a tree, and what stands for each scalar.
+
+    Args:
+        tree: What was saved; its arrays may be gone by the time of the load.
+    """
+    import jax
+
+    from orbax_bench_core.state import orbax_api
+
+    def of(leaf: Any) -> Any:
+        if isinstance(leaf, jax.Array):
+            return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding)
+        return orbax_api.scalar_target(leaf)
+
+    return jax.tree.map(of, tree)

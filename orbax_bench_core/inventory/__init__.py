@@ -1,0 +1,1 @@
+"""Contents of a checkpoint on storage."""

@@ -1,0 +1,161 @@
+"""What a checkpoint occupies on storage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+import pydantic
+
+from orbax_bench_core.inventory.layout import ROLES, Kind, Role, holds_only_nodes, kinds_of
+
+if TYPE_CHECKING:
+    from etils import epath
+
+SMALL_BYTES = 2**20
+"""A data file below this size is small: most storage is far from its best throughput there."""
+WARN_SHARE = 0.1
+"""From this share of small data files on, an inventory warns."""
+WARN_BYTES = 64 * 2**20
+"""An inventory with less data than this never warns: its files cannot all be large."""
+
+
+class FileCount(pydantic.BaseModel):
+    """Some of the files below a directory.
+
+    Attributes:
+        files: How many there are.
+        num_bytes: Sum of their sizes, in bytes.
+    """
+
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
+
+    files: int = 0
+    num_bytes: int = 0
+
+
+class Inventory(pydantic.BaseModel):
+    """Files below a directory.
+
+    Attributes:
+        total_bytes: Sum of file sizes, in bytes.
+        file_count: Number of files.
+        largest_bytes: Size of the largest file, in bytes.
+        kinds: Files by kind, such as `ocdbt_data` or `zarr3_metadata`; only kinds that occur.
+        data: Files that hold array values.
+        metadata: Files that say where the values are and what they mean.
+        other: Files that no checkpoint format is known to write.
+        small_data_files: Data files of less than 1 MiB.
+        largest_data_bytes: Size of the largest data file, in bytes; 0 without data files.
+        smallest_data_bytes: Size of the smallest data file, in bytes; 0 without data files.
+    """
+
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
+
+    total_bytes: int
+    file_count: int
+    largest_bytes: int
+    kinds: dict[Kind, FileCount] = {}
+    data: FileCount = FileCount()
+    metadata: FileCount = FileCount()
+    other: FileCount = FileCount()
+    small_data_files: int = 0
+    largest_data_bytes: int = 0
+    smallest_data_bytes: int = 0
+
+    @property
+    def warning(self) -> str | None:
+        """What is wrong with the sizes of the data files; None when nothing is.
+
+        Metadata files are small by nature and never count. A checkpoint warns from 64 MiB of data
+        on, when at least a tenth of its data files is smaller than 1 MiB.
+        """
+        if self.data.num_bytes < WARN_BYTES:
+            return None
+        share = self.small_data_files / self.data.files
+        if share < WARN_SHARE:
+            return None
+        return (
+            f"{self.small_data_files} of {self.data.files} data files ({share:.0%}) are smaller "
+            f"than 1 MiB: use OCDBT or larger chunks, so that storage sees fewer, larger requests"
+        )
+
+
+def take_inventory(directory: epath.Path) -> Inventory:
+    """Counts the files below `directory` and their sizes, by what they are for.
+
+    Args:
+        directory: A local or gs:// directory, or a checkpoint that is one file; what does not exist
+            is empty.
+    """
+    sizes: dict[PurePosixPath, int] = {}
+    paths: dict[PurePosixPath, epath.Path] = {}
+    if not directory.is_dir() and directory.exists():
+        directory, files = directory.parent, iter([directory])
+    else:
+        files = _files(directory)
+    for path in files:
+        try:
+            size = path.stat().length
+        except FileNotFoundError:
+            continue  # removed since it was listed
+        relative = PurePosixPath(path.relative_to(directory).as_posix())
+        sizes[relative], paths[relative] = size, path
+    kinds = {
+        file: "ocdbt_index"
+        if kind == "ocdbt_data" and _is_index(paths[file], sizes[file])
+        else kind
+        for file, kind in kinds_of(sizes).items()
+    }
+    return _inventory(sizes, kinds)
+
+
+def _files(directory: epath.Path) -> Iterator[epath.Path]:
+    from etils import epath
+
+    scheme, is_remote, _ = str(directory).partition("://")
+    for parent, _, names in directory.walk():
+        # On object storage epath gives folders without their scheme, as if they were local.
+        lost = is_remote and "://" not in str(parent)
+        folder = epath.Path(f"{scheme}://{parent}") if lost else parent
+        for name in names:
+            yield folder / name
+
+
+def _is_index(path: epath.Path, size: int) -> bool:
+    try:
+        with path.open("rb") as file:
+            return holds_only_nodes(file, size)
+    except FileNotFoundError:
+        return False
+
+
+def _inventory(
+    sizes: Mapping[PurePosixPath, int], kinds: Mapping[PurePosixPath, Kind]
+) -> Inventory:
+    def of_role(role: Role) -> list[int]:
+        return [size for file, size in sizes.items() if ROLES[kinds[file]] == role]
+
+    data = of_role("data")
+    return Inventory(
+        total_bytes=sum(sizes.values()),
+        file_count=len(sizes),
+        largest_bytes=max(sizes.values(), default=0),
+        kinds={
+            kind: _count(size for file, size in sizes.items() if kinds[file] == kind)
+            for kind in ROLES
+            if kind in kinds.values()
+        },
+        data=_count(data),
+        metadata=_count(of_role("metadata")),
+        other=_count(of_role("other")),
+        small_data_files=sum(size < SMALL_BYTES for size in data),
+        largest_data_bytes=max(data, default=0),
+        smallest_data_bytes=min(data, default=0),
+    )
+
+
+def _count(sizes: Iterable[int]) -> FileCount:
+    found = list(sizes)
+    return FileCount(files=len(found), num_bytes=sum(found))

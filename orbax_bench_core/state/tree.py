@@ -1,0 +1,100 @@
+"""How much memory the arrays of this process may still take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+import psutil
+from jax.experimental import multihost_utils
+
+from orbax_bench_core.state import jax_api
+
+
+def available_bytes() -> int:
+    """Returns the free bytes of the memory that holds arrays: of the local devices together.
+
+    CPU devices share the host's memory. An accelerator that reports no statistics counts as the
+    host does.
+    """
+    free = [_free(device.memory_stats()) for device in jax.local_devices()]
+    known = [count for count in free if count is not None]
+    return sum(known) if known else int(psutil.virtual_memory().available)
+
+
+def agreed_bytes(count: int) -> int:
+    """Returns what process 0 gave, to the MiB, so that all processes take the same decisions.
+
+    Args:
+        count: Bytes, which may differ between the processes; every process must call.
+    """
+    if jax.process_count() == 1:
+        return count
+    return int(multihost_utils.broadcast_one_to_all(np.uint32(count >> 20))) << 20
+
+
+def held_bytes(tree: Any) -> int:
+    """Returns the bytes that the arrays of a tree take on this process's devices.
+
+    Args:
+        tree: Any pytree; replicas count as often as they are held here.
+    """
+    return sum(
+        shard.data.nbytes
+        for leaf in jax.tree.leaves(tree)
+        if isinstance(leaf, jax.Array)
+        for shard in leaf.addressable_shards
+    )
+
+
+def _free(stats: dict[str, int] | None) -> int | None:
+    if not stats or "bytes_limit" not in stats:
+        return None
+    return stats["bytes_limit"] - stats.get("bytes_in_use", 0)
+
+
+PyTree = Any
+
+
+def named_leaves(tree: PyTree) -> list[tuple[str, Any]]:
+    """Returns every leaf of `tree` with its dotted path, in the order of `jax.tree.leaves`.
+
+    Args:
+        tree: Any pytree; mappings give their keys, sequences their indices, other nodes the names
+            of their fields.
+
+    Returns:
+        Pairs of path and leaf. A tree that is one leaf has the path "".
+
+    Raises:
+        StateError: Two leaves have the same path, for example `{"a.b": x, "a": {"b": y}}`.
+    """
+    named: dict[str, Any] = {}
+    for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
+        name = jax_api.leaf_name(path)
+        if name in named:
+            raise StateError(f"two leaves are called {name!r}; rename one of them")
+        named[name] = leaf
+    return list(named.items())
+
+
+def tree_bytes(tree: Any) -> int:
+    """Returns the bytes of all arrays of a tree, exactly.
+
+    Args:
+        tree: Any pytree. JAX and NumPy arrays count with their global shape, replicas once, types
+            of less than a byte as a byte; other leaves count nothing.
+    """
+    return sum(
+        leaf.nbytes
+        for leaf in jax.tree.leaves(tree)
+        if isinstance(leaf, (jax.Array, np.ndarray, np.generic))
+    )
+
+
+class StateError(ValueError):
+    """The checkpoint, mesh or path that was asked for cannot be made or read here.
+
+    The message names the leaf or path, what was given, what is allowed and what to do.
+    """

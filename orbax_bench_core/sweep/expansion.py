@@ -1,0 +1,201 @@
+"""From a suite to its sweep points."""
+
+from __future__ import annotations
+
+import collections
+import itertools
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pydantic
+
+from orbax_bench_core.config.arms import ARMS
+from orbax_bench_core.config.errors import Problem, SuiteError, did_you_mean
+from orbax_bench_core.config.load import LoadedSuite
+from orbax_bench_core.config.mesh import sharding_conflict
+from orbax_bench_core.config.suite import BenchmarkEntry
+from orbax_bench_core.sweep import catalog
+from orbax_bench_core.sweep.classes import BenchmarkClassError, load_class, options_class
+from orbax_bench_core.sweep.options import OptionError, axes, combinations, plain
+from orbax_bench_core.sweep.pair import ArmError, paired
+from orbax_bench_core.sweep.point import SweepPoint
+
+
+class SkippedPoint(pydantic.BaseModel):
+    """A combination that is not run, and why."""
+
+    point: SweepPoint
+    reason: str
+
+
+class Expansion(pydantic.BaseModel):
+    """All that a suite sweeps over.
+
+    Attributes:
+        points: What is run, in the order of the suite file: benchmarks, options, meshes,
+            checkpoints, storage, environments, processes and cache, the last varying fastest.
+        skipped: Combinations whose mesh cannot hold their checkpoint.
+        notes: What else a reader of the suite should know.
+    """
+
+    points: tuple[SweepPoint, ...]
+    skipped: tuple[SkippedPoint, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def expand_here(loaded: LoadedSuite) -> Expansion:
+    """Expands a suite in this process, importing every benchmark class that it names.
+
+    Args:
+        loaded: The suite.
+
+    Raises:
+        SuiteError: A class that cannot be used, or an option that it does not take.
+    """
+    points: dict[str, SweepPoint] = {}
+    skipped: dict[str, SkippedPoint] = {}
+    notes = list(loaded.notes)
+    problems: list[Problem] = []
+    for index, entry in enumerate(loaded.suite.benchmarks):
+        where = ("benchmarks", index)
+        try:
+            for combination in _entry_points(loaded, entry, notes):
+                reason = _why_skipped(combination)
+                if reason:
+                    skipped[combination.id] = SkippedPoint(point=combination, reason=reason)
+                elif combination.id in points:
+                    notes.append(f"benchmarks[{index}] repeats a point that is already swept")
+                else:
+                    points[combination.id] = combination
+        except BenchmarkClassError as error:
+            problems.append(loaded.source.problem(str(error), (*where, "generator")))
+        except OptionError as error:
+            key = (error.key,) if error.key else ()
+            problems.append(loaded.source.problem(str(error), (*where, "options", *key)))
+        except ArmError as error:
+            problems.append(loaded.source.problem(str(error), error.where))
+    if problems:
+        raise SuiteError(*problems)
+    if not points:
+        raise SuiteError(Problem(_nothing_left(notes, skipped), file=loaded.source.file))
+    labelled = _with_labels([*points.values(), *(skip.point for skip in skipped.values())])
+    return Expansion(
+        points=tuple(labelled[id_] for id_ in points),
+        skipped=tuple(
+            SkippedPoint(point=labelled[id_], reason=skip.reason) for id_, skip in skipped.items()
+        ),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _entry_points(
+    loaded: LoadedSuite, entry: BenchmarkEntry, notes: list[str]
+) -> Iterator[SweepPoint]:
+    path = catalog.class_path(entry.generator)
+    if "." not in path:
+        hint = did_you_mean(path, catalog.BUILTINS)
+        raise BenchmarkClassError(f"unknown built-in benchmark {path!r}; {hint}")
+    suite = loaded.suite
+    generator = options_class(load_class(path))
+    dropped = 0
+    # Arms choose among the environments; without arms they are an axis like any other.
+    environments = suite.environments if suite.arms is None else ()
+    for options in combinations(axes(generator, entry.options)):
+        given = {name: options[name] for name in options if name in entry.options}
+        if not _is_valid(generator, given):
+            dropped += 1
+            continue
+        for mesh, checkpoint, storage, environment, processes, conditions in itertools.product(
+            suite.mesh_configs or (None,),
+            suite.checkpoint_configs,
+            suite.storage or (None,),
+            environments or (None,),
+            dict.fromkeys(suite.execution.processes),
+            suite.execution.conditions,
+        ):
+            point = SweepPoint(
+                benchmark=path,
+                options=plain(options),
+                given=tuple(given),
+                checkpoint=checkpoint,
+                mesh=mesh,
+                processes=processes,
+                conditions=conditions,
+                storage=storage,
+                environment=environment,
+            )
+            point = point if suite.arms is None else paired(point, suite)
+            yield point.with_presets_expanded()
+    if dropped:
+        notes.append(
+            f"{catalog.short_name(path)}: {dropped} combination(s) of options dropped, because "
+            "its `is_valid` rejects them"
+        )
+
+
+def _is_valid(generator: Any, given: dict[str, Any]) -> bool:
+    try:
+        return bool(generator.from_dict(given).is_valid())
+    except Exception as error:  # is_valid is anyone's code
+        raise OptionError(
+            "", f"{generator.__name__} rejects {given}: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _why_skipped(point: SweepPoint) -> str | None:
+    for arm in (None,) if point.candidate is None else ARMS:
+        conflict = sharding_conflict(point.side(arm).checkpoint, point.side(arm).mesh)
+        if conflict:
+            return f"leaf {'.'.join(conflict.where)}: {conflict.message}"
+    return None
+
+
+def _nothing_left(notes: list[str], skipped: dict[str, SkippedPoint]) -> str:
+    reasons = [*notes, *dict.fromkeys(skip.reason for skip in skipped.values())]
+    return "the sweep is empty: " + "; ".join(reasons or ["no combination is left"])
+
+
+def _with_labels(points: list[SweepPoint]) -> dict[str, SweepPoint]:
+    """Labels each point by the options that vary between the points of its benchmark."""
+    values: dict[tuple[str, str], set[str]] = collections.defaultdict(set)
+    for point in points:
+        for side in filter(None, (point, point.candidate)):
+            for name, value in side.options.items():
+                values[side.benchmark, name].add(json.dumps(value))
+    return {point.id: _labelled(point, ",".join(_label_parts(point, values))) for point in points}
+
+
+def _label_parts(point: SweepPoint, values: Mapping[tuple[str, str], set[str]]) -> Iterator[str]:
+    """Yields what tells a point from others; what an arm overrides tells no pair from another."""
+    other = point.candidate or point
+    for name, value in point.options.items():
+        # Of an option that only one of two benchmarks has, there is nothing to override.
+        if len(values[point.benchmark, name]) > 1 and other.options.get(name, value) == value:
+            yield f"{name}={_short(value)}"
+    for name, value in other.options.items():
+        if name not in point.options and len(values[other.benchmark, name]) > 1:
+            yield f"{name}={_short(value)}"
+    if point.mesh is not None and other.mesh == point.mesh:
+        yield f"mesh={point.mesh.label}"
+    if not point.checkpoint.is_empty:
+        yield f"ckpt={point.checkpoint.label}"
+    if point.checkpoint.random_seed:
+        yield f"seed={point.checkpoint.random_seed}"
+    if point.storage is not None and other.storage == point.storage:
+        yield f"storage={point.storage}"
+    if point.environment is not None and other.environment == point.environment:
+        yield f"environment={point.environment.name}"
+    if point.processes > 1 and other.processes == point.processes:
+        yield f"processes={point.processes}"
+    if point.conditions.cache == "cold":
+        yield "cache=cold"
+
+
+def _labelled(point: SweepPoint, label: str) -> SweepPoint:
+    candidate = point.candidate and point.candidate.model_copy(update={"label": label})
+    return point.model_copy(update={"label": label, "candidate": candidate})
+
+
+def _short(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
