@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.execute.host_lock import LOCK_FILE
+from orbax_bench_core.execute.isolation import LOCK_FILE
 from orbax_bench_pipelines.host_paths import host_paths
 from orbax_bench_pipelines.local import PipelineFailed, run_with
 

@@ -31,6 +31,8 @@ def aggregate(
     import shutil
 
     from orbax_bench_core.execute.steps import collect_records
+    from orbax_bench_core.records.run_directory import RunDirectory
+    from orbax_bench_core.records.versions import checked_record_files
     from orbax_bench_core.report.publish import publish
     from orbax_bench_core.results.lineage import (
         artifact_metadata,
@@ -39,8 +41,6 @@ def aggregate(
         output_metadata,
     )
     from orbax_bench_core.results.lineage_pointer import point_at
-    from orbax_bench_core.results.lineage_schema import checked_record_files
-    from orbax_bench_core.results.run_directory import RunDirectory
 
     run = RunDirectory(output_directory)
     collect_records(run, checked_record_files(artifact.path for artifact in records))

@@ -37,6 +37,7 @@ def compare_baseline(
     import shutil
 
     from orbax_bench_core.compare.two_runs import compare_stored
+    from orbax_bench_core.records.run_directory import RunDirectory
     from orbax_bench_core.report.publish import publish_verdicts
     from orbax_bench_core.results.lineage import (
         artifact_metadata,
@@ -44,7 +45,6 @@ def compare_baseline(
         input_digests,
         output_metadata,
     )
-    from orbax_bench_core.results.run_directory import RunDirectory
 
     run = RunDirectory(output_directory)
     found = compare_stored(baseline or output_directory, output_directory)

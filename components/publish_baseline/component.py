@@ -27,10 +27,10 @@ def publish_baseline(
         samples: What aggregate wrote; it orders this step after that one.
     """
     from orbax_bench_core.compare.publishing import publish_run
+    from orbax_bench_core.records.run_directory import RunDirectory
     from orbax_bench_core.report.keep_lineage import baseline_digest
     from orbax_bench_core.results.lineage import artifact_metadata, input_digests
     from orbax_bench_core.results.lineage_pointer import point_at
-    from orbax_bench_core.results.run_directory import RunDirectory
 
     run = RunDirectory(output_directory)
     captured, folder = publish_run(

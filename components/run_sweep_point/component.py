@@ -36,7 +36,7 @@ def run_sweep_point(
         lock: Whether to wait until nothing else of ours measures on the machine.
     """
     from orbax_bench_core.compare.point_step import run_point
-    from orbax_bench_core.execute.orchestrator import RunSettings
+    from orbax_bench_core.execute.runner import RunSettings
     from orbax_bench_core.execute.steps import write_records
     from orbax_bench_core.results.lineage import records_metadata
 

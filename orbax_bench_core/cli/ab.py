@@ -100,7 +100,7 @@ def ab(
     from orbax_bench_core.cli.paired_run import PairedRun
     from orbax_bench_core.config.arm_flags import with_arms
     from orbax_bench_core.config.load import load_suite
-    from orbax_bench_core.execute.orchestrator import RunSettings
+    from orbax_bench_core.execute.runner import RunSettings
     from orbax_bench_core.report.json_log import JsonLog
 
     as_json = log_format is LogFormat.JSON

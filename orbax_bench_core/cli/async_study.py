@@ -28,9 +28,9 @@ def async_study(
     orbax-bench async-study /tmp/async
     """
     from orbax_bench_core.config.errors import SuiteError
+    from orbax_bench_core.records.run_directory import RunDirectory
     from orbax_bench_core.report.async_study.console import print_study
     from orbax_bench_core.report.async_study.publish import PAGE, publish_async_study
-    from orbax_bench_core.results.run_directory import RunDirectory
 
     run = RunDirectory(directory)
     try:

@@ -73,7 +73,7 @@ def capture(
     from orbax_bench_core.compare.registry.capturing import capture_run
     from orbax_bench_core.compare.registry.store import check_revision
     from orbax_bench_core.config.errors import SuiteError
-    from orbax_bench_core.results.run_directory import RunDirectory
+    from orbax_bench_core.records.run_directory import RunDirectory
 
     console = results_console()
     place, directory = _registry(registry), RunDirectory(run)
@@ -223,8 +223,8 @@ def compare(
     from orbax_bench_core.compare.registry.around import registry_around
     from orbax_bench_core.compare.registry.past import past_log_ratios
     from orbax_bench_core.compare.unpaired import NO_PAST, compare_unpaired
+    from orbax_bench_core.records.run_directory import RunDirectory
     from orbax_bench_core.report.verdicts.console import verdict_table
-    from orbax_bench_core.results.run_directory import RunDirectory
 
     directory = RunDirectory(run)
     info = directory.read_info()

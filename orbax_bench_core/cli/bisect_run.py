@@ -18,12 +18,12 @@ from orbax_bench_core.compare.verdict import VerdictReport
 from orbax_bench_core.config.errors import SuiteError
 from orbax_bench_core.config.load import LoadedSuite
 from orbax_bench_core.config.releases import comparing_releases
-from orbax_bench_core.execute.orchestrator import RunSettings
+from orbax_bench_core.execute.runner import RunSettings
+from orbax_bench_core.records.files import write_atomically
+from orbax_bench_core.records.run_directory import RunDirectory
 from orbax_bench_core.report.publish import publish_verdicts
 from orbax_bench_core.report.verdicts.live import LiveVerdicts
 from orbax_bench_core.report.verdicts.ranking import headline
-from orbax_bench_core.results.files import write_atomically
-from orbax_bench_core.results.run_directory import RunDirectory
 from orbax_bench_core.sweep.isolate import expand
 
 _EXIT_FAILED: Final = 1

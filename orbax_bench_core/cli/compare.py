@@ -48,9 +48,9 @@ def compare(
     from orbax_bench_core.cli.paired_run import exit_code
     from orbax_bench_core.compare.two_runs import compare_stored
     from orbax_bench_core.config.errors import SuiteError
+    from orbax_bench_core.records.files import write_atomically
     from orbax_bench_core.report.verdicts.console import verdict_table
     from orbax_bench_core.report.verdicts.html import verdicts_html
-    from orbax_bench_core.results.files import write_atomically
 
     found = compare_stored(baseline, candidate)
     console = Console()

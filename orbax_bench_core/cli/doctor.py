@@ -13,7 +13,7 @@ _EXTRAS = {"kfp": "kfp", "gcs": "gcsfs"}
 _OPTIONAL = frozenset({"libtpu", "torch"})
 _PROBE = """
 import json
-from orbax_bench_core.results.provenance import device_provenance
+from orbax_bench_core.records.machine import device_provenance
 print(json.dumps(device_provenance()))
 """
 
@@ -28,7 +28,7 @@ def doctor(
     from rich.markup import escape
     from rich.table import Table
 
-    from orbax_bench_core.results.provenance import UNKNOWN, host_provenance, package_version
+    from orbax_bench_core.records.machine import UNKNOWN, host_provenance, package_version
 
     facts = host_provenance()
     table = Table("what", "found", show_header=False)

@@ -48,9 +48,9 @@ def history(
     from orbax_bench_core.compare.history.find import find_runs
     from orbax_bench_core.compare.registry.files import registry_path
     from orbax_bench_core.config.errors import SuiteError
+    from orbax_bench_core.records.files import write_atomically
     from orbax_bench_core.report.history.console import print_history
     from orbax_bench_core.report.history.page import history_html
-    from orbax_bench_core.results.files import write_atomically
 
     if not LEAST <= significance <= MOST:
         raise SuiteError(f"--significance: give a number from {LEAST:g} to {MOST:g}")

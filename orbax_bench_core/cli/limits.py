@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from orbax_bench_core.results.limits import Limits
+    from orbax_bench_core.limits.model import Limits
 
 _UNITS = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _SIZE = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join(_UNITS)})")
@@ -50,8 +50,8 @@ def limits(
     """
     from orbax_bench_core.config.dtypes import canonical
     from orbax_bench_core.config.errors import SuiteError
-    from orbax_bench_core.execute.host_lock import measuring_lock
-    from orbax_bench_core.execute.limits.process import take_limits
+    from orbax_bench_core.execute.isolation import measuring_lock
+    from orbax_bench_core.limits.process import take_limits
 
     num_bytes, known = parse_size(size), canonical(dtype)
     if known is None:
@@ -94,7 +94,7 @@ def _print_table(found: Limits) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from orbax_bench_core.report.limits import PROBE_HEADINGS, probe_cells
+    from orbax_bench_core.limits.share import PROBE_HEADINGS, probe_cells
     from orbax_bench_core.report.text import num_bytes
 
     console = Console(soft_wrap=not sys.stdout.isatty())

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from orbax_bench_core.compare.registry.model import Capture, is_capture_id
 from orbax_bench_core.compare.registry.store import Registry
 from orbax_bench_core.config.errors import SuiteError, did_you_mean
+from orbax_bench_core.records.machine import UNKNOWN
+from orbax_bench_core.records.run_directory import RunDirectory
 from orbax_bench_core.report.keep_lineage import baseline_digest
 from orbax_bench_core.results.lineage import file_digest
 from orbax_bench_core.results.lineage_chain import Link, status_of
@@ -22,8 +24,6 @@ from orbax_bench_core.results.lineage_given import (
     not_ours,
 )
 from orbax_bench_core.results.lineage_walk import RunLineage, environment_link
-from orbax_bench_core.results.provenance import UNKNOWN
-from orbax_bench_core.results.run_directory import RunDirectory
 
 if TYPE_CHECKING:
     from etils import epath

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable, Iterator
 
 from orbax_bench_core.execute.group import CannotRecord
-from orbax_bench_core.execute.host_lock import measuring_lock
+from orbax_bench_core.execute.isolation import measuring_lock
 
 _EXIT_FAILED = 1
 _EXIT_INTERRUPTED = 130

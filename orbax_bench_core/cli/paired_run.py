@@ -11,13 +11,13 @@ from orbax_bench_core.compare import passport as passports
 from orbax_bench_core.compare.ab import compare_arms
 from orbax_bench_core.compare.verdict import VerdictReport
 from orbax_bench_core.config.load import LoadedSuite
-from orbax_bench_core.execute.orchestrator import RunSettings
+from orbax_bench_core.execute.runner import RunSettings
+from orbax_bench_core.records.run_directory import RunDirectory
 from orbax_bench_core.report.console import print_notes
 from orbax_bench_core.report.json_log import JsonLog
 from orbax_bench_core.report.publish import publish, publish_verdicts
 from orbax_bench_core.report.verdicts.console import verdict_table
 from orbax_bench_core.report.verdicts.live import LiveVerdicts
-from orbax_bench_core.results.run_directory import RunDirectory
 from orbax_bench_core.sweep.isolate import expand
 
 EXIT_FAILED: Final = 1

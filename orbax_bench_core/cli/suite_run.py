@@ -12,14 +12,14 @@ from orbax_bench_core.compare import baseline
 from orbax_bench_core.compare.two_runs import compare_stored
 from orbax_bench_core.config.errors import SuiteError
 from orbax_bench_core.config.load import load_suite
-from orbax_bench_core.execute.limits.of_run import ensure_limits
-from orbax_bench_core.execute.orchestrator import RunSettings, run_points
+from orbax_bench_core.execute.runner import RunSettings, run_points
+from orbax_bench_core.limits.process import ensure_limits
+from orbax_bench_core.records.run_directory import RunDirectory
 from orbax_bench_core.report.console import print_notes, print_summary
 from orbax_bench_core.report.json_log import JsonLog
 from orbax_bench_core.report.progress import ProgressReport
 from orbax_bench_core.report.publish import limits_of, publish, publish_verdicts
 from orbax_bench_core.report.verdicts.console import verdict_table
-from orbax_bench_core.results.run_directory import RunDirectory
 from orbax_bench_core.results.summary import RunSummary
 from orbax_bench_core.sweep.isolate import expand
 

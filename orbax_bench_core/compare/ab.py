@@ -9,10 +9,10 @@ from orbax_bench_core.compare.judge import VERDICTS_FILE, judge_point, needs_mor
 from orbax_bench_core.compare.verdict import PointVerdict, VerdictReport
 from orbax_bench_core.compare.versions import version_differences
 from orbax_bench_core.config.load import LoadedSuite
-from orbax_bench_core.execute.orchestrator import Progress, RunSettings
-from orbax_bench_core.execute.paired import run_pairs
-from orbax_bench_core.results.files import write_atomically
-from orbax_bench_core.results.run_directory import RunDirectory, RunInfo
+from orbax_bench_core.execute.pairs import run_pairs
+from orbax_bench_core.execute.runner import Progress, RunSettings
+from orbax_bench_core.records.files import write_atomically
+from orbax_bench_core.records.run_directory import RunDirectory, RunInfo
 from orbax_bench_core.sweep.point import SweepPoint
 
 

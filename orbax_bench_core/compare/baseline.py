@@ -15,8 +15,8 @@ from orbax_bench_core.compare.registry.model import Capture, is_capture_id
 from orbax_bench_core.compare.registry.store import Registry
 from orbax_bench_core.config.arms import Arm
 from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.results.record import Record
-from orbax_bench_core.results.run_directory import RunDirectory
+from orbax_bench_core.records.record import Record
+from orbax_bench_core.records.run_directory import RunDirectory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from orbax_bench_core.compare.history.find import FoundRun
 from orbax_bench_core.compare.judge import judge_point, together
 from orbax_bench_core.compare.verdict import PointVerdict, Word
-from orbax_bench_core.results.record import Record, ResultModel
+from orbax_bench_core.records.record import Record, ResultModel
 from orbax_bench_core.sweep.point import SweepPoint
 
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from orbax_bench_core.compare.advice import advice
-from orbax_bench_core.compare.series import PairedSeries, paired_series
 from orbax_bench_core.compare.verdict import OperationVerdict, PointVerdict, VerdictReport, Word
 from orbax_bench_core.compare.versions import version_differences
 from orbax_bench_core.config.gate import GateConfig
-from orbax_bench_core.results.record import Record
-from orbax_bench_core.results.run_directory import RunDirectory, RunInfo
+from orbax_bench_core.records.paired import PairedSeries, paired_series
+from orbax_bench_core.records.record import Record
+from orbax_bench_core.records.run_directory import RunDirectory, RunInfo
 from orbax_bench_core.sweep.point import SweepPoint
 
 VERDICTS_FILE: Final = "verdicts.json"

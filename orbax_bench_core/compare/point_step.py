@@ -8,11 +8,11 @@ from typing import Final
 from orbax_bench_core.compare.ab import compare_arms
 from orbax_bench_core.compare.verdict import PointVerdict
 from orbax_bench_core.config.load import parse_suite
-from orbax_bench_core.execute.host_lock import measuring_lock
-from orbax_bench_core.execute.limits.of_run import ensure_limits
-from orbax_bench_core.execute.orchestrator import Progress, RunSettings, run_points
-from orbax_bench_core.results.record import Record
-from orbax_bench_core.results.run_directory import RunDirectory, RunInfo
+from orbax_bench_core.execute.isolation import measuring_lock
+from orbax_bench_core.execute.runner import Progress, RunSettings, run_points
+from orbax_bench_core.limits.process import ensure_limits
+from orbax_bench_core.records.record import Record
+from orbax_bench_core.records.run_directory import RunDirectory, RunInfo
 from orbax_bench_core.sweep.point import SweepPoint
 
 SAID: Final = "orbax-bench: "

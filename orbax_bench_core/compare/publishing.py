@@ -8,7 +8,7 @@ from orbax_bench_core.compare.registry.promoting import promote as promote_captu
 from orbax_bench_core.compare.registry.store import Registry
 from orbax_bench_core.config.arms import ARMS
 from orbax_bench_core.config.errors import SuiteError, did_you_mean
-from orbax_bench_core.results.run_directory import RunDirectory
+from orbax_bench_core.records.run_directory import RunDirectory
 
 
 def publish_run(

@@ -10,7 +10,7 @@ from orbax_bench_core.compare.unpaired import NO_PAST, compare_unpaired
 from orbax_bench_core.compare.verdict import VerdictReport
 from orbax_bench_core.config.errors import SuiteError
 from orbax_bench_core.config.gate import GateConfig
-from orbax_bench_core.results.run_directory import RunDirectory
+from orbax_bench_core.records.run_directory import RunDirectory
 
 
 def compare_stored(baseline: str, candidate: str | None) -> VerdictReport:

@@ -9,8 +9,6 @@ from typing import Final
 from orbax_bench_core.compare.advice import advice
 from orbax_bench_core.compare.judge import together
 from orbax_bench_core.compare.registry.past import Past
-from orbax_bench_core.compare.registry.surroundings import other_surroundings
-from orbax_bench_core.compare.registry.times import by_point, operation_times
 from orbax_bench_core.compare.verdict import (
     OperationVerdict,
     PointVerdict,
@@ -20,7 +18,9 @@ from orbax_bench_core.compare.verdict import (
 )
 from orbax_bench_core.config.arms import Arm
 from orbax_bench_core.config.gate import GateConfig
-from orbax_bench_core.results.record import ErrorInfo, Record
+from orbax_bench_core.records.machine import other_surroundings
+from orbax_bench_core.records.operation_times import by_point, operation_times
+from orbax_bench_core.records.record import ErrorInfo, Record
 from orbax_bench_core.sweep.point_differences import differences, nearest
 
 NO_PAST: Final[Past] = {}

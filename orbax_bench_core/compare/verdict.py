@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from orbax_bench_core.config.arms import Arm
 from orbax_bench_core.config.gate import GateConfig
-from orbax_bench_core.results.record import ResultModel
+from orbax_bench_core.records.record import ResultModel
 
 VERDICTS_VERSION: Final = 1
 

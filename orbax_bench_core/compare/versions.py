@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from orbax_bench_core.config.arms import ARMS
-from orbax_bench_core.results.record import Record
+from orbax_bench_core.records.record import Record
 
 
 def version_differences(records: Iterable[Record]) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ WORKER_MODULES: Final[Mapping[str, str]] = {
     "etils.epath": "etils",
     "jax": "jax",
     "orbax.checkpoint": "orbax-checkpoint",
-    "orbax_bench_core.worker": "orbax-bench",
+    "orbax_bench_core.worker.__main__": "orbax-bench",
 }
 """Its modules and the distributions that they come from, in the order in which they are tried."""
 

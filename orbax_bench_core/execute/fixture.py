@@ -69,10 +69,10 @@ def _make(fixture_text: str, path: str) -> None:
     import jax
 
     from orbax_bench_core.config.models import expanded
-    from orbax_bench_core.execute.devices import simulate_devices
     from orbax_bench_core.state.loading import save_fixture
     from orbax_bench_core.state.mesh import build_mesh
     from orbax_bench_core.state.synthetic import generate
+    from orbax_bench_core.worker.devices import simulate_devices
 
     suite = parse_suite(fixture_text, "fixture").suite
     config = suite.mesh_configs[0] if suite.mesh_configs else None

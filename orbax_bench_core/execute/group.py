@@ -10,7 +10,9 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from orbax_bench_core.execute.task import (
+from orbax_bench_core.execute.hosts.local import Inbox, LocalWorker, WorkerDied
+from orbax_bench_core.measure.sample import Sample
+from orbax_bench_core.worker.protocol import (
     EVENT,
     Done,
     Measured,
@@ -19,8 +21,6 @@ from orbax_bench_core.execute.task import (
     Unrecorded,
     WorkerSetup,
 )
-from orbax_bench_core.launch.local import Inbox, LocalWorker, WorkerDied
-from orbax_bench_core.measure.sample import Sample
 
 _GRACE_S = 3.0
 """Once a host has failed, the others wait for it in vain: this long they may still end by

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Self
 
 from orbax_bench_core.environments import EnvironmentFailed, Interpreter
 from orbax_bench_core.execute.group import HostFailed, WorkerGroup, free_address
-from orbax_bench_core.execute.placement import Placement, placement
-from orbax_bench_core.execute.task import WorkerSetup
-from orbax_bench_core.launch.host_memory import allocator_settings
+from orbax_bench_core.execute.isolation import allocator_settings
+from orbax_bench_core.execute.schedule import Placement, placement
 from orbax_bench_core.sweep.isolate import benchmark_environment
+from orbax_bench_core.worker.protocol import WorkerSetup
 
 if TYPE_CHECKING:
-    from orbax_bench_core.results.run_directory import RunDirectory
+    from orbax_bench_core.records.run_directory import RunDirectory
     from orbax_bench_core.sweep.point import SweepPoint
 
 _MAX_LIVE_GROUPS = 4

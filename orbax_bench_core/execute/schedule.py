@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from orbax_bench_core.config.execution import ExecutionConfig
-from orbax_bench_core.execute.placement import Placement, placement
+from orbax_bench_core.config.arms import ARMS
+from orbax_bench_core.config.execution import EnvironmentConfig, ExecutionConfig
 from orbax_bench_core.sweep.point import SweepPoint
 
 Slot = tuple[SweepPoint, int]
@@ -46,3 +46,28 @@ def _shuffled(points: Sequence[SweepPoint], generator: random.Random) -> list[Sw
         generator.shuffle(groups[key])
         shuffled += groups[key]
     return shuffled
+
+
+Placement = tuple[int, int, str]
+
+
+def placement(point: SweepPoint) -> Placement:
+    """Returns what a point needs of its workers: devices, processes, name of the environment.
+
+    Args:
+        point: A point, or one side of a pair.
+    """
+    environment = "" if point.environment is None else point.environment.name
+    return (point.num_devices or point.processes, point.processes, environment)
+
+
+def sides(points: Iterable[SweepPoint]) -> Iterator[SweepPoint]:
+    """Yields what is measured: both sides of each pair, and every other point itself."""
+    for point in points:
+        yield from (point.side(arm) for arm in ((None,) if point.candidate is None else ARMS))
+
+
+def environments(points: Iterable[SweepPoint]) -> list[EnvironmentConfig]:
+    """Returns the environments that `points` name, each once."""
+    named = (side.environment for side in sides(points))
+    return list({one.name: one for one in named if one is not None}.values())

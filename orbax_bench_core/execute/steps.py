@@ -8,8 +8,8 @@ from pathlib import Path
 from orbax_bench_core.config.load import parse_suite
 from orbax_bench_core.config.override import with_keys
 from orbax_bench_core.config.source import Source
-from orbax_bench_core.results.record import Record
-from orbax_bench_core.results.run_directory import RunDirectory
+from orbax_bench_core.records.record import Record
+from orbax_bench_core.records.run_directory import RunDirectory
 from orbax_bench_core.sweep.isolate import expand
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from orbax_bench_core.inventory.inventory import Inventory
 from orbax_bench_core.inventory.layout import ROLES
+from orbax_bench_core.records.record import Record
+from orbax_bench_core.records.run_directory import Repeat, RunInfo
 from orbax_bench_core.report.text import num_bytes, seconds, table_cell
-from orbax_bench_core.results.record import Record
-from orbax_bench_core.results.run_directory import Repeat, RunInfo
 from orbax_bench_core.sweep.point import SweepPoint
 
 MISSING = "–"

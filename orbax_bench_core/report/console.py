@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.markup import escape
 
+from orbax_bench_core.records.run_directory import RunInfo
 from orbax_bench_core.report.operations_table import (
     LIMITS_LEGEND,
     NO_LIMITS,
@@ -14,7 +15,6 @@ from orbax_bench_core.report.operations_table import (
     headings,
     point_tables,
 )
-from orbax_bench_core.results.run_directory import RunInfo
 from orbax_bench_core.results.summary import RunSummary
 
 

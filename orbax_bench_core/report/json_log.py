@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from orbax_bench_core.compare.verdict import PointVerdict
-from orbax_bench_core.execute.orchestrator import Progress
+from orbax_bench_core.execute.runner import Progress
 from orbax_bench_core.report.progress import operation_seconds
 
 

@@ -10,6 +10,8 @@ from orbax_bench_core.compare.async_study.model import STUDY_FILE
 from orbax_bench_core.compare.history.find import find_runs
 from orbax_bench_core.compare.judge import VERDICTS_FILE
 from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.records.machine import UNKNOWN
+from orbax_bench_core.records.run_directory import RunDirectory
 from orbax_bench_core.results.lineage import input_digests
 from orbax_bench_core.results.lineage_digest import digest_of
 from orbax_bench_core.results.lineage_file import (
@@ -23,8 +25,6 @@ from orbax_bench_core.results.lineage_file import (
     with_files,
     write_lineage,
 )
-from orbax_bench_core.results.provenance import UNKNOWN
-from orbax_bench_core.results.run_directory import RunDirectory
 
 SAMPLES: Final = "samples.parquet"
 _TABLES: Final = (SAMPLES, "summary.csv")

@@ -7,8 +7,8 @@ import itertools
 from collections.abc import Mapping
 from typing import Final
 
+from orbax_bench_core.limits.share import LIMIT_HEADINGS, OperationLimits, limit_cells
 from orbax_bench_core.measure.interference import BLOCKED, LOST, LOST_STEPS
-from orbax_bench_core.report.limits import LIMIT_HEADINGS, OperationLimits, limit_cells
 from orbax_bench_core.report.text import (
     OPERATION_HEADINGS,
     operation_cells,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from orbax_bench_core.records.record import Record
+from orbax_bench_core.records.run_directory import RunInfo
 from orbax_bench_core.report import text
 from orbax_bench_core.report.operations_table import (
     LIMITS_LEGEND,
@@ -12,8 +14,6 @@ from orbax_bench_core.report.operations_table import (
     headings,
     point_tables,
 )
-from orbax_bench_core.results.record import Record
-from orbax_bench_core.results.run_directory import RunInfo
 from orbax_bench_core.results.summary import RunSummary
 
 

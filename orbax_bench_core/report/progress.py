@@ -10,9 +10,9 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from orbax_bench_core.execute.orchestrator import Progress
+from orbax_bench_core.execute.runner import Progress
+from orbax_bench_core.records.run_directory import Repeat
 from orbax_bench_core.report.text import seconds
-from orbax_bench_core.results.run_directory import Repeat
 from orbax_bench_core.results.summary import TIME
 
 _MARKS = {"passed": "[green]✓[/]", "failed": "[red]✗[/]", "skipped": "[yellow]–[/]"}

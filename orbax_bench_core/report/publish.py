@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from orbax_bench_core.compare.judge import VERDICTS_FILE
 from orbax_bench_core.compare.verdict import VerdictReport
+from orbax_bench_core.limits.share import operation_limits
+from orbax_bench_core.records.files import atomic_file, write_atomically
+from orbax_bench_core.records.run import ByArm
+from orbax_bench_core.records.run_directory import RunDirectory, RunInfo
+from orbax_bench_core.records.samples import write_parquet
 from orbax_bench_core.report.keep_lineage import SAMPLES, keep_conclusion, keep_lineage
-from orbax_bench_core.report.limits import operation_limits
 from orbax_bench_core.report.operations_table import NO_LIMITS, RunLimits
 from orbax_bench_core.report.page import html_page, markdown_page
 from orbax_bench_core.report.tensorboard.write import write_tensorboard
 from orbax_bench_core.report.verdicts.figures_of import write_plots
 from orbax_bench_core.report.verdicts.html import verdicts_html
 from orbax_bench_core.report.verdicts.markdown import verdicts_markdown
-from orbax_bench_core.results.by_arm import ByArm
-from orbax_bench_core.results.files import atomic_file, write_atomically
 from orbax_bench_core.results.lineage_file import Seen, lineage_of_records
-from orbax_bench_core.results.run_directory import RunDirectory, RunInfo
-from orbax_bench_core.results.samples import write_parquet
 from orbax_bench_core.results.summary import RunSummary, SummaryTable, summarize
 
 if TYPE_CHECKING:

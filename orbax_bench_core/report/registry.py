@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from orbax_bench_core.compare.registry.model import Baseline, Capture, Promotion
-from orbax_bench_core.compare.registry.times import operation_times
+from orbax_bench_core.records.machine import UNKNOWN
+from orbax_bench_core.records.operation_times import operation_times
 from orbax_bench_core.report.text import percent, seconds
-from orbax_bench_core.results.provenance import UNKNOWN
 
 if TYPE_CHECKING:
     from rich.console import Console

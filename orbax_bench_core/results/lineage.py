@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from orbax_bench_core.config.load import parse_suite
+from orbax_bench_core.records.machine import UNKNOWN
+from orbax_bench_core.records.record import SCHEMA_VERSION
+from orbax_bench_core.records.run_directory import RunDirectory, RunInfo
 from orbax_bench_core.results.lineage_digest import digest_of, digest_of_file, digests_of_records
 from orbax_bench_core.results.lineage_file import (
     CHECKPOINT,
@@ -20,9 +23,6 @@ from orbax_bench_core.results.lineage_file import (
     read_lineage,
     versions,
 )
-from orbax_bench_core.results.provenance import UNKNOWN
-from orbax_bench_core.results.record import SCHEMA_VERSION
-from orbax_bench_core.results.run_directory import RunDirectory, RunInfo
 from orbax_bench_core.sweep.point import SweepPoint
 
 LISTED: Final = 64

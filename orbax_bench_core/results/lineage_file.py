@@ -9,7 +9,10 @@ from typing import Any, Final, Literal
 
 import pydantic
 
-from orbax_bench_core.results.files import write_atomically
+from orbax_bench_core.records.files import write_atomically
+from orbax_bench_core.records.machine import PACKAGES, UNKNOWN, package_version
+from orbax_bench_core.records.record import Record, ResultModel
+from orbax_bench_core.records.run_directory import RunDirectory, RunInfo
 from orbax_bench_core.results.lineage_digest import (
     PointRecords,
     digest_of_all,
@@ -18,9 +21,6 @@ from orbax_bench_core.results.lineage_digest import (
     digest_of_run_file,
     digests_of_records,
 )
-from orbax_bench_core.results.provenance import PACKAGES, UNKNOWN, package_version
-from orbax_bench_core.results.record import Record, ResultModel
-from orbax_bench_core.results.run_directory import RunDirectory, RunInfo
 
 LINEAGE_FILE: Final = "lineage.json"
 LINEAGE_VERSION: Final = 1

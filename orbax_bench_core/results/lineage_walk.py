@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.records.machine import UNKNOWN
+from orbax_bench_core.records.run_directory import RunDirectory, RunInfo
 from orbax_bench_core.results.lineage_chain import Link, status_of
 from orbax_bench_core.results.lineage_digest import (
     PointRecords,
@@ -27,8 +29,6 @@ from orbax_bench_core.results.lineage_file import (
     digest_of_config,
     read_lineage,
 )
-from orbax_bench_core.results.provenance import UNKNOWN
-from orbax_bench_core.results.run_directory import RunDirectory, RunInfo
 
 VERDICTS: Final = "verdicts.json"
 SAMPLES: Final = "samples.parquet"

@@ -12,8 +12,8 @@ from typing import IO, Final
 
 from orbax_bench_core.config.execution import Conditions
 from orbax_bench_core.measure.interference import BLOCKED, LOST, LOST_STEPS
+from orbax_bench_core.records.record import PEER_FAILED, Record
 from orbax_bench_core.results.conditions import RESIDENT, cache_flag, uncontrolled_flag
-from orbax_bench_core.results.record import PEER_FAILED, Record
 from orbax_bench_core.results.straggler import Straggler, StragglerFinder
 
 TIME = "0_basics/time_s"

@@ -6,7 +6,7 @@ import dataclasses
 import math
 
 from orbax_bench_core.measure.sample import Sample
-from orbax_bench_core.results.record import Record
+from orbax_bench_core.records.record import Record
 from orbax_bench_core.results.summary import TIME
 
 

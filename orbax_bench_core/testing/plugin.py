@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from orbax_bench_core.authoring import TestContext
-from orbax_bench_core.execute.devices import simulate_devices
 from orbax_bench_core.testing.context import make_context
 from orbax_bench_core.testing.outcome import Outcome
 from orbax_bench_core.testing.run import run_benchmark as run_in
+from orbax_bench_core.worker.devices import simulate_devices
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

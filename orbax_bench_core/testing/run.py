@@ -9,12 +9,12 @@ from typing import Any
 from orbax_bench_core.authoring import BenchmarksGenerator
 from orbax_bench_core.config.errors import SuiteError
 from orbax_bench_core.config.load import LoadedSuite, parse_suite
-from orbax_bench_core.execute.repeat import run_repeat
-from orbax_bench_core.execute.task import Task, WorkerSetup
 from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.state.cache import StateCache
 from orbax_bench_core.sweep.expansion import Expansion, expand_here
 from orbax_bench_core.testing.outcome import Outcome
+from orbax_bench_core.worker.protocol import Task, WorkerSetup
+from orbax_bench_core.worker.repeat import run_repeat
 
 
 def run_benchmark(

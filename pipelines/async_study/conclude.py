@@ -7,8 +7,8 @@ from rich.console import Console
 
 from orbax_bench_core.cli.suite_run import EXIT_FAILED
 from orbax_bench_core.compare.async_study.model import STUDY_FILE, AsyncStudy
+from orbax_bench_core.records.run_directory import RunDirectory
 from orbax_bench_core.report.async_study.console import print_study
-from orbax_bench_core.results.run_directory import RunDirectory
 from orbax_bench_pipelines.registry import Finished
 
 

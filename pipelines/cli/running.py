@@ -99,7 +99,7 @@ def conclude(job: Job, failure: str | None, console: Console) -> int:
 
 
 def _reachable(directory: str) -> bool:
-    from orbax_bench_core.results.run_directory import RunDirectory
+    from orbax_bench_core.records.run_directory import RunDirectory
 
     try:
         RunDirectory(directory).read_info()

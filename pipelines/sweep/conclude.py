@@ -7,10 +7,10 @@ from rich.console import Console
 from orbax_bench_core.cli.suite_run import EXIT_FAILED, exit_code
 from orbax_bench_core.compare.judge import VERDICTS_FILE
 from orbax_bench_core.compare.verdict import VerdictReport
+from orbax_bench_core.records.run_directory import RunDirectory
 from orbax_bench_core.report.console import print_notes, print_summary
 from orbax_bench_core.report.publish import limits_of
 from orbax_bench_core.report.verdicts.console import verdict_table
-from orbax_bench_core.results.run_directory import RunDirectory
 from orbax_bench_core.results.summary import summarize
 from orbax_bench_pipelines.registry import Finished
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from orbax_bench_core.results.record import ErrorInfo
+from orbax_bench_core.records.record import ErrorInfo
 from tests.paired_runs import make_paired_run, make_separate_run  # noqa: F401 - fixtures
 
 

@@ -62,13 +62,13 @@ def test_a_machine_on_which_jax_does_not_start_cannot_measure(orbax_bench, monke
 
 @pytest.mark.usefixtures("without_jax")
 def test_a_machine_without_jax_cannot_measure(orbax_bench, monkeypatch):
-    from orbax_bench_core.results import provenance
+    from orbax_bench_core.records import machine
 
-    known = provenance.package_version
+    known = machine.package_version
     monkeypatch.setattr(
-        provenance, "package_version", lambda name: "unknown" if name == "jax" else known(name)
+        machine, "package_version", lambda name: "unknown" if name == "jax" else known(name)
     )
-    provenance.host_provenance.cache_clear()
+    machine.host_provenance.cache_clear()
     outcome = orbax_bench("doctor")
-    provenance.host_provenance.cache_clear()
+    machine.host_provenance.cache_clear()
     assert row(outcome, "verdict") == "cannot measure: see above"

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from orbax_bench_core import results
+from orbax_bench_core import records
 
 HEAVY = {"jax", "jaxlib", "kfp", "orbax", "tensorstore"}
 LOADED = """
@@ -35,13 +35,13 @@ def heavy_modules_after(code, *arguments):
     "modules",
     [
         pytest.param(["orbax_bench_core.cli.main"], id="cli"),
-        pytest.param(["orbax_bench_core.execute.orchestrator"], id="orchestrator"),
+        pytest.param(["orbax_bench_core.execute.runner"], id="orchestrator"),
         pytest.param(["orbax_bench_core.sweep.isolate"], id="sweep"),
         pytest.param(["orbax_bench_core.report.publish"], id="report"),
         pytest.param(
             [
                 found.name
-                for found in pkgutil.iter_modules(results.__path__, f"{results.__name__}.")
+                for found in pkgutil.iter_modules(records.__path__, f"{records.__name__}.")
             ],
             id="results",
         ),

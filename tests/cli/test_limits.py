@@ -7,7 +7,7 @@ import pytest
 
 from orbax_bench_core.cli.limits import parse_size
 from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.results.limits import PROBE_NAMES, Limits
+from orbax_bench_core.limits.model import PROBE_NAMES, Limits
 
 MIB = 1 << 20
 

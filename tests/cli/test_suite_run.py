@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from orbax_bench_core.cli.suite_run import exit_code
-from orbax_bench_core.results.record import ErrorInfo
+from orbax_bench_core.records.record import ErrorInfo
 from orbax_bench_core.results.summary import summarize
 
 ERROR = ErrorInfo(type="ValueError", message="no")

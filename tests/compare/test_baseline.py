@@ -7,7 +7,7 @@ import pytest
 
 from orbax_bench_core.compare import baseline
 from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.results.record import ErrorInfo
+from orbax_bench_core.records.record import ErrorInfo
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import pytest
 
 from orbax_bench_core.compare.judge import judge_point, judge_run, needs_more, together
 from orbax_bench_core.config.gate import GateConfig
-from orbax_bench_core.results.record import ErrorInfo
-from orbax_bench_core.results.run_directory import RunInfo
+from orbax_bench_core.records.record import ErrorInfo
+from orbax_bench_core.records.run_directory import RunInfo
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from orbax_bench_core.compare.series import paired_series
-from orbax_bench_core.results.record import ErrorInfo
+from orbax_bench_core.records.paired import paired_series
+from orbax_bench_core.records.record import ErrorInfo
 
 ORDER = ("baseline", "candidate", "candidate", "baseline")
 

@@ -6,7 +6,7 @@ import pytest
 
 from orbax_bench_core.compare.unpaired import compare_unpaired
 from orbax_bench_core.config.gate import GateConfig
-from orbax_bench_core.results.record import ErrorInfo
+from orbax_bench_core.records.record import ErrorInfo
 
 GATE = GateConfig()
 QUIET = (0.01, -0.02, 0.02, -0.01, 0.0)

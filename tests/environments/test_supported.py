@@ -19,7 +19,7 @@ from orbax_bench_core.environments.supported import (
 ROOT = Path(orbax_bench_core.__file__).parent
 # The worker imports the package's own modules from these on; what they import in turn is followed.
 ENTRIES = (
-    "orbax_bench_core.worker",
+    "orbax_bench_core.worker.__main__",
     "orbax_bench_core.benchmarks.save_restore",
     "orbax_bench_core.benchmarks.train_interference",
     *(

@@ -5,8 +5,8 @@ import pytest
 from etils import epath
 
 from orbax_bench_core.config.execution import Conditions
-from orbax_bench_core.execute import page_cache
-from orbax_bench_core.execute.conditioning import PageCacheConditioner
+from orbax_bench_core.worker import page_cache
+from orbax_bench_core.worker.conditioning import PageCacheConditioner
 
 
 @pytest.fixture

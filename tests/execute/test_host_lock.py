@@ -3,11 +3,11 @@ import subprocess
 import sys
 import threading
 
-from orbax_bench_core.execute.host_lock import measuring_lock
+from orbax_bench_core.execute.isolation import measuring_lock
 
 HOLD = """
 import pathlib, sys, time
-from orbax_bench_core.execute.host_lock import measuring_lock
+from orbax_bench_core.execute.isolation import measuring_lock
 with measuring_lock(print, lock_file=pathlib.Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from orbax_bench_core.execute import page_cache
+from orbax_bench_core.worker import page_cache
 
 SIZE = 4 << 20
 

@@ -2,7 +2,7 @@
 
 from orbax_bench_core.config.execution import EnvironmentConfig
 from orbax_bench_core.config.mesh import MeshConfig
-from orbax_bench_core.execute.placement import environments, placement, sides
+from orbax_bench_core.execute.schedule import environments, placement, sides
 
 OLD = EnvironmentConfig(name="old", interpreter="p")
 

@@ -10,7 +10,7 @@ import pytest
 from orbax_bench_core.config.checkpoint import CheckpointConfig
 from orbax_bench_core.config.mesh import MeshConfig
 from orbax_bench_core.execute.group import free_address
-from orbax_bench_core.execute.task import Task, WorkerSetup
+from orbax_bench_core.worker.protocol import Task, WorkerSetup
 
 CLUSTER = {
     "JAX_COORDINATOR_ADDRESS": "10.0.0.1:1234",

@@ -1,4 +1,4 @@
-from orbax_bench_core.launch.host_memory import allocator_settings
+from orbax_bench_core.execute.isolation import allocator_settings
 
 
 def test_reused_keeps_every_block_in_the_heap():

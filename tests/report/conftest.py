@@ -2,7 +2,7 @@
 
 import pytest
 
-from orbax_bench_core.results.record import ErrorInfo, State
+from orbax_bench_core.records.record import ErrorInfo, State
 from orbax_bench_core.results.summary import summarize
 from orbax_bench_core.sweep.expansion import SkippedPoint
 

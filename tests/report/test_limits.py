@@ -5,16 +5,16 @@ import datetime
 import pytest
 
 from orbax_bench_core.config.execution import Conditions
-from orbax_bench_core.measure.collectors.kernel_counters import MINOR
-from orbax_bench_core.measure.sample import Sample
-from orbax_bench_core.report.limits import (
+from orbax_bench_core.limits.model import PROBE_NAMES, Limits, ProbeResult, Surroundings
+from orbax_bench_core.limits.share import (
     LIMIT_HEADINGS,
     PROBE_HEADINGS,
     limit_cells,
     operation_limits,
     probe_cells,
 )
-from orbax_bench_core.results.limits import PROBE_NAMES, Limits, ProbeResult, Surroundings
+from orbax_bench_core.measure.collectors.kernel_counters import MINOR
+from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.results.summary import PAGE_FAULTS, summarize
 
 GIB = 2**30

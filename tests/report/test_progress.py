@@ -5,10 +5,10 @@ import io
 import pytest
 from rich.console import Console
 
-from orbax_bench_core.execute.orchestrator import Progress
+from orbax_bench_core.execute.runner import Progress
+from orbax_bench_core.records.record import ErrorInfo
+from orbax_bench_core.records.run_directory import Repeat
 from orbax_bench_core.report.progress import ProgressReport
-from orbax_bench_core.results.record import ErrorInfo
-from orbax_bench_core.results.run_directory import Repeat
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orbax_bench_core.results.by_arm import ByArm
+from orbax_bench_core.records.run import ByArm
 from orbax_bench_core.results.summary import summarize
 
 

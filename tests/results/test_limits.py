@@ -3,7 +3,7 @@ import datetime
 import pydantic
 import pytest
 
-from orbax_bench_core.results.limits import PROBE_NAMES, Limits, ProbeResult, Surroundings
+from orbax_bench_core.limits.model import PROBE_NAMES, Limits, ProbeResult, Surroundings
 
 GIB = 2**30
 MEASURED = ProbeResult(name="read_warm", num_bytes=GIB, seconds=(0.5, 0.25, 0.75, 0.25, 1.0))

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from orbax_bench_core.records.machine import PACKAGES, package_version
 from orbax_bench_core.results.lineage import (
     LISTED,
     artifact_metadata,
@@ -12,7 +13,6 @@ from orbax_bench_core.results.lineage import (
     output_metadata,
     records_metadata,
 )
-from orbax_bench_core.results.provenance import PACKAGES, package_version
 
 SUITE = "suite_name: s\nbenchmarks:\n- generator: save_restore\n  options: {}\n"
 PINNED = "place/orbax-bench@sha256:" + "ab" * 32

@@ -1,7 +1,7 @@
 """How long the operations of a repeat took: the slowest host, and the sum of occurrences."""
 
 from orbax_bench_core.measure.sample import Sample
-from orbax_bench_core.results.operation_seconds import repeat_seconds
+from orbax_bench_core.records.operation_times import repeat_seconds
 from orbax_bench_core.results.summary import TIME
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.results import provenance
-from orbax_bench_core.results.provenance import UNKNOWN, host_provenance, package_version
+from orbax_bench_core.records import machine
+from orbax_bench_core.records.machine import UNKNOWN, host_provenance, package_version
 
 
 @pytest.fixture
@@ -39,18 +39,18 @@ def test_defect_20_the_commit_is_not_that_of_the_current_folder(fresh, repositor
 
 
 def test_the_commit_is_that_of_the_code(repository):
-    found = provenance._git_revision(repository / "code.py")
+    found = machine._git_revision(repository / "code.py")
     assert found == {"commit": git(repository, "rev-parse", "HEAD"), "dirty": False}
 
 
 def test_changed_code_is_dirty(repository):
     (repository / "code.py").write_text("x = 2\n")
-    assert provenance._git_revision(repository / "code.py")["dirty"] is True
+    assert machine._git_revision(repository / "code.py")["dirty"] is True
 
 
 def test_files_that_git_does_not_know_are_not_dirt(repository):
     (repository / "results.json").write_text("{}")
-    assert provenance._git_revision(repository / "code.py")["dirty"] is False
+    assert machine._git_revision(repository / "code.py")["dirty"] is False
 
 
 def test_code_installed_inside_a_repository_is_not_of_it(repository):
@@ -58,7 +58,7 @@ def test_code_installed_inside_a_repository_is_not_of_it(repository):
     installed.parent.mkdir()
     installed.write_text("x = 1\n")
     unknown = {"commit": UNKNOWN, "dirty": UNKNOWN}
-    assert provenance._git_revision(installed) == unknown
+    assert machine._git_revision(installed) == unknown
 
 
 @pytest.mark.parametrize("path", ["", "/nowhere"])
@@ -95,5 +95,5 @@ def test_the_image_is_what_the_environment_says(fresh, monkeypatch):
 
 def test_a_processor_that_linux_does_not_name_is_named_by_python_or_unknown(monkeypatch):
     monkeypatch.setattr(Path, "read_text", lambda self: (_ for _ in ()).throw(OSError("none")))
-    monkeypatch.setattr(provenance.platform, "processor", lambda: "")
-    assert provenance._cpu_model() == UNKNOWN
+    monkeypatch.setattr(machine.platform, "processor", lambda: "")
+    assert machine._cpu_model() == UNKNOWN

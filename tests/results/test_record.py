@@ -6,7 +6,7 @@ import pydantic
 import pytest
 
 from orbax_bench_core.measure.sample import Sample
-from orbax_bench_core.results.record import Attempt, ErrorInfo, Record, State
+from orbax_bench_core.records.record import Attempt, ErrorInfo, Record, State
 
 ERROR = ErrorInfo(type="ValueError", message="no", traceback="Traceback ...")
 

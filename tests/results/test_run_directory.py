@@ -6,8 +6,8 @@ import pytest
 
 from orbax_bench_core.config.errors import SuiteError
 from orbax_bench_core.config.load import parse_suite
-from orbax_bench_core.results.record import PEER_FAILED, ErrorInfo
-from orbax_bench_core.results.run_directory import Repeat, RunDirectory
+from orbax_bench_core.records.record import PEER_FAILED, ErrorInfo
+from orbax_bench_core.records.run_directory import Repeat, RunDirectory
 from orbax_bench_core.sweep.expansion import Expansion, expand_here
 
 ERROR = ErrorInfo(type="ValueError", message="no")

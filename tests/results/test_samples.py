@@ -9,9 +9,9 @@ import pytest
 
 from orbax_bench_core.config.mesh import MeshConfig
 from orbax_bench_core.measure.sample import Sample
-from orbax_bench_core.results import samples
-from orbax_bench_core.results.record import ErrorInfo
-from orbax_bench_core.results.samples import COLUMNS, write_parquet
+from orbax_bench_core.records import samples
+from orbax_bench_core.records.record import ErrorInfo
+from orbax_bench_core.records.samples import COLUMNS, write_parquet
 
 
 def written(records):

@@ -9,8 +9,8 @@ import pytest
 
 from orbax_bench_core.inventory.inventory import FileCount, Inventory
 from orbax_bench_core.measure.sample import Sample
-from orbax_bench_core.results import schema
-from orbax_bench_core.results.record import Attempt, ErrorInfo, State
+from orbax_bench_core.records import schema
+from orbax_bench_core.records.record import Attempt, ErrorInfo, State
 from orbax_bench_core.results.summary import TIME
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "schema"
@@ -52,7 +52,7 @@ def full_record(make_record):
 
 @pytest.mark.parametrize("name", ["record.json", "run.json", "samples.md"])
 def test_what_is_published_follows_from_the_code(documents, name):
-    fix = "stale: run `python -m orbax_bench_core.results.schema` in the repository"
+    fix = "stale: run `python -m orbax_bench_core.records.schema` in the repository"
     assert (PUBLISHED / name).read_text() == documents[name], fix
 
 

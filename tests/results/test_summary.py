@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from orbax_bench_core.measure.sample import Sample
-from orbax_bench_core.results.record import PEER_FAILED, ErrorInfo
+from orbax_bench_core.records.record import PEER_FAILED, ErrorInfo
 from orbax_bench_core.results.summary import BYTES, MetricSummary, SummaryTable, summarize
 
 ERROR = ErrorInfo(type="ValueError", message="first")

@@ -10,10 +10,10 @@ from typing import Any, Final
 from orbax_bench_core.compare.async_study.fit import FEWEST_SIZES, fit_of
 from orbax_bench_core.compare.async_study.intervals import ratio_of, seconds_of
 from orbax_bench_core.compare.async_study.model import AsyncStudy, Kind, Size, SizeSeries
-from orbax_bench_core.compare.registry.times import by_point, operation_times
 from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.results.record import Record
-from orbax_bench_core.results.run_directory import RunInfo
+from orbax_bench_core.records.operation_times import by_point, operation_times
+from orbax_bench_core.records.record import Record
+from orbax_bench_core.records.run_directory import RunInfo
 from orbax_bench_core.results.summary import PointStatus, summarize
 from orbax_bench_core.sweep.catalog import short_name
 from orbax_bench_core.sweep.point import SweepPoint

@@ -10,11 +10,10 @@ from typing import Any, Final
 from orbax_bench_core.compare.history.changes import FEWEST, SIGNIFICANCE, change_points
 from orbax_bench_core.compare.history.find import FoundRun
 from orbax_bench_core.compare.history.model import Change, History, Kind, PastRun, Series
-from orbax_bench_core.compare.registry.surroundings import surroundings
-from orbax_bench_core.compare.registry.times import operation_times
-from orbax_bench_core.compare.series import paired_series
-from orbax_bench_core.results.provenance import UNKNOWN
-from orbax_bench_core.results.record import Record
+from orbax_bench_core.records.machine import UNKNOWN, surroundings
+from orbax_bench_core.records.operation_times import operation_times
+from orbax_bench_core.records.paired import paired_series
+from orbax_bench_core.records.record import Record
 from orbax_bench_core.sweep.point import SweepPoint
 
 RAW: Final = (

@@ -13,8 +13,8 @@ from orbax_bench_core.compare.registry.model import Capture
 from orbax_bench_core.compare.registry.store import Registry
 from orbax_bench_core.config.errors import SuiteError
 from orbax_bench_core.config.gate import GateConfig
-from orbax_bench_core.results.record import Record
-from orbax_bench_core.results.run_directory import RunDirectory, RunInfo
+from orbax_bench_core.records.record import Record
+from orbax_bench_core.records.run_directory import RunDirectory, RunInfo
 
 if TYPE_CHECKING:
     from etils import epath

@@ -8,7 +8,7 @@ from pathlib import Path
 from orbax_bench_core.compare.passport.model import Passport
 from orbax_bench_core.compare.registry.files import read_model, registry_path
 from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.results.files import write_atomically
+from orbax_bench_core.records.files import write_atomically
 
 
 def save(passport: Passport, path: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from orbax_bench_core.compare.passport.model import Passport
 from orbax_bench_core.config.arms import ARMS
 from orbax_bench_core.config.gate import GateConfig
-from orbax_bench_core.results.provenance import host_provenance, storage_provenance
+from orbax_bench_core.records.machine import host_provenance, storage_provenance
 from orbax_bench_core.sweep.point import SweepPoint
 
 

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from orbax_bench_core.compare.passport.model import Noise, Passport, point_ids, size_class
-from orbax_bench_core.compare.registry.surroundings import surroundings
-from orbax_bench_core.compare.registry.times import operation_times
-from orbax_bench_core.compare.series import paired_series
-from orbax_bench_core.results.record import Record
+from orbax_bench_core.records.machine import surroundings
+from orbax_bench_core.records.operation_times import operation_times
+from orbax_bench_core.records.paired import paired_series
+from orbax_bench_core.records.record import Record
 
 _NORMAL_MAD: Final = 0.6744897501960817
 """Median absolute deviation of a standard normal."""

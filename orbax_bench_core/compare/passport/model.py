@@ -7,7 +7,7 @@ import math
 from typing import Final, Literal
 
 from orbax_bench_core.config.arms import ARMS
-from orbax_bench_core.results.record import ResultModel
+from orbax_bench_core.records.record import ResultModel
 from orbax_bench_core.sweep.point import SweepPoint
 
 PASSPORT_VERSION: Final = 1

@@ -15,9 +15,9 @@ from orbax_bench_core.compare.registry.model import (
 )
 from orbax_bench_core.compare.registry.store import Registry
 from orbax_bench_core.config.arms import Arm
-from orbax_bench_core.results.provenance import UNKNOWN
-from orbax_bench_core.results.record import Record
-from orbax_bench_core.results.run_directory import Repeat, RunDirectory, RunInfo
+from orbax_bench_core.records.machine import UNKNOWN
+from orbax_bench_core.records.record import Record
+from orbax_bench_core.records.run_directory import Repeat, RunDirectory, RunInfo
 from orbax_bench_core.sweep.point import SweepPoint
 
 

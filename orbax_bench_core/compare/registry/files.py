@@ -11,7 +11,7 @@ import pydantic
 from orbax_bench_core.compare.registry.model import Baseline
 from orbax_bench_core.config.base import checked_path
 from orbax_bench_core.config.errors import Problem, SuiteError
-from orbax_bench_core.results.record import SCHEMA_VERSION, ResultModel
+from orbax_bench_core.records.record import SCHEMA_VERSION, ResultModel
 
 if TYPE_CHECKING:
     from etils import epath

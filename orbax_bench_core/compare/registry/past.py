@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 
 from orbax_bench_core.compare.registry.model import Capture
 from orbax_bench_core.compare.registry.store import Registry
-from orbax_bench_core.compare.registry.surroundings import other_surroundings
-from orbax_bench_core.compare.registry.times import by_point, operation_times
-from orbax_bench_core.results.record import Record
+from orbax_bench_core.records.machine import other_surroundings
+from orbax_bench_core.records.operation_times import by_point, operation_times
+from orbax_bench_core.records.record import Record
 
 Past = Mapping[tuple[str, str], tuple[float, ...]]
 """Log ratios of the medians of successive runs, by point id and operation."""

@@ -19,9 +19,9 @@ from orbax_bench_core.compare.registry.files import (
 )
 from orbax_bench_core.compare.registry.model import Baseline, Capture, Promotion, is_capture_id
 from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.results.files import write_atomically
-from orbax_bench_core.results.provenance import UNKNOWN, package_version
-from orbax_bench_core.results.record import ResultModel
+from orbax_bench_core.records.files import write_atomically
+from orbax_bench_core.records.machine import UNKNOWN, package_version
+from orbax_bench_core.records.record import ResultModel
 
 if TYPE_CHECKING:
     from etils import epath

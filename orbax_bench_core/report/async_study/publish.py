@@ -7,11 +7,11 @@ from typing import Final
 from orbax_bench_core.compare.async_study.model import STUDY_FILE, AsyncStudy
 from orbax_bench_core.compare.async_study.parameters import ParameterCounter
 from orbax_bench_core.compare.async_study.study import async_study
+from orbax_bench_core.records.files import write_atomically
+from orbax_bench_core.records.run import ByArm
+from orbax_bench_core.records.run_directory import RunDirectory
 from orbax_bench_core.report.async_study.page import study_html, study_markdown
 from orbax_bench_core.report.keep_lineage import keep_conclusion
-from orbax_bench_core.results.by_arm import ByArm
-from orbax_bench_core.results.files import write_atomically
-from orbax_bench_core.results.run_directory import RunDirectory
 
 PAGE: Final = "async_study.html"
 MARKDOWN: Final = "async_study.md"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from orbax_bench_core.measure.known_metrics import lookup
+from orbax_bench_core.records.record import Record
 from orbax_bench_core.report.tensorboard.log import Log, Scalar
-from orbax_bench_core.results.record import Record
 
 
 def host_log(records: Iterable[Record], created: float) -> Log:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from orbax_bench_core.records.run_directory import Repeat, RunInfo
 from orbax_bench_core.report import cards
 from orbax_bench_core.report.tensorboard import hparams
 from orbax_bench_core.report.tensorboard.glance import glance_card
@@ -11,7 +12,6 @@ from orbax_bench_core.report.tensorboard.host_log import record_end
 from orbax_bench_core.report.tensorboard.log import Log, Scalar
 from orbax_bench_core.report.tensorboard.operations import THROUGHPUT, Operation, operations
 from orbax_bench_core.report.tensorboard.series import collect
-from orbax_bench_core.results.run_directory import Repeat, RunInfo
 from orbax_bench_core.sweep.point import SweepPoint
 
 _HOW_TO_READ = (

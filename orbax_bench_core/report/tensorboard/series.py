@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from orbax_bench_core.measure.known_metrics import Better, lookup
 from orbax_bench_core.measure.sample import block_name
-from orbax_bench_core.results.run_directory import Repeat
+from orbax_bench_core.records.run_directory import Repeat
 
 Key = tuple[str, str]
 """Operation, with its `[occurrence]` from the second on, and metric."""

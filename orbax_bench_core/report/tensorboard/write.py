@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from orbax_bench_core.records.files import write_atomically
+from orbax_bench_core.records.record import Record
+from orbax_bench_core.records.run_directory import Repeat, RunDirectory, RunInfo
 from orbax_bench_core.report.tensorboard import hparams
 from orbax_bench_core.report.tensorboard.host_log import host_log
 from orbax_bench_core.report.tensorboard.log import Log
 from orbax_bench_core.report.tensorboard.operations import Operation
 from orbax_bench_core.report.tensorboard.point_log import metric_columns, point_log
-from orbax_bench_core.results.files import write_atomically
-from orbax_bench_core.results.record import Record
-from orbax_bench_core.results.run_directory import Repeat, RunDirectory, RunInfo
 from orbax_bench_core.sweep.point import SweepPoint
 
 if TYPE_CHECKING:

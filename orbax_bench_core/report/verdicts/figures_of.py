@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.compare.verdict import OperationVerdict, PointVerdict, VerdictReport
+from orbax_bench_core.records.files import write_atomically
 from orbax_bench_core.report import figures
 from orbax_bench_core.report.verdicts.plots import draw_blocks, draw_intervals, draw_series
 from orbax_bench_core.report.verdicts.ranking import (
@@ -15,7 +16,6 @@ from orbax_bench_core.report.verdicts.ranking import (
     primary_first,
     worst_first,
 )
-from orbax_bench_core.results.files import write_atomically
 
 if TYPE_CHECKING:
     import os

@@ -20,7 +20,7 @@ from orbax_bench_core.compare.judge import needs_more
 from orbax_bench_core.compare.verdict import PointVerdict
 from orbax_bench_core.config.arms import Arm
 from orbax_bench_core.config.gate import GateConfig
-from orbax_bench_core.execute.orchestrator import Progress
+from orbax_bench_core.execute.runner import Progress
 from orbax_bench_core.report.figures import shorten
 from orbax_bench_core.report.progress import operation_seconds
 from orbax_bench_core.report.text import seconds

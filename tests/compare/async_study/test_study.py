@@ -9,8 +9,8 @@ from orbax_bench_core.config.checkpoint import CheckpointConfig
 from orbax_bench_core.config.errors import SuiteError
 from orbax_bench_core.config.execution import Conditions
 from orbax_bench_core.config.mesh import MeshConfig
-from orbax_bench_core.results.by_arm import ByArm
-from orbax_bench_core.results.record import ErrorInfo
+from orbax_bench_core.records.record import ErrorInfo
+from orbax_bench_core.records.run import ByArm
 from tests.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
 
 MILLION = 10**6

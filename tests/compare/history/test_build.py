@@ -7,7 +7,7 @@ from orbax_bench_core.compare.history.find import find_runs
 from orbax_bench_core.compare.registry.capturing import capture_run
 from orbax_bench_core.compare.registry.store import Registry
 from orbax_bench_core.config.execution import EnvironmentConfig
-from orbax_bench_core.results.record import ErrorInfo
+from orbax_bench_core.records.record import ErrorInfo
 from tests.paired_runs import orbax
 
 

@@ -5,8 +5,8 @@ import pytest
 from orbax_bench_core.compare.baseline import load
 from orbax_bench_core.compare.registry.capturing import capture_run
 from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.results.record import ErrorInfo
-from orbax_bench_core.results.run_directory import RunDirectory
+from orbax_bench_core.records.record import ErrorInfo
+from orbax_bench_core.records.run_directory import RunDirectory
 
 
 @pytest.fixture

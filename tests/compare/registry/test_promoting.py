@@ -7,7 +7,7 @@ from orbax_bench_core.compare.registry.capturing import capture_run
 from orbax_bench_core.compare.registry.model import Promotion
 from orbax_bench_core.compare.registry.promoting import find_capture, promote
 from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.results.files import write_atomically
+from orbax_bench_core.records.files import write_atomically
 
 
 @pytest.fixture

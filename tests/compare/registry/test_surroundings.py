@@ -2,7 +2,7 @@
 
 import pytest
 
-from orbax_bench_core.compare.registry.surroundings import other_surroundings
+from orbax_bench_core.records.machine import other_surroundings
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Seconds of operations: slowest host, sum of occurrences, only repeats that passed."""
 
-from orbax_bench_core.compare.registry.times import by_point, operation_times
 from orbax_bench_core.measure.sample import Sample
+from orbax_bench_core.records.operation_times import by_point, operation_times
 from orbax_bench_core.results.summary import TIME
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from orbax_bench_core.compare.registry.capturing import capture_run
 from orbax_bench_core.compare.registry.promoting import promote
 from orbax_bench_core.compare.registry.store import Registry
-from orbax_bench_core.results.run_directory import RunDirectory
+from orbax_bench_core.records.run_directory import RunDirectory
 
 run, registry, count, name, start = sys.argv[1:]
 Registry(registry).exists()  # imports what the storage needs

@@ -1,11 +1,7 @@
 import pytest
 
 from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.execute.limits.capacity import (
-    cgroup_free_bytes,
-    fitting_bytes,
-    free_memory_bytes,
-)
+from orbax_bench_core.limits.scratch import cgroup_free_bytes, fitting_bytes, free_memory_bytes
 
 MIB = 1 << 20
 

@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from orbax_bench_core.execute.limits.clock import repeated, timed
+from orbax_bench_core.limits.probes import repeated, timed
 
 
 def test_tasks_run_side_by_side():

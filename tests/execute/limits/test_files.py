@@ -3,38 +3,38 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from orbax_bench_core.execute import page_cache
-from orbax_bench_core.execute.limits import files
+from orbax_bench_core.limits import scratch
+from orbax_bench_core.worker import page_cache
 
 
 def test_what_is_written_is_read(tmp_path, workload):
     piece, buffer = workload.pieces[0], np.zeros_like(workload.pieces[0])
-    files.write(tmp_path / "a", piece)
-    files.read(tmp_path / "a", buffer)
+    scratch.write(tmp_path / "a", piece)
+    scratch.read(tmp_path / "a", buffer)
     np.testing.assert_array_equal(buffer, piece)
 
 
 def test_a_short_file_is_an_error(tmp_path, workload):
     (tmp_path / "a").write_bytes(bytes(100))
     with pytest.raises(OSError, match="less than were written"):
-        files.read(tmp_path / "a", workload.buffers[0])
+        scratch.read(tmp_path / "a", workload.buffers[0])
 
 
 def test_files_that_are_there_are_not_written_again(workload):
-    files.ensure_written(workload)
-    files.paths(workload)[0].write_bytes(b"kept")
-    files.ensure_written(workload)
-    assert files.paths(workload)[0].read_bytes() == b"kept"
+    scratch.ensure_written(workload)
+    scratch.paths(workload)[0].write_bytes(b"kept")
+    scratch.ensure_written(workload)
+    assert scratch.paths(workload)[0].read_bytes() == b"kept"
 
 
 def test_cold_files_have_no_page_in_memory(workload):
-    files.ensure_written(workload)
-    assert page_cache.resident_share(files.folder(workload)) == 1.0
-    files.make_cold(files.folder(workload))
-    assert page_cache.resident_share(files.folder(workload)) == 0.0
+    scratch.ensure_written(workload)
+    assert page_cache.resident_share(scratch.folder(workload)) == 1.0
+    scratch.make_cold(scratch.folder(workload))
+    assert page_cache.resident_share(scratch.folder(workload)) == 0.0
 
 
 def test_pages_that_stay_are_an_error(memory_disk: Path):
     (memory_disk / "a").write_bytes(bytes(1 << 16))
-    with pytest.raises(files.StaysResident, match="100% of the pages stay in memory"):
-        files.make_cold(memory_disk)
+    with pytest.raises(scratch.StaysResident, match="100% of the pages stay in memory"):
+        scratch.make_cold(memory_disk)

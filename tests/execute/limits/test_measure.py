@@ -1,8 +1,8 @@
 import pytest
 
 from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.execute.limits.measure import measure_limits
-from orbax_bench_core.results.limits import PROBE_NAMES, Limits
+from orbax_bench_core.limits.measure import measure_limits
+from orbax_bench_core.limits.model import PROBE_NAMES, Limits
 
 MIB = 1 << 20
 
@@ -66,7 +66,7 @@ def test_a_probe_that_fails_leaves_the_others(tmp_path):
 
 
 def test_a_disk_that_takes_nothing_is_an_error(memory_disk, monkeypatch):
-    from orbax_bench_core.execute.limits import measure
+    from orbax_bench_core.limits import measure
 
     # What another process may do between the look at the disk and the first write.
     monkeypatch.setattr(measure, "free_disk_bytes", lambda _: 200 * MIB)

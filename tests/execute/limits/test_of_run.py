@@ -2,9 +2,9 @@
 
 import pytest
 
-from orbax_bench_core.execute.limits import of_run
-from orbax_bench_core.execute.limits.of_run import ensure_limits
-from orbax_bench_core.results.record import State
+from orbax_bench_core.limits import process
+from orbax_bench_core.limits.process import ensure_limits
+from orbax_bench_core.records.record import State
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_limits_that_cannot_be_taken_are_said_and_no_more(make_run, make_record,
     def full_disk(*_, **__):
         raise OSError("No space left on device")
 
-    monkeypatch.setattr(of_run, "take_limits", full_disk)
+    monkeypatch.setattr(process, "take_limits", full_disk)
     run = make_run([make_record(state=State(num_bytes=1 << 20, digest={}))])
     ensure_limits(run, said.append)
     assert said[-1] == "no limits: No space left on device"

@@ -4,15 +4,15 @@ import sys
 import pytest
 
 from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.execute.limits import process
-from orbax_bench_core.execute.limits.process import take_limits
+from orbax_bench_core.limits import process
+from orbax_bench_core.limits.process import take_limits
 
 pytestmark = pytest.mark.slow
 
 MIB = 1 << 20
 TAKE = """
 import sys
-from orbax_bench_core.execute.limits.process import take_limits
+from orbax_bench_core.limits.process import take_limits
 print(take_limits(sys.argv[1], 2 << 20, 2).model_dump_json())
 assert "jax" not in sys.modules
 """

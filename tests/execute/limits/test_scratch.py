@@ -2,7 +2,7 @@ import pytest
 from etils import epath
 
 from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.execute.limits.scratch import existing_directory, scratch
+from orbax_bench_core.limits.scratch import existing_directory, scratch
 
 
 def test_the_folder_goes_with_all_that_is_in_it(tmp_path):

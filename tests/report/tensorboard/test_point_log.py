@@ -4,10 +4,10 @@ import pytest
 
 from orbax_bench_core.inventory.inventory import Inventory
 from orbax_bench_core.measure.sample import Sample
+from orbax_bench_core.records.record import ErrorInfo
 from orbax_bench_core.report.tensorboard.operations import Operation
 from orbax_bench_core.report.tensorboard.point_log import metric_columns
 from orbax_bench_core.report.tensorboard.series import Series
-from orbax_bench_core.results.record import ErrorInfo
 from orbax_bench_core.results.summary import TIME
 
 GIB = 2**30

@@ -5,11 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from orbax_bench_core.execute import page_cache
-from orbax_bench_core.execute.limits import files
-from orbax_bench_core.execute.limits.probes.read_cold import read_cold
-from orbax_bench_core.execute.limits.probes.read_warm import read_warm
-from orbax_bench_core.execute.limits.probes.write_fsync import write_fsync
+from orbax_bench_core.limits import scratch
+from orbax_bench_core.limits.probes import read_cold, read_warm, write_fsync
+from orbax_bench_core.worker import page_cache
 
 
 @pytest.mark.parametrize("probe", [write_fsync, read_cold, read_warm])
@@ -21,14 +19,14 @@ def test_there_is_one_time_per_repeat(workload, probe):
 
 def test_all_bytes_are_written_one_file_per_piece(workload):
     write_fsync(workload)
-    written = sorted(path.read_bytes() for path in files.folder(workload).iterdir())
+    written = sorted(path.read_bytes() for path in scratch.folder(workload).iterdir())
     assert written == sorted(piece.tobytes() for piece in workload.pieces)
 
 
 def test_written_pages_are_not_left_to_the_kernel(workload, monkeypatch):
     synced = []
-    real = files.os.fsync
-    monkeypatch.setattr(files.os, "fsync", lambda number: (synced.append(number), real(number)))
+    real = scratch.os.fsync
+    monkeypatch.setattr(scratch.os, "fsync", lambda number: (synced.append(number), real(number)))
     write_fsync(workload)
     files_and_folders, runs = 2 * len(workload.pieces), workload.repeats + 1
     assert len(synced) == files_and_folders * runs
@@ -45,18 +43,18 @@ def test_all_bytes_are_read(workload, probe):
 @pytest.mark.parametrize(("probe", "share"), [(read_cold, 0.0), (read_warm, 1.0)])
 def test_pages_are_as_the_name_says_before_each_read(workload, probe, share, monkeypatch):
     found = []
-    real = files.read
+    real = scratch.read
 
     def read(path, buffer):
         found.append(page_cache.resident_share(path.parent))
         real(path, buffer)
 
-    monkeypatch.setattr(files, "read", read)
+    monkeypatch.setattr(scratch, "read", read)
     one = {"pieces": workload.pieces[:1], "buffers": workload.buffers[:1]}
     probe(dataclasses.replace(workload, **one))
     assert found == [share] * 3
 
 
 def test_a_read_that_cannot_be_cold_is_not_timed(memory_disk, make):
-    with pytest.raises(files.StaysResident):
+    with pytest.raises(scratch.StaysResident):
         read_cold(make(memory_disk))

@@ -8,10 +8,14 @@ import jax
 import numpy as np
 import pytest
 
-from orbax_bench_core.execute.limits.probes.device_to_host import device_to_host
-from orbax_bench_core.execute.limits.probes.first_touch import first_touch, fresh_pages
-from orbax_bench_core.execute.limits.probes.host_to_device import host_to_device, on_devices
-from orbax_bench_core.execute.limits.probes.memory_copy import memory_copy
+from orbax_bench_core.limits.probes import (
+    device_to_host,
+    first_touch,
+    fresh_pages,
+    host_to_device,
+    memory_copy,
+    on_devices,
+)
 
 HUGE = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 

@@ -6,15 +6,14 @@ import jax
 import numpy as np
 import pytest
 
-from orbax_bench_core.execute.limits import files, raw_tensorstore
-from orbax_bench_core.execute.limits.probes.tensorstore_read import tensorstore_read
-from orbax_bench_core.execute.limits.probes.tensorstore_write import tensorstore_write
+from orbax_bench_core.limits import probes, scratch
+from orbax_bench_core.limits.probes import tensorstore_read, tensorstore_write
 
 COMPRESSED = pytest.mark.parametrize("compressed", [True, False])
 
 
 def metadata(workload, compressed):
-    folder = raw_tensorstore.folder(workload, compressed=compressed)
+    folder = probes.array_folder(workload, compressed=compressed)
     return json.loads((folder / "zarr.json").read_text())
 
 
@@ -28,14 +27,14 @@ def test_there_is_one_time_per_repeat(workload, compressed):
 @COMPRESSED
 def test_what_is_written_is_read(workload, compressed):
     tensorstore_write(workload, compressed=compressed)
-    found = raw_tensorstore.read(workload, compressed=compressed)
+    found = probes.read_array(workload, compressed=compressed)
     np.testing.assert_array_equal(found, workload.pieces)
 
 
 @COMPRESSED
 def test_there_is_one_file_per_piece(workload, compressed):
     tensorstore_write(workload, compressed=compressed)
-    folder = raw_tensorstore.folder(workload, compressed=compressed)
+    folder = probes.array_folder(workload, compressed=compressed)
     sizes = [path.stat().length for path in (folder / "c").glob("*/*")]
     assert len(sizes) == 4
     assert (sum(sizes) < workload.num_bytes) == compressed
@@ -54,23 +53,23 @@ def test_arrays_are_stored_as_orbax_stores_them(workload, tmp_path, compressed):
         ocp.save(tmp_path / "orbax", {"a": jax.device_put(np.stack(workload.pieces), sharding)})
     orbax = json.loads((tmp_path / "orbax" / "state" / "a" / "zarr.json").read_text())
 
-    raw_tensorstore.write(workload, compressed=compressed)
+    probes.write_array(workload, compressed=compressed)
     assert metadata(workload, compressed) == orbax
 
 
 def test_bfloat16_is_stored(tmp_path, make):
     workload = make(tmp_path, dtype="bfloat16")
     tensorstore_write(workload, compressed=True)
-    found = raw_tensorstore.read(workload, compressed=True)
+    found = probes.read_array(workload, compressed=True)
     np.testing.assert_array_equal(found, workload.pieces)
 
 
 def test_a_read_that_cannot_be_cold_is_not_timed(memory_disk, make):
     workload = make(memory_disk)
-    with pytest.raises(files.StaysResident):
+    with pytest.raises(scratch.StaysResident):
         tensorstore_read(workload, compressed=False, cache="cold")
 
 
 def test_a_bucket_is_reached_by_its_own_driver():
-    found = raw_tensorstore.kvstore("gs://bucket/some/folder")
+    found = probes.kvstore("gs://bucket/some/folder")
     assert found == {"driver": "gcs", "bucket": "bucket", "path": "some/folder/"}

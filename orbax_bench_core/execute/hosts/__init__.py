@@ -1,0 +1,1 @@
+"""Hosts: where a worker runs."""

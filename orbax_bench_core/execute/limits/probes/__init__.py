@@ -1,1 +1,0 @@
-"""One probe per file: each times one thing that the machine does, and nothing else."""

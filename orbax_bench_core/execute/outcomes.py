@@ -1,0 +1,67 @@
+"""How the tries of a repeat end, when they do not end well."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from orbax_bench_core.execute.group import WorkerGroup
+from orbax_bench_core.records.record import PEER_FAILED, ErrorInfo
+from orbax_bench_core.worker.protocol import Done
+
+
+def began_nothing(group: WorkerGroup, ended: Mapping[int, Done], num_hosts: int) -> bool:
+    """Says whether every host found that something is missing before it measured anything.
+
+    Args:
+        group: The workers; their `measured` is that of the try.
+        ended: How each host ended that ended by itself.
+        num_hosts: How many hosts there are.
+    """
+    unmet = [done for done in ended.values() if done.unmet]
+    return len(unmet) == num_hosts and not any(group.measured.values())
+
+
+def peer_failed(host: int, reason: str) -> ErrorInfo:
+    """Describes the end of a host that another one's failure had caused.
+
+    Args:
+        host: The other host.
+        reason: Why it failed.
+    """
+    return ErrorInfo(type=PEER_FAILED, message=f"ended because host {host} failed: {reason}")
+
+
+class WarmUpEnded(Exception):
+    """A warm-up did not pass, so that its repeat will not be run.
+
+    Attributes:
+        ended: How each host ended that ended by itself.
+    """
+
+    def __init__(self, ended: dict[int, Done]) -> None:
+        super().__init__()
+        self.ended = ended
+        self._host, self._done = next(
+            (host, done) for host, done in ended.items() if done.status != "passed"
+        )
+
+    @property
+    def skipped(self) -> bool:
+        """Whether the point cannot run here at all, rather than having failed."""
+        return self._done.status == "skipped"
+
+    def errors(self, num_hosts: int) -> dict[int, ErrorInfo]:
+        """Returns what to record for each host.
+
+        Args:
+            num_hosts: How many hosts there are.
+        """
+        kind, _, message = self._done.reason.partition(": ")
+        if not self.skipped and not self._done.unmet:
+            message = f"in a warm-up: {message}"
+        own, peer = ErrorInfo(type=kind, message=message), peer_failed(self._host, message)
+
+        def same(host: int) -> bool:
+            return self.skipped or self.ended.get(host) == self._done
+
+        return {host: own if same(host) else peer for host in range(num_hosts)}

@@ -1,0 +1,45 @@
+"""`python -m orbax_bench_core.limits`: a process that measures limits and prints them."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pydantic
+
+from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.limits.process import LimitsRequest
+from orbax_bench_core.worker.devices import simulate_devices
+
+
+def main(text: str) -> int:
+    """Measures what a request asks for, and prints the limits as one line of JSON.
+
+    Args:
+        text: A `LimitsRequest` as JSON.
+    """
+    import jax
+
+    from orbax_bench_core.limits.measure import measure_limits
+
+    try:
+        request = LimitsRequest.model_validate_json(text)
+    except pydantic.ValidationError as error:
+        return _fail(error)
+    simulate_devices(request.parallelism or len(os.sched_getaffinity(0)))
+    jax.config.update("jax_enable_x64", True)
+    try:
+        limits = measure_limits(**request.model_dump())
+    except (SuiteError, OSError, ValueError, MemoryError) as error:
+        return _fail(error)
+    print(limits.model_dump_json())
+    return 0
+
+
+def _fail(error: Exception) -> int:
+    print(str(error).partition("\n")[0] or type(error).__name__, file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

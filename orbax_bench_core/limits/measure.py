@@ -1,0 +1,166 @@
+"""All probes, one after the other, on one machine and one storage."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import functools
+import mmap
+import os
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import jax
+
+from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config.execution import HostMemory
+from orbax_bench_core.limits.model import Limits, ProbeName, ProbeResult, Surroundings
+from orbax_bench_core.limits.probes import (
+    device_to_host,
+    first_touch,
+    host_to_device,
+    memory_copy,
+    read_cold,
+    read_warm,
+    tensorstore_read,
+    tensorstore_write,
+    write_fsync,
+)
+from orbax_bench_core.limits.scratch import (
+    StaysResident,
+    existing_directory,
+    fitting_bytes,
+    free_disk_bytes,
+    free_memory_bytes,
+    is_remote,
+    scratch,
+)
+from orbax_bench_core.limits.workload import Workload, make_workload
+from orbax_bench_core.records.machine import device_provenance, host_provenance
+from orbax_bench_core.state.tree import available_bytes
+
+if TYPE_CHECKING:
+    from etils import epath
+
+Probe = Callable[[Workload], list[float]]
+
+
+def _tensorstore_probes(suffix: str, *, compressed: bool) -> dict[ProbeName, Probe]:
+    read = functools.partial(tensorstore_read, compressed=compressed)
+    probes: dict[str, Probe] = {
+        "tensorstore_write": functools.partial(tensorstore_write, compressed=compressed),
+        "tensorstore_read_cold": functools.partial(read, cache="cold"),
+        "tensorstore_read_warm": functools.partial(read, cache="warm"),
+    }
+    return {f"{name}{suffix}": probe for name, probe in probes.items()}  # type: ignore[misc]
+
+
+_GROUPS: Final[tuple[dict[ProbeName, Probe], ...]] = (
+    {"write_fsync": write_fsync, "read_cold": read_cold, "read_warm": read_warm},
+    {"memory_copy": memory_copy, "first_touch": first_touch},
+    {"host_to_device": host_to_device, "device_to_host": device_to_host},
+    _tensorstore_probes("", compressed=True),
+    _tensorstore_probes("_uncompressed", compressed=False),
+)
+"""Probes that share files: these are removed before the next group begins."""
+
+_FILE_PROBES: Final = {"write_fsync", "read_cold", "read_warm"}
+_WRITE_PROBES: Final = {"write_fsync", "tensorstore_write", "tensorstore_write_uncompressed"}
+_DEVICE_PROBES: Final = {"host_to_device", "device_to_host"}
+_WARM_PROBES: Final = {"tensorstore_read_warm", "tensorstore_read_warm_uncompressed"}
+
+
+def measure_limits(
+    path: str,
+    *,
+    num_bytes: int,
+    parallelism: int | None = None,
+    dtype: str = "float32",
+    repeats: int = 3,
+    host_memory: HostMemory = "default",
+) -> Limits:
+    """Measures what this machine can do with some bytes at a path, with and without TensorStore.
+
+    Everything is written into a temporary folder at the path, which is removed again.
+
+    Args:
+        path: An existing local directory, or a gs:// URI.
+        num_bytes: Bytes that each probe is to move; fewer if disk or memory are short.
+        parallelism: Threads, files and chunks; None takes the number of this process's devices.
+        dtype: Canonical name of the dtype of the data.
+        repeats: How many repeats each probe keeps; one more is run first and discarded.
+        host_memory: What this process's allocator does with freed memory, which is only stated.
+
+    Raises:
+        SuiteError: The path cannot be used, there is no room, or the bytes are too few.
+    """
+    directory = existing_directory(path)
+    free_disk = None if is_remote(directory) else free_disk_bytes(Path(directory))
+    free_memory = min(free_memory_bytes(), available_bytes() // jax.local_device_count())
+    allowed, capped_by = fitting_bytes(num_bytes, free_disk=free_disk, free_memory=free_memory)
+    surroundings = Surroundings(
+        host_memory=host_memory,
+        load_average=os.getloadavg()[0],
+        available_memory_bytes=free_memory,
+        free_disk_bytes=free_disk,
+        page_bytes=mmap.PAGESIZE,
+    )
+    taken_at, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
+    with scratch(directory) as folder:
+        workload = make_workload(
+            folder,
+            num_bytes=allowed,
+            parallelism=parallelism or jax.local_device_count(),
+            dtype=dtype,
+            repeats=repeats,
+        )
+        found = [result for group in _GROUPS for result in _measure_group(group, workload)]
+    writes = [result for result in found if result.name in _WRITE_PROBES]
+    if not any(result.seconds for result in writes):
+        raise SuiteError(f"nothing can be written: {writes[-1].reason}")
+    return Limits(
+        path=str(directory),
+        requested_bytes=num_bytes,
+        num_bytes=workload.num_bytes,
+        capped_by=capped_by,
+        num_threads=len(workload.pieces),
+        dtype=dtype,
+        taken_at=taken_at,
+        duration_s=time.monotonic() - clock,
+        surroundings=surroundings,
+        provenance={**host_provenance(), "devices": device_provenance()},
+        probes=tuple(found),
+    )
+
+
+def _measure_group(group: dict[ProbeName, Probe], workload: Workload) -> list[ProbeResult]:
+    with scratch(workload.directory) as folder:
+        own = dataclasses.replace(workload, directory=folder)
+        return [_measure(name, probe, own) for name, probe in group.items()]
+
+
+def _measure(name: ProbeName, probe: Probe, workload: Workload) -> ProbeResult:
+    seconds: list[float] = []
+    reason = _not_applicable(name, workload.directory)
+    if not reason:
+        try:
+            seconds = probe(workload)
+        except (OSError, ValueError, StaysResident) as failure:
+            # TensorStore reports what a storage refuses as a ValueError, with its whole request.
+            reason = re.split(r"\n| \[", str(failure))[0] or type(failure).__name__
+    return ProbeResult(
+        name=name, num_bytes=workload.num_bytes, seconds=tuple(seconds), reason=reason
+    )
+
+
+def _not_applicable(name: ProbeName, directory: epath.Path) -> str:
+    if is_remote(directory) and name in _FILE_PROBES:
+        return "not applicable: an object store has no local files"
+    if is_remote(directory) and name in _WARM_PROBES:
+        return "not applicable: an object store has no page cache"
+    if name in _DEVICE_PROBES and jax.default_backend() == "cpu":
+        return "not applicable: on CPU devices it is a memory copy"
+    return ""

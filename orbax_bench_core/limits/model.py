@@ -1,0 +1,140 @@
+"""What a machine and a storage can do at best, as measured: the limits of every checkpoint."""
+
+from __future__ import annotations
+
+import datetime
+import statistics
+from typing import Any, Final, Literal, Self, get_args
+
+import pydantic
+
+from orbax_bench_core.config.execution import HostMemory
+from orbax_bench_core.records.record import ResultModel
+
+LIMITS_SCHEMA_VERSION: Final = 1
+
+ProbeName = Literal[
+    "write_fsync",
+    "read_cold",
+    "read_warm",
+    "memory_copy",
+    "first_touch",
+    "host_to_device",
+    "device_to_host",
+    "tensorstore_write",
+    "tensorstore_read_cold",
+    "tensorstore_read_warm",
+    "tensorstore_write_uncompressed",
+    "tensorstore_read_cold_uncompressed",
+    "tensorstore_read_warm_uncompressed",
+]
+PROBE_NAMES: Final[tuple[ProbeName, ...]] = get_args(ProbeName)
+"""Every probe, in the order in which they are measured and shown."""
+
+_GIB = 2**30
+
+
+class ProbeResult(ResultModel):
+    """What one probe found: times, or why there are none.
+
+    Attributes:
+        name: The probe.
+        num_bytes: Bytes that each repeat moved, before any compression.
+        seconds: Time of each repeat; empty when it was not measured.
+        reason: Why it was not measured; empty when it was.
+    """
+
+    name: ProbeName
+    num_bytes: int
+    seconds: tuple[float, ...] = ()
+    reason: str = ""
+
+    @pydantic.model_validator(mode="after")
+    def _times_or_a_reason(self) -> Self:
+        if bool(self.seconds) == bool(self.reason):
+            raise ValueError(f"{self.name} needs either seconds or a reason why there are none")
+        return self
+
+    @property
+    def median_s(self) -> float | None:
+        """Median of the repeats, in seconds; None when it was not measured."""
+        return statistics.median(self.seconds) if self.seconds else None
+
+    @property
+    def spread(self) -> float | None:
+        """Interquartile range over the median, a ratio; None for fewer than two repeats."""
+        if len(self.seconds) < 2:
+            return None
+        low, middle, high = statistics.quantiles(self.seconds, n=4, method="inclusive")
+        return (high - low) / middle
+
+    @property
+    def gib_per_s(self) -> float | None:
+        """Bytes over the median time, in GiB/s; None when it was not measured."""
+        return None if self.median_s is None else self.num_bytes / _GIB / self.median_s
+
+
+class Surroundings(ResultModel):
+    """The state of the machine as the probes began.
+
+    Attributes:
+        host_memory: What the probes' allocator does with memory that is freed.
+        load_average: Processes that wanted a CPU in the last minute: above 1 says that the
+            machine was busy with something else.
+        available_memory_bytes: Memory that could be taken without swapping.
+        free_disk_bytes: Free space at the path; None for an object store.
+        page_bytes: Size of a page of memory, which is what one page fault brings.
+    """
+
+    host_memory: HostMemory
+    load_average: float
+    available_memory_bytes: int
+    free_disk_bytes: int | None
+    page_bytes: int
+
+
+class Limits(ResultModel):
+    """The limits of one machine with one storage, for one size and parallelism.
+
+    Attributes:
+        schema_version: Version of this layout.
+        path: The storage: a local directory or a gs:// URI.
+        requested_bytes: Bytes that were asked for.
+        num_bytes: Bytes that each probe moved.
+        capped_by: Why these are fewer than were asked for; empty when nothing was in the way.
+        num_threads: Threads, files, shards or chunks that each probe works on at once.
+        dtype: Type of the synthetic data, which decides how well it compresses.
+        taken_at: When the probes began, UTC.
+        duration_s: Seconds that all of them took, without the start of their process.
+        surroundings: The state of the machine as they began.
+        provenance: What ran, and on what.
+        probes: What each probe found, in the order of `PROBE_NAMES`.
+    """
+
+    schema_version: Literal[1] = LIMITS_SCHEMA_VERSION
+    path: str
+    requested_bytes: int
+    num_bytes: int
+    capped_by: str = ""
+    num_threads: int
+    dtype: str
+    taken_at: datetime.datetime
+    duration_s: float
+    surroundings: Surroundings
+    provenance: dict[str, Any] = {}
+    probes: tuple[ProbeResult, ...]
+
+    def seconds(self, name: ProbeName, num_bytes: float) -> float | None:
+        """Returns how long the machine takes at best for some bytes.
+
+        Args:
+            name: The probe.
+            num_bytes: Bytes to move; the time is taken to grow in proportion to them.
+
+        Returns:
+            Seconds, or None when the probe was not measured.
+        """
+        for probe in self.probes:
+            if probe.name == name and probe.median_s is not None:
+                return probe.median_s * num_bytes / probe.num_bytes
+        return None

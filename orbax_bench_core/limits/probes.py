@@ -1,0 +1,342 @@
+"""Arrays in TensorStore as Orbax stores them, but without Orbax.
+
+The spec follows Orbax's `tensorstore_utils` for `use_zarr3=True, use_ocdbt=False`: one file per
+shard, each with a sharding codec of a single chunk. TensorStore's file driver syncs files and
+folders by default, and Orbax leaves that as it is.
+"""
+
+from __future__ import annotations
+
+import functools
+import mmap
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final
+
+import jax
+import numpy as np
+import tensorstore as ts
+
+from orbax_bench_core.config.execution import Cache
+from orbax_bench_core.limits import scratch
+from orbax_bench_core.limits.workload import Array, Workload
+from orbax_bench_core.worker import page_cache
+
+_FILE_IO_CONCURRENCY: Final = 128
+_ZSTD: Final = {"name": "zstd", "configuration": {"level": 3}}
+
+
+def array_folder(workload: Workload, *, compressed: bool) -> Any:
+    """Returns the folder that holds the array."""
+    return workload.directory / ("zstd" if compressed else "uncompressed")
+
+
+def write_array(workload: Workload, *, compressed: bool) -> None:
+    """Creates the array and writes all pieces at once, until they are on stable storage."""
+    store = _open(workload, compressed=compressed, create=True)
+    writes = [
+        # As Orbax does: nobody changes the source, so it need not be copied first.
+        store[index].write(piece, can_reference_source_data_indefinitely=True)
+        for index, piece in enumerate(workload.pieces)
+    ]
+    for write_ in writes:
+        write_.result()
+
+
+def read_array(workload: Workload, *, compressed: bool) -> Sequence[Array]:
+    """Opens the array and reads all pieces at once, into memory of TensorStore's choice."""
+    store = _open(workload, compressed=compressed, create=False)
+    reads = [store[index].read() for index in range(len(workload.pieces))]
+    return [np.asarray(read_.result()) for read_ in reads]
+
+
+def _open(workload: Workload, *, compressed: bool, create: bool) -> Any:
+    # A new context for each, so that nothing is left in a cache.
+    context = ts.Context({"file_io_concurrency": {"limit": _FILE_IO_CONCURRENCY}})
+    spec = {
+        "driver": "zarr3",
+        "kvstore": kvstore(str(array_folder(workload, compressed=compressed))),
+        "metadata": _metadata(workload.pieces, compressed=compressed),
+    }
+    return ts.open(spec, create=create, open=not create, context=context).result()
+
+
+def _metadata(pieces: Sequence[Array], *, compressed: bool) -> dict[str, Any]:
+    chunk = [1, pieces[0].size]
+    little_endian = {"name": "bytes", "configuration": {"endian": "little"}}
+    sharding = {
+        "chunk_shape": chunk,
+        "codecs": [little_endian, _ZSTD] if compressed else [little_endian],
+        "index_codecs": [little_endian, {"name": "crc32c"}],
+    }
+    return {
+        "shape": [len(pieces), pieces[0].size],
+        "data_type": pieces[0].dtype.name,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunk}},
+        "codecs": [{"name": "sharding_indexed", "configuration": sharding}],
+    }
+
+
+def kvstore(path: str) -> dict[str, Any]:
+    """Returns the TensorStore spec of a folder, local or gs://."""
+    if path.startswith("gs://"):
+        bucket, _, prefix = path.removeprefix("gs://").partition("/")
+        return {"driver": "gcs", "bucket": bucket, "path": f"{prefix}/"}
+    return {"driver": "file", "path": f"{path}/"}
+
+
+def timed(tasks: Sequence[Callable[[], object]]) -> float:
+    """Runs tasks side by side, each in a thread of its own that waits for all to be ready.
+
+    Args:
+        tasks: What to run. What they return is kept until the clock has stopped, so that freeing
+            it is not measured.
+
+    Returns:
+        Seconds from the moment that all threads are ready to the end of the last task.
+
+    Raises:
+        BaseException: What the first task that failed raised.
+    """
+    started: list[float] = []
+    together = threading.Barrier(len(tasks), action=lambda: started.append(time.perf_counter()))
+
+    def run(task: Callable[[], object]) -> tuple[float, object]:
+        together.wait()
+        result = task()
+        return time.perf_counter(), result
+
+    with ThreadPoolExecutor(len(tasks)) as threads:
+        ended = [future.result() for future in [threads.submit(run, task) for task in tasks]]
+    return max(moment for moment, _ in ended) - started[0]
+
+
+def repeated(repeats: int, once: Callable[[], float]) -> list[float]:
+    """Returns the times of `repeats` runs, after one that is discarded.
+
+    The first run of anything here takes up to six times as long as the next: its memory is fresh.
+
+    Args:
+        repeats: How many to keep.
+        once: Runs the probe once and returns its seconds.
+    """
+    return [once() for _ in range(repeats + 1)][1:]
+
+
+def tensorstore_read(workload: Workload, *, compressed: bool, cache: Cache) -> list[float]:
+    """Times opening an array and reading all its chunks at once.
+
+    Args:
+        workload: What to read.
+        compressed: Whether the chunks are compressed as Orbax does by default.
+        cache: State of the page cache before each repeat; an object store's data is never in it.
+
+    Returns:
+        Seconds of each repeat.
+
+    Raises:
+        StaysResident: `cache` is cold and the pages cannot be dropped.
+        ValueError: TensorStore cannot read or write there.
+    """
+    folder = array_folder(workload, compressed=compressed)
+    if not folder.exists():
+        write_array(workload, compressed=compressed)
+
+    def once() -> float:
+        if "://" not in str(folder):
+            if cache == "cold":
+                scratch.make_cold(Path(folder))
+            else:
+                page_cache.fill(Path(folder))
+        return timed([lambda: read_array(workload, compressed=compressed)])
+
+    return repeated(workload.repeats, once)
+
+
+def first_touch(workload: Workload) -> list[float]:
+    """Times one write to each page of new anonymous mappings, one mapping per thread.
+
+    The mappings are private, as those of an allocator are.
+
+    Returns:
+        Seconds of each repeat.
+    """
+
+    def once() -> float:
+        return timed(
+            [functools.partial(_touch, fresh_pages(piece.nbytes)) for piece in workload.pieces]
+        )
+
+    return repeated(workload.repeats, once)
+
+
+def fresh_pages(num_bytes: int) -> Array:
+    """Returns the first byte of each page of a new mapping, as a view; none has been touched."""
+    mapping = mmap.mmap(-1, num_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return np.frombuffer(mapping, np.uint8)[:: mmap.PAGESIZE]
+
+
+def _touch(first_bytes: Array) -> None:
+    first_bytes[...] = 1
+
+
+def tensorstore_write(workload: Workload, *, compressed: bool) -> list[float]:
+    """Times the creation of an array, one chunk per piece, until it is on stable storage.
+
+    Each repeat writes a new array; the last one stays for the probes that read.
+
+    Args:
+        workload: What to write, and where.
+        compressed: Whether chunks are compressed as Orbax does by default.
+
+    Returns:
+        Seconds of each repeat.
+
+    Raises:
+        ValueError: TensorStore cannot write there, or not this dtype.
+    """
+    folder = array_folder(workload, compressed=compressed)
+
+    def once() -> float:
+        if folder.exists():
+            folder.rmtree()
+        return timed([lambda: write_array(workload, compressed=compressed)])
+
+    return repeated(workload.repeats, once)
+
+
+def device_to_host(workload: Workload) -> list[float]:
+    """Times the transfer of all pieces from this process's devices, all under way at once.
+
+    A CPU device shares its memory with the host, so this says something of accelerators only.
+
+    Returns:
+        Seconds of each repeat.
+    """
+
+    def once() -> float:
+        # An array keeps its host copy, so each repeat needs new ones.
+        arrays = on_devices(workload)
+        return timed([lambda: _fetch(arrays)])
+
+    return repeated(workload.repeats, once)
+
+
+def _fetch(arrays: Sequence[jax.Array]) -> list[Array]:
+    for array in arrays:
+        array.copy_to_host_async()
+    return [np.asarray(array) for array in arrays]
+
+
+def host_to_device(workload: Workload) -> list[float]:
+    """Times the transfer of all pieces to this process's devices, in turn, until they are there.
+
+    A CPU device takes host memory as it is, so this says something of accelerators only.
+
+    Returns:
+        Seconds of each repeat.
+    """
+    return repeated(workload.repeats, lambda: timed([lambda: on_devices(workload)]))
+
+
+def on_devices(workload: Workload) -> Sequence[jax.Array]:
+    """Returns the pieces as ready arrays, spread over this process's devices."""
+    devices = jax.local_devices()
+    arrays = [
+        jax.device_put(piece, devices[index % len(devices)])
+        for index, piece in enumerate(workload.pieces)
+    ]
+    jax.block_until_ready(arrays)
+    return arrays
+
+
+def write_fsync(workload: Workload) -> list[float]:
+    """Times sequential writes with fsync of each file and its folder, as Orbax has them synced.
+
+    Each repeat writes new files; those of the last one stay for the probes that read.
+
+    Returns:
+        Seconds of each repeat.
+
+    Raises:
+        OSError: The disk is full, or cannot be written.
+    """
+
+    def once() -> float:
+        scratch.make_empty(scratch.folder(workload))
+        return timed(
+            [
+                functools.partial(scratch.write, path, piece)
+                for path, piece in zip(scratch.paths(workload), workload.pieces, strict=True)
+            ]
+        )
+
+    return repeated(workload.repeats, once)
+
+
+def read_cold(workload: Workload) -> list[float]:
+    """Times sequential reads, one file per thread, into memory that is in use already.
+
+    Returns:
+        Seconds of each repeat.
+
+    Raises:
+        StaysResident: The files' pages cannot be dropped.
+        OSError: The files cannot be written or read.
+    """
+    scratch.ensure_written(workload)
+
+    def once() -> float:
+        scratch.make_cold(scratch.folder(workload))
+        return timed(
+            [
+                functools.partial(scratch.read, path, buffer)
+                for path, buffer in zip(scratch.paths(workload), workload.buffers, strict=True)
+            ]
+        )
+
+    return repeated(workload.repeats, once)
+
+
+def read_warm(workload: Workload) -> list[float]:
+    """Times sequential reads, one file per thread, into memory that is in use already.
+
+    Returns:
+        Seconds of each repeat.
+
+    Raises:
+        OSError: The files cannot be written or read.
+    """
+    scratch.ensure_written(workload)
+
+    def once() -> float:
+        page_cache.fill(scratch.folder(workload))
+        return timed(
+            [
+                functools.partial(scratch.read, path, buffer)
+                for path, buffer in zip(scratch.paths(workload), workload.buffers, strict=True)
+            ]
+        )
+
+    return repeated(workload.repeats, once)
+
+
+def memory_copy(workload: Workload) -> list[float]:
+    """Times a copy of all pieces, one per thread, from and to pages that exist.
+
+    Returns:
+        Seconds of each repeat.
+    """
+
+    def once() -> float:
+        return timed(
+            [
+                functools.partial(np.copyto, buffer, piece)
+                for buffer, piece in zip(workload.buffers, workload.pieces, strict=True)
+            ]
+        )
+
+    return repeated(workload.repeats, once)

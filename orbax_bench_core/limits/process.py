@@ -1,0 +1,144 @@
+"""Measuring limits from a process that must not import JAX."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pydantic
+
+from orbax_bench_core.config.base import ConfigModel
+from orbax_bench_core.config.checkpoint import ArraySpec, leaves
+from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config.execution import HostMemory
+from orbax_bench_core.execute.isolation import allocator_settings
+from orbax_bench_core.limits.model import Limits
+from orbax_bench_core.limits.scratch import existing_directory, scratch
+from orbax_bench_core.records.record import Record
+from orbax_bench_core.records.run_directory import RunDirectory
+
+_HOST_MEMORY: HostMemory = "reused"
+_MODULE = "orbax_bench_core.limits"
+
+
+class LimitsRequest(ConfigModel):
+    """What a process of its own is asked to measure: the arguments of `measure_limits`."""
+
+    path: str
+    num_bytes: int
+    parallelism: int | None
+    dtype: str
+    host_memory: HostMemory
+
+
+def take_limits(
+    path: str,
+    num_bytes: int,
+    parallelism: int | None = None,
+    timeout_s: float = 300.0,
+    *,
+    dtype: str = "float32",
+) -> Limits:
+    """Measures the limits of this machine and a storage, in a process whose heap keeps its memory.
+
+    Whoever calls this holds the measuring lock: nothing else may measure meanwhile.
+
+    Args:
+        path: An existing local directory, or a gs:// URI; nothing stays there.
+        num_bytes: Bytes that each probe is to move; fewer if disk or memory are short.
+        parallelism: Threads, files and chunks; None takes the devices of an accelerator, or CPUs.
+        timeout_s: Seconds that all of it may take.
+        dtype: Canonical name of the dtype of the data, which decides how well it compresses.
+
+    Raises:
+        SuiteError: It cannot be measured; one line says why.
+    """
+    with scratch(existing_directory(path)) as folder:
+        # The folder is this process's: it goes even if the one that measures is killed.
+        request = LimitsRequest(
+            path=str(folder),
+            num_bytes=num_bytes,
+            parallelism=parallelism,
+            dtype=dtype,
+            host_memory=_HOST_MEMORY,
+        )
+        limits = _run(request, path, timeout_s)
+    return limits.model_copy(update={"path": str(folder.parent)})
+
+
+def _run(request: LimitsRequest, path: str, timeout_s: float) -> Limits:
+    problem = f"cannot measure the limits of {path}"
+    try:
+        process = subprocess.run(
+            [sys.executable, "-m", _MODULE, request.model_dump_json()],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+            env={**os.environ, **allocator_settings(_HOST_MEMORY)},
+        )
+    except subprocess.TimeoutExpired:
+        raise SuiteError(
+            f"{problem}: not done after {timeout_s:g} seconds; use fewer bytes"
+        ) from None
+    if process.returncode < 0:
+        name = signal.Signals(-process.returncode).name
+        raise SuiteError(f"{problem}: the process was killed by {name}; use fewer bytes")
+    if process.returncode > 0:
+        reason = process.stderr.strip().splitlines()[-1:]
+        raise SuiteError(f"{problem}: {''.join(reason)}")
+    try:
+        return Limits.model_validate_json(process.stdout.splitlines()[-1])
+    except (IndexError, pydantic.ValidationError):
+        raise SuiteError(f"{problem}: the process printed no limits") from None
+
+
+_MOST_BYTES = 64 << 20
+"""Speeds hardly change beyond this, and the time that it takes to measure them does."""
+
+
+def ensure_limits(run: RunDirectory, say: Callable[[str], None]) -> None:
+    """Measures the limits of a run's storage, unless the run has them or has measured nothing.
+
+    As many bytes are moved as the largest checkpoint of the run has, up to 64 MiB, by as many parts
+    at once as its mesh has devices. A failure is said and otherwise changes nothing.
+
+    Args:
+        run: The run directory. Whoever calls this holds the measuring lock.
+        say: Takes a line for people.
+    """
+    if run.read_limits() is not None:
+        return
+    largest = max(run.records(), key=_num_bytes, default=None)
+    if largest is None or not _num_bytes(largest):
+        return
+    say("measuring the limits of this machine and storage (--no-limits skips this)")
+    try:
+        limits = take_limits(
+            str(run.root),
+            min(_num_bytes(largest), _MOST_BYTES),
+            largest.point.num_devices,
+            dtype=_dtype(largest),
+        )
+        run.write_limits(limits)
+    except (SuiteError, OSError) as failure:
+        say(f"no limits: {failure}")
+
+
+def _num_bytes(record: Record) -> int:
+    return 0 if record.state is None else record.state.num_bytes
+
+
+def _dtype(record: Record) -> str:
+    """Returns the dtype of the largest array of the record's spec."""
+    arrays = [leaf for _, leaf in leaves(record.point.checkpoint.spec or {})]
+    largest = max(
+        (leaf for leaf in arrays if isinstance(leaf, ArraySpec)),
+        key=lambda leaf: leaf.num_bytes,
+        default=None,
+    )
+    return "float32" if largest is None else largest.dtype

@@ -1,0 +1,228 @@
+"""A folder for the probes' files, gone afterwards whatever happens."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from orbax_bench_core.config.base import checked_path
+from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.limits.workload import Array, Workload
+from orbax_bench_core.worker import page_cache
+
+if TYPE_CHECKING:
+    from etils import epath
+
+
+_PREFIX = ".orbax-bench-limits-"
+
+
+def is_remote(path: epath.Path) -> bool:
+    """Says whether a path is in an object store."""
+    return "://" in str(path)
+
+
+def existing_directory(path: str) -> epath.Path:
+    """Returns the directory that `path` names.
+
+    Args:
+        path: A local directory, or a gs:// URI, which always exists.
+
+    Raises:
+        SuiteError: There is no such directory, or Orbax cannot write to such a path.
+    """
+    from etils import epath
+
+    try:
+        directory = epath.Path(checked_path(path))
+    except ValueError as error:
+        raise SuiteError(str(error)) from None
+    if not is_remote(directory) and not directory.is_dir():
+        found = "is a file" if directory.exists() else "does not exist"
+        raise SuiteError(f"{path!r} {found}; give an existing directory or a gs:// URI")
+    return directory
+
+
+@contextlib.contextmanager
+def scratch(directory: epath.Path) -> Iterator[epath.Path]:
+    """Makes a new folder in `directory`, and removes it with all that is in it at the end.
+
+    Args:
+        directory: A local directory or a gs:// URI, where folders come with their first object.
+
+    Raises:
+        SuiteError: The directory cannot be written.
+    """
+    folder = directory / f"{_PREFIX}{uuid.uuid4().hex[:12]}"
+    if not is_remote(folder):
+        try:
+            folder.mkdir()
+        except OSError as error:
+            raise SuiteError(f"cannot write to {directory}: {error.strerror}") from None
+    try:
+        yield folder
+    finally:
+        if not is_remote(folder):
+            shutil.rmtree(Path(folder), ignore_errors=True)
+        elif folder.exists():
+            folder.rmtree()
+
+
+MIN_BYTES = 1 << 20
+"""With less, a probe measures the start of its threads."""
+
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+def fitting_bytes(requested: int, *, free_disk: int | None, free_memory: int) -> tuple[int, str]:
+    """Returns how many of the bytes that are asked for can be moved, and what stands in the way.
+
+    Memory holds the bytes up to six times: source, buffers, what TensorStore encodes and decodes,
+    and the page cache. The disk holds them once at a time.
+
+    Args:
+        requested: Bytes that are asked for.
+        free_disk: Free bytes on the storage; None where there is no such limit.
+        free_memory: Bytes of memory that can be taken.
+
+    Returns:
+        Bytes, and a sentence for people that is empty when all of them can be moved.
+
+    Raises:
+        SuiteError: Not even `MIN_BYTES` can be moved, or fewer were asked for.
+    """
+    if requested < MIN_BYTES:
+        raise SuiteError(
+            f"{requested} bytes are too few to measure; use at least {_size(MIN_BYTES)}"
+        )
+    allowed = {f"an eighth of the {_size(free_memory)} of free memory": free_memory // 8}
+    if free_disk is not None:
+        allowed[f"half of the {_size(free_disk)} of free disk"] = free_disk // 2
+    cause = min(allowed, key=lambda name: allowed[name])
+    if allowed[cause] < MIN_BYTES:
+        raise SuiteError(
+            f"no space: only {cause} may be used, and at least {_size(MIN_BYTES)} is needed; "
+            "make room"
+        )
+    if allowed[cause] >= requested:
+        return requested, ""
+    return allowed[cause], f"{_size(requested)} was asked for, but only {cause} may be used"
+
+
+def free_disk_bytes(directory: Path) -> int:
+    """Returns the free bytes of the file system that holds a local directory."""
+    return shutil.disk_usage(directory).free
+
+
+def free_memory_bytes() -> int:
+    """Returns the bytes of memory that this process can take, in a container the container's."""
+    import psutil
+
+    available = int(psutil.virtual_memory().available)
+    group = cgroup_free_bytes(_CGROUP)
+    return available if group is None else min(available, group)
+
+
+def cgroup_free_bytes(root: Path) -> int | None:
+    """Returns the bytes that a control group (version 2) has left, or None if it has no limit.
+
+    The page cache counts as free: the kernel drops it when memory is wanted.
+
+    Args:
+        root: The group's folder, which a container sees as the root of the hierarchy.
+    """
+    try:
+        limit = (root / "memory.max").read_text().strip()
+        used = int((root / "memory.current").read_text())
+        statistics = dict(line.split() for line in (root / "memory.stat").read_text().splitlines())
+    except OSError:
+        return None
+    if limit == "max":
+        return None
+    return max(0, int(limit) - used + int(statistics.get("file", 0)))
+
+
+def _size(num_bytes: int) -> str:
+    return f"{num_bytes / 2**20:.0f} MiB"
+
+
+_MAX_RESIDENT = 0.01
+
+
+class StaysResident(Exception):
+    """Pages that were to be dropped are still in memory, so that no read of them is cold."""
+
+
+def paths(workload: Workload) -> list[Path]:
+    """Returns the file of each piece."""
+    return [folder(workload) / f"{index}" for index in range(len(workload.pieces))]
+
+
+def folder(workload: Workload) -> Path:
+    """Returns the folder that holds the files, and nothing else."""
+    return Path(workload.directory) / "files"
+
+
+def make_empty(directory: Path) -> None:
+    """Makes a folder, without what was in it."""
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+
+
+def write(path: Path, piece: Array) -> None:
+    """Writes one file, and waits until it and its name are on stable storage."""
+    with path.open("wb", buffering=0) as file:
+        data = piece.view(np.uint8).data
+        while data:
+            data = data[file.write(data) :]
+        os.fsync(file.fileno())
+    descriptor = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def read(path: Path, buffer: Array) -> None:
+    """Fills a buffer from a file.
+
+    Raises:
+        OSError: The file is shorter than the buffer.
+    """
+    with path.open("rb", buffering=0) as file:
+        room = buffer.view(np.uint8).data
+        while room:
+            count = file.readinto(room)
+            if not count:
+                raise OSError(f"{path} has {len(room)} bytes less than were written to it")
+            room = room[count:]
+
+
+def ensure_written(workload: Workload) -> None:
+    """Writes the files unless an earlier probe has left them."""
+    if not folder(workload).exists():
+        make_empty(folder(workload))
+        for path, piece in zip(paths(workload), workload.pieces, strict=True):
+            write(path, piece)
+
+
+def make_cold(directory: Path) -> None:
+    """Drops the pages of all files below a directory, and makes sure that they are gone.
+
+    Raises:
+        StaysResident: They are not, as on a file system that lies in memory.
+    """
+    page_cache.drop(directory)
+    share = page_cache.resident_share(directory) or 0.0
+    if share > _MAX_RESIDENT:
+        raise StaysResident(
+            f"not cold: {share:.0%} of the pages stay in memory when dropped, as where a file "
+            "system lies in memory"
+        )

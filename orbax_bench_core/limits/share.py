@@ -1,0 +1,248 @@
+"""How near each operation comes to what its machine and storage can do.
+
+All times are for the same bytes, uncompressed: those of the operation, at the speed that a probe
+reached. A share of 100 % says that Orbax adds nothing; more says that it moves fewer bytes than the
+probe, because data compress well, or more of them at once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+from typing import Final, Literal
+
+from orbax_bench_core.limits.model import Limits, ProbeName, ProbeResult
+from orbax_bench_core.report.text import percent
+from orbax_bench_core.results.summary import BYTES, PAGE_FAULTS, MetricSummary, RunSummary
+from orbax_bench_core.sweep.point import SweepPoint
+
+LIMIT_HEADINGS: Final = ("limit", "of limit", "vs TensorStore")
+PROBE_HEADINGS: Final = ("probe", "GiB/s", "spread", "bounds")
+
+_WORDS: Final[dict[ProbeName, tuple[str, str]]] = {
+    "write_fsync": ("write + fsync", "every save"),
+    "read_cold": ("cold read", "a cold load"),
+    "read_warm": ("warm read", "a warm load"),
+    "memory_copy": ("memory copy", "every copy on the way"),
+    "first_touch": ("first touch of memory", "a load into fresh memory"),
+    "host_to_device": ("host to device", "every load"),
+    "device_to_host": ("device to host", "every save"),
+    "tensorstore_write": ("TensorStore write", "a save, compressed"),
+    "tensorstore_read_cold": ("TensorStore cold read", "a cold load, compressed"),
+    "tensorstore_read_warm": ("TensorStore warm read", "a warm load, compressed"),
+    "tensorstore_write_uncompressed": ("TensorStore write, plain", "a save, uncompressed"),
+    "tensorstore_read_cold_uncompressed": (
+        "TensorStore cold read, plain",
+        "a cold load, uncompressed",
+    ),
+    "tensorstore_read_warm_uncompressed": (
+        "TensorStore warm read, plain",
+        "a warm load, uncompressed",
+    ),
+}
+"""What people call each probe, and what cannot be faster than it."""
+
+_DOMINATES: Final = 0.5
+_NOTHING: Final = "–"
+
+
+_Kind = Literal["save", "load"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class LimitShare:
+    """One operation against one probe.
+
+    Attributes:
+        probe: The probe.
+        limit_s: Seconds that the probe takes for the bytes of the operation.
+        share: These over the operation's median time, a ratio.
+    """
+
+    probe: ProbeName
+    limit_s: float
+    share: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class OperationLimits:
+    """How near one operation comes to its limits.
+
+    Attributes:
+        shares: The operation against all that the machine must do for it, the tightest first.
+        overhead: The operation's time over that of raw TensorStore, a ratio; None when that was
+            not measured, or with another `host_memory` than the operation.
+        first_touch: A sentence where fresh memory dominates a load; empty elsewhere.
+    """
+
+    shares: tuple[LimitShare, ...]
+    overhead: float | None
+    first_touch: str
+
+    @property
+    def bound(self) -> LimitShare:
+        """The limit that the operation can least do without: the one that takes longest."""
+        return self.shares[0]
+
+
+def operation_limits(
+    summary: RunSummary, points: Iterable[SweepPoint], limits: Limits
+) -> dict[tuple[str, str], OperationLimits]:
+    """Compares every save and load that states its bytes with the limits of its storage.
+
+    Args:
+        summary: What a run found.
+        points: Its sweep points; operations of others are left out.
+        limits: The limits of the storage that these points use. They are those of one machine, so
+            points that run on several are to be left out.
+
+    Returns:
+        One entry per point id and operation. Parts of a save and operations whose bytes are not
+        known have none.
+    """
+    by_id = {point.id: point for point in points}
+    medians = {
+        (metric.point_id, metric.operation, metric.metric): metric.median
+        for metric in summary.metrics
+    }
+    found = {}
+    for operation in summary.operations:
+        key = (operation.time.point_id, operation.time.operation)
+        num_bytes = medians.get((*key, BYTES))
+        if key[0] not in by_id or num_bytes is None:
+            continue
+        compared = compare_with_limits(
+            operation.time,
+            by_id[key[0]],
+            limits,
+            num_bytes=num_bytes,
+            page_faults=medians.get((*key, PAGE_FAULTS)),
+        )
+        if compared is not None:
+            found[key] = compared
+    return found
+
+
+def compare_with_limits(
+    time: MetricSummary,
+    point: SweepPoint,
+    limits: Limits,
+    *,
+    num_bytes: float,
+    page_faults: float | None,
+) -> OperationLimits | None:
+    """Compares one operation with the limits of its storage.
+
+    Args:
+        time: Seconds that it took.
+        point: The sweep point that it belongs to.
+        limits: What the machine and the storage can do.
+        num_bytes: Bytes that it saved or loaded, before compression.
+        page_faults: Pages that it touched for the first time; None if they were not counted.
+
+    Returns:
+        None when the operation is neither a save nor a load, or nothing that bounds it was
+        measured.
+    """
+    kind = _kind(time.operation)
+    if kind is None or not time.median:
+        return None
+    raw = _tensorstore_probe(kind, point, remote="://" in limits.path)
+    moved = dict.fromkeys(_bounding_probes(kind, point, limits, raw), num_bytes)
+    moved["first_touch"] = _touched_bytes(kind, point, limits, num_bytes, page_faults)
+    shares = [
+        LimitShare(probe=probe, limit_s=limit_s, share=limit_s / time.median)
+        for probe, count in moved.items()
+        if count and (limit_s := limits.seconds(probe, count)) is not None
+    ]
+    if not shares:
+        return None
+    raw_s = limits.seconds(raw, num_bytes)
+    # With another allocator the two differ by more than Orbax.
+    same_memory = point.conditions.host_memory == limits.surroundings.host_memory
+    return OperationLimits(
+        shares=tuple(sorted(shares, key=lambda share: -share.limit_s)),
+        overhead=time.median / raw_s if raw_s and same_memory else None,
+        first_touch=_first_touch_sentence(kind, point, shares, limits),
+    )
+
+
+def limit_cells(found: OperationLimits | None) -> tuple[str, ...]:
+    """Returns what a table of operations says of limits, with the columns of `LIMIT_HEADINGS`."""
+    if found is None:
+        return (_NOTHING,) * len(LIMIT_HEADINGS)
+    overhead = _NOTHING if found.overhead is None else f"{found.overhead:.2f}x"
+    return (_WORDS[found.bound.probe][0], percent(found.bound.share), overhead)
+
+
+def probe_cells(result: ProbeResult) -> tuple[str, ...]:
+    """Returns one row of a table of limits, with the columns of `PROBE_HEADINGS`.
+
+    The last cell says why there are no numbers, where there are none.
+    """
+    speed = _NOTHING if result.gib_per_s is None else f"{result.gib_per_s:.3g}"
+    name, bounds = _WORDS[result.name]
+    return (name, speed, percent(result.spread), result.reason or bounds)
+
+
+def _kind(operation: str) -> _Kind | None:
+    if operation.startswith("save"):
+        return "save"
+    return "load" if operation.startswith(("load", "restore")) else None
+
+
+def _bounding_probes(
+    kind: _Kind, point: SweepPoint, limits: Limits, raw: ProbeName
+) -> Iterator[ProbeName]:
+    storage: ProbeName = "write_fsync"
+    if kind == "load":
+        storage = "read_cold" if point.conditions.cache == "cold" else "read_warm"
+    # An object store has no files to read and write, so TensorStore is what measures it.
+    yield storage if limits.seconds(storage, 1) is not None else raw
+    if kind == "save":
+        yield "device_to_host"
+    else:
+        yield "memory_copy"
+        yield "host_to_device"
+
+
+def _tensorstore_probe(kind: _Kind, point: SweepPoint, *, remote: bool) -> ProbeName:
+    compressed = point.options.get("use_compression", True)
+    if kind == "save":
+        return "tensorstore_write" if compressed else "tensorstore_write_uncompressed"
+    if remote or point.conditions.cache == "cold":
+        return "tensorstore_read_cold" if compressed else "tensorstore_read_cold_uncompressed"
+    return "tensorstore_read_warm" if compressed else "tensorstore_read_warm_uncompressed"
+
+
+def _touched_bytes(
+    kind: _Kind, point: SweepPoint, limits: Limits, num_bytes: float, page_faults: float | None
+) -> float:
+    """Returns the bytes of memory that an operation touches for the first time.
+
+    Page faults count them, except that one may bring a huge page. An allocator that gives all
+    memory back leaves a load at least its result to touch.
+    """
+    host_memory = point.conditions.host_memory
+    counted = None if page_faults is None else page_faults * limits.surroundings.page_bytes
+    if kind == "load" and (
+        host_memory == "fresh" or (host_memory == "default" and counted is None)
+    ):
+        return max(num_bytes, counted or 0.0)
+    return counted or 0.0
+
+
+def _first_touch_sentence(
+    kind: _Kind, point: SweepPoint, shares: Iterable[LimitShare], limits: Limits
+) -> str:
+    for share in shares:
+        if share.probe == "first_touch" and share.share >= _DOMINATES:
+            gib_s = limits.seconds("first_touch", 2**30)
+            assert gib_s is not None
+            kept = point.conditions.host_memory == "reused"
+            advice = "" if kept else "; `host_memory: reused` keeps most of it out"
+            return (
+                f"First touch of fresh memory, at {1 / gib_s:.2g} GiB/s on this machine, accounts "
+                f"for about {percent(min(share.share, 1))} of this {kind}{advice}."
+            )
+    return ""

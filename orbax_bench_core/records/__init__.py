@@ -1,0 +1,1 @@
+"""Records, the run directory, the samples table and the read model."""

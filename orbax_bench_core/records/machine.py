@@ -1,0 +1,194 @@
+"""What ran, and on what: the facts that make two results comparable, or not."""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import os
+import platform
+import socket
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from orbax_bench_core.records.record import Record
+
+UNKNOWN = "unknown"
+
+PACKAGES = (
+    "orbax-bench",
+    "orbax-checkpoint",
+    "jax",
+    "jaxlib",
+    "tensorstore",
+    "numpy",
+    "libtpu",
+    "torch",
+)
+_ENVIRONMENT = (
+    "GLIBC_TUNABLES",
+    "JAX_NUM_CPU_DEVICES",
+    "JAX_PLATFORMS",
+    "LIBTPU_INIT_ARGS",
+    "TENSORSTORE_GCS_HTTP_URL",
+    "TPU_ACCELERATOR_TYPE",
+    "XLA_FLAGS",
+    "XLA_PYTHON_CLIENT_MEM_FRACTION",
+    "XLA_PYTHON_CLIENT_PREALLOCATE",
+)
+_NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
+
+
+@functools.cache
+def host_provenance() -> dict[str, Any]:
+    """Returns versions, code revision, host and settings; what cannot be found is `unknown`."""
+    import psutil
+
+    return {
+        "versions": {name: package_version(name) for name in PACKAGES},
+        "python": platform.python_version(),
+        "driver": _first_line(_NVIDIA_DRIVER),
+        "git": _git_revision(Path(__file__).resolve()),
+        "image": os.environ.get("ORBAX_BENCH_IMAGE", UNKNOWN),
+        "host": {
+            "name": socket.gethostname(),
+            "kernel": platform.platform(),
+            "cpu": _cpu_model(),
+            "cpu_count": os.cpu_count() or UNKNOWN,
+            "memory_bytes": psutil.virtual_memory().total,
+        },
+        "environment": {name: os.environ.get(name, "") for name in _ENVIRONMENT},
+    }
+
+
+def device_provenance() -> dict[str, Any]:
+    """Returns what JAX runs on: platform, kind, count and topology. Starts JAX's backend."""
+    import jax
+
+    devices = jax.devices()
+    coordinates = [getattr(device, "coords", None) for device in devices]
+    slices = {getattr(device, "slice_index", 0) for device in devices}
+    known = [tuple(found) for found in coordinates if found is not None]
+    return {
+        "platform": devices[0].platform,
+        "kind": devices[0].device_kind,
+        "count": len(devices),
+        "local_count": jax.local_device_count(),
+        "processes": jax.process_count(),
+        "slices": len(slices),
+        "topology": [max(axis) + 1 for axis in zip(*known, strict=True)] if known else UNKNOWN,
+        "platform_version": devices[0].client.platform_version.strip(),
+    }
+
+
+def storage_provenance(path: str) -> dict[str, str]:
+    """Returns what holds `path`: the kind of storage, and where it is mounted.
+
+    Args:
+        path: A local path or a URI.
+    """
+    scheme, separator, rest = path.partition("://")
+    if separator:
+        return {"type": scheme, "mount": f"{scheme}://{rest.partition('/')[0]}"}
+
+    import psutil
+
+    place = Path(path).absolute()
+    mounts = [
+        partition
+        for partition in psutil.disk_partitions(all=True)
+        if place.is_relative_to(partition.mountpoint)
+    ]
+    if not mounts:
+        return {"type": UNKNOWN, "mount": UNKNOWN}
+    # The last mount at the longest path is the one that is seen.
+    nearest = max(enumerate(mounts), key=lambda found: (len(found[1].mountpoint), found[0]))[1]
+    return {"type": nearest.fstype or UNKNOWN, "mount": nearest.mountpoint}
+
+
+def package_version(name: str) -> str:
+    """Returns the installed version of a distribution, or `unknown`."""
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return UNKNOWN
+
+
+def _git_revision(file: Path) -> dict[str, Any]:
+    """Returns the commit of the code in `file`, never that of a repository that lies around it."""
+    directory = file.parent
+    tracked = _git(directory, "ls-files", "--error-unmatch", file.name) is not None
+    commit = _git(directory, "rev-parse", "HEAD") if tracked else None
+    if commit is None:
+        # An image has no repository, and says itself what it was built from.
+        return {"commit": os.environ.get("ORBAX_BENCH_REVISION", UNKNOWN), "dirty": UNKNOWN}
+    status = _git(directory, "status", "--porcelain", "--untracked-files=no")
+    return {"commit": commit, "dirty": bool(status) if status is not None else UNKNOWN}
+
+
+def _git(directory: Path, *arguments: str) -> str | None:
+    try:
+        process = subprocess.run(
+            ["git", "-C", str(directory), *arguments],  # noqa: S607 - wherever git is installed
+            capture_output=True,
+            text=True,
+            timeout=5,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return process.stdout.strip() if process.returncode == 0 else None
+
+
+def _first_line(path: Path) -> str:
+    try:
+        return path.read_text().splitlines()[0].strip()
+    except (OSError, IndexError):
+        return UNKNOWN
+
+
+def _cpu_model() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or UNKNOWN
+
+
+def surroundings(record: Record) -> dict[str, str]:
+    """Returns the machine and the storage of a record; `unknown` where it does not say."""
+    provenance = record.provenance
+    return {
+        "CPU": _word(provenance, "host", "cpu"),
+        "number of CPUs": _word(provenance, "host", "cpu_count"),
+        "device": _word(provenance, "devices", "kind"),
+        "storage": _word(provenance, "storage", "type"),
+    }
+
+
+def other_surroundings(record: Record, other: Record) -> list[str]:
+    """Returns in what the surroundings of two records are known to differ.
+
+    Args:
+        record: The record that is looked at.
+        other: What it is held against.
+
+    Returns:
+        One line each, such as `storage: gs, was ext4`.
+    """
+    these, those = surroundings(record), surroundings(other)
+    return [
+        f"{name}: {value}, was {those[name]}"
+        for name, value in these.items()
+        if value != those[name] and UNKNOWN not in (value, those[name])
+    ]
+
+
+def _word(provenance: Mapping[str, Any], *path: str) -> str:
+    found: Any = provenance
+    for key in path:
+        found = found.get(key, UNKNOWN) if isinstance(found, Mapping) else UNKNOWN
+    return str(found)

@@ -1,0 +1,105 @@
+"""All samples of a run as one table, `samples.parquet`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import IO, TYPE_CHECKING, Any
+
+from orbax_bench_core.records.record import SCHEMA_VERSION, Record
+
+if TYPE_CHECKING:
+    import pyarrow
+
+COLUMNS = {
+    "schema_version": "int64",
+    "run_id": "string",
+    "suite": "string",
+    "point_id": "string",
+    "point": "string",
+    "benchmark": "string",
+    "options": "string",
+    "checkpoint": "string",
+    "mesh": "string",
+    "storage": "string",
+    "environment": "string",
+    "processes": "int64",
+    "conditions": "string",
+    "arm": "string",
+    "block": "int64",
+    "repeat": "int64",
+    "warmup": "bool",
+    "host": "int64",
+    "status": "string",
+    "operation": "string",
+    "occurrence": "int64",
+    "metric": "string",
+    "value": "float64",
+    "unit": "string",
+}
+"""Columns of `samples.parquet` and their Arrow types; a change needs a new schema version."""
+
+_ROWS_PER_GROUP = 50_000
+
+
+def rows(record: Record) -> Iterator[dict[str, Any]]:
+    """Yields one row per sample of a record, with the columns of `COLUMNS`."""
+    point = record.measured
+    common = {
+        "schema_version": SCHEMA_VERSION,
+        "run_id": record.run_id,
+        "suite": record.suite,
+        "point_id": record.point_id,
+        "point": record.point_name,
+        "benchmark": point.benchmark,
+        "options": json.dumps(point.options, sort_keys=True),
+        "checkpoint": point.checkpoint.label,
+        "mesh": "" if point.mesh is None else point.mesh.label,
+        "storage": point.storage or "",
+        "environment": "" if point.environment is None else point.environment.name,
+        "processes": point.processes,
+        "conditions": point.conditions.model_dump_json(),
+        "arm": record.arm or "",
+        "block": record.block,
+        "repeat": record.repeat,
+        "warmup": record.warmup,
+        "host": record.host,
+        "status": record.status,
+    }
+    for sample in record.samples:
+        yield {
+            **common,
+            "operation": sample.operation,
+            "occurrence": sample.occurrence,
+            "metric": sample.metric,
+            "value": sample.value,
+            "unit": sample.unit,
+        }
+
+
+def write_parquet(records: Iterable[Record], file: IO[bytes]) -> None:
+    """Writes the samples of `records` as a Parquet file, holding one row group at a time.
+
+    Args:
+        records: Any number of records.
+        file: Where to.
+    """
+    import pyarrow
+    import pyarrow.parquet
+
+    schema = arrow_schema()
+    with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+        batch: list[dict[str, Any]] = []
+        for record in records:
+            batch.extend(rows(record))
+            if len(batch) >= _ROWS_PER_GROUP:
+                writer.write_table(pyarrow.Table.from_pylist(batch, schema))
+                batch.clear()
+        writer.write_table(pyarrow.Table.from_pylist(batch, schema))
+
+
+def arrow_schema() -> pyarrow.Schema:
+    """Returns `COLUMNS` as an Arrow schema."""
+    import pyarrow
+
+    return pyarrow.schema([(name, pyarrow.type_for_alias(kind)) for name, kind in COLUMNS.items()])

@@ -1,0 +1,1 @@
+"""The process that measures, in any environment."""

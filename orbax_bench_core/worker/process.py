@@ -1,0 +1,140 @@
+"""The process that holds the devices and runs repeats, one task at a time."""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import logging
+import os
+import queue
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+
+import pydantic
+
+from orbax_bench_core.execute.hosts.local import STACKS_SIGNAL
+from orbax_bench_core.measure.sample import Sample
+from orbax_bench_core.records.record import Status
+from orbax_bench_core.worker.devices import simulate_devices
+from orbax_bench_core.worker.protocol import Done, Measured, Ready, Task, Unrecorded, WorkerSetup
+
+_GRACE_S = 2.0
+_HEARTBEAT_S = 10
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs tasks, one JSON object a line, and leaves their records in the run directory.
+
+    The orchestrator of this machine hands tasks to standard input and listens to events. Where a
+    launcher starts the workers, every one is given the same file of tasks, and JAX's usual
+    variables (JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES, JAX_PROCESS_ID) say which one it is.
+
+    Args:
+        arguments: Command line without the program; None takes the process's own.
+
+    Returns:
+        0 when every task passed or was skipped; 1 otherwise.
+    """
+    faulthandler.register(STACKS_SIGNAL)
+    parser = argparse.ArgumentParser(prog="orbax_bench_core.worker", description=main.__doc__)
+    parser.add_argument("--setup", required=True, help="a WorkerSetup as JSON")
+    parser.add_argument("--tasks", help="file of tasks, local or gs://; default: standard input")
+    parser.add_argument("--events", type=int, help="file descriptor for events; default: none")
+    parsed = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
+    setup = WorkerSetup.model_validate_json(parsed.setup).in_cluster(os.environ)
+    worker = _Worker(setup, events=parsed.events)
+    worker.start()
+    tasks = _tasks() if parsed.tasks is None else _tasks_of_host(parsed.tasks, setup)
+    ended = [worker.perform(task) for task in tasks]
+    return int("failed" in ended)
+
+
+class _Worker:
+    def __init__(self, setup: WorkerSetup, events: int | None) -> None:
+        self._setup = setup
+        self._events = events
+
+    def start(self) -> None:
+        import jax
+
+        from orbax_bench_core.records.machine import device_provenance, host_provenance
+        from orbax_bench_core.state.cache import StateCache
+        from orbax_bench_core.state.jax_api import join_processes
+        from orbax_bench_core.state.pathways import initialize_if_used
+
+        setup = self._setup
+        jax.config.update("jax_enable_x64", setup.x64)
+        on_pathways = initialize_if_used()
+        if setup.coordinator is not None and not on_pathways:
+            join_processes(
+                setup.coordinator,
+                num_processes=setup.num_processes,
+                process_id=setup.process_id,
+                heartbeat_s=_HEARTBEAT_S,
+            )
+        simulated = simulate_devices(self._setup.num_devices)
+        devices = device_provenance()
+        self._provenance = {**host_provenance(), "devices": devices}
+        self._states = StateCache()
+        self._emit(
+            Ready(
+                platform=devices["platform"],
+                device_count=jax.device_count(),
+                fixed=not simulated or devices["platform"] != "cpu",
+                provenance=self._provenance,
+            )
+        )
+
+    def perform(self, task: Task) -> Status:
+        from orbax_bench_core.records.run_directory import RunDirectory
+        from orbax_bench_core.worker.repeat import run_repeat
+
+        record = run_repeat(task, self._setup, self._states, self._provenance, self._measured)
+        reason = "" if record.error is None else f"{record.error.type}: {record.error.message}"
+        if not (task.warmup and record.status == "skipped"):
+            try:
+                RunDirectory(self._setup.root).write_record(record)
+            except OSError as error:
+                self._emit(Unrecorded(reason=f"cannot write the record: {error}"))
+                return "failed"
+        self._emit(Done(status=record.status, reason=reason))
+        return record.status
+
+    def _measured(self, samples: Sequence[Sample]) -> None:
+        self._emit(Measured(samples=tuple(samples)))
+
+    def _emit(self, event: pydantic.BaseModel) -> None:
+        if self._events is None:
+            return
+        line = event.model_dump_json().encode() + b"\n"
+        while line:
+            line = line[os.write(self._events, line) :]
+
+
+def _tasks_of_host(path: str, setup: WorkerSetup) -> Iterator[Task]:
+    """Yields the tasks in a file that all hosts share, each as the task of this host."""
+    from etils import epath
+
+    hosts = {"host": setup.process_id, "num_hosts": setup.num_processes}
+    for line in epath.Path(path).read_text().splitlines():
+        yield Task.model_validate_json(line).model_copy(update=hosts)
+
+
+def _tasks() -> Iterator[Task]:
+    """Yields tasks from standard input until it is closed."""
+    lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def read() -> None:
+        for line in sys.stdin:
+            lines.put(line)
+        lines.put("")
+        # Nobody is left to hand results to, so an operation under way is stopped too.
+        time.sleep(_GRACE_S)
+        os._exit(1)
+
+    threading.Thread(target=read, name="tasks", daemon=True).start()
+    while line := lines.get():
+        yield Task.model_validate_json(line)

@@ -1,0 +1,201 @@
+"""What the orchestrator asks of a worker, and what it hears back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal
+
+import pydantic
+
+from orbax_bench_core.config.arms import Arm
+from orbax_bench_core.measure.sample import Sample
+from orbax_bench_core.records.machine import UNKNOWN, storage_provenance
+from orbax_bench_core.records.record import Attempt, Record, ResultModel, State, Status
+from orbax_bench_core.sweep.point import SweepPoint
+
+UNMET_NEED: Final = "UnmetNeed"
+"""Error type of a repeat that needs what is not here."""
+
+_CLUSTER = ("JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID")
+
+
+class WorkerSetup(ResultModel):
+    """How a worker is set up; points that agree on it share a warm worker.
+
+    Attributes:
+        root: The run directory.
+        x64: Whether JAX has 64-bit types.
+        num_devices: Devices of this worker to simulate when JAX runs on the CPU and nobody has set
+            a number.
+        process_id: Index of this worker among those that JAX joins.
+        num_processes: How many workers JAX joins.
+        coordinator: Address at which worker 0 coordinates them; None for a worker on its own.
+        local_directory: Scratch directory on the local disk, for benchmarks that use one.
+        remove_repeated_dir: Whether checkpoint data is deleted after each repeat.
+    """
+
+    root: str
+    x64: bool
+    num_devices: int
+    process_id: int = 0
+    num_processes: int = 1
+    coordinator: str | None = None
+    local_directory: str | None = None
+    remove_repeated_dir: bool = False
+
+    def in_cluster(self, environment: Mapping[str, str]) -> WorkerSetup:
+        """Returns this setup with the place in a cluster that JAX's usual variables give.
+
+        Args:
+            environment: The worker's environment.
+
+        Raises:
+            ValueError: Some of the variables are there, and some are missing.
+        """
+        found = {name: environment.get(name) for name in _CLUSTER}
+        if self.coordinator is not None or not any(found.values()):
+            return self
+        missing = [name for name, value in found.items() if not value]
+        if missing:
+            raise ValueError(f"a worker in a cluster needs {', '.join(missing)} as well")
+        coordinator, num_processes, process_id = (str(value) for value in found.values())
+        return self.model_copy(
+            update={
+                "coordinator": coordinator,
+                "num_processes": int(num_processes),
+                "process_id": int(process_id),
+            }
+        )
+
+
+class Task(ResultModel):
+    """One try of one repeat.
+
+    Attributes:
+        run_id: The run it belongs to.
+        suite: Name of the suite.
+        config_hash: Identity of the suite.
+        point: The sweep point.
+        repeat: Index among the point's repeats, or among its warm-ups.
+        warmup: Whether the repeat is discarded.
+        arm: Which side of the point to measure; None outside a paired comparison.
+        block: The block of the paired comparison; None outside one, and for a warm-up.
+        host: Index of the host process.
+        num_hosts: How many host processes take part.
+        verify: Whether restored values are compared with what was saved.
+        attempts: Earlier tries that failed.
+    """
+
+    run_id: str
+    suite: str
+    config_hash: str
+    point: SweepPoint
+    repeat: int
+    warmup: bool
+    arm: Arm | None = None
+    block: int | None = None
+    host: int = 0
+    num_hosts: int = 1
+    verify: bool
+    attempts: tuple[Attempt, ...] = ()
+
+    @property
+    def measured(self) -> SweepPoint:
+        """The point to measure: one side of a pair, or the task's point itself."""
+        return self.point.side(self.arm)
+
+    def record(self, **found: Any) -> Record:
+        """Returns the record of this task.
+
+        Args:
+            **found: The fields of `Record` that the task does not know.
+        """
+        return Record(
+            run_id=self.run_id,
+            suite=self.suite,
+            point_id=self.point.id,
+            point_name=self.point.name,
+            point=self.point,
+            repeat=self.repeat,
+            warmup=self.warmup,
+            arm=self.arm,
+            block=self.block,
+            host=self.host,
+            num_hosts=self.num_hosts,
+            attempts=self.attempts,
+            **found,
+        )
+
+    def provenance(self, host: dict[str, Any], root: str, state: State | None) -> dict[str, Any]:
+        """Returns what the record of this task says of where its values come from.
+
+        Args:
+            host: What runs, and on what.
+            root: The run directory.
+            state: What was saved and loaded; None when the task never got that far.
+        """
+        return {
+            "devices": UNKNOWN,
+            **host,
+            "config_hash": self.config_hash,
+            "seed": self.measured.checkpoint.random_seed,
+            "checkpoint_digest": UNKNOWN if state is None else state.fingerprint,
+            "storage": storage_provenance(self.measured.storage or root),
+        }
+
+
+class Ready(ResultModel):
+    """The worker has started JAX.
+
+    Attributes:
+        platform: `cpu`, `gpu` or `tpu`.
+        device_count: Number of devices over all processes.
+        fixed: Whether the devices are what this machine has, rather than what was asked for.
+        provenance: What runs, and on what.
+    """
+
+    event: Literal["ready"] = "ready"
+    platform: str
+    device_count: int
+    fixed: bool
+    provenance: dict[str, Any]
+
+
+class Measured(ResultModel):
+    """An operation has ended; its samples are safe even if the worker dies now."""
+
+    event: Literal["measured"] = "measured"
+    samples: tuple[Sample, ...]
+
+
+class Done(ResultModel):
+    """A task has ended and its record is in the run directory, unless a warm-up was skipped.
+
+    Attributes:
+        status: How it ended.
+        reason: Why it was skipped or failed.
+    """
+
+    event: Literal["done"] = "done"
+    status: Status
+    reason: str = ""
+
+    @property
+    def unmet(self) -> bool:
+        """Whether it failed for want of something that another try would lack as well."""
+        return self.reason.startswith(f"{UNMET_NEED}: ")
+
+
+class Unrecorded(ResultModel):
+    """A task has ended, but its record could not be written.
+
+    Attributes:
+        reason: Why, for example a full disk.
+    """
+
+    event: Literal["unrecorded"] = "unrecorded"
+    reason: str
+
+
+Event = Annotated[Ready | Measured | Done | Unrecorded, pydantic.Field(discriminator="event")]
+EVENT: pydantic.TypeAdapter[Ready | Measured | Done | Unrecorded] = pydantic.TypeAdapter(Event)

@@ -1,0 +1,223 @@
+"""Running one repeat inside a worker."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import gc
+import os
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from orbax_bench_core.authoring import TestContext, TestResult, UnmetNeed
+from orbax_bench_core.inventory.inventory import Inventory, take_inventory
+from orbax_bench_core.measure.observers import observing
+from orbax_bench_core.measure.profiling import tracing
+from orbax_bench_core.measure.sample import Sample
+from orbax_bench_core.records.record import ErrorInfo, Record, State
+from orbax_bench_core.records.run_directory import RunDirectory
+from orbax_bench_core.state.cache import StateCache
+from orbax_bench_core.state.digests import Digest, check
+from orbax_bench_core.state.mesh import MeshDoesNotFit, build_mesh
+from orbax_bench_core.sweep.classes import load_class, options_class
+from orbax_bench_core.worker.conditioning import PageCacheConditioner
+from orbax_bench_core.worker.protocol import UNMET_NEED, Task, WorkerSetup
+
+if TYPE_CHECKING:
+    from etils import epath
+
+
+def run_repeat(
+    task: Task,
+    setup: WorkerSetup,
+    states: StateCache,
+    provenance: dict[str, Any],
+    measured: Callable[[Sequence[Sample]], None],
+) -> Record:
+    """Runs one repeat and returns its record, whatever happens inside the benchmark.
+
+    Args:
+        task: What to run.
+        setup: How this worker is set up.
+        states: Checkpoint data of earlier repeats, to be reused.
+        provenance: What runs, and on what.
+        measured: Called with the samples of each operation as soon as it ends.
+    """
+    run = RunDirectory(setup.root)
+    repeat = _Repeat(task, setup, run, states, measured)
+    started_at, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
+    error: ErrorInfo | None = None
+    status = "passed"
+    try:
+        repeat.execute()
+    except MeshDoesNotFit as reason:
+        status, error = "skipped", ErrorInfo(type="MeshDoesNotFit", message=str(reason))
+    except UnmetNeed as need:
+        status, error = "failed", ErrorInfo(type=UNMET_NEED, message=_first_line(need))
+    except (Exception, SystemExit) as failure:  # noqa: BLE001 - a failure is data
+        status, error = "failed", _describe(failure)
+    finally:
+        repeat.clean_up()
+    return task.record(
+        status=status,
+        started_at=started_at,
+        duration_s=time.monotonic() - clock,
+        samples=tuple(repeat.samples),
+        notes=repeat.notes,
+        error=error,
+        state=repeat.state,
+        inventory=repeat.inventory,
+        provenance=task.provenance(provenance, setup.root, repeat.state),
+    )
+
+
+class _Repeat:
+    """The steps of one repeat, and what they have found so far."""
+
+    def __init__(
+        self,
+        task: Task,
+        setup: WorkerSetup,
+        run: RunDirectory,
+        states: StateCache,
+        measured: Callable[[Sequence[Sample]], None],
+    ) -> None:
+        self._task = task
+        self._setup = setup
+        self._run = run
+        self._states = states
+        self._measured = measured
+        self._path = run.data_path(task.point, task.repeat, warmup=task.warmup, arm=task.arm)
+        self.samples: list[Sample] = []
+        self.notes: dict[str, list[str]] = {}
+        self.state: State | None = None
+        self.inventory: Inventory | None = None
+
+    def execute(self) -> None:
+        point = self._task.measured
+        mesh = None if point.mesh is None else build_mesh(point.mesh)
+        generator = load_class(point.benchmark)
+        made = self._states.get(point.checkpoint, point.mesh, mesh)
+        self.state = State(num_bytes=made.num_bytes, digest=made.digest)
+        if self._task.host == 0:
+            _make_empty(self._path)
+        _await_all_hosts(self._task)
+        context = TestContext(
+            pytree=made.tree,
+            path=self._path,
+            options=options_class(generator).from_dict(point.given_options),
+            mesh=mesh,
+            repeat_index=None if self._task.warmup else self._task.repeat,
+            local_path=self._local_path(),
+            output_dir=self._run.root,
+            name=self._task.point.directory,
+            conditioner=PageCacheConditioner(
+                point.conditions, self._observe, lambda: _await_all_hosts(self._task)
+            ),
+            verifier=self._verify if self._task.verify else None,
+            checkpoint=point.checkpoint,
+        )
+        traces = _Traces(context)
+        context.tracer = traces.claim
+        if self._task.block is not None:
+            os.sync()  # what one arm left unwritten would be written at the other's cost
+        _collect_garbage()
+        with observing(self._observe), tracing(traces.directory):
+            result = generator().test_fn(context)
+        if not isinstance(result, TestResult):
+            raise TypeError(
+                f"{type(generator).__name__}.test_fn returned {result!r}; "
+                "return TestResult(metrics=metrics)"
+            )
+        self.notes = result.metrics.notes
+        if self._task.host == 0:
+            self.inventory = take_inventory(result.inventory_path or self._path)
+
+    def clean_up(self) -> None:
+        """Removes this host's own scratch; what the hosts share goes when all are done with it."""
+        local_path = self._local_path()
+        if local_path is not None and (self._setup.remove_repeated_dir or self._task.warmup):
+            _remove(local_path)
+
+    def _observe(self, samples: Sequence[Sample]) -> None:
+        self.samples += samples
+        self._measured(samples)
+
+    def _verify(self, restored: Any, expected: Any) -> None:
+        assert self.state is not None
+        self.state = self.state.model_copy(update={"verified": False})
+        check(restored, Digest(self.state.digest) if expected is None else expected)
+        self.state = self.state.model_copy(update={"verified": True})
+
+    def _local_path(self) -> epath.Path | None:
+        from etils import epath
+
+        if self._setup.local_directory is None:
+            return None
+        folder = epath.Path(self._setup.local_directory) / self._task.point.directory
+        return folder / self._path.name
+
+
+@dataclasses.dataclass
+class _Traces:
+    """Decides which operations are traced, and by whom: the framework, or the author by hand."""
+
+    context: TestContext
+    claimed: set[str] = dataclasses.field(default_factory=set)
+
+    def directory(self, operation: str) -> str | None:
+        path = self._path(operation)
+        return None if path is None or operation in self.claimed else str(path)
+
+    def claim(self, operation: str) -> epath.Path | None:
+        self.claimed.add(operation)
+        return self._path(operation)
+
+    def _path(self, operation: str) -> epath.Path | None:
+        options, repeat = self.context.options, self.context.repeat_index
+        wanted = options.enable_trace and repeat is not None
+        if not wanted or (repeat and not options.trace_every_repeat):
+            return None
+        assert self.context.output_dir is not None
+        folder = self.context.output_dir / "tensorboard" / f"{self.context.name}__{operation}"
+        # The profiler names a trace by the second, and repeats may begin within one.
+        return folder / f"repeat_{repeat}" if options.trace_every_repeat else folder
+
+
+def _describe(failure: BaseException) -> ErrorInfo:
+    return ErrorInfo(
+        type=type(failure).__name__,
+        message=_first_line(failure),
+        traceback="".join(traceback.format_exception(failure)),
+    )
+
+
+def _first_line(failure: BaseException) -> str:
+    return (str(failure).strip() or type(failure).__name__).splitlines()[0]
+
+
+def _collect_garbage() -> None:
+    """Collects garbage before the clock starts; what the imports left is looked at only once."""
+    gc.collect()
+    if not gc.get_freeze_count():
+        gc.freeze()
+
+
+def _await_all_hosts(task: Task) -> None:
+    """Has all hosts begin together; a host that never comes is the orchestrator's to notice."""
+    if task.num_hosts > 1:
+        from jax.experimental import multihost_utils
+
+        multihost_utils.sync_global_devices(f"{task.point.id}:{task.repeat}:{task.warmup}")
+
+
+def _make_empty(path: epath.Path) -> None:
+    _remove(path)
+    path.mkdir(parents=True)
+
+
+def _remove(path: epath.Path) -> None:
+    if path.exists():
+        path.rmtree()
