@@ -23,7 +23,7 @@ import numpy.typing as npt
 from rich.console import Console
 from rich.table import Table
 
-from orbax_bench_core.compare.history.changes import SIGNIFICANCE, change_points
+from orbax_bench_core.analysis.history.changes import SIGNIFICANCE, change_points
 from orbax_bench_core.sweep.pair import BLOCK_SIZE
 
 Floats = npt.NDArray[np.float64]

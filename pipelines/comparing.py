@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from orbax_bench_core.compare import baseline as baselines
+from orbax_bench_core.baselines import stored as baselines
 from orbax_bench_core.config.errors import Problem, SuiteError
 from orbax_bench_core.config.load import LoadedSuite, parse_suite
 from orbax_bench_core.config.override import with_keys

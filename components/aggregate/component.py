@@ -30,17 +30,17 @@ def aggregate(
     """
     import shutil
 
-    from orbax_bench_core.execute.steps import collect_records
-    from orbax_bench_core.records.run_directory import RunDirectory
-    from orbax_bench_core.records.versions import checked_record_files
-    from orbax_bench_core.report.publish import publish
-    from orbax_bench_core.results.lineage import (
+    from orbax_bench_core.lineage.artifacts import (
         artifact_metadata,
         bounded_metrics,
         input_digests,
         output_metadata,
+        point_at,
     )
-    from orbax_bench_core.results.lineage_pointer import point_at
+    from orbax_bench_core.records.run_directory import RunDirectory
+    from orbax_bench_core.records.versions import checked_record_files
+    from orbax_bench_core.steps.planning import collect_records
+    from orbax_bench_core.steps.reporting import publish
 
     run = RunDirectory(output_directory)
     collect_records(run, checked_record_files(artifact.path for artifact in records))

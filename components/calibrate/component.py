@@ -26,10 +26,9 @@ def calibrate(
         save: Where to write the passport as well; empty for nowhere.
         samples: What aggregate wrote; it orders this step after that one.
     """
-    from orbax_bench_core.compare import passport as passports
-    from orbax_bench_core.report.calibrating import calibration_of
-    from orbax_bench_core.report.keep_lineage import digests_of_runs
-    from orbax_bench_core.results.lineage import artifact_metadata, file_digest
+    from orbax_bench_core.analysis import noise as passports
+    from orbax_bench_core.analysis.noise.view import calibration_of
+    from orbax_bench_core.lineage.artifacts import artifact_metadata, digests_of_runs, file_digest
 
     found = calibration_of(runs)
     with open(passport.path, "w") as file:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import enum
-from typing import Annotated
+import sys
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
 
 SuiteFile = Annotated[
     str, typer.Argument(metavar="SUITE", help="The suite file: YAML, a local path or gs://.")
@@ -65,3 +70,15 @@ LogFormatOption = Annotated[
     LogFormat,
     typer.Option("--log-format", help="text for people, json for one JSON object a line."),
 ]
+
+
+LOG_WIDTH: Final = 200
+"""Columns of what is no terminal: a log has room for whole lines."""
+
+
+def results_console() -> Console:
+    """Returns a console on standard output as it is now, which a caller may redirect later."""
+    from rich.console import Console
+
+    out = sys.stdout
+    return Console(file=out) if out.isatty() else Console(file=out, width=LOG_WIDTH, soft_wrap=True)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from orbax_bench_core.cli.output import results_console
+from orbax_bench_core.cli.arguments import results_console
 
 
 def async_study(
@@ -27,10 +27,10 @@ def async_study(
 
     orbax-bench async-study /tmp/async
     """
+    from orbax_bench_core.analysis.async_study.view import print_study
     from orbax_bench_core.config.errors import SuiteError
     from orbax_bench_core.records.run_directory import RunDirectory
-    from orbax_bench_core.report.async_study.console import print_study
-    from orbax_bench_core.report.async_study.publish import PAGE, publish_async_study
+    from orbax_bench_core.steps.reporting import PAGE, publish_async_study
 
     run = RunDirectory(directory)
     try:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orbax_bench_core.cli.output import results_console
+from orbax_bench_core.cli.arguments import results_console
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from orbax_bench_core.compare.registry.promoting import Promoted
-    from orbax_bench_core.compare.registry.store import Registry
+    from orbax_bench_core.baselines.capturing import Promoted
+    from orbax_bench_core.baselines.store import Registry
     from orbax_bench_core.config.arms import Arm
 
 EXIT_WARNING = 3
@@ -70,8 +70,8 @@ def capture(
 
     orbax-bench baseline capture baselines results --label v0.12.8 --promote
     """
-    from orbax_bench_core.compare.registry.capturing import capture_run
-    from orbax_bench_core.compare.registry.store import check_revision
+    from orbax_bench_core.baselines.capturing import capture_run
+    from orbax_bench_core.baselines.store import check_revision
     from orbax_bench_core.config.errors import SuiteError
     from orbax_bench_core.records.run_directory import RunDirectory
 
@@ -97,7 +97,7 @@ def list_captures(registry: RegistryPath, as_json: AsJson = False) -> None:
 
     orbax-bench baseline list gs://bucket/baselines
     """
-    from orbax_bench_core.report.registry import print_captures
+    from orbax_bench_core.baselines.view import print_captures
 
     place = _existing(registry)
     captures, current = place.captures(), place.current()
@@ -126,8 +126,8 @@ def show(
 
     orbax-bench baseline show baselines latest
     """
-    from orbax_bench_core.compare.registry.promoting import find_capture
-    from orbax_bench_core.report import registry as report
+    from orbax_bench_core.baselines import view as report
+    from orbax_bench_core.baselines.capturing import find_capture
 
     place = _existing(registry)
     current, console = place.current(), results_console()
@@ -219,12 +219,12 @@ def compare(
 
     orbax-bench baseline compare gs://bucket/baselines results
     """
-    from orbax_bench_core.compare.baseline import load, measured
-    from orbax_bench_core.compare.registry.around import registry_around
-    from orbax_bench_core.compare.registry.past import past_log_ratios
-    from orbax_bench_core.compare.unpaired import NO_PAST, compare_unpaired
+    from orbax_bench_core.analysis.verdicts.unpaired import NO_PAST, compare_unpaired
+    from orbax_bench_core.analysis.verdicts.view import verdict_table
+    from orbax_bench_core.baselines.past import past_log_ratios
+    from orbax_bench_core.baselines.store import registry_around
+    from orbax_bench_core.baselines.stored import load, measured
     from orbax_bench_core.records.run_directory import RunDirectory
-    from orbax_bench_core.report.verdicts.console import verdict_table
 
     directory = RunDirectory(run)
     info = directory.read_info()
@@ -247,9 +247,9 @@ def compare(
 
 
 def _promote(registry: Registry, name: str, points: list[str], note: str, console: Console) -> None:
-    from orbax_bench_core.compare.registry.promoting import promote
+    from orbax_bench_core.baselines.capturing import promote_capture
 
-    done = promote(registry, name, points=points, note=note)
+    done = promote_capture(registry, name, points=points, note=note)
     for point_id, reference in done.promotion.points.items():
         before = done.replaced[point_id]
         _say(console, f"{point_id}: {reference or 'none'}, was {before or 'none'}")
@@ -268,7 +268,7 @@ def _afterwards(registry: Registry, done: Promoted) -> str:
 
 def _registry(path: str) -> Registry:
     """Returns a registry to write to, unless the path is that of a run."""
-    from orbax_bench_core.compare.registry.store import Registry
+    from orbax_bench_core.baselines.store import Registry
     from orbax_bench_core.config.errors import SuiteError
 
     registry = Registry(path)

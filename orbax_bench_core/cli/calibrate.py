@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from orbax_bench_core.cli.output import results_console
+from orbax_bench_core.cli.arguments import results_console
 
 
 def calibrate(
@@ -40,8 +40,8 @@ def calibrate(
 
     orbax-bench calibrate aa --save ~/.cache/orbax-bench/passport.json
     """
-    from orbax_bench_core.compare import passport as passports
-    from orbax_bench_core.report.calibrating import calibration_of
+    from orbax_bench_core.analysis import noise as passports
+    from orbax_bench_core.analysis.noise.view import calibration_of
 
     found = calibration_of(places)
     if save is not None:

@@ -45,12 +45,11 @@ def compare(
     """
     from rich.console import Console
 
-    from orbax_bench_core.cli.paired_run import exit_code
-    from orbax_bench_core.compare.two_runs import compare_stored
+    from orbax_bench_core.analysis.verdicts.unpaired import compare_stored
+    from orbax_bench_core.analysis.verdicts.view import verdict_table, verdicts_html
+    from orbax_bench_core.cli.measurement import comparison_exit_code
     from orbax_bench_core.config.errors import SuiteError
     from orbax_bench_core.records.files import write_atomically
-    from orbax_bench_core.report.verdicts.console import verdict_table
-    from orbax_bench_core.report.verdicts.html import verdicts_html
 
     found = compare_stored(baseline, candidate)
     console = Console()
@@ -64,4 +63,6 @@ def compare(
             raise SuiteError(f"cannot write {html}: {error}") from None
         console.print(f"Page: {html}", markup=False, highlight=False, soft_wrap=True)
     paired = any(point.mode == "paired" for point in found.points)
-    raise typer.Exit(exit_code(found, allow_inconclusive=allow_inconclusive) if paired else 0)
+    raise typer.Exit(
+        comparison_exit_code(found, allow_inconclusive=allow_inconclusive) if paired else 0
+    )

@@ -70,7 +70,7 @@ def _devices() -> str:
 def _memory() -> str:
     import psutil
 
-    from orbax_bench_core.report.text import num_bytes
+    from orbax_bench_core.document.numbers import num_bytes
 
     memory = psutil.virtual_memory()
     return f"{num_bytes(memory.available)} free of {num_bytes(memory.total)}"
@@ -79,7 +79,7 @@ def _memory() -> str:
 def _disk(path: str) -> str:
     import psutil
 
-    from orbax_bench_core.report.text import num_bytes
+    from orbax_bench_core.document.numbers import num_bytes
 
     try:
         usage = psutil.disk_usage(path)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from orbax_bench_core.cli.output import results_console
+from orbax_bench_core.cli.arguments import results_console
 
 
 def history(
@@ -43,14 +43,13 @@ def history(
 
     orbax-bench history gs://bucket/nightly 'more/*'
     """
-    from orbax_bench_core.compare.history.build import history as build
-    from orbax_bench_core.compare.history.changes import LEAST, MOST
-    from orbax_bench_core.compare.history.find import find_runs
-    from orbax_bench_core.compare.registry.files import registry_path
+    from orbax_bench_core.analysis.history.build import history as build
+    from orbax_bench_core.analysis.history.changes import LEAST, MOST
+    from orbax_bench_core.analysis.history.view import history_html, print_history
+    from orbax_bench_core.baselines.find import find_runs
+    from orbax_bench_core.baselines.store import registry_path
     from orbax_bench_core.config.errors import SuiteError
     from orbax_bench_core.records.files import write_atomically
-    from orbax_bench_core.report.history.console import print_history
-    from orbax_bench_core.report.history.page import history_html
 
     if not LEAST <= significance <= MOST:
         raise SuiteError(f"--significance: give a number from {LEAST:g} to {MOST:g}")

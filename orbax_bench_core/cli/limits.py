@@ -94,8 +94,8 @@ def _print_table(found: Limits) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from orbax_bench_core.document.numbers import num_bytes
     from orbax_bench_core.limits.share import PROBE_HEADINGS, probe_cells
-    from orbax_bench_core.report.text import num_bytes
 
     console = Console(soft_wrap=not sys.stdout.isatty())
     console.print(

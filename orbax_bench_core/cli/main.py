@@ -21,7 +21,6 @@ from orbax_bench_core.cli import (
     history,
     limits,
     lineage,
-    list_builtins,
     prepare,
     report,
     run,
@@ -67,7 +66,7 @@ app.command("history")(history.history)
 app.command("async-study")(async_study.async_study)
 app.command("calibrate")(calibrate.calibrate)
 app.command("expand")(expand.expand)
-app.command("list")(list_builtins.list_builtins)
+app.command("list")(expand.list_builtins)
 app.command("doctor")(doctor.doctor)
 app.command("report")(report.report)
 app.command("lineage")(lineage.lineage)

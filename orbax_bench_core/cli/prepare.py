@@ -71,10 +71,10 @@ def prepare(
     For a checkpoint that Orbax wrote, orbax-bench sharding makes the sharding file.
     """
     from orbax_bench_core.authoring import UnmetNeed
-    from orbax_bench_core.benchmarks import prepare as preparing
     from orbax_bench_core.benchmarks.support.safetensors import read_arrays
     from orbax_bench_core.config.errors import SuiteError
     from orbax_bench_core.state.loading import absolute
+    from orbax_bench_core.steps import prepare as preparing
 
     if (repo is None) == (local_dir is None):
         raise SuiteError("give --repo or --local-dir, one of them")

@@ -76,9 +76,9 @@ def run(
     """
     from rich.console import Console
 
-    from orbax_bench_core.cli.suite_run import Baselines, SuiteRun
+    from orbax_bench_core.cli.json_log import JsonLog
+    from orbax_bench_core.cli.measurement import Baselines, SuiteRun
     from orbax_bench_core.execute.runner import RunSettings
-    from orbax_bench_core.report.json_log import JsonLog
 
     as_json = log_format is LogFormat.JSON
     suite_run = SuiteRun(

@@ -6,8 +6,8 @@ import collections
 import itertools
 from collections.abc import Iterable
 
+from orbax_bench_core.analysis.summary.aggregate import TIME
 from orbax_bench_core.records.record import Record
-from orbax_bench_core.results.summary import TIME
 
 
 def by_point(records: Iterable[Record]) -> dict[str, list[Record]]:

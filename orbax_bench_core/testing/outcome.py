@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 import math
 
+from orbax_bench_core.analysis.summary.aggregate import TIME
 from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.records.record import Record
-from orbax_bench_core.results.summary import TIME
 
 
 @dataclasses.dataclass(frozen=True)

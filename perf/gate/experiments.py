@@ -9,10 +9,10 @@ from typing import Final, Literal
 
 import numpy as np
 
-from orbax_bench_core.compare.gate.blocks import PER_ARM, SLOTS, Blocks, random_labels
-from orbax_bench_core.compare.gate.estimate import estimate
-from orbax_bench_core.compare.gate.looks import settle
 from orbax_bench_core.config.gate import GateRule
+from orbax_bench_core.gate.blocks import PER_ARM, SLOTS, Blocks, random_labels
+from orbax_bench_core.gate.estimate import estimate
+from orbax_bench_core.gate.looks import settle
 from perf.gate.noise import REGIMES, Floats, days
 from perf.gate.replay import Series, windows
 from perf.gate.rivals import RIVALS

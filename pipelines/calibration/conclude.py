@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from orbax_bench_core.cli.paired_run import EXIT_FAILED
-from orbax_bench_core.report.calibrating import calibration_of
+from orbax_bench_core.analysis.noise.view import calibration_of
+from orbax_bench_core.cli.measurement import EXIT_FAILED
 from orbax_bench_pipelines.registry import Finished
 
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from orbax_bench_core.compare.async_study.study import check_points
+from orbax_bench_core.analysis.async_study.study import check_points
 from orbax_bench_core.config.base import checked_path
 from orbax_bench_core.config.errors import SuiteError, did_you_mean
 from orbax_bench_core.config.load import LoadedSuite

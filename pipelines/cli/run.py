@@ -37,7 +37,7 @@ def run(
     Exit codes: 0 all passed, 1 something failed, 2 something given is wrong, 3 REGRESSION, 4
     INCONCLUSIVE.
     """
-    from orbax_bench_core.cli.output import results_console
+    from orbax_bench_core.cli.arguments import results_console
     from orbax_bench_pipelines.cli import running
     from orbax_bench_pipelines.cli.preparing import check_submission, prepare, say_notes
     from orbax_bench_pipelines.cli.remote import refused_as_exit_code

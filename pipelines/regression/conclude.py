@@ -5,11 +5,11 @@ from __future__ import annotations
 import pydantic
 from rich.console import Console
 
-from orbax_bench_core.cli.paired_run import EXIT_FAILED, exit_code
-from orbax_bench_core.compare.judge import VERDICTS_FILE
-from orbax_bench_core.compare.verdict import VerdictReport
+from orbax_bench_core.analysis.verdicts.model import VerdictReport
+from orbax_bench_core.analysis.verdicts.paired import VERDICTS_FILE
+from orbax_bench_core.analysis.verdicts.view import verdict_table
+from orbax_bench_core.cli.measurement import EXIT_FAILED, comparison_exit_code
 from orbax_bench_core.records.run_directory import RunDirectory
-from orbax_bench_core.report.verdicts.console import verdict_table
 from orbax_bench_pipelines.registry import Finished
 
 
@@ -24,7 +24,9 @@ def conclude(finished: Finished, console: Console) -> int:
     if verdicts is None:
         return EXIT_FAILED
     verdict_table(verdicts, console)
-    return exit_code(verdicts, allow_inconclusive=finished.arguments["allow_inconclusive"])
+    return comparison_exit_code(
+        verdicts, allow_inconclusive=finished.arguments["allow_inconclusive"]
+    )
 
 
 def read_verdicts(run: RunDirectory) -> VerdictReport | None:

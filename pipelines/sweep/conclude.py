@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from orbax_bench_core.cli.suite_run import EXIT_FAILED, exit_code
-from orbax_bench_core.compare.judge import VERDICTS_FILE
-from orbax_bench_core.compare.verdict import VerdictReport
+from orbax_bench_core.analysis.summary.aggregate import summarize
+from orbax_bench_core.analysis.summary.view import print_notes, print_summary
+from orbax_bench_core.analysis.verdicts.model import VerdictReport
+from orbax_bench_core.analysis.verdicts.paired import VERDICTS_FILE
+from orbax_bench_core.analysis.verdicts.view import verdict_table
+from orbax_bench_core.cli.measurement import EXIT_FAILED, run_exit_code
 from orbax_bench_core.records.run_directory import RunDirectory
-from orbax_bench_core.report.console import print_notes, print_summary
-from orbax_bench_core.report.publish import limits_of
-from orbax_bench_core.report.verdicts.console import verdict_table
-from orbax_bench_core.results.summary import summarize
+from orbax_bench_core.steps.reporting import limits_of
 from orbax_bench_pipelines.registry import Finished
 
 
@@ -33,4 +33,4 @@ def conclude(finished: Finished, console: Console) -> int:
     if finished.arguments["baseline"]:
         verdicts = (directory.root / VERDICTS_FILE).read_bytes()
         verdict_table(VerdictReport.model_validate_json(verdicts), console)
-    return exit_code(summary, console)
+    return run_exit_code(summary, console)

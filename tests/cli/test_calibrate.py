@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from orbax_bench_core.compare.passport import load
+from orbax_bench_core.analysis.noise import load
 from tests.paired_runs import make_paired_run, make_separate_run  # noqa: F401
 
 

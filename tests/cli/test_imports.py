@@ -37,7 +37,7 @@ def heavy_modules_after(code, *arguments):
         pytest.param(["orbax_bench_core.cli.main"], id="cli"),
         pytest.param(["orbax_bench_core.execute.runner"], id="orchestrator"),
         pytest.param(["orbax_bench_core.sweep.isolate"], id="sweep"),
-        pytest.param(["orbax_bench_core.report.publish"], id="report"),
+        pytest.param(["orbax_bench_core.steps.reporting"], id="report"),
         pytest.param(
             [
                 found.name

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.compare.registry.capturing import capture_run
-from orbax_bench_core.compare.registry.store import Registry
-from orbax_bench_core.compare.two_runs import compare_stored
-from orbax_bench_core.report.publish import publish, publish_verdicts
+from orbax_bench_core.analysis.verdicts.unpaired import compare_stored
+from orbax_bench_core.baselines.capturing import capture_run
+from orbax_bench_core.baselines.store import Registry
+from orbax_bench_core.steps.reporting import publish, publish_verdicts
 from tests.paired_runs import make_paired_run, make_separate_run  # noqa: F401 - fixtures
 
 STORED = "projects/p-1/locations/us-central1/metadataStores/default/artifacts/7"
@@ -223,7 +223,7 @@ def test_a_capture_leads_to_the_records_inside(walk, run, tmp_path, given):
 @pytest.fixture
 def step_output(run, tmp_path):
     """What a step of a local pipeline run leaves: a file, and beside it what is said of it."""
-    from orbax_bench_core.results.lineage import output_metadata
+    from orbax_bench_core.lineage.artifacts import output_metadata
 
     folder = tmp_path / "outputs" / "aggregate"
     folder.mkdir(parents=True)

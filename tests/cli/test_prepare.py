@@ -12,10 +12,10 @@ from etils import epath
 from orbax.checkpoint._src.testing.benchmarks.safetensors import prepare as upstream
 from typer.testing import CliRunner
 
-from orbax_bench_core.benchmarks import prepare as preparing
 from orbax_bench_core.benchmarks.support.safetensors import write_arrays
 from orbax_bench_core.cli.prepare import prepare
 from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.steps import prepare as preparing
 
 
 @pytest.fixture

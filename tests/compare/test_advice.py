@@ -2,8 +2,8 @@
 
 import pytest
 
-from orbax_bench_core.compare.advice import advice
-from orbax_bench_core.compare.verdict import SeriesHealth, Verdict
+from orbax_bench_core.analysis.verdicts.advice import advice
+from orbax_bench_core.analysis.verdicts.model import SeriesHealth, Verdict
 from orbax_bench_core.config.gate import GateConfig
 
 GATE = GateConfig(metrics={"load": {"margin": 0.2}})
@@ -156,7 +156,7 @@ def test_a_series_without_a_test_does_not_drift():
 
 
 def test_health_flags_the_drifts_that_advice_speaks_of():
-    from orbax_bench_core.compare.gate.health import health
+    from orbax_bench_core.gate.health import health
 
     for times in ([1 + 0.02 * i for i in range(20)], [1 + 0.001 * i for i in range(20)]):
         found = health(times)

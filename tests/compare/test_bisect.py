@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orbax_bench_core.compare.bisect import bisect
+from orbax_bench_core.steps.release_search import search_releases
 
 RELEASES = [f"1.{minor}" for minor in range(9)]
 
@@ -18,7 +18,7 @@ def search(first_bad, doubtful=()):
             return doubtful[release]
         return "REGRESSION" if RELEASES.index(release) >= first_bad else "PASS"
 
-    return bisect(RELEASES, outcome), asked
+    return search_releases(RELEASES, outcome), asked
 
 
 @pytest.mark.parametrize("first_bad", range(1, 9))
@@ -48,7 +48,7 @@ def test_a_release_without_a_verdict_is_passed_over_and_said():
 
 
 def test_neighbouring_releases_need_no_search():
-    assert bisect(["1.0", "1.1"], lambda release: "REGRESSION").first_bad == "1.1"
+    assert search_releases(["1.0", "1.1"], lambda release: "REGRESSION").first_bad == "1.1"
 
 
 @given(st.integers(1, 8), st.sets(st.sampled_from(RELEASES[1:-1])))

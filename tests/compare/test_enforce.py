@@ -2,7 +2,7 @@
 
 import pytest
 
-from orbax_bench_core.compare.enforce import NotPassed, enforce
+from orbax_bench_core.analysis.verdicts.model import NotPassed, enforce
 from orbax_bench_core.config.errors import SuiteError
 
 

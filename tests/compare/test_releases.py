@@ -3,8 +3,8 @@
 import pytest
 from packaging.version import Version
 
-from orbax_bench_core.compare.releases import find_releases
 from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.steps.release_search import find_releases
 
 
 @pytest.fixture

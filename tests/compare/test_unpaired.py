@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from orbax_bench_core.compare.unpaired import compare_unpaired
+from orbax_bench_core.analysis.verdicts.unpaired import compare_unpaired
 from orbax_bench_core.config.gate import GateConfig
 from orbax_bench_core.records.record import ErrorInfo
 

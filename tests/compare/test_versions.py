@@ -1,6 +1,6 @@
 """Which versions differ between arms."""
 
-from orbax_bench_core.compare.versions import version_differences
+from orbax_bench_core.analysis.verdicts.paired import version_differences
 
 
 def record(make_record, arm, **versions):

@@ -16,10 +16,9 @@ from orbax_bench_components.compare_baseline import compare_baseline
 from orbax_bench_components.generate_checkpoint import generate_checkpoint
 from orbax_bench_components.publish_baseline import publish_baseline
 from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.lineage.artifacts import baseline_digest, file_digest
 from orbax_bench_core.records.machine import PACKAGES
 from orbax_bench_core.records.run_directory import RunDirectory
-from orbax_bench_core.report.keep_lineage import baseline_digest
-from orbax_bench_core.results.lineage import file_digest
 from tests.paired_runs import make_paired_run  # noqa: F401 - a fixture
 
 REQUIRED = {

@@ -12,7 +12,7 @@ from google.cloud.aiplatform_v1 import types
 from google.protobuf import json_format
 
 from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.results.lineage import artifact_metadata
+from orbax_bench_core.lineage.artifacts import artifact_metadata
 from orbax_bench_pipelines.lineage import vertex_chain
 from tests.pipelines import fakes
 
@@ -155,14 +155,14 @@ def test_without_credentials_the_message_says_what_to_do(monkeypatch, tmp_path):
 
 
 def test_the_command_shows_it(monkeypatch, capsys):
-    from orbax_bench_core.cli import lineage_find
     from orbax_bench_core.cli.main import main
+    from orbax_bench_core.lineage import find
 
     class Installed:
         def load(self):
             return vertex_chain
 
-    monkeypatch.setattr(lineage_find, "_vertex", Installed)
+    monkeypatch.setattr(find, "_vertex", Installed)
     with FakeMetadata(whole()).serving() as server:
         command = ["lineage", name_of("verdicts"), "--endpoint", server.url, "--json"]
         monkeypatch.setattr(sys, "argv", ["orbax-bench", *command])

@@ -5,9 +5,9 @@ import io
 import pytest
 from rich.console import Console
 
-from orbax_bench_core.compare.calibration import AaTest
-from orbax_bench_core.compare.passport import Noise, Passport
-from orbax_bench_core.report.calibration import print_passport, print_tests
+from orbax_bench_core.analysis.noise import Noise, Passport
+from orbax_bench_core.analysis.noise.calibration import AaTest
+from orbax_bench_core.analysis.noise.view import print_passport, print_tests
 from tests.paired_runs import MONDAY
 
 

@@ -5,9 +5,9 @@ import io
 import pytest
 from rich.console import Console
 
+from orbax_bench_core.analysis.summary.aggregate import summarize
+from orbax_bench_core.analysis.summary.view import print_notes, print_summary
 from orbax_bench_core.records.record import ErrorInfo
-from orbax_bench_core.report.console import print_notes, print_summary
-from orbax_bench_core.results.summary import summarize
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from orbax_bench_core.report import figures
+from orbax_bench_core.document import figures
 
 
 def drawn(text="a label"):

@@ -1,10 +1,10 @@
 import io
 import json
 
+from orbax_bench_core.cli.json_log import JsonLog
 from orbax_bench_core.execute.runner import Progress
 from orbax_bench_core.records.record import ErrorInfo
 from orbax_bench_core.records.run_directory import Repeat
-from orbax_bench_core.report.json_log import JsonLog
 
 
 def events(*progress):

@@ -4,6 +4,7 @@ import datetime
 
 import pytest
 
+from orbax_bench_core.analysis.summary.aggregate import PAGE_FAULTS, summarize
 from orbax_bench_core.config.execution import Conditions
 from orbax_bench_core.limits.model import PROBE_NAMES, Limits, ProbeResult, Surroundings
 from orbax_bench_core.limits.share import (
@@ -15,7 +16,6 @@ from orbax_bench_core.limits.share import (
 )
 from orbax_bench_core.measure.collectors.kernel_counters import MINOR
 from orbax_bench_core.measure.sample import Sample
-from orbax_bench_core.results.summary import PAGE_FAULTS, summarize
 
 GIB = 2**30
 PAGE = 4096

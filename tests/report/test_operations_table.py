@@ -1,10 +1,10 @@
 import pytest
 
+from orbax_bench_core.analysis.summary.aggregate import TIME, summarize
+from orbax_bench_core.analysis.summary.view import NO_LIMITS, headings, point_tables
 from orbax_bench_core.limits.share import LIMIT_HEADINGS, LimitShare, OperationLimits
 from orbax_bench_core.measure.interference import BLOCKED, LOST, LOST_STEPS
 from orbax_bench_core.measure.sample import Sample
-from orbax_bench_core.report.operations_table import NO_LIMITS, headings, point_tables
-from orbax_bench_core.results.summary import TIME, summarize
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from orbax_bench_core.report.page import html_page, markdown_page
+from orbax_bench_core.analysis.summary.view import html_page, markdown_page
 
 
 class Outline(html.parser.HTMLParser):
@@ -105,14 +105,14 @@ def test_bars_span_the_fastest_to_the_slowest_on_one_scale(pages):
 
 @pytest.mark.parametrize("page", [markdown_page, html_page])
 def test_a_run_without_records_has_a_page(make_run, make_point, page):
-    from orbax_bench_core.results.summary import summarize
+    from orbax_bench_core.analysis.summary.aggregate import summarize
 
     run = make_run([], points=[make_point()])
     assert "a suite" in page(run.read_info(), summarize([]), None)
 
 
 def test_html_says_when_no_repeat_has_passed(make_run, make_point):
-    from orbax_bench_core.results.summary import summarize
+    from orbax_bench_core.analysis.summary.aggregate import summarize
 
     run = make_run([], points=[make_point()])
     assert "No repeat has passed." in html_page(run.read_info(), summarize([]), None)

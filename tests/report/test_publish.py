@@ -8,7 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from orbax_bench_core.records.record import ErrorInfo
-from orbax_bench_core.report.publish import publish
+from orbax_bench_core.steps.reporting import publish
 
 OUTPUTS = ("samples.parquet", "summary.csv", "report.md", "report.html", "run.json")
 ERROR = ErrorInfo(type="ValueError", message="no")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from orbax_bench_core.report import text
-from orbax_bench_core.results.summary import summarize
+from orbax_bench_core.analysis.summary.aggregate import summarize
+from orbax_bench_core.document import numbers
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from orbax_bench_core.results.summary import summarize
     ],
 )
 def test_a_duration_has_a_unit_that_suits_it(value, written):
-    assert text.seconds(value) == written
+    assert numbers.seconds(value) == written
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_a_duration_has_a_unit_that_suits_it(value, written):
     [(None, "–"), (0.0, "0 %"), (0.126, "13 %"), (1.5, "150 %"), (-0.5, "-50 %")],
 )
 def test_a_ratio_is_written_in_percent(value, written):
-    assert text.percent(value) == written
+    assert numbers.percent(value) == written
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_ratio_is_written_in_percent(value, written):
     ],
 )
 def test_a_size_is_written_in_binary_units(value, written):
-    assert text.num_bytes(value) == written
+    assert numbers.num_bytes(value) == written
 
 
 @pytest.mark.parametrize(
@@ -61,13 +61,13 @@ def test_a_size_is_written_in_binary_units(value, written):
     [("a|b", r"a\|b"), ("two\nlines", "two lines"), ("  plain ", "plain"), ("", "")],
 )
 def test_a_cell_cannot_end_its_table(given, cell):
-    assert text.table_cell(given) == cell
+    assert numbers.table_cell(given) == cell
 
 
 def test_a_row_has_one_cell_per_heading(make_record):
     record = make_record(times={"save": 0.5}, sizes={"save": 2**30})
     (operation,) = summarize([record]).operations
-    cells = dict(zip(text.OPERATION_HEADINGS, text.operation_cells(operation), strict=True))
+    cells = dict(zip(numbers.OPERATION_HEADINGS, numbers.operation_cells(operation), strict=True))
     assert cells == {
         "operation": "save",
         "n": "1",
@@ -81,10 +81,10 @@ def test_a_row_has_one_cell_per_heading(make_record):
 
 def test_an_operation_without_throughput_has_a_dash(make_record):
     (operation,) = summarize([make_record(times={"save": 1.0})]).operations
-    assert text.operation_cells(operation)[-1] == "–"
+    assert numbers.operation_cells(operation)[-1] == "–"
 
 
 def test_a_fast_operation_has_no_exponent(make_record):
     record = make_record(times={"save": 1.0}, sizes={"save": 1300 * 2**30})
     (operation,) = summarize([record]).operations
-    assert text.operation_cells(operation)[-1] == "1300"
+    assert numbers.operation_cells(operation)[-1] == "1300"

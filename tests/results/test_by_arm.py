@@ -2,8 +2,8 @@
 
 import pytest
 
+from orbax_bench_core.analysis.summary.aggregate import summarize
 from orbax_bench_core.records.run import ByArm
-from orbax_bench_core.results.summary import summarize
 
 
 @pytest.fixture

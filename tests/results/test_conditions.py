@@ -1,7 +1,12 @@
+from orbax_bench_core.analysis.summary.aggregate import (
+    RESIDENT,
+    TIME,
+    cache_flag,
+    summarize,
+    uncontrolled_flag,
+)
 from orbax_bench_core.config.execution import Conditions
 from orbax_bench_core.measure.sample import Sample
-from orbax_bench_core.results.conditions import RESIDENT, cache_flag, uncontrolled_flag
-from orbax_bench_core.results.summary import TIME, summarize
 
 COLD, WARM = Conditions(cache="cold"), Conditions(cache="warm")
 

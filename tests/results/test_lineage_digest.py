@@ -6,7 +6,7 @@ import pytest
 from etils import epath
 
 from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.results.lineage_digest import (
+from orbax_bench_core.lineage.digests import (
     digest_of_all,
     digest_of_checkpoint,
     digest_of_file,

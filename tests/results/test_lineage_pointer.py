@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.results.lineage_pointer import point_at
+from orbax_bench_core.lineage.artifacts import point_at
 
 
 @pytest.fixture

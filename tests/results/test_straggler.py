@@ -2,9 +2,9 @@
 
 import pytest
 
+from orbax_bench_core.analysis.summary.aggregate import TIME, summarize
+from orbax_bench_core.analysis.summary.straggler import StragglerFinder
 from orbax_bench_core.measure.sample import Sample
-from orbax_bench_core.results.straggler import StragglerFinder
-from orbax_bench_core.results.summary import TIME, summarize
 
 STAGE = "2_save_breakdown/worker_io_s"
 

@@ -7,9 +7,14 @@ import random
 import numpy as np
 import pytest
 
+from orbax_bench_core.analysis.summary.aggregate import (
+    BYTES,
+    MetricSummary,
+    SummaryTable,
+    summarize,
+)
 from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.records.record import PEER_FAILED, ErrorInfo
-from orbax_bench_core.results.summary import BYTES, MetricSummary, SummaryTable, summarize
 
 ERROR = ErrorInfo(type="ValueError", message="first")
 GIB = 2**30

@@ -6,11 +6,7 @@ import statistics
 
 import pytest
 
-from orbax_bench_core.compare.async_study.intervals import (
-    _arrangements,
-    ratio_of,
-    seconds_of,
-)
+from orbax_bench_core.analysis.async_study.fit import _arrangements, ratio_of, seconds_of
 
 
 @pytest.mark.parametrize(

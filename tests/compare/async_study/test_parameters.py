@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.compare.async_study.parameters import ParameterCounter, parameters_in
+from orbax_bench_core.analysis.async_study.parameters import ParameterCounter, parameters_in
 from orbax_bench_core.config.checkpoint import CheckpointConfig
 from orbax_bench_core.config.mesh import MeshConfig
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from orbax_bench_core.compare.gate import random_labels
+from orbax_bench_core.gate import random_labels
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orbax_bench_core.compare.gate.blocks import Blocks, random_labels, read_blocks
+from orbax_bench_core.gate.blocks import Blocks, random_labels, read_blocks
 
 LABELS = [[True, True, False, False], [True, False, True, False]]
 TIMES = [[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]]

@@ -3,7 +3,7 @@
 import pytest
 from scipy.stats import binom
 
-from orbax_bench_core.compare.gate import reject_rate
+from orbax_bench_core.gate import reject_rate
 
 
 def test_as_many_as_promised_are_fine():

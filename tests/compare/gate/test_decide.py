@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orbax_bench_core.compare.gate import decide, random_labels
 from orbax_bench_core.config.gate import GateRule
+from orbax_bench_core.gate import decide, random_labels
 
 RULE = GateRule()
 

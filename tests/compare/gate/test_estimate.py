@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from orbax_bench_core.compare.gate.blocks import Blocks, read_blocks
-from orbax_bench_core.compare.gate.estimate import SIDE, estimate, log_ratio
-from orbax_bench_core.compare.gate.rank_test import centred_statistic, p_values
+from orbax_bench_core.gate.blocks import Blocks, read_blocks
+from orbax_bench_core.gate.estimate import SIDE, estimate, log_ratio
+from orbax_bench_core.gate.rank_test import centred_statistic, p_values
 
 
 @pytest.fixture

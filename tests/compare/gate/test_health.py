@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from orbax_bench_core.compare.gate import health
+from orbax_bench_core.gate import health
 
 
 @pytest.fixture

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from orbax_bench_core.compare.gate.blocks import Blocks, read_blocks
-from orbax_bench_core.compare.gate.looks import settle, shares
 from orbax_bench_core.config.gate import GateRule
+from orbax_bench_core.gate.blocks import Blocks, read_blocks
+from orbax_bench_core.gate.looks import settle, shares
 
 RULE = GateRule()
 

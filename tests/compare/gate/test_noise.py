@@ -5,14 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from orbax_bench_core.compare.gate.blocks import Blocks, random_labels
-from orbax_bench_core.compare.gate.noise import (
-    detectable,
-    more_blocks,
-    robust_sigma,
-    within_block_sigma,
-)
 from orbax_bench_core.config.gate import GateRule
+from orbax_bench_core.gate.blocks import Blocks, random_labels
+from orbax_bench_core.gate.noise import detectable, more_blocks, robust_sigma, within_block_sigma
 
 RULE = GateRule()
 

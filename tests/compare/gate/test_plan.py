@@ -2,8 +2,8 @@
 
 import pytest
 
-from orbax_bench_core.compare.gate import expected_operations, plan, plan_operations
 from orbax_bench_core.config.gate import GateConfig, GateRule, MetricRule
+from orbax_bench_core.gate import expected_operations, plan, plan_operations
 
 
 def test_quiet_times_are_settled_at_the_first_look():

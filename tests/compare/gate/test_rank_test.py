@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
-from orbax_bench_core.compare.gate import rank_test
-from orbax_bench_core.compare.gate.blocks import Blocks, random_labels
-from orbax_bench_core.compare.gate.rank_test import centred_statistic, p_values
+from orbax_bench_core.gate import rank_test
+from orbax_bench_core.gate.blocks import Blocks, random_labels
+from orbax_bench_core.gate.rank_test import centred_statistic, p_values
 
 
 def every_order(blocks, slots, chosen):

@@ -2,10 +2,10 @@
 
 import pytest
 
-from orbax_bench_core.compare.history.build import RAW, history
-from orbax_bench_core.compare.history.find import find_runs
-from orbax_bench_core.compare.registry.capturing import capture_run
-from orbax_bench_core.compare.registry.store import Registry
+from orbax_bench_core.analysis.history.build import RAW, history
+from orbax_bench_core.baselines.capturing import capture_run
+from orbax_bench_core.baselines.find import find_runs
+from orbax_bench_core.baselines.store import Registry
 from orbax_bench_core.config.execution import EnvironmentConfig
 from orbax_bench_core.records.record import ErrorInfo
 from tests.paired_runs import orbax

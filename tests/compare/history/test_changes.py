@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orbax_bench_core.compare.history.changes import FEWEST, change_points
+from orbax_bench_core.analysis.history.changes import FEWEST, change_points
 
 NOISE = np.random.default_rng(7).normal(size=200)
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from orbax_bench_core.compare.history.find import find_runs
-from orbax_bench_core.compare.registry.capturing import capture_run
-from orbax_bench_core.compare.registry.store import Registry
+from orbax_bench_core.baselines.capturing import capture_run
+from orbax_bench_core.baselines.find import find_runs
+from orbax_bench_core.baselines.store import Registry
 from orbax_bench_core.config.errors import SuiteError
 
 

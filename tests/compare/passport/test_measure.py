@@ -2,7 +2,7 @@
 
 import pytest
 
-from orbax_bench_core.compare.passport import from_records
+from orbax_bench_core.analysis.noise import from_records
 from tests.compare.passport.conftest import MIB
 
 

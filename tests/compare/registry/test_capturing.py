@@ -2,8 +2,8 @@
 
 import pytest
 
-from orbax_bench_core.compare.baseline import load
-from orbax_bench_core.compare.registry.capturing import capture_run
+from orbax_bench_core.baselines.capturing import capture_run
+from orbax_bench_core.baselines.stored import load
 from orbax_bench_core.config.errors import SuiteError
 from orbax_bench_core.records.record import ErrorInfo
 from orbax_bench_core.records.run_directory import RunDirectory

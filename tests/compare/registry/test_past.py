@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from orbax_bench_core.compare.baseline import measured
-from orbax_bench_core.compare.registry.capturing import capture_run
-from orbax_bench_core.compare.registry.past import past_log_ratios
+from orbax_bench_core.baselines.capturing import capture_run
+from orbax_bench_core.baselines.past import past_log_ratios
+from orbax_bench_core.baselines.stored import measured
 
 
 @pytest.fixture

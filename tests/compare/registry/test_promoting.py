@@ -2,10 +2,9 @@
 
 import pytest
 
-from orbax_bench_core.compare.baseline import load
-from orbax_bench_core.compare.registry.capturing import capture_run
-from orbax_bench_core.compare.registry.model import Promotion
-from orbax_bench_core.compare.registry.promoting import find_capture, promote
+from orbax_bench_core.baselines.capturing import capture_run, find_capture, promote_capture
+from orbax_bench_core.baselines.model import Promotion
+from orbax_bench_core.baselines.stored import load
 from orbax_bench_core.config.errors import SuiteError
 from orbax_bench_core.records.files import write_atomically
 
@@ -22,39 +21,39 @@ def captures(registry, make_separate_run):
 
 
 def test_what_is_promoted_is_the_baseline(registry, captures):
-    promote(registry, captures[0].id)
+    promote_capture(registry, captures[0].id)
     assert {record.run_id for record in load(str(registry.root))} == {"run000"}
 
 
 def test_a_promotion_says_what_it_replaces(registry, captures):
-    promote(registry, captures[0].id)
+    promote_capture(registry, captures[0].id)
     point_id = captures[0].points[0].point_id
-    assert promote(registry, "new").replaced == {point_id: captures[0].reference}
+    assert promote_capture(registry, "new").replaced == {point_id: captures[0].reference}
 
 
 def test_the_first_promotion_replaces_nothing(registry, captures):
-    assert set(promote(registry, "latest").replaced.values()) == {None}
+    assert set(promote_capture(registry, "latest").replaced.values()) == {None}
 
 
 def test_previous_undoes_and_undoes_that_again(registry, captures):
-    promote(registry, captures[0].id)
-    promote(registry, "new")
+    promote_capture(registry, captures[0].id)
+    promote_capture(registry, "new")
     states = []
     for _ in range(2):
-        promote(registry, "previous")
+        promote_capture(registry, "previous")
         states.append(set(registry.current().values()))
     assert states == [{captures[0].reference}, {captures[2].reference}]
 
 
 def test_undoing_the_first_promotion_leaves_no_baseline(registry, captures):
-    promote(registry, "latest")
-    promote(registry, "previous")
+    promote_capture(registry, "latest")
+    promote_capture(registry, "previous")
     assert registry.current() == {}
 
 
 def test_nothing_that_was_promoted_is_ever_lost(registry, captures):
     for name in [captures[0].id, captures[1].id, "new", "previous"]:
-        promote(registry, name, note=name)
+        promote_capture(registry, name, note=name)
     assert [one.note for one in registry.promotions()] == [
         captures[0].id,
         captures[1].id,
@@ -67,7 +66,7 @@ def test_a_promotion_can_be_of_some_points_only(registry, make_run, make_record,
     points = [make_point(options={"a": a}) for a in (1, 2)]
     run = make_run([make_record(point, times={"save": 1.0}) for point in points])
     capture = capture_run(run, registry).capture
-    promote(registry, "latest", points=[points[1].id[:6]])
+    promote_capture(registry, "latest", points=[points[1].id[:6]])
     assert registry.current() == {points[1].id: capture.reference}
 
 
@@ -90,7 +89,7 @@ def test_two_promotions_of_one_moment_both_stay_and_the_one_that_lost_is_told(
         return made
 
     monkeypatch.setattr(registry, "promote", at_the_same_moment)
-    assert promote(registry, captures[0].id).overtaken == other
+    assert promote_capture(registry, captures[0].id).overtaken == other
     assert len(registry.promotions()) == 2
     assert registry.current() == {point_id: captures[1].reference}
 
@@ -116,9 +115,9 @@ def test_a_name_that_means_no_single_capture_is_refused(captures, name, problem)
 
 def test_there_is_nothing_to_undo_at_first(registry, captures):
     with pytest.raises(SuiteError, match="nothing was promoted yet"):
-        promote(registry, "previous")
+        promote_capture(registry, "previous")
 
 
 def test_a_point_that_the_capture_lacks_is_refused(registry, captures):
     with pytest.raises(SuiteError, match="--point: 'zz' is not one of its points: "):
-        promote(registry, "latest", points=["zz"])
+        promote_capture(registry, "latest", points=["zz"])

@@ -1,8 +1,8 @@
 """Seconds of operations: slowest host, sum of occurrences, only repeats that passed."""
 
+from orbax_bench_core.analysis.summary.aggregate import TIME
 from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.records.operation_times import by_point, operation_times
-from orbax_bench_core.results.summary import TIME
 
 
 def test_an_operation_takes_as_long_as_on_its_slowest_host(make_record):

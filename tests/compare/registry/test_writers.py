@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.compare.registry.store import Registry
+from orbax_bench_core.baselines.store import Registry
 
 WRITERS = 3
 CAPTURES = 2
@@ -18,9 +18,9 @@ ROOT = Path(__file__).parents[3]
 WRITER = """
 import sys, time
 from pathlib import Path
-from orbax_bench_core.compare.registry.capturing import capture_run
-from orbax_bench_core.compare.registry.promoting import promote
-from orbax_bench_core.compare.registry.store import Registry
+from orbax_bench_core.baselines.capturing import capture_run
+from orbax_bench_core.baselines.capturing import promote
+from orbax_bench_core.baselines.store import Registry
 from orbax_bench_core.records.run_directory import RunDirectory
 
 run, registry, count, name, start = sys.argv[1:]
@@ -37,7 +37,7 @@ for index in range(int(count)):
 # A process of its own: how one reaches an emulator is settled once per process.
 READER = """
 import json, sys
-from orbax_bench_core.compare.registry.store import Registry
+from orbax_bench_core.baselines.store import Registry
 
 registry = Registry(sys.argv[1])
 captures = registry.captures()

@@ -3,8 +3,8 @@
 
 import pytest
 
-from orbax_bench_core.compare.async_study.parameters import ParameterCounter
-from orbax_bench_core.compare.async_study.study import async_study
+from orbax_bench_core.analysis.async_study.parameters import ParameterCounter
+from orbax_bench_core.analysis.async_study.study import async_study
 from orbax_bench_core.config.checkpoint import CheckpointConfig
 from tests.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
 

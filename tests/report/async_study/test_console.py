@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from orbax_bench_core.report.async_study.console import print_study
+from orbax_bench_core.analysis.async_study.view import print_study
 
 
 @pytest.fixture

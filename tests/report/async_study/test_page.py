@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from orbax_bench_core.report.async_study import page
-from orbax_bench_core.report.async_study.page import study_html, study_markdown
+from orbax_bench_core.analysis.async_study import view
+from orbax_bench_core.analysis.async_study.view import study_html, study_markdown
 from tests.pages import assert_whole
 
 
@@ -57,7 +57,7 @@ def test_sizes_in_bytes_have_no_documented_marks(eventful):
 
 
 def test_very_many_series_have_figures_only_of_the_first(eventful, monkeypatch):
-    monkeypatch.setattr(page, "MOST_FIGURES", 1)
+    monkeypatch.setattr(view, "MOST_FIGURES", 1)
     text = study_html(eventful)
     assert text.count("<svg") == 2
     assert "The first 1 series have figures" in text

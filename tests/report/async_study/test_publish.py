@@ -2,10 +2,10 @@
 
 import pytest
 
-from orbax_bench_core.compare.async_study.model import AsyncStudy
+from orbax_bench_core.analysis.async_study.model import AsyncStudy
 from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.report.async_study.publish import publish_async_study
-from orbax_bench_core.results.lineage_file import read_lineage
+from orbax_bench_core.lineage.manifest import read_lineage
+from orbax_bench_core.steps.reporting import publish_async_study
 
 FILES = ["async_study.html", "async_study.json", "async_study.md"]
 

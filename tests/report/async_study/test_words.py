@@ -2,8 +2,8 @@
 
 import pytest
 
-from orbax_bench_core.compare.async_study.model import DOCUMENTED, Ratio
-from orbax_bench_core.report.async_study import words
+from orbax_bench_core.analysis.async_study import words
+from orbax_bench_core.analysis.async_study.model import DOCUMENTED, Ratio
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from orbax_bench_core.compare.history.build import history
-from orbax_bench_core.compare.history.find import find_runs
+from orbax_bench_core.analysis.history.build import history
+from orbax_bench_core.baselines.find import find_runs
 from tests.paired_runs import (  # noqa: F401 - fixtures
     make_nightly,
     make_paired_run,

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from orbax_bench_core.report.history.console import print_history
+from orbax_bench_core.analysis.history.view import print_history
 
 
 @pytest.fixture

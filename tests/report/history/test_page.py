@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from orbax_bench_core.report.history import page
-from orbax_bench_core.report.history.page import history_html
+from orbax_bench_core.analysis.history import view
+from orbax_bench_core.analysis.history.view import history_html
 from tests.pages import assert_whole
 
 
@@ -38,7 +38,7 @@ def test_the_figure_tells_the_change_in_percent(changed):
 
 
 def test_very_many_series_have_figures_only_of_the_first(changed, monkeypatch):
-    monkeypatch.setattr(page, "MOST_FIGURES", 2)
+    monkeypatch.setattr(view, "MOST_FIGURES", 2)
     many = changed.model_copy(update={"series": changed.series * 5})
     text = history_html(many)
     assert text.count("<svg") == 2

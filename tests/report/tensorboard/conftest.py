@@ -6,7 +6,7 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.util.tensor_util import make_ndarray
 
-from orbax_bench_core.report.tensorboard.write import write_tensorboard
+from orbax_bench_core.exports.tensorboard.write import write_tensorboard
 
 
 class Events:

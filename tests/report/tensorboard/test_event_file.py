@@ -7,7 +7,7 @@ from tensorboard.backend.event_processing.event_file_loader import EventFileLoad
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.summary.writer.record_writer import RecordWriter
 
-from orbax_bench_core.report.tensorboard.event_file import encode
+from orbax_bench_core.exports.tensorboard.event_file import encode
 
 
 @pytest.mark.parametrize("size", [0, 1, 255, 10_000])

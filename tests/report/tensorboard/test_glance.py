@@ -2,13 +2,12 @@
 
 import pytest
 
+from orbax_bench_core.analysis.summary.aggregate import BYTES, TIME
+from orbax_bench_core.exports.tensorboard.cards import glance_card
+from orbax_bench_core.exports.tensorboard.operations import collect, operations
 from orbax_bench_core.inventory.inventory import FileCount, Inventory
 from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.records.run_directory import Repeat
-from orbax_bench_core.report.tensorboard.glance import glance_card
-from orbax_bench_core.report.tensorboard.operations import operations
-from orbax_bench_core.report.tensorboard.series import collect
-from orbax_bench_core.results.summary import BYTES, TIME
 
 MIB = 2**20
 STORE = "6_tensorstore/tensorstore_kvstore_file_bytes_{}_value_diff"

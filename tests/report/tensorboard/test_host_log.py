@@ -2,9 +2,9 @@
 
 import pytest
 
+from orbax_bench_core.analysis.summary.aggregate import TIME
 from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.records.record import ErrorInfo
-from orbax_bench_core.results.summary import TIME
 
 ERROR = ErrorInfo(type="ValueError", message="no room", traceback="Traceback:\n  line 1")
 

@@ -4,7 +4,7 @@ import pytest
 from tensorboard.plugins.hparams import api_pb2, metadata
 
 from orbax_bench_core.config.mesh import MeshConfig
-from orbax_bench_core.report.tensorboard import hparams
+from orbax_bench_core.exports.tensorboard import hparams
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import math
 import pytest
 from tensorboard.compat.proto import types_pb2
 
-from orbax_bench_core.report.tensorboard.log import Log, Scalar
+from orbax_bench_core.exports.tensorboard.event_file import Log, Scalar
 
 
 @pytest.fixture

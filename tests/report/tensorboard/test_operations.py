@@ -2,11 +2,10 @@
 
 import pytest
 
+from orbax_bench_core.analysis.summary.aggregate import BYTES, TIME, summarize
+from orbax_bench_core.exports.tensorboard.operations import collect, operations
 from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.records.run_directory import Repeat
-from orbax_bench_core.report.tensorboard.operations import operations
-from orbax_bench_core.report.tensorboard.series import collect
-from orbax_bench_core.results.summary import BYTES, TIME, summarize
 
 GIB = 2**30
 

@@ -2,13 +2,12 @@
 
 import pytest
 
+from orbax_bench_core.analysis.summary.aggregate import TIME
+from orbax_bench_core.exports.tensorboard.operations import Operation, Series
+from orbax_bench_core.exports.tensorboard.write import metric_columns
 from orbax_bench_core.inventory.inventory import Inventory
 from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.records.record import ErrorInfo
-from orbax_bench_core.report.tensorboard.operations import Operation
-from orbax_bench_core.report.tensorboard.point_log import metric_columns
-from orbax_bench_core.report.tensorboard.series import Series
-from orbax_bench_core.results.summary import TIME
 
 GIB = 2**30
 ERROR = ErrorInfo(type="ValueError", message="no")

@@ -5,11 +5,11 @@ import math
 import numpy
 import pytest
 
+from orbax_bench_core.analysis.summary.aggregate import TIME
+from orbax_bench_core.exports.tensorboard.operations import Series, collect
 from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.records.record import ErrorInfo
 from orbax_bench_core.records.run_directory import Repeat
-from orbax_bench_core.report.tensorboard.series import Series, collect
-from orbax_bench_core.results.summary import TIME
 
 ERROR = ErrorInfo(type="ValueError", message="no")
 

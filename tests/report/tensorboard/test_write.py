@@ -15,10 +15,10 @@ from tensorboard.plugins.base_plugin import TBContext
 from tensorboard.plugins.hparams import api_pb2, list_session_groups
 from tensorboard.plugins.hparams.backend_context import Context
 
+from orbax_bench_core.exports.tensorboard.write import write_tensorboard
 from orbax_bench_core.measure.known_metrics import all_metrics
 from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.records.record import ErrorInfo
-from orbax_bench_core.report.tensorboard.write import write_tensorboard
 
 GIB = 2**30
 ERROR = ErrorInfo(type="ValueError", message="no")
@@ -194,7 +194,7 @@ def test_neither_tensorflow_nor_a_summary_writer_is_loaded(make_run, swept):
     run = make_run(swept)
     program = (
         "import sys\n"
-        "from orbax_bench_core.report.publish import publish\n"
+        "from orbax_bench_core.steps.reporting import publish\n"
         "from orbax_bench_core.records.run_directory import RunDirectory\n"
         "print('before', 'tensorboard' in sys.modules)\n"
         "publish(RunDirectory(sys.argv[1]))\n"

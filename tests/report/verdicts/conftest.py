@@ -8,7 +8,7 @@ import zlib
 
 import pytest
 
-from orbax_bench_core.compare.verdict import (
+from orbax_bench_core.analysis.verdicts.model import (
     OperationVerdict,
     PointVerdict,
     SeriesHealth,

@@ -6,7 +6,7 @@ import re
 import pytest
 from rich.console import Console
 
-from orbax_bench_core.report.verdicts.console import verdict_table
+from orbax_bench_core.analysis.verdicts.view import verdict_table
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 

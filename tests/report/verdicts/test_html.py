@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from orbax_bench_core.compare.verdict import SeriesHealth
-from orbax_bench_core.report.verdicts.figures_of import MOST_POINTS
-from orbax_bench_core.report.verdicts.html import verdicts_html
+from orbax_bench_core.analysis.verdicts.figures import MOST_POINTS
+from orbax_bench_core.analysis.verdicts.model import SeriesHealth
+from orbax_bench_core.analysis.verdicts.view import verdicts_html
 
 NAME = "save_restore[kind=<script>alert(1)</script>|[red]&amp; *x* `y`]"
 VOID = ("meta",)

@@ -6,11 +6,11 @@ import re
 import pytest
 from rich.console import Console
 
+from orbax_bench_core.cli.live_verdicts import LiveVerdicts
 from orbax_bench_core.config.gate import GateConfig
 from orbax_bench_core.execute.runner import Progress
 from orbax_bench_core.records.record import ErrorInfo
 from orbax_bench_core.records.run_directory import Repeat
-from orbax_bench_core.report.verdicts.live import LiveVerdicts
 
 GATE = GateConfig(looks=(10, 20))
 

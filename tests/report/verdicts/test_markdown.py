@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from orbax_bench_core.report.verdicts.figures_of import write_plots
-from orbax_bench_core.report.verdicts.markdown import verdicts_markdown
+from orbax_bench_core.analysis.verdicts.figures import write_plots
+from orbax_bench_core.analysis.verdicts.view import verdicts_markdown
 
 
 @pytest.fixture(scope="module")

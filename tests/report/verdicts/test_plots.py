@@ -4,10 +4,16 @@ import math
 
 import pytest
 
+from orbax_bench_core.analysis.verdicts.plots import (
+    WIDEST,
+    draw_blocks,
+    draw_intervals,
+    draw_series,
+    ratio_axis,
+    ratio_limits,
+)
 from orbax_bench_core.config.gate import GateConfig, GateRule
-from orbax_bench_core.report import figures
-from orbax_bench_core.report.verdicts.axes import WIDEST, ratio_axis, ratio_limits
-from orbax_bench_core.report.verdicts.plots import draw_blocks, draw_intervals, draw_series
+from orbax_bench_core.document import figures
 
 
 @pytest.fixture
@@ -115,7 +121,7 @@ def test_series_of_one_arm_are_drawn(axes, make_operation):
 
 
 def test_the_slow_one_of_two_regimes_is_hollow(axes, make_operation):
-    from orbax_bench_core.compare.gate.health import health
+    from orbax_bench_core.gate.health import health
 
     times = (1.0, 1.4, 1.01, 1.41, 1.02, 1.42, 1.0, 1.4, 1.01, 1.41)
     found = make_operation(health={"baseline": health(times)}, times={"baseline": times})
@@ -125,7 +131,7 @@ def test_the_slow_one_of_two_regimes_is_hollow(axes, make_operation):
 
 
 def test_a_value_that_is_no_number_moves_no_mark(axes, make_operation):
-    from orbax_bench_core.compare.gate.health import health
+    from orbax_bench_core.gate.health import health
 
     times = (math.nan, 1.0, 1.4, 1.01, 1.41, 1.02, 1.42, 1.0, 1.4, 1.01, 1.41)
     found = make_operation(health={"baseline": health(times)}, times={"baseline": times})

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from orbax_bench_core.compare.verdict import Unmatched
-from orbax_bench_core.report.verdicts.ranking import (
+from orbax_bench_core.analysis.verdicts.model import Unmatched
+from orbax_bench_core.analysis.verdicts.words import (
     headline,
     nearest_to_trouble,
     primary_first,

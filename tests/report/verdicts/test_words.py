@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from orbax_bench_core.compare.verdict import Verdict
+from orbax_bench_core.analysis.verdicts import words
+from orbax_bench_core.analysis.verdicts.model import Verdict
 from orbax_bench_core.config.gate import GateConfig
-from orbax_bench_core.report.verdicts import words
 
 
 @pytest.mark.parametrize(

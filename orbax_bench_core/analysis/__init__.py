@@ -1,0 +1,1 @@
+"""What is asked of records: one room per question."""

@@ -1,0 +1,243 @@
+"""Pairs points that differ in nothing but how they save, and compares them size by size."""
+
+from __future__ import annotations
+
+import collections
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from orbax_bench_core.analysis.async_study.fit import FEWEST_SIZES, fit_of, ratio_of, seconds_of
+from orbax_bench_core.analysis.async_study.model import AsyncStudy, Kind, Size, SizeSeries
+from orbax_bench_core.analysis.summary.aggregate import PointStatus, summarize
+from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.records.operation_times import by_point, operation_times
+from orbax_bench_core.records.record import Record
+from orbax_bench_core.records.run_directory import RunInfo
+from orbax_bench_core.sweep.catalog import short_name
+from orbax_bench_core.sweep.point import SweepPoint
+
+OPTION: Final = "async_enabled"
+"""The option of a benchmark that says how it saves."""
+
+BLOCKED: Final = "save_blocking"
+TOTAL: Final = "save"
+
+NEEDED: Final = (
+    f"a study needs points of one benchmark that saves, with `{OPTION}: [false, true]` and repeats "
+    "that passed; examples/async_study.yaml is such a suite"
+)
+
+_FEW: Final = 3
+
+_Points = dict[bool, list[list[Record]]]
+"""The records of the points that save one checkpoint, by whether they do so in the background."""
+
+
+def async_study(
+    info: RunInfo,
+    records: Iterable[Record],
+    num_parameters: Callable[[SweepPoint], int | None],
+) -> AsyncStudy:
+    """Compares saves in the background with blocking saves of the same checkpoints.
+
+    Args:
+        info: The run; of a paired run, as `ByArm` reads it, so that each arm is a point.
+        records: Its records, point by point.
+        num_parameters: Returns the parameters of a point's model; None where nothing tells.
+
+    Raises:
+        SuiteError: No checkpoint was saved in both ways.
+    """
+    notes: list[str] = []
+    found = by_point(records)
+    notes += [
+        f"{point.name}: no repeat has a record yet"
+        for point in info.expansion.points
+        if OPTION in point.options and point.id not in found
+    ]
+    pairs: dict[str, dict[str, _Points]] = collections.defaultdict(dict)
+    for of_point in found.values():
+        point = of_point[0].point
+        if isinstance(point.options.get(OPTION), bool):
+            checkpoints = pairs[_series_key(point)]
+            kinds = checkpoints.setdefault(_checkpoint_key(point), {False: [], True: []})
+            kinds[point.options[OPTION]].append(of_point)
+    series = []
+    names = _names([next(iter(group.values())) for group in pairs.values()])
+    for name, group in zip(names, pairs.values(), strict=True):
+        sizes = [
+            size
+            for kinds in group.values()
+            if (size := _size(kinds, num_parameters, notes)) is not None
+        ]
+        if sizes:
+            series.append(_series(name, sizes, notes))
+    if not series:
+        reasons = notes or [f"no point has the option `{OPTION}`"]
+        raise SuiteError(
+            f"run {info.run_id} ({info.suite_name}) has no checkpoint that was saved in both ways: "
+            f"{'; '.join(reasons[:_FEW])}{' ...' if len(reasons) > _FEW else ''}. {NEEDED}"
+        )
+    return AsyncStudy(
+        run_id=info.run_id, suite=info.suite_name, series=tuple(series), notes=tuple(notes)
+    )
+
+
+def check_points(points: Iterable[SweepPoint]) -> None:
+    """Refuses points of which no checkpoint is saved in both ways, before they are measured.
+
+    Args:
+        points: The points of a suite.
+
+    Raises:
+        SuiteError: There is nothing to pair.
+    """
+    kinds: dict[tuple[str, str], set[bool]] = collections.defaultdict(set)
+    for point in points:
+        if isinstance(kind := point.options.get(OPTION), bool):
+            kinds[_series_key(point), _checkpoint_key(point)].add(kind)
+    if not any(len(found) == 2 for found in kinds.values()):
+        raise SuiteError(f"this suite saves no checkpoint in both ways: {NEEDED}")
+
+
+def _series(name: str, sizes: list[Size], notes: list[str]) -> SizeSeries:
+    known = all(size.num_parameters for size in sizes)
+    sizes.sort(key=lambda size: (size.num_parameters or 0 if known else 0, size.num_bytes))
+    fit = fit_of(sizes)
+    about = f"{name}: " if name else ""
+    if len(sizes) == 1:
+        notes.append(f"{about}one size only, so nothing can be said of how the share grows")
+    elif fit is None:
+        notes.append(f"{about}lines need {FEWEST_SIZES} sizes or more that differ in bytes")
+    if not known:
+        unknown = ", ".join(size.checkpoint for size in sizes if not size.num_parameters)
+        notes.append(
+            f"{about}nothing tells the number of parameters of {unknown}, so sizes are in bytes"
+        )
+    return SizeSeries(name=name, sizes=tuple(sizes), fit=fit)
+
+
+def _size(
+    kinds: _Points, num_parameters: Callable[[SweepPoint], int | None], notes: list[str]
+) -> Size | None:
+    """Returns the comparison of one checkpoint; None, with a note, where there is none."""
+    every = [point for points in kinds.values() for point in points]
+    first = every[0][0]
+    notes += _failures(every)
+    times: dict[bool, dict[str, list[float]]] = {}
+    for background, points in kinds.items():
+        if not points:
+            notes.append(
+                f"{first.point.name}: has no partner with `{OPTION}: {json.dumps(background)}`"
+            )
+            return None
+        times[background] = {
+            operation: [
+                value for records in points for value in operation_times(records).get(operation, ())
+            ]
+            for operation in (BLOCKED, TOTAL)
+        }
+    for background, operations in times.items():
+        lacking = [operation for operation, values in operations.items() if not values]
+        if lacking:
+            name = kinds[background][0][0].point.name
+            notes.append(f"{name}: no repeat that passed measured {' and '.join(lacking)}")
+            return None
+    num_bytes = next(
+        (one.state.num_bytes for point in every for one in point if one.state is not None), 0
+    )
+    if not num_bytes:
+        notes.append(f"{first.point.name}: its records do not say how many bytes were saved")
+        return None
+    return Size(
+        checkpoint=first.point.checkpoint.label,
+        num_parameters=num_parameters(first.point),
+        num_bytes=num_bytes,
+        blocking=_kind(kinds[False], times[False]),
+        background=_kind(kinds[True], times[True]),
+        saved=ratio_of(times[True][BLOCKED], times[False][BLOCKED]).complement,
+        overhead=ratio_of(times[True][TOTAL], times[False][TOTAL]),
+    )
+
+
+def _kind(points: Sequence[list[Record]], times: Mapping[str, Sequence[float]]) -> Kind:
+    return Kind(
+        point_ids=tuple(records[0].point_id for records in points),
+        failed=sum(end.failed + end.skipped for end in _endings(points)),
+        blocked=seconds_of(times[BLOCKED]),
+        total=seconds_of(times[TOTAL]),
+    )
+
+
+def _failures(points: Iterable[list[Record]]) -> list[str]:
+    """Returns a note on each point with repeats that are left out."""
+    return [
+        f"{end.point}: {end.failed + end.skipped} of {end.failed + end.skipped + end.passed} "
+        f"repeats failed or were skipped and are left out: {end.reason}"
+        for end in _endings(points)
+        if end.failed or end.skipped
+    ]
+
+
+def _endings(points: Iterable[list[Record]]) -> list[PointStatus]:
+    return [end for records in points for end in summarize(records).points]
+
+
+def _series_key(point: SweepPoint) -> str:
+    """Returns all that two points of a series have in common."""
+    return json.dumps(
+        {
+            **_aspects(point),
+            "benchmark": point.benchmark,
+            "conditions": point.conditions.model_dump(mode="json"),
+        },
+        sort_keys=True,
+    )
+
+
+def _aspects(point: SweepPoint) -> dict[str, Any]:
+    """Returns what may differ between the series of a run, in the words of the suite."""
+    return {
+        **{name: value for name, value in point.options.items() if name != OPTION},
+        "mesh": None if point.mesh is None else point.mesh.model_dump(mode="json"),
+        "processes": point.processes,
+        "storage": point.storage,
+        "environment": None if point.environment is None else point.environment.identity,
+        "cache": point.conditions.cache,
+    }
+
+
+def _checkpoint_key(point: SweepPoint) -> str:
+    # The order of the leaves is the order in which a checkpoint is written.
+    return json.dumps(point.checkpoint.model_dump(mode="json", exclude={"name"}))
+
+
+def _names(series: Sequence[_Points]) -> list[str]:
+    """Names each series by its benchmark and by what differs between those of one benchmark."""
+    points = [next(records for kind in one.values() for records in kind)[0].point for one in series]
+    aspects = [_aspects(point) for point in points]
+    names = []
+    for point, own in zip(points, aspects, strict=True):
+        others = [
+            aspect
+            for other, aspect in zip(points, aspects, strict=True)
+            if other.benchmark == point.benchmark
+        ]
+        shown = {
+            **own,
+            "mesh": "none" if point.mesh is None else point.mesh.label,
+            "environment": "none" if point.environment is None else point.environment.name,
+        }
+        parts = [
+            f"{name}={_short(shown[name])}"
+            for name, value in own.items()
+            if any(other.get(name) != value for other in others)
+        ]
+        label = f"[{','.join(parts)}]" if parts else ""
+        names.append(f"{short_name(point.benchmark)}{label}")
+    return names
+
+
+def _short(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

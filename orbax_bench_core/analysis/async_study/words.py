@@ -1,0 +1,185 @@
+"""An async study in words and numbers, the same in the terminal and on the pages."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from orbax_bench_core.analysis.async_study.fit import NEAR
+from orbax_bench_core.analysis.async_study.model import (
+    AsyncStudy,
+    Documented,
+    Line,
+    Ratio,
+    Seconds,
+    Size,
+    SizeSeries,
+)
+from orbax_bench_core.document.numbers import num_bytes, seconds
+
+HEADINGS: Final = (
+    "checkpoint",
+    "parameters",
+    "bytes",
+    "n",
+    "blocked, sync",
+    "blocked, async",
+    "saved",
+    "total, sync",
+    "total, async",
+    "total async/sync",
+)
+NUMBERS: Final = HEADINGS[1:]
+"""Columns of numbers."""
+BLOCKED: Final = ("parameters", "blocked, sync", "blocked, async", "saved")
+"""The columns that answer the question of a study."""
+
+READING: Final = """\
+Blocked is the time until training goes on (`save_blocking`), total the time until the checkpoint \
+is committed (`save`). Saved is 1 - blocked async / blocked sync.
+Times are medians of n repeats, in brackets an interval that holds the median in at least 95 % of \
+cases. Fewer than 6 repeats of a kind do not have one: there it is the fastest and the slowest, \
+which hold it in 94 % of cases with 5 repeats, 88 % with 4 and 75 % with 3.
+Shares and ratios are medians over all pairs of an async and a sync repeat, with the 95 % interval \
+of the rank test; 3 repeats of each kind have none.
+The documented figures are those of the Orbax documentation for models of 300M, 8B and 340B \
+parameters. It does not say on what they were measured, so they show the shape and are no target."""
+"""How to read a study, one line each."""
+
+_DASH: Final = "–"
+_PER_SECOND: Final = {"µs": 1e6, "ms": 1e3, "s": 1.0, "min": 1 / 60}
+
+
+def row(size: Size) -> tuple[str, ...]:
+    """Returns one size as cells with the columns of `HEADINGS`."""
+    blocking, background = size.blocking, size.background
+    counts = dict.fromkeys((blocking.blocked.n, background.blocked.n))
+    return (
+        size.checkpoint,
+        _DASH if size.num_parameters is None else count(size.num_parameters),
+        num_bytes(size.num_bytes),
+        " and ".join(map(str, counts)),
+        _seconds(blocking.blocked),
+        _seconds(background.blocked),
+        share(size.saved),
+        _seconds(blocking.total),
+        _seconds(background.total),
+        _ratio(size.overhead),
+    )
+
+
+def headline(study: AsyncStudy) -> str:
+    """Returns what a study says, one sentence per series."""
+    return " ".join(_sentence(series, several=len(study.series) > 1) for series in study.series)
+
+
+def documented(figures: tuple[Documented, ...]) -> str:
+    """Returns what the documentation says, in one sentence."""
+    said = ", ".join(f"{percent(one.saved)} at {count(one.num_parameters)}" for one in figures)
+    return f"Documented: {said} parameters."
+
+
+def fit_lines(series: SizeSeries) -> list[str]:
+    """Returns what the lines through the sizes say and what they do not, one sentence each."""
+    fit = series.fit
+    if fit is None:
+        return []
+    said = [f"Blocked, sync: {_line(fit.blocking)}. Blocked, async: {_line(fit.background)}."]
+    if fit.blocking.flat or fit.limit is None:
+        said.append("Blocking saves do not grow with the bytes, so the lines explain nothing.")
+        return said
+    if fit.background.flat:
+        said.append(
+            "Async saves block as long at every size, as far as the noise lets see. So the share "
+            "saved grows because blocking saves do; where it ends is not measured, and nothing is "
+            "drawn beyond the measured sizes."
+        )
+    else:
+        said.append(
+            f"By these lines the share saved goes to {percent(fit.limit)} for large checkpoints."
+        )
+    if max(fit.blocking.worst, fit.background.worst) > NEAR:
+        said.append(
+            f"A line misses a median by more than {percent(NEAR)}: it is not drawn beyond the "
+            "measured sizes, and its speed is not to be trusted."
+        )
+    said.append(
+        f"They are straight lines through {len(series.sizes)} medians of this place: a "
+        "description, not a forecast for other machines, other storage or many hosts."
+    )
+    return said
+
+
+def count(value: float) -> str:
+    """Returns a number of parameters as people write it, such as 1.02B."""
+    for limit, unit in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k")):
+        # From 999.5 on, three digits are those of the next unit.
+        if value >= 0.9995 * limit:
+            scaled = value / limit
+            return f"{scaled:.3g}{unit}" if scaled < 999.5 else f"{scaled:.0f}{unit}"
+    return f"{value:.0f}"
+
+
+def percent(ratio: float) -> str:
+    """Returns a share in percent, finer where it is near to all."""
+    if not 0.9 < ratio < 1:
+        return f"{100 * ratio:.0f} %"
+    return f"{100 * ratio:.{3 if ratio < 0.995 else 4}g} %"
+
+
+def share(saved: Ratio) -> str:
+    """Returns a share with its interval, in percent."""
+    if saved.low is None or saved.high is None:
+        return percent(saved.value)
+    return f"{percent(saved.value)} [{_bare(saved.low)}, {_bare(saved.high)}]"
+
+
+def _sentence(series: SizeSeries, *, several: bool) -> str:
+    first, last = series.sizes[0], series.sizes[-1]
+    about = f"{series.name}: saving" if several else "Saving"
+    said = (
+        f"{about} in the background took {percent(first.saved.value)} off the blocked time at "
+        f"{_size(first)}"
+    )
+    if len(series.sizes) == 1:
+        return f"{said}."
+    return f"{said} and {percent(last.saved.value)} at {_size(last)}."
+
+
+def _size(size: Size) -> str:
+    if size.num_parameters is None:
+        return num_bytes(size.num_bytes)
+    return f"{count(size.num_parameters)} parameters"
+
+
+def _line(line: Line) -> str:
+    rate = line.bytes_per_s
+    growing = f"its bytes at {num_bytes(rate)}/s" if rate and not line.flat else "no shown growth"
+    return (
+        f"{seconds(line.fixed_s)} and {growing}; the medians lie {percent(line.residual)} away "
+        f"(root mean square), {percent(line.worst)} at most"
+    )
+
+
+def _seconds(one: Seconds) -> str:
+    """Returns a median with its interval, in one unit."""
+    median = seconds(one.median)
+    if one.n == 1:
+        return median
+    factor = _PER_SECOND[median.rpartition(" ")[2]]
+    low, high = (_digits(factor * end) for end in (one.low, one.high))
+    return f"{median} [{low}, {high}]"
+
+
+def _digits(value: float) -> str:
+    # From 999.5 on, `.3g` would write an exponent.
+    return f"{value:.3g}" if value < 999.5 else f"{value:.0f}"
+
+
+def _ratio(one: Ratio) -> str:
+    if one.low is None or one.high is None:
+        return f"{one.value:.2f}x"
+    return f"{one.value:.2f}x [{one.low:.2f}, {one.high:.2f}]"
+
+
+def _bare(ratio: float) -> str:
+    return percent(ratio).removesuffix(" %")

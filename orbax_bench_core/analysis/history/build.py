@@ -1,0 +1,230 @@
+"""From past runs to series."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from orbax_bench_core.analysis.history.changes import FEWEST, SIGNIFICANCE, change_points
+from orbax_bench_core.analysis.history.model import Change, History, Kind, PastRun, Series
+from orbax_bench_core.baselines.find import FoundRun
+from orbax_bench_core.records.machine import UNKNOWN, surroundings
+from orbax_bench_core.records.operation_times import operation_times
+from orbax_bench_core.records.paired import paired_series
+from orbax_bench_core.records.record import Record
+from orbax_bench_core.sweep.point import SweepPoint
+
+RAW: Final = (
+    "Raw seconds wander from day to day without any change of the code, so no change points are "
+    "looked for. Run with a pinned reference arm (`orbax-bench ab`) for a series that holds still."
+)
+"""Why a series of seconds has no change points."""
+
+_MOST_REMARKS: Final = 3
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Key:
+    """What makes runs one series: the same reference and, but for its environment, candidate."""
+
+    kind: Kind
+    reference: str
+    candidate: str
+    operation: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Entry:
+    """One operation of one point in one run."""
+
+    key: _Key
+    run: FoundRun
+    point: SweepPoint
+    past: PastRun
+
+
+def history(runs: Sequence[FoundRun], *, significance: float = SIGNIFICANCE) -> History:
+    """Returns what past runs say of each point and operation, and when that has changed.
+
+    A paired run gives the ratio of its candidate to its reference. Runs belong to one series when
+    their references are the same point, environment included, and their candidates are but for
+    their environment, whose versions are what a history is about.
+
+    Args:
+        runs: The runs, in the order of time.
+        significance: Share of series without any change in which one may be found.
+    """
+    collected: dict[_Key, list[_Entry]] = {}
+    passed_over = []
+    for run in runs:
+        entries = [entry for records in run.read() for entry in _entries(run, records)]
+        for entry in entries:
+            collected.setdefault(entry.key, []).append(entry)
+        if not entries:
+            passed_over.append(f"{run.place}: nothing has passed")
+    series = [_series(entries, significance) for entries in collected.values()]
+    return History(
+        significance=significance,
+        series=tuple(sorted(series, key=lambda one: one.kind)),
+        num_runs=len(runs),
+        passed_over=tuple(passed_over),
+    )
+
+
+def _entries(run: FoundRun, records: Sequence[Record]) -> Iterator[_Entry]:
+    measured = [record for record in records if not record.warmup and record.status == "passed"]
+    if not measured:
+        return
+    point = measured[0].point
+    if point.candidate is None:
+        yield from _separate(run, point, measured)
+    else:
+        yield from _paired(run, point, measured)
+
+
+def _paired(run: FoundRun, point: SweepPoint, records: Sequence[Record]) -> Iterator[_Entry]:
+    from orbax_bench_core.gate.blocks import read_blocks
+    from orbax_bench_core.gate.estimate import log_ratio
+
+    series = paired_series(records)
+    arms = {record.arm: record for record in reversed(records)}
+    if not len(series.labels):
+        return
+    candidate = point.side("candidate").replace(environment=None)
+    for operation, times in series.times.items():
+        ratios = [value for value in series.log_ratios(operation) if math.isfinite(value)]
+        if ratios:
+            low, middle, high = (math.exp(value) for value in _quartiles(ratios))
+            blocks = read_blocks(times, series.labels)
+            # The same estimate as in the verdict of the run, where there is one.
+            value = middle if isinstance(blocks, str) else math.exp(log_ratio(blocks))
+            yield _Entry(
+                key=_Key("ratio", point.side("baseline").id, candidate.id, operation),
+                run=run,
+                point=point,
+                past=PastRun(
+                    **_identity(run, arms["candidate"]),
+                    value=value,
+                    low=min(low, value),
+                    high=max(high, value),
+                    n=len(ratios),
+                    reference=_what_ran(arms["baseline"]),
+                ),
+            )
+
+
+def _separate(run: FoundRun, point: SweepPoint, records: Sequence[Record]) -> Iterator[_Entry]:
+    plain = point.replace(environment=None)
+    for operation, seconds in operation_times(records).items():
+        low, middle, high = _quartiles(seconds)
+        yield _Entry(
+            key=_Key("seconds", "", plain.id, operation),
+            run=run,
+            point=point,
+            past=PastRun(
+                **_identity(run, records[0]), value=middle, low=low, high=high, n=len(seconds)
+            ),
+        )
+
+
+def _series(entries: Sequence[_Entry], significance: float) -> Series:
+    last, runs = entries[-1], tuple(entry.past for entry in entries)
+    kind, operation = last.key.kind, last.key.operation
+    info = last.run.info
+    series = Series(
+        point_id=last.point.id,
+        point=last.point.name,
+        operation=operation,
+        kind=kind,
+        baseline="" if info is None else info.baseline,
+        candidate="" if info is None else info.candidate,
+        primary=operation in last.run.gate.primary,
+        runs=runs,
+        remarks=_remarks(kind, runs),
+    )
+    if kind == "seconds":
+        return series
+    return series.model_copy(update={"changes": _changes(runs, significance)})
+
+
+def _changes(runs: Sequence[PastRun], significance: float) -> tuple[Change, ...]:
+    values = [math.log(run.value) for run in runs]
+    found = change_points(values, significance=significance)
+    ends = [0, *(one.index for one in found), len(runs)]
+    return tuple(
+        Change(
+            index=cut,
+            before=math.exp(_quartiles(values[start:cut])[1]),
+            after=math.exp(_quartiles(values[cut:end])[1]),
+            p_value=one.p_value,
+            differs=differences(runs[cut].ran, runs[cut - 1].ran),
+        )
+        for one, start, cut, end in zip(found, ends, ends[1:], ends[2:], strict=False)
+    )
+
+
+def _remarks(kind: Kind, runs: Sequence[PastRun]) -> tuple[str, ...]:
+    moved = list(_moves([run.machine for run in runs], runs))
+    remarks = [RAW] if kind == "seconds" else []
+    if kind == "ratio":
+        if len(runs) < FEWEST:
+            remarks.append(f"Change points are looked for from {FEWEST} runs on.")
+        changed = list(_moves([run.reference for run in runs], runs))
+        remarks += _some("The reference did not hold still", changed)
+    return (*remarks, *_some("The machine changed", moved))
+
+
+def _some(what: str, found: Sequence[str]) -> list[str]:
+    if not found:
+        return []
+    rest = len(found) - _MOST_REMARKS
+    more = f"; and {rest} more times" if rest > 0 else ""
+    return [f"{what}: {'; '.join(found[:_MOST_REMARKS])}{more}."]
+
+
+def _moves(facts: Sequence[Mapping[str, str]], runs: Sequence[PastRun]) -> Iterator[str]:
+    """Yields with which run facts changed that should not have."""
+    for before, now, run in zip(facts, facts[1:], runs[1:], strict=False):
+        differs = differences(now, before)
+        if differs:
+            yield f"{', '.join(differs)} from run {run.run_id} on"
+
+
+def differences(now: Mapping[str, str], before: Mapping[str, str]) -> tuple[str, ...]:
+    """Returns which facts have changed, such as `jax: 0.10.1 → 0.10.2`; not those unknown."""
+    return tuple(
+        f"{name}: {before[name]} → {value}"
+        for name, value in now.items()
+        if name in before and value != before[name] and UNKNOWN not in (value, before[name])
+    )
+
+
+def _identity(run: FoundRun, record: Record) -> dict[str, Any]:
+    return {
+        "run_id": run.run_id,
+        "place": run.place,
+        "began_at": run.began_at,
+        "ran": _what_ran(record),
+        "machine": surroundings(record),
+    }
+
+
+def _what_ran(record: Record) -> dict[str, str]:
+    """Returns versions, commit and environment of one record; `unknown` where it does not say."""
+    point = record.point if record.point.candidate is None else record.measured
+    provenance = record.provenance
+    versions, git = provenance.get("versions", {}), provenance.get("git", {})
+    return {
+        **{name: str(version) for name, version in versions.items()},
+        "commit": str(git.get("commit", UNKNOWN))[:12],
+        "image": str(provenance.get("image", UNKNOWN)),
+        "environment": UNKNOWN if point.environment is None else point.environment.name,
+    }
+
+
+def _quartiles(values: Iterable[float]) -> list[float]:
+    import numpy as np
+
+    return [float(found) for found in np.percentile(list(values), (25, 50, 75))]

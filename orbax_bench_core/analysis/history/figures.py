@@ -1,0 +1,99 @@
+"""Drawing of one series of past runs."""
+
+from __future__ import annotations
+
+import statistics
+from typing import TYPE_CHECKING, Final
+
+from orbax_bench_core.analysis.history import words
+from orbax_bench_core.analysis.history.model import Series
+from orbax_bench_core.analysis.verdicts.plots import ratio_axis, ratio_limits
+from orbax_bench_core.document import figures
+from orbax_bench_core.document.numbers import seconds
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_WIDTH: Final = 9.6
+_HEIGHT: Final = 3.0
+_FEW_TICKS: Final = 7
+_LEAST: Final = 0.05
+"""Least relative room that an axis of ratios shows on each side, lest noise look like mountains."""
+
+
+def series_svg(series: Series) -> str:
+    """Returns the drawing of a series as an `svg` element."""
+    with figures.style():
+        figure = figures.new_figure(_WIDTH, _HEIGHT)
+        draw_series(figure.subplots(), series)
+        return figures.svg(figure, title=f"{series.operation} of {series.point}, run by run")
+
+
+def draw_series(axes: Axes, series: Series) -> None:
+    """Draws every run with its quartiles, the level of each part, and where it changes.
+
+    Args:
+        axes: Empty axes.
+        series: The series.
+    """
+    runs = series.runs
+    places = range(len(runs))
+    values = [run.value for run in runs]
+    below = [run.value - run.low for run in runs]
+    above = [run.high - run.value for run in runs]
+    axes.errorbar(
+        places,
+        values,
+        yerr=[below, above],
+        fmt="o",
+        color=figures.CANDIDATE,
+        ecolor=figures.LINE,
+        elinewidth=1.4,
+        label="run, with quartiles",
+    )
+    if series.kind == "ratio":
+        every = [value for run in runs for value in (run.low, run.value, run.high)]
+        axes.set_yscale("log")
+        _draw_parts(axes, series)
+        limits = ratio_limits(every, _LEAST)
+        axes.set_ylim(*limits)
+        ratio_axis(axes.yaxis, *limits)
+        axes.xaxis.grid(visible=False)
+        axes.set_ylabel("candidate / baseline")
+    else:
+        _seconds_axis(axes)
+    axes.set_xlim(-0.7, max(len(runs), 2) - 0.3)
+    step = max(1, -(-len(runs) // _FEW_TICKS))
+    ticks = list(places)[::step]
+    axes.set_xticks(ticks, [words.day(runs[tick].began_at) for tick in ticks])
+
+
+def _draw_parts(axes: Axes, series: Series) -> None:
+    axes.axhline(1, color=figures.DIM, linewidth=1)
+    start = 0
+    for part in series.parts:
+        level, end = statistics.median(run.value for run in part), start + len(part)
+        axes.plot([start - 0.5, end - 0.5], [level, level], color=figures.INK, linewidth=1.4)
+        start = end
+    for change in series.changes:
+        slower = change.effect > 0
+        colour = figures.REGRESSION if slower else figures.PASS
+        place = change.index - 0.5
+        axes.axvline(place, color=colour, linewidth=1.2, linestyle=(0, (4, 3)))
+        axes.annotate(
+            f"{100 * change.effect:+.3g} %",
+            (place, 1),
+            xycoords=("data", "axes fraction"),
+            xytext=(4, -9),
+            textcoords="offset points",
+            color=colour,
+            fontsize=8.5,
+        )
+
+
+def _seconds_axis(axes: Axes) -> None:
+    from matplotlib.ticker import FuncFormatter
+
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: seconds(float(value))))
+    axes.yaxis.grid(visible=True, color=figures.LINE, linewidth=0.5)
+    axes.set_ylim(bottom=0)

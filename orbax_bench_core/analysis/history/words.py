@@ -1,0 +1,153 @@
+"""Past runs in words and numbers, the same in the terminal and on the page."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import statistics
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from orbax_bench_core.analysis.history.model import Change, History, PastRun, Series
+from orbax_bench_core.document.numbers import percent, seconds
+
+HEADINGS: Final = ("from", "to", "runs", "ratio", "change", "p", "changed with")
+RUN_HEADINGS: Final = ("run", "began", "n", "median", "spread", "what ran")
+
+READING: Final = """\
+The ratio is the time of the candidate over that of the reference arm in the same run: above 1 is \
+slower. Whatever slows the machine slows both arms, so the ratio holds still while seconds wander.
+A change is where the ratio has moved and stayed: in {significance} of series without any change \
+at least one would be found. p is the share of random orders of the runs in which a split is as \
+clear.
+The versions and commits beside a change are what differs between the last run before it and the \
+first run after it."""
+"""How to read a history, one line each."""
+
+_BARS: Final = "▁▂▃▄▅▆▇█"
+_MOST_BARS: Final = 60
+_NOTHING: Final = "nothing that is recorded differs"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """The runs between two changes, as cells with the columns of `HEADINGS`."""
+
+    cells: tuple[str, ...]
+    slower: bool
+    change: Change | None
+
+
+def shown(history: History, *, every: bool) -> list[Series]:
+    """Returns the series to show: those that changed first, then the others.
+
+    Args:
+        history: The history.
+        every: Whether to show operations that decide no verdict, too.
+    """
+    chosen = [series for series in history.series if every or series.primary]
+    return sorted(chosen or history.series, key=lambda series: not series.changes)
+
+
+def headline(history: History, series: Sequence[Series]) -> str:
+    """Returns what a history says, in one sentence or two.
+
+    Args:
+        history: The history.
+        series: What is shown of it.
+    """
+    ratios = [one for one in series if one.kind == "ratio"]
+    said = f"{history.num_runs} run{'' if history.num_runs == 1 else 's'}, {len(series)} series."
+    if not ratios:
+        return f"{said} None is a ratio to a reference arm, so no change can be told."
+    changes = [(change, one) for one in ratios for change in one.changes]
+    if not changes:
+        return f"{said} No change in {len(ratios)} ratios to a reference arm."
+    changed = sum(bool(one.changes) for one in ratios)
+    worst, one = max(changes, key=lambda found: found[0].effect)
+    return (
+        f"{said} {changed} of {len(ratios)} ratios to a reference arm have changed; the worst "
+        f"change: {one.operation} {effect(worst)} on {day(one.runs[worst.index].began_at)}."
+    )
+
+
+def rows(series: Series) -> list[Row]:
+    """Returns the parts of a series of ratios between its changes."""
+    changes: list[Change | None] = [None, *series.changes]
+    found = []
+    for part, change in zip(series.parts, changes, strict=True):
+        cells = (
+            day(part[0].began_at),
+            day(part[-1].began_at),
+            str(len(part)),
+            f"{statistics.median(run.value for run in part):.3f}x",
+            "" if change is None else effect(change),
+            "" if change is None else f"{change.p_value:.2g}",
+            "" if change is None else "; ".join(change.differs) or _NOTHING,
+        )
+        found.append(
+            Row(cells=cells, slower=change is not None and change.effect > 0, change=change)
+        )
+    return found
+
+
+def run_row(series: Series, run: PastRun) -> tuple[str, ...]:
+    """Returns one run as cells with the columns of `RUN_HEADINGS`."""
+    return (
+        run.run_id,
+        f"{run.began_at:%Y-%m-%d %H:%M}",
+        str(run.n),
+        seconds(run.value) if series.kind == "seconds" else f"{run.value:.3f}x",
+        percent((run.high - run.low) / run.value),
+        what_ran(run),
+    )
+
+
+def what_ran(run: PastRun) -> str:
+    """Returns the version of Orbax, the commit and the environment of a run."""
+    named = {"orbax-checkpoint": "orbax", "commit": "commit", "environment": "environment"}
+    known = {short: run.ran.get(name, "unknown") for name, short in named.items()}
+    return ", ".join(f"{name} {fact}" for name, fact in known.items() if fact != "unknown")
+
+
+def effect(change: Change) -> str:
+    """Returns by how much a series has changed, such as `+20 % (slower)`."""
+    word = "slower" if change.effect > 0 else "faster"
+    return f"{100 * change.effect:+.3g} % ({word})"
+
+
+def between(series: Series, change: Change) -> str:
+    """Returns between which runs a change lies."""
+    before, after = series.runs[change.index - 1], series.runs[change.index]
+    return f"between run {before.run_id} and run {after.run_id}"
+
+
+def sides(series: Series) -> str:
+    """Returns what a ratio is of, for people."""
+    if series.kind == "seconds":
+        return "seconds, in which no change points are looked for: see the note below"
+    return f"candidate ({series.candidate}) over baseline ({series.baseline})"
+
+
+def remarks(series: Iterable[Series]) -> dict[str, int]:
+    """Returns what else there is to know, each once with the number of series it is about."""
+    found: dict[str, int] = {}
+    for one in series:
+        for remark in one.remarks:
+            found[remark] = found.get(remark, 0) + 1
+    return found
+
+
+def sparkline(series: Series) -> str:
+    """Returns the values of the last runs as bars, from the smallest to the largest."""
+    values = [run.value for run in series.runs[-_MOST_BARS:]]
+    low, high = min(values), max(values)
+    if high == low:
+        return _BARS[0] * len(values)
+    top = len(_BARS) - 1
+    return "".join(_BARS[round(top * (value - low) / (high - low))] for value in values)
+
+
+def day(moment: datetime.datetime) -> str:
+    """Returns a date."""
+    return f"{moment:%Y-%m-%d}"

@@ -1,0 +1,80 @@
+"""Whether the gate cries wolf here as seldom as it claims: its verdicts on identical arms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from orbax_bench_core.analysis.verdicts.model import PointVerdict, Word
+from orbax_bench_core.analysis.verdicts.paired import judge_point, together
+from orbax_bench_core.baselines.find import FoundRun
+from orbax_bench_core.records.record import Record, ResultModel
+from orbax_bench_core.sweep.point import SweepPoint
+
+
+class AaTest(ResultModel):
+    """One verdict on arms that are the same.
+
+    Attributes:
+        run_id: The run.
+        place: Where it is.
+        point: Name of the point; of all of them where the suite is one family.
+        word: What the gate said.
+        alpha: Probability of a REGRESSION that it may have.
+        operations: Operations per arm that it looked at, of the primary one with most.
+        ratio: Largest ratio of a primary operation.
+    """
+
+    run_id: str
+    place: str
+    point: str
+    word: Word
+    alpha: float
+    operations: int
+    ratio: float | None
+
+
+def aa_tests(run: FoundRun, pairs: Iterable[Sequence[Record]]) -> list[AaTest]:
+    """Judges the pairs of a run whose arms are the same.
+
+    Pairs of one run are tests of their own, as the order of the arms is drawn for each. Where all
+    pairs of a suite share alpha, they are one test.
+
+    Args:
+        run: The run.
+        pairs: The records of each of its points.
+    """
+    if run.info is None:
+        return []
+    judged = [
+        verdict
+        for records in pairs
+        if records and is_aa(records[0].point)
+        for verdict in [judge_point(records[0].point, records, run.info)]
+        if _looked(verdict)
+    ]
+    if run.gate.family == "suite" and judged:
+        return [_test(run, f"{len(judged)} points", judged)]
+    return [_test(run, verdict.point, [verdict]) for verdict in judged]
+
+
+def is_aa(point: SweepPoint) -> bool:
+    """Says whether a point is a pair whose two arms are the same."""
+    return point.candidate is not None and point.side("baseline").id == point.side("candidate").id
+
+
+def _looked(verdict: PointVerdict) -> bool:
+    return any(one.primary and one.verdict.look is not None for one in verdict.operations)
+
+
+def _test(run: FoundRun, name: str, verdicts: Sequence[PointVerdict]) -> AaTest:
+    primary = [one.verdict for verdict in verdicts for one in verdict.operations if one.primary]
+    ratios = [verdict.ratio for verdict in primary if verdict.ratio is not None]
+    return AaTest(
+        run_id=run.run_id,
+        place=run.place,
+        point=name,
+        word=together([verdict.word for verdict in verdicts]),
+        alpha=run.gate.alpha,
+        operations=max(verdict.operations for verdict in primary),
+        ratio=max(ratios, default=None),
+    )

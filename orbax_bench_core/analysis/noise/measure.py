@@ -1,0 +1,133 @@
+"""From records to a noise passport."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import itertools
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from orbax_bench_core.analysis.noise.passport import Noise, Passport, point_ids, size_class
+from orbax_bench_core.records.machine import surroundings
+from orbax_bench_core.records.operation_times import operation_times
+from orbax_bench_core.records.paired import paired_series
+from orbax_bench_core.records.record import Record
+
+_NORMAL_MAD: Final = 0.6744897501960817
+"""Median absolute deviation of a standard normal."""
+
+_FEWEST: Final = 4
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Key:
+    operation: str
+    storage: str
+    cpu: str
+    device: str
+    size: int
+
+
+@dataclasses.dataclass(slots=True)
+class _Found:
+    """What the series of one entry gave."""
+
+    sigmas: list[float] = dataclasses.field(default_factory=list)
+    repeat_s: list[float] = dataclasses.field(default_factory=list)
+    points: set[str] = dataclasses.field(default_factory=set)
+    n: int = 0
+
+
+def from_records(records: Iterable[Record]) -> Passport:
+    """Returns how noisy operations were, by operation, size class, storage and machine.
+
+    Noise is what operations that follow each other differ by: within a block those of the same arm,
+    so that neither a difference between arms nor a drift counts. Series of fewer than four
+    operations are left out.
+
+    Args:
+        records: Records of any number of runs, paired or not.
+    """
+    series: dict[tuple[str, str], list[Record]] = {}
+    starts: dict[str, list[datetime.datetime]] = {}
+    for record in records:
+        if record.host == 0:
+            starts.setdefault(record.run_id, []).append(record.started_at)
+        if not record.warmup and record.status == "passed":
+            series.setdefault((record.run_id, record.point_id), []).append(record)
+    found: dict[_Key, _Found] = {}
+    for (run_id, _), measured in series.items():
+        repeat_s = _repeat_s(starts[run_id], measured)
+        for operation, (sigma, n) in _sigmas(measured).items():
+            entry = found.setdefault(_key(operation, measured[0]), _Found())
+            entry.sigmas.append(sigma)
+            entry.repeat_s.append(repeat_s)
+            entry.points |= point_ids(measured[0].point)
+            entry.n += n
+    noise = [
+        Noise(
+            **dataclasses.asdict(key),
+            sigma=statistics.median(entry.sigmas),
+            n=entry.n,
+            series=len(entry.sigmas),
+            repeat_s=statistics.median(entry.repeat_s),
+            points=tuple(sorted(entry.points)),
+        )
+        for key, entry in found.items()
+    ]
+    noise.sort(key=lambda one: (one.storage, one.cpu, one.device, one.size, one.operation))
+    return Passport(made_at=datetime.datetime.now(datetime.UTC), noise=tuple(noise))
+
+
+def _sigmas(records: Sequence[Record]) -> dict[str, tuple[float, int]]:
+    """Returns sigma and the number of operations of one series, by operation."""
+    if records[0].block is None:
+        times = operation_times(records)
+        pairs = {name: list(itertools.pairwise(found)) for name, found in times.items()}
+    else:
+        paired = paired_series(records)
+        pairs = {
+            name: [
+                (*found[labels == arm],)
+                for found, labels in zip(times, paired.labels, strict=True)
+                for arm in (False, True)
+            ]
+            for name, times in paired.times.items()
+        }
+        times = {name: tuple(found.ravel()) for name, found in paired.times.items()}
+    return {
+        name: (_sigma(pairs[name]), len(found))
+        for name, found in times.items()
+        if len(found) >= _FEWEST and min(found) > 0
+    }
+
+
+def _sigma(pairs: Iterable[Sequence[float]]) -> float:
+    """Returns the standard deviation that the middle of the differences of pairs implies."""
+    differences = [abs(math.log(now / before)) for before, now in pairs]
+    return statistics.median(differences) / math.sqrt(2) / _NORMAL_MAD
+
+
+def _repeat_s(starts: Sequence[datetime.datetime], records: Sequence[Record]) -> float:
+    """Returns the seconds that one repeat takes, what lies between repeats included."""
+    ordered = sorted(starts)
+    until = {start: after - start for start, after in itertools.pairwise(ordered)}
+    known = [
+        until[record.started_at].total_seconds()
+        for record in records
+        if record.host == 0 and record.started_at in until
+    ]
+    return statistics.median(known or [record.duration_s for record in records])
+
+
+def _key(operation: str, record: Record) -> _Key:
+    around = surroundings(record)
+    num_bytes = record.point.checkpoint.num_bytes or 0
+    if record.state is not None:
+        num_bytes = record.state.num_bytes
+    return _Key(
+        operation, around["storage"], around["CPU"], around["device"], size_class(num_bytes)
+    )

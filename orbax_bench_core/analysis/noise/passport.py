@@ -1,0 +1,182 @@
+"""What a noise passport holds."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import os
+from pathlib import Path
+from typing import Final, Literal
+
+from orbax_bench_core.baselines.store import read_model, registry_path
+from orbax_bench_core.config.arms import ARMS
+from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.records.files import write_atomically
+from orbax_bench_core.records.record import ResultModel
+from orbax_bench_core.sweep.point import SweepPoint
+
+PASSPORT_VERSION: Final = 1
+
+_STEP: Final = 4
+"""Sizes within a factor of four are one class."""
+
+
+class Noise(ResultModel):
+    """How noisy one operation is, for checkpoints of about one size in one place.
+
+    Attributes:
+        operation: Name of the operation.
+        storage: Kind of storage, such as `ext4` or `gs`.
+        cpu: Model of the CPU.
+        device: Kind of device.
+        size: Smallest size of the class, bytes, a power of 4; the largest is below 4 times that. 0
+            for states without bytes.
+        sigma: Robust standard deviation of the log time between operations that follow each other:
+            the median over the series.
+        n: Operations that were measured.
+        series: Series, each of one point in one run.
+        repeat_s: Seconds from the start of one repeat to the start of the next.
+        points: Ids of the points, and of the arms of pairs.
+    """
+
+    operation: str
+    storage: str
+    cpu: str
+    device: str
+    size: int
+    sigma: float
+    n: int
+    series: int
+    repeat_s: float
+    points: tuple[str, ...]
+
+
+class Passport(ResultModel):
+    """How noisy operations are: `passport.json`.
+
+    Attributes:
+        schema_version: Version of this layout.
+        made_at: When, UTC.
+        noise: One entry per operation, size class, storage and machine.
+    """
+
+    schema_version: Literal[1] = PASSPORT_VERSION
+    made_at: datetime.datetime
+    noise: tuple[Noise, ...]
+
+    def lookup(
+        self,
+        point: SweepPoint,
+        operation: str,
+        *,
+        storage: str | None = None,
+        cpu: str | None = None,
+    ) -> float | None:
+        """Returns sigma of one operation of a point, or None when nothing like it was measured.
+
+        Args:
+            point: A point or a pair.
+            operation: Name of the operation.
+            storage: Kind of storage; None takes any.
+            cpu: Model of the CPU; None takes any.
+        """
+        found = self.entry(point, operation, storage=storage, cpu=cpu)
+        return None if found is None else found.sigma
+
+    def entry(
+        self,
+        point: SweepPoint,
+        operation: str,
+        *,
+        storage: str | None = None,
+        cpu: str | None = None,
+    ) -> Noise | None:
+        """Returns the entry that is nearest to a point.
+
+        That is the entry of the point itself; or else that of its size class or of the next one.
+        The arguments are those of `lookup`.
+        """
+        ids, size = point_ids(point), point.checkpoint.num_bytes
+
+        def distance(entry: Noise) -> tuple[bool, float, int]:
+            return ids.isdisjoint(entry.points), _steps(entry.size, size), -entry.n
+
+        like = [
+            entry
+            for entry in self.noise
+            if entry.operation == operation
+            and storage in (None, entry.storage)
+            and cpu in (None, entry.cpu)
+            and (not ids.isdisjoint(entry.points) or _steps(entry.size, size) <= 1)
+        ]
+        return min(like, key=distance, default=None)
+
+
+def size_class(num_bytes: int) -> int:
+    """Returns the smallest size of the class of a size, bytes."""
+    return 0 if num_bytes < 1 else _STEP ** ((num_bytes.bit_length() - 1) // 2)
+
+
+def _steps(size: int, num_bytes: int | None) -> float:
+    """Returns how many classes apart a class and a size are."""
+    if num_bytes is None:
+        return math.inf
+    other = size_class(num_bytes)
+    if size == other:
+        return 0
+    return math.inf if 0 in (size, other) else abs(math.log(size / other, _STEP))
+
+
+def point_ids(point: SweepPoint) -> set[str]:
+    """Returns the id of a point; of a pair also those of its arms."""
+    if point.candidate is None:
+        return {point.id}
+    return {point.id, *(point.side(arm).id for arm in ARMS)}
+
+
+def save(passport: Passport, path: str) -> None:
+    """Writes a passport.
+
+    Raises:
+        SuiteError: The path cannot be honoured or written.
+    """
+    try:
+        write_atomically(registry_path(path), passport.model_dump_json(indent=1).encode())
+    except OSError as error:
+        raise SuiteError(f"cannot write the passport: {error}") from None
+
+
+def load(path: str) -> Passport:
+    """Reads a passport.
+
+    Raises:
+        SuiteError: There is none, or it is not one of this version.
+    """
+    file = registry_path(path)
+    if not file.exists():
+        raise SuiteError(
+            f"there is no noise passport at {file}; write one with `orbax-bench calibrate DIR "
+            f"--save {file}`"
+        )
+    return read_model(file, Passport, "noise passport")
+
+
+def find(path: str | None) -> Passport | None:
+    """Returns the passport that is named, or the user's own, or None when there is neither.
+
+    Args:
+        path: A file; None takes `default_path` if it exists.
+
+    Raises:
+        SuiteError: The named one does not exist, or is none.
+    """
+    if path is not None:
+        return load(path)
+    own = default_path()
+    return load(str(own)) if own.exists() else None
+
+
+def default_path() -> Path:
+    """Returns where a passport is looked for when none is named, below the user's cache."""
+    caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(caches) / "orbax-bench" / "passport.json"

@@ -1,0 +1,1 @@
+"""Median, spread and straggler per point and operation."""

@@ -1,0 +1,349 @@
+"""What a run found, per point, operation and metric."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import itertools
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+from typing import IO, Final
+
+from orbax_bench_core.analysis.summary.straggler import Straggler, StragglerFinder
+from orbax_bench_core.config.execution import Conditions
+from orbax_bench_core.measure.definition import RESIDENT_SHARE
+from orbax_bench_core.measure.interference import BLOCKED, LOST, LOST_STEPS
+from orbax_bench_core.records.record import PEER_FAILED, Record
+
+TIME = "0_basics/time_s"
+BYTES = "5_inventory/operation_bytes"
+PAGE_FAULTS: Final = "7_memory/minor_faults_count"
+SHOWN: Final = frozenset({BYTES, PAGE_FAULTS, BLOCKED.name, LOST.name, LOST_STEPS.name})
+"""Metrics beside the times that reports show."""
+
+_ORBAX_TOTALS = ("5_inventory/save_total_gb", "5_inventory/load_total_gb")
+_GIB = 2**30
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class MetricSummary:
+    """One metric of one operation of one point.
+
+    Attributes:
+        point_id: Id of the sweep point.
+        point: Name of the sweep point.
+        operation: Name of the operation.
+        metric: Name of the metric.
+        unit: Unit of all values here.
+        hosts: Number of hosts.
+        n: Number of values: all repeats on all hosts or, for the time of an operation as a whole,
+            all repeats.
+        mean: Mean.
+        median: Median.
+        q25: Lower quartile.
+        q75: Upper quartile.
+        p99: 99th percentile, interpolated.
+        minimum: Smallest value.
+        maximum: Largest value.
+    """
+
+    point_id: str
+    point: str
+    operation: str
+    metric: str
+    unit: str
+    hosts: int
+    n: int
+    mean: float
+    median: float
+    q25: float
+    q75: float
+    p99: float
+    minimum: float
+    maximum: float
+
+    @property
+    def spread(self) -> float | None:
+        """Interquartile range over the median, a ratio; None when it says nothing."""
+        if self.n < 2 or self.median == 0:
+            return None
+        return (self.q75 - self.q25) / abs(self.median)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class OperationSummary:
+    """One operation of one point, over its measured repeats.
+
+    Attributes:
+        time: Seconds that it took on the host that was slowest in each repeat.
+        throughput: All bytes over all seconds, in GiB/s, never a mean of rates. The bytes are those
+            that the benchmark states or, where it states none at all, Orbax's own totals; None
+            without either.
+        straggler: The host that the others waited for; None for a single host.
+        flag: Why the operation is not what it claims to be; None when nothing speaks against it.
+    """
+
+    time: MetricSummary
+    throughput: float | None
+    straggler: Straggler | None
+    flag: str | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class PointStatus:
+    """How the repeats of one point ended, each over all its hosts.
+
+    Attributes:
+        point_id: Id of the sweep point.
+        point: Name of the sweep point.
+        passed: Number of measured repeats that passed on every host.
+        failed: Number that failed on some host, or lack a host.
+        skipped: Number that were skipped.
+        reason: Why the first one failed or was skipped; empty when all passed.
+        flag: Why the point is not what it claims to be; None when nothing speaks against it.
+    """
+
+    point_id: str
+    point: str
+    passed: int
+    failed: int
+    skipped: int
+    reason: str
+    flag: str | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RunSummary:
+    """What a run found.
+
+    Attributes:
+        metrics: One entry per point, operation and metric, over all repeats and hosts.
+        operations: One entry per point and operation.
+        points: How each point ended.
+    """
+
+    metrics: Sequence[MetricSummary]
+    operations: Sequence[OperationSummary]
+    points: Sequence[PointStatus]
+
+
+def summarize(records: Iterable[Record], table: SummaryTable | None = None) -> RunSummary:
+    """Aggregates the measured repeats of a run; warm-ups and failed repeats stay out.
+
+    A repeat counts only when every host that took part has a record that passed.
+
+    Args:
+        records: Records in the order in which points are to appear, repeat by repeat.
+        table: Takes all metrics of a point once it is complete; then the summary keeps only what
+            reports show, so that memory does not grow by every metric of every point.
+    """
+    metrics: list[MetricSummary] = []
+    operations: list[OperationSummary] = []
+    points: list[PointStatus] = []
+    for (point_id, name), repeats in itertools.groupby(
+        _repeats(records), key=lambda hosts: (hosts[0].point_id, hosts[0].point_name)
+    ):
+        point = _Point(point_id, name)
+        for hosts in repeats:
+            point.add(hosts)
+        found = point.metrics()
+        if table is not None:
+            table.write(found)
+            found = [metric for metric in found if metric.metric in SHOWN]
+        metrics += found
+        operations += point.operations()
+        points.append(point.status())
+    return RunSummary(metrics=metrics, operations=operations, points=points)
+
+
+class SummaryTable:
+    """`summary.csv`: one line per point, operation and metric."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        """Begins the table.
+
+        Args:
+            file: Where to; it stays open.
+        """
+        self._text = io.TextIOWrapper(file, "utf-8", newline="", write_through=True)
+        fields = [field.name for field in dataclasses.fields(MetricSummary)]
+        self._writer = csv.DictWriter(self._text, fields, lineterminator="\n")
+        self._writer.writeheader()
+
+    def write(self, metrics: Iterable[MetricSummary]) -> None:
+        """Adds lines."""
+        self._writer.writerows(dataclasses.asdict(metric) for metric in metrics)
+
+    def end(self) -> None:
+        """Hands the file back to whoever opened it."""
+        self._text.detach()
+
+
+def _repeats(records: Iterable[Record]) -> Iterator[list[Record]]:
+    measured = (record for record in records if not record.warmup)
+    for _, hosts in itertools.groupby(measured, key=lambda r: (r.point_id, r.repeat)):
+        yield list(hosts)
+
+
+class _Point:
+    """What the repeats of one point gave."""
+
+    def __init__(self, point_id: str, name: str) -> None:
+        self._id = point_id
+        self._name = name
+        self._values: dict[tuple[str, str], list[float]] = {}
+        self._units: dict[tuple[str, str], str] = {}
+        self._slowest: dict[str, list[float]] = {}
+        self._gib: dict[str, list[float]] = {}
+        self._orbax_gib: dict[str, list[float]] = {}
+        self._stragglers = StragglerFinder()
+        self._hosts = 0
+        self._conditions = Conditions()
+        self._ended = {"passed": 0, "failed": 0, "skipped": 0}
+        self._reason = ""
+
+    def add(self, hosts: list[Record]) -> None:
+        """Takes one repeat: the records of its hosts."""
+        statuses = {record.status for record in hosts}
+        whole = len(hosts) == hosts[0].num_hosts
+        status = statuses.pop() if whole and len(statuses) == 1 else "failed"
+        self._ended[status] += 1
+        if status != "passed":
+            self._reason = self._reason or _reason(hosts)
+            return
+        self._hosts = len(hosts)
+        self._conditions = hosts[0].point.conditions
+        self._stragglers.add(hosts)
+        slowest: dict[tuple[str, int], float] = {}
+        for record in hosts:
+            for sample in record.samples:
+                key = (sample.operation, sample.metric)
+                self._values.setdefault(key, []).append(sample.value)
+                self._units[key] = sample.unit
+                if sample.metric == TIME:
+                    block = (sample.operation, sample.occurrence)
+                    slowest[block] = max(sample.value, slowest.get(block, sample.value))
+        for (operation, _), value in slowest.items():
+            self._slowest.setdefault(operation, []).append(value)
+        # Every host states the bytes of all: they are counted once.
+        for sample in hosts[0].samples:
+            if sample.metric == BYTES:
+                self._gib.setdefault(sample.operation, []).append(sample.value / _GIB)
+            elif sample.metric in _ORBAX_TOTALS:
+                self._orbax_gib.setdefault(sample.operation, []).append(sample.value)
+
+    def metrics(self) -> list[MetricSummary]:
+        """Returns every metric, over all repeats and hosts."""
+        return [self._summary(key, found) for key, found in self._values.items()]
+
+    def operations(self) -> list[OperationSummary]:
+        """Returns every operation, by its slowest hosts."""
+        stragglers = self._stragglers.found()
+        return [
+            OperationSummary(
+                time=self._summary((operation, TIME), found),
+                throughput=self._throughput(operation, found),
+                straggler=stragglers.get((self._id, operation)),
+                flag=cache_flag(
+                    self._conditions, operation, self._values.get((operation, RESIDENT), ())
+                ),
+            )
+            for operation, found in self._slowest.items()
+        ]
+
+    def status(self) -> PointStatus:
+        """Returns how the repeats ended."""
+        loads = [operation for operation, metric in self._values if metric == RESIDENT]
+        return PointStatus(
+            point_id=self._id,
+            point=self._name,
+            reason=self._reason,
+            flag=uncontrolled_flag(self._conditions, loads) if self._ended["passed"] else None,
+            **self._ended,
+        )
+
+    def _throughput(self, operation: str, seconds: list[float]) -> float | None:
+        gib = (self._gib or self._orbax_gib).get(operation, [])
+        if len(gib) != len(seconds) or sum(seconds) == 0:
+            return None
+        return sum(gib) / sum(seconds)
+
+    def _summary(self, key: tuple[str, str], found: list[float]) -> MetricSummary:
+        values = sorted(found)
+        several = len(values) > 1
+        quartiles = statistics.quantiles(values, n=4, method="inclusive") if several else values
+        hundredths = statistics.quantiles(values, n=100, method="inclusive") if several else values
+        return MetricSummary(
+            point_id=self._id,
+            point=self._name,
+            operation=key[0],
+            metric=key[1],
+            unit=self._units[key],
+            hosts=self._hosts,
+            n=len(values),
+            mean=statistics.fmean(values),
+            median=statistics.median(values),
+            q25=quartiles[0],
+            q75=quartiles[-1],
+            p99=hundredths[-1],
+            minimum=values[0],
+            maximum=values[-1],
+        )
+
+
+def _reason(hosts: list[Record]) -> str:
+    """Returns why a repeat failed: the word of the host that failed first, or who is missing."""
+    errors = [record.error for record in hosts if record.error is not None]
+    if errors:
+        error = min(errors, key=lambda found: found.type == PEER_FAILED)
+        return f"{error.type}: {error.message}"
+    missing = set(range(hosts[0].num_hosts)) - {record.host for record in hosts}
+    return f"no record of host(s) {', '.join(map(str, sorted(missing)))}"
+
+
+TOLERATED_SHARE = 0.05
+"""Share of a checkpoint that may be resident in a cold load, or missing from a warm one: metadata
+that the benchmark itself has to read is a part of every checkpoint."""
+
+
+def cache_flag(conditions: Conditions, operation: str, shares: Sequence[float]) -> str | None:
+    """Returns what is wrong with the page cache that an operation met, or None.
+
+    Args:
+        conditions: What the point asks for.
+        operation: Name of the operation.
+        shares: Share of the checkpoint that was resident before it, by repeat; empty when it was
+            not measured.
+    """
+    if not shares:
+        return None
+    if conditions.cache == "cold" and max(shares) > TOLERATED_SHARE:
+        return (
+            f"{operation} claims to be cold, but up to {max(shares):.0%} of the checkpoint was in "
+            "the page cache: do not read it as a cold load"
+        )
+    if conditions.cache == "warm" and min(shares) < 1 - TOLERATED_SHARE:
+        return (
+            f"{operation} claims to be warm, but only {min(shares):.0%} of the checkpoint was in "
+            "the page cache: there may be too little memory for it"
+        )
+    return None
+
+
+def uncontrolled_flag(conditions: Conditions, loads: Sequence[str]) -> str | None:
+    """Returns that nothing controlled the page cache of a point that asks for a cold one.
+
+    Args:
+        conditions: What the point asks for.
+        loads: Operations whose resident share was measured.
+    """
+    if conditions.cache == "cold" and not loads:
+        return (
+            "cache: cold had no effect: the checkpoint is remote, or the benchmark does not call "
+            "context.prepare_load"
+        )
+    return None
+
+
+RESIDENT = RESIDENT_SHARE.name

@@ -1,0 +1,1 @@
+"""Paired and unpaired verdicts, advice, words, figures and pages."""

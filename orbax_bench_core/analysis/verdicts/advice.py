@@ -1,0 +1,126 @@
+"""What to do about a verdict, in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from orbax_bench_core.analysis.verdicts.model import SeriesHealth, Verdict
+from orbax_bench_core.config.arms import ARMS, Arm
+from orbax_bench_core.config.gate import GateConfig, GateRule
+
+OPERATIONS_PER_BLOCK: Final = 2
+"""Operations of each arm in one block."""
+
+NO_HEALTH: Final[Mapping[Arm, SeriesHealth]] = {}
+
+_KEPT: Final = "it measures only what is missing."
+
+
+def advice(
+    verdict: Verdict,
+    operation: str,
+    gate: GateConfig,
+    *,
+    primary: bool = True,
+    health: Mapping[Arm, SeriesHealth] = NO_HEALTH,
+    failed: bool = False,
+    ended: bool = False,
+    paired: bool = True,
+) -> str:
+    """Returns one line that tells what to do about a verdict.
+
+    Args:
+        verdict: The verdict.
+        operation: Name of the operation that it is about.
+        gate: The rules that were applied.
+        primary: Whether the operation takes part in the verdict of its point.
+        health: Health of the series of each arm, which may be why no verdict was reached.
+        failed: Whether an arm failed, so that there was less to judge than was asked for.
+        ended: Whether the point of the operation needs no more blocks, whatever becomes of this
+            operation.
+        paired: Whether both arms were run in one place in blocks.
+    """
+    rule = gate.rule(operation)
+    if verdict.word == "REGRESSION":
+        return _of_regression(rule, primary=primary, paired=paired)
+    if verdict.word == "PASS":
+        return _of_pass(verdict, rule, paired)
+    if failed:
+        why = f" ({verdict.reason})" if verdict.reason else ""
+        return f"Repair the arm that failed{why}, then run the same command again: {_KEPT}"
+    if not paired:
+        return "Run both arms in one place with `orbax-bench ab`: that needs no history."
+    if verdict.reason:
+        return f"Not judged: {verdict.reason}. Run the same command again: {_KEPT}"
+    if not primary:
+        return "Decides nothing: if it matters, name it in `gate.primary` and run anew."
+    if ended and verdict.operations < rule.looks[-1]:
+        return "Its point was settled by another operation first: see to that one."
+    return " ".join([_of_doubt(verdict, rule), *_unsteady(health)])
+
+
+def _of_regression(rule: GateRule, *, primary: bool, paired: bool) -> str:
+    if not paired:
+        return "Only a warning: run both arms in one place with `orbax-bench ab` before acting."
+    if not primary:
+        return "Decides nothing: if it matters, name it in `gate.primary` and run anew."
+    return (
+        "Look at what differs between the arms. No need to run again: false alarms are at most "
+        f"{_percent(rule.alpha)}."
+    )
+
+
+def _of_pass(verdict: Verdict, rule: GateRule, paired: bool) -> str:
+    so_far = "" if paired else ", as far as separate runs can tell"
+    said = f"Nothing to do{so_far}: a slow-down of {_percent(rule.margin)} or more is ruled out."
+    if verdict.high is not None and verdict.high < 1:
+        return f"{said} The candidate is faster."
+    if verdict.ratio is not None and verdict.low is not None and verdict.low > 1:
+        likely = _about(verdict.ratio - 1)
+        return f"{said} One of about {likely} is likely; if that matters, lower `gate.margin`."
+    return said
+
+
+def _of_doubt(verdict: Verdict, rule: GateRule) -> str:
+    """Returns what a verdict would need."""
+    found = ""
+    if verdict.detectable is not None:
+        found = (
+            f"{verdict.operations} operations per arm find a slow-down of "
+            f"{_about(verdict.detectable)} or more. "
+        )
+    last = rule.looks[-1]
+    if verdict.operations < last:
+        return f"{found}Run the same command again: it goes on, to {last} operations per arm."
+    if verdict.more_blocks:
+        needed = verdict.operations + OPERATIONS_PER_BLOCK * verdict.more_blocks
+        return (
+            f"{found}A verdict needs about {verdict.more_blocks} more blocks: run anew with "
+            f"`gate.looks` up to {needed}."
+        )
+    return f"{found}Run anew with more operations in `gate.looks`, or on a quieter machine."
+
+
+def _unsteady(health: Mapping[Arm, SeriesHealth]) -> list[str]:
+    """Returns the drifts and regimes that may stand in the way of a verdict, as a sentence."""
+    seen = []
+    for arm in ARMS:
+        series = health.get(arm)
+        if series is None:
+            continue
+        if series.drifts and series.drift is not None:
+            seen.append(f"{arm} drifts by {100 * series.drift:+.0f} %")
+        if series.regimes:
+            by = "" if series.regime_ratio is None else f", {series.regime_ratio:.3g}x apart"
+            seen.append(f"{arm} has two regimes{by}")
+    return [f"Seek the cause first: {'; '.join(seen)}."] if seen else []
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def _about(share: float) -> str:
+    """Returns a share that was estimated, with no more digits than it can have."""
+    return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.1g} %"

@@ -1,0 +1,189 @@
+"""Which figures a comparison has, and their files."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, VerdictReport
+from orbax_bench_core.analysis.verdicts.plots import draw_blocks, draw_intervals, draw_series
+from orbax_bench_core.analysis.verdicts.words import nearest_to_trouble, primary_first, worst_first
+from orbax_bench_core.document import figures
+from orbax_bench_core.records.files import write_atomically
+
+if TYPE_CHECKING:
+    import os
+
+    from etils import epath
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST_POINTS: Final = 24
+"""Points that have figures, the worst first: a page of hundreds could not be opened."""
+
+FEW_POINTS: Final = 3
+"""Number of points up to which those that pass have all figures too."""
+
+_WIDTH: Final = 5.4
+_HEIGHT: Final = 3.1
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """One drawing.
+
+    Attributes:
+        title: What it shows, in words.
+        height: Inches that it needs.
+        draw: Draws it on empty axes.
+        fitted: Whether it has labels whose room must be measured.
+    """
+
+    title: str
+    height: float
+    draw: Callable[[Axes], None]
+    fitted: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class PlotFile:
+    """Some drawings side by side in one file.
+
+    Attributes:
+        name: Name of the file.
+        title: What it shows, in words.
+        panels: The drawings.
+    """
+
+    name: str
+    title: str
+    panels: tuple[Panel, ...]
+
+
+def plotted_points(report: VerdictReport) -> list[PointVerdict]:
+    """Returns the points of a comparison that have figures, the worst first."""
+    return [point for point in worst_first(report.points) if point.operations][:MOST_POINTS]
+
+
+def interval_panel(report: VerdictReport, point: PointVerdict) -> Panel:
+    """Returns the drawing of the intervals of all operations of a point, which has some."""
+    return Panel(
+        title=f"Intervals of the ratios of {point.point}",
+        height=1.05 + 0.3 * len(point.operations),
+        draw=lambda axes: draw_intervals(axes, point, report.gate),
+        fitted=True,
+    )
+
+
+def operation_panels(report: VerdictReport, found: OperationVerdict) -> list[Panel]:
+    """Returns the drawings of an operation: its blocks where it is paired, and its series."""
+    panels = []
+    if found.block_log_ratios:
+        panels.append(
+            Panel(
+                title=f"Ratio of candidate to baseline of {found.operation} in each block",
+                height=_HEIGHT,
+                draw=lambda axes: draw_blocks(axes, found, report.gate.rule(found.operation)),
+            )
+        )
+    if any(found.times.values()):
+        panels.append(
+            Panel(
+                title=f"Times of {found.operation} in both arms in the order measured",
+                height=_HEIGHT,
+                draw=lambda axes: draw_series(axes, found),
+            )
+        )
+    return panels
+
+
+def drawn_operations(report: VerdictReport, point: PointVerdict) -> list[OperationVerdict]:
+    """Returns the operations of a point that have figures of their own.
+
+    Those are the primary ones and what has regressed; the others are among the intervals. Of a
+    point that passes, among more than a few, it is the primary one nearest to trouble.
+    """
+    if point.word == "PASS" and len(report.points) > FEW_POINTS:
+        nearest = nearest_to_trouble(point)
+        return [] if nearest is None else [nearest]
+    return [
+        found
+        for found in primary_first(point)
+        if found.primary or found.verdict.word == "REGRESSION"
+    ]
+
+
+def panel_svg(panel: Panel) -> str:
+    """Returns a drawing as an `svg` element."""
+    with figures.style():
+        return figures.svg(_figure([panel]), title=panel.title)
+
+
+def plot_files(report: VerdictReport, point: PointVerdict) -> Iterator[PlotFile]:
+    """Yields the files of figures of one point of a comparison."""
+    panel = interval_panel(report, point)
+    yield PlotFile(name=f"{_safe(point.point_id)}.png", title=panel.title, panels=(panel,))
+    for index, found in enumerate(drawn_operations(report, point)):
+        panels = tuple(operation_panels(report, found))
+        if panels:
+            yield PlotFile(
+                name=f"{_safe(point.point_id)}_{index}_{_safe(found.operation)}.png",
+                title=f"{found.operation} of {point.point}: blocks and series",
+                panels=panels,
+            )
+
+
+def write_plots(report: VerdictReport, folder: str | os.PathLike[str]) -> list[epath.Path]:
+    """Writes the figures that `verdicts_markdown` links to, as PNG files.
+
+    Args:
+        report: The comparison.
+        folder: Where to, a local path or gs://; it is created.
+
+    Returns:
+        The files.
+
+    Raises:
+        OSError: A file cannot be written.
+    """
+    from etils import epath
+
+    written = []
+    for point in plotted_points(report):
+        for file in plot_files(report, point):
+            path = epath.Path(folder) / file.name
+            write_atomically(path, _png(file))
+            written.append(path)
+    return written
+
+
+def _png(file: PlotFile) -> bytes:
+    with figures.style():
+        return figures.png(_figure(file.panels))
+
+
+def _figure(panels: Sequence[Panel]) -> Figure:
+    """Returns drawings side by side; to be called inside `figures.style`."""
+    width, height = _WIDTH * len(panels), max(panel.height for panel in panels)
+    fitted = any(panel.fitted for panel in panels)
+    figure = figures.new_figure(width, height, fitted=fitted)
+    if not fitted:
+        # Axes of one size stand under each other in columns.
+        figure.subplots_adjust(
+            left=0.65 / width,
+            right=1 - 0.15 / width,
+            top=1 - 0.3 / height,
+            bottom=0.95 / height,
+            wspace=0.16,
+        )
+    row = figure.subplots(1, len(panels), squeeze=False)[0]
+    for axes, panel in zip(row, panels, strict=True):
+        panel.draw(axes)
+    return figure
+
+
+def _safe(name: str) -> str:
+    """Returns a name as a part of a file name and of a link."""
+    return re.sub(r"[^A-Za-z0-9.-]+", "_", name)[:60]

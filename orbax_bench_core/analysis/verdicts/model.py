@@ -1,0 +1,241 @@
+"""Verdicts, as they are kept, shown and handed on."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Final, Literal
+
+from orbax_bench_core.config.arms import Arm
+from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config.gate import GateConfig
+from orbax_bench_core.records.record import ResultModel
+
+VERDICTS_VERSION: Final = 1
+
+_DRIFT_P: Final = 0.01
+_DRIFT: Final = 0.05
+
+Word = Literal["REGRESSION", "PASS", "INCONCLUSIVE"]
+
+
+class Verdict(ResultModel):
+    """What one metric of one point says.
+
+    Attributes:
+        word: REGRESSION, PASS or INCONCLUSIVE.
+        reason: Why it could not be judged; empty when it was.
+        ratio: Candidate over baseline, so that above 1 is worse; None when it could not be judged.
+        low: Lower end of the 95 % interval of the ratio.
+        high: Upper end of it.
+        p_regression: Probability of data like these when the ratio is within the tolerance.
+        p_pass: Probability of data like these when the ratio is at the margin.
+        operations: Operations per arm that were looked at.
+        look: Index of the look at which it was settled, or of the last one made; None before the
+            first.
+        settled: Whether more operations would change nothing, because the first verdict stands.
+        detectable: Smallest relative slow-down that as many operations as these would find, such
+            as 0.05 for 5 %; None when the noise is not known.
+        more_blocks: About how many more blocks a verdict needs; 0 when settled, None when not
+            known.
+    """
+
+    word: Word
+    reason: str = ""
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p_regression: float | None = None
+    p_pass: float | None = None
+    operations: int = 0
+    look: int | None = None
+    settled: bool = False
+    detectable: float | None = None
+    more_blocks: int | None = None
+
+
+class SeriesHealth(ResultModel):
+    """Whether one series of times is what statistics take it for.
+
+    Attributes:
+        n: Number of values.
+        median: Median, seconds.
+        spread: Interquartile range over the median, a ratio; None below two values.
+        sigma: Robust standard deviation of the log times; None below two values.
+        drift_p: P-value of Kendall's test for a monotone drift; None below four values.
+        drift: Change from start to end by a robust line, such as 0.15 for +15 %; None below four.
+        regimes: Whether the values fall into two separate groups.
+        regime_ratio: Median of the slow group over that of the fast one; None without groups.
+        outliers: Share of the values that lie far off the others.
+        flags: What a reader must know, one line each; empty for a healthy series.
+    """
+
+    n: int
+    median: float
+    spread: float | None = None
+    sigma: float | None = None
+    drift_p: float | None = None
+    drift: float | None = None
+    regimes: bool = False
+    regime_ratio: float | None = None
+    outliers: float = 0.0
+    flags: tuple[str, ...] = ()
+
+    @property
+    def drifts(self) -> bool:
+        """Whether the series drifts so clearly (p below 1 %) and so much (5 %) that it matters."""
+        return is_drift(self.drift_p, self.drift)
+
+
+def is_drift(p_value: float | None, drift: float | None) -> bool:
+    """Says whether a change over a series is both improbable by chance and large.
+
+    Args:
+        p_value: P-value of a test for a monotone drift; None when there were too few values.
+        drift: Relative change from start to end; None likewise.
+    """
+    if p_value is None or drift is None:
+        return False
+    return p_value < _DRIFT_P and abs(drift) >= _DRIFT
+
+
+class OperationVerdict(ResultModel):
+    """One operation of one point in both arms.
+
+    Attributes:
+        operation: Name of the operation.
+        primary: Whether it takes part in the point's verdict.
+        verdict: What its times say; for an operation that is not primary, what they would say.
+        advice: What to do about it, one line for people.
+        health: Health of the series of each arm that has one.
+        times: Seconds of each arm, in the order in which they were measured.
+        block_log_ratios: Log of the ratio of candidate to baseline in each block; empty when
+            unpaired.
+        false_discovery: Share of false findings among operations that are not primary and look at
+            least this bad (Benjamini-Hochberg); None for a primary one.
+    """
+
+    operation: str
+    primary: bool
+    verdict: Verdict
+    advice: str
+    health: dict[Arm, SeriesHealth]
+    times: dict[Arm, tuple[float, ...]]
+    block_log_ratios: tuple[float, ...] = ()
+    false_discovery: float | None = None
+
+
+class PointVerdict(ResultModel):
+    """One sweep point in both arms.
+
+    Attributes:
+        point_id: Id of the point; of a pair of arms when they were run as one.
+        point: Name of the point.
+        word: REGRESSION when a primary operation has regressed, PASS when every one passes,
+            otherwise INCONCLUSIVE.
+        reason: Why it could not be judged, or which arm failed; empty when it was judged.
+        failed: Whether an arm failed, so that there was less to judge than was asked for.
+        mode: `paired` when both arms were run in one place in blocks; otherwise `unpaired`.
+        blocks: Number of complete blocks; 0 when unpaired.
+        operations: One entry per operation, primary ones first.
+        switching: What it cost that the arms took turns on one device; empty when they did not.
+    """
+
+    point_id: str
+    point: str
+    word: Word
+    reason: str = ""
+    failed: bool = False
+    mode: Literal["paired", "unpaired"]
+    blocks: int = 0
+    operations: tuple[OperationVerdict, ...] = ()
+    switching: str = ""
+
+
+class Unmatched(ResultModel):
+    """A point that only one side has.
+
+    Attributes:
+        side: Which side has it.
+        point: Name and id of the point.
+        differs: In which fields it differs from the nearest point of the other side.
+    """
+
+    side: Arm
+    point: str
+    differs: tuple[str, ...] = ()
+
+
+class VerdictReport(ResultModel):
+    """All verdicts of one comparison: `verdicts.json`.
+
+    Attributes:
+        schema_version: Version of this layout.
+        suite: Name of the suite.
+        run_id: The run of the candidate.
+        baseline: What the baseline is, for people: an arm's overrides, a revision, a path.
+        candidate: What the candidate is, for people.
+        word: REGRESSION when a point has regressed, PASS when every point passes, otherwise
+            INCONCLUSIVE.
+        gate: The rules that were applied.
+        points: One entry per point that both sides have.
+        unmatched: Points that only one side has.
+        notes: What else a reader must know, such as versions that differ between the arms.
+        judged_at: When, UTC.
+    """
+
+    schema_version: Literal[1] = VERDICTS_VERSION
+    suite: str
+    run_id: str
+    baseline: str
+    candidate: str
+    word: Word
+    gate: GateConfig
+    points: tuple[PointVerdict, ...]
+    unmatched: tuple[Unmatched, ...] = ()
+    notes: tuple[str, ...] = ()
+    judged_at: datetime.datetime
+
+
+_WORDS: Final = ("PASS", "INCONCLUSIVE", "REGRESSION")
+
+
+class NotPassed(Exception):
+    """A comparison did not pass, and it was asked to."""
+
+
+def enforce(verdict: str, verdicts: str | None, *, allow_inconclusive: bool) -> None:
+    """Raises unless a verdict is good enough.
+
+    Args:
+        verdict: The verdict in one word.
+        verdicts: Path of `verdicts.json`, to say what has regressed; None without.
+        allow_inconclusive: Whether INCONCLUSIVE is as good as PASS.
+
+    Raises:
+        NotPassed: It is not.
+        SuiteError: It is no verdict.
+    """
+    if verdict not in _WORDS:
+        raise SuiteError(f"not a verdict: {verdict!r}; it is one of {', '.join(_WORDS)}")
+    if verdict == "PASS" or (verdict == "INCONCLUSIVE" and allow_inconclusive):
+        return
+    found = "" if verdicts is None else f": {_what(verdict, Path(verdicts))}"
+    raise NotPassed(f"{verdict}{found}")
+
+
+def _what(verdict: str, path: Path) -> str:
+    report = VerdictReport.model_validate_json(path.read_bytes())
+    return "; ".join(
+        f"{point.point}: "
+        + (
+            ", ".join(
+                f"{one.operation} {one.verdict.ratio:.2f}x"
+                for one in point.operations
+                if one.primary and one.verdict.word == verdict and one.verdict.ratio is not None
+            )
+            or point.reason
+        )
+        for point in report.points
+        if point.word == verdict
+    )

@@ -1,0 +1,196 @@
+"""From the records of a paired run to its verdicts."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from orbax_bench_core.analysis.verdicts.advice import advice
+from orbax_bench_core.analysis.verdicts.model import (
+    OperationVerdict,
+    PointVerdict,
+    VerdictReport,
+    Word,
+)
+from orbax_bench_core.config.arms import ARMS
+from orbax_bench_core.config.gate import GateConfig
+from orbax_bench_core.records.paired import PairedSeries, paired_series
+from orbax_bench_core.records.record import Record
+from orbax_bench_core.records.run_directory import RunDirectory, RunInfo
+from orbax_bench_core.sweep.point import SweepPoint
+
+VERDICTS_FILE: Final = "verdicts.json"
+
+
+def judge_point(
+    point: SweepPoint, records: Iterable[Record], info: RunInfo, switching: str = ""
+) -> PointVerdict:
+    """Judges what a pair has measured so far.
+
+    Args:
+        point: The pair.
+        records: Its records.
+        info: Its run.
+        switching: What it cost that its arms took turns; empty when they did not.
+    """
+    series = paired_series(records)
+    found = _operations(series, info.gate, len(info.expansion.points))
+    word = together([one.verdict.word for one in found if one.primary])
+    failed = bool(series.failed)
+    return PointVerdict(
+        point_id=point.id,
+        point=point.name,
+        # What fails has not passed, however fast it was before.
+        word="INCONCLUSIVE" if failed and word == "PASS" else word,
+        reason=series.problem or _nothing_primary(found, series, info.gate),
+        failed=failed,
+        mode="paired",
+        blocks=len(series.labels),
+        operations=found,
+        switching=switching,
+    )
+
+
+def judge_run(run: RunDirectory) -> VerdictReport:
+    """Judges every pair of a run by the records that it has.
+
+    Args:
+        run: The run directory of a paired run.
+
+    Raises:
+        SuiteError: There is no run here.
+    """
+    info = run.read_info()
+    points: list[PointVerdict] = []
+    notes: list[str] = []
+    for point in info.expansion.points:
+        records = run.point_records(point)
+        points.append(judge_point(point, records, info))
+        notes += version_differences(records)
+    return report(info, points, notes)
+
+
+def report(
+    info: RunInfo, points: Sequence[PointVerdict], notes: Iterable[str] = ()
+) -> VerdictReport:
+    """Returns the verdicts of a run as a whole.
+
+    Args:
+        info: The run.
+        points: The verdict of each pair.
+        notes: What else a reader must know.
+    """
+    return VerdictReport(
+        suite=info.suite_name,
+        run_id=info.run_id,
+        baseline=info.baseline,
+        candidate=info.candidate,
+        word=together([point.word for point in points]),
+        gate=info.gate,
+        points=tuple(points),
+        notes=tuple(dict.fromkeys(notes)),
+        judged_at=datetime.datetime.now(datetime.UTC),
+    )
+
+
+def _operations(
+    series: PairedSeries, gate: GateConfig, num_points: int
+) -> tuple[OperationVerdict, ...]:
+    from orbax_bench_core.gate import (
+        false_discovery,
+        health,
+        judge,
+        point_settled,
+        primary_operations,
+    )
+
+    scale = 1 / num_points if gate.family == "suite" else 1.0
+    verdicts = judge(series.times, series.labels, gate, alpha_scale=scale)
+    primary, discovery = primary_operations(verdicts, gate), false_discovery(verdicts, gate)
+    found, ended = [], point_settled(verdicts, gate)
+    for operation in [*primary, *(other for other in verdicts if other not in primary)]:
+        times = series.of_arms(operation)
+        healths = {arm: health(values) for arm, values in times.items()}
+        found.append(
+            OperationVerdict(
+                operation=operation,
+                primary=operation in primary,
+                verdict=verdicts[operation],
+                advice=advice(
+                    verdicts[operation],
+                    operation,
+                    gate,
+                    primary=operation in primary,
+                    health=healths,
+                    failed=bool(series.failed),
+                    ended=ended,
+                ),
+                health=healths,
+                times=times,
+                block_log_ratios=series.log_ratios(operation),
+                false_discovery=discovery.get(operation),
+            )
+        )
+    return tuple(found)
+
+
+def needs_more(verdict: PointVerdict, gate: GateConfig) -> bool:
+    """Says whether more blocks could change what a pair says.
+
+    Args:
+        verdict: What it says by now.
+        gate: The rules.
+    """
+    from orbax_bench_core.gate import point_settled
+
+    found = {one.operation: one.verdict for one in verdict.operations}
+    return not verdict.failed and not point_settled(found, gate)
+
+
+def together(words: Sequence[Word]) -> Word:
+    """Returns what several verdicts say as one: all must pass, and one regression is enough."""
+    if "REGRESSION" in words:
+        return "REGRESSION"
+    return "PASS" if words and set(words) == {"PASS"} else "INCONCLUSIVE"
+
+
+def _nothing_primary(
+    found: Sequence[OperationVerdict], series: PairedSeries, gate: GateConfig
+) -> str:
+    if any(one.primary for one in found):
+        return ""
+    if not len(series.labels):
+        return "no block is complete"
+    measured = ", ".join(series.times) or "none"
+    return (
+        f"none of the primary operations ({', '.join(gate.primary)}) was measured in both arms; "
+        f"measured: {measured}; name others under `gate.primary`"
+    )
+
+
+def version_differences(records: Iterable[Record]) -> tuple[str, ...]:
+    """Returns what differs, each as `jax: 0.9.0 in the baseline, 0.10.2 in the candidate`.
+
+    A comparison of two releases may bring other packages along; then the verdict is on all of them
+    together, and a reader must know.
+
+    Args:
+        records: The records of both arms.
+    """
+    found: dict[str, dict[str, set[str]]] = {}
+    for record in records:
+        for package, version in record.provenance.get("versions", {}).items():
+            by_arm = found.setdefault(package, {arm: set() for arm in ARMS})
+            if record.arm is not None:
+                by_arm[record.arm].add(str(version))
+    return tuple(
+        f"{package}: {_words(by_arm['baseline'])} in the baseline, "
+        f"{_words(by_arm['candidate'])} in the candidate"
+        for package, by_arm in found.items()
+        if all(by_arm.values()) and by_arm["baseline"] != by_arm["candidate"]
+    )
+
+
+def _words(versions: set[str]) -> str:
+    return " and ".join(sorted(versions))

@@ -1,0 +1,337 @@
+"""Drawing of verdicts: intervals of a point, blocks of an operation, series of both arms."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final, TypeGuard
+
+from orbax_bench_core.analysis.verdicts import words
+from orbax_bench_core.analysis.verdicts.model import (
+    OperationVerdict,
+    PointVerdict,
+    SeriesHealth,
+    Verdict,
+    Word,
+)
+from orbax_bench_core.analysis.verdicts.words import primary_first
+from orbax_bench_core.config.arms import ARMS, Arm
+from orbax_bench_core.config.gate import GateConfig, GateRule
+from orbax_bench_core.document import figures
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+
+
+COLOURS: Final[dict[Word, str]] = {
+    "REGRESSION": figures.REGRESSION,
+    "PASS": figures.PASS,
+    "INCONCLUSIVE": figures.INCONCLUSIVE,
+}
+_MARKERS: Final[dict[Word, str]] = {"REGRESSION": "D", "PASS": "o", "INCONCLUSIVE": "s"}
+_ARM_COLOURS: Final[dict[Arm, str]] = {
+    "baseline": figures.BASELINE,
+    "candidate": figures.CANDIDATE,
+}
+_ARM_MARKERS: Final[dict[Arm, str]] = {"baseline": "o", "candidate": "s"}
+_ZONES: Final = {
+    "within tolerance": figures.PASS,
+    "between": figures.INCONCLUSIVE,
+    "margin or more": figures.REGRESSION,
+}
+_FAINT: Final = 0.12
+
+
+def draw_intervals(axes: Axes, point: PointVerdict, gate: GateConfig) -> None:
+    """Draws the interval of every operation of a point on one axis.
+
+    Each row is shaded up to its tolerance, and from its margin on.
+
+    Args:
+        axes: Empty axes.
+        point: The point.
+        gate: The rules that were applied.
+    """
+    operations = primary_first(point)
+    verdicts = [found.verdict for found in operations]
+    rules = [gate.rule(found.operation) for found in operations]
+    ends = [value for verdict in verdicts for value in (verdict.ratio, verdict.low, verdict.high)]
+    limits = ratio_limits(
+        [value for value in ends if value is not None], max(rule.margin for rule in rules)
+    )
+    axes.set_xscale("log")
+    for row, (verdict, rule) in enumerate(zip(verdicts, rules, strict=True)):
+        _shade_row(axes, row, rule, limits[1])
+        _draw_interval(axes, row, verdict, faint=not operations[row].primary, limits=limits)
+    axes.axvline(1, color=figures.DIM, linewidth=1)
+    axes.set_xlim(*limits)
+    axes.set_ylim(len(operations) - 0.5, -0.5)
+    axes.set_yticks(range(len(operations)), [_row_label(found) for found in operations])
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    ratio_axis(axes.xaxis, *limits)
+    axes.yaxis.grid(visible=False)
+    axes.set_xlabel("candidate / baseline, 95 % interval")
+    for zone, colour in _ZONES.items():
+        axes.fill_betweenx([], [], color=colour, alpha=2 * _FAINT, linewidth=0, label=zone)
+    figure = axes.figure
+    figure.legend(loc="outside lower center", ncols=len(_ZONES))
+
+
+def draw_blocks(axes: Axes, found: OperationVerdict, rule: GateRule) -> None:
+    """Draws the ratio of every block in the order measured, with the estimate and its interval.
+
+    Args:
+        axes: Empty axes.
+        found: A paired operation.
+        rule: Its rule.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    ratios = [_exp(value) for value in found.block_log_ratios]
+    verdict = found.verdict
+    limits = ratio_limits(
+        [*ratios, *(value for value in (verdict.low, verdict.high) if value is not None)],
+        rule.margin,
+    )
+    colour = COLOURS[verdict.word]
+    axes.set_yscale("log")
+    blocks = range(1, len(ratios) + 1)
+    shown = [(block, ratio) for block, ratio in zip(blocks, ratios, strict=True) if _real(ratio)]
+    if verdict.low is not None and verdict.high is not None and verdict.low < verdict.high:
+        low, high = _clipped(verdict.low, limits), _clipped(verdict.high, limits)
+        axes.axhspan(low, high, color=colour, alpha=_FAINT, linewidth=0, label="95 % interval")
+    if _real(verdict.ratio):
+        axes.axhline(verdict.ratio, color=colour, linewidth=1.6, label="estimate")
+    axes.axhline(1, color=figures.DIM, linewidth=1)
+    axes.axhline(
+        1 + rule.tolerance,
+        color=figures.DIM,
+        linewidth=1,
+        linestyle=(0, (1, 2)),
+        label=f"tolerance {words.share(rule.tolerance)}",
+    )
+    axes.axhline(
+        1 + rule.margin,
+        color=figures.DIM,
+        linewidth=1,
+        linestyle=(0, (5, 3)),
+        label=f"margin {words.share(rule.margin)}",
+    )
+    axes.plot(
+        [block for block, _ in shown],
+        [ratio for _, ratio in shown],
+        "o",
+        color=figures.INK,
+        markersize=4,
+        label="block",
+    )
+    axes.set_xlim(0.3, max(len(ratios), 2) + 0.7)
+    axes.set_ylim(*limits)
+    ratio_axis(axes.yaxis, *limits)
+    axes.xaxis.grid(visible=False)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
+    axes.set_xlabel("block, in the order measured")
+    axes.set_title(f"{figures.label(found.operation)}: candidate / baseline per block")
+    _legend(axes, 3)
+
+
+def draw_series(axes: Axes, found: OperationVerdict) -> None:
+    """Draws the times of both arms in the order measured, with what their health says.
+
+    A line shows a drift that is flagged by its size, hollow marks the slow one of two regimes.
+
+    Args:
+        axes: Empty axes.
+        found: An operation.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    factor, unit = _unit([value for times in found.times.values() for value in times])
+    longest = 2
+    for arm in ARMS:
+        times = [value * factor for value in found.times.get(arm, ())]
+        longest = max(longest, len(times))
+        if times:
+            _draw_arm(axes, arm, times, found.health.get(arm))
+    axes.set_ylabel(unit)
+    axes.set_xlim(0.3, longest + 0.7)
+    shown = [value * factor for times in found.times.values() for value in times if _real(value)]
+    axes.set_ylim(0, 1.08 * max(shown, default=1.0))
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=6))
+    axes.yaxis.grid(visible=True, color=figures.LINE, linewidth=0.5)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
+    axes.set_xlabel("operation of the arm, in the order measured")
+    axes.set_title(f"{figures.label(found.operation)}: time of each operation")
+    remarked = any(":" in str(text) for text in axes.get_legend_handles_labels()[1])
+    _legend(axes, 1 if remarked else 2)
+
+
+def _shade_row(axes: Axes, row: int, rule: GateRule, high: float) -> None:
+    top, bottom = row - 0.5, row + 0.5
+    ends = (1 / WIDEST, 1 + rule.tolerance, 1 + rule.margin, 2 * max(high, 1 + rule.margin))
+    for (start, end), colour in zip(itertools.pairwise(ends), _ZONES.values(), strict=True):
+        axes.fill_betweenx([top, bottom], start, end, color=colour, alpha=_FAINT, linewidth=0)
+
+
+def _draw_interval(
+    axes: Axes, row: int, verdict: Verdict, *, faint: bool, limits: tuple[float, float]
+) -> None:
+    """Draws one interval; an end that lies outside of the axis is an arrow."""
+    if verdict.ratio is None or not _real(verdict.ratio):
+        axes.text(1, row, "  not judged", color=figures.DIM, va="center", style="italic")
+        return
+    colour = COLOURS[verdict.word]
+    low = verdict.ratio if verdict.low is None or math.isnan(verdict.low) else verdict.low
+    high = verdict.ratio if verdict.high is None or math.isnan(verdict.high) else verdict.high
+    ends = (_clipped(low, limits), _clipped(high, limits))
+    width = 1.2 if faint else 2.2
+    axes.plot(ends, (row, row), color=colour, linewidth=width, solid_capstyle="butt")
+    for end, given, arrow in ((ends[0], low, "<"), (ends[1], high, ">")):
+        marker = "|" if end == given else arrow
+        axes.plot(end, row, marker, color=colour, markersize=6, clip_on=False)
+    axes.plot(
+        _clipped(verdict.ratio, limits),
+        row,
+        _MARKERS[verdict.word],
+        color=colour,
+        markerfacecolor="none" if faint else colour,
+        markersize=6,
+    )
+
+
+def _row_label(found: OperationVerdict) -> str:
+    name = figures.label(found.operation, 28)
+    verdict = found.verdict
+    mark = words.MARKS[verdict.word]
+    return f"{name if found.primary else f'({name})'} {mark}"
+
+
+def _draw_arm(axes: Axes, arm: Arm, times: Sequence[float], health: SeriesHealth | None) -> None:
+    colour, marker = _ARM_COLOURS[arm], _ARM_MARKERS[arm]
+    places = list(range(1, len(times) + 1))
+    remarks = []
+    axes.plot(places, times, color=colour, linewidth=0.8, alpha=0.5)
+    if health is not None and health.drift is not None and health.drifts:
+        remarks.append(f"drift {100 * health.drift:+.0f} %")
+        middle = statistics.median(times)
+        axes.plot(
+            (1, len(times)),
+            (middle * (1 - health.drift / 2), middle * (1 + health.drift / 2)),
+            color=colour,
+            linewidth=1.6,
+            linestyle=(0, (5, 3)),
+        )
+    slow: list[int] = []
+    if health is not None and health.regimes:
+        slow = _slow_ones(times)
+        by = "" if health.regime_ratio is None else f", {health.regime_ratio:.2f}x apart"
+        remarks.append(f"two regimes{by}")
+    legend = f"{arm}: {', '.join(remarks)}" if remarks else arm
+    axes.plot(places, times, marker, color=colour, label=legend)
+    # A dot of the page's colour makes a mark hollow, whatever the page is.
+    axes.plot(
+        [places[index] for index in slow],
+        [times[index] for index in slow],
+        marker,
+        color=figures.PAGE,
+        markersize=2.2,
+        markeredgewidth=0,
+    )
+
+
+def _slow_ones(times: Sequence[float]) -> list[int]:
+    """Returns the indices of the values in the slow one of two regimes."""
+    import numpy as np
+
+    from orbax_bench_core.gate.regimes import find_regimes
+
+    usable = [index for index, value in enumerate(times) if _real(value)]
+    found = find_regimes(np.log([times[index] for index in usable]))
+    if found is None:
+        return []
+    return [index for index, slow in zip(usable, found.slow, strict=True) if slow]
+
+
+def _legend(axes: Axes, columns: int) -> None:
+    """Puts the legend below the axes, where no data can be."""
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=columns)
+
+
+def _unit(seconds: Sequence[float]) -> tuple[float, str]:
+    """Returns a factor and the unit that it makes of seconds."""
+    longest = max(filter(math.isfinite, seconds), default=1.0)
+    if longest < 1e-3:
+        return 1e6, "µs"
+    return (1e3, "ms") if longest < 1 else (1.0, "s")
+
+
+def _clipped(value: float, limits: tuple[float, float]) -> float:
+    return min(max(value, limits[0]), limits[1])
+
+
+def _real(value: float | None) -> TypeGuard[float]:
+    """Says whether a value has a place on an axis of ratios or times."""
+    return value is not None and math.isfinite(value) and value > 0
+
+
+def _exp(value: float) -> float:
+    try:
+        return math.exp(value)
+    except OverflowError:
+        return math.inf
+
+
+WIDEST: Final = 20.0
+"""Ratio at which an axis ends, whatever would lie beyond."""
+
+_STEPS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+_FEW: Final = 6
+
+
+def ratio_limits(values: Iterable[float], margin: float) -> tuple[float, float]:
+    """Returns the ends of an axis that shows all values, no change and the margin.
+
+    Args:
+        values: Ratios; those that are not finite or not positive are left out.
+        margin: The margin of the gate, such as 0.15.
+    """
+    shown = [value for value in values if math.isfinite(value) and value > 0]
+    low, high = min([*shown, 1 / (1 + margin)]), max([*shown, 1 + margin])
+    room = 0.06 * math.log(high / low)
+    return (
+        max(low * math.exp(-room), 1 / WIDEST),
+        min(high * math.exp(room), WIDEST),
+    )
+
+
+def ratio_axis(axis: Axis, low: float, high: float) -> None:
+    """Makes an axis of a log scale one of ratios, such as 0.9x, 1x and 1.1x.
+
+    Args:
+        axis: The axis.
+        low: Its lower end.
+        high: Its upper end.
+    """
+    from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
+
+    ticks = _ticks(low, high)
+    axis.set_major_locator(FixedLocator(ticks))
+    axis.set_major_formatter(FixedFormatter([f"{tick:g}x" for tick in ticks]))
+    axis.set_minor_locator(NullLocator())
+    axis.grid(visible=True, color=figures.LINE, linewidth=0.5)
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Returns a few round ratios between two ends."""
+    if high / low > 4:
+        powers = [2.0**power for power in range(-5, 6)]
+        return [tick for tick in powers if low <= tick <= high]
+    for step in _STEPS:
+        first, last = math.ceil(low / step), math.floor(high / step)
+        if last - first < _FEW:
+            return [round(index * step, 10) for index in range(first, last + 1) if index]
+    return [1.0]

@@ -1,0 +1,201 @@
+"""A run beside a baseline that was measured apart from it: a warning at most."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from orbax_bench_core.analysis.verdicts.advice import advice
+from orbax_bench_core.analysis.verdicts.model import (
+    OperationVerdict,
+    PointVerdict,
+    Unmatched,
+    Verdict,
+    VerdictReport,
+)
+from orbax_bench_core.analysis.verdicts.paired import judge_run, together
+from orbax_bench_core.baselines import stored as baselines
+from orbax_bench_core.baselines.past import Past, past_log_ratios
+from orbax_bench_core.baselines.store import registry_around
+from orbax_bench_core.config.arms import Arm
+from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config.gate import GateConfig
+from orbax_bench_core.records.machine import other_surroundings
+from orbax_bench_core.records.operation_times import by_point, operation_times
+from orbax_bench_core.records.record import ErrorInfo, Record
+from orbax_bench_core.records.run_directory import RunDirectory
+from orbax_bench_core.sweep.point_differences import differences, nearest
+
+NO_PAST: Final[Past] = {}
+
+_Times = Mapping[str, tuple[float, ...]]
+
+
+def compare_unpaired(
+    baseline_records: Iterable[Record],
+    candidate_records: Iterable[Record],
+    gate: GateConfig,
+    past: Past = NO_PAST,
+    *,
+    baseline: str = "a stored baseline",
+    candidate: str = "this run",
+) -> VerdictReport:
+    """Compares two runs that were made apart, point by point.
+
+    Points are matched by id and by nothing else. A verdict needs to know by how much runs of the
+    point differ when nothing has changed; without that, or when the runs were made on different
+    machines or storage, it is INCONCLUSIVE.
+
+    Args:
+        baseline_records: Measured records to compare with, as `baseline.load` returns them.
+        candidate_records: Measured records that are looked at.
+        gate: When a difference counts.
+        past: By how much past runs differed, as `past_log_ratios` finds it.
+        baseline: What the baseline is, for people.
+        candidate: What the candidate is, for people.
+    """
+    before, now = by_point(baseline_records), by_point(candidate_records)
+    points = tuple(
+        _judge(before[point_id], records, gate, past)
+        for point_id, records in now.items()
+        if point_id in before
+    )
+    first = next((records[0] for records in [*now.values(), *before.values()]), None)
+    return VerdictReport(
+        suite="" if first is None else first.suite,
+        run_id="" if first is None else first.run_id,
+        baseline=baseline,
+        candidate=candidate,
+        word=together([point.word for point in points]),
+        gate=gate,
+        points=points,
+        unmatched=(*_unmatched("baseline", before, now), *_unmatched("candidate", now, before)),
+        judged_at=datetime.datetime.now(datetime.UTC),
+    )
+
+
+def _judge(
+    before: Sequence[Record], now: Sequence[Record], gate: GateConfig, past: Past
+) -> PointVerdict:
+    from orbax_bench_core.gate import primary_operations
+
+    was, are = operation_times(before), operation_times(now)
+    moved = other_surroundings(now[0], before[0])
+    shared = [operation for operation in are if operation in was]
+    primary = primary_operations(shared, gate)
+    others = [operation for operation in shared if operation not in primary]
+    elsewhere = f"measured in other surroundings: {'; '.join(moved)}" if moved else ""
+    found = tuple(
+        _operation(
+            operation,
+            was,
+            are,
+            gate,
+            past.get((now[0].point_id, operation), ()),
+            primary=operation in primary,
+            elsewhere=elsewhere,
+        )
+        for operation in [*primary, *others]
+    )
+    missing = primary_operations({*was, *are} - {*shared}, gate)
+    failure = next((record.error for record in now if record.error is not None), None)
+    word = together([one.verdict.word for one in found if one.primary])
+    lacking = bool(missing) or failure is not None
+    return PointVerdict(
+        point_id=now[0].point_id,
+        point=now[0].point_name,
+        # What fails, or was not measured at all, has not passed.
+        word="INCONCLUSIVE" if lacking and word == "PASS" else word,
+        reason=elsewhere or _reason(failure, missing, primary),
+        failed=failure is not None,
+        mode="unpaired",
+        operations=found,
+    )
+
+
+def _operation(
+    operation: str,
+    was: _Times,
+    are: _Times,
+    gate: GateConfig,
+    past: Sequence[float],
+    *,
+    primary: bool,
+    elsewhere: str,
+) -> OperationVerdict:
+    from orbax_bench_core.gate import decide_unpaired, health
+
+    verdict = decide_unpaired(was[operation], are[operation], past, gate.rule(operation))
+    if elsewhere:
+        verdict = Verdict(
+            word="INCONCLUSIVE",
+            reason=elsewhere,
+            ratio=verdict.ratio,
+            operations=verdict.operations,
+        )
+    times: dict[Arm, tuple[float, ...]] = {"baseline": was[operation], "candidate": are[operation]}
+    return OperationVerdict(
+        operation=operation,
+        primary=primary,
+        verdict=verdict,
+        advice=advice(verdict, operation, gate, primary=primary, paired=False),
+        health={arm: health(seconds) for arm, seconds in times.items()},
+        times=times,
+    )
+
+
+def _reason(failure: ErrorInfo | None, missing: Sequence[str], primary: Sequence[str]) -> str:
+    if failure is not None:
+        return f"a repeat failed: {failure.type}: {failure.message}"
+    if missing:
+        return f"only one side has measured {', '.join(missing)}"
+    return "" if primary else "no primary operation was measured on both sides"
+
+
+def _unmatched(
+    side: Arm, these: Mapping[str, Sequence[Record]], those: Mapping[str, Sequence[Record]]
+) -> list[Unmatched]:
+    found = []
+    others = [records[0].point for records in those.values()]
+    for point_id, records in these.items():
+        if point_id not in those:
+            point = records[0].point
+            other = nearest(point, others)
+            differs = () if other is None else tuple(differences(point, other))
+            found.append(Unmatched(side=side, point=f"{point.name} {point_id}", differs=differs))
+    return found
+
+
+def compare_stored(baseline: str, candidate: str | None) -> VerdictReport:
+    """Compares a candidate with a baseline, paired when they are the arms of one run.
+
+    The rules are those of the candidate's suite, or the defaults where only samples are left of it.
+
+    Args:
+        baseline: A run directory or a stored baseline.
+        candidate: A run directory or a stored baseline; None takes the arms of the first.
+
+    Raises:
+        SuiteError: Something cannot be read, or there is nothing to compare.
+    """
+    run = RunDirectory(candidate or baseline)
+    same = candidate is None or str(RunDirectory(baseline).root) == str(run.root)
+    if same:
+        if not (run.exists() and run.read_info().paired):
+            raise SuiteError(
+                f"{run.root} holds no paired run, so there are no arms to compare; give two paths, "
+                "or measure both arms in one place with `orbax-bench ab`"
+            )
+        return judge_run(run)
+    assert candidate is not None
+    before, now = baselines.load(baseline), baselines.load(candidate)
+    registry = registry_around(baseline)
+    return compare_unpaired(
+        before,
+        now,
+        run.read_info().gate if run.exists() else GateConfig(),
+        NO_PAST if registry is None else past_log_ratios(registry, now),
+        baseline=baseline,
+        candidate=candidate,
+    )

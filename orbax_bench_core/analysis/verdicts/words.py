@@ -1,0 +1,244 @@
+"""Verdicts in words and numbers, the same in every report."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from orbax_bench_core.analysis.verdicts.model import (
+    OperationVerdict,
+    PointVerdict,
+    Unmatched,
+    Verdict,
+    VerdictReport,
+    Word,
+)
+from orbax_bench_core.config.arms import ARMS
+from orbax_bench_core.config.gate import GateConfig
+
+MARKS: Final[dict[Word, str]] = {"REGRESSION": "✗", "INCONCLUSIVE": "?", "PASS": "✓"}
+"""Stands before each word, so that no verdict is told by colour alone."""
+
+STYLES: Final[dict[Word, str]] = {
+    "REGRESSION": "bold red",
+    "INCONCLUSIVE": "yellow",
+    "PASS": "green",
+}
+"""How the terminal shows each word."""
+
+MEANINGS: Final[dict[Word, str]] = {
+    "REGRESSION": "the candidate is slower than the baseline by more than the tolerance",
+    "PASS": "a slow-down as large as the margin is ruled out",
+    "INCONCLUSIVE": "the times allow neither of the two yet; this is not a pass",
+}
+
+READING: Final = (
+    "The ratio is the time of the candidate over that of the baseline: above 1 is slower.",
+    "The true ratio lies within the 95 % interval in 95 of 100 such comparisons.",
+    "A verdict in (parentheses) is of an operation that is not primary: it decides nothing.",
+    "A point is REGRESSION when one of its primary operations is, and PASS when all of them are.",
+    "Arms that are `unpaired` were run apart: whatever else changed shows as a difference too.",
+)
+"""How to read a table of verdicts, one sentence each."""
+
+
+def ratio(value: float | None) -> str:
+    """Returns a ratio of times, such as `1.210x`; a dash when there is none."""
+    return "–" if value is None or math.isnan(value) else f"{_plain(value)}x"
+
+
+def interval(verdict: Verdict) -> str:
+    """Returns the 95 % interval of a ratio, such as `[1.152–1.271]`; a dash without one."""
+    low, high = verdict.low, verdict.high
+    if low is None or high is None or math.isnan(low) or math.isnan(high):
+        return "–"
+    return f"[{_plain(low)}–{_plain(high)}]"
+
+
+def share(value: float) -> str:
+    """Returns a share in percent with the digits that it has, such as `0.5 %`."""
+    return f"{100 * value:.3g} %"
+
+
+def word_of(found: OperationVerdict) -> str:
+    """Returns the word of an operation, in parentheses when it decides nothing."""
+    return found.verdict.word if found.primary else f"({found.verdict.word})"
+
+
+def what_to_do(found: OperationVerdict) -> str:
+    """Returns the reason why an operation was not judged, and the advice about it."""
+    reason, advice = found.verdict.reason, found.advice
+    said = [advice] if reason in advice else [f"Not judged: {reason}.", advice]
+    if found.false_discovery is not None and found.verdict.word == "REGRESSION":
+        said.append(f"(False discovery rate: {share(found.false_discovery)}.)")
+    return " ".join(filter(None, said))
+
+
+def flags(found: OperationVerdict) -> list[str]:
+    """Returns what speaks against the series of an operation, one line each."""
+    of_arms: dict[str, list[str]] = {}
+    for arm in ARMS:
+        if arm in found.health:
+            for flag in found.health[arm].flags:
+                of_arms.setdefault(flag, []).append(arm)
+    return [
+        f"{'both arms' if len(arms) > 1 else arms[0]}: {flag}" for flag, arms in of_arms.items()
+    ]
+
+
+def remarks(point: PointVerdict) -> list[str]:
+    """Returns what else there is to say of a point."""
+    said = [point.reason] if point.reason else []
+    return [*said, point.switching] if point.switching else said
+
+
+def design(point: PointVerdict) -> str:
+    """Returns how a point was measured: `unpaired`, or in how many blocks."""
+    if point.mode == "unpaired":
+        return "unpaired"
+    return f"{point.blocks or 'no'} block{'' if point.blocks == 1 else 's'}"
+
+
+def rules(gate: GateConfig) -> list[str]:
+    """Returns the rules of the gate, one line each."""
+    family = "the primary operations of a point"
+    if gate.family == "suite":
+        family = "the primary operations of all points"
+    together = f"over all looks and {family} together (Holm)"
+    said = [
+        f"Primary operations: {', '.join(gate.primary)}. They decide.",
+        f"Tolerance {share(gate.tolerance)}: REGRESSION says that the slow-down is larger.",
+        f"Margin {share(gate.margin)}: PASS says that the slow-down is smaller.",
+        f"Within the tolerance, at most {share(gate.alpha)} end in REGRESSION, {together}.",
+        f"At the margin, at most {share(gate.pass_alpha)} end in PASS.",
+        f"Looks at {', '.join(map(str, gate.looks))} operations per arm; the first verdict stands.",
+        "Blocks have two operations of each arm in random order.",
+    ]
+    for operation, own in gate.metrics.items():
+        given = own.model_dump(exclude_none=True)
+        if given:
+            values = ", ".join(f"{name} {share(value)}" for name, value in given.items())
+            said.append(f"For {operation}: {values}.")
+    return said
+
+
+def _plain(value: float) -> str:
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    return f"{value:.3f}" if abs(value) < 9.9995 else f"{value:.4g}"
+
+
+_RANKS: Final[dict[Word, int]] = {"REGRESSION": 0, "INCONCLUSIVE": 1, "PASS": 2}
+
+
+def worst_first(points: Sequence[PointVerdict]) -> list[PointVerdict]:
+    """Returns points by verdict; among equals paired ones first, then those that failed."""
+    return sorted(
+        points,
+        key=lambda point: (_RANKS[point.word], point.mode == "unpaired", not point.failed),
+    )
+
+
+def primary_first(point: PointVerdict) -> list[OperationVerdict]:
+    """Returns the operations of a point, primary ones first, otherwise as they were."""
+    return sorted(point.operations, key=lambda found: not found.primary)
+
+
+def nearest_to_trouble(point: PointVerdict) -> OperationVerdict | None:
+    """Returns the primary operation with the worst verdict and then the highest ratio.
+
+    Args:
+        point: The point; without primary operations there is none to return.
+    """
+    primary = [found for found in point.operations if found.primary]
+    return min(primary, key=_trouble, default=None)
+
+
+def headline(report: VerdictReport) -> str:
+    """Returns what a report comes down to, in one sentence or two, without its word."""
+    if not report.points:
+        return "No point is in both arms, so that nothing was compared."
+    if report.word == "REGRESSION":
+        said = _regressed(report)
+    elif report.word == "PASS":
+        said = _passed(report)
+    else:
+        said = _undecided(report)
+    if all(point.mode == "unpaired" for point in report.points):
+        said += " The arms were run apart from each other: this is a warning, no proof."
+    return said
+
+
+def unmatched_line(found: Unmatched) -> str:
+    """Returns which side alone has a point, and why it has no partner."""
+    said = f"only in the {found.side}: {found.point}"
+    if not found.differs:
+        return said
+    return f"{said} (the nearest point of the other side differs in {'; '.join(found.differs)})"
+
+
+def _trouble(found: OperationVerdict) -> tuple[int, float]:
+    value = found.verdict.ratio
+    # What has no ratio could be anything, and comes first among its equals.
+    high = math.inf if value is None or math.isnan(value) else value
+    return _RANKS[found.verdict.word], -high
+
+
+def _regressed(report: VerdictReport) -> str:
+    regressed = [
+        (point, found)
+        for point in worst_first(report.points)
+        for found in point.operations
+        if found.primary and found.verdict.word == "REGRESSION"
+    ]
+    if not regressed:
+        return "A point has regressed."
+    # A proof is told before a warning.
+    point, worst = min(regressed, key=lambda pair: (pair[0].mode == "unpaired", _trouble(pair[1])))
+    said = (
+        f"{worst.operation} takes {ratio(worst.verdict.ratio)} as long {interval(worst.verdict)} "
+        f"in {point.point}."
+    )
+    if len(regressed) == 1:
+        return said
+    said += f" In all, {len(regressed)} primary operations regressed"
+    if len(report.points) == 1:
+        return f"{said}."
+    return f"{said}, in {len({at.point_id for at, _ in regressed})} of {len(report.points)} points."
+
+
+def _passed(report: VerdictReport) -> str:
+    primary = [
+        found.operation for point in report.points for found in point.operations if found.primary
+    ]
+    margins = {report.gate.rule(operation).margin for operation in primary}
+    large = f"of {share(margins.pop())} or more" if len(margins) == 1 else "as large as its margin"
+    return (
+        f"A slow-down {large} is ruled out for {_count(len(primary), 'primary operation')} "
+        f"of {_count(len(report.points), 'point')}."
+    )
+
+
+def _undecided(report: VerdictReport) -> str:
+    open_points = [point for point in worst_first(report.points) if point.word == "INCONCLUSIVE"]
+    said = (
+        f"{len(open_points)} of {_count(len(report.points), 'point')} "
+        f"{'has' if len(open_points) == 1 else 'have'} no verdict, which is not a pass."
+    )
+    failed = sum(point.failed for point in report.points)
+    if failed:
+        said += f" In {_count(failed, 'point')} an arm failed."
+    nearest = [found for point in open_points if (found := nearest_to_trouble(point))]
+    judged = [found for found in nearest if found.verdict.ratio is not None]
+    if judged:
+        worst = min(judged, key=_trouble)
+        said += (
+            f" The highest ratio is {ratio(worst.verdict.ratio)} {interval(worst.verdict)} "
+            f"({worst.operation})."
+        )
+    return said
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

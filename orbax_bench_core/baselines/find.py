@@ -1,0 +1,124 @@
+"""Finding past runs."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import glob
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from orbax_bench_core.baselines.model import Capture
+from orbax_bench_core.baselines.store import Registry, registry_path
+from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config.gate import GateConfig
+from orbax_bench_core.records.record import Record
+from orbax_bench_core.records.run_directory import RunDirectory, RunInfo
+
+if TYPE_CHECKING:
+    from etils import epath
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FoundRun:
+    """A past run, wherever it is kept.
+
+    Attributes:
+        run_id: The run.
+        place: Where it is, for people.
+        began_at: When it began, UTC.
+        gate: When a difference counts.
+        info: What its `run.json` says; None for a capture of a run.
+        read: Reads its records, point by point.
+    """
+
+    run_id: str
+    place: str
+    began_at: datetime.datetime
+    gate: GateConfig
+    info: RunInfo | None = None
+    read: Callable[[], Iterator[Sequence[Record]]]
+
+
+def find_runs(places: Iterable[str]) -> list[FoundRun]:
+    """Returns the runs that places hold, each once, in the order of time.
+
+    Args:
+        places: Run directories, directories that hold run directories, registries of baselines, or
+            patterns with `*` for any of these.
+
+    Raises:
+        SuiteError: A place holds no run.
+    """
+    found: dict[str, list[FoundRun]] = {}
+    for place in places:
+        for folder in _folders(place):
+            for run in _runs_in(folder):
+                found.setdefault(run.run_id, []).append(run)
+    once = [run for same in found.values() for run in _once(same)]
+    return sorted(once, key=lambda run: (run.began_at, run.run_id))
+
+
+def _once(same: Sequence[FoundRun]) -> Sequence[FoundRun]:
+    """Returns one run directory, which has all that captures of the same run have, or those."""
+    directories = [run for run in same if run.info is not None]
+    return directories[:1] or list({run.place: run for run in same}.values())
+
+
+def _folders(place: str) -> list[epath.Path]:
+    if "://" in place or not glob.has_magic(place) or registry_path(place).exists():
+        return [registry_path(place)]
+    folders = [registry_path(path) for path in sorted(glob.glob(place))]  # noqa: PTH207 - may be absolute
+    found = [folder for folder in folders if folder.is_dir()]
+    if not found:
+        raise SuiteError(f"no directory is called {place}")
+    return found
+
+
+def _runs_in(folder: epath.Path) -> list[FoundRun]:
+    if (folder / "run.json").exists():
+        return [_of_directory(folder)]
+    inside = sorted(file.parent for file in folder.glob("*/run.json"))
+    if inside:
+        return [_of_directory(child) for child in inside]
+    registry = Registry(str(folder))
+    captures = registry.captures()
+    if not captures:
+        raise SuiteError(
+            f"{folder} holds no run: give run directories, a directory that holds some, or a "
+            "registry of baselines"
+        )
+    return [_of_capture(registry, capture) for capture in captures]
+
+
+def _of_directory(folder: epath.Path) -> FoundRun:
+    run = RunDirectory(str(folder))
+    info = run.read_info()
+
+    def read() -> Iterator[Sequence[Record]]:
+        for point in info.expansion.points:
+            yield run.point_records(point)
+
+    return FoundRun(
+        run_id=info.run_id,
+        place=str(folder),
+        began_at=info.created_at,
+        gate=info.gate,
+        info=info,
+        read=read,
+    )
+
+
+def _of_capture(registry: Registry, capture: Capture) -> FoundRun:
+    def read() -> Iterator[Sequence[Record]]:
+        wanted = ((capture.reference, point.point_id) for point in capture.points)
+        for baseline in registry.baselines(wanted):
+            yield baseline.records
+
+    return FoundRun(
+        run_id=capture.run_id,
+        place=f"{registry.root}/{capture.reference}",
+        began_at=capture.measured_at,
+        gate=GateConfig(),
+        read=read,
+    )

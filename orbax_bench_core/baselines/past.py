@@ -1,0 +1,59 @@
+"""By how much runs of the same point have differed in the past."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+
+from orbax_bench_core.baselines.model import Capture
+from orbax_bench_core.baselines.store import Registry
+from orbax_bench_core.records.machine import other_surroundings
+from orbax_bench_core.records.operation_times import by_point, operation_times
+from orbax_bench_core.records.record import Record
+
+Past = Mapping[tuple[str, str], tuple[float, ...]]
+"""Log ratios of the medians of successive runs, by point id and operation."""
+
+
+def past_log_ratios(registry: Registry, candidate: Iterable[Record]) -> Past:
+    """Returns by how much successive captured runs differed, for the points of a run.
+
+    Each run counts once, in the order in which they were measured. The run itself does not count,
+    nor does what was measured in other surroundings.
+
+    Args:
+        registry: Where past runs were captured.
+        candidate: Records of the run that is to be judged.
+
+    Raises:
+        SuiteError: A file of the registry is not what its name says.
+    """
+    from orbax_bench_core.gate import run_log_ratio
+
+    records = list(candidate)
+    points = {point_id: found[0] for point_id, found in by_point(records).items()}
+    own = {record.run_id for record in records}
+    wanted = [
+        (capture.reference, point.point_id)
+        for capture in _each_run_once(registry.captures())
+        if capture.run_id not in own
+        for point in capture.points
+        if point.point_id in points
+    ]
+    times: dict[tuple[str, str], list[tuple[float, ...]]] = {}
+    for baseline in registry.baselines(wanted):
+        if other_surroundings(baseline.records[0], points[baseline.point_id]):
+            continue
+        for operation, seconds in operation_times(baseline.records).items():
+            if all(value > 0 for value in seconds):
+                times.setdefault((baseline.point_id, operation), []).append(seconds)
+    return {
+        key: tuple(run_log_ratio(before, now) for before, now in itertools.pairwise(runs))
+        for key, runs in times.items()
+    }
+
+
+def _each_run_once(captures: Iterable[Capture]) -> list[Capture]:
+    """Returns captures in the order of measurement; both arms of a run are one run."""
+    once = {capture.run_id: capture for capture in captures}
+    return sorted(once.values(), key=lambda capture: (capture.measured_at, capture.id))

@@ -1,0 +1,268 @@
+"""A registry of baselines on storage."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import datetime
+import getpass
+import re
+import socket
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import pydantic
+
+from orbax_bench_core.baselines.model import Baseline, Capture, Promotion, is_capture_id
+from orbax_bench_core.config.base import checked_path
+from orbax_bench_core.config.errors import Problem, SuiteError
+from orbax_bench_core.records.files import write_atomically
+from orbax_bench_core.records.machine import UNKNOWN, package_version
+from orbax_bench_core.records.record import SCHEMA_VERSION, ResultModel
+
+if TYPE_CHECKING:
+    from etils import epath
+
+
+_PROMOTIONS: Final = "promotions"
+_REVISION: Final = re.compile(r"[A-Za-z0-9][\w.+-]*")
+
+
+class Registry:
+    """Captured baselines, and which of them count.
+
+    Attributes:
+        root: The directory, local or gs://.
+    """
+
+    def __init__(self, root: str) -> None:
+        """Names a registry, which need not exist.
+
+        Args:
+            root: Local path or gs:// URI.
+
+        Raises:
+            SuiteError: The path cannot be honoured.
+        """
+        self.root: epath.Path = registry_path(root)
+
+    def exists(self) -> bool:
+        """Says whether something was captured here."""
+        return any(is_capture_id(file.stem) for file in self.root.glob("*/*.json"))
+
+    def captures(self) -> list[Capture]:
+        """Returns every finished capture, the oldest first.
+
+        Raises:
+            SuiteError: A file is not what its name says.
+        """
+        files = [file for file in self.root.glob("*/*.json") if is_capture_id(file.stem)]
+        return _in_order(read_each(_read_capture, files))
+
+    def captures_of(self, revision: str) -> list[Capture]:
+        """Returns every finished capture of one revision, the oldest first."""
+        files = [file for file in json_files(self.root / revision) if is_capture_id(file.stem)]
+        return _in_order(read_each(_read_capture, files))
+
+    def baselines(self, wanted: Iterable[tuple[str, str]]) -> list[Baseline]:
+        """Reads the samples of points.
+
+        Args:
+            wanted: References of captures, each with the id of a point that it has.
+
+        Raises:
+            SuiteError: A file is missing, or not what its name says.
+        """
+        files = [self.root / reference / f"{point_id}.json" for reference, point_id in wanted]
+        return read_each(read_baseline, files)
+
+    def add(self, capture: Capture, baselines: Sequence[Baseline]) -> None:
+        """Writes a capture: it is there once all of it is.
+
+        Args:
+            capture: What was captured.
+            baselines: The samples of each of its points.
+
+        Raises:
+            SuiteError: The registry cannot be written.
+        """
+        check_revision(capture.revision)
+        folder = self.root / capture.revision
+        for baseline in baselines:
+            _write(folder / capture.id / f"{baseline.point_id}.json", baseline)
+        _write(folder / f"{capture.id}.json", capture)
+
+    def promotions(self) -> list[Promotion]:
+        """Returns every promotion in the order in which they count.
+
+        Raises:
+            SuiteError: A file is not what its name says.
+        """
+        found = read_each(_read_promotion, json_files(self.root / _PROMOTIONS))
+        return sorted(found, key=lambda one: (one.number, one.id))
+
+    def current(self) -> dict[str, str]:
+        """Returns the reference of the capture that is each point's baseline, by point id."""
+        return state_after(self.promotions())
+
+    def promote(self, points: Mapping[str, str | None], *, note: str = "") -> Promotion:
+        """Makes captures the baseline of points, from one moment to the next.
+
+        Args:
+            points: Reference of a capture by point id; None takes a point's baseline away.
+            note: Why.
+
+        Raises:
+            SuiteError: The registry cannot be written.
+        """
+        last = max((one.number for one in self.promotions()), default=0)
+        promotion = Promotion(
+            number=last + 1,
+            id=uuid.uuid4().hex[:8],
+            promoted_at=datetime.datetime.now(datetime.UTC),
+            points=dict(points),
+            by={
+                "user": _user(),
+                "host": socket.gethostname(),
+                "orbax-bench": package_version("orbax-bench"),
+            },
+            note=note,
+        )
+        name = f"{promotion.number:06}-{promotion.id}.json"
+        _write(self.root / _PROMOTIONS / name, promotion)
+        return promotion
+
+
+def state_after(promotions: Iterable[Promotion]) -> dict[str, str]:
+    """Returns the baseline of each point after promotions.
+
+    Args:
+        promotions: The promotions, in order.
+    """
+    state: dict[str, str | None] = {}
+    for promotion in promotions:
+        state |= promotion.points
+    return {point_id: reference for point_id, reference in state.items() if reference is not None}
+
+
+def check_revision(revision: str) -> None:
+    """Checks that a revision can be a folder of its own, here and on an object store.
+
+    Raises:
+        SuiteError: It cannot.
+    """
+    if _REVISION.fullmatch(revision) and revision != _PROMOTIONS and revision[-5:] != ".json":
+        return
+    raise SuiteError(
+        f"{revision!r} cannot be a label: it names a folder, so give letters, digits and . _ + - "
+        f"only, beginning with a letter or digit, and neither {_PROMOTIONS!r} nor a name in .json"
+    )
+
+
+def _read_capture(file: epath.Path) -> Capture:
+    return read_model(file, Capture, "capture")
+
+
+def _read_promotion(file: epath.Path) -> Promotion:
+    return read_model(file, Promotion, "promotion")
+
+
+def _in_order(captures: Iterable[Capture]) -> list[Capture]:
+    return sorted(captures, key=lambda capture: (capture.captured_at, capture.id))
+
+
+def _write(path: epath.Path, content: ResultModel) -> None:
+    try:
+        write_atomically(path, content.model_dump_json(indent=1).encode())
+    except OSError as error:
+        raise SuiteError(f"cannot write the baseline: {error}") from None
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user may have no name
+        return UNKNOWN
+
+
+Model = TypeVar("Model", bound=ResultModel)
+Given = TypeVar("Given")
+Found = TypeVar("Found")
+
+_AT_ONCE: Final = 16
+"""An object store answers many requests at once as fast as one."""
+
+
+def registry_path(path: str) -> epath.Path:
+    """Returns a path, or says why it cannot be honoured.
+
+    Raises:
+        SuiteError: The path is neither local nor gs://.
+    """
+    from etils import epath
+
+    try:
+        return epath.Path(checked_path(path))
+    except ValueError as error:
+        raise SuiteError(str(error)) from None
+
+
+def read_model(file: epath.Path, model: type[Model], what: str) -> Model:
+    """Reads one file.
+
+    Args:
+        file: The file.
+        model: What it should hold.
+        what: What to call that.
+
+    Raises:
+        SuiteError: The file holds something else, or cannot be read.
+    """
+    try:
+        return model.model_validate_json(file.read_bytes())
+    except OSError as error:
+        raise SuiteError(Problem(f"cannot be read: {error}", file=str(file))) from None
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        message = f"not a {what} of schema version {SCHEMA_VERSION}: {where}: {first['msg']}"
+        raise SuiteError(Problem(message, file=str(file))) from None
+
+
+def read_baseline(file: epath.Path) -> Baseline:
+    """Reads one point of a capture, which must be the point that the file is named after.
+
+    Raises:
+        SuiteError: The file holds something else, or cannot be read.
+    """
+    baseline = read_model(file, Baseline, "baseline")
+    ids = {baseline.point_id, file.stem, *(record.point.id for record in baseline.records)}
+    if len(ids) > 1:
+        message = f"the file's name and content disagree on the point: {', '.join(sorted(ids))}"
+        raise SuiteError(Problem(message, file=str(file)))
+    return baseline
+
+
+def read_each(read: Callable[[Given], Found], given: Iterable[Given]) -> list[Found]:
+    """Returns what `read` returns for each of `given`, in their order."""
+    with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(pool.map(read, given))
+
+
+def json_files(folder: epath.Path) -> list[epath.Path]:
+    """Returns the JSON files directly in a folder, by name; none where there is no folder."""
+    found = (file for file in folder.glob("*.json") if not file.name.startswith("."))
+    return sorted(found) if folder.exists() else []
+
+
+def registry_around(baseline: str) -> Registry | None:
+    """Returns the registry that a baseline is or lies in; None for a run directory and others.
+
+    Args:
+        baseline: Path of a registry, of a revision or capture in one, or of anything else.
+    """
+    path = Registry(baseline).root
+    if (path / "run.json").exists():
+        return None
+    near = (Registry(str(folder)) for folder in (path, path.parent, path.parent.parent))
+    return next((registry for registry in near if registry.exists()), None)

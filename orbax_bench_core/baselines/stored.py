@@ -1,0 +1,118 @@
+"""Stored baselines: one file per sweep point, with every raw sample inside."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orbax_bench_core.baselines.capturing import capture_run, resolved
+from orbax_bench_core.baselines.model import Capture, is_capture_id
+from orbax_bench_core.baselines.store import (
+    Registry,
+    json_files,
+    read_baseline,
+    read_each,
+    registry_path,
+)
+from orbax_bench_core.config.arms import Arm
+from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.records.record import Record
+from orbax_bench_core.records.run_directory import RunDirectory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from etils import epath
+
+
+def capture(run: RunDirectory, directory: str) -> tuple[epath.Path, list[str]]:
+    """Stores a run in a registry: `<directory>/<commit>/<capture id>/<point id>.json`.
+
+    A point with a failed or missing repeat is left out: it must not take the place of a good one.
+
+    Args:
+        run: The run.
+        directory: The registry, local or gs://.
+
+    Returns:
+        The folder of this capture, or of its revision when there was nothing to store; and the
+        names of the points that were left out.
+
+    Raises:
+        SuiteError: The path cannot be honoured or written.
+    """
+    registry = Registry(directory)
+    captured = capture_run(run, registry)
+    folder = registry.root / captured.revision
+    if captured.capture is not None:
+        folder /= captured.capture.id
+    return folder, list(captured.left_out)
+
+
+def load(path: str, *, arm: Arm = "candidate") -> list[Record]:
+    """Returns the measured records of a baseline.
+
+    Args:
+        path: A registry, which means what is promoted in it or, where nothing is, its only
+            revision; a revision or a capture in it, each also spelled with `.json` as Orbax's guide
+            does; or a run directory.
+        arm: Which side of a paired run to take.
+
+    Raises:
+        SuiteError: There is no baseline, or a file is not what its name says.
+    """
+    folder = registry_path(path)
+    if (folder / "run.json").exists():
+        return measured(RunDirectory(path).records(), arm)
+    if folder.suffix == ".json" and not folder.is_dir():
+        folder = folder.with_suffix("")
+    files = json_files(folder)
+    points = [file for file in files if not is_capture_id(file.stem)]
+    if points:
+        return [record for read in read_each(read_baseline, points) for record in read.records]
+    if files:
+        parent = Registry(str(folder.parent))
+        return _records(parent, _newest(parent.captures_of(folder.name)))
+    return _of_registry(Registry(str(folder)), path)
+
+
+def measured(records: Iterable[Record], arm: Arm) -> list[Record]:
+    """Returns the records that are no warm-ups: of paired runs those of one arm, as its own points.
+
+    Args:
+        records: Records of one run.
+        arm: Which side of a pair.
+    """
+    return [
+        resolved(record)
+        for record in records
+        if not record.warmup and (record.point.candidate is None or record.arm == arm)
+    ]
+
+
+def _of_registry(registry: Registry, path: str) -> list[Record]:
+    current = registry.current()
+    if current:
+        return _records(registry, current)
+    captures = registry.captures()
+    if not captures:
+        raise SuiteError(
+            f"{path} holds no baseline; store a run in it with `orbax-bench baseline capture`"
+        )
+    revisions = sorted({capture.revision for capture in captures})
+    if len(revisions) > 1:
+        names = ", ".join(f"{path.rstrip('/')}/{revision}" for revision in revisions)
+        raise SuiteError(
+            f"{path} holds several baselines, and none is promoted; name one of: {names}, or "
+            "choose one for all with `orbax-bench baseline promote`"
+        )
+    return _records(registry, _newest(captures))
+
+
+def _newest(captures: Iterable[Capture]) -> dict[str, str]:
+    """Returns the reference of the newest capture of each point, by point id."""
+    return {point.point_id: one.reference for one in captures for point in one.points}
+
+
+def _records(registry: Registry, chosen: dict[str, str]) -> list[Record]:
+    wanted = ((reference, point_id) for point_id, reference in chosen.items())
+    return [record for read in registry.baselines(wanted) for record in read.records]

@@ -1,0 +1,247 @@
+"""A comparison while it goes on: one line per point, and what runs now."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Final, Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.markup import escape
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+from rich.table import Table
+from rich.text import Text
+
+from orbax_bench_core.analysis.verdicts import words
+from orbax_bench_core.analysis.verdicts.model import PointVerdict
+from orbax_bench_core.analysis.verdicts.paired import needs_more
+from orbax_bench_core.analysis.verdicts.words import nearest_to_trouble
+from orbax_bench_core.cli.progress import operation_seconds
+from orbax_bench_core.config.arms import Arm
+from orbax_bench_core.config.gate import GateConfig
+from orbax_bench_core.document.figures import shorten
+from orbax_bench_core.document.numbers import seconds
+from orbax_bench_core.execute.runner import Progress
+from orbax_bench_core.sweep.pair import BLOCK_SIZE
+from orbax_bench_core.sweep.point import SweepPoint
+
+_LINES_BELOW: Final = 4
+_FEWEST_LINES: Final = 3
+_SHORTEST_NAME: Final = 8
+_FEWEST_SHARED: Final = 5
+
+
+@dataclasses.dataclass(slots=True)
+class _Line:
+    """What is known of one point: its name, operations of each arm that ended, last verdict."""
+
+    name: str
+    used: int = 0
+    verdict: PointVerdict | None = None
+    ended: bool = False
+
+
+class LiveVerdicts:
+    """Shows a comparison; a context manager, to be passed as the watcher of `compare_arms`.
+
+    On a terminal every unfinished point has a line that follows it, and a finished one leaves its
+    line above. Elsewhere each look at a point prints a line. Whoever has no `Progress` to pass can
+    call `operation` and `judged` instead.
+    """
+
+    def __init__(
+        self,
+        console: Console,
+        points: Sequence[SweepPoint],
+        gate: GateConfig,
+        *,
+        verbose: bool = False,
+    ) -> None:
+        """Shows progress on `console`.
+
+        Args:
+            console: Where to.
+            points: All points of the comparison.
+            gate: Its rules, of which the last look is the most that a point can take.
+            verbose: Whether every operation that ends has a line.
+        """
+        self._console = console
+        self._gate = gate
+        self._verbose = verbose
+        self._most = gate.looks[-1]
+        self._lines = {point.id: _Line(point.name) for point in points}
+        self._shared = _shared([point.name for point in points])
+        self._now = "starting"
+        self._current = ""
+        self._bar = Bar(
+            TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console
+        )
+        self._task = self._bar.add_task("", total=max(1, len(self._lines) * self._most))
+        # Rendering takes processor time from what is measured here.
+        self._live = Live(console=console, transient=True, refresh_per_second=1)
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._show()
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._console.is_terminal:
+            self._live.stop()
+            for line in self._lines.values():
+                if line.verdict is not None and not line.ended:
+                    self._print(self._whole(line))
+
+    def __call__(self, progress: Progress) -> None:
+        """Shows one thing that happened to a repeat."""
+        if progress.repeat is None:
+            if progress.index is None:
+                self._begins(progress.point.id, "warm-up", progress.arm)
+            else:
+                slot = progress.index % BLOCK_SIZE
+                self.operation(progress.point.id, progress.arm, progress.block or 0, slot)
+            return
+        line = self._lines[progress.point.id]
+        assert progress.index is not None
+        line.used = max(line.used, (progress.index + 1) * 2 // BLOCK_SIZE)
+        failed = progress.repeat.status != "passed"
+        if failed or (self._verbose and not progress.reused):
+            self._print(_outcome(progress))
+        self._show()
+
+    def operation(self, point_id: str, arm: Arm | None, block: int, slot: int) -> None:
+        """Shows that an operation begins.
+
+        Args:
+            point_id: Id of its point.
+            arm: Which side it measures.
+            block: Index of its block; all blocks before it have ended.
+            slot: Index of the operation in the block.
+        """
+        line = self._lines[point_id]
+        line.used = max(line.used, (block * BLOCK_SIZE + slot) * 2 // BLOCK_SIZE)
+        self._begins(point_id, f"block {block + 1}, operation {slot + 1} of {BLOCK_SIZE}", arm)
+
+    def judged(self, verdict: PointVerdict) -> None:
+        """Shows what a point says after a look."""
+        line = self._lines[verdict.point_id]
+        line.verdict = verdict
+        line.ended = verdict.failed or not needs_more(verdict, self._gate)
+        if line.ended or not self._console.is_terminal:
+            self._print(self._whole(line))
+        self._show()
+
+    def _begins(self, point_id: str, what: str, arm: Arm | None) -> None:
+        self._current = point_id
+        self._now = f"{arm or 'both arms'}, {what}"
+        self._show()
+
+    def _print(self, line: Text) -> None:
+        self._console.print(line, highlight=False, soft_wrap=True)
+
+    def _whole(self, line: _Line) -> Text:
+        """Returns a point as one line of any length, to be kept."""
+        word, used, numbers = self._cells(line)
+        why = ""
+        if line.verdict is not None and line.verdict.reason:
+            why = f": {line.verdict.reason}"
+        parts = [part for part in (used, numbers, line.name) if part]
+        return Text.assemble(word, " ", " ".join(parts), why)
+
+    def _cells(self, line: _Line) -> tuple[Text, str, str]:
+        """Returns the word of a point so far, its operations, and the worst of its ratios."""
+        verdict = line.verdict
+        if verdict is None:
+            return Text("… no look yet", style="dim"), f"{line.used}/{self._most}", ""
+        judged = max((one.verdict.operations for one in verdict.operations), default=0)
+        word = Text(f"{words.MARKS[verdict.word]} {verdict.word}", style=words.STYLES[verdict.word])
+        worst = nearest_to_trouble(verdict)
+        numbers = ""
+        if worst is not None and worst.verdict.ratio is not None:
+            found = worst.verdict
+            numbers = f"{worst.operation} {words.ratio(found.ratio)} {words.interval(found)}"
+        return word, f"{max(line.used, judged)}/{self._most}", numbers
+
+    def _show(self) -> None:
+        """Brings what the terminal shows up to date."""
+        if not self._console.is_terminal:
+            return
+        ended = sum(line.ended for line in self._lines.values())
+        done = sum(self._most if line.ended else line.used for line in self._lines.values())
+        self._bar.update(
+            self._task,
+            completed=done,
+            description=f"{ended} of {len(self._lines)} points are done",
+        )
+        self._live.update(Group(*self._following(), self._bar))
+
+    def _following(self) -> list[Table | Text]:
+        """Returns the unfinished points, as many as there is room for, and what runs now."""
+        open_ = [line for line in self._lines.values() if not line.ended]
+        room = max(_FEWEST_LINES, self._console.height - _LINES_BELOW)
+        shown = open_ if len(open_) <= room else self._chosen(open_, room)
+        cells = [self._cells(line) for line in shown]
+        taken = sum(max((len(row[column]) for row in cells), default=0) + 2 for column in range(3))
+        table = Table.grid(padding=(0, 2, 0, 0))
+        for (word, used, numbers), line in zip(cells, shown, strict=True):
+            name = self._fitting(line.name, self._console.width - taken)
+            table.add_row(word, used, escape(numbers), escape(name))
+        hidden = len(open_) - len(shown)
+        more = [Text(f"… and {hidden} more points", style="dim")] if hidden else []
+        now = f"now: {self._now}"
+        if self._current:
+            name = self._lines[self._current].name
+            now = f"{now}: {self._fitting(name, self._console.width - len(now) - 2)}"
+        return [table, *more, Text(now, style="dim")]
+
+    def _fitting(self, name: str, width: int) -> str:
+        """Returns a name that fits, without what all names have in common where it must be cut."""
+        if len(name) > width and len(self._lines) > 1:
+            start, end = self._shared
+            name = f"{'…' if start else ''}{name[start : len(name) - end]}{'…' if end else ''}"
+        return shorten(name, max(_SHORTEST_NAME, width))
+
+    def _chosen(self, open_: Sequence[_Line], room: int) -> list[_Line]:
+        """Returns the point that runs, then those that have been looked at, then others."""
+        current = self._lines.get(self._current)
+        ranked = sorted(open_, key=lambda line: (line is not current, line.verdict is None))
+        kept = {id(line) for line in ranked[:room]}
+        return [line for line in open_ if id(line) in kept]
+
+
+def _outcome(progress: Progress) -> Text:
+    """Returns how a repeat ended."""
+    repeat = progress.repeat
+    assert repeat is not None
+    where = f" {progress.point.name} {progress.arm}, block {(progress.block or 0) + 1}: "
+    if repeat.error is not None:
+        said = f"{repeat.error.type}: {repeat.error.message}"
+        return Text.assemble((repeat.status, "red"), where, said)
+    found = operation_seconds(repeat)
+    times = ", ".join(f"{operation} {seconds(value)}" for operation, value in found.items())
+    return Text.assemble((repeat.status, "dim"), where, times)
+
+
+def _shared(names: Sequence[str]) -> tuple[int, int]:
+    """Returns how many characters all names begin with, and how many they end with.
+
+    A few that agree by chance count as none.
+    """
+    start = _shared_start(names)
+    end = _shared_start([name[start:][::-1] for name in names])
+    return start * (start >= _FEWEST_SHARED), end * (end >= _FEWEST_SHARED)
+
+
+def _shared_start(names: Sequence[str]) -> int:
+    columns = itertools.takewhile(lambda column: len(set(column)) == 1, zip(*names, strict=False))
+    return sum(1 for _ in columns)

@@ -1,0 +1,100 @@
+"""A run while it goes on: a bar on a terminal, one line per repeat everywhere."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+from orbax_bench_core.analysis.summary.aggregate import TIME
+from orbax_bench_core.document.numbers import seconds
+from orbax_bench_core.execute.runner import Progress
+from orbax_bench_core.records.run_directory import Repeat
+
+_MARKS = {"passed": "[green]✓[/]", "failed": "[red]✗[/]", "skipped": "[yellow]–[/]"}
+
+
+class ProgressReport:
+    """Shows progress; a context manager, to be passed as the watcher of a run."""
+
+    def __init__(self, console: Console, *, total: int, verbose: bool) -> None:
+        """Shows progress on `console`.
+
+        Args:
+            console: Where to.
+            total: Number of repeats of the whole run.
+            verbose: Whether what begins is shown too, and what was done before.
+        """
+        self._verbose = verbose
+        self._console = console
+        self._total = total
+        self._ended = 0
+        self._bar = Bar(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task("starting", total=total)
+
+    @property
+    def ended(self) -> int:
+        """How many repeats have a record by now."""
+        return self._ended
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+
+    def __call__(self, progress: Progress) -> None:
+        """Shows one thing that happened."""
+        name = escape(progress.point.name)
+        if progress.repeat is None:
+            what = "warm-up" if progress.index is None else f"repeat {progress.index}"
+            self._bar.update(self._task, description=f"{name} {what}")
+            if self._verbose:
+                self._console.print(f"... {name} {what}", highlight=False, soft_wrap=True)
+            return
+        self._ended += 1
+        self._bar.advance(self._task)
+        if self._verbose or not progress.reused:
+            count = f"{self._ended:>{len(str(self._total))}}/{self._total}"
+            self._console.print(
+                f"{count} {_MARKS[progress.repeat.status]} {name} "
+                f"repeat {progress.index}: {escape(_outcome(progress.repeat))}",
+                highlight=False,
+                soft_wrap=True,
+            )
+
+
+def operation_seconds(repeat: Repeat) -> dict[str, float]:
+    """Returns what each operation of a repeat took on its slowest host, in seconds."""
+    slowest: dict[str, float] = {}
+    for record in repeat.records.values():
+        for sample in record.samples:
+            if sample.metric == TIME:
+                label = sample.key.removesuffix(f"_{TIME}")
+                slowest[label] = max(sample.value, slowest.get(label, 0.0))
+    return slowest
+
+
+def _outcome(repeat: Repeat) -> str:
+    if repeat.error is not None:
+        return f"{repeat.status}: {repeat.error.type}: {repeat.error.message}"
+    found = operation_seconds(repeat)
+    return ", ".join(f"{operation} {seconds(value)}" for operation, value in found.items())

@@ -1,1 +1,0 @@
-"""Comparing runs point by point."""

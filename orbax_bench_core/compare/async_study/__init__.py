@@ -1,1 +1,0 @@
-"""Saves in the background beside saves that block, size by size."""

@@ -1,0 +1,1 @@
+"""Documents that people read: numbers as text and the look of figures."""

@@ -1,0 +1,211 @@
+"""The operations of one point: how long the slowest host took, and how much was moved."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from orbax_bench_core.analysis.summary.aggregate import BYTES, TIME
+from orbax_bench_core.measure.known_metrics import Better, lookup
+from orbax_bench_core.measure.sample import block_name
+from orbax_bench_core.records.run_directory import Repeat
+
+Key = tuple[str, str]
+"""Operation, with its `[occurrence]` from the second on, and metric."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """One metric of one operation of one point.
+
+    Attributes:
+        operation: Name of the operation, with its `[occurrence]` from the second on.
+        metric: Name of the metric.
+        unit: Unit of all values here.
+        repeats: For each repeat, the value of each host that has one.
+    """
+
+    operation: str
+    metric: str
+    unit: str
+    repeats: Sequence[Mapping[int, float]]
+
+    @property
+    def tag(self) -> str:
+        """The tag under which TensorBoard shows it: `<operation>_<namespace>/<metric>`."""
+        return f"{self.operation}_{self.metric}"
+
+    @property
+    def values(self) -> list[float]:
+        """Every value, of all repeats and hosts."""
+        return [value for repeat in self.repeats for value in repeat.values()]
+
+    @property
+    def over_hosts(self) -> list[float]:
+        """One value per repeat: that of the worst host, which all others wait for.
+
+        The worst is the largest where lower is better, as for a time, and the smallest where higher
+        is better. Where neither is, it is the mean over the hosts.
+        """
+        reduce = {"lower": max, "higher": min}.get(_direction(self.metric), statistics.fmean)
+        return [reduce(repeat.values()) for repeat in self.repeats]
+
+    def of_host(self, host: int) -> list[float]:
+        """Every value of one host."""
+        return [repeat[host] for repeat in self.repeats if host in repeat]
+
+    def aggregates(self) -> dict[str, float]:
+        """Returns the aggregates by suffix of the tag.
+
+        `median` is that of `over_hosts`, over the repeats. `mean`, `min`, `max`, `p50` and `p99`
+        are those of `values`, percentiles by linear interpolation. A rate has no `mean`: the mean
+        of rates is not the rate of the whole. One value that is not a number makes all so.
+        """
+        values = sorted(self.values)
+        if any(map(math.isnan, values)):
+            return {"median": math.nan}
+        found = {"median": statistics.median(self.over_hosts)}
+        if not self.unit.endswith("/s"):
+            found["mean"] = statistics.fmean(values)
+        return found | {
+            "min": values[0],
+            "max": values[-1],
+            "p50": _percentile(values, 0.50),
+            "p99": _percentile(values, 0.99),
+        }
+
+
+def collect(repeats: Iterable[Repeat]) -> dict[Key, Series]:
+    """Gathers the samples of the repeats that passed on every host; others never count.
+
+    Args:
+        repeats: The measured repeats of one point, in order.
+
+    Returns:
+        The series in the order in which their first samples were measured.
+    """
+    values: dict[Key, list[dict[int, float]]] = {}
+    units: dict[Key, str] = {}
+    for repeat in repeats:
+        if repeat.status != "passed":
+            continue
+        here: dict[Key, dict[int, float]] = {}
+        for host, record in sorted(repeat.records.items()):
+            for sample in record.samples:
+                key = block_name(sample.operation, sample.occurrence), sample.metric
+                here.setdefault(key, {})[host] = sample.value
+                units[key] = sample.unit
+        for key, of_hosts in here.items():
+            values.setdefault(key, []).append(of_hosts)
+    return {
+        (operation, metric): Series(
+            operation=operation, metric=metric, unit=units[operation, metric], repeats=found
+        )
+        for (operation, metric), found in values.items()
+    }
+
+
+def _direction(metric: str) -> Better:
+    try:
+        return lookup(metric).better
+    except KeyError:
+        return "none"
+
+
+def _percentile(ordered: Sequence[float], share: float) -> float:
+    position = share * (len(ordered) - 1)
+    low = math.floor(position)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (position - low)
+
+
+THROUGHPUT = "4_throughput/operation_gbps"
+_GIB = 2**30
+_ORBAX_TOTALS = ("5_inventory/save_total_gb", "5_inventory/load_total_gb")
+_STORES = ("file", "gcs", "gcs_grpc", "s3")
+_STORE_METRIC = "6_tensorstore/tensorstore_kvstore_{store}_bytes_{direction}_value_diff"
+_COSTS: Mapping[str, Sequence[str]] = MappingProxyType(
+    {
+        "written by TensorStore": [
+            _STORE_METRIC.format(store=store, direction="written") for store in _STORES
+        ],
+        "read by TensorStore": [
+            _STORE_METRIC.format(store=store, direction="read") for store in _STORES
+        ],
+        "written to disk": ["6_io/disk_write_bytes"],
+        "read from disk": ["6_io/disk_read_bytes"],
+        "sent by network": ["6_io/network_transmit_bytes"],
+        "received by network": ["6_io/network_receive_bytes"],
+        "CPU time": ["0_basics/cpu_s"],
+        "peak memory gained": ["7_memory/host_peak_rss_diff_mb"],
+        "peak HBM gained": ["7_memory/device_hbm_peak_diff_gb"],
+    }
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One operation of one point, over the repeats that passed on every host.
+
+    Attributes:
+        name: Name of the operation, with its `[occurrence]` from the second on.
+        time: Seconds on each host.
+        num_bytes: Bytes that it moved, over all hosts, one value per repeat; empty when nobody says
+            how many.
+        costs: What else it took on each host, by what that is called; only what was measured.
+    """
+
+    name: str
+    time: Series
+    num_bytes: Sequence[float]
+    costs: Mapping[str, Series]
+
+    @property
+    def seconds(self) -> list[float]:
+        """Seconds of each repeat: those of its slowest host."""
+        return self.time.over_hosts
+
+    @property
+    def throughput(self) -> float | None:
+        """All bytes over all seconds of the slowest hosts, in GiB/s; never a mean of rates."""
+        seconds = self.seconds
+        if len(self.num_bytes) != len(seconds) or sum(seconds) == 0:
+            return None
+        return sum(self.num_bytes) / _GIB / sum(seconds)
+
+
+def operations(series: Mapping[Key, Series]) -> list[Operation]:
+    """Returns the operations among the series of one point, in the order in which they ended."""
+    return [
+        Operation(
+            name=name,
+            time=time,
+            num_bytes=_moved(series, name),
+            costs=dict(_costs(series, name)),
+        )
+        for (name, metric), time in series.items()
+        if metric == TIME
+    ]
+
+
+def _moved(series: Mapping[Key, Series], operation: str) -> list[float]:
+    # Each host states the bytes of the whole operation, so hosts do not add up.
+    stated = series.get((operation, BYTES))
+    if stated is not None:
+        return [max(repeat.values()) for repeat in stated.repeats]
+    if any(metric == BYTES for _, metric in series):
+        return []  # the author says which operations move bytes, and this is none of them
+    totals = (series.get((operation, metric)) for metric in _ORBAX_TOTALS)
+    found = next((total for total in totals if total is not None), None)
+    return [] if found is None else [max(repeat.values()) * _GIB for repeat in found.repeats]
+
+
+def _costs(series: Mapping[Key, Series], operation: str) -> Iterator[tuple[str, Series]]:
+    for title, metrics in _COSTS.items():
+        for metric in metrics:
+            if (operation, metric) in series:
+                yield title, series[operation, metric]
+                break

@@ -1,0 +1,200 @@
+"""The `tensorboard` folder of a run directory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from orbax_bench_core.exports.tensorboard import cards, hparams
+from orbax_bench_core.exports.tensorboard.cards import glance_card
+from orbax_bench_core.exports.tensorboard.event_file import Log, Scalar
+from orbax_bench_core.exports.tensorboard.operations import (
+    THROUGHPUT,
+    Operation,
+    collect,
+    operations,
+)
+from orbax_bench_core.measure.known_metrics import lookup
+from orbax_bench_core.records.files import write_atomically
+from orbax_bench_core.records.record import Record
+from orbax_bench_core.records.run_directory import Repeat, RunDirectory, RunInfo
+from orbax_bench_core.sweep.point import SweepPoint
+
+if TYPE_CHECKING:
+    from etils import epath
+
+
+SUMMARY = "__summary__"
+_OURS = "orbax-bench"
+
+
+def write_tensorboard(run: RunDirectory, info: RunInfo) -> None:
+    """Writes scalars, HParams and text cards from the records alone.
+
+    Each point has a run `<point>/host_<h>` with what that host measured, a step per repeat, and a
+    run `<point>/__summary__` with aggregates over hosts and repeats, cards, and its row of the
+    HParams tab. `__summary__` declares the columns of that tab. Warm-ups stay out.
+
+    The same records give the same files under the same names, so this can be repeated at any time.
+    Files that an earlier call wrote and that no longer belong are removed; profiler traces stay.
+
+    Args:
+        run: The run directory.
+        info: What its `run.json` says.
+    """
+    root = run.root / "tensorboard"
+    created = info.created_at.timestamp()
+    # TensorBoard wants the word `tfevents` in the name, and reads files in the order of their time.
+    name = f"events.out.tfevents.{int(created)}.{info.run_id}.{_OURS}"
+    rows = hparams.columns(info.expansion.points)
+    operations: list[Operation] = []
+    written: set[epath.Path] = set()
+
+    def write(folder: epath.Path, log: Log) -> None:
+        write_atomically(folder / name, log.to_bytes())
+        written.add(folder / name)
+
+    for point in info.expansion.points:
+        repeats = _measured_repeats(run, point)
+        if not repeats:
+            continue
+        folder = root / point.directory
+        for host in sorted({host for repeat in repeats.values() for host in repeat.records}):
+            records = [one.records[host] for one in repeats.values() if host in one.records]
+            write(folder / f"host_{host}", host_log(records, created))
+        log, found = point_log(point, info, repeats, rows[point.id])
+        write(folder / SUMMARY, log)
+        operations += found
+    top = Log(created)
+    columns = hparams.experiment(info.suite_name, created, rows, metric_columns(operations))
+    top.hparams(hparams.EXPERIMENT_TAG, columns)
+    write(root / SUMMARY, top)
+    _remove_others(root, written)
+
+
+def _measured_repeats(run: RunDirectory, point: SweepPoint) -> dict[int, Repeat]:
+    by_index: dict[int, dict[int, Record]] = {}
+    for record in run.point_records(point):
+        if not record.warmup:
+            by_index.setdefault(record.repeat, {})[record.host] = record
+    return {
+        index: Repeat(records=records, num_hosts=point.processes)
+        for index, records in sorted(by_index.items())
+    }
+
+
+def _remove_others(root: epath.Path, written: set[epath.Path]) -> None:
+    for folders in ("*", "*/*"):
+        for path in root.glob(f"{folders}/events.out.tfevents.*.{_OURS}"):
+            if path not in written:
+                path.unlink()
+
+
+_HOW_TO_READ = (
+    "Scalars of this run end in `_median`, of the slowest host, over the repeats; or in `_mean`, "
+    "`_min`, `_max`, `_p50` and `_p99`, over all repeats and hosts. "
+    f"`{THROUGHPUT}_mean` is all bytes over all seconds. "
+    "Only repeats that passed on every host count."
+)
+
+
+def point_log(
+    point: SweepPoint,
+    info: RunInfo,
+    repeats: Mapping[int, Repeat],
+    row: Mapping[str, hparams.Value],
+) -> tuple[Log, list[Operation]]:
+    """Returns the log, and the operations that it tells of.
+
+    Args:
+        point: The sweep point.
+        info: Its run.
+        repeats: Its measured repeats by index, one or more, each with a record.
+        row: Its hyperparameters.
+    """
+    records = [record for repeat in repeats.values() for record in repeat.records.values()]
+    ended = max(map(record_end, records))
+    series = collect(repeats.values())
+    found = operations(series)
+    log = Log(ended)
+    log.scalars(
+        Scalar(f"{one.tag}_{suffix}", value)
+        for one in series.values()
+        for suffix, value in one.aggregates().items()
+    )
+    log.scalars(
+        Scalar(_throughput_tag(operation), operation.throughput)
+        for operation in found
+        if operation.throughput is not None
+    )
+    log.text("configuration", cards.configuration_card(point, info))
+    log.text("run_summary", f"{cards.run_summary_card(point, info, repeats)}\n\n{_HOW_TO_READ}")
+    inventory = next((r.inventory for r in reversed(records) if r.inventory is not None), None)
+    if inventory is not None:
+        log.text("inventory", cards.inventory_card(inventory))
+    for operation in found:
+        log.text(f"at_a_glance/{operation.name}", glance_card(operation, inventory))
+    began = min(record.started_at.timestamp() for record in records)
+    passed = all(repeat.status == "passed" for repeat in repeats.values())
+    # Rows of one name would become one row, and only the id is sure to differ.
+    group = f"{point.name} {point.id[:6]}"
+    log.hparams(hparams.SESSION_START_TAG, hparams.session_start(group, began, row))
+    log.hparams(hparams.SESSION_END_TAG, hparams.session_end(ended, passed=passed))
+    return log, found
+
+
+def metric_columns(found: Iterable[Operation]) -> list[hparams.Metric]:
+    """Returns the metric columns of the HParams tab: time and throughput of each operation.
+
+    Operations that move bytes come first, because the tab shows but the first five columns unless
+    asked for more.
+
+    Args:
+        found: The operations of all points; those of one name share their columns.
+    """
+    columns: dict[str, list[hparams.Metric]] = {}
+    for operation in sorted(found, key=lambda one: one.throughput is None):
+        name = operation.name
+        own = [hparams.Metric(f"{operation.time.tag}_median", f"{name} [s]")]
+        if operation.throughput is not None:
+            own.append(hparams.Metric(_throughput_tag(operation), f"{name} [GiB/s]"))
+        columns.setdefault(name, own)
+    return [column for own in columns.values() for column in own]
+
+
+def _throughput_tag(operation: Operation) -> str:
+    # The mean in the sense of all bytes over all seconds, which no mean of rates is.
+    return f"{operation.name}_{THROUGHPUT}_mean"
+
+
+def host_log(records: Iterable[Record], created: float) -> Log:
+    """Returns every sample of the repeats that passed, and the error of each that did not.
+
+    Args:
+        records: The records of one host for the measured repeats of one point, in order.
+        created: When the run began, in seconds since the epoch.
+    """
+    log = Log(created)
+    for record in records:
+        if record.status == "passed":
+            scalars = (Scalar(s.key, s.value, _description(s.metric)) for s in record.samples)
+            log.scalars(scalars, step=record.repeat, wall_time=record_end(record))
+        elif record.error is not None:
+            tag = "error" if record.status == "failed" else record.status
+            error = record.error
+            text = f"**{error.type}**: {error.message}\n\n```\n{error.traceback}\n```"
+            log.text(tag, text, step=record.repeat, wall_time=record_end(record))
+    return log
+
+
+def record_end(record: Record) -> float:
+    """Returns when a repeat ended, in seconds since the epoch."""
+    return record.started_at.timestamp() + record.duration_s
+
+
+def _description(metric: str) -> str:
+    try:
+        known = lookup(metric)
+    except KeyError:
+        return ""
+    return f"{known.description} [{known.unit}]" if known.unit else known.description

@@ -1,0 +1,146 @@
+"""Whether a series of times is what statistics take it for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from orbax_bench_core.analysis.summary.aggregate import TOLERATED_SHARE
+from orbax_bench_core.analysis.verdicts.model import SeriesHealth, is_drift
+from orbax_bench_core.gate.blocks import Floats
+from orbax_bench_core.gate.noise import robust_sigma
+from orbax_bench_core.gate.regimes import Regimes, find_regimes, slow_start
+
+_FEWEST_FOR_DRIFT: Final = 4
+_LONGEST_FOR_PAIRS: Final = 1000
+
+_FAR: Final = 3.5
+"""Robust standard deviations that make an outlier: B. Iglewicz and D. C. Hoaglin, "How to detect
+and handle outliers", 1993."""
+
+_LEAST_SIGMA: Final = 1e-3
+"""Values that agree to a thousandth are no outliers of each other, however often they are equal."""
+
+_MANY_OUTLIERS: Final = 0.05
+
+
+def health(times: Any, *, resident: Sequence[float | bool] | None = None) -> SeriesHealth:
+    """Describes one series of one arm.
+
+    Kendall's test takes the values as independent, so a series that wanders may be called a drift;
+    only one that is both improbable (p below 1 %) and as large as 5 % is flagged.
+
+    Args:
+        times: Seconds in the order of measurement. Values that are no positive, finite number are
+            left out, and that is flagged.
+        resident: Before each operation, the share of its data that was in the page cache (or
+            whether it was), where that is known. Otherwise cold operations are looked for among the
+            first values.
+    """
+    given = np.asarray(times, dtype=np.float64).ravel()
+    usable = np.isfinite(given) & (given > 0)
+    values = given[usable]
+    flags = []
+    if left_out := int(len(given) - len(values)):
+        flags.append(f"{left_out} of {len(given)} values are no positive, finite number: left out")
+    if not len(values):
+        return SeriesHealth(n=0, median=math.nan, flags=(*flags, "no values"))
+    logs = np.log(values)
+    drift_p, drift = _drift(logs)
+    regimes = find_regimes(logs)
+    outliers = _outliers(logs, regimes)
+    flags += _drift_flag(drift_p, drift)
+    flags += _regime_flag(regimes)
+    if outliers > _MANY_OUTLIERS:
+        flags.append(f"{outliers:.0%} of the values lie far off the others")
+    shares = None if resident is None else np.asarray(resident, dtype=np.float64)
+    if shares is not None and shares.shape == given.shape:
+        flags += _mixture_flag(shares[usable])
+    else:
+        flags += _slow_start_flag(logs)
+    several = len(values) > 1
+    lower, upper = np.percentile(values, (25, 75)).tolist()
+    median = float(np.median(values))
+    return SeriesHealth(
+        n=len(values),
+        median=median,
+        spread=(upper - lower) / median if several else None,
+        sigma=robust_sigma(logs),
+        drift_p=drift_p,
+        drift=drift,
+        regimes=regimes is not None,
+        regime_ratio=None if regimes is None else regimes.ratio,
+        outliers=outliers,
+        flags=tuple(flags),
+    )
+
+
+def _drift(logs: Floats) -> tuple[float | None, float | None]:
+    """Returns the p-value of Kendall's test, and the Theil-Sen change from first to last."""
+    if len(logs) < _FEWEST_FOR_DRIFT:
+        return None, None
+    from scipy.stats import kendalltau, theilslopes
+
+    order = np.arange(len(logs))
+    p_value = 1.0 if np.ptp(logs) == 0 else float(kendalltau(order, logs).pvalue)
+    # The slope is the median over all pairs, which do not fit into memory for a long series.
+    step = math.ceil(len(logs) / _LONGEST_FOR_PAIRS)
+    slope = float(theilslopes(logs[::step], order[::step])[0])
+    return p_value, math.expm1(slope * (len(logs) - 1))
+
+
+def _outliers(logs: Floats, regimes: Regimes | None) -> float:
+    """Returns the share of values far off the others, each among its own kind."""
+    groups = [logs] if regimes is None else [logs[regimes.slow], logs[~regimes.slow]]
+    far = 0
+    for group in groups:
+        limit = _FAR * max(robust_sigma(group) or 0.0, _LEAST_SIGMA)
+        far += int(np.count_nonzero(np.abs(group - np.median(group)) > limit))
+    return far / len(logs)
+
+
+def _drift_flag(p_value: float | None, drift: float | None) -> list[str]:
+    if drift is None or not is_drift(p_value, drift):
+        return []
+    return [f"drifts by {drift:+.0%} from start to end (Kendall p = {p_value:.1g})"]
+
+
+def _regime_flag(regimes: Regimes | None) -> list[str]:
+    if regimes is None:
+        return []
+    slow, count = int(regimes.slow.sum()), len(regimes.slow)
+    flag = (
+        f"two separate groups: {slow} of {count} values are about {regimes.ratio:.2f}x as slow as "
+        f"the others, with {regimes.switches} switch(es) between them; no single number describes "
+        "both"
+    )
+    return [flag]
+
+
+def _mixture_flag(resident: Floats) -> list[str]:
+    cold = int(np.count_nonzero(resident <= TOLERATED_SHARE))
+    warm = int(np.count_nonzero(resident >= 1 - TOLERATED_SHARE))
+    mixed = len(resident) - cold - warm
+    if max(cold, warm, mixed) == len(resident) and not mixed:
+        return []
+    flag = (
+        f"not one kind of operation: {cold} found their data outside the page cache, {warm} in it "
+        f"and {mixed} partly"
+    )
+    return [flag]
+
+
+def _slow_start_flag(logs: Floats) -> list[str]:
+    first = slow_start(logs)
+    if not first:
+        return []
+    ratio = math.exp(float(np.median(logs[:first]) - np.median(logs[first:])))
+    which = "the first value is" if first == 1 else f"the first {first} values are"
+    flag = (
+        f"{which} {ratio:.1f}x as slow as the rest: probably cold among warm, so drop them or "
+        "measure more warm-ups"
+    )
+    return [flag]

@@ -1,0 +1,1 @@
+"""Lineage: manifests, verification, artifacts, and what a given path is."""

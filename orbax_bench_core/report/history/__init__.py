@@ -1,1 +1,0 @@
-"""Past runs for people: in the terminal, and as a page with figures."""

@@ -1,1 +1,0 @@
-"""Verdicts for people: console, Markdown, HTML, and while a comparison runs."""

@@ -1,0 +1,87 @@
+"""Making the checkpoint that load-only points read."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config.load import parse_suite
+
+
+def ensure_checkpoint(suite_text: str, fixture_text: str) -> str | None:
+    """Returns the checkpoint that a suite loads, made first when it is missing.
+
+    Args:
+        suite_text: The suite file, word for word.
+        fixture_text: A suite file to generate the checkpoint from; empty when it must be there.
+
+    Returns:
+        Its path, or None for a suite that loads no existing checkpoint.
+
+    Raises:
+        SuiteError: It is missing and cannot be made.
+    """
+    from etils import epath
+
+    configs = parse_suite(suite_text).suite.checkpoint_configs
+    paths = list(dict.fromkeys(config.path for config in configs if config.path is not None))
+    missing = [path for path in paths if not epath.Path(path).exists()]
+    if missing and not fixture_text:
+        raise SuiteError(f"the suite loads {missing[0]}, which does not exist; give a fixture")
+    if len(missing) > 1:
+        raise SuiteError(f"one fixture cannot make {len(missing)} checkpoints: {missing}")
+    for path in missing:
+        make_fixture(fixture_text, path)
+    return paths[0] if paths else None
+
+
+def make_fixture(fixture_text: str, path: str) -> None:
+    """Generates the first checkpoint of a suite on its first mesh, and saves it.
+
+    Args:
+        fixture_text: A suite file whose first `checkpoint_config` has a `spec` or a `model`.
+        path: Where the checkpoint goes; one that is there is replaced.
+
+    Raises:
+        SuiteError: The fixture suite is invalid, or saving failed.
+    """
+    loaded = parse_suite(fixture_text, "fixture")
+    first = loaded.suite.checkpoint_configs[0]
+    if first.spec is None and first.model is None:
+        raise SuiteError(
+            "the fixture's first checkpoint_config has neither `spec` nor `model` to generate from"
+        )
+    # JAX stays out of this process: on a TPU host it would keep the chips from the workers.
+    process = subprocess.run(
+        [sys.executable, "-m", "orbax_bench_core.steps.fixture", path],
+        input=fixture_text,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if process.returncode != 0:
+        reason = process.stderr.strip().splitlines()[-1:]
+        raise SuiteError(f"cannot make the checkpoint {path}: {''.join(reason)}")
+
+
+def _make(fixture_text: str, path: str) -> None:
+    import jax
+
+    from orbax_bench_core.config.models import expanded
+    from orbax_bench_core.state.loading import save_fixture
+    from orbax_bench_core.state.mesh import build_mesh
+    from orbax_bench_core.state.synthetic import generate
+    from orbax_bench_core.worker.devices import simulate_devices
+
+    suite = parse_suite(fixture_text, "fixture").suite
+    config = suite.mesh_configs[0] if suite.mesh_configs else None
+    simulate_devices(1 if config is None else config.num_devices)
+    jax.config.update("jax_enable_x64", True)
+    mesh = None if config is None else build_mesh(config)
+    checkpoint = expanded(suite.checkpoint_configs[0], config)
+    save_fixture(generate(checkpoint.spec, seed=checkpoint.random_seed, mesh=mesh), path)
+
+
+if __name__ == "__main__":
+    _make(sys.stdin.read(), sys.argv[1])

@@ -1,0 +1,138 @@
+"""Everything that is derived from the records of a run, written into its directory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal
+
+from orbax_bench_core.analysis.async_study.model import STUDY_FILE, AsyncStudy
+from orbax_bench_core.analysis.async_study.parameters import ParameterCounter
+from orbax_bench_core.analysis.async_study.study import async_study
+from orbax_bench_core.analysis.async_study.view import study_html, study_markdown
+from orbax_bench_core.analysis.summary.aggregate import RunSummary, SummaryTable, summarize
+from orbax_bench_core.analysis.summary.view import NO_LIMITS, RunLimits, html_page, markdown_page
+from orbax_bench_core.analysis.verdicts.figures import write_plots
+from orbax_bench_core.analysis.verdicts.model import VerdictReport
+from orbax_bench_core.analysis.verdicts.paired import VERDICTS_FILE
+from orbax_bench_core.analysis.verdicts.view import verdicts_html, verdicts_markdown
+from orbax_bench_core.exports.tensorboard.write import write_tensorboard
+from orbax_bench_core.limits.share import operation_limits
+from orbax_bench_core.lineage.artifacts import SAMPLES, keep_conclusion, keep_lineage
+from orbax_bench_core.lineage.manifest import Seen, lineage_of_records
+from orbax_bench_core.records.files import atomic_file, write_atomically
+from orbax_bench_core.records.run import ByArm
+from orbax_bench_core.records.run_directory import RunDirectory, RunInfo
+from orbax_bench_core.records.samples import write_parquet
+
+if TYPE_CHECKING:
+    from etils import epath
+
+
+_PLOTS: Final = "verdicts"
+
+
+def limits_of(run: RunDirectory, info: RunInfo, summary: RunSummary) -> RunLimits:
+    """Returns how near the operations of a run come to the limits that were measured with it.
+
+    Args:
+        run: The run directory; without `limits.json` there is nothing to compare with.
+        info: What its `run.json` says.
+        summary: What it found.
+    """
+    limits = run.read_limits()
+    if limits is None:
+        return NO_LIMITS
+    # The limits are those of one machine and of the run directory's storage.
+    points = [
+        point for point in info.expansion.points if point.processes == 1 and point.storage is None
+    ]
+    return operation_limits(summary, points, limits)
+
+
+def publish(run: RunDirectory) -> RunSummary:
+    """Writes tables, pages and TensorBoard's files from the records, and sets the status.
+
+    The tables are `samples.parquet` and `summary.csv`, the pages `report.md` and `report.html`;
+    `lineage.json` says what each was made from.
+
+    Args:
+        run: A run directory; only its records are read, so this can be repeated at any time.
+
+    Returns:
+        What the run found.
+
+    Raises:
+        SuiteError: There is no run here, or a record is of another schema version.
+    """
+    own = run.read_info()
+    paired, lineage, seen = own.paired, lineage_of_records(run, own), Seen()
+    view = ByArm(str(run.root)) if paired else run
+    with atomic_file(run.root / "summary.csv") as file:
+        table = SummaryTable(file)
+        summary = summarize(seen.watch(view.records()), table)
+        table.end()
+    with atomic_file(run.root / SAMPLES) as file:
+        write_parquet(run.records(), file)
+    info = view.read_info()
+    status = info.status if paired else _status(info, summary)
+    info = info.model_copy(update={"status": status})
+    first, limits = next(view.records(), None), limits_of(run, info, summary)
+    write_atomically(run.root / "report.md", markdown_page(info, summary, first, limits).encode())
+    write_atomically(run.root / "report.html", html_page(info, summary, first, limits).encode())
+    write_tensorboard(view, info)
+    if not paired:  # how many repeats a pair needs, its verdicts decide
+        run.write_info(info)
+    keep_lineage(run, lineage.model_copy(update={"ran": seen.ran, "contents": seen.contents}))
+    return summary
+
+
+def publish_verdicts(run: RunDirectory, verdicts: VerdictReport) -> epath.Path:
+    """Writes `verdicts.json`, `verdicts.html` and `verdicts.md` with its plots.
+
+    Args:
+        run: The run directory of the candidate.
+        verdicts: What the comparison found.
+
+    Returns:
+        The HTML page, which needs no other file.
+    """
+    write_atomically(run.root / VERDICTS_FILE, verdicts.model_dump_json(indent=1).encode())
+    write_plots(verdicts, run.root / _PLOTS)
+    page = verdicts_markdown(verdicts, plots=_PLOTS)
+    write_atomically(run.root / "verdicts.md", page.encode())
+    write_atomically(run.root / "verdicts.html", verdicts_html(verdicts).encode())
+    unpaired = any(point.mode == "unpaired" for point in verdicts.points)
+    keep_conclusion(run, VERDICTS_FILE, baseline=verdicts.baseline if unpaired else None)
+    return run.root / "verdicts.html"
+
+
+def _status(info: RunInfo, summary: RunSummary) -> Literal["complete", "incomplete"]:
+    finished = {point.point_id: point.passed + point.skipped for point in summary.points}
+    complete = all(finished.get(point.id, 0) >= info.num_repeats for point in info.expansion.points)
+    return "complete" if complete else "incomplete"
+
+
+PAGE: Final = "async_study.html"
+MARKDOWN: Final = "async_study.md"
+
+
+def publish_async_study(run: RunDirectory) -> AsyncStudy:
+    """Writes `async_study.json`, `async_study.md` and `async_study.html` from the records of a run.
+
+    Args:
+        run: A run directory; only its records are read, so this can be repeated at any time.
+
+    Returns:
+        What the study found.
+
+    Raises:
+        SuiteError: There is no run, or it saved no checkpoint in both ways.
+        OSError: A file cannot be written.
+    """
+    view = ByArm(str(run.root)) if run.read_info().paired else run
+    info = view.read_info()
+    study = async_study(info, view.records(), ParameterCounter(info.suite_file))
+    write_atomically(run.root / STUDY_FILE, study.model_dump_json(indent=1).encode())
+    write_atomically(run.root / MARKDOWN, study_markdown(study).encode())
+    write_atomically(run.root / PAGE, study_html(study).encode())
+    keep_conclusion(run, STUDY_FILE)
+    return study
