@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.analysis.summary.aggregate import BYTES, TIME
 from orbax_bench_core.config.checkpoint import CheckpointConfig
 from orbax_bench_core.config.load import parse_suite
+from orbax_bench_core.measure.definition import BYTES, TIME
 from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.records.record import Record
 from orbax_bench_core.records.run_directory import RunDirectory

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from orbax_bench_core.analysis.verdicts.model import Verdict
 from orbax_bench_core.config.gate import GateRule
 from orbax_bench_core.gate.blocks import Better, Blocks, read_blocks
 from orbax_bench_core.gate.estimate import estimate
 from orbax_bench_core.gate.looks import Outcome, settle
 from orbax_bench_core.gate.noise import detectable, more_blocks, within_block_sigma
+from orbax_bench_core.gate.verdict import Verdict
 
 _ONLY = "times"
 

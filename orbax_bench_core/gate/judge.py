@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from orbax_bench_core.analysis.verdicts.model import Verdict, Word
 from orbax_bench_core.config.gate import GateConfig, GateRule
 from orbax_bench_core.gate.blocks import Better, Blocks, read_blocks
 from orbax_bench_core.gate.decide import cannot_judge, describe
 from orbax_bench_core.gate.looks import Outcome, settle, shares
+from orbax_bench_core.gate.verdict import Verdict, Word
 
 
 def judge(

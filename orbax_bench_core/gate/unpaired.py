@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from orbax_bench_core.analysis.verdicts.model import Verdict, Word
 from orbax_bench_core.config.gate import GateRule
 from orbax_bench_core.gate.blocks import Better, Floats
+from orbax_bench_core.gate.verdict import Verdict, Word
 
 FEWEST_PAST: Final = 4
 """Fewer past ratios than quartiles need say nothing of their spread."""

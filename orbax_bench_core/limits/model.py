@@ -9,7 +9,9 @@ from typing import Any, Final, Literal, Self, get_args
 import pydantic
 
 from orbax_bench_core.config.execution import HostMemory
+from orbax_bench_core.records.files import write_atomically
 from orbax_bench_core.records.record import ResultModel
+from orbax_bench_core.records.run_directory import LIMITS_FILE, RunDirectory
 
 LIMITS_SCHEMA_VERSION: Final = 1
 
@@ -138,3 +140,16 @@ class Limits(ResultModel):
             if probe.name == name and probe.median_s is not None:
                 return probe.median_s * num_bytes / probe.num_bytes
         return None
+
+
+def read(run: RunDirectory) -> Limits | None:
+    """Returns what the machine and the storage of a run can do; None where it was not measured."""
+    try:
+        return Limits.model_validate_json((run.root / LIMITS_FILE).read_bytes())
+    except (OSError, pydantic.ValidationError):
+        return None
+
+
+def write(run: RunDirectory, limits: Limits) -> None:
+    """Keeps what the machine and the storage of a run can do, in its directory."""
+    write_atomically(run.root / LIMITS_FILE, limits.model_dump_json(indent=1).encode())

@@ -15,7 +15,7 @@ from orbax_bench_core.config.checkpoint import ArraySpec, leaves
 from orbax_bench_core.config.errors import SuiteError
 from orbax_bench_core.config.execution import HostMemory
 from orbax_bench_core.execute.isolation import allocator_settings
-from orbax_bench_core.limits.model import Limits
+from orbax_bench_core.limits.model import Limits, read, write
 from orbax_bench_core.limits.scratch import existing_directory, scratch
 from orbax_bench_core.records.record import Record
 from orbax_bench_core.records.run_directory import RunDirectory
@@ -111,7 +111,7 @@ def ensure_limits(run: RunDirectory, say: Callable[[str], None]) -> None:
         run: The run directory. Whoever calls this holds the measuring lock.
         say: Takes a line for people.
     """
-    if run.read_limits() is not None:
+    if read(run) is not None:
         return
     largest = max(run.records(), key=_num_bytes, default=None)
     if largest is None or not _num_bytes(largest):
@@ -124,7 +124,7 @@ def ensure_limits(run: RunDirectory, say: Callable[[str], None]) -> None:
             largest.point.num_devices,
             dtype=_dtype(largest),
         )
-        run.write_limits(limits)
+        write(run, limits)
     except (SuiteError, OSError) as failure:
         say(f"no limits: {failure}")
 

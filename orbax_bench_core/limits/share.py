@@ -11,14 +11,10 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 from typing import Final, Literal
 
-from orbax_bench_core.analysis.summary.aggregate import (
-    BYTES,
-    PAGE_FAULTS,
-    MetricSummary,
-    RunSummary,
-)
+from orbax_bench_core.analysis.summary.aggregate import MetricSummary, RunSummary
 from orbax_bench_core.document.numbers import percent
 from orbax_bench_core.limits.model import Limits, ProbeName, ProbeResult
+from orbax_bench_core.measure.definition import BYTES, PAGE_FAULTS
 from orbax_bench_core.sweep.point import SweepPoint
 
 LIMIT_HEADINGS: Final = ("limit", "of limit", "vs TensorStore")

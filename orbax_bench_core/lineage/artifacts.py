@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from orbax_bench_core.analysis.async_study.model import STUDY_FILE
-from orbax_bench_core.analysis.verdicts.paired import VERDICTS_FILE
 from orbax_bench_core.baselines import stored as baselines
 from orbax_bench_core.baselines.find import find_runs
 from orbax_bench_core.config.errors import SuiteError
@@ -34,7 +32,7 @@ from orbax_bench_core.lineage.manifest import (
 )
 from orbax_bench_core.records.machine import UNKNOWN
 from orbax_bench_core.records.record import SCHEMA_VERSION
-from orbax_bench_core.records.run_directory import RunDirectory, RunInfo
+from orbax_bench_core.records.run_directory import STUDY_FILE, VERDICTS_FILE, RunDirectory, RunInfo
 from orbax_bench_core.sweep.point import SweepPoint
 
 LISTED: Final = 64

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 Better = Literal["lower", "higher", "none"]
 Aggregate = Literal["sum", "last"]
+
+TIME: Final = "0_basics/time_s"
+BYTES: Final = "5_inventory/operation_bytes"
+PAGE_FAULTS: Final = "7_memory/minor_faults_count"
+TOLERATED_SHARE: Final = 0.05
+"""Share of a checkpoint that may be resident in a cold load, or missing from a warm one: metadata
+that the benchmark itself has to read is a part of every checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import collections
 import itertools
 from collections.abc import Iterable
 
-from orbax_bench_core.analysis.summary.aggregate import TIME
+from orbax_bench_core.measure.definition import TIME
 from orbax_bench_core.records.record import Record
 
 

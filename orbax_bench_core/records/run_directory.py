@@ -7,7 +7,7 @@ import datetime
 import hashlib
 import uuid
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import pydantic
 
@@ -17,7 +17,6 @@ from orbax_bench_core.config.errors import Problem, SuiteError
 from orbax_bench_core.config.execution import ExecutionConfig
 from orbax_bench_core.config.gate import GateConfig
 from orbax_bench_core.config.load import LoadedSuite
-from orbax_bench_core.limits.model import Limits
 from orbax_bench_core.records.files import write_atomically
 from orbax_bench_core.records.record import (
     PEER_FAILED,
@@ -33,6 +32,10 @@ from orbax_bench_core.sweep.point import SweepPoint
 
 if TYPE_CHECKING:
     from etils import epath
+
+LIMITS_FILE: Final = "limits.json"
+STUDY_FILE: Final = "async_study.json"
+VERDICTS_FILE: Final = "verdicts.json"
 
 
 class RunInfo(ResultModel):
@@ -218,17 +221,6 @@ class RunDirectory:
         )
         write_atomically(path, record.model_dump_json(indent=1).encode())
 
-    def read_limits(self) -> Limits | None:
-        """Returns what the machine and this storage can do; None where it was not measured."""
-        try:
-            return Limits.model_validate_json(self._limits_path.read_bytes())
-        except (OSError, pydantic.ValidationError):
-            return None
-
-    def write_limits(self, limits: Limits) -> None:
-        """Writes what the machine and this storage can do."""
-        write_atomically(self._limits_path, limits.model_dump_json(indent=1).encode())
-
     def next_warmup(self, point: SweepPoint) -> int:
         """Returns the first warm-up index of `point` that has no record."""
         index = 0
@@ -280,10 +272,6 @@ class RunDirectory:
     @property
     def _info_path(self) -> epath.Path:
         return self.root / "run.json"
-
-    @property
-    def _limits_path(self) -> epath.Path:
-        return self.root / "limits.json"
 
     def _record_path(self, point_id: str, repeat: int, *, warmup: bool, host: int) -> epath.Path:
         folder = self.root / "records" / point_id / _repeat_folder(repeat, warmup)

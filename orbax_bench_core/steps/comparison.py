@@ -7,7 +7,6 @@ from typing import Protocol
 
 from orbax_bench_core.analysis.verdicts.model import PointVerdict, VerdictReport
 from orbax_bench_core.analysis.verdicts.paired import (
-    VERDICTS_FILE,
     judge_point,
     needs_more,
     report,
@@ -17,7 +16,7 @@ from orbax_bench_core.config.load import LoadedSuite
 from orbax_bench_core.execute.pairs import run_pairs
 from orbax_bench_core.execute.runner import Progress, RunSettings
 from orbax_bench_core.records.files import write_atomically
-from orbax_bench_core.records.run_directory import RunDirectory, RunInfo
+from orbax_bench_core.records.run_directory import VERDICTS_FILE, RunDirectory, RunInfo
 from orbax_bench_core.sweep.point import SweepPoint
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal
 
-from orbax_bench_core.analysis.async_study.model import STUDY_FILE, AsyncStudy
+from orbax_bench_core.analysis.async_study.model import AsyncStudy
 from orbax_bench_core.analysis.async_study.parameters import ParameterCounter
 from orbax_bench_core.analysis.async_study.study import async_study
 from orbax_bench_core.analysis.async_study.view import study_html, study_markdown
@@ -12,15 +12,15 @@ from orbax_bench_core.analysis.summary.aggregate import RunSummary, SummaryTable
 from orbax_bench_core.analysis.summary.view import NO_LIMITS, RunLimits, html_page, markdown_page
 from orbax_bench_core.analysis.verdicts.figures import write_plots
 from orbax_bench_core.analysis.verdicts.model import VerdictReport
-from orbax_bench_core.analysis.verdicts.paired import VERDICTS_FILE
 from orbax_bench_core.analysis.verdicts.view import verdicts_html, verdicts_markdown
 from orbax_bench_core.exports.tensorboard.write import write_tensorboard
+from orbax_bench_core.limits.model import read as read_limits
 from orbax_bench_core.limits.share import operation_limits
 from orbax_bench_core.lineage.artifacts import SAMPLES, keep_conclusion, keep_lineage
 from orbax_bench_core.lineage.manifest import Seen, lineage_of_records
 from orbax_bench_core.records.files import atomic_file, write_atomically
 from orbax_bench_core.records.run import ByArm
-from orbax_bench_core.records.run_directory import RunDirectory, RunInfo
+from orbax_bench_core.records.run_directory import STUDY_FILE, VERDICTS_FILE, RunDirectory, RunInfo
 from orbax_bench_core.records.samples import write_parquet
 
 if TYPE_CHECKING:
@@ -38,14 +38,14 @@ def limits_of(run: RunDirectory, info: RunInfo, summary: RunSummary) -> RunLimit
         info: What its `run.json` says.
         summary: What it found.
     """
-    limits = run.read_limits()
-    if limits is None:
+    found = read_limits(run)
+    if found is None:
         return NO_LIMITS
     # The limits are those of one machine and of the run directory's storage.
     points = [
         point for point in info.expansion.points if point.processes == 1 and point.storage is None
     ]
-    return operation_limits(summary, points, limits)
+    return operation_limits(summary, points, found)
 
 
 def publish(run: RunDirectory) -> RunSummary:

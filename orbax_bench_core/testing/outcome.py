@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from orbax_bench_core.analysis.summary.aggregate import TIME
+from orbax_bench_core.measure.definition import TIME
 from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.records.record import Record
 

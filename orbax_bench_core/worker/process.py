@@ -14,11 +14,18 @@ from collections.abc import Iterator, Sequence
 
 import pydantic
 
-from orbax_bench_core.execute.hosts.local import STACKS_SIGNAL
 from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.records.record import Status
 from orbax_bench_core.worker.devices import simulate_devices
-from orbax_bench_core.worker.protocol import Done, Measured, Ready, Task, Unrecorded, WorkerSetup
+from orbax_bench_core.worker.protocol import (
+    STACKS_SIGNAL,
+    Done,
+    Measured,
+    Ready,
+    Task,
+    Unrecorded,
+    WorkerSetup,
+)
 
 _GRACE_S = 2.0
 _HEARTBEAT_S = 10

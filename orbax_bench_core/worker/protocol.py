@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 
@@ -15,6 +16,8 @@ from orbax_bench_core.sweep.point import SweepPoint
 
 UNMET_NEED: Final = "UnmetNeed"
 """Error type of a repeat that needs what is not here."""
+STACKS_SIGNAL: Final = signal.SIGUSR1
+"""Has a worker print the stacks of its threads."""
 
 _CLUSTER = ("JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID")
 

@@ -6,10 +6,9 @@ import pydantic
 from rich.console import Console
 
 from orbax_bench_core.analysis.verdicts.model import VerdictReport
-from orbax_bench_core.analysis.verdicts.paired import VERDICTS_FILE
 from orbax_bench_core.analysis.verdicts.view import verdict_table
 from orbax_bench_core.cli.measurement import EXIT_FAILED, comparison_exit_code
-from orbax_bench_core.records.run_directory import RunDirectory
+from orbax_bench_core.records.run_directory import VERDICTS_FILE, RunDirectory
 from orbax_bench_pipelines.registry import Finished
 
 

@@ -4,7 +4,7 @@ import datetime
 
 import pytest
 
-from orbax_bench_core.analysis.summary.aggregate import PAGE_FAULTS, summarize
+from orbax_bench_core.analysis.summary.aggregate import summarize
 from orbax_bench_core.config.execution import Conditions
 from orbax_bench_core.limits.model import PROBE_NAMES, Limits, ProbeResult, Surroundings
 from orbax_bench_core.limits.share import (
@@ -15,6 +15,7 @@ from orbax_bench_core.limits.share import (
     probe_cells,
 )
 from orbax_bench_core.measure.collectors.kernel_counters import MINOR
+from orbax_bench_core.measure.definition import PAGE_FAULTS
 from orbax_bench_core.measure.sample import Sample
 
 GIB = 2**30

@@ -1,8 +1,9 @@
 import pytest
 
-from orbax_bench_core.analysis.summary.aggregate import TIME, summarize
+from orbax_bench_core.analysis.summary.aggregate import summarize
 from orbax_bench_core.analysis.summary.view import NO_LIMITS, headings, point_tables
 from orbax_bench_core.limits.share import LIMIT_HEADINGS, LimitShare, OperationLimits
+from orbax_bench_core.measure.definition import TIME
 from orbax_bench_core.measure.interference import BLOCKED, LOST, LOST_STEPS
 from orbax_bench_core.measure.sample import Sample
 

@@ -1,11 +1,11 @@
 from orbax_bench_core.analysis.summary.aggregate import (
     RESIDENT,
-    TIME,
     cache_flag,
     summarize,
     uncontrolled_flag,
 )
 from orbax_bench_core.config.execution import Conditions
+from orbax_bench_core.measure.definition import TIME
 from orbax_bench_core.measure.sample import Sample
 
 COLD, WARM = Conditions(cache="cold"), Conditions(cache="warm")

@@ -7,12 +7,8 @@ import random
 import numpy as np
 import pytest
 
-from orbax_bench_core.analysis.summary.aggregate import (
-    BYTES,
-    MetricSummary,
-    SummaryTable,
-    summarize,
-)
+from orbax_bench_core.analysis.summary.aggregate import MetricSummary, SummaryTable, summarize
+from orbax_bench_core.measure.definition import BYTES
 from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.records.record import PEER_FAILED, ErrorInfo
 

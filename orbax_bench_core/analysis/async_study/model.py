@@ -6,8 +6,6 @@ from typing import Final, Literal
 
 from orbax_bench_core.records.record import ResultModel
 
-STUDY_FILE: Final = "async_study.json"
-
 
 class Documented(ResultModel):
     """One figure of Orbax's documentation.

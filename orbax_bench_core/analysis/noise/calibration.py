@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from orbax_bench_core.analysis.verdicts.model import PointVerdict, Word
+from orbax_bench_core.analysis.verdicts.model import PointVerdict
 from orbax_bench_core.analysis.verdicts.paired import judge_point, together
 from orbax_bench_core.baselines.find import FoundRun
+from orbax_bench_core.gate.verdict import Word
 from orbax_bench_core.records.record import Record, ResultModel
 from orbax_bench_core.sweep.point import SweepPoint
 

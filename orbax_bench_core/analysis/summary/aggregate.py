@@ -12,13 +12,16 @@ from typing import IO, Final
 
 from orbax_bench_core.analysis.summary.straggler import Straggler, StragglerFinder
 from orbax_bench_core.config.execution import Conditions
-from orbax_bench_core.measure.definition import RESIDENT_SHARE
+from orbax_bench_core.measure.definition import (
+    BYTES,
+    PAGE_FAULTS,
+    RESIDENT_SHARE,
+    TIME,
+    TOLERATED_SHARE,
+)
 from orbax_bench_core.measure.interference import BLOCKED, LOST, LOST_STEPS
 from orbax_bench_core.records.record import PEER_FAILED, Record
 
-TIME = "0_basics/time_s"
-BYTES = "5_inventory/operation_bytes"
-PAGE_FAULTS: Final = "7_memory/minor_faults_count"
 SHOWN: Final = frozenset({BYTES, PAGE_FAULTS, BLOCKED.name, LOST.name, LOST_STEPS.name})
 """Metrics beside the times that reports show."""
 
@@ -300,11 +303,6 @@ def _reason(hosts: list[Record]) -> str:
         return f"{error.type}: {error.message}"
     missing = set(range(hosts[0].num_hosts)) - {record.host for record in hosts}
     return f"no record of host(s) {', '.join(map(str, sorted(missing)))}"
-
-
-TOLERATED_SHARE = 0.05
-"""Share of a checkpoint that may be resident in a cold load, or missing from a warm one: metadata
-that the benchmark itself has to read is a part of every checkpoint."""
 
 
 def cache_flag(conditions: Conditions, operation: str, shares: Sequence[float]) -> str | None:

@@ -11,13 +11,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from orbax_bench_core.analysis.summary.aggregate import OperationSummary, RunSummary
+from orbax_bench_core.analysis.summary.straggler import Straggler
 from orbax_bench_core.document import numbers
-from orbax_bench_core.document.numbers import (
-    OPERATION_HEADINGS,
-    operation_cells,
-    seconds,
-    straggler_sentence,
-)
+from orbax_bench_core.document.numbers import digits, percent, seconds
 from orbax_bench_core.limits.share import LIMIT_HEADINGS, OperationLimits, limit_cells
 from orbax_bench_core.measure.interference import BLOCKED, LOST, LOST_STEPS
 from orbax_bench_core.records.record import Record
@@ -291,3 +287,32 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
         for index, (cell, width) in enumerate(zip(cells, widths, strict=True))
     )
     return "  " + "  ".join(padded)
+
+
+OPERATION_HEADINGS = ("operation", "n", "median", "spread", "min", "max", "GiB/s")
+
+
+def operation_cells(operation: OperationSummary) -> tuple[str, ...]:
+    """Returns one table row, with the columns of `OPERATION_HEADINGS`."""
+    time = operation.time
+    return (
+        time.operation,
+        str(time.n),
+        seconds(time.median),
+        percent(time.spread),
+        seconds(time.minimum),
+        seconds(time.maximum),
+        "–" if operation.throughput is None else digits(operation.throughput),
+    )
+
+
+def straggler_sentence(operation: str, straggler: Straggler) -> str:
+    """Returns which host the others waited for in an operation, and in which stage."""
+    said = (
+        f"{operation}: host {straggler.host} was slowest in {straggler.slowest} of "
+        f"{straggler.repeats} repeats; the slowest host took {seconds(straggler.excess_s)} more "
+        "than the median host"
+    )
+    if straggler.stage is None:
+        return said
+    return f"{said}, most of it in {straggler.stage} (+{seconds(straggler.stage_excess_s)})"

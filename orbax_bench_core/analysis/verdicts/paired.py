@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 from orbax_bench_core.analysis.verdicts.advice import advice
-from orbax_bench_core.analysis.verdicts.model import (
-    OperationVerdict,
-    PointVerdict,
-    VerdictReport,
-    Word,
-)
+from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, VerdictReport
 from orbax_bench_core.config.arms import ARMS
 from orbax_bench_core.config.gate import GateConfig
+from orbax_bench_core.gate.verdict import Word
 from orbax_bench_core.records.paired import PairedSeries, paired_series
 from orbax_bench_core.records.record import Record
 from orbax_bench_core.records.run_directory import RunDirectory, RunInfo
 from orbax_bench_core.sweep.point import SweepPoint
-
-VERDICTS_FILE: Final = "verdicts.json"
 
 
 def judge_point(

@@ -9,17 +9,12 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, TypeGuard
 
 from orbax_bench_core.analysis.verdicts import words
-from orbax_bench_core.analysis.verdicts.model import (
-    OperationVerdict,
-    PointVerdict,
-    SeriesHealth,
-    Verdict,
-    Word,
-)
+from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict
 from orbax_bench_core.analysis.verdicts.words import primary_first
 from orbax_bench_core.config.arms import ARMS, Arm
 from orbax_bench_core.config.gate import GateConfig, GateRule
 from orbax_bench_core.document import figures
+from orbax_bench_core.gate.verdict import SeriesHealth, Verdict, Word
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

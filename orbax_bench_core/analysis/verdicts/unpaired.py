@@ -11,7 +11,6 @@ from orbax_bench_core.analysis.verdicts.model import (
     OperationVerdict,
     PointVerdict,
     Unmatched,
-    Verdict,
     VerdictReport,
 )
 from orbax_bench_core.analysis.verdicts.paired import judge_run, together
@@ -21,6 +20,7 @@ from orbax_bench_core.baselines.store import registry_around
 from orbax_bench_core.config.arms import Arm
 from orbax_bench_core.config.errors import SuiteError
 from orbax_bench_core.config.gate import GateConfig
+from orbax_bench_core.gate.verdict import Verdict
 from orbax_bench_core.records.machine import other_surroundings
 from orbax_bench_core.records.operation_times import by_point, operation_times
 from orbax_bench_core.records.record import ErrorInfo, Record

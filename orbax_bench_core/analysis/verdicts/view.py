@@ -22,12 +22,7 @@ from orbax_bench_core.analysis.verdicts.figures import (
     plot_files,
     plotted_points,
 )
-from orbax_bench_core.analysis.verdicts.model import (
-    OperationVerdict,
-    PointVerdict,
-    VerdictReport,
-    Word,
-)
+from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, VerdictReport
 from orbax_bench_core.analysis.verdicts.words import (
     headline,
     nearest_to_trouble,
@@ -37,6 +32,7 @@ from orbax_bench_core.analysis.verdicts.words import (
 )
 from orbax_bench_core.document import figures
 from orbax_bench_core.document.figures import shorten
+from orbax_bench_core.gate.verdict import Word
 
 if TYPE_CHECKING:
     from markupsafe import Markup

@@ -10,12 +10,11 @@ from orbax_bench_core.analysis.verdicts.model import (
     OperationVerdict,
     PointVerdict,
     Unmatched,
-    Verdict,
     VerdictReport,
-    Word,
 )
 from orbax_bench_core.config.arms import ARMS
 from orbax_bench_core.config.gate import GateConfig
+from orbax_bench_core.gate.verdict import Verdict, Word
 
 MARKS: Final[dict[Word, str]] = {"REGRESSION": "✗", "INCONCLUSIVE": "?", "PASS": "✓"}
 """Stands before each word, so that no verdict is told by colour alone."""

@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from orbax_bench_core.analysis.summary.aggregate import BYTES, TIME
+from orbax_bench_core.measure.definition import BYTES, TIME
 from orbax_bench_core.measure.known_metrics import Better, lookup
 from orbax_bench_core.measure.sample import block_name
 from orbax_bench_core.records.run_directory import Repeat

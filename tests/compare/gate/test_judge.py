@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.stats import false_discovery_control
 
-from orbax_bench_core.analysis.verdicts.model import Verdict
 from orbax_bench_core.config.gate import GateConfig, MetricRule
 from orbax_bench_core.gate import (
     decide,
@@ -15,6 +14,7 @@ from orbax_bench_core.gate import (
     primary_operations,
     random_labels,
 )
+from orbax_bench_core.gate.verdict import Verdict
 
 CONFIG = GateConfig()
 PASS = Verdict(word="PASS", settled=True, look=0, p_regression=0.9)

@@ -1,6 +1,6 @@
 """Seconds of operations: slowest host, sum of occurrences, only repeats that passed."""
 
-from orbax_bench_core.analysis.summary.aggregate import TIME
+from orbax_bench_core.measure.definition import TIME
 from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.records.operation_times import by_point, operation_times
 

@@ -3,6 +3,7 @@
 import pytest
 
 from orbax_bench_core.limits import process
+from orbax_bench_core.limits.model import read
 from orbax_bench_core.limits.process import ensure_limits
 from orbax_bench_core.records.record import State
 
@@ -16,18 +17,18 @@ def said():
 def test_the_limits_of_a_run_are_measured_once(make_run, make_record, said):
     run = make_run([make_record(state=State(num_bytes=1 << 20, digest={}))])
     ensure_limits(run, said.append)
-    first = run.read_limits()
+    first = read(run)
     assert first is not None
     assert first.num_bytes == 1 << 20
     ensure_limits(run, said.append)
-    assert run.read_limits() == first
+    assert read(run) == first
     assert len(said) == 1
 
 
 def test_a_run_that_measured_nothing_has_no_limits(make_run, make_record, said):
     run = make_run([make_record()])
     ensure_limits(run, said.append)
-    assert run.read_limits() is None
+    assert read(run) is None
     assert said == []
 
 

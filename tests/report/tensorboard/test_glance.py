@@ -2,10 +2,10 @@
 
 import pytest
 
-from orbax_bench_core.analysis.summary.aggregate import BYTES, TIME
 from orbax_bench_core.exports.tensorboard.cards import glance_card
 from orbax_bench_core.exports.tensorboard.operations import collect, operations
 from orbax_bench_core.inventory.inventory import FileCount, Inventory
+from orbax_bench_core.measure.definition import BYTES, TIME
 from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.records.run_directory import Repeat
 

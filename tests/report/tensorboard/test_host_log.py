@@ -2,7 +2,7 @@
 
 import pytest
 
-from orbax_bench_core.analysis.summary.aggregate import TIME
+from orbax_bench_core.measure.definition import TIME
 from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.records.record import ErrorInfo
 

@@ -2,8 +2,9 @@
 
 import pytest
 
-from orbax_bench_core.analysis.summary.aggregate import BYTES, TIME, summarize
+from orbax_bench_core.analysis.summary.aggregate import summarize
 from orbax_bench_core.exports.tensorboard.operations import collect, operations
+from orbax_bench_core.measure.definition import BYTES, TIME
 from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.records.run_directory import Repeat
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from orbax_bench_core.analysis.summary.aggregate import TIME
 from orbax_bench_core.exports.tensorboard.operations import Operation, Series
 from orbax_bench_core.exports.tensorboard.write import metric_columns
 from orbax_bench_core.inventory.inventory import Inventory
+from orbax_bench_core.measure.definition import TIME
 from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.records.record import ErrorInfo
 

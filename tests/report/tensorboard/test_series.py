@@ -5,8 +5,8 @@ import math
 import numpy
 import pytest
 
-from orbax_bench_core.analysis.summary.aggregate import TIME
 from orbax_bench_core.exports.tensorboard.operations import Series, collect
+from orbax_bench_core.measure.definition import TIME
 from orbax_bench_core.measure.sample import Sample
 from orbax_bench_core.records.record import ErrorInfo
 from orbax_bench_core.records.run_directory import Repeat

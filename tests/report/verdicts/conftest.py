@@ -11,12 +11,11 @@ import pytest
 from orbax_bench_core.analysis.verdicts.model import (
     OperationVerdict,
     PointVerdict,
-    SeriesHealth,
     Unmatched,
-    Verdict,
     VerdictReport,
 )
 from orbax_bench_core.config.gate import GateConfig
+from orbax_bench_core.gate.verdict import SeriesHealth, Verdict
 
 NASTY = "save_restore[kind=<script>alert(1)</script>|[red]&amp; *x* `y`]"
 
