@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
+from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
 
 SUITE = """
 suite_name: small

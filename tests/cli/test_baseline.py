@@ -7,7 +7,7 @@ import json
 import pytest
 
 from orbax_bench_core.records.record import ErrorInfo
-from tests.paired_runs import make_paired_run, make_separate_run  # noqa: F401 - fixtures
+from tests.support.paired_runs import make_paired_run, make_separate_run  # noqa: F401 - fixtures
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from orbax_bench_core.analysis.noise import load
-from tests.paired_runs import make_paired_run, make_separate_run  # noqa: F401
+from tests.support.paired_runs import make_paired_run, make_separate_run  # noqa: F401
 
 
 @pytest.fixture

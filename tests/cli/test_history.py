@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from tests.paired_runs import make_nightly, make_paired_run, make_separate_run  # noqa: F401
+from tests.support.paired_runs import make_nightly, make_paired_run, make_separate_run  # noqa: F401
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from orbax_bench_core.analysis.verdicts.unpaired import compare_stored
 from orbax_bench_core.baselines.capturing import capture_run
 from orbax_bench_core.baselines.store import Registry
 from orbax_bench_core.steps.reporting import publish, publish_verdicts
-from tests.paired_runs import make_paired_run, make_separate_run  # noqa: F401 - fixtures
+from tests.support.paired_runs import make_paired_run, make_separate_run  # noqa: F401 - fixtures
 
 STORED = "projects/p-1/locations/us-central1/metadataStores/default/artifacts/7"
 

@@ -19,7 +19,7 @@ from orbax_bench_core.config.errors import SuiteError
 from orbax_bench_core.lineage.artifacts import baseline_digest, file_digest
 from orbax_bench_core.records.machine import PACKAGES
 from orbax_bench_core.records.run_directory import RunDirectory
-from tests.paired_runs import make_paired_run  # noqa: F401 - a fixture
+from tests.support.paired_runs import make_paired_run  # noqa: F401 - a fixture
 
 REQUIRED = {
     "orbax_bench_type",

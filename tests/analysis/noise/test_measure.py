@@ -3,7 +3,7 @@
 import pytest
 
 from orbax_bench_core.analysis.noise import from_records
-from tests.compare.passport.conftest import MIB
+from tests.analysis.noise.conftest import MIB
 
 
 @pytest.mark.parametrize("pair", [True, False])

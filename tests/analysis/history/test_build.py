@@ -8,7 +8,7 @@ from orbax_bench_core.baselines.find import find_runs
 from orbax_bench_core.baselines.store import Registry
 from orbax_bench_core.config.execution import EnvironmentConfig
 from orbax_bench_core.records.record import ErrorInfo
-from tests.paired_runs import orbax
+from tests.support.paired_runs import orbax
 
 
 @pytest.fixture

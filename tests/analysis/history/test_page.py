@@ -6,7 +6,7 @@ import pytest
 
 from orbax_bench_core.analysis.history import view
 from orbax_bench_core.analysis.history.view import history_html
-from tests.pages import assert_whole
+from tests.support.pages import assert_whole
 
 
 @pytest.mark.parametrize("name", ["changed", "separate"])

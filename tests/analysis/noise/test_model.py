@@ -6,7 +6,7 @@ import pytest
 
 from orbax_bench_core.analysis.noise import Noise, Passport
 from orbax_bench_core.analysis.noise.passport import size_class
-from tests.compare.passport.conftest import MIB, checkpoint
+from tests.analysis.noise.conftest import MIB, checkpoint
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from orbax_bench_core.config.checkpoint import CheckpointConfig
 from orbax_bench_core.sweep.pair import BLOCK_SIZE, arrangement
-from tests.paired_runs import MONDAY, STORAGE
+from tests.support.paired_runs import MONDAY, STORAGE
 
 MIB = 2**20
 

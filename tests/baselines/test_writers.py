@@ -12,7 +12,7 @@ from orbax_bench_core.baselines.store import Registry
 WRITERS = 3
 CAPTURES = 2
 REPEATS = 6
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 
 # All writers wait for one file, so that they begin together.
 WRITER = """

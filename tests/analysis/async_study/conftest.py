@@ -6,7 +6,7 @@ import pytest
 from orbax_bench_core.analysis.async_study.parameters import ParameterCounter
 from orbax_bench_core.analysis.async_study.study import async_study
 from orbax_bench_core.config.checkpoint import CheckpointConfig
-from tests.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
+from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
 
 NASTY = "kind=<script>alert(1)</script>|[red]&amp;"
 

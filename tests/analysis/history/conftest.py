@@ -4,7 +4,7 @@ import pytest
 
 from orbax_bench_core.analysis.history.build import history
 from orbax_bench_core.baselines.find import find_runs
-from tests.paired_runs import (  # noqa: F401 - fixtures
+from tests.support.paired_runs import (  # noqa: F401 - fixtures
     make_nightly,
     make_paired_run,
     make_separate_run,

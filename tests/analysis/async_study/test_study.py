@@ -11,7 +11,7 @@ from orbax_bench_core.config.execution import Conditions
 from orbax_bench_core.config.mesh import MeshConfig
 from orbax_bench_core.records.record import ErrorInfo
 from orbax_bench_core.records.run import ByArm
-from tests.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
+from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
 
 MILLION = 10**6
 MESH = MeshConfig(mesh_axes=["fsdp"], ici_parallelism={"fsdp": 8})

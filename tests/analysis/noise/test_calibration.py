@@ -5,7 +5,7 @@ import pytest
 from orbax_bench_core.analysis.noise.calibration import aa_tests, is_aa
 from orbax_bench_core.baselines.find import find_runs
 from orbax_bench_core.config.gate import GateConfig
-from tests.paired_runs import make_paired_run, make_separate_run  # noqa: F401 - fixtures
+from tests.support.paired_runs import make_paired_run, make_separate_run  # noqa: F401 - fixtures
 
 # ruff: noqa: F811 - imported fixtures are arguments
 

@@ -3,7 +3,7 @@
 import pytest
 
 from orbax_bench_core.baselines.store import Registry
-from tests.paired_runs import make_paired_run, make_separate_run  # noqa: F401 - fixtures
+from tests.support.paired_runs import make_paired_run, make_separate_run  # noqa: F401 - fixtures
 
 
 @pytest.fixture

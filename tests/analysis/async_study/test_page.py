@@ -6,7 +6,7 @@ import pytest
 
 from orbax_bench_core.analysis.async_study import view
 from orbax_bench_core.analysis.async_study.view import study_html, study_markdown
-from tests.pages import assert_whole
+from tests.support.pages import assert_whole
 
 
 @pytest.mark.parametrize("name", ["study", "eventful"])

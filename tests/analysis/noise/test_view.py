@@ -8,7 +8,7 @@ from rich.console import Console
 from orbax_bench_core.analysis.noise import Noise, Passport
 from orbax_bench_core.analysis.noise.calibration import AaTest
 from orbax_bench_core.analysis.noise.view import print_passport, print_tests
-from tests.paired_runs import MONDAY
+from tests.support.paired_runs import MONDAY
 
 
 @pytest.fixture
