@@ -11,6 +11,7 @@ from orbax_bench_core.config.gate import GateConfig
 from orbax_bench_core.execute.runner import Progress
 from orbax_bench_core.records.record import ErrorInfo
 from orbax_bench_core.records.run_directory import Repeat
+from tests.support.verdicts import eventful, make_operation, make_report, make_verdicts  # noqa: F401 - fixtures
 
 GATE = GateConfig(looks=(10, 20))
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from orbax_bench_core.analysis.summary.aggregate import summarize
 from orbax_bench_core.document import numbers
 
 
@@ -62,29 +61,3 @@ def test_a_size_is_written_in_binary_units(value, written):
 )
 def test_a_cell_cannot_end_its_table(given, cell):
     assert numbers.table_cell(given) == cell
-
-
-def test_a_row_has_one_cell_per_heading(make_record):
-    record = make_record(times={"save": 0.5}, sizes={"save": 2**30})
-    (operation,) = summarize([record]).operations
-    cells = dict(zip(numbers.OPERATION_HEADINGS, numbers.operation_cells(operation), strict=True))
-    assert cells == {
-        "operation": "save",
-        "n": "1",
-        "median": "500 ms",
-        "spread": "–",
-        "min": "500 ms",
-        "max": "500 ms",
-        "GiB/s": "2",
-    }
-
-
-def test_an_operation_without_throughput_has_a_dash(make_record):
-    (operation,) = summarize([make_record(times={"save": 1.0})]).operations
-    assert numbers.operation_cells(operation)[-1] == "–"
-
-
-def test_a_fast_operation_has_no_exponent(make_record):
-    record = make_record(times={"save": 1.0}, sizes={"save": 1300 * 2**30})
-    (operation,) = summarize([record]).operations
-    assert numbers.operation_cells(operation)[-1] == "1300"

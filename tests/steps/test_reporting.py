@@ -9,6 +9,7 @@ import pytest
 
 from orbax_bench_core.records.record import ErrorInfo
 from orbax_bench_core.steps.reporting import publish
+from tests.support.summaries import eventful_run, pages  # noqa: F401 - fixtures
 
 OUTPUTS = ("samples.parquet", "summary.csv", "report.md", "report.html", "run.json")
 ERROR = ErrorInfo(type="ValueError", message="no")
