@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from orbax_bench_core.analysis.history.changes import SIGNIFICANCE, change_points
-from orbax_bench_core.sweep.pair import BLOCK_SIZE
+from orbax_bench_core.sweep import BLOCK_SIZE
 
 Floats = npt.NDArray[np.float64]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from orbax_bench_core.execute.isolation import measuring_lock
+from orbax_bench_core.execute import measuring_lock
 from perf.pairing import Figure, alternate
 from perf.probe import Setting
 from perf.process import ROOT, SIMULATED, Finished, ProbeFailed, our_command, run

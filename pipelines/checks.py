@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from orbax_bench_core.config.errors import Problem, SuiteError
+from orbax_bench_core.config import Problem, SuiteError
 from orbax_bench_pipelines.settings import Settings, flag_of
 from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.tpu import require_single_host

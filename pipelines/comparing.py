@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from orbax_bench_core.baselines import stored as baselines
-from orbax_bench_core.config.errors import Problem, SuiteError
-from orbax_bench_core.config.load import LoadedSuite, parse_suite
-from orbax_bench_core.config.override import with_keys
-from orbax_bench_core.config.source import Source
-from orbax_bench_core.sweep.point import SweepPoint
-from orbax_bench_core.sweep.point_differences import differences, nearest
+from orbax_bench_core import baselines
+from orbax_bench_core.config import LoadedSuite, Problem, Source, SuiteError, parse_suite, with_keys
+from orbax_bench_core.sweep import SweepPoint, differences, nearest
 from orbax_bench_pipelines.registry import PIPELINES, Pipeline
 
 
@@ -59,7 +55,7 @@ def check_baseline(baseline: str, points: Sequence[SweepPoint]) -> None:
     Raises:
         SuiteError: There is no baseline, it cannot be read, or none of its points is one of these.
     """
-    stored = {record.point_id: record.point for record in baselines.load(baseline)}
+    stored = {record.point_id: record.point for record in baselines.load_baseline(baseline)}
     if any(point.id in stored for point in points):
         return
     other = nearest(points[0], stored.values())

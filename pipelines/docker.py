@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.execute.isolation import LOCK_FILE
+from orbax_bench_core.config import SuiteError
+from orbax_bench_core.execute import LOCK_FILE
 from orbax_bench_pipelines.host_paths import host_paths
 from orbax_bench_pipelines.local import PipelineFailed, run_with
 

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config import SuiteError
 from orbax_bench_pipelines.image import Image, build_command, push_command
 
 

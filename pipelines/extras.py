@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 
-from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config import SuiteError
 from orbax_bench_pipelines.target import Target
 
 _NEEDS = {

@@ -7,9 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from orbax_bench_core.config.base import checked_path
-from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.config.load import parse_suite
+from orbax_bench_core.config import SuiteError, checked_path, parse_suite
 
 _OF_THE_IMAGE = frozenset(
     Path("/", name)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from orbax_bench_core.config.errors import SuiteError, did_you_mean
+from orbax_bench_core.config import SuiteError, did_you_mean
 
 BAKE_FILE = Path("images/docker-bake.json")
 UNKNOWN = "unknown"

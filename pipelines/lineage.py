@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.lineage.verify import Link, Status
-from orbax_bench_core.records.machine import UNKNOWN
+from orbax_bench_core.config import SuiteError
+from orbax_bench_core.lineage import Link, Status
+from orbax_bench_core.records import UNKNOWN
 from orbax_bench_pipelines.extras import require_extras
 from orbax_bench_pipelines.target import Target
 

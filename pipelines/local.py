@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from orbax_bench_core.steps.point import SAID
+from orbax_bench_core.steps import SAID
 
 _OWN_ERROR = re.compile(r"\s*orbax_bench_\w+(\.\w+)+: (?P<message>.+)")
 """The last line of a traceback that ends with an exception of ours."""

@@ -5,9 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 
-from orbax_bench_core.config.base import checked_path
-from orbax_bench_core.config.errors import Problem, SuiteError
-from orbax_bench_core.config.load import LoadedSuite, parse_suite
+from orbax_bench_core.config import LoadedSuite, Problem, SuiteError, checked_path, parse_suite
 
 STDIN = "-"
 _LARGEST_SUITE = 100_000

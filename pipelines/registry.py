@@ -7,7 +7,7 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from orbax_bench_core.config.errors import SuiteError, did_you_mean
+from orbax_bench_core.config import SuiteError, did_you_mean
 
 if TYPE_CHECKING:
     from rich.console import Console

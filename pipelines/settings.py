@@ -8,9 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 import pydantic
 
-from orbax_bench_core.config.base import ConfigModel
-from orbax_bench_core.config.errors import Problem, SuiteError, explain
-from orbax_bench_core.config.source import Source
+from orbax_bench_core.config import ConfigModel, Problem, Source, SuiteError, explain
 from orbax_bench_pipelines.tpu import SliceShape, parse_slice
 
 _IMAGE = re.compile(

@@ -8,7 +8,7 @@ import itertools
 import math
 from collections.abc import Iterator
 
-from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config import SuiteError
 from orbax_bench_pipelines.tpu_generations import GENERATIONS, Generation
 
 GKE_ACCELERATOR = "cloud.google.com/gke-tpu-accelerator"

@@ -15,7 +15,7 @@ from google.cloud import aiplatform
 from google.cloud.aiplatform_v1 import types
 from google.protobuf import field_mask_pb2, json_format
 
-from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config import SuiteError
 from orbax_bench_pipelines.cron import Cron, for_vertex
 from orbax_bench_pipelines.job import Job, Request, SubmissionFailed
 

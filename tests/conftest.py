@@ -14,14 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.config.checkpoint import CheckpointConfig
-from orbax_bench_core.config.load import parse_suite
-from orbax_bench_core.measure.definition import BYTES, TIME
-from orbax_bench_core.measure.sample import Sample
-from orbax_bench_core.records.record import Record
-from orbax_bench_core.records.run_directory import RunDirectory
-from orbax_bench_core.sweep.expansion import Expansion
-from orbax_bench_core.sweep.point import SweepPoint
+from orbax_bench_core.config import CheckpointConfig, parse_suite
+from orbax_bench_core.measure import BYTES, TIME, Sample
+from orbax_bench_core.records import Record, RunDirectory
+from orbax_bench_core.sweep import Expansion, SweepPoint
 
 NOON = datetime.datetime(2026, 1, 2, 12, tzinfo=datetime.UTC)
 PROVENANCE = {

@@ -30,17 +30,15 @@ def aggregate(
     """
     import shutil
 
-    from orbax_bench_core.lineage.artifacts import (
+    from orbax_bench_core.lineage import (
         artifact_metadata,
         bounded_metrics,
         input_digests,
         output_metadata,
         point_at,
     )
-    from orbax_bench_core.records.run_directory import RunDirectory
-    from orbax_bench_core.records.versions import checked_record_files
-    from orbax_bench_core.steps.planning import collect_records
-    from orbax_bench_core.steps.reporting import publish
+    from orbax_bench_core.records import RunDirectory, checked_record_files
+    from orbax_bench_core.steps import collect_records, publish
 
     run = RunDirectory(output_directory)
     collect_records(run, checked_record_files(artifact.path for artifact in records))

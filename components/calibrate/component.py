@@ -27,8 +27,8 @@ def calibrate(
         samples: What aggregate wrote; it orders this step after that one.
     """
     from orbax_bench_core.analysis import noise as passports
-    from orbax_bench_core.analysis.noise.view import calibration_of
-    from orbax_bench_core.lineage.artifacts import artifact_metadata, digests_of_runs, file_digest
+    from orbax_bench_core.analysis.noise import calibration_of
+    from orbax_bench_core.lineage import artifact_metadata, digests_of_runs, file_digest
 
     found = calibration_of(runs)
     with open(passport.path, "w") as file:

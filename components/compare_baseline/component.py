@@ -36,15 +36,15 @@ def compare_baseline(
     """
     import shutil
 
-    from orbax_bench_core.analysis.verdicts.unpaired import compare_stored
-    from orbax_bench_core.lineage.artifacts import (
+    from orbax_bench_core.analysis.verdicts import compare_stored
+    from orbax_bench_core.lineage import (
         artifact_metadata,
         bounded_metrics,
         input_digests,
         output_metadata,
     )
-    from orbax_bench_core.records.run_directory import RunDirectory
-    from orbax_bench_core.steps.reporting import publish_verdicts
+    from orbax_bench_core.records import RunDirectory
+    from orbax_bench_core.steps import publish_verdicts
 
     run = RunDirectory(output_directory)
     found = compare_stored(baseline or output_directory, output_directory)

@@ -18,6 +18,6 @@ def enforce_verdict(
         allow_inconclusive: Whether INCONCLUSIVE is as good as PASS.
         verdicts: What compare-baseline wrote; the message names what has regressed.
     """
-    from orbax_bench_core.analysis.verdicts.model import enforce
+    from orbax_bench_core.analysis.verdicts import enforce
 
     enforce(verdict, verdicts.path if verdicts else None, allow_inconclusive=allow_inconclusive)

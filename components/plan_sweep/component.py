@@ -19,6 +19,6 @@ def plan_sweep(suite: str, output_directory: str, arms: str = "") -> List[str]: 
     Returns:
         The sweep points, each as a line of JSON.
     """
-    from orbax_bench_core.steps.planning import plan
+    from orbax_bench_core.steps import plan
 
     return plan(suite, output_directory, arms)

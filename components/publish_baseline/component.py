@@ -26,14 +26,9 @@ def publish_baseline(
         revision: What to file it under; by default the commit of the code that ran.
         samples: What aggregate wrote; it orders this step after that one.
     """
-    from orbax_bench_core.baselines.capturing import publish_run
-    from orbax_bench_core.lineage.artifacts import (
-        artifact_metadata,
-        baseline_digest,
-        input_digests,
-        point_at,
-    )
-    from orbax_bench_core.records.run_directory import RunDirectory
+    from orbax_bench_core.baselines import publish_run
+    from orbax_bench_core.lineage import artifact_metadata, baseline_digest, input_digests, point_at
+    from orbax_bench_core.records import RunDirectory
 
     run = RunDirectory(output_directory)
     captured, folder = publish_run(

@@ -35,10 +35,8 @@ def run_sweep_point(
         strict: Whether a failed repeat fails the step.
         lock: Whether to wait until nothing else of ours measures on the machine.
     """
-    from orbax_bench_core.execute.runner import RunSettings
-    from orbax_bench_core.lineage.artifacts import records_metadata
-    from orbax_bench_core.steps.planning import write_records
-    from orbax_bench_core.steps.point import run_point
+    from orbax_bench_core.lineage import records_metadata
+    from orbax_bench_core.steps import RunSettings, run_point, write_records
 
     settings = RunSettings(remove_repeated_dir=remove_repeated_dir, hlo_dump=enable_hlo_dump)
     info, found = run_point(

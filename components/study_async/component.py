@@ -26,9 +26,9 @@ def study_async(
     """
     import shutil
 
-    from orbax_bench_core.lineage.artifacts import bounded_metrics, output_metadata
-    from orbax_bench_core.records.run_directory import RunDirectory
-    from orbax_bench_core.steps.reporting import publish_async_study
+    from orbax_bench_core.lineage import bounded_metrics, output_metadata
+    from orbax_bench_core.records import RunDirectory
+    from orbax_bench_core.steps import publish_async_study
 
     run = RunDirectory(output_directory)
     found = publish_async_study(run)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from orbax_bench_core.authoring.options import BenchmarkOptions
-from orbax_bench_core.config.checkpoint import CheckpointConfig
+from orbax_bench_core.config import CheckpointConfig
 
 if TYPE_CHECKING:
     import jax

@@ -8,3 +8,54 @@ No file is ever changed or replaced, so that writers cannot take anything from e
 neither locks nor preconditions, which not every file system and object store has. What the baseline
 is follows from the promotions in their order.
 """
+
+from orbax_bench_core.baselines.capturing import (
+    Promoted,
+    capture_run,
+    find_capture,
+    promote_capture,
+    publish_run,
+)
+from orbax_bench_core.baselines.find import FoundRun, find_runs
+from orbax_bench_core.baselines.model import Capture, is_capture_id
+from orbax_bench_core.baselines.past import Past, past_log_ratios
+from orbax_bench_core.baselines.store import (
+    Registry,
+    check_revision,
+    read_model,
+    registry_around,
+    registry_path,
+)
+from orbax_bench_core.baselines.stored import capture_into, load_baseline, measured_records
+from orbax_bench_core.baselines.view import (
+    print_capture,
+    print_captures,
+    print_points,
+    print_promotions,
+)
+
+__all__ = [
+    "Capture",
+    "FoundRun",
+    "Past",
+    "Promoted",
+    "Registry",
+    "capture_into",
+    "capture_run",
+    "check_revision",
+    "find_capture",
+    "find_runs",
+    "is_capture_id",
+    "load_baseline",
+    "measured_records",
+    "past_log_ratios",
+    "print_capture",
+    "print_captures",
+    "print_points",
+    "print_promotions",
+    "promote_capture",
+    "publish_run",
+    "read_model",
+    "registry_around",
+    "registry_path",
+]

@@ -16,12 +16,9 @@ from orbax_bench_core.baselines.model import (
     new_capture_id,
 )
 from orbax_bench_core.baselines.store import Registry, state_after
-from orbax_bench_core.config.arms import ARMS, Arm
-from orbax_bench_core.config.errors import SuiteError, did_you_mean
-from orbax_bench_core.records.machine import UNKNOWN
-from orbax_bench_core.records.record import Record
-from orbax_bench_core.records.run_directory import Repeat, RunDirectory, RunInfo
-from orbax_bench_core.sweep.point import SweepPoint
+from orbax_bench_core.config import ARMS, Arm, SuiteError, did_you_mean
+from orbax_bench_core.records import UNKNOWN, Record, Repeat, RunDirectory, RunInfo
+from orbax_bench_core.sweep import SweepPoint
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING
 
 from orbax_bench_core.baselines.model import Capture
 from orbax_bench_core.baselines.store import Registry, registry_path
-from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.config.gate import GateConfig
-from orbax_bench_core.records.record import Record
-from orbax_bench_core.records.run_directory import RunDirectory, RunInfo
+from orbax_bench_core.config import GateConfig, SuiteError
+from orbax_bench_core.records import Record, RunDirectory, RunInfo
 
 if TYPE_CHECKING:
     from etils import epath

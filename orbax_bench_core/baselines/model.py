@@ -7,8 +7,8 @@ import re
 import uuid
 from typing import Any, Final, Literal
 
-from orbax_bench_core.config.arms import Arm
-from orbax_bench_core.records.record import SCHEMA_VERSION, Record, ResultModel
+from orbax_bench_core.config import Arm
+from orbax_bench_core.records import SCHEMA_VERSION, Record, ResultModel
 
 _CAPTURE_ID: Final = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{8}")
 

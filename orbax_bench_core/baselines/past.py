@@ -7,9 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from orbax_bench_core.baselines.model import Capture
 from orbax_bench_core.baselines.store import Registry
-from orbax_bench_core.records.machine import other_surroundings
-from orbax_bench_core.records.operation_times import by_point, operation_times
-from orbax_bench_core.records.record import Record
+from orbax_bench_core.records import Record, by_point, other_surroundings, repeat_times
 
 Past = Mapping[tuple[str, str], tuple[float, ...]]
 """Log ratios of the medians of successive runs, by point id and operation."""
@@ -44,7 +42,7 @@ def past_log_ratios(registry: Registry, candidate: Iterable[Record]) -> Past:
     for baseline in registry.baselines(wanted):
         if other_surroundings(baseline.records[0], points[baseline.point_id]):
             continue
-        for operation, seconds in operation_times(baseline.records).items():
+        for operation, seconds in repeat_times(baseline.records).items():
             if all(value > 0 for value in seconds):
                 times.setdefault((baseline.point_id, operation), []).append(seconds)
     return {

@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import pydantic
 
 from orbax_bench_core.baselines.model import Baseline, Capture, Promotion, is_capture_id
-from orbax_bench_core.config.base import checked_path
-from orbax_bench_core.config.errors import Problem, SuiteError
-from orbax_bench_core.records.files import write_atomically
-from orbax_bench_core.records.machine import UNKNOWN, package_version
-from orbax_bench_core.records.record import SCHEMA_VERSION, ResultModel
+from orbax_bench_core.config import Problem, SuiteError, checked_path
+from orbax_bench_core.records import (
+    SCHEMA_VERSION,
+    UNKNOWN,
+    ResultModel,
+    package_version,
+    write_atomically,
+)
 
 if TYPE_CHECKING:
     from etils import epath

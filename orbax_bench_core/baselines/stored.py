@@ -13,10 +13,8 @@ from orbax_bench_core.baselines.store import (
     read_each,
     registry_path,
 )
-from orbax_bench_core.config.arms import Arm
-from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.records.record import Record
-from orbax_bench_core.records.run_directory import RunDirectory
+from orbax_bench_core.config import Arm, SuiteError
+from orbax_bench_core.records import Record, RunDirectory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
     from etils import epath
 
 
-def capture(run: RunDirectory, directory: str) -> tuple[epath.Path, list[str]]:
+def capture_into(run: RunDirectory, directory: str) -> tuple[epath.Path, list[str]]:
     """Stores a run in a registry: `<directory>/<commit>/<capture id>/<point id>.json`.
 
     A point with a failed or missing repeat is left out: it must not take the place of a good one.
@@ -48,7 +46,7 @@ def capture(run: RunDirectory, directory: str) -> tuple[epath.Path, list[str]]:
     return folder, list(captured.left_out)
 
 
-def load(path: str, *, arm: Arm = "candidate") -> list[Record]:
+def load_baseline(path: str, *, arm: Arm = "candidate") -> list[Record]:
     """Returns the measured records of a baseline.
 
     Args:
@@ -62,7 +60,7 @@ def load(path: str, *, arm: Arm = "candidate") -> list[Record]:
     """
     folder = registry_path(path)
     if (folder / "run.json").exists():
-        return measured(RunDirectory(path).records(), arm)
+        return measured_records(RunDirectory(path).records(), arm)
     if folder.suffix == ".json" and not folder.is_dir():
         folder = folder.with_suffix("")
     files = json_files(folder)
@@ -75,7 +73,7 @@ def load(path: str, *, arm: Arm = "candidate") -> list[Record]:
     return _of_registry(Registry(str(folder)), path)
 
 
-def measured(records: Iterable[Record], arm: Arm) -> list[Record]:
+def measured_records(records: Iterable[Record], arm: Arm) -> list[Record]:
     """Returns the records that are no warm-ups: of paired runs those of one arm, as its own points.
 
     Args:

@@ -12,6 +12,7 @@ from orbax_bench_core.authoring import (
     TestResult,
     VerificationError,
     benchmark_options,
+    optional_module,
 )
 from orbax_bench_core.measure import Metrics
 
@@ -61,7 +62,7 @@ class ArrayHandlerOptions(BenchmarkOptions):
 
         more = {}
         if self.use_colocated_python:
-            needs.module("cloudpickle", "pathways", "use_colocated_python: true")
+            optional_module("cloudpickle", "pathways", "use_colocated_python: true")
             dispatchers = needs.part_of_orbax("_src.multihost.dispatchers", "use_colocated_python")
             more["dispatcher"] = dispatchers.ColocatedPythonDispatcher()
         return ocp.type_handlers.ArrayHandler(

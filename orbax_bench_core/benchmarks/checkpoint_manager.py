@@ -63,7 +63,7 @@ class CheckpointManager(BenchmarksGenerator):
             open_manager,
             restore_target,
         )
-        from orbax_bench_core.state.tree import tree_bytes
+        from orbax_bench_core.state import tree_bytes
 
         metrics, options = Metrics(), context.options
         assert isinstance(options, CheckpointManagerOptions)

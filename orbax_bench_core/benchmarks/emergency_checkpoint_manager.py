@@ -119,7 +119,7 @@ def _restore(metrics: Metrics, context: TestContext, manager: Any, step: int) ->
     from orbax_bench_core.benchmarks.support.options import await_all_hosts
     from orbax_bench_core.benchmarks.support.replicas import verify_replicas
     from orbax_bench_core.benchmarks.support.v0 import restore_target
-    from orbax_bench_core.state.tree import tree_bytes
+    from orbax_bench_core.state import tree_bytes
 
     target = restore_target(context.pytree)
     arguments = ocp.args.Composite(

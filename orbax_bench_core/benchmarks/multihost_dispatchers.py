@@ -12,6 +12,7 @@ from orbax_bench_core.authoring import (
     TestResult,
     VerificationError,
     benchmark_options,
+    optional_module,
 )
 from orbax_bench_core.measure import Metrics
 
@@ -53,7 +54,7 @@ class MultihostDispatchers(BenchmarksGenerator):
 
         metrics, options = Metrics(), context.options
         assert isinstance(options, MultihostDispatchersOptions)
-        needs.module("cloudpickle", "pathways", _NAME)
+        optional_module("cloudpickle", "pathways", _NAME)
         dispatchers = needs.part_of_orbax("_src.multihost.dispatchers", _NAME)
         array = jax.block_until_ready(needs.leaf(context, "array", _NAME))
         dispatcher = dispatchers.ColocatedPythonDispatcher()

@@ -45,7 +45,7 @@ class MultisliceBroadcast(BenchmarksGenerator):
 
         from orbax_bench_core.benchmarks.support import needs, replicas
         from orbax_bench_core.benchmarks.support.replicas import verify_replicas
-        from orbax_bench_core.state.tree import tree_bytes
+        from orbax_bench_core.state import tree_bytes
 
         metrics, options = Metrics(), context.options
         assert isinstance(options, MultisliceBroadcastOptions)

@@ -46,9 +46,7 @@ class NnxRestore(BenchmarksGenerator):
         """Runs one save and one load."""
         import jax
 
-        from orbax_bench_core.state import nnx, orbax_api
-        from orbax_bench_core.state.mesh import first_devices
-        from orbax_bench_core.state.tree import tree_bytes
+        from orbax_bench_core.state import first_devices, nnx, orbax_api, tree_bytes
 
         options = context.options
         assert isinstance(options, NnxRestoreOptions)

@@ -143,7 +143,7 @@ def _restore(
 
     from orbax_bench_core.benchmarks.support.replicas import verify_replicas
     from orbax_bench_core.benchmarks.support.v0 import restore_target
-    from orbax_bench_core.state.tree import tree_bytes
+    from orbax_bench_core.state import tree_bytes
 
     target, operation = restore_target(context.pytree), f"restore_from_{source}"
     arguments = composite(

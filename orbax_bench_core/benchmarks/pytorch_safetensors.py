@@ -10,6 +10,7 @@ from orbax_bench_core.authoring import (
     TestContext,
     TestResult,
     benchmark_options,
+    optional_module,
 )
 from orbax_bench_core.benchmarks.support import pytorch
 from orbax_bench_core.benchmarks.support.pytorch import TorchOptions
@@ -37,10 +38,9 @@ class PyTorchSafetensors(BenchmarksGenerator):
 
     def test_fn(self, context: TestContext) -> TestResult:
         """Runs one save and one load."""
-        from orbax_bench_core.benchmarks.support import needs
         from orbax_bench_core.benchmarks.support.safetensors import SUFFIX
 
-        needs.module("safetensors", "torch", _NAME)
+        optional_module("safetensors", "torch", _NAME)
         return pytorch.round_trip(
             context, _NAME, suffix=SUFFIX, write=_write, read=_read, check=_check
         )

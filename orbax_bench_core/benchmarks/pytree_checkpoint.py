@@ -94,7 +94,7 @@ class PyTreeCheckpoint(BenchmarksGenerator):
         from orbax_bench_core.benchmarks.support import needs
         from orbax_bench_core.benchmarks.support.options import delete_if_scarce
         from orbax_bench_core.benchmarks.support.v0 import measure_two_part_save, restore_target
-        from orbax_bench_core.state.tree import tree_bytes
+        from orbax_bench_core.state import tree_bytes
 
         metrics, options = Metrics(), context.options
         assert isinstance(options, PyTreeCheckpointOptions)

@@ -91,7 +91,7 @@ class SafetensorsLoad(BenchmarksGenerator):
         from orbax_bench_core.benchmarks.support.needs import UnmetNeed
         from orbax_bench_core.benchmarks.support.options import delete_if_scarce
         from orbax_bench_core.benchmarks.support.safetensors import write_arrays
-        from orbax_bench_core.state.loading import Location, absolute
+        from orbax_bench_core.state import Location, absolute
 
         metrics, options = Metrics(), context.options
         assert isinstance(options, SafetensorsLoadOptions)

@@ -63,7 +63,7 @@ class SaveRestoreOptions(MeasuringOptions):
         Raises:
             UnmetNeed: The installed Orbax cannot do what one of them asks for.
         """
-        from orbax_bench_core.state.orbax_api import make_context
+        from orbax_bench_core.state import make_context
 
         return make_context(
             use_ocdbt=self.use_ocdbt,
@@ -94,8 +94,7 @@ class SaveRestore(BenchmarksGenerator):
 
         from orbax_bench_core.benchmarks.support import needs
         from orbax_bench_core.benchmarks.support.options import delete_if_scarce
-        from orbax_bench_core.state import orbax_api
-        from orbax_bench_core.state.tree import tree_bytes
+        from orbax_bench_core.state import orbax_api, tree_bytes
 
         metrics = Metrics()
         options = context.options

@@ -113,7 +113,7 @@ def _save_and_restore(context: TestContext, options: SingleReplicaOptions, tree:
 
     from orbax_bench_core.benchmarks.support.replicas import verify_replicas
     from orbax_bench_core.benchmarks.support.v0 import measure_two_part_save, restore_target
-    from orbax_bench_core.state.tree import tree_bytes
+    from orbax_bench_core.state import tree_bytes
 
     metrics, path, target = Metrics(), context.path / "checkpoint", restore_target(tree)
     with contextlib.closing(ocp.AsyncCheckpointer(options.handler())) as checkpointer:

@@ -10,6 +10,7 @@ from orbax_bench_core.authoring import (
     TestContext,
     TestResult,
     benchmark_options,
+    optional_module,
 )
 from orbax_bench_core.benchmarks.support.options import MeasuringOptions, check_least
 from orbax_bench_core.measure import Metrics
@@ -75,7 +76,7 @@ class Snapshotter(BenchmarksGenerator):
                 f"{'is' if len(slices) == 1 else 'are'} {len(slices)} here: add a mesh_config "
                 "whose first axis counts slices, or ask for fewer"
             )
-        needs.module("pathwaysutils", "pathways", _NAME)
+        optional_module("pathwaysutils", "pathways", _NAME)
         kind = needs.part_of_orbax(
             "experimental.v1._src.training.pathways.snapshotter", _NAME
         ).Snapshotter

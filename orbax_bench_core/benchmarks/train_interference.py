@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, cast
 
+from orbax_bench_core import measure
 from orbax_bench_core.authoring import (
     BenchmarksGenerator,
     TestContext,
@@ -18,9 +19,7 @@ from orbax_bench_core.authoring import (
 from orbax_bench_core.benchmarks.save_restore import SaveRestoreOptions
 from orbax_bench_core.benchmarks.support.options import check_least
 from orbax_bench_core.benchmarks.support.saving import load_target, measure_save
-from orbax_bench_core.measure import Metrics, interference
-from orbax_bench_core.measure.collectors import Reading
-from orbax_bench_core.measure.collectors.clocks import TIME
+from orbax_bench_core.measure import TIME, Metrics, Reading
 
 if TYPE_CHECKING:
     from etils import epath
@@ -151,11 +150,11 @@ class _Beside(contextlib.AbstractContextManager[None]):
 def _summarize(
     metrics: Metrics, before: list[float], during: list[float], after: list[float]
 ) -> None:
-    seconds = {one.operation: one.value for one in metrics.samples if one.metric == TIME.name}
-    _record(metrics, "steps_before", interference.of_steps(before))
-    _record(metrics, "steps_during", interference.of_steps(during, beside=before))
-    _record(metrics, "steps_after", interference.of_steps(after, beside=before))
-    cost = interference.of_save(
+    seconds = {one.operation: one.value for one in metrics.samples if one.metric == TIME}
+    _record(metrics, "steps_before", measure.interference_of_steps(before))
+    _record(metrics, "steps_during", measure.interference_of_steps(during, beside=before))
+    _record(metrics, "steps_after", measure.interference_of_steps(after, beside=before))
+    cost = measure.interference_of_save(
         before,
         during,
         blocked_s=seconds["save_blocking"],

@@ -45,7 +45,7 @@ class V0Cancel(BenchmarksGenerator):
 
         from orbax_bench_core.benchmarks.support import needs
         from orbax_bench_core.benchmarks.support.v0 import open_manager
-        from orbax_bench_core.state.tree import tree_bytes
+        from orbax_bench_core.state import tree_bytes
 
         metrics, options = Metrics(), context.options
         assert isinstance(options, V0CancelOptions)

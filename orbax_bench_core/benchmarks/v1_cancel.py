@@ -45,7 +45,7 @@ class V1Cancel(BenchmarksGenerator):
 
         from orbax_bench_core.benchmarks.support import needs
         from orbax_bench_core.benchmarks.support.saving import load_target
-        from orbax_bench_core.state.tree import tree_bytes
+        from orbax_bench_core.state import tree_bytes
 
         metrics, options = Metrics(), context.options
         assert isinstance(options, V1CancelOptions)

@@ -20,9 +20,7 @@ from orbax_bench_core.cli.arguments import (
     SuiteFile,
     Verbose,
 )
-from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.config.load import LoadedSuite, parse_suite
-from orbax_bench_core.config.override import with_keys
+from orbax_bench_core.config import LoadedSuite, SuiteError, parse_suite, with_keys
 
 
 def ab(
@@ -104,8 +102,8 @@ def ab(
 
     from orbax_bench_core.cli.json_log import JsonLog
     from orbax_bench_core.cli.measurement import PairedRun
-    from orbax_bench_core.config.load import load_suite
-    from orbax_bench_core.execute.runner import RunSettings
+    from orbax_bench_core.config import load_suite
+    from orbax_bench_core.execute import RunSettings
 
     as_json = log_format is LogFormat.JSON
     paired_run = PairedRun(

@@ -27,10 +27,10 @@ def async_study(
 
     orbax-bench async-study /tmp/async
     """
-    from orbax_bench_core.analysis.async_study.view import print_study
-    from orbax_bench_core.config.errors import SuiteError
-    from orbax_bench_core.records.run_directory import RunDirectory
-    from orbax_bench_core.steps.reporting import PAGE, publish_async_study
+    from orbax_bench_core.analysis.async_study import print_study
+    from orbax_bench_core.config import SuiteError
+    from orbax_bench_core.records import RunDirectory
+    from orbax_bench_core.steps import PAGE, publish_async_study
 
     run = RunDirectory(directory)
     try:

@@ -13,9 +13,8 @@ from orbax_bench_core.cli.arguments import results_console
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from orbax_bench_core.baselines.capturing import Promoted
-    from orbax_bench_core.baselines.store import Registry
-    from orbax_bench_core.config.arms import Arm
+    from orbax_bench_core.baselines import Promoted, Registry
+    from orbax_bench_core.config import Arm
 
 EXIT_WARNING = 3
 
@@ -70,10 +69,9 @@ def capture(
 
     orbax-bench baseline capture baselines results --label v0.12.8 --promote
     """
-    from orbax_bench_core.baselines.capturing import capture_run
-    from orbax_bench_core.baselines.store import check_revision
-    from orbax_bench_core.config.errors import SuiteError
-    from orbax_bench_core.records.run_directory import RunDirectory
+    from orbax_bench_core.baselines import capture_run, check_revision
+    from orbax_bench_core.config import SuiteError
+    from orbax_bench_core.records import RunDirectory
 
     console = results_console()
     place, directory = _registry(registry), RunDirectory(run)
@@ -97,7 +95,7 @@ def list_captures(registry: RegistryPath, as_json: AsJson = False) -> None:
 
     orbax-bench baseline list gs://bucket/baselines
     """
-    from orbax_bench_core.baselines.view import print_captures
+    from orbax_bench_core.baselines import print_captures
 
     place = _existing(registry)
     captures, current = place.captures(), place.current()
@@ -126,8 +124,12 @@ def show(
 
     orbax-bench baseline show baselines latest
     """
-    from orbax_bench_core.baselines import view as report
-    from orbax_bench_core.baselines.capturing import find_capture
+    from orbax_bench_core.baselines import (
+        find_capture,
+        print_capture,
+        print_points,
+        print_promotions,
+    )
 
     place = _existing(registry)
     current, console = place.current(), results_console()
@@ -137,7 +139,7 @@ def show(
             print(chosen.model_dump_json(indent=2))
             return
         wanted = [(chosen.reference, point.point_id) for point in chosen.points]
-        report.print_capture(chosen, place.baselines(wanted), current, console)
+        print_capture(chosen, place.baselines(wanted), current, console)
         return
     promotions = place.promotions()
     if as_json:
@@ -152,9 +154,9 @@ def show(
         )
         return
     baselines = place.baselines((reference, point_id) for point_id, reference in current.items())
-    report.print_points(baselines, current, console)
+    print_points(baselines, current, console)
     console.print()
-    report.print_promotions(promotions, console)
+    print_promotions(promotions, console)
 
 
 @app.command()
@@ -219,16 +221,21 @@ def compare(
 
     orbax-bench baseline compare gs://bucket/baselines results
     """
-    from orbax_bench_core.analysis.verdicts.unpaired import NO_PAST, compare_unpaired
-    from orbax_bench_core.analysis.verdicts.view import verdict_table
-    from orbax_bench_core.baselines.past import past_log_ratios
-    from orbax_bench_core.baselines.store import registry_around
-    from orbax_bench_core.baselines.stored import load, measured
-    from orbax_bench_core.records.run_directory import RunDirectory
+    from orbax_bench_core.analysis.verdicts import NO_PAST, compare_unpaired, verdict_table
+    from orbax_bench_core.baselines import (
+        load_baseline,
+        measured_records,
+        past_log_ratios,
+        registry_around,
+    )
+    from orbax_bench_core.records import RunDirectory
 
     directory = RunDirectory(run)
     info = directory.read_info()
-    before, now = load(baseline, arm=_arm(arm)), measured(directory.records(), _arm(arm))
+    before, now = (
+        load_baseline(baseline, arm=_arm(arm)),
+        measured_records(directory.records(), _arm(arm)),
+    )
     known = _existing(history) if history is not None else registry_around(baseline)
     report = compare_unpaired(
         before,
@@ -247,7 +254,7 @@ def compare(
 
 
 def _promote(registry: Registry, name: str, points: list[str], note: str, console: Console) -> None:
-    from orbax_bench_core.baselines.capturing import promote_capture
+    from orbax_bench_core.baselines import promote_capture
 
     done = promote_capture(registry, name, points=points, note=note)
     for point_id, reference in done.promotion.points.items():
@@ -268,8 +275,8 @@ def _afterwards(registry: Registry, done: Promoted) -> str:
 
 def _registry(path: str) -> Registry:
     """Returns a registry to write to, unless the path is that of a run."""
-    from orbax_bench_core.baselines.store import Registry
-    from orbax_bench_core.config.errors import SuiteError
+    from orbax_bench_core.baselines import Registry
+    from orbax_bench_core.config import SuiteError
 
     registry = Registry(path)
     if (registry.root / "run.json").exists():
@@ -278,7 +285,7 @@ def _registry(path: str) -> Registry:
 
 
 def _existing(path: str) -> Registry:
-    from orbax_bench_core.config.errors import SuiteError
+    from orbax_bench_core.config import SuiteError
 
     registry = _registry(path)
     if not registry.exists():

@@ -11,27 +11,24 @@ from typing import Annotated, Any, Final
 import typer
 from rich.console import Console
 
-from orbax_bench_core.analysis.verdicts.model import VerdictReport
-from orbax_bench_core.analysis.verdicts.words import headline
+from orbax_bench_core.analysis.verdicts import VerdictReport, headline
 from orbax_bench_core.cli.arguments import Devices, NoLock, OutputDirectory, SuiteFile
 from orbax_bench_core.cli.live_verdicts import LiveVerdicts
 from orbax_bench_core.cli.measurement import Interrupted, measuring
-from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.config.load import LoadedSuite
-from orbax_bench_core.execute.runner import RunSettings
-from orbax_bench_core.records.files import write_atomically
-from orbax_bench_core.records.run_directory import RunDirectory
-from orbax_bench_core.steps.comparison import compare_arms
-from orbax_bench_core.steps.release_search import (
+from orbax_bench_core.config import LoadedSuite, SuiteError
+from orbax_bench_core.execute import RunSettings
+from orbax_bench_core.records import RunDirectory, write_atomically
+from orbax_bench_core.steps import (
     Found,
     Outcome,
     Release,
+    compare_arms,
     comparing_releases,
     find_releases,
+    publish_verdicts,
     search_releases,
 )
-from orbax_bench_core.steps.reporting import publish_verdicts
-from orbax_bench_core.sweep.isolate import expand
+from orbax_bench_core.sweep import expand
 
 
 def bisect(
@@ -78,7 +75,7 @@ def bisect(
     """
     from rich.console import Console
 
-    from orbax_bench_core.config.load import load_suite
+    from orbax_bench_core.config import load_suite
 
     run = BisectRun(
         load_suite(suite),

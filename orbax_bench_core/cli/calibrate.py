@@ -41,7 +41,7 @@ def calibrate(
     orbax-bench calibrate aa --save ~/.cache/orbax-bench/passport.json
     """
     from orbax_bench_core.analysis import noise as passports
-    from orbax_bench_core.analysis.noise.view import calibration_of
+    from orbax_bench_core.analysis.noise import calibration_of
 
     found = calibration_of(places)
     if save is not None:

@@ -45,11 +45,10 @@ def compare(
     """
     from rich.console import Console
 
-    from orbax_bench_core.analysis.verdicts.unpaired import compare_stored
-    from orbax_bench_core.analysis.verdicts.view import verdict_table, verdicts_html
+    from orbax_bench_core.analysis.verdicts import compare_stored, verdict_table, verdicts_html
     from orbax_bench_core.cli.measurement import comparison_exit_code
-    from orbax_bench_core.config.errors import SuiteError
-    from orbax_bench_core.records.files import write_atomically
+    from orbax_bench_core.config import SuiteError
+    from orbax_bench_core.records import write_atomically
 
     found = compare_stored(baseline, candidate)
     console = Console()

@@ -28,7 +28,7 @@ def doctor(
     from rich.markup import escape
     from rich.table import Table
 
-    from orbax_bench_core.records.machine import UNKNOWN, host_provenance, package_version
+    from orbax_bench_core.records import UNKNOWN, host_provenance, package_version
 
     facts = host_provenance()
     table = Table("what", "found", show_header=False)
@@ -70,7 +70,7 @@ def _devices() -> str:
 def _memory() -> str:
     import psutil
 
-    from orbax_bench_core.document.numbers import num_bytes
+    from orbax_bench_core.document import num_bytes
 
     memory = psutil.virtual_memory()
     return f"{num_bytes(memory.available)} free of {num_bytes(memory.total)}"
@@ -79,7 +79,7 @@ def _memory() -> str:
 def _disk(path: str) -> str:
     import psutil
 
-    from orbax_bench_core.document.numbers import num_bytes
+    from orbax_bench_core.document import num_bytes
 
     try:
         usage = psutil.disk_usage(path)

@@ -18,8 +18,8 @@ def expand(
     ] = False,
 ) -> None:
     """List the sweep points of a suite without running anything."""
-    from orbax_bench_core.config.load import load_suite
-    from orbax_bench_core.sweep.isolate import expand as expand_suite
+    from orbax_bench_core.config import load_suite
+    from orbax_bench_core.sweep import expand as expand_suite
 
     loaded = load_suite(suite, override or ())
     expansion = expand_suite(loaded)
@@ -47,9 +47,7 @@ def list_builtins() -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from orbax_bench_core.sweep.catalog import BUILTINS
-    from orbax_bench_core.sweep.classes import load_class
-    from orbax_bench_core.sweep.options import describe_options
+    from orbax_bench_core.sweep import BUILTINS, describe_options, load_class
 
     console = Console()
     for name, path in BUILTINS.items():

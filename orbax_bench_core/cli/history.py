@@ -43,13 +43,11 @@ def history(
 
     orbax-bench history gs://bucket/nightly 'more/*'
     """
-    from orbax_bench_core.analysis.history.build import history as build
-    from orbax_bench_core.analysis.history.changes import LEAST, MOST
-    from orbax_bench_core.analysis.history.view import history_html, print_history
-    from orbax_bench_core.baselines.find import find_runs
-    from orbax_bench_core.baselines.store import registry_path
-    from orbax_bench_core.config.errors import SuiteError
-    from orbax_bench_core.records.files import write_atomically
+    from orbax_bench_core.analysis.history import LEAST, MOST, history_html, print_history
+    from orbax_bench_core.analysis.history import history as build
+    from orbax_bench_core.baselines import find_runs, registry_path
+    from orbax_bench_core.config import SuiteError
+    from orbax_bench_core.records import write_atomically
 
     if not LEAST <= significance <= MOST:
         raise SuiteError(f"--significance: give a number from {LEAST:g} to {MOST:g}")

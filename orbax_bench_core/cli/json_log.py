@@ -7,9 +7,9 @@ import json
 from types import TracebackType
 from typing import IO, Any, Self
 
-from orbax_bench_core.analysis.verdicts.model import PointVerdict
+from orbax_bench_core.analysis.verdicts import PointVerdict
 from orbax_bench_core.cli.progress import operation_seconds
-from orbax_bench_core.execute.runner import Progress
+from orbax_bench_core.execute import Progress
 
 
 class JsonLog:

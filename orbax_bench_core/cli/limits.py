@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from orbax_bench_core.limits.model import Limits
+    from orbax_bench_core.limits import Limits
 
 _UNITS = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _SIZE = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join(_UNITS)})")
@@ -48,10 +48,9 @@ def limits(
 
     The files are temporary. Each probe runs once to warm up, then three times.
     """
-    from orbax_bench_core.config.dtypes import canonical
-    from orbax_bench_core.config.errors import SuiteError
-    from orbax_bench_core.execute.isolation import measuring_lock
-    from orbax_bench_core.limits.process import take_limits
+    from orbax_bench_core.config import SuiteError, canonical
+    from orbax_bench_core.execute import measuring_lock
+    from orbax_bench_core.limits import take_limits
 
     num_bytes, known = parse_size(size), canonical(dtype)
     if known is None:
@@ -78,7 +77,7 @@ def parse_size(text: str) -> int:
     Raises:
         SuiteError: It is no such size.
     """
-    from orbax_bench_core.config.errors import SuiteError
+    from orbax_bench_core.config import SuiteError
 
     match = _SIZE.fullmatch(text.strip())
     if match is None:
@@ -94,8 +93,8 @@ def _print_table(found: Limits) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from orbax_bench_core.document.numbers import num_bytes
-    from orbax_bench_core.limits.share import PROBE_HEADINGS, probe_cells
+    from orbax_bench_core.document import num_bytes
+    from orbax_bench_core.limits import PROBE_HEADINGS, probe_cells
 
     console = Console(soft_wrap=not sys.stdout.isatty())
     console.print(

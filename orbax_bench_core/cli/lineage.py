@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.text import Text
     from rich.tree import Tree
 
-    from orbax_bench_core.lineage.verify import Link, Status
+    from orbax_bench_core.lineage import Link, Status
 
 
 EXIT_BROKEN = 1
@@ -48,7 +48,7 @@ def lineage(
     Exit codes: 0 all is as it was; 1 something has changed, is missing or was never recorded;
     2 this has no lineage.
     """
-    from orbax_bench_core.lineage.find import chain_of
+    from orbax_bench_core.lineage import chain_of
 
     chain = chain_of(given, endpoint)
     if as_json:

@@ -16,18 +16,12 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
-from orbax_bench_core.analysis.verdicts import words
-from orbax_bench_core.analysis.verdicts.model import PointVerdict
-from orbax_bench_core.analysis.verdicts.paired import needs_more
-from orbax_bench_core.analysis.verdicts.words import nearest_to_trouble
+from orbax_bench_core.analysis.verdicts import PointVerdict, nearest_to_trouble, needs_more, words
 from orbax_bench_core.cli.progress import operation_seconds
-from orbax_bench_core.config.arms import Arm
-from orbax_bench_core.config.gate import GateConfig
-from orbax_bench_core.document.figures import shorten
-from orbax_bench_core.document.numbers import seconds
-from orbax_bench_core.execute.runner import Progress
-from orbax_bench_core.sweep.pair import BLOCK_SIZE
-from orbax_bench_core.sweep.point import SweepPoint
+from orbax_bench_core.config import Arm, GateConfig
+from orbax_bench_core.document import seconds, shorten
+from orbax_bench_core.execute import Progress
+from orbax_bench_core.sweep import BLOCK_SIZE, SweepPoint
 
 _LINES_BELOW: Final = 4
 _FEWEST_LINES: Final = 3

@@ -77,7 +77,7 @@ app.command("sharding")(sharding.sharding)
 
 def main() -> None:
     """Runs the command line; a user's mistake is one message and exit code 2."""
-    from orbax_bench_core.config.errors import SuiteError
+    from orbax_bench_core.config import SuiteError
 
     try:
         app()

@@ -11,25 +11,18 @@ from typing import Final
 from rich.console import Console
 
 from orbax_bench_core.analysis import noise as passports
-from orbax_bench_core.analysis.summary.aggregate import RunSummary
-from orbax_bench_core.analysis.summary.view import print_notes, print_summary
-from orbax_bench_core.analysis.verdicts.model import VerdictReport
-from orbax_bench_core.analysis.verdicts.unpaired import compare_stored
-from orbax_bench_core.analysis.verdicts.view import verdict_table
-from orbax_bench_core.baselines import stored
+from orbax_bench_core.analysis.summary import RunSummary, print_notes, print_summary
+from orbax_bench_core.analysis.verdicts import VerdictReport, compare_stored, verdict_table
+from orbax_bench_core.baselines import capture_into, load_baseline
 from orbax_bench_core.cli.json_log import JsonLog
 from orbax_bench_core.cli.live_verdicts import LiveVerdicts
 from orbax_bench_core.cli.progress import ProgressReport
-from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.config.load import LoadedSuite, load_suite
-from orbax_bench_core.execute.group import CannotRecord
-from orbax_bench_core.execute.isolation import measuring_lock
-from orbax_bench_core.execute.runner import RunSettings, run_points
-from orbax_bench_core.limits.process import ensure_limits
-from orbax_bench_core.records.run_directory import RunDirectory
-from orbax_bench_core.steps.comparison import compare_arms
-from orbax_bench_core.steps.reporting import limits_of, publish, publish_verdicts
-from orbax_bench_core.sweep.isolate import expand
+from orbax_bench_core.config import LoadedSuite, SuiteError, load_suite
+from orbax_bench_core.execute import CannotRecord, RunSettings, measuring_lock, run_points
+from orbax_bench_core.limits import ensure_limits
+from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.steps import compare_arms, limits_of, publish, publish_verdicts
+from orbax_bench_core.sweep import expand
 
 EXIT_FAILED = 1
 
@@ -93,7 +86,7 @@ class SuiteRun:
             )
         self._compare_with = baselines.compare or self._loaded.suite.baseline_path
         if self._compare_with is not None:
-            stored.load(self._compare_with)  # better now than after the measurement
+            load_baseline(self._compare_with)  # better now than after the measurement
         self._capture_path = baselines.capture or self._loaded.suite.baseline_capture_path
         self._points = (expansion := expand(self._loaded)).points
         self._directory = RunDirectory(output_directory)
@@ -161,7 +154,7 @@ class SuiteRun:
         return run_exit_code(summary, self._console)
 
     def _capture(self, path: str) -> None:
-        folder, left_out = stored.capture(self._directory, path)
+        folder, left_out = capture_into(self._directory, path)
         self._say(f"Baseline: {folder}")
         for name in left_out:
             self._say(f"not captured, because a repeat did not pass: {name}")

@@ -70,11 +70,10 @@ def prepare(
 
     For a checkpoint that Orbax wrote, orbax-bench sharding makes the sharding file.
     """
+    from orbax_bench_core import steps
     from orbax_bench_core.authoring import UnmetNeed
-    from orbax_bench_core.benchmarks.support.safetensors import read_arrays
-    from orbax_bench_core.config.errors import SuiteError
-    from orbax_bench_core.state.loading import absolute
-    from orbax_bench_core.steps import prepare as preparing
+    from orbax_bench_core.config import SuiteError
+    from orbax_bench_core.state import absolute
 
     if (repo is None) == (local_dir is None):
         raise SuiteError("give --repo or --local-dir, one of them")
@@ -85,25 +84,25 @@ def prepare(
     file = None if sharding_out is None else _new_file(sharding_out, overwrite=overwrite)
     try:
         if repo is not None:
-            model = preparing.download(repo, download_dir)
+            model = steps.download(repo, download_dir)
         else:
             assert local_dir is not None
             model = absolute(local_dir)
-        arrays = read_arrays(model)  # a wrong directory shows before anything is copied
+        arrays = steps.model_arrays(model)  # a wrong directory shows before anything is copied
         print(f"model: {model}, {len(arrays)} arrays")
         if gcs:
-            preparing.mirror(model, gcs)
+            steps.mirror(model, gcs)
             print(f"mirrored to: {gcs}")
         if file is not None and axis_size is not None:
-            preparing.write_shardings(arrays, file, strategy, axis_size)
+            steps.write_shardings(arrays, file, strategy, axis_size)
             print(f"sharding file: {file}")
     except (UnmetNeed, ValueError) as error:
         raise SuiteError(str(error)) from error
 
 
 def _new_file(path: str, *, overwrite: bool) -> epath.Path:
-    from orbax_bench_core.config.errors import SuiteError
-    from orbax_bench_core.state.loading import absolute
+    from orbax_bench_core.config import SuiteError
+    from orbax_bench_core.state import absolute
 
     file = absolute(path)
     if file.is_dir():

@@ -10,10 +10,10 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from orbax_bench_core.document.numbers import seconds
-from orbax_bench_core.execute.runner import Progress
-from orbax_bench_core.measure.definition import TIME
-from orbax_bench_core.records.run_directory import Repeat
+from orbax_bench_core.document import seconds
+from orbax_bench_core.execute import Progress
+from orbax_bench_core.measure import TIME
+from orbax_bench_core.records import Repeat
 
 _MARKS = {"passed": "[green]✓[/]", "failed": "[red]✗[/]", "skipped": "[yellow]–[/]"}
 

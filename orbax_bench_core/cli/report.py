@@ -13,9 +13,9 @@ def report(
     """Make every output of a run from its records again."""
     from rich.console import Console
 
-    from orbax_bench_core.analysis.summary.view import print_notes, print_summary
-    from orbax_bench_core.records.run_directory import RunDirectory
-    from orbax_bench_core.steps.reporting import limits_of, publish
+    from orbax_bench_core.analysis.summary import print_notes, print_summary
+    from orbax_bench_core.records import RunDirectory
+    from orbax_bench_core.steps import limits_of, publish
 
     console = Console()
     run = RunDirectory(directory)

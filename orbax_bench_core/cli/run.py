@@ -78,7 +78,7 @@ def run(
 
     from orbax_bench_core.cli.json_log import JsonLog
     from orbax_bench_core.cli.measurement import Baselines, SuiteRun
-    from orbax_bench_core.execute.runner import RunSettings
+    from orbax_bench_core.execute import RunSettings
 
     as_json = log_format is LogFormat.JSON
     suite_run = SuiteRun(

@@ -1,1 +1,65 @@
 """The suite file: YAML in, validated models out."""
+
+from orbax_bench_core.config.arms import ARMS, Arm
+from orbax_bench_core.config.base import ConfigModel, checked_path
+from orbax_bench_core.config.checkpoint import (
+    ArraySpec,
+    CheckpointConfig,
+    Optimizer,
+    ShardingEntry,
+    Spec,
+    leaves,
+)
+from orbax_bench_core.config.dtypes import BITS, canonical
+from orbax_bench_core.config.errors import Problem, SuiteError, did_you_mean, explain
+from orbax_bench_core.config.execution import (
+    Cache,
+    Conditions,
+    EnvironmentConfig,
+    ExecutionConfig,
+    HostMemory,
+)
+from orbax_bench_core.config.gate import GateConfig, GateRule
+from orbax_bench_core.config.load import LoadedSuite, load_suite, parse_suite
+from orbax_bench_core.config.mesh import MeshConfig, sharding_conflict
+from orbax_bench_core.config.models import expanded
+from orbax_bench_core.config.override import with_keys
+from orbax_bench_core.config.source import KeyPath, Source
+from orbax_bench_core.config.suite import BenchmarkEntry, Suite
+
+__all__ = [
+    "ARMS",
+    "BITS",
+    "Arm",
+    "ArraySpec",
+    "BenchmarkEntry",
+    "Cache",
+    "CheckpointConfig",
+    "Conditions",
+    "ConfigModel",
+    "EnvironmentConfig",
+    "ExecutionConfig",
+    "GateConfig",
+    "GateRule",
+    "HostMemory",
+    "KeyPath",
+    "LoadedSuite",
+    "MeshConfig",
+    "Optimizer",
+    "Problem",
+    "ShardingEntry",
+    "Source",
+    "Spec",
+    "Suite",
+    "SuiteError",
+    "canonical",
+    "checked_path",
+    "did_you_mean",
+    "expanded",
+    "explain",
+    "leaves",
+    "load_suite",
+    "parse_suite",
+    "sharding_conflict",
+    "with_keys",
+]

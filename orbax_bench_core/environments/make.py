@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from orbax_bench_core.config.execution import EnvironmentConfig
+from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.environments.cache import cache_folder, only_process
 from orbax_bench_core.environments.errors import EnvironmentFailed
 from orbax_bench_core.environments.installed import own_versions, worker_requirements

@@ -10,17 +10,9 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from orbax_bench_core.execute.hosts.local import Inbox, LocalWorker, WorkerDied
-from orbax_bench_core.measure.sample import Sample
-from orbax_bench_core.worker.protocol import (
-    EVENT,
-    Done,
-    Measured,
-    Ready,
-    Task,
-    Unrecorded,
-    WorkerSetup,
-)
+from orbax_bench_core.execute.hosts import Inbox, LocalWorker, WorkerDied
+from orbax_bench_core.measure import Sample
+from orbax_bench_core.worker import EVENT, Done, Measured, Ready, Task, Unrecorded, WorkerSetup
 
 _GRACE_S = 3.0
 """Once a host has failed, the others wait for it in vain: this long they may still end by

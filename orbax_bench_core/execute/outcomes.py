@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from orbax_bench_core.execute.group import WorkerGroup
-from orbax_bench_core.records.record import PEER_FAILED, ErrorInfo
-from orbax_bench_core.worker.protocol import Done
+from orbax_bench_core.records import PEER_FAILED, ErrorInfo
+from orbax_bench_core.worker import Done
 
 
 def began_nothing(group: WorkerGroup, ended: Mapping[int, Done], num_hosts: int) -> bool:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 
-from orbax_bench_core.config.load import LoadedSuite
+from orbax_bench_core.config import LoadedSuite
 from orbax_bench_core.execute.runner import Runner, RunSettings, Watcher, runner_of
-from orbax_bench_core.records.run_directory import RunDirectory, RunInfo
-from orbax_bench_core.sweep.pair import BLOCK_SIZE, arrangement
-from orbax_bench_core.sweep.point import SweepPoint
+from orbax_bench_core.records import RunDirectory, RunInfo
+from orbax_bench_core.sweep import BLOCK_SIZE, SweepPoint, arrangement
 
 Settled = Callable[[SweepPoint, Sequence[float]], bool]
 """Judges a point after each look: whether it needs no more blocks.

@@ -14,12 +14,12 @@ from orbax_bench_core.environments import EnvironmentFailed, Interpreter
 from orbax_bench_core.execute.group import HostFailed, WorkerGroup, free_address
 from orbax_bench_core.execute.isolation import allocator_settings
 from orbax_bench_core.execute.schedule import Placement, placement
-from orbax_bench_core.sweep.isolate import benchmark_environment
-from orbax_bench_core.worker.protocol import WorkerSetup
+from orbax_bench_core.sweep import benchmark_environment
+from orbax_bench_core.worker import WorkerSetup
 
 if TYPE_CHECKING:
-    from orbax_bench_core.records.run_directory import RunDirectory
-    from orbax_bench_core.sweep.point import SweepPoint
+    from orbax_bench_core.records import RunDirectory
+    from orbax_bench_core.sweep import SweepPoint
 
 _MAX_LIVE_GROUPS = 4
 _MAX_SHARING_GROUPS = 2

@@ -10,18 +10,22 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from orbax_bench_core.config.arms import Arm
-from orbax_bench_core.config.load import LoadedSuite
+from orbax_bench_core.config import Arm, LoadedSuite
 from orbax_bench_core.environments import make_environments
 from orbax_bench_core.execute.group import CannotRecord, HostFailed, WorkerGroup
 from orbax_bench_core.execute.outcomes import WarmUpEnded, began_nothing, peer_failed
 from orbax_bench_core.execute.pool import WorkerPool
 from orbax_bench_core.execute.schedule import environments, placement, schedule, sides
-from orbax_bench_core.records.machine import host_provenance
-from orbax_bench_core.records.record import ErrorInfo, Record
-from orbax_bench_core.records.run_directory import Repeat, RunDirectory, RunInfo
-from orbax_bench_core.sweep.point import SweepPoint
-from orbax_bench_core.worker.protocol import Done, Task
+from orbax_bench_core.records import (
+    ErrorInfo,
+    Record,
+    Repeat,
+    RunDirectory,
+    RunInfo,
+    host_provenance,
+)
+from orbax_bench_core.sweep import SweepPoint
+from orbax_bench_core.worker import Done, Task
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator, Sequence
 
-from orbax_bench_core.config.arms import ARMS
-from orbax_bench_core.config.execution import EnvironmentConfig, ExecutionConfig
-from orbax_bench_core.sweep.point import SweepPoint
+from orbax_bench_core.config import ARMS, EnvironmentConfig, ExecutionConfig
+from orbax_bench_core.sweep import SweepPoint
 
 Slot = tuple[SweepPoint, int]
 

@@ -3,9 +3,10 @@
 Plain arrays in, verdicts out; nothing here knows of files, runs or JAX.
 """
 
-from orbax_bench_core.gate.blocks import random_labels
+from orbax_bench_core.gate.blocks import random_labels, read_blocks
 from orbax_bench_core.gate.calibration import RejectRate, reject_rate
 from orbax_bench_core.gate.decide import decide
+from orbax_bench_core.gate.estimate import log_ratio
 from orbax_bench_core.gate.health import health
 from orbax_bench_core.gate.judge import (
     false_discovery,
@@ -14,24 +15,34 @@ from orbax_bench_core.gate.judge import (
     point_word,
     primary_operations,
 )
+from orbax_bench_core.gate.noise import detectable
 from orbax_bench_core.gate.plan import Plan, expected_operations, plan, plan_operations
+from orbax_bench_core.gate.regimes import find_regimes
 from orbax_bench_core.gate.unpaired import decide_unpaired, run_log_ratio
+from orbax_bench_core.gate.verdict import SeriesHealth, Verdict, Word
 
 __all__ = [
     "Plan",
     "RejectRate",
+    "SeriesHealth",
+    "Verdict",
+    "Word",
     "decide",
     "decide_unpaired",
+    "detectable",
     "expected_operations",
     "false_discovery",
+    "find_regimes",
     "health",
     "judge",
+    "log_ratio",
     "plan",
     "plan_operations",
     "point_settled",
     "point_word",
     "primary_operations",
     "random_labels",
+    "read_blocks",
     "reject_rate",
     "run_log_ratio",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from orbax_bench_core.config.gate import GateRule
+from orbax_bench_core.config import GateRule
 from orbax_bench_core.gate.blocks import Better, Blocks, read_blocks
 from orbax_bench_core.gate.estimate import estimate
 from orbax_bench_core.gate.looks import Outcome, settle

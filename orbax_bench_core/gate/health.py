@@ -12,7 +12,7 @@ from orbax_bench_core.gate.blocks import Floats
 from orbax_bench_core.gate.noise import robust_sigma
 from orbax_bench_core.gate.regimes import Regimes, find_regimes, slow_start
 from orbax_bench_core.gate.verdict import SeriesHealth, is_drift
-from orbax_bench_core.measure.definition import TOLERATED_SHARE
+from orbax_bench_core.measure import TOLERATED_SHARE
 
 _FEWEST_FOR_DRIFT: Final = 4
 _LONGEST_FOR_PAIRS: Final = 1000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from orbax_bench_core.config.gate import GateConfig, GateRule
+from orbax_bench_core.config import GateConfig, GateRule
 from orbax_bench_core.gate.blocks import Better, Blocks, read_blocks
 from orbax_bench_core.gate.decide import cannot_judge, describe
 from orbax_bench_core.gate.looks import Outcome, settle, shares

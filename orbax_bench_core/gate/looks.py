@@ -12,7 +12,7 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 
-from orbax_bench_core.config.gate import GateRule
+from orbax_bench_core.config import GateRule
 from orbax_bench_core.gate.blocks import PER_ARM, Blocks
 from orbax_bench_core.gate.rank_test import p_values
 from orbax_bench_core.gate.verdict import Word

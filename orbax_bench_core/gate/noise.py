@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from orbax_bench_core.config.gate import GateRule
+from orbax_bench_core.config import GateRule
 from orbax_bench_core.gate.blocks import PER_ARM, Blocks, Floats
 from orbax_bench_core.gate.looks import shares
 

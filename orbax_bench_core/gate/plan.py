@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from orbax_bench_core.config.gate import GateConfig, GateRule
+from orbax_bench_core.config import GateConfig, GateRule
 from orbax_bench_core.gate.blocks import PER_ARM, Blocks, random_labels
 from orbax_bench_core.gate.looks import settle
 from orbax_bench_core.gate.noise import detectable

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from orbax_bench_core.config.gate import GateRule
+from orbax_bench_core.config import GateRule
 from orbax_bench_core.gate.blocks import Better, Floats
 from orbax_bench_core.gate.verdict import Verdict, Word
 

@@ -7,9 +7,9 @@ import sys
 
 import pydantic
 
-from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config import SuiteError
 from orbax_bench_core.limits.process import LimitsRequest
-from orbax_bench_core.worker.devices import simulate_devices
+from orbax_bench_core.worker import simulate_devices
 
 
 def main(text: str) -> int:

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import jax
 
-from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.config.execution import HostMemory
+from orbax_bench_core.config import HostMemory, SuiteError
 from orbax_bench_core.limits.model import Limits, ProbeName, ProbeResult, Surroundings
 from orbax_bench_core.limits.probes import (
     device_to_host,
@@ -39,8 +38,8 @@ from orbax_bench_core.limits.scratch import (
     scratch,
 )
 from orbax_bench_core.limits.workload import Workload, make_workload
-from orbax_bench_core.records.machine import device_provenance, host_provenance
-from orbax_bench_core.state.tree import available_bytes
+from orbax_bench_core.records import device_provenance, host_provenance
+from orbax_bench_core.state import available_bytes
 
 if TYPE_CHECKING:
     from etils import epath

@@ -8,10 +8,8 @@ from typing import Any, Final, Literal, Self, get_args
 
 import pydantic
 
-from orbax_bench_core.config.execution import HostMemory
-from orbax_bench_core.records.files import write_atomically
-from orbax_bench_core.records.record import ResultModel
-from orbax_bench_core.records.run_directory import LIMITS_FILE, RunDirectory
+from orbax_bench_core.config import HostMemory
+from orbax_bench_core.records import LIMITS_FILE, ResultModel, RunDirectory, write_atomically
 
 LIMITS_SCHEMA_VERSION: Final = 1
 

@@ -20,7 +20,7 @@ import jax
 import numpy as np
 import tensorstore as ts
 
-from orbax_bench_core.config.execution import Cache
+from orbax_bench_core.config import Cache
 from orbax_bench_core.limits import scratch
 from orbax_bench_core.limits.workload import Array, Workload
 from orbax_bench_core.worker import page_cache

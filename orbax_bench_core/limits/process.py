@@ -10,15 +10,11 @@ from collections.abc import Callable
 
 import pydantic
 
-from orbax_bench_core.config.base import ConfigModel
-from orbax_bench_core.config.checkpoint import ArraySpec, leaves
-from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.config.execution import HostMemory
-from orbax_bench_core.execute.isolation import allocator_settings
+from orbax_bench_core.config import ArraySpec, ConfigModel, HostMemory, SuiteError, leaves
+from orbax_bench_core.execute import allocator_settings
 from orbax_bench_core.limits.model import Limits, read, write
 from orbax_bench_core.limits.scratch import existing_directory, scratch
-from orbax_bench_core.records.record import Record
-from orbax_bench_core.records.run_directory import RunDirectory
+from orbax_bench_core.records import Record, RunDirectory
 
 _HOST_MEMORY: HostMemory = "reused"
 _MODULE = "orbax_bench_core.limits"

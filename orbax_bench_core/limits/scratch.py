@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from orbax_bench_core.config.base import checked_path
-from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config import SuiteError, checked_path
 from orbax_bench_core.limits.workload import Array, Workload
 from orbax_bench_core.worker import page_cache
 

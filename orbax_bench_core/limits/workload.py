@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from orbax_bench_core.config.checkpoint import ArraySpec
-from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config import ArraySpec, SuiteError
 
 if TYPE_CHECKING:
     from etils import epath
@@ -59,7 +58,7 @@ def make_workload(
     """
     import jax
 
-    from orbax_bench_core.state.synthetic import generate
+    from orbax_bench_core.state import generate
 
     pages = num_bytes // parallelism // mmap.PAGESIZE
     if pages == 0:

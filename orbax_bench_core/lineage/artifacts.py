@@ -8,10 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from orbax_bench_core.baselines import stored as baselines
-from orbax_bench_core.baselines.find import find_runs
-from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.config.load import parse_suite
+from orbax_bench_core import baselines
+from orbax_bench_core.baselines import find_runs
+from orbax_bench_core.config import SuiteError, parse_suite
 from orbax_bench_core.lineage.digests import digest_of, digest_of_file, digests_of_records
 from orbax_bench_core.lineage.manifest import (
     BASELINE,
@@ -30,10 +29,15 @@ from orbax_bench_core.lineage.manifest import (
     with_files,
     write_lineage,
 )
-from orbax_bench_core.records.machine import UNKNOWN
-from orbax_bench_core.records.record import SCHEMA_VERSION
-from orbax_bench_core.records.run_directory import STUDY_FILE, VERDICTS_FILE, RunDirectory, RunInfo
-from orbax_bench_core.sweep.point import SweepPoint
+from orbax_bench_core.records import (
+    SCHEMA_VERSION,
+    STUDY_FILE,
+    UNKNOWN,
+    VERDICTS_FILE,
+    RunDirectory,
+    RunInfo,
+)
+from orbax_bench_core.sweep import SweepPoint
 
 LISTED: Final = 64
 """So many point ids, or inputs, an artifact names one by one; of more it gives number and digest.
@@ -289,7 +293,9 @@ def baseline_digest(path: str) -> str:
     Raises:
         SuiteError: There is no baseline any more.
     """
-    found = sorted(digest_of(record.model_dump_json().encode()) for record in baselines.load(path))
+    found = sorted(
+        digest_of(record.model_dump_json().encode()) for record in baselines.load_baseline(path)
+    )
     return digest_of("\n".join(found).encode())
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import pydantic
 
-from orbax_bench_core.inventory.layout import ROLES, kinds_of
-from orbax_bench_core.records.versions import refuse_other_version
+from orbax_bench_core.inventory import ROLES, kinds_of
+from orbax_bench_core.records import refuse_other_version
 
 if TYPE_CHECKING:
     from etils import epath

@@ -8,15 +8,12 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from orbax_bench_core.baselines.model import Capture, is_capture_id
-from orbax_bench_core.baselines.store import Registry
-from orbax_bench_core.config.base import checked_path
-from orbax_bench_core.config.errors import SuiteError, did_you_mean
+from orbax_bench_core.baselines import Capture, Registry, is_capture_id
+from orbax_bench_core.config import SuiteError, checked_path, did_you_mean
 from orbax_bench_core.lineage.artifacts import baseline_digest, file_digest
 from orbax_bench_core.lineage.manifest import LINEAGE_FILE, RECORDS, Seen
 from orbax_bench_core.lineage.verify import Link, RunLineage, environment_link, status_of
-from orbax_bench_core.records.machine import UNKNOWN
-from orbax_bench_core.records.run_directory import RunDirectory
+from orbax_bench_core.records import UNKNOWN, RunDirectory
 
 if TYPE_CHECKING:
     from etils import epath

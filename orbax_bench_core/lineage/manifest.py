@@ -17,10 +17,16 @@ from orbax_bench_core.lineage.digests import (
     digest_of_run_file,
     digests_of_records,
 )
-from orbax_bench_core.records.files import write_atomically
-from orbax_bench_core.records.machine import PACKAGES, UNKNOWN, package_version
-from orbax_bench_core.records.record import Record, ResultModel
-from orbax_bench_core.records.run_directory import RunDirectory, RunInfo
+from orbax_bench_core.records import (
+    PACKAGES,
+    UNKNOWN,
+    Record,
+    ResultModel,
+    RunDirectory,
+    RunInfo,
+    package_version,
+    write_atomically,
+)
 
 LINEAGE_FILE: Final = "lineage.json"
 LINEAGE_VERSION: Final = 1

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config import SuiteError
 from orbax_bench_core.lineage.digests import (
     PointRecords,
     digest_of_all,
@@ -27,8 +27,7 @@ from orbax_bench_core.lineage.manifest import (
     digest_of_config,
     read_lineage,
 )
-from orbax_bench_core.records.machine import UNKNOWN
-from orbax_bench_core.records.run_directory import RunDirectory, RunInfo
+from orbax_bench_core.records import UNKNOWN, RunDirectory, RunInfo
 
 VERDICTS: Final = "verdicts.json"
 SAMPLES: Final = "samples.parquet"

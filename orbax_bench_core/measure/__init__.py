@@ -1,6 +1,49 @@
 """Measured blocks: `with metrics.measure("save"): ...` captures time, memory, events and I/O."""
 
+from orbax_bench_core.measure.collectors import Reading
+from orbax_bench_core.measure.definition import (
+    BYTES,
+    PAGE_FAULTS,
+    RESIDENT_SHARE,
+    TIME,
+    TOLERATED_SHARE,
+    Better,
+    Family,
+    Metric,
+)
+from orbax_bench_core.measure.interference import (
+    BLOCKED,
+    LOST,
+    LOST_STEPS,
+    interference_of_save,
+    interference_of_steps,
+)
+from orbax_bench_core.measure.known_metrics import lookup
 from orbax_bench_core.measure.metrics import Metrics, default_metrics
-from orbax_bench_core.measure.sample import Sample
+from orbax_bench_core.measure.observers import observing
+from orbax_bench_core.measure.profiling import tracing
+from orbax_bench_core.measure.sample import Sample, block_name
 
-__all__ = ["Metrics", "Sample", "default_metrics"]
+__all__ = [
+    "BLOCKED",
+    "BYTES",
+    "LOST",
+    "LOST_STEPS",
+    "PAGE_FAULTS",
+    "RESIDENT_SHARE",
+    "TIME",
+    "TOLERATED_SHARE",
+    "Better",
+    "Family",
+    "Metric",
+    "Metrics",
+    "Reading",
+    "Sample",
+    "block_name",
+    "default_metrics",
+    "interference_of_save",
+    "interference_of_steps",
+    "lookup",
+    "observing",
+    "tracing",
+]

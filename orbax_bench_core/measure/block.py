@@ -9,7 +9,7 @@ from time import perf_counter_ns
 from types import TracebackType
 
 from orbax_bench_core.measure import collectors, observers, profiling
-from orbax_bench_core.measure.collectors import clocks
+from orbax_bench_core.measure.collectors import clock_readings
 from orbax_bench_core.measure.sample import Sample, block_name
 
 _log = logging.getLogger(__name__)
@@ -91,7 +91,7 @@ class Block:
         finally:
             if self._traced:
                 profiling.stop()
-        readings = [*clocks.readings(seconds, num_bytes, self._keys), *readings]
+        readings = [*clock_readings(seconds, num_bytes, self._keys), *readings]
         samples = [
             Sample(self._operation, self._occurrence, metric, value, unit)
             for metric, value, unit in readings

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from orbax_bench_core.measure import collectors, known_metrics
-from orbax_bench_core.measure.collectors import clocks
+from orbax_bench_core.measure.collectors import TIME
 from orbax_bench_core.measure.known_metrics import Metric
 
 SCHEMA_VERSION = 1
@@ -134,7 +134,7 @@ def _row(cells: Sequence[str]) -> str:
 def _summary(key: str) -> str:
     """The first sentence that a collector's class says about itself."""
     if key == "time":
-        return f"{clocks.TIME.description}."
+        return f"{TIME.description}."
     text = inspect.getdoc(collectors.FACTORIES[key])
     assert text is not None
     return text.partition("\n")[0]

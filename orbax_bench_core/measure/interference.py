@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from orbax_bench_core.measure.collectors.base import Reading
+from orbax_bench_core.measure.collectors import Reading
 from orbax_bench_core.measure.definition import Metric
 
 _COLLECTOR = "train_interference"
@@ -66,7 +66,7 @@ LOST_STEPS = Metric(
 METRICS = (STEPS, STEP_MEDIAN, STEP_MEAN, INFLATION, BLOCKED, LOST, LOST_STEPS)
 
 
-def of_steps(times: Sequence[float], *, beside: Sequence[float] = ()) -> list[Reading]:
+def interference_of_steps(times: Sequence[float], *, beside: Sequence[float] = ()) -> list[Reading]:
     """Describes the steps of one phase of training.
 
     Args:
@@ -88,7 +88,7 @@ def of_steps(times: Sequence[float], *, beside: Sequence[float] = ()) -> list[Re
     return found
 
 
-def of_save(
+def interference_of_save(
     before: Sequence[float], during: Sequence[float], *, blocked_s: float, background_s: float
 ) -> list[Reading]:
     """Computes what one save cost training.

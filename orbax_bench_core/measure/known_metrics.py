@@ -6,17 +6,7 @@ import functools
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from orbax_bench_core.measure import definition, event_names, interference
-from orbax_bench_core.measure.collectors import (
-    clocks,
-    device_memory,
-    jax_monitoring,
-    kernel_counters,
-    resident_memory,
-    tensorstore,
-    thread_pool,
-    tracemalloc,
-)
+from orbax_bench_core.measure import collectors, definition, event_names, interference
 from orbax_bench_core.measure.definition import Aggregate, Better, Family, Metric
 
 __all__ = [
@@ -46,24 +36,12 @@ NAMESPACES: Mapping[str, str] = MappingProxyType(
         "9_other": "Orbax events that have no home yet",
     }
 )
-FAMILIES: tuple[Family, ...] = (*tensorstore.FAMILIES, *event_names.FAMILIES)
+FAMILIES: tuple[Family, ...] = (*collectors.FAMILIES, *event_names.FAMILIES)
 
 _BUILT_IN = (
     *definition.METRICS,
     *interference.METRICS,
-    *clocks.CLOCK_METRICS,
-    *clocks.CPU_METRICS,
-    *kernel_counters.DISK_METRICS,
-    *kernel_counters.PAGE_FAULT_METRICS,
-    *resident_memory.PEAK_METRICS,
-    *resident_memory.RSS_METRICS,
-    *jax_monitoring.METRICS,
-    *device_memory.METRICS,
-    *tensorstore.METRICS,
-    *thread_pool.METRICS,
-    *kernel_counters.NETWORK_METRICS,
-    *kernel_counters.CGROUP_METRICS,
-    *tracemalloc.METRICS,
+    *collectors.METRICS,
 )
 
 _metrics: dict[str, Metric] = {}
@@ -111,7 +89,7 @@ def lookup(name: str) -> Metric:
     Raises:
         KeyError: No collector emits that name.
     """
-    metric = _metrics.get(name) or tensorstore.resolve(name) or event_names.resolve(name)
+    metric = _metrics.get(name) or collectors.resolve(name) or event_names.resolve(name)
     if metric is None:
         raise KeyError(f"unknown metric {name!r}{_suggestion(name)}")
     return metric

@@ -6,7 +6,7 @@ import collections
 import itertools
 from collections.abc import Iterable
 
-from orbax_bench_core.measure.definition import TIME
+from orbax_bench_core.measure import TIME
 from orbax_bench_core.records.record import Record
 
 
@@ -18,7 +18,7 @@ def by_point(records: Iterable[Record]) -> dict[str, list[Record]]:
     return found
 
 
-def operation_times(records: Iterable[Record]) -> dict[str, tuple[float, ...]]:
+def repeat_times(records: Iterable[Record]) -> dict[str, tuple[float, ...]]:
     """Returns the seconds of each operation in each repeat that passed on every host.
 
     An operation takes as long as on its slowest host; one that occurs several times in a repeat

@@ -7,10 +7,10 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from orbax_bench_core.config.arms import ARMS, Arm
+from orbax_bench_core.config import ARMS, Arm
 from orbax_bench_core.records.operation_times import repeat_seconds
 from orbax_bench_core.records.record import PEER_FAILED, Record
-from orbax_bench_core.sweep.pair import BLOCK_SIZE
+from orbax_bench_core.sweep import BLOCK_SIZE
 
 if TYPE_CHECKING:
     import numpy as np

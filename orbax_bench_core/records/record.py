@@ -9,10 +9,10 @@ from typing import Any, Final, Literal
 
 import pydantic
 
-from orbax_bench_core.config.arms import Arm
-from orbax_bench_core.inventory.inventory import Inventory
-from orbax_bench_core.measure.sample import Sample
-from orbax_bench_core.sweep.point import SweepPoint
+from orbax_bench_core.config import Arm
+from orbax_bench_core.inventory import Inventory
+from orbax_bench_core.measure import Sample
+from orbax_bench_core.sweep import SweepPoint
 
 SCHEMA_VERSION: Final = 1
 

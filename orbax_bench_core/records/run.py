@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from orbax_bench_core.config.arms import ARMS, Arm
+from orbax_bench_core.config import ARMS, Arm
 from orbax_bench_core.records.record import Record
 from orbax_bench_core.records.run_directory import RunDirectory, RunInfo
-from orbax_bench_core.sweep.expansion import Expansion
-from orbax_bench_core.sweep.point import SweepPoint
+from orbax_bench_core.sweep import Expansion, SweepPoint
 
 
 class ArmPoint(SweepPoint):

@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import pydantic
 
-from orbax_bench_core.config.arms import Arm
-from orbax_bench_core.config.base import checked_path
-from orbax_bench_core.config.errors import Problem, SuiteError
-from orbax_bench_core.config.execution import ExecutionConfig
-from orbax_bench_core.config.gate import GateConfig
-from orbax_bench_core.config.load import LoadedSuite
+from orbax_bench_core.config import (
+    Arm,
+    ExecutionConfig,
+    GateConfig,
+    LoadedSuite,
+    Problem,
+    SuiteError,
+    checked_path,
+)
 from orbax_bench_core.records.files import write_atomically
 from orbax_bench_core.records.record import (
     PEER_FAILED,
@@ -27,8 +30,7 @@ from orbax_bench_core.records.record import (
     Status,
 )
 from orbax_bench_core.records.versions import refuse_other_version
-from orbax_bench_core.sweep.expansion import Expansion
-from orbax_bench_core.sweep.point import SweepPoint
+from orbax_bench_core.sweep import Expansion, SweepPoint
 
 if TYPE_CHECKING:
     from etils import epath

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from orbax_bench_core.config.errors import Problem, SuiteError
+from orbax_bench_core.config import Problem, SuiteError
 from orbax_bench_core.records.record import SCHEMA_VERSION
 
 _FIRST_KEY: Final = re.compile(rb'\s*\{\s*"schema_version"\s*:\s*(\d+)\s*[,}]')

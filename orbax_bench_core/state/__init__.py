@@ -1,1 +1,52 @@
 """What is checkpointed: synthetic pytrees, meshes, shardings, digests."""
+
+from orbax_bench_core.state.cache import StateCache
+from orbax_bench_core.state.digests import Digest, check_digest, digest, start_digest
+from orbax_bench_core.state.jax_api import join_processes
+from orbax_bench_core.state.layout import check_dtype, split_axes, spread
+from orbax_bench_core.state.loading import Location, absolute, locate, save_fixture
+from orbax_bench_core.state.mesh import MeshDoesNotFit, build_mesh, first_devices
+from orbax_bench_core.state.orbax_api import make_context
+from orbax_bench_core.state.pathways import initialize_if_used
+from orbax_bench_core.state.sharding_file import read_sharding_file, sharding_targets
+from orbax_bench_core.state.sharding_plan import plan_shardings
+from orbax_bench_core.state.synthetic import generate
+from orbax_bench_core.state.tree import (
+    StateError,
+    agreed_bytes,
+    available_bytes,
+    held_bytes,
+    named_leaves,
+    tree_bytes,
+)
+
+__all__ = [
+    "Digest",
+    "Location",
+    "MeshDoesNotFit",
+    "StateCache",
+    "StateError",
+    "absolute",
+    "agreed_bytes",
+    "available_bytes",
+    "build_mesh",
+    "check_digest",
+    "check_dtype",
+    "digest",
+    "first_devices",
+    "generate",
+    "held_bytes",
+    "initialize_if_used",
+    "join_processes",
+    "locate",
+    "make_context",
+    "named_leaves",
+    "plan_shardings",
+    "read_sharding_file",
+    "save_fixture",
+    "sharding_targets",
+    "split_axes",
+    "spread",
+    "start_digest",
+    "tree_bytes",
+]

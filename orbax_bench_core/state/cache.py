@@ -9,8 +9,7 @@ from typing import Any
 import jax
 from jax.sharding import Mesh
 
-from orbax_bench_core.config.checkpoint import ArraySpec, CheckpointConfig, leaves
-from orbax_bench_core.config.mesh import MeshConfig
+from orbax_bench_core.config import ArraySpec, CheckpointConfig, MeshConfig, leaves
 from orbax_bench_core.state import layout, nnx
 from orbax_bench_core.state import tree as memory
 from orbax_bench_core.state.digests import digest

@@ -37,7 +37,7 @@ def add(sums: Iterable[LaneSums]) -> LaneSums:
     return first, second
 
 
-def start(array: jax.Array) -> Pending:
+def start_digest(array: jax.Array) -> Pending:
     """Starts summing the shards of an array that this process holds; returns at once.
 
     Args:
@@ -261,7 +261,7 @@ def combine(parts: Iterable[PartialDigest]) -> Digest:
     )
 
 
-def check(restored: PyTree, expected: PyTree) -> None:
+def check_digest(restored: PyTree, expected: PyTree) -> None:
     """Checks that two trees hold the same values, however laid out; every process must call.
 
     Args:
@@ -343,7 +343,7 @@ def _kind(name: str, leaf: Any) -> str:
 
 def _start(leaf: Any) -> Pending:
     """Starts the sums of an array on devices, so that all leaves are computed at once."""
-    return start(leaf) if isinstance(leaf, jax.Array) else {}
+    return start_digest(leaf) if isinstance(leaf, jax.Array) else {}
 
 
 def _finish(kind: str, leaf: Any, pending: Pending) -> LeafSums:

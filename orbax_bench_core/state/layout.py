@@ -13,8 +13,8 @@ import numpy as np
 from jax import lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from orbax_bench_core.config import dtypes
-from orbax_bench_core.config.checkpoint import ArraySpec, ShardingEntry
+from orbax_bench_core import config
+from orbax_bench_core.config import ArraySpec, ShardingEntry
 from orbax_bench_core.state import jax_api
 from orbax_bench_core.state.tree import StateError
 
@@ -76,7 +76,7 @@ def local_bytes(spec: ArraySpec, sharding: NamedSharding | None) -> int:
     if sharding is None:
         return spec.num_bytes
     shard = math.prod(sharding.shard_shape(spec.shape))
-    return shard * dtypes.BITS[spec.dtype] // 8 * len(sharding.addressable_devices)
+    return shard * config.BITS[spec.dtype] // 8 * len(sharding.addressable_devices)
 
 
 def spread(shape: Sequence[int], devices: Sequence[jax.Device]) -> NamedSharding:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from etils import epath
 from jax.experimental import multihost_utils
 
-from orbax_bench_core.config.checkpoint import CheckpointConfig
+from orbax_bench_core.config import CheckpointConfig
 from orbax_bench_core.state import layout, orbax_api, pathways, sharding_file
 from orbax_bench_core.state.tree import StateError, named_leaves
 
@@ -78,7 +78,9 @@ def _target(described: PyTree, file: str | None, devices: Sequence[jax.Device]) 
         targets: Mapping[str, jax.ShapeDtypeStruct] = _spread(arrays, devices)
     else:
         shapes = {name: leaf.shape for name, leaf in arrays.items()}
-        targets = sharding_file.targets(sharding_file.read(file), shapes, devices)
+        targets = sharding_file.sharding_targets(
+            sharding_file.read_sharding_file(file), shapes, devices
+        )
     leaves = [targets.get(name, leaf) for name, leaf in named_leaves(described)]
     return jax.tree.unflatten(jax.tree.structure(described), leaves)
 

@@ -12,7 +12,7 @@ import numpy as np
 from jax.experimental import mesh_utils
 from jax.sharding import Mesh
 
-from orbax_bench_core.config.mesh import MeshConfig
+from orbax_bench_core.config import MeshConfig
 from orbax_bench_core.state.tree import StateError
 
 DeviceGrid = np.ndarray[Any, np.dtype[Any]]

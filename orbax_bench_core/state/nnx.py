@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from orbax_bench_core.config.checkpoint import ShardingEntry
+from orbax_bench_core.config import ShardingEntry
 from orbax_bench_core.state import layout
 from orbax_bench_core.state.tree import StateError
 

@@ -17,8 +17,8 @@ import pydantic
 from etils import epath
 from jax.sharding import Mesh
 
-from orbax_bench_core.config import dtypes
-from orbax_bench_core.config.checkpoint import ShardingEntry
+from orbax_bench_core import config
+from orbax_bench_core.config import ShardingEntry
 from orbax_bench_core.state import layout
 from orbax_bench_core.state.tree import StateError
 
@@ -52,7 +52,7 @@ class LeafEntry(_Entry):
 ShardingFile = dict[str, LeafEntry]
 
 
-def read(path: str) -> ShardingFile:
+def read_sharding_file(path: str) -> ShardingFile:
     """Reads the entries of a sharding file.
 
     Args:
@@ -78,7 +78,7 @@ def read(path: str) -> ShardingFile:
         ) from None
 
 
-def targets(
+def sharding_targets(
     entries: ShardingFile, shapes: Mapping[str, Sequence[int]], devices: Sequence[jax.Device]
 ) -> dict[str, jax.ShapeDtypeStruct]:
     """Turns the entries into load targets for the arrays of a checkpoint.
@@ -119,10 +119,10 @@ def _target(
             f"leaf {name!r}: the sharding file says shape {list(entry.shape)}, the checkpoint "
             f"holds {list(shape)}; give the file made for this checkpoint"
         )
-    dtype = dtypes.canonical(entry.dtype)
+    dtype = config.canonical(entry.dtype)
     if dtype is None:
         raise StateError(
-            f"leaf {name!r}: unknown dtype {entry.dtype!r}; known: {_some(dtypes.BITS)}"
+            f"leaf {name!r}: unknown dtype {entry.dtype!r}; known: {_some(config.BITS)}"
         )
     layout.check_dtype(name, dtype)
     spec, mesh_entry = entry.sharding.spec, entry.sharding.mesh

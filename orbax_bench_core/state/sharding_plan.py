@@ -23,7 +23,7 @@ _NONE: Final = frozenset({"data", "dp", "replica", "replicas", "batch", "dcn", "
 """Mesh axes over which arrays are replicated; any other axis shards the first dimension."""
 
 
-def plan(arrays: Mapping[str, tuple[Sequence[int], str]], mesh: Mapping[str, int]) -> Any:
+def plan_shardings(arrays: Mapping[str, tuple[Sequence[int], str]], mesh: Mapping[str, int]) -> Any:
     """Returns the content of a sharding file.
 
     Arrays of one dimension, and axes that do not divide their dimension evenly, are replicated. On
@@ -93,7 +93,7 @@ def main(arguments: Sequence[str]) -> int:
     """
     path, mesh = arguments
     try:
-        content = plan(arrays_in(path), parse_mesh(mesh))
+        content = plan_shardings(arrays_in(path), parse_mesh(mesh))
     except StateError as error:
         print(error, file=sys.stderr)
         return EXIT_REFUSED

@@ -15,7 +15,7 @@ import jax
 from jax import lax
 from jax.sharding import Mesh, NamedSharding
 
-from orbax_bench_core.config.checkpoint import ArraySpec, Spec
+from orbax_bench_core.config import ArraySpec, Spec
 from orbax_bench_core.state import hashing, layout, values
 
 PyTree = Any

@@ -1,1 +1,49 @@
 """Steps of a run: planning, point, comparison, report, release search."""
+
+from orbax_bench_core.execute import RunSettings
+from orbax_bench_core.steps.comparison import compare_arms
+from orbax_bench_core.steps.fixture import ensure_checkpoint
+from orbax_bench_core.steps.planning import collect_records, plan, write_records
+from orbax_bench_core.steps.point import SAID, run_point
+from orbax_bench_core.steps.prepare import download, mirror, model_arrays, write_shardings
+from orbax_bench_core.steps.release_search import (
+    Found,
+    Outcome,
+    Release,
+    comparing_releases,
+    find_releases,
+    search_releases,
+)
+from orbax_bench_core.steps.reporting import (
+    PAGE,
+    limits_of,
+    publish,
+    publish_async_study,
+    publish_verdicts,
+)
+
+__all__ = [
+    "PAGE",
+    "SAID",
+    "Found",
+    "Outcome",
+    "Release",
+    "RunSettings",
+    "collect_records",
+    "compare_arms",
+    "comparing_releases",
+    "download",
+    "ensure_checkpoint",
+    "find_releases",
+    "limits_of",
+    "mirror",
+    "model_arrays",
+    "plan",
+    "publish",
+    "publish_async_study",
+    "publish_verdicts",
+    "run_point",
+    "search_releases",
+    "write_records",
+    "write_shardings",
+]

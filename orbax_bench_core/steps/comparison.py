@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from orbax_bench_core.analysis.verdicts.model import PointVerdict, VerdictReport
-from orbax_bench_core.analysis.verdicts.paired import (
+from orbax_bench_core.analysis.verdicts import (
+    PointVerdict,
+    VerdictReport,
     judge_point,
     needs_more,
     report,
     version_differences,
 )
-from orbax_bench_core.config.load import LoadedSuite
-from orbax_bench_core.execute.pairs import run_pairs
-from orbax_bench_core.execute.runner import Progress, RunSettings
-from orbax_bench_core.records.files import write_atomically
-from orbax_bench_core.records.run_directory import VERDICTS_FILE, RunDirectory, RunInfo
-from orbax_bench_core.sweep.point import SweepPoint
+from orbax_bench_core.config import LoadedSuite
+from orbax_bench_core.execute import Progress, RunSettings, run_pairs
+from orbax_bench_core.records import VERDICTS_FILE, RunDirectory, RunInfo, write_atomically
+from orbax_bench_core.sweep import SweepPoint
 
 
 class Watcher(Protocol):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.config.load import parse_suite
+from orbax_bench_core.config import SuiteError, parse_suite
 
 
 def ensure_checkpoint(suite_text: str, fixture_text: str) -> str | None:
@@ -68,11 +67,9 @@ def make_fixture(fixture_text: str, path: str) -> None:
 def _make(fixture_text: str, path: str) -> None:
     import jax
 
-    from orbax_bench_core.config.models import expanded
-    from orbax_bench_core.state.loading import save_fixture
-    from orbax_bench_core.state.mesh import build_mesh
-    from orbax_bench_core.state.synthetic import generate
-    from orbax_bench_core.worker.devices import simulate_devices
+    from orbax_bench_core.config import expanded
+    from orbax_bench_core.state import build_mesh, generate, save_fixture
+    from orbax_bench_core.worker import simulate_devices
 
     suite = parse_suite(fixture_text, "fixture").suite
     config = suite.mesh_configs[0] if suite.mesh_configs else None

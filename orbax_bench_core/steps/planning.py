@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from orbax_bench_core.config.load import parse_suite
-from orbax_bench_core.config.override import with_keys
-from orbax_bench_core.config.source import Source
-from orbax_bench_core.records.record import Record
-from orbax_bench_core.records.run_directory import RunDirectory
-from orbax_bench_core.sweep.isolate import expand
+from orbax_bench_core.config import Source, parse_suite, with_keys
+from orbax_bench_core.records import Record, RunDirectory
+from orbax_bench_core.sweep import expand
 
 
 def plan(suite_text: str, output_directory: str, arms: str = "") -> list[str]:

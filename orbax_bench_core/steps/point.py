@@ -5,15 +5,13 @@ from __future__ import annotations
 import contextlib
 from typing import Final
 
-from orbax_bench_core.analysis.verdicts.model import PointVerdict
-from orbax_bench_core.config.load import parse_suite
-from orbax_bench_core.execute.isolation import measuring_lock
-from orbax_bench_core.execute.runner import Progress, RunSettings, run_points
-from orbax_bench_core.limits.process import ensure_limits
-from orbax_bench_core.records.record import Record
-from orbax_bench_core.records.run_directory import RunDirectory, RunInfo
+from orbax_bench_core.analysis.verdicts import PointVerdict
+from orbax_bench_core.config import parse_suite
+from orbax_bench_core.execute import Progress, RunSettings, measuring_lock, run_points
+from orbax_bench_core.limits import ensure_limits
+from orbax_bench_core.records import Record, RunDirectory, RunInfo
 from orbax_bench_core.steps.comparison import compare_arms
-from orbax_bench_core.sweep.point import SweepPoint
+from orbax_bench_core.sweep import SweepPoint
 
 SAID: Final = "orbax-bench: "
 """Begins every line that a step prints for people."""

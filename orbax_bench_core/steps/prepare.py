@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from orbax_bench_core.benchmarks.support.needs import UnmetNeed
+from orbax_bench_core.authoring import UnmetNeed, optional_module
 
 if TYPE_CHECKING:
     from etils import epath
@@ -40,9 +40,7 @@ def download(repo: str, folder: str | None) -> epath.Path:
     """
     from etils import epath
 
-    from orbax_bench_core.benchmarks.support import needs
-
-    hub = needs.module("huggingface_hub", "hub", "--repo")
+    hub = optional_module("huggingface_hub", "hub", "--repo")
     where = folder or tempfile.mkdtemp(prefix=f"{repo.replace('/', '--')}-")
     try:
         found = hub.snapshot_download(
@@ -51,6 +49,17 @@ def download(repo: str, folder: str | None) -> epath.Path:
     except OSError as error:  # of the hub, of the network, of the disk
         raise ValueError(f"--repo {repo}: {str(error).strip().splitlines()[0]}") from error
     return epath.Path(found)
+
+
+def model_arrays(model: epath.Path) -> Arrays:
+    """Returns shape and dtype of each array of a model, by name.
+
+    Raises:
+        ValueError: There is no safetensors model in this directory, or it cannot be read.
+    """
+    from orbax_bench_core.benchmarks.support.safetensors import read_arrays
+
+    return read_arrays(model)
 
 
 def mirror(model: epath.Path, uri: str) -> None:
@@ -121,8 +130,8 @@ def write_shardings(arrays: Arrays, file: epath.Path, strategy: str, axis_size: 
         strategy: `fsdp` splits the first dimension, `tp_inner` the last.
         axis_size: Size of the mesh's one axis, in devices.
     """
-    from orbax_bench_core.state.sharding_plan import plan
+    from orbax_bench_core.state import plan_shardings
 
     file.parent.mkdir(parents=True, exist_ok=True)
-    content = plan(arrays, {AXES[strategy]: axis_size})
+    content = plan_shardings(arrays, {AXES[strategy]: axis_size})
     file.write_text(json.dumps(content, indent=2))

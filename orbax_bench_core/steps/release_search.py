@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import yaml
 
-from orbax_bench_core.config.errors import SuiteError, did_you_mean
-from orbax_bench_core.config.execution import EnvironmentConfig
-from orbax_bench_core.config.load import LoadedSuite, parse_suite
-from orbax_bench_core.gate.verdict import Word
+from orbax_bench_core.config import (
+    EnvironmentConfig,
+    LoadedSuite,
+    SuiteError,
+    did_you_mean,
+    parse_suite,
+)
+from orbax_bench_core.gate import Word
 
 if TYPE_CHECKING:
     from packaging.version import Version

@@ -4,24 +4,46 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal
 
-from orbax_bench_core.analysis.async_study.model import AsyncStudy
-from orbax_bench_core.analysis.async_study.parameters import ParameterCounter
-from orbax_bench_core.analysis.async_study.study import async_study
-from orbax_bench_core.analysis.async_study.view import study_html, study_markdown
-from orbax_bench_core.analysis.summary.aggregate import RunSummary, SummaryTable, summarize
-from orbax_bench_core.analysis.summary.view import NO_LIMITS, RunLimits, html_page, markdown_page
-from orbax_bench_core.analysis.verdicts.figures import write_plots
-from orbax_bench_core.analysis.verdicts.model import VerdictReport
-from orbax_bench_core.analysis.verdicts.view import verdicts_html, verdicts_markdown
-from orbax_bench_core.exports.tensorboard.write import write_tensorboard
-from orbax_bench_core.limits.model import read as read_limits
-from orbax_bench_core.limits.share import operation_limits
-from orbax_bench_core.lineage.artifacts import SAMPLES, keep_conclusion, keep_lineage
-from orbax_bench_core.lineage.manifest import Seen, lineage_of_records
-from orbax_bench_core.records.files import atomic_file, write_atomically
-from orbax_bench_core.records.run import ByArm
-from orbax_bench_core.records.run_directory import STUDY_FILE, VERDICTS_FILE, RunDirectory, RunInfo
-from orbax_bench_core.records.samples import write_parquet
+from orbax_bench_core import limits
+from orbax_bench_core.analysis.async_study import (
+    AsyncStudy,
+    ParameterCounter,
+    async_study,
+    study_html,
+    study_markdown,
+)
+from orbax_bench_core.analysis.summary import (
+    ExtraColumns,
+    RunSummary,
+    SummaryTable,
+    html_page,
+    markdown_page,
+    summarize,
+)
+from orbax_bench_core.analysis.verdicts import (
+    VerdictReport,
+    verdicts_html,
+    verdicts_markdown,
+    write_plots,
+)
+from orbax_bench_core.exports.tensorboard import write_tensorboard
+from orbax_bench_core.lineage import (
+    SAMPLES,
+    Seen,
+    keep_conclusion,
+    keep_lineage,
+    lineage_of_records,
+)
+from orbax_bench_core.records import (
+    STUDY_FILE,
+    VERDICTS_FILE,
+    ByArm,
+    RunDirectory,
+    RunInfo,
+    atomic_file,
+    write_atomically,
+    write_parquet,
+)
 
 if TYPE_CHECKING:
     from etils import epath
@@ -30,22 +52,22 @@ if TYPE_CHECKING:
 _PLOTS: Final = "verdicts"
 
 
-def limits_of(run: RunDirectory, info: RunInfo, summary: RunSummary) -> RunLimits:
-    """Returns how near the operations of a run come to the limits that were measured with it.
+def limits_of(run: RunDirectory, info: RunInfo, summary: RunSummary) -> ExtraColumns:
+    """Returns columns on how near operations come to the limits that were measured with a run.
 
     Args:
         run: The run directory; without `limits.json` there is nothing to compare with.
         info: What its `run.json` says.
         summary: What it found.
     """
-    found = read_limits(run)
+    found = limits.read(run)
     if found is None:
-        return NO_LIMITS
+        return ExtraColumns()
     # The limits are those of one machine and of the run directory's storage.
     points = [
         point for point in info.expansion.points if point.processes == 1 and point.storage is None
     ]
-    return operation_limits(summary, points, found)
+    return limits.limit_columns(limits.operation_limits(summary, points, found))
 
 
 def publish(run: RunDirectory) -> RunSummary:
@@ -75,9 +97,9 @@ def publish(run: RunDirectory) -> RunSummary:
     info = view.read_info()
     status = info.status if paired else _status(info, summary)
     info = info.model_copy(update={"status": status})
-    first, limits = next(view.records(), None), limits_of(run, info, summary)
-    write_atomically(run.root / "report.md", markdown_page(info, summary, first, limits).encode())
-    write_atomically(run.root / "report.html", html_page(info, summary, first, limits).encode())
+    first, extra = next(view.records(), None), limits_of(run, info, summary)
+    write_atomically(run.root / "report.md", markdown_page(info, summary, first, extra).encode())
+    write_atomically(run.root / "report.html", html_page(info, summary, first, extra).encode())
     write_tensorboard(view, info)
     if not paired:  # how many repeats a pair needs, its verdicts decide
         run.write_info(info)

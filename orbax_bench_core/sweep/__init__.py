@@ -1,1 +1,27 @@
 """From a suite to sweep points with stable ids."""
+
+from orbax_bench_core.sweep.catalog import BUILTINS, short_name
+from orbax_bench_core.sweep.classes import load_class, options_class
+from orbax_bench_core.sweep.expansion import Expansion, expand_here
+from orbax_bench_core.sweep.isolate import benchmark_environment, expand
+from orbax_bench_core.sweep.options import describe_options
+from orbax_bench_core.sweep.pair import BLOCK_SIZE, arrangement
+from orbax_bench_core.sweep.point import SweepPoint
+from orbax_bench_core.sweep.point_differences import differences, nearest
+
+__all__ = [
+    "BLOCK_SIZE",
+    "BUILTINS",
+    "Expansion",
+    "SweepPoint",
+    "arrangement",
+    "benchmark_environment",
+    "describe_options",
+    "differences",
+    "expand",
+    "expand_here",
+    "load_class",
+    "nearest",
+    "options_class",
+    "short_name",
+]

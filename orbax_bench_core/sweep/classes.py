@@ -5,8 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 
-from orbax_bench_core.authoring.generator import BenchmarksGenerator
-from orbax_bench_core.authoring.options import BenchmarkOptions
+from orbax_bench_core.authoring import BenchmarkOptions, BenchmarksGenerator
 
 _NEEDED_BY_UPSTREAM = {"clu", "tensorflow"}
 

@@ -10,11 +10,15 @@ from typing import Any
 
 import pydantic
 
-from orbax_bench_core.config.arms import ARMS
-from orbax_bench_core.config.errors import Problem, SuiteError, did_you_mean
-from orbax_bench_core.config.load import LoadedSuite
-from orbax_bench_core.config.mesh import sharding_conflict
-from orbax_bench_core.config.suite import BenchmarkEntry
+from orbax_bench_core.config import (
+    ARMS,
+    BenchmarkEntry,
+    LoadedSuite,
+    Problem,
+    SuiteError,
+    did_you_mean,
+    sharding_conflict,
+)
 from orbax_bench_core.sweep import catalog
 from orbax_bench_core.sweep.classes import BenchmarkClassError, load_class, options_class
 from orbax_bench_core.sweep.options import OptionError, axes, combinations, plain

@@ -10,9 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from orbax_bench_core.config.arms import ARMS
-from orbax_bench_core.config.errors import Problem, SuiteError
-from orbax_bench_core.config.load import LoadedSuite, parse_suite
+from orbax_bench_core.config import ARMS, LoadedSuite, Problem, SuiteError, parse_suite
 from orbax_bench_core.sweep import catalog
 from orbax_bench_core.sweep.expansion import Expansion, expand_here
 

@@ -14,9 +14,8 @@ from typing import Any
 
 import pydantic
 
-from orbax_bench_core.authoring.generator import BenchmarksGenerator
-from orbax_bench_core.authoring.options import BenchmarkOptions
-from orbax_bench_core.config.errors import did_you_mean
+from orbax_bench_core.authoring import BenchmarkOptions, BenchmarksGenerator
+from orbax_bench_core.config import did_you_mean
 from orbax_bench_core.sweep.classes import options_class
 
 _SWEEP_ORIGINS = {list, typing.get_origin(Sequence[int])}

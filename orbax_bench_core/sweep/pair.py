@@ -7,11 +7,8 @@ import itertools
 import random
 from typing import Any, Final
 
-from orbax_bench_core.authoring.options import BenchmarkOptions
-from orbax_bench_core.config.arms import Arm
-from orbax_bench_core.config.errors import did_you_mean
-from orbax_bench_core.config.source import KeyPath
-from orbax_bench_core.config.suite import Suite
+from orbax_bench_core.authoring import BenchmarkOptions
+from orbax_bench_core.config import Arm, KeyPath, Suite, did_you_mean
 from orbax_bench_core.sweep import catalog
 from orbax_bench_core.sweep.classes import BenchmarkClassError, load_class, options_class
 from orbax_bench_core.sweep.options import OptionError, axes, combinations, plain

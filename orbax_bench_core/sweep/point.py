@@ -9,12 +9,15 @@ from typing import Any, Self
 
 import pydantic
 
-from orbax_bench_core.config.arms import Arm
-from orbax_bench_core.config.base import ConfigModel
-from orbax_bench_core.config.checkpoint import CheckpointConfig
-from orbax_bench_core.config.execution import Conditions, EnvironmentConfig
-from orbax_bench_core.config.mesh import MeshConfig
-from orbax_bench_core.config.models import expanded
+from orbax_bench_core.config import (
+    Arm,
+    CheckpointConfig,
+    Conditions,
+    ConfigModel,
+    EnvironmentConfig,
+    MeshConfig,
+    expanded,
+)
 from orbax_bench_core.sweep.catalog import short_name
 
 _ID_LENGTH = 12

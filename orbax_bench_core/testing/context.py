@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from orbax_bench_core.authoring import BenchmarkOptions, TestContext
-from orbax_bench_core.authoring.context import Verifier
-from orbax_bench_core.config.checkpoint import CheckpointConfig
-from orbax_bench_core.config.mesh import MeshConfig
-from orbax_bench_core.config.models import expanded
-from orbax_bench_core.state.cache import StateCache
-from orbax_bench_core.state.digests import Digest, check
-from orbax_bench_core.state.mesh import build_mesh
+from orbax_bench_core.authoring import BenchmarkOptions, TestContext, Verifier
+from orbax_bench_core.config import CheckpointConfig, MeshConfig, expanded
+from orbax_bench_core.state import Digest, StateCache, build_mesh, check_digest
 
 
 def make_context(
@@ -53,6 +48,6 @@ def make_context(
 
 def _verifier(saved: Mapping[str, str]) -> Verifier:
     def verify(restored: Any, expected: Any) -> None:
-        check(restored, Digest(saved) if expected is None else expected)
+        check_digest(restored, Digest(saved) if expected is None else expected)
 
     return verify

@@ -5,9 +5,8 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from orbax_bench_core.measure.definition import TIME
-from orbax_bench_core.measure.sample import Sample
-from orbax_bench_core.records.record import Record
+from orbax_bench_core.measure import TIME, Sample
+from orbax_bench_core.records import Record
 
 
 @dataclasses.dataclass(frozen=True)

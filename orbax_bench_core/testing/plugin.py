@@ -17,7 +17,7 @@ from orbax_bench_core.authoring import TestContext
 from orbax_bench_core.testing.context import make_context
 from orbax_bench_core.testing.outcome import Outcome
 from orbax_bench_core.testing.run import run_benchmark as run_in
-from orbax_bench_core.worker.devices import simulate_devices
+from orbax_bench_core.worker import simulate_devices
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

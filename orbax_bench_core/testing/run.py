@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orbax_bench_core.authoring import BenchmarksGenerator
-from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.config.load import LoadedSuite, parse_suite
-from orbax_bench_core.measure.sample import Sample
-from orbax_bench_core.state.cache import StateCache
-from orbax_bench_core.sweep.expansion import Expansion, expand_here
+from orbax_bench_core.config import LoadedSuite, SuiteError, parse_suite
+from orbax_bench_core.measure import Sample
+from orbax_bench_core.state import StateCache
+from orbax_bench_core.sweep import Expansion, expand_here
 from orbax_bench_core.testing.outcome import Outcome
-from orbax_bench_core.worker.protocol import Task, WorkerSetup
+from orbax_bench_core.worker import Task, WorkerSetup
 from orbax_bench_core.worker.repeat import run_repeat
 
 

@@ -1,1 +1,25 @@
-"""The process that measures, in any environment."""
+"""The process that measures, in any environment: its protocol, devices and page cache."""
+
+from orbax_bench_core.worker.devices import simulate_devices
+from orbax_bench_core.worker.protocol import (
+    EVENT,
+    STACKS_SIGNAL,
+    Done,
+    Measured,
+    Ready,
+    Task,
+    Unrecorded,
+    WorkerSetup,
+)
+
+__all__ = [
+    "EVENT",
+    "STACKS_SIGNAL",
+    "Done",
+    "Measured",
+    "Ready",
+    "Task",
+    "Unrecorded",
+    "WorkerSetup",
+    "simulate_devices",
+]

@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orbax_bench_core.config.execution import Conditions
-from orbax_bench_core.measure.definition import RESIDENT_SHARE
-from orbax_bench_core.measure.sample import Sample
+from orbax_bench_core.config import Conditions
+from orbax_bench_core.measure import RESIDENT_SHARE, Sample
 from orbax_bench_core.worker import page_cache
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 
 import pydantic
 
-from orbax_bench_core.measure.sample import Sample
-from orbax_bench_core.records.record import Status
+from orbax_bench_core.measure import Sample
+from orbax_bench_core.records import Status
 from orbax_bench_core.worker.devices import simulate_devices
 from orbax_bench_core.worker.protocol import (
     STACKS_SIGNAL,
@@ -67,10 +67,8 @@ class _Worker:
     def start(self) -> None:
         import jax
 
-        from orbax_bench_core.records.machine import device_provenance, host_provenance
-        from orbax_bench_core.state.cache import StateCache
-        from orbax_bench_core.state.jax_api import join_processes
-        from orbax_bench_core.state.pathways import initialize_if_used
+        from orbax_bench_core.records import device_provenance, host_provenance
+        from orbax_bench_core.state import StateCache, initialize_if_used, join_processes
 
         setup = self._setup
         jax.config.update("jax_enable_x64", setup.x64)
@@ -96,7 +94,7 @@ class _Worker:
         )
 
     def perform(self, task: Task) -> Status:
-        from orbax_bench_core.records.run_directory import RunDirectory
+        from orbax_bench_core.records import RunDirectory
         from orbax_bench_core.worker.repeat import run_repeat
 
         record = run_repeat(task, self._setup, self._states, self._provenance, self._measured)

@@ -8,11 +8,18 @@ from typing import Annotated, Any, Final, Literal
 
 import pydantic
 
-from orbax_bench_core.config.arms import Arm
-from orbax_bench_core.measure.sample import Sample
-from orbax_bench_core.records.machine import UNKNOWN, storage_provenance
-from orbax_bench_core.records.record import Attempt, Record, ResultModel, State, Status
-from orbax_bench_core.sweep.point import SweepPoint
+from orbax_bench_core.config import Arm
+from orbax_bench_core.measure import Sample
+from orbax_bench_core.records import (
+    UNKNOWN,
+    Attempt,
+    Record,
+    ResultModel,
+    State,
+    Status,
+    storage_provenance,
+)
+from orbax_bench_core.sweep import SweepPoint
 
 UNMET_NEED: Final = "UnmetNeed"
 """Error type of a repeat that needs what is not here."""

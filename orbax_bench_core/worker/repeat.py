@@ -12,16 +12,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from orbax_bench_core.authoring import TestContext, TestResult, UnmetNeed
-from orbax_bench_core.inventory.inventory import Inventory, take_inventory
-from orbax_bench_core.measure.observers import observing
-from orbax_bench_core.measure.profiling import tracing
-from orbax_bench_core.measure.sample import Sample
-from orbax_bench_core.records.record import ErrorInfo, Record, State
-from orbax_bench_core.records.run_directory import RunDirectory
-from orbax_bench_core.state.cache import StateCache
-from orbax_bench_core.state.digests import Digest, check
-from orbax_bench_core.state.mesh import MeshDoesNotFit, build_mesh
-from orbax_bench_core.sweep.classes import load_class, options_class
+from orbax_bench_core.inventory import Inventory, take_inventory
+from orbax_bench_core.measure import Sample, observing, tracing
+from orbax_bench_core.records import ErrorInfo, Record, RunDirectory, State
+from orbax_bench_core.state import Digest, MeshDoesNotFit, StateCache, build_mesh, check_digest
+from orbax_bench_core.sweep import load_class, options_class
 from orbax_bench_core.worker.conditioning import PageCacheConditioner
 from orbax_bench_core.worker.protocol import UNMET_NEED, Task, WorkerSetup
 
@@ -148,7 +143,7 @@ class _Repeat:
     def _verify(self, restored: Any, expected: Any) -> None:
         assert self.state is not None
         self.state = self.state.model_copy(update={"verified": False})
-        check(restored, Digest(self.state.digest) if expected is None else expected)
+        check_digest(restored, Digest(self.state.digest) if expected is None else expected)
         self.state = self.state.model_copy(update={"verified": True})
 
     def _local_path(self) -> epath.Path | None:

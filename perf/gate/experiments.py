@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from orbax_bench_core.config.gate import GateRule
+from orbax_bench_core.config import GateRule
 from orbax_bench_core.gate.blocks import PER_ARM, SLOTS, Blocks, random_labels
 from orbax_bench_core.gate.estimate import estimate
 from orbax_bench_core.gate.looks import settle

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from orbax_bench_core.config.gate import GateRule
+from orbax_bench_core.config import GateRule
 from orbax_bench_core.gate.noise import detectable
 from perf.gate.experiments import Cell, Kind, Tally
 from perf.gate.noise import REGIMES, SIGMA

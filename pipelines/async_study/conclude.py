@@ -5,10 +5,9 @@ from __future__ import annotations
 import pydantic
 from rich.console import Console
 
-from orbax_bench_core.analysis.async_study.model import AsyncStudy
-from orbax_bench_core.analysis.async_study.view import print_study
+from orbax_bench_core.analysis.async_study import AsyncStudy, print_study
 from orbax_bench_core.cli.measurement import EXIT_FAILED
-from orbax_bench_core.records.run_directory import STUDY_FILE, RunDirectory
+from orbax_bench_core.records import STUDY_FILE, RunDirectory
 from orbax_bench_pipelines.registry import Finished
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from orbax_bench_core.analysis.noise.view import calibration_of
+from orbax_bench_core.analysis.noise import calibration_of
 from orbax_bench_core.cli.measurement import EXIT_FAILED
 from orbax_bench_pipelines.registry import Finished
 

@@ -40,7 +40,7 @@ def compile_package(
     import sys
     from pathlib import Path
 
-    from orbax_bench_core.config.errors import Problem, SuiteError
+    from orbax_bench_core.config import Problem, SuiteError
     from orbax_bench_pipelines.cli.preparing import read_flags
     from orbax_bench_pipelines.extras import require_extras
     from orbax_bench_pipelines.placement import Placement

@@ -9,11 +9,9 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from orbax_bench_core.analysis.async_study.study import check_points
-from orbax_bench_core.config.base import checked_path
-from orbax_bench_core.config.errors import SuiteError, did_you_mean
-from orbax_bench_core.config.load import LoadedSuite
-from orbax_bench_core.sweep.isolate import expand
+from orbax_bench_core.analysis.async_study import check_points
+from orbax_bench_core.config import LoadedSuite, SuiteError, checked_path, did_you_mean
+from orbax_bench_core.sweep import expand
 from orbax_bench_pipelines.checks import (
     check_connection,
     check_directory,

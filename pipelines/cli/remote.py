@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import typer
 
-from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config import SuiteError
 from orbax_bench_pipelines.target import Target
 
 

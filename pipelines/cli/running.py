@@ -13,8 +13,8 @@ from typing import IO, Any
 
 from rich.console import Console
 
-from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.sweep.isolate import benchmark_environment
+from orbax_bench_core.config import SuiteError
+from orbax_bench_core.sweep import benchmark_environment
 from orbax_bench_pipelines.job import Job, as_text
 from orbax_bench_pipelines.registry import Finished
 from orbax_bench_pipelines.target import Target
@@ -99,7 +99,7 @@ def conclude(job: Job, failure: str | None, console: Console) -> int:
 
 
 def _reachable(directory: str) -> bool:
-    from orbax_bench_core.records.run_directory import RunDirectory
+    from orbax_bench_core.records import RunDirectory
 
     try:
         RunDirectory(directory).read_info()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from orbax_bench_core.analysis.verdicts.view import verdict_table
+from orbax_bench_core.analysis.verdicts import verdict_table
 from orbax_bench_core.cli.measurement import EXIT_FAILED
-from orbax_bench_core.records.run_directory import RunDirectory
+from orbax_bench_core.records import RunDirectory
 from orbax_bench_pipelines.registry import Finished
 from orbax_bench_pipelines.regression.conclude import read_verdicts
 

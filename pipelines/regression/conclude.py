@@ -5,10 +5,9 @@ from __future__ import annotations
 import pydantic
 from rich.console import Console
 
-from orbax_bench_core.analysis.verdicts.model import VerdictReport
-from orbax_bench_core.analysis.verdicts.view import verdict_table
+from orbax_bench_core.analysis.verdicts import VerdictReport, verdict_table
 from orbax_bench_core.cli.measurement import EXIT_FAILED, comparison_exit_code
-from orbax_bench_core.records.run_directory import VERDICTS_FILE, RunDirectory
+from orbax_bench_core.records import VERDICTS_FILE, RunDirectory
 from orbax_bench_pipelines.registry import Finished
 
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from orbax_bench_core.analysis.summary.aggregate import summarize
-from orbax_bench_core.analysis.summary.view import print_notes, print_summary
-from orbax_bench_core.analysis.verdicts.model import VerdictReport
-from orbax_bench_core.analysis.verdicts.view import verdict_table
+from orbax_bench_core.analysis.summary import print_notes, print_summary, summarize
+from orbax_bench_core.analysis.verdicts import VerdictReport, verdict_table
 from orbax_bench_core.cli.measurement import EXIT_FAILED, run_exit_code
-from orbax_bench_core.records.run_directory import VERDICTS_FILE, RunDirectory
-from orbax_bench_core.steps.reporting import limits_of
+from orbax_bench_core.records import VERDICTS_FILE, RunDirectory
+from orbax_bench_core.steps import limits_of
 from orbax_bench_pipelines.registry import Finished
 
 

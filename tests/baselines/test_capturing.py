@@ -3,10 +3,9 @@
 import pytest
 
 from orbax_bench_core.baselines.capturing import capture_run
-from orbax_bench_core.baselines.stored import load
-from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.records.record import ErrorInfo
-from orbax_bench_core.records.run_directory import RunDirectory
+from orbax_bench_core.baselines.stored import load_baseline
+from orbax_bench_core.config import SuiteError
+from orbax_bench_core.records import ErrorInfo, RunDirectory
 
 
 @pytest.fixture
@@ -19,12 +18,12 @@ def pair(make_point):
 def test_an_arm_is_captured_as_the_point_that_it_measured(registry, make_paired_run, pair, arm):
     captured = capture_run(make_paired_run(0, pair=pair), registry, arm=arm)
     assert [one.point_id for one in captured.capture.points] == [pair.side(arm).id]
-    assert {record.point.id for record in load(str(registry.root))} == {pair.side(arm).id}
+    assert {record.point.id for record in load_baseline(str(registry.root))} == {pair.side(arm).id}
 
 
 def test_a_captured_arm_still_knows_its_run_its_block_and_its_side(registry, make_paired_run, pair):
     capture_run(make_paired_run(0, pair=pair, blocks=3), registry)
-    records = load(str(registry.root))
+    records = load_baseline(str(registry.root))
     assert {(record.run_id, record.arm) for record in records} == {("run000", "candidate")}
     assert sorted(record.block for record in records) == [0, 0, 1, 1, 2, 2]
 
@@ -40,7 +39,7 @@ def test_the_manifest_says_what_ran_and_on_what(registry, make_paired_run):
 def test_a_capture_is_filed_under_a_label_when_there_is_one(registry, make_separate_run):
     capture = capture_run(make_separate_run(0), registry, revision="v0.12.8").capture
     assert capture.reference.startswith("v0.12.8/")
-    assert load(f"{registry.root}/v0.12.8")
+    assert load_baseline(f"{registry.root}/v0.12.8")
 
 
 @pytest.mark.parametrize("label", ["", "a/b", "..", ".hidden", "promotions", "v1.json", "a b"])

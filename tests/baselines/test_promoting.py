@@ -4,9 +4,9 @@ import pytest
 
 from orbax_bench_core.baselines.capturing import capture_run, find_capture, promote_capture
 from orbax_bench_core.baselines.model import Promotion
-from orbax_bench_core.baselines.stored import load
-from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.records.files import write_atomically
+from orbax_bench_core.baselines.stored import load_baseline
+from orbax_bench_core.config import SuiteError
+from orbax_bench_core.records import write_atomically
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def captures(registry, make_separate_run):
 
 def test_what_is_promoted_is_the_baseline(registry, captures):
     promote_capture(registry, captures[0].id)
-    assert {record.run_id for record in load(str(registry.root))} == {"run000"}
+    assert {record.run_id for record in load_baseline(str(registry.root))} == {"run000"}
 
 
 def test_a_promotion_says_what_it_replaces(registry, captures):

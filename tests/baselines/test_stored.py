@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from orbax_bench_core.baselines import stored
-from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.records.record import ErrorInfo
+from orbax_bench_core.config import SuiteError
+from orbax_bench_core.records import ErrorInfo
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def captured(make_run, make_record, make_point, tmp_path):
         for repeat in (0, 1)
     ]
     run = make_run(records, num_repeats=2)
-    folder, left_out = stored.capture(run, str(tmp_path / "baselines"))
+    folder, left_out = stored.capture_into(run, str(tmp_path / "baselines"))
     assert left_out == []
     return run, folder
 
@@ -31,7 +31,7 @@ def times(records):
 def test_one_file_per_point_with_every_raw_sample(captured):
     run, folder = captured
     assert {path.stem for path in folder.glob("*.json")} == {r.point_id for r in run.records()}
-    assert times(stored.load(str(folder))) == [1.0, 2.0, 2.0, 3.0]
+    assert times(stored.load_baseline(str(folder))) == [1.0, 2.0, 2.0, 3.0]
 
 
 def test_a_baseline_lies_below_the_commit_of_the_code_that_ran(captured):
@@ -46,19 +46,19 @@ def test_a_baseline_lies_below_the_commit_of_the_code_that_ran(captured):
 def test_the_guides_spellings_are_understood(captured, spelling):
     _, folder = captured
     path = spelling.format(capture=folder, revision=folder.parent, registry=folder.parent.parent)
-    assert len(stored.load(path)) == 4
+    assert len(stored.load_baseline(path)) == 4
 
 
 def test_files_directly_below_a_revision_are_understood(captured):
     _, folder = captured
     flat = folder.parent.parent / "flat"
     folder.rename(flat)
-    assert len(stored.load(f"{flat}.json")) == 4
+    assert len(stored.load_baseline(f"{flat}.json")) == 4
 
 
 def test_a_run_directory_serves_as_a_baseline(captured):
     run, _ = captured
-    assert times(stored.load(str(run.root))) == [1.0, 2.0, 2.0, 3.0]
+    assert times(stored.load_baseline(str(run.root))) == [1.0, 2.0, 2.0, 3.0]
 
 
 def test_a_revision_means_the_newest_capture_of_each_point(
@@ -66,15 +66,15 @@ def test_a_revision_means_the_newest_capture_of_each_point(
 ):
     _, folder = captured
     again = make_record(make_point(options={"a": 2}), times={"save": 9.0})
-    stored.capture(make_run([again], folder="again"), str(folder.parent.parent))
-    assert times(stored.load(str(folder.parent))) == [1.0, 2.0, 9.0]
+    stored.capture_into(make_run([again], folder="again"), str(folder.parent.parent))
+    assert times(stored.load_baseline(str(folder.parent))) == [1.0, 2.0, 9.0]
 
 
 def test_capturing_again_leaves_every_earlier_file_as_it_was(captured):
     run, folder = captured
     registry = Path(folder.parent.parent)
     before = {path: path.read_bytes() for path in registry.rglob("*.json")}
-    stored.capture(run, str(registry))
+    stored.capture_into(run, str(registry))
     after = {path: path.read_bytes() for path in registry.rglob("*.json")}
     assert before.items() < after.items()
 
@@ -82,9 +82,9 @@ def test_capturing_again_leaves_every_earlier_file_as_it_was(captured):
 def test_several_revisions_have_to_be_told_apart(captured, make_run, make_record):
     _, folder = captured
     record = make_record(provenance={"git": {"commit": "other"}})
-    stored.capture(make_run([record], folder="other run"), str(folder.parent.parent))
+    stored.capture_into(make_run([record], folder="other run"), str(folder.parent.parent))
     with pytest.raises(SuiteError, match=r"none is promoted; name one of: .*/c0ffee, .*/other"):
-        stored.load(str(folder.parent.parent))
+        stored.load_baseline(str(folder.parent.parent))
 
 
 def test_defect_23_a_failed_point_does_not_replace_a_good_baseline(
@@ -94,9 +94,9 @@ def test_defect_23_a_failed_point_does_not_replace_a_good_baseline(
     error = ErrorInfo(type="ValueError", message="no")
     failed = make_record(make_point(options={"a": 1}), status="failed", error=error)
     run = make_run([failed], folder="failed")
-    _, left_out = stored.capture(run, str(folder.parent.parent))
+    _, left_out = stored.capture_into(run, str(folder.parent.parent))
     assert left_out == [failed.point_name]
-    assert times(stored.load(str(folder.parent.parent))) == [1.0, 2.0, 2.0, 3.0]
+    assert times(stored.load_baseline(str(folder.parent.parent))) == [1.0, 2.0, 2.0, 3.0]
 
 
 def test_a_file_under_another_points_name_is_refused(captured):
@@ -104,7 +104,7 @@ def test_a_file_under_another_points_name_is_refused(captured):
     first, second = sorted(folder.glob("*.json"))
     first.write_bytes(second.read_bytes())
     with pytest.raises(SuiteError, match="disagree on the point"):
-        stored.load(str(folder))
+        stored.load_baseline(str(folder))
 
 
 def test_a_file_of_another_schema_version_is_refused(captured):
@@ -112,24 +112,24 @@ def test_a_file_of_another_schema_version_is_refused(captured):
     file = next(iter(folder.glob("*.json")))
     file.write_text(json.dumps({**json.loads(file.read_text()), "schema_version": 2}))
     with pytest.raises(SuiteError, match="not a baseline of schema version 1: schema_version"):
-        stored.load(str(folder))
+        stored.load_baseline(str(folder))
 
 
 def test_a_capture_that_was_cut_short_does_not_count(captured):
     _, folder = captured
     folder.with_name(f"{folder.name}.json").unlink()
     with pytest.raises(SuiteError, match="holds no baseline"):
-        stored.load(str(folder.parent.parent))
+        stored.load_baseline(str(folder.parent.parent))
 
 
 def test_nothing_there_is_said_plainly(tmp_path):
     with pytest.raises(SuiteError, match="holds no baseline; store a run in it with"):
-        stored.load(str(tmp_path / "none"))
+        stored.load_baseline(str(tmp_path / "none"))
 
 
 def test_a_path_that_orbax_cannot_honour_is_refused():
     with pytest.raises(SuiteError, match="s3://"):
-        stored.load("s3://bucket/baseline")
+        stored.load_baseline("s3://bucket/baseline")
 
 
 @pytest.mark.parametrize("arm", ["baseline", "candidate"])
@@ -139,5 +139,5 @@ def test_a_paired_run_serves_with_one_of_its_arms(make_run, make_record, make_po
     records = [
         make_record(pair, slot, times={"save": 1.0}, arm=arms[slot], block=0) for slot in range(4)
     ]
-    found = stored.load(str(make_run(records).root), arm=arm)
+    found = stored.load_baseline(str(make_run(records).root), arm=arm)
     assert [(record.point_id, record.arm) for record in found] == [(pair.side(arm).id, arm)] * 2

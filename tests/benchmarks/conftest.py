@@ -6,11 +6,8 @@ import pytest
 from etils import epath
 
 from orbax_bench_core.authoring import TestContext
-from orbax_bench_core.config.checkpoint import CheckpointConfig
-from orbax_bench_core.config.mesh import MeshConfig
-from orbax_bench_core.state.digests import Digest, check, digest
-from orbax_bench_core.state.mesh import build_mesh
-from orbax_bench_core.state.synthetic import generate
+from orbax_bench_core.config import CheckpointConfig, MeshConfig
+from orbax_bench_core.state import Digest, build_mesh, check_digest, digest, generate
 
 TIME = "0_basics/time_s"
 ARRAYS = {
@@ -98,7 +95,7 @@ def run(tmp_path, make_mesh, make_tree):
 
         def compare(restored, expected):
             verified.append(True)
-            check(restored, saved if expected is None else expected)
+            check_digest(restored, saved if expected is None else expected)
 
         context = TestContext(
             pytree=tree,

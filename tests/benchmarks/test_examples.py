@@ -10,10 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from orbax_bench_core.config.load import parse_suite
-from orbax_bench_core.sweep import catalog
-from orbax_bench_core.sweep.classes import load_class, options_class
-from orbax_bench_core.sweep.expansion import expand_here
+from orbax_bench_core.config import parse_suite
+from orbax_bench_core.sweep import catalog, expand_here, load_class, options_class
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ALL = ["all_builtins", "all_builtins_2_and_4_processes"]
@@ -79,7 +77,7 @@ def test_the_two_that_run_all_leave_nothing_out():
 
 @pytest.mark.parametrize("name", catalog.BUILTINS)
 def test_every_option_says_what_it_does(name):
-    from orbax_bench_core.sweep.options import describe_options
+    from orbax_bench_core.sweep import describe_options
 
     options = describe_options(load_class(catalog.BUILTINS[name]))
     assert all(option.meaning for option in options)

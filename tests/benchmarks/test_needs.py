@@ -3,7 +3,7 @@
 import pytest
 from etils import epath
 
-from orbax_bench_core.authoring import BenchmarkOptions, TestContext
+from orbax_bench_core.authoring import BenchmarkOptions, TestContext, optional_module
 from orbax_bench_core.benchmarks import p2p_checkpoint_manager
 from orbax_bench_core.benchmarks.support import needs
 from orbax_bench_core.sweep import catalog
@@ -77,7 +77,7 @@ def test_pathways():
 
 
 def test_a_missing_module_names_its_extra():
-    said = refusal(needs.module, "no_such_module", "hub", "--repo")
+    said = refusal(optional_module, "no_such_module", "hub", "--repo")
     assert "pip install 'orbax-bench[hub]'" in said
 
 

@@ -11,8 +11,8 @@ from orbax_bench_core.authoring import VerificationError
 from orbax_bench_core.benchmarks.orbax_load import OrbaxLoad, OrbaxLoadOptions
 from orbax_bench_core.benchmarks.support.existing import Reference
 from orbax_bench_core.benchmarks.support.needs import UnmetNeed
-from orbax_bench_core.config.checkpoint import CheckpointConfig
-from orbax_bench_core.inventory.inventory import take_inventory
+from orbax_bench_core.config import CheckpointConfig
+from orbax_bench_core.inventory import take_inventory
 from orbax_bench_core.state import orbax_api
 from orbax_bench_core.testing import run_benchmark
 

@@ -8,7 +8,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 from orbax_bench_core.authoring import VerificationError
 from orbax_bench_core.benchmarks.support import replicas
 from orbax_bench_core.benchmarks.support.needs import UnmetNeed
-from orbax_bench_core.state.tree import StateError
+from orbax_bench_core.state import StateError
 
 SHAPE = (8, 6)
 

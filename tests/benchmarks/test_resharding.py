@@ -12,8 +12,7 @@ from orbax_bench_core.authoring import VerificationError
 from orbax_bench_core.benchmarks.resharding import Resharding
 from orbax_bench_core.benchmarks.support import existing
 from orbax_bench_core.benchmarks.support.needs import UnmetNeed
-from orbax_bench_core.state import orbax_api
-from orbax_bench_core.state.tree import StateError
+from orbax_bench_core.state import StateError, orbax_api
 
 from .conftest import ARRAYS
 

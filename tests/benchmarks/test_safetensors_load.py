@@ -9,8 +9,8 @@ from orbax_bench_core.authoring import VerificationError
 from orbax_bench_core.benchmarks.safetensors_load import SafetensorsLoad, SafetensorsLoadOptions
 from orbax_bench_core.benchmarks.support.needs import UnmetNeed
 from orbax_bench_core.benchmarks.support.safetensors import read_arrays, write_arrays
-from orbax_bench_core.state.tree import StateError
-from orbax_bench_core.steps.prepare import write_shardings
+from orbax_bench_core.state import StateError
+from orbax_bench_core.steps import write_shardings
 
 from .conftest import ARRAYS, SPEC
 

@@ -10,11 +10,8 @@ from etils import epath
 
 from orbax_bench_core.authoring import TestContext, VerificationError
 from orbax_bench_core.benchmarks.save_restore import SaveRestore, SaveRestoreOptions
-from orbax_bench_core.config.checkpoint import CheckpointConfig
-from orbax_bench_core.config.mesh import MeshConfig
-from orbax_bench_core.state.mesh import build_mesh
-from orbax_bench_core.state.synthetic import generate
-from orbax_bench_core.state.tree import tree_bytes
+from orbax_bench_core.config import CheckpointConfig, MeshConfig
+from orbax_bench_core.state import build_mesh, generate, tree_bytes
 from orbax_bench_core.testing import run_benchmark
 
 SPEC = {

@@ -14,11 +14,8 @@ from orbax_bench_core.benchmarks.train_interference import (
     TrainInterference,
     TrainInterferenceOptions,
 )
-from orbax_bench_core.config.checkpoint import CheckpointConfig
-from orbax_bench_core.config.mesh import MeshConfig
-from orbax_bench_core.state.digests import check, digest
-from orbax_bench_core.state.mesh import build_mesh
-from orbax_bench_core.state.synthetic import generate
+from orbax_bench_core.config import CheckpointConfig, MeshConfig
+from orbax_bench_core.state import build_mesh, check_digest, digest, generate
 
 SPEC = {
     "sharded": {"dtype": "bfloat16", "shape": [2048, 512], "sharding": ["fsdp"]},
@@ -69,7 +66,7 @@ def repeat(tree, tmp_path):
 
         def verify(found, _):
             restored.append(found)
-            check(found, expected)
+            check_digest(found, expected)
 
         context = TestContext(
             pytree=tree,

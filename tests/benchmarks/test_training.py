@@ -15,12 +15,8 @@ import pytest
 
 from orbax_bench_core.authoring import UnmetNeed
 from orbax_bench_core.benchmarks.support.training import Training
-from orbax_bench_core.config.checkpoint import CheckpointConfig
-from orbax_bench_core.config.mesh import MeshConfig
-from orbax_bench_core.state.digests import digest
-from orbax_bench_core.state.layout import spread
-from orbax_bench_core.state.mesh import build_mesh
-from orbax_bench_core.state.synthetic import generate
+from orbax_bench_core.config import CheckpointConfig, MeshConfig
+from orbax_bench_core.state import build_mesh, digest, generate, spread
 
 DTYPES = ("bool", "int4", "uint8", "int64", "float8_e4m3fn", "bfloat16", "float32", "complex64")
 HOST = """

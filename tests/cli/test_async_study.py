@@ -1,5 +1,4 @@
 """`orbax-bench async-study`."""
-# ruff: noqa: F811 - imported fixtures are arguments
 
 import json
 import os

@@ -1,12 +1,10 @@
 """`orbax-bench baseline`: capture, list, show, promote, compare."""
 
-# ruff: noqa: F811 - imported fixtures are arguments
-
 import json
 
 import pytest
 
-from orbax_bench_core.records.record import ErrorInfo
+from orbax_bench_core.records import ErrorInfo
 from tests.support.paired_runs import make_paired_run, make_separate_run  # noqa: F401 - fixtures
 
 

@@ -1,5 +1,4 @@
 """`orbax-bench calibrate`."""
-# ruff: noqa: F811 - imported fixtures are arguments
 
 import json
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from orbax_bench_core.sweep.point import SweepPoint
+from orbax_bench_core.sweep import SweepPoint
 
 OPTIONS = "{use_ocdbt: [true, false]}"
 UNEVEN = """\

@@ -2,9 +2,8 @@ import io
 import json
 
 from orbax_bench_core.cli.json_log import JsonLog
-from orbax_bench_core.execute.runner import Progress
-from orbax_bench_core.records.record import ErrorInfo
-from orbax_bench_core.records.run_directory import Repeat
+from orbax_bench_core.execute import Progress
+from orbax_bench_core.records import ErrorInfo, Repeat
 
 
 def events(*progress):

@@ -6,8 +6,9 @@ import sys
 import pytest
 
 from orbax_bench_core.cli.limits import parse_size
-from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.limits.model import PROBE_NAMES, Limits
+from orbax_bench_core.config import SuiteError
+from orbax_bench_core.limits import Limits
+from orbax_bench_core.limits.model import PROBE_NAMES
 
 MIB = 1 << 20
 

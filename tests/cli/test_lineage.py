@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.analysis.verdicts.unpaired import compare_stored
-from orbax_bench_core.baselines.capturing import capture_run
-from orbax_bench_core.baselines.store import Registry
-from orbax_bench_core.steps.reporting import publish, publish_verdicts
+from orbax_bench_core.analysis.verdicts import compare_stored
+from orbax_bench_core.baselines import Registry, capture_run
+from orbax_bench_core.steps import publish, publish_verdicts
 from tests.support.paired_runs import make_paired_run, make_separate_run  # noqa: F401 - fixtures
 
 STORED = "projects/p-1/locations/us-central1/metadataStores/default/artifacts/7"
@@ -53,7 +52,7 @@ def run(make_run, make_record, make_point, checkpoint):
 
 
 @pytest.fixture
-def judged(make_paired_run):  # noqa: F811
+def judged(make_paired_run):
     made = make_paired_run(0)
     publish(made)
     publish_verdicts(made, compare_stored(str(made.root), None))
@@ -61,7 +60,7 @@ def judged(make_paired_run):  # noqa: F811
 
 
 @pytest.fixture
-def warned(make_separate_run):  # noqa: F811
+def warned(make_separate_run):
     before, after = make_separate_run(0), make_separate_run(1)
     for made in (before, after):
         publish(made)
@@ -223,7 +222,7 @@ def test_a_capture_leads_to_the_records_inside(walk, run, tmp_path, given):
 @pytest.fixture
 def step_output(run, tmp_path):
     """What a step of a local pipeline run leaves: a file, and beside it what is said of it."""
-    from orbax_bench_core.lineage.artifacts import output_metadata
+    from orbax_bench_core.lineage import output_metadata
 
     folder = tmp_path / "outputs" / "aggregate"
     folder.mkdir(parents=True)

@@ -2,9 +2,7 @@
 
 import pytest
 
-from orbax_bench_core.sweep.catalog import BUILTINS
-from orbax_bench_core.sweep.classes import load_class
-from orbax_bench_core.sweep.options import describe_options
+from orbax_bench_core.sweep import BUILTINS, describe_options, load_class
 
 
 @pytest.mark.parametrize("option", describe_options(load_class(BUILTINS["save_restore"])))

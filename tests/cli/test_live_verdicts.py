@@ -7,10 +7,9 @@ import pytest
 from rich.console import Console
 
 from orbax_bench_core.cli.live_verdicts import LiveVerdicts
-from orbax_bench_core.config.gate import GateConfig
-from orbax_bench_core.execute.runner import Progress
-from orbax_bench_core.records.record import ErrorInfo
-from orbax_bench_core.records.run_directory import Repeat
+from orbax_bench_core.config import GateConfig
+from orbax_bench_core.execute import Progress
+from orbax_bench_core.records import ErrorInfo, Repeat
 from tests.support.verdicts import eventful, make_operation, make_report, make_verdicts  # noqa: F401 - fixtures
 
 GATE = GateConfig(looks=(10, 20))

@@ -6,9 +6,8 @@ import pytest
 from rich.console import Console
 
 from orbax_bench_core.cli.progress import ProgressReport
-from orbax_bench_core.execute.runner import Progress
-from orbax_bench_core.records.record import ErrorInfo
-from orbax_bench_core.records.run_directory import Repeat
+from orbax_bench_core.execute import Progress
+from orbax_bench_core.records import ErrorInfo, Repeat
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import typer
 from typer.testing import CliRunner
 
 from orbax_bench_core.cli.sharding import sharding
-from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config import SuiteError
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ import io
 import pytest
 from rich.console import Console
 
-from orbax_bench_core.analysis.summary.aggregate import summarize
+from orbax_bench_core.analysis.summary import summarize
 from orbax_bench_core.cli.measurement import run_exit_code
-from orbax_bench_core.records.record import ErrorInfo
+from orbax_bench_core.records import ErrorInfo
 
 ERROR = ErrorInfo(type="ValueError", message="no")
 

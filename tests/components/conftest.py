@@ -41,7 +41,7 @@ def call(artifact):
 @pytest.fixture
 def records_artifact(artifact):
     """Writes records as `run-sweep-point` hands them on."""
-    from orbax_bench_core.steps.planning import write_records
+    from orbax_bench_core.steps import write_records
 
     def make(records, name="records"):
         found = artifact(dsl.Dataset, name)

@@ -15,10 +15,9 @@ from orbax_bench_components.calibrate import calibrate
 from orbax_bench_components.compare_baseline import compare_baseline
 from orbax_bench_components.generate_checkpoint import generate_checkpoint
 from orbax_bench_components.publish_baseline import publish_baseline
-from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.lineage.artifacts import baseline_digest, file_digest
-from orbax_bench_core.records.machine import PACKAGES
-from orbax_bench_core.records.run_directory import RunDirectory
+from orbax_bench_core.config import SuiteError
+from orbax_bench_core.lineage import baseline_digest, file_digest
+from orbax_bench_core.records import PACKAGES, RunDirectory
 from tests.support.paired_runs import make_paired_run  # noqa: F401 - a fixture
 
 REQUIRED = {
@@ -57,7 +56,7 @@ def aggregated(call, records_artifact, make_run, make_record):
 
 
 @pytest.fixture
-def compared(call, make_paired_run):  # noqa: F811
+def compared(call, make_paired_run):
     run = make_paired_run(0)
     return run, call(compare_baseline, output_directory=str(run.root))
 
@@ -70,7 +69,7 @@ def published(call, aggregated, tmp_path):
 
 
 @pytest.fixture
-def calibrated(call, make_paired_run):  # noqa: F811
+def calibrated(call, make_paired_run):
     return None, call(calibrate, runs=[str(make_paired_run(0).root), ""])
 
 

@@ -4,7 +4,7 @@ import stat
 
 import pytest
 
-from orbax_bench_core.config.execution import EnvironmentConfig
+from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.environments import make_environments
 
 

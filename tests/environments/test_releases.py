@@ -1,7 +1,7 @@
 import pytest
 from packaging.version import Version
 
-from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config import SuiteError
 from orbax_bench_core.environments import releases
 
 pytestmark = pytest.mark.slow  # each asks the index

@@ -1,7 +1,6 @@
 """Which points share a worker."""
 
-from orbax_bench_core.config.execution import EnvironmentConfig
-from orbax_bench_core.config.mesh import MeshConfig
+from orbax_bench_core.config import EnvironmentConfig, MeshConfig
 from orbax_bench_core.execute.schedule import environments, placement, sides
 
 OLD = EnvironmentConfig(name="old", interpreter="p")

@@ -1,11 +1,9 @@
 import collections
 import itertools
 
-from orbax_bench_core.config.checkpoint import CheckpointConfig
-from orbax_bench_core.config.execution import ExecutionConfig
-from orbax_bench_core.config.mesh import MeshConfig
+from orbax_bench_core.config import CheckpointConfig, ExecutionConfig, MeshConfig
 from orbax_bench_core.execute.schedule import schedule
-from orbax_bench_core.sweep.point import SweepPoint
+from orbax_bench_core.sweep import SweepPoint
 
 
 def points(count, devices=(None,)):

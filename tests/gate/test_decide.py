@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orbax_bench_core.config.gate import GateRule
+from orbax_bench_core.config import GateRule
 from orbax_bench_core.gate import decide, random_labels
 
 RULE = GateRule()
@@ -187,7 +187,7 @@ def test_a_slower_candidate_never_looks_better(series, factor):
 
 
 def test_rules_that_are_part_of_a_config_are_rules(paired):
-    from orbax_bench_core.config.gate import GateConfig
+    from orbax_bench_core.config import GateConfig
 
     times, labels = paired(10)
     assert decide(times, labels, GateConfig()) == decide(times, labels, RULE)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orbax_bench_core.config.gate import GateRule
+from orbax_bench_core.config import GateRule
 from orbax_bench_core.gate.blocks import Blocks, read_blocks
 from orbax_bench_core.gate.looks import settle, shares
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from orbax_bench_core.config.gate import GateRule
+from orbax_bench_core.config import GateRule
 from orbax_bench_core.gate.blocks import Blocks, random_labels
 from orbax_bench_core.gate.noise import detectable, more_blocks, robust_sigma, within_block_sigma
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from orbax_bench_core.config.gate import GateRule
+from orbax_bench_core.config import GateRule
 from orbax_bench_core.gate import decide_unpaired, run_log_ratio
 
 QUIET = [-0.01, 0.0, 0.01, 0.005, -0.005]

@@ -7,7 +7,7 @@ import contextlib
 import sys
 from pathlib import Path
 
-from orbax_bench_core.execute.isolation import measuring_lock
+from orbax_bench_core.execute import measuring_lock
 from orbax_bench_pipelines.docker import run_in_docker
 from orbax_bench_pipelines.sweep import sweep
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config import SuiteError
 from orbax_bench_pipelines.host_paths import host_paths
 
 SUITE = (

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 import typer.testing
 
-from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config import SuiteError
 from orbax_bench_pipelines.image_cli import app
 
 ROOT = Path(__file__).parents[2]

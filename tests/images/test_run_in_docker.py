@@ -8,8 +8,8 @@ pytest.importorskip("kfp")
 pytest.importorskip("docker", reason="run `make setup`: the package docker is missing")
 
 from orbax_bench_components.image import IMAGE
-from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.execute.isolation import LOCK_FILE
+from orbax_bench_core.config import SuiteError
+from orbax_bench_core.execute import LOCK_FILE
 from orbax_bench_pipelines.docker import handed_on, images_of, run_in_docker, shared_paths
 from orbax_bench_pipelines.sweep import sweep
 

@@ -1,6 +1,6 @@
 import pytest
 
-from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config import SuiteError
 from orbax_bench_core.limits.scratch import cgroup_free_bytes, fitting_bytes, free_memory_bytes
 
 MIB = 1 << 20

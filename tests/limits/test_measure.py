@@ -1,6 +1,6 @@
 import pytest
 
-from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config import SuiteError
 from orbax_bench_core.limits.measure import measure_limits
 from orbax_bench_core.limits.model import PROBE_NAMES, Limits
 

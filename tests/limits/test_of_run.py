@@ -5,7 +5,7 @@ import pytest
 from orbax_bench_core.limits import process
 from orbax_bench_core.limits.model import read
 from orbax_bench_core.limits.process import ensure_limits
-from orbax_bench_core.records.record import State
+from orbax_bench_core.records import State
 
 
 @pytest.fixture

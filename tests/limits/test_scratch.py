@@ -1,7 +1,7 @@
 import pytest
 from etils import epath
 
-from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config import SuiteError
 from orbax_bench_core.limits.scratch import existing_directory, scratch
 
 

@@ -4,19 +4,19 @@ import datetime
 
 import pytest
 
-from orbax_bench_core.analysis.summary.aggregate import summarize
-from orbax_bench_core.config.execution import Conditions
+from orbax_bench_core.analysis.summary import summarize
+from orbax_bench_core.config import Conditions
 from orbax_bench_core.limits.model import PROBE_NAMES, Limits, ProbeResult, Surroundings
 from orbax_bench_core.limits.share import (
     LIMIT_HEADINGS,
     PROBE_HEADINGS,
     limit_cells,
+    limit_columns,
     operation_limits,
     probe_cells,
 )
+from orbax_bench_core.measure import PAGE_FAULTS, Sample
 from orbax_bench_core.measure.collectors.kernel_counters import MINOR
-from orbax_bench_core.measure.definition import PAGE_FAULTS
-from orbax_bench_core.measure.sample import Sample
 
 GIB = 2**30
 PAGE = 4096
@@ -218,7 +218,6 @@ def test_cells_say_what_bounds_and_by_how_much(compare):
 
 
 def test_cells_are_dashes_where_nothing_is_known(compare):
-    assert limit_cells(None) == ("–", "–", "–")
     assert limit_cells(compare("save", host_memory="fresh"))[2] == "–"
 
 
@@ -240,3 +239,16 @@ def test_a_probe_without_times_is_a_row_with_the_reason():
 def test_every_probe_has_words_of_its_own():
     rows = [probe_cells(result) for result in made_up().probes]
     assert len({row[0] for row in rows}) == len(PROBE_NAMES)
+
+
+def test_limits_become_columns_of_the_operations_table():
+    found = compare("save", host_memory="fresh")
+    columns = limit_columns({("p1", "save"): found})
+    assert columns.headings == LIMIT_HEADINGS
+    assert columns.cells == {("p1", "save"): limit_cells(found)}
+    assert columns.notes == ({("p1", "save"): found.first_touch} if found.first_touch else {})
+    assert columns.legend
+
+
+def test_without_limits_there_are_no_columns():
+    assert not limit_columns({}).headings

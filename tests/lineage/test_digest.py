@@ -5,7 +5,7 @@ import hashlib
 import pytest
 from etils import epath
 
-from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config import SuiteError
 from orbax_bench_core.lineage.digests import (
     digest_of_all,
     digest_of_checkpoint,

@@ -12,7 +12,7 @@ from orbax_bench_core.lineage.artifacts import (
     output_metadata,
     records_metadata,
 )
-from orbax_bench_core.records.machine import PACKAGES, package_version
+from orbax_bench_core.records import PACKAGES, package_version
 
 SUITE = "suite_name: s\nbenchmarks:\n- generator: save_restore\n  options: {}\n"
 PINNED = "place/orbax-bench@sha256:" + "ab" * 32

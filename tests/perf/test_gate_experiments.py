@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 
-from orbax_bench_core.config.gate import GateRule
+from orbax_bench_core.config import GateRule
 from perf.gate.experiments import Cell, Kind, Tally, run
 
 RULE = GateRule()

@@ -4,8 +4,8 @@ import pytest
 
 pytest.importorskip("kfp")
 
-from orbax_bench_core.config.load import parse_suite
-from orbax_bench_core.sweep.isolate import expand
+from orbax_bench_core.config import parse_suite
+from orbax_bench_core.sweep import expand
 from perf.pipeline import measure, suite
 
 

@@ -9,7 +9,7 @@ import yaml
 
 pytest.importorskip("kfp")
 
-from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config import SuiteError
 from orbax_bench_pipelines import extras
 from orbax_bench_pipelines.target import Target
 from tests.pipelines import strict

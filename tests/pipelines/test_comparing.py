@@ -4,9 +4,8 @@ import pytest
 
 pytest.importorskip("kfp")
 
-from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.config.load import parse_suite
-from orbax_bench_core.sweep.isolate import expand
+from orbax_bench_core.config import SuiteError, parse_suite
+from orbax_bench_core.sweep import expand
 from orbax_bench_pipelines.comparing import check_baseline, compared
 from orbax_bench_pipelines.registry import PIPELINES, find_pipeline
 

@@ -11,8 +11,8 @@ pytest.importorskip("google.cloud.aiplatform")
 from google.cloud.aiplatform_v1 import types
 from google.protobuf import json_format
 
-from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.lineage.artifacts import artifact_metadata
+from orbax_bench_core.config import SuiteError
+from orbax_bench_core.lineage import artifact_metadata
 from orbax_bench_pipelines.lineage import vertex_chain
 from tests.pipelines import fakes
 

@@ -2,7 +2,7 @@ import io
 
 import pytest
 
-from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config import SuiteError
 from orbax_bench_pipelines.reading import read_suite
 from tests.pipelines import fakes
 from tests.pipelines.conftest import SUITE

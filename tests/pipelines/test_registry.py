@@ -2,7 +2,7 @@ import pytest
 
 pytest.importorskip("kfp")
 
-from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config import SuiteError
 from orbax_bench_pipelines.placement import Placement
 from orbax_bench_pipelines.registry import PIPELINES, find_pipeline
 

@@ -1,6 +1,6 @@
 import pytest
 
-from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config import SuiteError
 from orbax_bench_pipelines.cli.options import SETTINGS
 from orbax_bench_pipelines.settings import Settings, Toleration, read_settings
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
-from orbax_bench_core.execute.isolation import measuring_lock
+from orbax_bench_core.execute import measuring_lock
 
 pytestmark = pytest.mark.slow
 

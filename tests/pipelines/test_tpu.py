@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config import SuiteError
 from orbax_bench_pipelines.tpu import parse_slice, require_single_host, slice_shape, topologies
 from orbax_bench_pipelines.tpu_generations import GENERATIONS
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orbax_bench_core.analysis.summary.aggregate import summarize
+from orbax_bench_core.analysis.summary import summarize
 from orbax_bench_core.records.run import ByArm
 
 

@@ -1,7 +1,6 @@
 """How long the operations of a repeat took: the slowest host, and the sum of occurrences."""
 
-from orbax_bench_core.measure.definition import TIME
-from orbax_bench_core.measure.sample import Sample
+from orbax_bench_core.measure import TIME, Sample
 from orbax_bench_core.records.operation_times import repeat_seconds
 
 

@@ -5,7 +5,7 @@ import math
 import pydantic
 import pytest
 
-from orbax_bench_core.measure.sample import Sample
+from orbax_bench_core.measure import Sample
 from orbax_bench_core.records.record import Attempt, ErrorInfo, Record, State
 
 ERROR = ErrorInfo(type="ValueError", message="no", traceback="Traceback ...")

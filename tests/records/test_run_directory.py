@@ -4,11 +4,10 @@ import json
 
 import pytest
 
-from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.config.load import parse_suite
+from orbax_bench_core.config import SuiteError, parse_suite
 from orbax_bench_core.records.record import PEER_FAILED, ErrorInfo
 from orbax_bench_core.records.run_directory import Repeat, RunDirectory
-from orbax_bench_core.sweep.expansion import Expansion, expand_here
+from orbax_bench_core.sweep import Expansion, expand_here
 
 ERROR = ErrorInfo(type="ValueError", message="no")
 

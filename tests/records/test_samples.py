@@ -7,8 +7,8 @@ import math
 import pyarrow.parquet
 import pytest
 
-from orbax_bench_core.config.mesh import MeshConfig
-from orbax_bench_core.measure.sample import Sample
+from orbax_bench_core.config import MeshConfig
+from orbax_bench_core.measure import Sample
 from orbax_bench_core.records import samples
 from orbax_bench_core.records.record import ErrorInfo
 from orbax_bench_core.records.samples import COLUMNS, write_parquet

@@ -8,8 +8,7 @@ import jax
 import pytest
 from jax.sharding import Mesh
 
-from orbax_bench_core.config.checkpoint import ArraySpec, CheckpointConfig
-from orbax_bench_core.config.mesh import MeshConfig
+from orbax_bench_core.config import ArraySpec, CheckpointConfig, MeshConfig
 from orbax_bench_core.state.cache import State, StateCache
 from orbax_bench_core.state.digests import digest
 from orbax_bench_core.state.loading import save_fixture

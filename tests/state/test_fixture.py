@@ -5,7 +5,7 @@ from pathlib import Path
 import jax.numpy as jnp
 import pytest
 
-from orbax_bench_core.config.checkpoint import CheckpointConfig
+from orbax_bench_core.config import CheckpointConfig
 from orbax_bench_core.state.digests import digest
 from orbax_bench_core.state.loading import load_checkpoint, save_fixture
 from orbax_bench_core.state.tree import StateError

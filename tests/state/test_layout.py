@@ -6,7 +6,7 @@ import jax
 import pytest
 from jax.sharding import Mesh, PartitionSpec
 
-from orbax_bench_core.config.checkpoint import ArraySpec, ShardingEntry
+from orbax_bench_core.config import ArraySpec, ShardingEntry
 from orbax_bench_core.state import layout
 from orbax_bench_core.state.tree import StateError
 

@@ -12,7 +12,7 @@ import pytest
 from jax.sharding import Mesh
 from orbax.checkpoint import v1 as ocp
 
-from orbax_bench_core.config.checkpoint import ArraySpec, CheckpointConfig
+from orbax_bench_core.config import ArraySpec, CheckpointConfig
 from orbax_bench_core.state.digests import digest
 from orbax_bench_core.state.loading import load_checkpoint
 from orbax_bench_core.state.synthetic import generate

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 
-from orbax_bench_core.config.mesh import MeshConfig
+from orbax_bench_core.config import MeshConfig
 from orbax_bench_core.state.mesh import MeshDoesNotFit, build_mesh, device_grid
 
 

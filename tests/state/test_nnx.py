@@ -12,7 +12,7 @@ from orbax.checkpoint import v1 as ocp
 
 pytest.importorskip("flax")
 
-from orbax_bench_core.config.checkpoint import CheckpointConfig
+from orbax_bench_core.config import CheckpointConfig
 from orbax_bench_core.state import nnx
 from orbax_bench_core.state.cache import StateCache
 from orbax_bench_core.state.digests import digest

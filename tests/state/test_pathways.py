@@ -16,11 +16,11 @@ from orbax.checkpoint import pathways as orbax_pathways
 from orbax.checkpoint import v1 as ocp
 from orbax.checkpoint.experimental.v1._src.context import context as orbax_context
 
-from orbax_bench_core.config.checkpoint import CheckpointConfig
+from orbax_bench_core.config import CheckpointConfig
 from orbax_bench_core.state import pathways
 from orbax_bench_core.state.loading import load_checkpoint
 from orbax_bench_core.state.tree import StateError
-from orbax_bench_core.worker.protocol import WorkerSetup
+from orbax_bench_core.worker import WorkerSetup
 
 CLIENT = """
 from pathlib import Path

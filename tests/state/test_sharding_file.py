@@ -34,8 +34,8 @@ def _entry(**changes: Any) -> dict[str, Any]:
 def _target(tmp_path: Path, **changes: Any) -> jax.ShapeDtypeStruct:
     file = tmp_path / "sharding.json"
     file.write_text(json.dumps({"p.w": _entry(**changes)}))
-    entries = sharding_file.read(str(file))
-    return sharding_file.targets(entries, {"p.w": (8, 6)}, jax.devices())["p.w"]
+    entries = sharding_file.read_sharding_file(str(file))
+    return sharding_file.sharding_targets(entries, {"p.w": (8, 6)}, jax.devices())["p.w"]
 
 
 def test_an_entry_gives_shape_dtype_and_sharding(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_an_array_without_an_entry_is_named() -> None:
     with pytest.raises(
         StateError, match=r"no entry for 1 of 1 arrays of the checkpoint: opt\.mu; "
     ):
-        sharding_file.targets({}, {"opt.mu": (8,)}, jax.devices())
+        sharding_file.sharding_targets({}, {"opt.mu": (8,)}, jax.devices())
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def test_content_of_another_form_is_refused(tmp_path: Path, content: str, messag
     file = tmp_path / "sharding.json"
     file.write_text(content)
     with pytest.raises(StateError, match=message):
-        sharding_file.read(str(file))
+        sharding_file.read_sharding_file(str(file))
 
 
 def test_a_missing_file_is_said_to_be_missing(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="does not exist"):
-        sharding_file.read(str(tmp_path / "none.json"))
+        sharding_file.read_sharding_file(str(tmp_path / "none.json"))

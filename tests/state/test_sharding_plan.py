@@ -10,7 +10,7 @@ import pytest
 from orbax.checkpoint import v1 as ocp
 from orbax.checkpoint._src.testing.benchmarks.orbax_load.sharding import generate_from_metadata
 
-from orbax_bench_core.config.checkpoint import CheckpointConfig
+from orbax_bench_core.config import CheckpointConfig
 from orbax_bench_core.state import sharding_file, sharding_plan
 from orbax_bench_core.state.digests import digest
 from orbax_bench_core.state.loading import load_checkpoint

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from orbax_bench_core.config.checkpoint import ArraySpec, ShardingEntry
+from orbax_bench_core.config import ArraySpec, ShardingEntry
 from orbax_bench_core.state import synthetic
 from orbax_bench_core.state.tree import StateError
 

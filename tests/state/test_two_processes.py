@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from orbax_bench_core.config.checkpoint import ArraySpec
+from orbax_bench_core.config import ArraySpec
 from orbax_bench_core.state.digests import digest
 from orbax_bench_core.state.synthetic import generate
 

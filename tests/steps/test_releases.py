@@ -3,7 +3,7 @@
 import pytest
 from packaging.version import Version
 
-from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config import SuiteError
 from orbax_bench_core.steps.release_search import find_releases
 
 

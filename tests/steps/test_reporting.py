@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
-from orbax_bench_core.records.record import ErrorInfo
+from orbax_bench_core.records import ErrorInfo
 from orbax_bench_core.steps.reporting import publish
 from tests.support.summaries import eventful_run, pages  # noqa: F401 - fixtures
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orbax_bench_core.config.checkpoint import CheckpointConfig
+from orbax_bench_core.config import CheckpointConfig
 
 ELEMENTS = {"1M": 10**6, "10M": 10**7, "100M": 10**8, "1B": 10**9}
 

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from orbax_bench_core.sweep.pair import BLOCK_SIZE, arrangement
+from orbax_bench_core.sweep import BLOCK_SIZE, arrangement
 
 MONDAY = datetime.datetime(2026, 3, 2, 6, tzinfo=datetime.UTC)
 STORAGE = {"storage": {"type": "ext4", "mount": "/"}}

@@ -2,8 +2,8 @@
 
 import pytest
 
-from orbax_bench_core.analysis.summary.aggregate import summarize
-from orbax_bench_core.records.record import ErrorInfo, State
+from orbax_bench_core.analysis.summary import summarize
+from orbax_bench_core.records import ErrorInfo, State
 from orbax_bench_core.sweep.expansion import SkippedPoint
 
 NASTY = "kind=<script>alert(1)</script>|[red]&amp;"

@@ -8,14 +8,10 @@ import zlib
 
 import pytest
 
-from orbax_bench_core.analysis.verdicts.model import (
-    OperationVerdict,
-    PointVerdict,
-    Unmatched,
-    VerdictReport,
-)
-from orbax_bench_core.config.gate import GateConfig
-from orbax_bench_core.gate.verdict import SeriesHealth, Verdict
+from orbax_bench_core.analysis.verdicts import PointVerdict, VerdictReport
+from orbax_bench_core.analysis.verdicts.model import OperationVerdict, Unmatched
+from orbax_bench_core.config import GateConfig
+from orbax_bench_core.gate import SeriesHealth, Verdict
 
 NASTY = "save_restore[kind=<script>alert(1)</script>|[red]&amp; *x* `y`]"
 

@@ -5,8 +5,7 @@ import textwrap
 
 import pytest
 
-from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.config.load import parse_suite
+from orbax_bench_core.config import SuiteError, parse_suite
 from orbax_bench_core.sweep.expansion import expand_here
 
 HEADER = """\

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config import SuiteError
 
 ENVIRONMENTS = (
     "environments:\n- {name: old, requirements: [a==1]}\n- {name: new, requirements: [a==2]}\n"

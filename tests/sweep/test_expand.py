@@ -2,7 +2,7 @@
 
 import pytest
 
-from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config import SuiteError
 
 UPSTREAM = "orbax.checkpoint._src.testing.benchmarks.v1.benchmark.Benchmark"
 MESHES = """\

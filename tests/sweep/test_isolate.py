@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.config.load import load_suite, parse_suite
+from orbax_bench_core.config import SuiteError, load_suite, parse_suite
 from orbax_bench_core.sweep.isolate import benchmark_environment, expand
 
 DATA = Path(__file__).parent.parent / "data"

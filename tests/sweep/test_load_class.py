@@ -101,7 +101,7 @@ def test_a_path_without_a_module_is_refused(path):
 
 
 def test_every_bad_entry_is_found_at_once(expand):
-    from orbax_bench_core.config.errors import SuiteError
+    from orbax_bench_core.config import SuiteError
 
     with pytest.raises(SuiteError) as caught:
         expand(("zzz", "{}"), ("save_restore", "{use_ocdt: true}"))

@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orbax_bench_core.config.checkpoint import CheckpointConfig
-from orbax_bench_core.config.dtypes import BITS
-from orbax_bench_core.config.mesh import MeshConfig
+from orbax_bench_core.config import BITS, CheckpointConfig, MeshConfig
 from orbax_bench_core.sweep.point import SweepPoint
 
 ARRAY = {"dtype": "float32", "shape": [8, 8], "sharding": ["x", None]}

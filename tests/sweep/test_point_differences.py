@@ -1,4 +1,4 @@
-from orbax_bench_core.config.mesh import MeshConfig
+from orbax_bench_core.config import MeshConfig
 from orbax_bench_core.sweep.point_differences import differences, nearest
 
 

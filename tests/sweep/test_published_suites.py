@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.config.load import load_suite
+from orbax_bench_core.config import SuiteError, load_suite
 from orbax_bench_core.sweep.expansion import expand_here
 
 LLAMA = "evaluations/model_sizes/llama-8b.yaml"

@@ -3,7 +3,7 @@
 import pytest
 
 from orbax_bench_core.authoring import BenchmarkOptions, VerificationError
-from orbax_bench_core.state.mesh import MeshDoesNotFit
+from orbax_bench_core.state import MeshDoesNotFit
 from orbax_bench_core.testing import make_context
 
 MESH = {"mesh_axes": ["fsdp"], "ici_parallelism": {"fsdp": 8}}

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from etils import epath
 
-from orbax_bench_core.config.execution import Conditions
+from orbax_bench_core.config import Conditions
 from orbax_bench_core.worker import page_cache
 from orbax_bench_core.worker.conditioning import PageCacheConditioner
 

@@ -7,8 +7,7 @@ import sys
 
 import pytest
 
-from orbax_bench_core.config.checkpoint import CheckpointConfig
-from orbax_bench_core.config.mesh import MeshConfig
+from orbax_bench_core.config import CheckpointConfig, MeshConfig
 from orbax_bench_core.execute.group import free_address
 from orbax_bench_core.worker.protocol import Task, WorkerSetup
 

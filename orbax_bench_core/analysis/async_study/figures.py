@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.analysis.async_study import words
 from orbax_bench_core.analysis.async_study.model import Documented, Kind, Seconds, Size, SizeSeries
-from orbax_bench_core.document import figures
-from orbax_bench_core.document.numbers import num_bytes, seconds
+from orbax_bench_core.document import figures, num_bytes, seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,10 +7,8 @@ import subprocess
 import sys
 from typing import Final
 
-from orbax_bench_core.config.checkpoint import ArraySpec, Spec, leaves
-from orbax_bench_core.config.models import expanded
-from orbax_bench_core.sweep.isolate import benchmark_environment
-from orbax_bench_core.sweep.point import SweepPoint
+from orbax_bench_core.config import ArraySpec, Spec, expanded, leaves
+from orbax_bench_core.sweep import SweepPoint, benchmark_environment
 
 _PARAMETERS: Final = "params"
 _NO_PARAMETERS: Final = frozenset({"opt_state", "optimizer", "step"})

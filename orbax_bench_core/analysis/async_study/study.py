@@ -9,13 +9,10 @@ from typing import Any, Final
 
 from orbax_bench_core.analysis.async_study.fit import FEWEST_SIZES, fit_of, ratio_of, seconds_of
 from orbax_bench_core.analysis.async_study.model import AsyncStudy, Kind, Size, SizeSeries
-from orbax_bench_core.analysis.summary.aggregate import PointStatus, summarize
-from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.records.operation_times import by_point, operation_times
-from orbax_bench_core.records.record import Record
-from orbax_bench_core.records.run_directory import RunInfo
-from orbax_bench_core.sweep.catalog import short_name
-from orbax_bench_core.sweep.point import SweepPoint
+from orbax_bench_core.analysis.summary import PointStatus, summarize
+from orbax_bench_core.config import SuiteError
+from orbax_bench_core.records import Record, RunInfo, by_point, repeat_times
+from orbax_bench_core.sweep import SweepPoint, short_name
 
 OPTION: Final = "async_enabled"
 """The option of a benchmark that says how it saves."""
@@ -134,7 +131,7 @@ def _size(
             return None
         times[background] = {
             operation: [
-                value for records in points for value in operation_times(records).get(operation, ())
+                value for records in points for value in repeat_times(records).get(operation, ())
             ]
             for operation in (BLOCKED, TOTAL)
         }

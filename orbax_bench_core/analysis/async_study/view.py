@@ -9,9 +9,10 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
+from orbax_bench_core import document
 from orbax_bench_core.analysis.async_study import words
 from orbax_bench_core.analysis.async_study.model import AsyncStudy, SizeSeries
-from orbax_bench_core.document import figures, numbers
+from orbax_bench_core.document import figures
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -60,7 +61,7 @@ def _render(template: str, study: AsyncStudy, **filters: Any) -> str:
         undefined=jinja2.StrictUndefined,
     )
     environment.filters.update(
-        cell=numbers.table_cell,
+        cell=document.table_cell,
         code=_code,
         fit_lines=words.fit_lines,
         row=words.row,

@@ -14,7 +14,7 @@ from orbax_bench_core.analysis.async_study.model import (
     Size,
     SizeSeries,
 )
-from orbax_bench_core.document.numbers import num_bytes, seconds
+from orbax_bench_core.document import num_bytes, seconds
 
 HEADINGS: Final = (
     "checkpoint",

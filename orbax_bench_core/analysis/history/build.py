@@ -9,12 +9,9 @@ from typing import Any, Final
 
 from orbax_bench_core.analysis.history.changes import FEWEST, SIGNIFICANCE, change_points
 from orbax_bench_core.analysis.history.model import Change, History, Kind, PastRun, Series
-from orbax_bench_core.baselines.find import FoundRun
-from orbax_bench_core.records.machine import UNKNOWN, surroundings
-from orbax_bench_core.records.operation_times import operation_times
-from orbax_bench_core.records.paired import paired_series
-from orbax_bench_core.records.record import Record
-from orbax_bench_core.sweep.point import SweepPoint
+from orbax_bench_core.baselines import FoundRun
+from orbax_bench_core.records import UNKNOWN, Record, paired_series, repeat_times, surroundings
+from orbax_bench_core.sweep import SweepPoint
 
 RAW: Final = (
     "Raw seconds wander from day to day without any change of the code, so no change points are "
@@ -85,8 +82,7 @@ def _entries(run: FoundRun, records: Sequence[Record]) -> Iterator[_Entry]:
 
 
 def _paired(run: FoundRun, point: SweepPoint, records: Sequence[Record]) -> Iterator[_Entry]:
-    from orbax_bench_core.gate.blocks import read_blocks
-    from orbax_bench_core.gate.estimate import log_ratio
+    from orbax_bench_core.gate import log_ratio, read_blocks
 
     series = paired_series(records)
     arms = {record.arm: record for record in reversed(records)}
@@ -117,7 +113,7 @@ def _paired(run: FoundRun, point: SweepPoint, records: Sequence[Record]) -> Iter
 
 def _separate(run: FoundRun, point: SweepPoint, records: Sequence[Record]) -> Iterator[_Entry]:
     plain = point.replace(environment=None)
-    for operation, seconds in operation_times(records).items():
+    for operation, seconds in repeat_times(records).items():
         low, middle, high = _quartiles(seconds)
         yield _Entry(
             key=_Key("seconds", "", plain.id, operation),

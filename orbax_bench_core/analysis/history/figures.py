@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.analysis.history import words
 from orbax_bench_core.analysis.history.model import Series
-from orbax_bench_core.analysis.verdicts.plots import ratio_axis, ratio_limits
-from orbax_bench_core.document import figures
-from orbax_bench_core.document.numbers import seconds
+from orbax_bench_core.analysis.verdicts import ratio_axis, ratio_limits
+from orbax_bench_core.document import figures, seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,7 @@ import datetime
 import itertools
 from typing import Literal
 
-from orbax_bench_core.records.record import ResultModel
+from orbax_bench_core.records import ResultModel
 
 Kind = Literal["ratio", "seconds"]
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from orbax_bench_core.analysis.history.model import Change, History, PastRun, Series
-from orbax_bench_core.document.numbers import percent, seconds
+from orbax_bench_core.document import percent, seconds
 
 HEADINGS: Final = ("from", "to", "runs", "ratio", "change", "p", "changed with")
 RUN_HEADINGS: Final = ("run", "began", "n", "median", "spread", "what ran")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from orbax_bench_core.analysis.verdicts.model import PointVerdict
-from orbax_bench_core.analysis.verdicts.paired import judge_point, together
-from orbax_bench_core.baselines.find import FoundRun
-from orbax_bench_core.gate.verdict import Word
-from orbax_bench_core.records.record import Record, ResultModel
-from orbax_bench_core.sweep.point import SweepPoint
+from orbax_bench_core.analysis.verdicts import PointVerdict, judge_point, together
+from orbax_bench_core.baselines import FoundRun
+from orbax_bench_core.gate import Word
+from orbax_bench_core.records import Record, ResultModel
+from orbax_bench_core.sweep import SweepPoint
 
 
 class AaTest(ResultModel):

@@ -6,10 +6,9 @@ import dataclasses
 from collections.abc import Sequence
 
 from orbax_bench_core.analysis.noise.passport import Passport
-from orbax_bench_core.config.arms import ARMS
-from orbax_bench_core.config.gate import GateConfig
-from orbax_bench_core.records.machine import host_provenance, storage_provenance
-from orbax_bench_core.sweep.point import SweepPoint
+from orbax_bench_core.config import ARMS, GateConfig
+from orbax_bench_core.records import host_provenance, storage_provenance
+from orbax_bench_core.sweep import SweepPoint
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

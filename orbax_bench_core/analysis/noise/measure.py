@@ -11,10 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from orbax_bench_core.analysis.noise.passport import Noise, Passport, point_ids, size_class
-from orbax_bench_core.records.machine import surroundings
-from orbax_bench_core.records.operation_times import operation_times
-from orbax_bench_core.records.paired import paired_series
-from orbax_bench_core.records.record import Record
+from orbax_bench_core.records import Record, paired_series, repeat_times, surroundings
 
 _NORMAL_MAD: Final = 0.6744897501960817
 """Median absolute deviation of a standard normal."""
@@ -85,7 +82,7 @@ def from_records(records: Iterable[Record]) -> Passport:
 def _sigmas(records: Sequence[Record]) -> dict[str, tuple[float, int]]:
     """Returns sigma and the number of operations of one series, by operation."""
     if records[0].block is None:
-        times = operation_times(records)
+        times = repeat_times(records)
         pairs = {name: list(itertools.pairwise(found)) for name, found in times.items()}
     else:
         paired = paired_series(records)

@@ -8,12 +8,10 @@ import os
 from pathlib import Path
 from typing import Final, Literal
 
-from orbax_bench_core.baselines.store import read_model, registry_path
-from orbax_bench_core.config.arms import ARMS
-from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.records.files import write_atomically
-from orbax_bench_core.records.record import ResultModel
-from orbax_bench_core.sweep.point import SweepPoint
+from orbax_bench_core.baselines import read_model, registry_path
+from orbax_bench_core.config import ARMS, SuiteError
+from orbax_bench_core.records import ResultModel, write_atomically
+from orbax_bench_core.sweep import SweepPoint
 
 PASSPORT_VERSION: Final = 1
 

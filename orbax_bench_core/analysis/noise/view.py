@@ -13,8 +13,8 @@ from rich.console import Console
 from orbax_bench_core.analysis import noise as passports
 from orbax_bench_core.analysis.noise import Noise, Passport
 from orbax_bench_core.analysis.noise.calibration import AaTest, aa_tests
-from orbax_bench_core.baselines.find import find_runs
-from orbax_bench_core.document.numbers import num_bytes, seconds
+from orbax_bench_core.baselines import find_runs
+from orbax_bench_core.document import num_bytes, seconds
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -66,9 +66,9 @@ def print_passport(passport: Passport, console: Console) -> None:
     """
     from rich.markup import escape
 
-    from orbax_bench_core.analysis.verdicts.words import share
-    from orbax_bench_core.config.gate import GateRule
-    from orbax_bench_core.gate.noise import detectable
+    from orbax_bench_core.analysis.verdicts import share
+    from orbax_bench_core.config import GateRule
+    from orbax_bench_core.gate import detectable
 
     table = _table()
     for noise in passport.noise:

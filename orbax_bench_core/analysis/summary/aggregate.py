@@ -11,16 +11,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Final
 
 from orbax_bench_core.analysis.summary.straggler import Straggler, StragglerFinder
-from orbax_bench_core.config.execution import Conditions
-from orbax_bench_core.measure.definition import (
+from orbax_bench_core.config import Conditions
+from orbax_bench_core.measure import (
+    BLOCKED,
     BYTES,
+    LOST,
+    LOST_STEPS,
     PAGE_FAULTS,
     RESIDENT_SHARE,
     TIME,
     TOLERATED_SHARE,
 )
-from orbax_bench_core.measure.interference import BLOCKED, LOST, LOST_STEPS
-from orbax_bench_core.records.record import PEER_FAILED, Record
+from orbax_bench_core.records import PEER_FAILED, Record
 
 SHOWN: Final = frozenset({BYTES, PAGE_FAULTS, BLOCKED.name, LOST.name, LOST_STEPS.name})
 """Metrics beside the times that reports show."""

@@ -7,9 +7,8 @@ import dataclasses
 import statistics
 from collections.abc import Sequence
 
-from orbax_bench_core.measure.known_metrics import lookup
-from orbax_bench_core.measure.sample import Sample
-from orbax_bench_core.records.record import Record
+from orbax_bench_core.measure import Sample, lookup
+from orbax_bench_core.records import Record
 
 _TIME = "0_basics/time_s"
 _STAGES = ("2_save_breakdown/", "3_load_breakdown/")

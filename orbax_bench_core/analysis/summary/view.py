@@ -10,26 +10,32 @@ from typing import Any, Final
 from rich.console import Console
 from rich.markup import escape
 
+from orbax_bench_core import document
 from orbax_bench_core.analysis.summary.aggregate import OperationSummary, RunSummary
 from orbax_bench_core.analysis.summary.straggler import Straggler
-from orbax_bench_core.document import numbers
-from orbax_bench_core.document.numbers import digits, percent, seconds
-from orbax_bench_core.limits.share import LIMIT_HEADINGS, OperationLimits, limit_cells
-from orbax_bench_core.measure.interference import BLOCKED, LOST, LOST_STEPS
-from orbax_bench_core.records.record import Record
-from orbax_bench_core.records.run_directory import RunInfo
+from orbax_bench_core.document import digits, percent, seconds
+from orbax_bench_core.measure import BLOCKED, LOST, LOST_STEPS
+from orbax_bench_core.records import Record, RunInfo
 
-RunLimits = Mapping[tuple[str, str], OperationLimits]
-"""How near an operation comes to its limits, by point id and operation."""
 
-NO_LIMITS: Final[RunLimits] = {}
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ExtraColumns:
+    """Columns that another room adds to the tables of operations.
 
-LIMITS_LEGEND = (
-    "Limit: what the machine must do at the least for the same bytes, and its share of the time; "
-    "over 100 % moves fewer bytes, as data compress. vs TensorStore: time over that of writing or "
-    "reading the same arrays without Orbax."
-)
-"""What the columns on limits mean, for below a table."""
+    Attributes:
+        headings: Their headings; empty when there is nothing to add.
+        cells: Their cells by point id and operation; dashes stand where there are none.
+        notes: A sentence on an operation, by point id and operation.
+        legend: What the columns mean, for below a table.
+    """
+
+    headings: tuple[str, ...] = ()
+    cells: Mapping[tuple[str, str], tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    notes: Mapping[tuple[str, str], str] = dataclasses.field(default_factory=dict)
+    legend: str = ""
+
+
+NO_EXTRA: Final = ExtraColumns()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,21 +70,21 @@ class PointTable:
     remarks: tuple[Remark, ...]
 
 
-def headings(limits: RunLimits) -> tuple[str, ...]:
-    """Returns the columns of a run's tables; those on limits only where limits were measured."""
-    return (*OPERATION_HEADINGS, *LIMIT_HEADINGS) if limits else OPERATION_HEADINGS
+def headings(extra: ExtraColumns) -> tuple[str, ...]:
+    """Returns the columns of a run's tables."""
+    return (*OPERATION_HEADINGS, *extra.headings)
 
 
-def point_tables(summary: RunSummary, limits: RunLimits) -> list[PointTable]:
+def point_tables(summary: RunSummary, extra: ExtraColumns) -> list[PointTable]:
     """Returns one table per point that has an operation.
 
     Args:
         summary: What the run found.
-        limits: How near its operations come to their limits; empty when none were measured.
+        extra: Columns that another room adds.
     """
     costs = _training_costs(summary)
     return [
-        _point_table(point_id, name, tuple(operations), limits, costs)
+        _point_table(point_id, name, tuple(operations), extra, costs)
         for (point_id, name), operations in itertools.groupby(
             summary.operations, key=lambda found: (found.time.point_id, found.time.point)
         )
@@ -106,22 +112,21 @@ def _point_table(
     point_id: str,
     name: str,
     operations: tuple[OperationSummary, ...],
-    limits: RunLimits,
+    extra: ExtraColumns,
     costs: Mapping[tuple[str, str], str],
 ) -> PointTable:
     rows, remarks = [], []
+    nothing = ("–",) * len(extra.headings)
     for operation in operations:
-        limit = limits.get((point_id, operation.time.operation))
-        cells = operation_cells(operation)
-        rows.append((*cells, *limit_cells(limit)) if limits else cells)
+        key = (point_id, operation.time.operation)
+        rows.append((*operation_cells(operation), *extra.cells.get(key, nothing)))
         if operation.flag is not None:
             remarks.append(Remark(text=operation.flag, serious=True))
-        if limit is not None and limit.first_touch:
-            said = f"{operation.time.operation}: {limit.first_touch}"
+        if key in extra.notes:
+            said = f"{operation.time.operation}: {extra.notes[key]}"
             remarks.append(Remark(text=said, serious=False))
-        cost = costs.get((point_id, operation.time.operation))
-        if cost is not None:
-            remarks.append(Remark(text=cost, serious=False))
+        if key in costs:
+            remarks.append(Remark(text=costs[key], serious=False))
         if operation.straggler is not None:
             said = straggler_sentence(operation.time.operation, operation.straggler)
             remarks.append(Remark(text=said, serious=False))
@@ -135,7 +140,7 @@ def _point_table(
 
 
 def markdown_page(
-    info: RunInfo, summary: RunSummary, example: Record | None, limits: RunLimits = NO_LIMITS
+    info: RunInfo, summary: RunSummary, example: Record | None, extra: ExtraColumns = NO_EXTRA
 ) -> str:
     """Returns `report.md`.
 
@@ -143,13 +148,13 @@ def markdown_page(
         info: The run.
         summary: What it found.
         example: Any record of the run, for what it ran on; None when there is none.
-        limits: How near its operations come to their limits; empty when none were measured.
+        extra: Columns that another room adds.
     """
-    return _render("report.md.jinja", info, summary, example, limits)
+    return _render("report.md.jinja", info, summary, example, extra)
 
 
 def html_page(
-    info: RunInfo, summary: RunSummary, example: Record | None, limits: RunLimits = NO_LIMITS
+    info: RunInfo, summary: RunSummary, example: Record | None, extra: ExtraColumns = NO_EXTRA
 ) -> str:
     """Returns `report.html`, which needs no other file and no network.
 
@@ -157,13 +162,13 @@ def html_page(
         info: The run.
         summary: What it found.
         example: Any record of the run, for what it ran on; None when there is none.
-        limits: How near its operations come to their limits; empty when none were measured.
+        extra: Columns that another room adds.
     """
-    return _render("report.html.jinja", info, summary, example, limits)
+    return _render("report.html.jinja", info, summary, example, extra)
 
 
 def _render(
-    template: str, info: RunInfo, summary: RunSummary, example: Record | None, limits: RunLimits
+    template: str, info: RunInfo, summary: RunSummary, example: Record | None, extra: ExtraColumns
 ) -> str:
     import jinja2
 
@@ -174,22 +179,22 @@ def _render(
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters["cell"] = numbers.table_cell
+    environment.filters["cell"] = document.table_cell
     return environment.get_template(template).render(
         info=info,
-        headings=headings(limits),
-        groups=_groups(summary, limits),
-        limits_legend=LIMITS_LEGEND if limits else "",
+        headings=headings(extra),
+        groups=_groups(summary, extra),
+        limits_legend=extra.legend,
         problems=[point for point in summary.points if point.failed or point.skipped],
         flags=[f"{p.point} {p.point_id}: {p.flag}" for p in summary.points if p.flag is not None],
         facts=_facts(example),
     )
 
 
-def _groups(summary: RunSummary, limits: RunLimits) -> list[dict[str, Any]]:
+def _groups(summary: RunSummary, extra: ExtraColumns) -> list[dict[str, Any]]:
     slowest = max((op.time.maximum for op in summary.operations), default=0.0) or 1.0
     groups = []
-    for table in point_tables(summary, limits):
+    for table in point_tables(summary, extra):
         rows = [
             {
                 "cells": cells,
@@ -212,7 +217,7 @@ def _facts(example: Record | None) -> dict[str, str]:
     host, devices = provenance["host"], provenance["devices"]
     facts = {
         "host": f"{host['name']}, {host['cpu']}, {host['cpu_count']} CPUs, "
-        f"{numbers.num_bytes(host['memory_bytes'])} memory",
+        f"{document.num_bytes(host['memory_bytes'])} memory",
         "kernel": host["kernel"],
         "versions": ", ".join(f"{name} {v}" for name, v in provenance["versions"].items()),
         "code": f"{provenance['git']['commit']}, dirty: {provenance['git']['dirty']}",
@@ -220,7 +225,7 @@ def _facts(example: Record | None) -> dict[str, str]:
     if isinstance(devices, dict):
         facts["devices"] = f"{devices['count']} x {devices['kind']} ({devices['platform']})"
     if example.state is not None:
-        facts["checkpoint size"] = numbers.num_bytes(example.state.num_bytes)
+        facts["checkpoint size"] = document.num_bytes(example.state.num_bytes)
     return facts
 
 
@@ -232,15 +237,15 @@ def print_notes(info: RunInfo, console: Console) -> None:
         console.print(f"[yellow]skipped:[/] {escape(skip.point.name)}: {escape(skip.reason)}")
 
 
-def print_summary(summary: RunSummary, console: Console, limits: RunLimits = NO_LIMITS) -> None:
+def print_summary(summary: RunSummary, console: Console, extra: ExtraColumns = NO_EXTRA) -> None:
     """Prints every operation of every point, then what failed or was skipped.
 
     Args:
         summary: What the run found.
         console: Where to.
-        limits: How near its operations come to their limits; empty when none were measured.
+        extra: Columns that another room adds.
     """
-    _print_operations(summary, console, limits)
+    _print_operations(summary, console, extra)
     if not summary.points:
         console.print("No repeat has a record yet.")
     for point in summary.points:
@@ -256,12 +261,12 @@ def print_summary(summary: RunSummary, console: Console, limits: RunLimits = NO_
             console.print(f"[yellow]skipped:[/] {name}: {escape(point.reason)}")
 
 
-def _print_operations(summary: RunSummary, console: Console, limits: RunLimits) -> None:
+def _print_operations(summary: RunSummary, console: Console, extra: ExtraColumns) -> None:
     """Prints one heading per point and one line per operation, in columns that line up."""
-    tables = point_tables(summary, limits)
+    tables = point_tables(summary, extra)
     if not tables:
         return
-    columns = headings(limits)
+    columns = headings(extra)
     rows = [row for table in tables for row in table.rows]
     widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
     console.print(f"[dim]{escape(_line(columns, widths))}[/]", soft_wrap=True)
@@ -276,8 +281,8 @@ def _print_operations(summary: RunSummary, console: Console, limits: RunLimits) 
         "[dim]Median, interquartile spread over the median, fastest and slowest of n repeats, each "
         "on its slowest host; GiB/s is all bytes over all seconds.[/]"
     )
-    if limits:
-        console.print(f"[dim]{LIMITS_LEGEND}[/]")
+    if extra.legend:
+        console.print(f"[dim]{extra.legend}[/]")
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -1,1 +1,38 @@
 """Paired and unpaired verdicts, advice, words, figures and pages."""
+
+from orbax_bench_core.analysis.verdicts.figures import write_plots
+from orbax_bench_core.analysis.verdicts.model import PointVerdict, VerdictReport, enforce
+from orbax_bench_core.analysis.verdicts.paired import (
+    judge_point,
+    needs_more,
+    report,
+    together,
+    version_differences,
+)
+from orbax_bench_core.analysis.verdicts.plots import ratio_axis, ratio_limits
+from orbax_bench_core.analysis.verdicts.unpaired import NO_PAST, compare_stored, compare_unpaired
+from orbax_bench_core.analysis.verdicts.view import verdict_table, verdicts_html, verdicts_markdown
+from orbax_bench_core.analysis.verdicts.words import headline, nearest_to_trouble, share
+
+__all__ = [
+    "NO_PAST",
+    "PointVerdict",
+    "VerdictReport",
+    "compare_stored",
+    "compare_unpaired",
+    "enforce",
+    "headline",
+    "judge_point",
+    "nearest_to_trouble",
+    "needs_more",
+    "ratio_axis",
+    "ratio_limits",
+    "report",
+    "share",
+    "together",
+    "verdict_table",
+    "verdicts_html",
+    "verdicts_markdown",
+    "version_differences",
+    "write_plots",
+]

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from orbax_bench_core.config.arms import ARMS, Arm
-from orbax_bench_core.config.gate import GateConfig, GateRule
-from orbax_bench_core.gate.verdict import SeriesHealth, Verdict
+from orbax_bench_core.config import ARMS, Arm, GateConfig, GateRule
+from orbax_bench_core.gate import SeriesHealth, Verdict
 
 OPERATIONS_PER_BLOCK: Final = 2
 """Operations of each arm in one block."""

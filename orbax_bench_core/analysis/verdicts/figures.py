@@ -11,7 +11,7 @@ from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerd
 from orbax_bench_core.analysis.verdicts.plots import draw_blocks, draw_intervals, draw_series
 from orbax_bench_core.analysis.verdicts.words import nearest_to_trouble, primary_first, worst_first
 from orbax_bench_core.document import figures
-from orbax_bench_core.records.files import write_atomically
+from orbax_bench_core.records import write_atomically
 
 if TYPE_CHECKING:
     import os

@@ -6,11 +6,9 @@ import datetime
 from pathlib import Path
 from typing import Final, Literal
 
-from orbax_bench_core.config.arms import Arm
-from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.config.gate import GateConfig
-from orbax_bench_core.gate.verdict import SeriesHealth, Verdict, Word
-from orbax_bench_core.records.record import ResultModel
+from orbax_bench_core.config import Arm, GateConfig, SuiteError
+from orbax_bench_core.gate import SeriesHealth, Verdict, Word
+from orbax_bench_core.records import ResultModel
 
 VERDICTS_VERSION: Final = 1
 

@@ -7,13 +7,10 @@ from collections.abc import Iterable, Sequence
 
 from orbax_bench_core.analysis.verdicts.advice import advice
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, VerdictReport
-from orbax_bench_core.config.arms import ARMS
-from orbax_bench_core.config.gate import GateConfig
-from orbax_bench_core.gate.verdict import Word
-from orbax_bench_core.records.paired import PairedSeries, paired_series
-from orbax_bench_core.records.record import Record
-from orbax_bench_core.records.run_directory import RunDirectory, RunInfo
-from orbax_bench_core.sweep.point import SweepPoint
+from orbax_bench_core.config import ARMS, GateConfig
+from orbax_bench_core.gate import Word
+from orbax_bench_core.records import PairedSeries, Record, RunDirectory, RunInfo, paired_series
+from orbax_bench_core.sweep import SweepPoint
 
 
 def judge_point(

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Final, TypeGuard
 from orbax_bench_core.analysis.verdicts import words
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict
 from orbax_bench_core.analysis.verdicts.words import primary_first
-from orbax_bench_core.config.arms import ARMS, Arm
-from orbax_bench_core.config.gate import GateConfig, GateRule
+from orbax_bench_core.config import ARMS, Arm, GateConfig, GateRule
 from orbax_bench_core.document import figures
-from orbax_bench_core.gate.verdict import SeriesHealth, Verdict, Word
+from orbax_bench_core.gate import SeriesHealth, Verdict, Word
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -242,7 +241,7 @@ def _slow_ones(times: Sequence[float]) -> list[int]:
     """Returns the indices of the values in the slow one of two regimes."""
     import numpy as np
 
-    from orbax_bench_core.gate.regimes import find_regimes
+    from orbax_bench_core.gate import find_regimes
 
     usable = [index for index, value in enumerate(times) if _real(value)]
     found = find_regimes(np.log([times[index] for index in usable]))

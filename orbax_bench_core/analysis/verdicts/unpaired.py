@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from orbax_bench_core import baselines
 from orbax_bench_core.analysis.verdicts.advice import advice
 from orbax_bench_core.analysis.verdicts.model import (
     OperationVerdict,
@@ -14,18 +15,18 @@ from orbax_bench_core.analysis.verdicts.model import (
     VerdictReport,
 )
 from orbax_bench_core.analysis.verdicts.paired import judge_run, together
-from orbax_bench_core.baselines import stored as baselines
-from orbax_bench_core.baselines.past import Past, past_log_ratios
-from orbax_bench_core.baselines.store import registry_around
-from orbax_bench_core.config.arms import Arm
-from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.config.gate import GateConfig
-from orbax_bench_core.gate.verdict import Verdict
-from orbax_bench_core.records.machine import other_surroundings
-from orbax_bench_core.records.operation_times import by_point, operation_times
-from orbax_bench_core.records.record import ErrorInfo, Record
-from orbax_bench_core.records.run_directory import RunDirectory
-from orbax_bench_core.sweep.point_differences import differences, nearest
+from orbax_bench_core.baselines import Past, past_log_ratios, registry_around
+from orbax_bench_core.config import Arm, GateConfig, SuiteError
+from orbax_bench_core.gate import Verdict
+from orbax_bench_core.records import (
+    ErrorInfo,
+    Record,
+    RunDirectory,
+    by_point,
+    other_surroundings,
+    repeat_times,
+)
+from orbax_bench_core.sweep import differences, nearest
 
 NO_PAST: Final[Past] = {}
 
@@ -80,7 +81,7 @@ def _judge(
 ) -> PointVerdict:
     from orbax_bench_core.gate import primary_operations
 
-    was, are = operation_times(before), operation_times(now)
+    was, are = repeat_times(before), repeat_times(now)
     moved = other_surroundings(now[0], before[0])
     shared = [operation for operation in are if operation in was]
     primary = primary_operations(shared, gate)
@@ -189,7 +190,7 @@ def compare_stored(baseline: str, candidate: str | None) -> VerdictReport:
             )
         return judge_run(run)
     assert candidate is not None
-    before, now = baselines.load(baseline), baselines.load(candidate)
+    before, now = baselines.load_baseline(baseline), baselines.load_baseline(candidate)
     registry = registry_around(baseline)
     return compare_unpaired(
         before,

@@ -30,9 +30,8 @@ from orbax_bench_core.analysis.verdicts.words import (
     unmatched_line,
     worst_first,
 )
-from orbax_bench_core.document import figures
-from orbax_bench_core.document.figures import shorten
-from orbax_bench_core.gate.verdict import Word
+from orbax_bench_core.document import figures, shorten
+from orbax_bench_core.gate import Word
 
 if TYPE_CHECKING:
     from markupsafe import Markup

@@ -12,9 +12,8 @@ from orbax_bench_core.analysis.verdicts.model import (
     Unmatched,
     VerdictReport,
 )
-from orbax_bench_core.config.arms import ARMS
-from orbax_bench_core.config.gate import GateConfig
-from orbax_bench_core.gate.verdict import Verdict, Word
+from orbax_bench_core.config import ARMS, GateConfig
+from orbax_bench_core.gate import Verdict, Word
 
 MARKS: Final[dict[Word, str]] = {"REGRESSION": "✗", "INCONCLUSIVE": "?", "PASS": "✓"}
 """Stands before each word, so that no verdict is told by colour alone."""

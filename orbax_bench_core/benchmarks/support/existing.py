@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from etils import epath
 
     from orbax_bench_core.authoring import TestContext
-    from orbax_bench_core.state.digests import Digest
-    from orbax_bench_core.state.loading import Location
+    from orbax_bench_core.state import Digest, Location
 
 PyTree = Any
 OrbaxContext = contextlib.AbstractContextManager[Any]
@@ -38,7 +37,7 @@ class Reference:
     @property
     def arrays(self) -> dict[str, Any]:
         """Shape and dtype of each array, by dotted path."""
-        from orbax_bench_core.state.tree import named_leaves
+        from orbax_bench_core.state import named_leaves
 
         return {name: leaf for name, leaf in named_leaves(self.described) if _is_array(leaf)}
 
@@ -66,12 +65,12 @@ class Reference:
         Raises:
             StateError: The file does not fit the checkpoint or the devices.
         """
-        from orbax_bench_core.state import sharding_file as files
+        from orbax_bench_core import state
 
         if sharding_file is None:
             return _spread(self.arrays, devices)
         shapes = {name: leaf.shape for name, leaf in self.arrays.items()}
-        return files.targets(files.read(sharding_file), shapes, devices)
+        return state.sharding_targets(state.read_sharding_file(sharding_file), shapes, devices)
 
     def tree(self, targets: Mapping[str, jax.ShapeDtypeStruct]) -> PyTree:
         """Returns what to hand to `load`: the tree with a target in place of each array.
@@ -81,7 +80,7 @@ class Reference:
         """
         import jax
 
-        from orbax_bench_core.state.tree import named_leaves
+        from orbax_bench_core.state import named_leaves
 
         leaves = [targets.get(name, leaf) for name, leaf in named_leaves(self.described)]
         return jax.tree.unflatten(jax.tree.structure(self.described), leaves)
@@ -133,8 +132,7 @@ def find_reference(
         UnmetNeed: There is neither a path nor data to save.
     """
     from orbax_bench_core.benchmarks.support.needs import UnmetNeed
-    from orbax_bench_core.state import orbax_api
-    from orbax_bench_core.state.loading import locate
+    from orbax_bench_core.state import locate, orbax_api
 
     if path is None and context.checkpoint is not None:
         path = context.checkpoint.path
@@ -163,8 +161,8 @@ def describe(path: str, location: Location) -> PyTree:
     """
     import numpy as np
 
-    from orbax_bench_core.state import layout, orbax_api
-    from orbax_bench_core.state.tree import StateError, named_leaves
+    from orbax_bench_core import state
+    from orbax_bench_core.state import StateError, named_leaves, orbax_api
 
     try:
         described = orbax_api.describe_item(location.root, location.item)
@@ -174,7 +172,7 @@ def describe(path: str, location: Location) -> PyTree:
         raise StateError(f"checkpoint {path!r} has no readable metadata; give one that is whole")
     for name, leaf in named_leaves(described):
         if _is_array(leaf):
-            layout.check_dtype(name, np.dtype(leaf.dtype).name)
+            state.check_dtype(name, np.dtype(leaf.dtype).name)
     return described
 
 
@@ -194,7 +192,7 @@ def verify(context: TestContext, reference: Reference, restored: PyTree) -> None
         VerificationError: A value, dtype, shape or leaf differs.
     """
     from orbax_bench_core.benchmarks.support.options import delete
-    from orbax_bench_core.state.digests import digest
+    from orbax_bench_core.state import digest
 
     if context.verifier is None:
         return
@@ -210,7 +208,7 @@ def verify(context: TestContext, reference: Reference, restored: PyTree) -> None
 def _digest_by_another_load(location: Location) -> Digest:
     import jax
 
-    from orbax_bench_core.state.digests import digest
+    from orbax_bench_core.state import digest
 
     reference = Reference(location, describe(str(location.root), location))
     return digest(reference.load(reference.tree(_spread(reference.arrays, jax.devices()))))
@@ -221,11 +219,11 @@ def _spread(
 ) -> dict[str, jax.ShapeDtypeStruct]:
     import jax
 
-    from orbax_bench_core.state import layout
+    from orbax_bench_core import state
 
     return {
         name: jax.ShapeDtypeStruct(
-            tuple(leaf.shape), leaf.dtype, sharding=layout.spread(leaf.shape, devices)
+            tuple(leaf.shape), leaf.dtype, sharding=state.spread(leaf.shape, devices)
         )
         for name, leaf in arrays.items()
     }

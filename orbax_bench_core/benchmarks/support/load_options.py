@@ -11,7 +11,7 @@ from orbax_bench_core.benchmarks.support.existing import Reference
 from orbax_bench_core.benchmarks.support.options import MeasuringOptions
 
 if TYPE_CHECKING:
-    from orbax_bench_core.state.digests import Digest
+    from orbax_bench_core.state import Digest
 
 
 _GIB = 2**30
@@ -125,8 +125,7 @@ def capture(directory: str, tree: Any) -> None:
     """
     import jax
 
-    from orbax_bench_core.state.digests import digest
-    from orbax_bench_core.state.loading import absolute
+    from orbax_bench_core.state import absolute, digest
 
     found = digest(tree)
     if jax.process_index() == 0:
@@ -144,9 +143,7 @@ def captured(directory: str) -> Digest:
     Raises:
         StateError: There is no such file: a check that cannot be made has not passed.
     """
-    from orbax_bench_core.state.digests import Digest
-    from orbax_bench_core.state.loading import absolute
-    from orbax_bench_core.state.tree import StateError
+    from orbax_bench_core.state import Digest, StateError, absolute
 
     file = absolute(directory) / _FILE
     if not file.exists():

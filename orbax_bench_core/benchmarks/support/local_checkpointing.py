@@ -110,7 +110,7 @@ def make_directories(context: TestContext, name: str) -> tuple[epath.Path, epath
     import jax
 
     from orbax_bench_core.benchmarks.support.options import await_all_hosts
-    from orbax_bench_core.state.loading import absolute
+    from orbax_bench_core.state import absolute
 
     host = f"process_{jax.process_index()}"
     # Orbax wants paths in full, and a --local-directory may be relative.

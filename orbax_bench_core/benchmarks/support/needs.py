@@ -44,7 +44,7 @@ def arrays(context: TestContext, benchmark: str) -> Any:
     import jax
     from jax.sharding import NamedSharding
 
-    from orbax_bench_core.state.tree import named_leaves
+    from orbax_bench_core.state import named_leaves
 
     found = tree(context, benchmark)
     for name, one in named_leaves(found):
@@ -68,8 +68,7 @@ def unsharded_replicas(found: Any, mesh: jax.sharding.Mesh, axis: int, benchmark
     Raises:
         UnmetNeed: An array is split along that axis.
     """
-    from orbax_bench_core.state.layout import split_axes
-    from orbax_bench_core.state.tree import named_leaves
+    from orbax_bench_core.state import named_leaves, split_axes
 
     name = mesh.axis_names[axis]
     for leaf_name, one in named_leaves(found):
@@ -191,25 +190,6 @@ def pathways(option: str) -> None:
 
     if not ocp.multihost.is_pathways_backend():
         raise UnmetNeed(f"{option} needs Pathways; JAX runs on {jax.default_backend()} here")
-
-
-def module(name: str, extra: str, needed_by: str) -> ModuleType:
-    """Imports a module that an extra installs.
-
-    Args:
-        name: The module.
-        extra: The extra of orbax-bench that brings it.
-        needed_by: What needs it, for the message.
-
-    Raises:
-        UnmetNeed: It is not installed.
-    """
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise UnmetNeed(
-            f"{needed_by} needs {name}: pip install 'orbax-bench[{extra}]' ({error})"
-        ) from None
 
 
 def part_of_orbax(name: str, benchmark: str) -> ModuleType:

@@ -61,7 +61,7 @@ def delete_if_scarce(tree: Any) -> None:
         tree: Any pytree. Every process must call: all free theirs or none does, because making the
             checkpoint data again takes them all.
     """
-    from orbax_bench_core.state.tree import agreed_bytes, available_bytes, held_bytes
+    from orbax_bench_core.state import agreed_bytes, available_bytes, held_bytes
 
     if agreed_bytes(held_bytes(tree)) > agreed_bytes(available_bytes()):
         delete(tree)

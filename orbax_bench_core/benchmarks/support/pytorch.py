@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import IO, TYPE_CHECKING, Any
 
-from orbax_bench_core.authoring import BenchmarkOptions, TestContext, TestResult
+from orbax_bench_core.authoring import BenchmarkOptions, TestContext, TestResult, optional_module
 from orbax_bench_core.measure import Metrics, default_metrics
 
 if TYPE_CHECKING:
     import torch
     from etils import epath
 
-    from orbax_bench_core.state.torch.state import TorchLayout
+    from orbax_bench_core.state.torch import TorchLayout
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -77,9 +77,8 @@ class TorchData:
 
         from orbax_bench_core.benchmarks.support import needs
         from orbax_bench_core.benchmarks.support.saving import load_target
-        from orbax_bench_core.state.digests import digest
-        from orbax_bench_core.state.torch.state import TorchLayout
-        from orbax_bench_core.state.tree import tree_bytes
+        from orbax_bench_core.state import digest, tree_bytes
+        from orbax_bench_core.state.torch import TorchLayout
 
         options = context.options
         assert isinstance(options, TorchOptions)
@@ -341,9 +340,9 @@ def reference_tree(directory: str) -> Any:
 
     from orbax_bench_core.benchmarks.support import needs
     from orbax_bench_core.benchmarks.support.safetensors import SUFFIX, read_arrays
-    from orbax_bench_core.state.loading import absolute
+    from orbax_bench_core.state import absolute
 
-    safetensors = needs.module("safetensors", "torch", "reference_checkpoint_path")
+    safetensors = optional_module("safetensors", "torch", "reference_checkpoint_path")
     folder = absolute(directory)
     try:
         read_arrays(folder)

@@ -111,7 +111,7 @@ def check_broadcast(targets: Mapping[str, jax.ShapeDtypeStruct]) -> None:
     from jax.sharding import NamedSharding
 
     from orbax_bench_core.benchmarks.support.needs import UnmetNeed
-    from orbax_bench_core.state.layout import split_axes
+    from orbax_bench_core.state import split_axes
 
     for name, target in targets.items():
         sharding = target.sharding
@@ -142,7 +142,7 @@ def check_replicas(tree: Any) -> None:
     from jax.experimental import multihost_utils
 
     from orbax_bench_core.authoring import VerificationError
-    from orbax_bench_core.state.tree import named_leaves
+    from orbax_bench_core.state import named_leaves
 
     arrays = [(name, leaf) for name, leaf in named_leaves(tree) if isinstance(leaf, jax.Array)]
     rows = [row for index, (_, leaf) in enumerate(arrays) for row in _sums(index, leaf)]
@@ -184,7 +184,7 @@ def _over_replicas(
     import jax
     from jax.sharding import NamedSharding
 
-    from orbax_bench_core.state.tree import StateError
+    from orbax_bench_core.state import StateError
 
     assert isinstance(target.sharding, NamedSharding)
     single = target.sharding.mesh
@@ -206,13 +206,13 @@ def _sums(index: int, array: jax.Array) -> list[tuple[int, int, int, int]]:
     import numpy as np
     from jax.sharding import NamedSharding
 
-    from orbax_bench_core.state import digests
+    from orbax_bench_core import state
 
     # Of other shardings `content.start` sums one replica only.
     assert isinstance(array.sharding, NamedSharding)
     where = array.sharding.devices_indices_map(array.shape)
     parts = {_bounds(part): number for number, part in enumerate(where.values())}
-    pending = digests.start(array)
+    pending = state.start_digest(array)
     rows = []
     for shard in array.addressable_shards:
         lanes = np.asarray(pending[shard.device]).reshape(2).tolist()

@@ -83,7 +83,7 @@ def write_arrays(directory: epath.Path, tree: Any) -> None:
     import jax
 
     from orbax_bench_core.benchmarks.support.options import await_all_hosts
-    from orbax_bench_core.state.tree import named_leaves
+    from orbax_bench_core.state import named_leaves
 
     named = named_leaves(tree)
     header = json.dumps(_header(named)).encode()

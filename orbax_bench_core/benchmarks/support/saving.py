@@ -38,8 +38,7 @@ def measure_save(
     """
     import jax
 
-    from orbax_bench_core.state import orbax_api
-    from orbax_bench_core.state.tree import tree_bytes
+    from orbax_bench_core.state import orbax_api, tree_bytes
 
     jax.block_until_ready(tree)
     save = orbax_api.save_async if asynchronous else orbax_api.save

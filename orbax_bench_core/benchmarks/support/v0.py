@@ -278,7 +278,7 @@ def measure_two_part_save(
     """
     import jax
 
-    from orbax_bench_core.state.tree import tree_bytes
+    from orbax_bench_core.state import tree_bytes
 
     jax.block_until_ready(tree)
     measure_parts(

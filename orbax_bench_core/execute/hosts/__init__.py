@@ -1,1 +1,9 @@
-"""Hosts: where a worker runs."""
+"""Hosts on which workers run."""
+
+from orbax_bench_core.execute.hosts.local import Inbox, LocalWorker, WorkerDied
+
+__all__ = [
+    "Inbox",
+    "LocalWorker",
+    "WorkerDied",
+]

@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from orbax_bench_core.worker.protocol import STACKS_SIGNAL
+from orbax_bench_core.worker import STACKS_SIGNAL
 
 Inbox = queue.SimpleQueue[tuple[int, bytes]]
 """Lines of a group of workers with the index of the host; an empty one says that it ended."""

@@ -3,3 +3,9 @@
 `write.write_tensorboard` is the way in. Neither TensorFlow nor a summary writer is needed: an event
 file is a sequence of framed messages, and which of them a run holds follows from its records.
 """
+
+from orbax_bench_core.exports.tensorboard.write import write_tensorboard
+
+__all__ = [
+    "write_tensorboard",
+]

@@ -6,13 +6,11 @@ import json
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from orbax_bench_core.document.numbers import num_bytes, seconds, table_cell
+from orbax_bench_core.document import num_bytes, seconds, table_cell
 from orbax_bench_core.exports.tensorboard.operations import Operation, Series
-from orbax_bench_core.inventory.inventory import Inventory
-from orbax_bench_core.inventory.layout import ROLES
-from orbax_bench_core.records.record import Record
-from orbax_bench_core.records.run_directory import Repeat, RunInfo
-from orbax_bench_core.sweep.point import SweepPoint
+from orbax_bench_core.inventory import ROLES, Inventory
+from orbax_bench_core.records import Record, Repeat, RunInfo
+from orbax_bench_core.sweep import SweepPoint
 
 MISSING = "–"
 

@@ -8,10 +8,8 @@ import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from orbax_bench_core.measure.definition import BYTES, TIME
-from orbax_bench_core.measure.known_metrics import Better, lookup
-from orbax_bench_core.measure.sample import block_name
-from orbax_bench_core.records.run_directory import Repeat
+from orbax_bench_core.measure import BYTES, TIME, Better, block_name, lookup
+from orbax_bench_core.records import Repeat
 
 Key = tuple[str, str]
 """Operation, with its `[occurrence]` from the second on, and metric."""

@@ -14,11 +14,9 @@ from orbax_bench_core.exports.tensorboard.operations import (
     collect,
     operations,
 )
-from orbax_bench_core.measure.known_metrics import lookup
-from orbax_bench_core.records.files import write_atomically
-from orbax_bench_core.records.record import Record
-from orbax_bench_core.records.run_directory import Repeat, RunDirectory, RunInfo
-from orbax_bench_core.sweep.point import SweepPoint
+from orbax_bench_core.measure import lookup
+from orbax_bench_core.records import Record, Repeat, RunDirectory, RunInfo, write_atomically
+from orbax_bench_core.sweep import SweepPoint
 
 if TYPE_CHECKING:
     from etils import epath

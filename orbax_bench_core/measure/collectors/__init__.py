@@ -8,8 +8,19 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from orbax_bench_core.measure import observers
+from orbax_bench_core.measure.collectors import (
+    clocks,
+    device_memory,
+    jax_monitoring,
+    kernel_counters,
+    resident_memory,
+    tensorstore,
+    thread_pool,
+    tracemalloc,
+)
 from orbax_bench_core.measure.collectors.base import Collector, Reading
-from orbax_bench_core.measure.collectors.clocks import Cpu
+from orbax_bench_core.measure.collectors.clocks import TIME, Cpu
+from orbax_bench_core.measure.collectors.clocks import readings as clock_readings
 from orbax_bench_core.measure.collectors.device_memory import DeviceMemory
 from orbax_bench_core.measure.collectors.jax_monitoring import JaxMonitoring
 from orbax_bench_core.measure.collectors.kernel_counters import (
@@ -19,17 +30,23 @@ from orbax_bench_core.measure.collectors.kernel_counters import (
     PageFaults,
 )
 from orbax_bench_core.measure.collectors.resident_memory import PeakRss, Rss
-from orbax_bench_core.measure.collectors.tensorstore import TensorStore
+from orbax_bench_core.measure.collectors.tensorstore import TensorStore, resolve
 from orbax_bench_core.measure.collectors.thread_pool import ThreadPool
 from orbax_bench_core.measure.collectors.tracemalloc import Tracemalloc
+from orbax_bench_core.measure.definition import Family, Metric
 
 __all__ = [
     "DEFAULT_KEYS",
     "FACTORIES",
+    "FAMILIES",
     "KEYS",
+    "METRICS",
+    "TIME",
     "Collector",
     "Reading",
+    "clock_readings",
     "notes",
+    "resolve",
     "start",
     "stop",
 ]
@@ -58,6 +75,23 @@ _OPT_IN = ("tracemalloc",)
 # The clock is no collector: it belongs to the block, inside of all of these.
 KEYS: tuple[str, ...] = ("time", *FACTORIES)
 DEFAULT_KEYS: tuple[str, ...] = tuple(key for key in KEYS if key not in _OPT_IN)
+
+METRICS: tuple[Metric, ...] = (
+    *clocks.CLOCK_METRICS,
+    *clocks.CPU_METRICS,
+    *kernel_counters.DISK_METRICS,
+    *kernel_counters.PAGE_FAULT_METRICS,
+    *resident_memory.PEAK_METRICS,
+    *resident_memory.RSS_METRICS,
+    *jax_monitoring.METRICS,
+    *device_memory.METRICS,
+    *tensorstore.METRICS,
+    *thread_pool.METRICS,
+    *kernel_counters.NETWORK_METRICS,
+    *kernel_counters.CGROUP_METRICS,
+    *tracemalloc.METRICS,
+)
+FAMILIES: tuple[Family, ...] = tensorstore.FAMILIES
 
 Running = Sequence[tuple[str, Collector]]
 

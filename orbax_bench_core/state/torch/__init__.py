@@ -1,1 +1,7 @@
-"""State of PyTorch checkpoints."""
+"""What is checkpointed, as PyTorch tensors on ranks."""
+
+from orbax_bench_core.state.torch.state import TorchLayout
+
+__all__ = [
+    "TorchLayout",
+]

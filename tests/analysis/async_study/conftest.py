@@ -1,11 +1,10 @@
 """A study with everything that a report must show."""
-# ruff: noqa: F811 - imported fixtures are arguments
 
 import pytest
 
 from orbax_bench_core.analysis.async_study.parameters import ParameterCounter
 from orbax_bench_core.analysis.async_study.study import async_study
-from orbax_bench_core.config.checkpoint import CheckpointConfig
+from orbax_bench_core.config import CheckpointConfig
 from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
 
 NASTY = "kind=<script>alert(1)</script>|[red]&amp;"

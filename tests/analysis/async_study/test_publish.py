@@ -3,9 +3,9 @@
 import pytest
 
 from orbax_bench_core.analysis.async_study.model import AsyncStudy
-from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config import SuiteError
 from orbax_bench_core.lineage.manifest import read_lineage
-from orbax_bench_core.steps.reporting import publish_async_study
+from orbax_bench_core.steps import publish_async_study
 
 FILES = ["async_study.html", "async_study.json", "async_study.md"]
 

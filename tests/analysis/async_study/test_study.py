@@ -1,16 +1,11 @@
 """Which points are pairs, and what is said of those that are not."""
-# ruff: noqa: F811 - imported fixtures are arguments
 
 import pytest
 
 from orbax_bench_core.analysis.async_study.parameters import ParameterCounter
 from orbax_bench_core.analysis.async_study.study import async_study
-from orbax_bench_core.config.checkpoint import CheckpointConfig
-from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.config.execution import Conditions
-from orbax_bench_core.config.mesh import MeshConfig
-from orbax_bench_core.records.record import ErrorInfo
-from orbax_bench_core.records.run import ByArm
+from orbax_bench_core.config import CheckpointConfig, Conditions, MeshConfig, SuiteError
+from orbax_bench_core.records import ByArm, ErrorInfo
 from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
 
 MILLION = 10**6

@@ -3,7 +3,7 @@
 import pytest
 
 from orbax_bench_core.analysis.history.build import history
-from orbax_bench_core.baselines.find import find_runs
+from orbax_bench_core.baselines import find_runs
 from tests.support.paired_runs import (  # noqa: F401 - fixtures
     make_nightly,
     make_paired_run,
@@ -20,7 +20,7 @@ def build():
 
 
 @pytest.fixture
-def changed(build, make_nightly, make_point):  # noqa: F811 - the imported fixture
+def changed(build, make_nightly, make_point):
     """A series of sixteen runs that becomes slower with a version, under a nasty name."""
     pair = make_point(label=NASTY, candidate=make_point(label=NASTY))
     ratios, versions = [1.0] * 8 + [1.2] * 8, ["0.12.7"] * 8 + ["0.12.8"] * 8
@@ -28,6 +28,6 @@ def changed(build, make_nightly, make_point):  # noqa: F811 - the imported fixtu
 
 
 @pytest.fixture
-def separate(build, make_separate_run):  # noqa: F811 - the imported fixture
+def separate(build, make_separate_run):
     """A series of twelve runs that are not paired."""
     return build([make_separate_run(day) for day in range(12)])

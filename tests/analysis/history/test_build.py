@@ -3,11 +3,9 @@
 import pytest
 
 from orbax_bench_core.analysis.history.build import RAW, history
-from orbax_bench_core.baselines.capturing import capture_run
-from orbax_bench_core.baselines.find import find_runs
-from orbax_bench_core.baselines.store import Registry
-from orbax_bench_core.config.execution import EnvironmentConfig
-from orbax_bench_core.records.record import ErrorInfo
+from orbax_bench_core.baselines import Registry, capture_run, find_runs
+from orbax_bench_core.config import EnvironmentConfig
+from orbax_bench_core.records import ErrorInfo
 from tests.support.paired_runs import orbax
 
 

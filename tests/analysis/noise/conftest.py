@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from orbax_bench_core.config.checkpoint import CheckpointConfig
-from orbax_bench_core.sweep.pair import BLOCK_SIZE, arrangement
+from orbax_bench_core.config import CheckpointConfig
+from orbax_bench_core.sweep import BLOCK_SIZE, arrangement
 from tests.support.paired_runs import MONDAY, STORAGE
 
 MIB = 2**20

@@ -3,11 +3,9 @@
 import pytest
 
 from orbax_bench_core.analysis.noise.calibration import aa_tests, is_aa
-from orbax_bench_core.baselines.find import find_runs
-from orbax_bench_core.config.gate import GateConfig
+from orbax_bench_core.baselines import find_runs
+from orbax_bench_core.config import GateConfig
 from tests.support.paired_runs import make_paired_run, make_separate_run  # noqa: F401 - fixtures
-
-# ruff: noqa: F811 - imported fixtures are arguments
 
 
 @pytest.fixture

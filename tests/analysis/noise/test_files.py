@@ -3,7 +3,7 @@
 import pytest
 
 from orbax_bench_core.analysis.noise import default_path, find, from_records, load, save
-from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config import SuiteError
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@
 import pytest
 
 from orbax_bench_core.analysis.noise import expected, forecast, from_records
-from orbax_bench_core.config.gate import GateConfig
-from orbax_bench_core.records.machine import host_provenance, storage_provenance
+from orbax_bench_core.config import GateConfig
+from orbax_bench_core.records import host_provenance, storage_provenance
 from tests.analysis.noise.conftest import MIB, checkpoint
 
 GATE = GateConfig()

@@ -4,9 +4,8 @@ from orbax_bench_core.analysis.summary.aggregate import (
     summarize,
     uncontrolled_flag,
 )
-from orbax_bench_core.config.execution import Conditions
-from orbax_bench_core.measure.definition import TIME
-from orbax_bench_core.measure.sample import Sample
+from orbax_bench_core.config import Conditions
+from orbax_bench_core.measure import TIME, Sample
 
 COLD, WARM = Conditions(cache="cold"), Conditions(cache="warm")
 

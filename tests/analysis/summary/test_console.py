@@ -7,7 +7,7 @@ from rich.console import Console
 
 from orbax_bench_core.analysis.summary.aggregate import summarize
 from orbax_bench_core.analysis.summary.view import print_notes, print_summary
-from orbax_bench_core.records.record import ErrorInfo
+from orbax_bench_core.records import ErrorInfo
 
 
 @pytest.fixture

@@ -4,8 +4,7 @@ import pytest
 
 from orbax_bench_core.analysis.summary.aggregate import summarize
 from orbax_bench_core.analysis.summary.straggler import StragglerFinder
-from orbax_bench_core.measure.definition import TIME
-from orbax_bench_core.measure.sample import Sample
+from orbax_bench_core.measure import TIME, Sample
 
 STAGE = "2_save_breakdown/worker_io_s"
 

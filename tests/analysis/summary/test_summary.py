@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from orbax_bench_core.analysis.summary.aggregate import MetricSummary, SummaryTable, summarize
-from orbax_bench_core.measure.definition import BYTES
-from orbax_bench_core.measure.sample import Sample
-from orbax_bench_core.records.record import PEER_FAILED, ErrorInfo
+from orbax_bench_core.measure import BYTES, Sample
+from orbax_bench_core.records import PEER_FAILED, ErrorInfo
 
 ERROR = ErrorInfo(type="ValueError", message="first")
 GIB = 2**30

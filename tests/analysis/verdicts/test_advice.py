@@ -3,8 +3,8 @@
 import pytest
 
 from orbax_bench_core.analysis.verdicts.advice import advice
-from orbax_bench_core.config.gate import GateConfig
-from orbax_bench_core.gate.verdict import SeriesHealth, Verdict
+from orbax_bench_core.config import GateConfig
+from orbax_bench_core.gate import SeriesHealth, Verdict
 
 GATE = GateConfig(metrics={"load": {"margin": 0.2}})
 

@@ -8,7 +8,7 @@ import pytest
 
 from orbax_bench_core.analysis.verdicts.figures import MOST_POINTS
 from orbax_bench_core.analysis.verdicts.view import verdicts_html
-from orbax_bench_core.gate.verdict import SeriesHealth
+from orbax_bench_core.gate import SeriesHealth
 
 NAME = "save_restore[kind=<script>alert(1)</script>|[red]&amp; *x* `y`]"
 VOID = ("meta",)

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from orbax_bench_core.analysis.verdicts.paired import judge_point, judge_run, needs_more, together
-from orbax_bench_core.config.gate import GateConfig
-from orbax_bench_core.records.record import ErrorInfo
-from orbax_bench_core.records.run_directory import RunInfo
+from orbax_bench_core.config import GateConfig
+from orbax_bench_core.records import ErrorInfo, RunInfo
 
 
 @pytest.fixture

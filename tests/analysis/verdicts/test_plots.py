@@ -12,7 +12,7 @@ from orbax_bench_core.analysis.verdicts.plots import (
     ratio_axis,
     ratio_limits,
 )
-from orbax_bench_core.config.gate import GateConfig, GateRule
+from orbax_bench_core.config import GateConfig, GateRule
 from orbax_bench_core.document import figures
 
 

@@ -80,7 +80,7 @@ def test_a_pass_tells_what_is_ruled_out(make_operation, make_verdicts, make_repo
 
 
 def test_a_pass_with_several_margins_states_none(make_operation, make_verdicts, make_report):
-    from orbax_bench_core.config.gate import GateConfig
+    from orbax_bench_core.config import GateConfig
 
     point = make_verdicts("p", make_operation("save"), make_operation("load"))
     report = make_report(point, gate=GateConfig(metrics={"load": {"margin": 0.3}}))

@@ -5,8 +5,8 @@ import math
 import pytest
 
 from orbax_bench_core.analysis.verdicts.unpaired import compare_unpaired
-from orbax_bench_core.config.gate import GateConfig
-from orbax_bench_core.records.record import ErrorInfo
+from orbax_bench_core.config import GateConfig
+from orbax_bench_core.records import ErrorInfo
 
 GATE = GateConfig()
 QUIET = (0.01, -0.02, 0.02, -0.01, 0.0)

@@ -5,8 +5,8 @@ import math
 import pytest
 
 from orbax_bench_core.analysis.verdicts import words
-from orbax_bench_core.config.gate import GateConfig
-from orbax_bench_core.gate.verdict import Verdict
+from orbax_bench_core.config import GateConfig
+from orbax_bench_core.gate import Verdict
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from orbax_bench_core.config.checkpoint import CheckpointConfig, leaves
 from orbax_bench_core.config.models import expanded
-from orbax_bench_core.state.tree import named_leaves
+from orbax_bench_core.state import named_leaves
 
 optax = pytest.importorskip("optax")
 train_state = pytest.importorskip("flax.training.train_state")

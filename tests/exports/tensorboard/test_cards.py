@@ -2,16 +2,16 @@
 
 import pytest
 
-from orbax_bench_core.config.mesh import MeshConfig
+from orbax_bench_core.config import MeshConfig
 from orbax_bench_core.exports.tensorboard.cards import (
     configuration_card,
     inventory_card,
     run_summary_card,
     table,
 )
-from orbax_bench_core.inventory.inventory import FileCount, Inventory
-from orbax_bench_core.records.record import PEER_FAILED, ErrorInfo
-from orbax_bench_core.records.run_directory import Repeat
+from orbax_bench_core.inventory import Inventory
+from orbax_bench_core.inventory.inventory import FileCount
+from orbax_bench_core.records import PEER_FAILED, ErrorInfo, Repeat
 
 MIB = 2**20
 

@@ -4,10 +4,10 @@ import pytest
 
 from orbax_bench_core.exports.tensorboard.cards import glance_card
 from orbax_bench_core.exports.tensorboard.operations import collect, operations
-from orbax_bench_core.inventory.inventory import FileCount, Inventory
-from orbax_bench_core.measure.definition import BYTES, TIME
-from orbax_bench_core.measure.sample import Sample
-from orbax_bench_core.records.run_directory import Repeat
+from orbax_bench_core.inventory import Inventory
+from orbax_bench_core.inventory.inventory import FileCount
+from orbax_bench_core.measure import BYTES, TIME, Sample
+from orbax_bench_core.records import Repeat
 
 MIB = 2**20
 STORE = "6_tensorstore/tensorstore_kvstore_file_bytes_{}_value_diff"

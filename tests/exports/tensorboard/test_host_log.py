@@ -2,9 +2,8 @@
 
 import pytest
 
-from orbax_bench_core.measure.definition import TIME
-from orbax_bench_core.measure.sample import Sample
-from orbax_bench_core.records.record import ErrorInfo
+from orbax_bench_core.measure import TIME, Sample
+from orbax_bench_core.records import ErrorInfo
 
 ERROR = ErrorInfo(type="ValueError", message="no room", traceback="Traceback:\n  line 1")
 

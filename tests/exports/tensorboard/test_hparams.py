@@ -3,7 +3,7 @@
 import pytest
 from tensorboard.plugins.hparams import api_pb2, metadata
 
-from orbax_bench_core.config.mesh import MeshConfig
+from orbax_bench_core.config import MeshConfig
 from orbax_bench_core.exports.tensorboard import hparams
 
 

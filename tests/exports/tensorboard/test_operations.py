@@ -2,11 +2,10 @@
 
 import pytest
 
-from orbax_bench_core.analysis.summary.aggregate import summarize
+from orbax_bench_core.analysis.summary import summarize
 from orbax_bench_core.exports.tensorboard.operations import collect, operations
-from orbax_bench_core.measure.definition import BYTES, TIME
-from orbax_bench_core.measure.sample import Sample
-from orbax_bench_core.records.run_directory import Repeat
+from orbax_bench_core.measure import BYTES, TIME, Sample
+from orbax_bench_core.records import Repeat
 
 GIB = 2**30
 

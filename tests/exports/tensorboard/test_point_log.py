@@ -4,10 +4,9 @@ import pytest
 
 from orbax_bench_core.exports.tensorboard.operations import Operation, Series
 from orbax_bench_core.exports.tensorboard.write import metric_columns
-from orbax_bench_core.inventory.inventory import Inventory
-from orbax_bench_core.measure.definition import TIME
-from orbax_bench_core.measure.sample import Sample
-from orbax_bench_core.records.record import ErrorInfo
+from orbax_bench_core.inventory import Inventory
+from orbax_bench_core.measure import TIME, Sample
+from orbax_bench_core.records import ErrorInfo
 
 GIB = 2**30
 ERROR = ErrorInfo(type="ValueError", message="no")

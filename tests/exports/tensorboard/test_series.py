@@ -6,10 +6,8 @@ import numpy
 import pytest
 
 from orbax_bench_core.exports.tensorboard.operations import Series, collect
-from orbax_bench_core.measure.definition import TIME
-from orbax_bench_core.measure.sample import Sample
-from orbax_bench_core.records.record import ErrorInfo
-from orbax_bench_core.records.run_directory import Repeat
+from orbax_bench_core.measure import TIME, Sample
+from orbax_bench_core.records import ErrorInfo, Repeat
 
 ERROR = ErrorInfo(type="ValueError", message="no")
 
