@@ -2,7 +2,7 @@
 
 import pytest
 
-from orbax_bench_core.cli.ab import with_arms
+from orbax_bench_core.cli.arm_flags import with_arms
 from orbax_bench_core.config.errors import SuiteError
 from orbax_bench_core.config.load import parse_suite
 

@@ -1,0 +1,61 @@
+"""Arms of a comparison, as flags of the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import yaml
+
+from orbax_bench_core.config import LoadedSuite, SuiteError, parse_suite, with_keys
+
+_OWN_KEYS: Final = {"environment", "generator", "processes", "storage"}
+
+
+def with_arms(
+    loaded: LoadedSuite, baseline: Sequence[str], candidate: Sequence[str], *, same: bool
+) -> LoadedSuite:
+    """Returns a suite with arms: its own, or those of a command line.
+
+    Args:
+        loaded: The suite.
+        baseline: What the baseline has different, each `key=value`.
+        candidate: What the candidate has different.
+        same: Whether to compare the suite with itself.
+
+    Raises:
+        SuiteError: There are no arms, or two definitions of them, or one that cannot be read.
+    """
+    given = bool(baseline or candidate)
+    if same and given:
+        raise SuiteError("--aa compares the suite with itself; leave out the arms")
+    if loaded.suite.arms is not None:
+        if same or given:
+            message = "the suite has arms of its own; leave out the flags"
+            raise SuiteError(loaded.source.problem(message, ("arms",)))
+        return loaded
+    if not same and not given:
+        raise SuiteError(
+            loaded.source.problem(
+                "nothing to compare: give the suite an `arms` block, or say what the candidate has "
+                "different, such as --candidate use_ocdbt=false; --aa compares it with itself",
+                (),
+            )
+        )
+    arms = {"baseline": _arm(baseline), "candidate": _arm(candidate)}
+    text = with_keys(loaded.text, {"arms": arms}, loaded.source.file)
+    return parse_suite(text, loaded.source.file)
+
+
+def _arm(given: Sequence[str]) -> dict[str, Any]:
+    arm: dict[str, Any] = {"options": {}}
+    for item in given:
+        key, equals, value = item.partition("=")
+        if not key or not equals:
+            raise SuiteError(f"expected KEY=VALUE, such as use_ocdbt=false, got {item!r}")
+        plain = yaml.safe_load(value)
+        if key in _OWN_KEYS:
+            arm[key] = plain if key == "processes" else value
+        else:
+            arm["options"][key] = plain
+    return arm
