@@ -13,6 +13,14 @@ def pytest_addoption(parser):
     )
 
 
+@pytest.fixture(autouse=True)
+def anywhere(monkeypatch):
+    """What an image says of itself would be in results; a terminal's width in what is shown."""
+    for name in ("ORBAX_BENCH_IMAGE", "ORBAX_BENCH_REVISION"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("COLUMNS", "120")
+
+
 @pytest.fixture(scope="session")
 def golden(request):
     """Compares a text with the file of that name in the golden data."""

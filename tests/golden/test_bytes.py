@@ -19,13 +19,6 @@ def same_bytes(golden):
     return compare
 
 
-@pytest.fixture(autouse=True)
-def anywhere(monkeypatch):
-    for name in ("ORBAX_BENCH_IMAGE", "ORBAX_BENCH_REVISION"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("COLUMNS", "160")
-
-
 def test_records(same_bytes, golden, tmp_path):
     files = made.plain_run(tmp_path)
     for kind, file in files.items():

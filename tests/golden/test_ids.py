@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.golden import support
+from tests.golden import made, support
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ARMS = {"as_they_are": (), "in_two_arms": ("arms={}",)}
@@ -79,6 +79,12 @@ def test_what_makes_a_point_another(golden, tmp_path):
     file = tmp_path / "suite.yaml"
     file.write_text(EVERY_KEY)
     golden("ids/every_key.txt", support.swept(file))
+
+
+def test_points_that_are_skipped(golden, tmp_path):
+    file = tmp_path / "suite.yaml"
+    file.write_text(made.SKIPPING)
+    golden("ids/skipped.txt", support.swept(file))
 
 
 def test_what_makes_a_pair_another(golden, tmp_path):

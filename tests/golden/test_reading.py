@@ -1,6 +1,8 @@
 """Run directories that earlier versions wrote: read, judged and finished as they were."""
 
+import csv
 import json
+import math
 import shutil
 from pathlib import Path
 
@@ -47,23 +49,57 @@ def verdicts(folder):
     return {**found, "judged_at": ""}
 
 
+def summary(folder):
+    with (folder / "summary.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def holds(found, wanted):
+    """Says whether a value says all that another one said; a later version may say more.
+
+    Computed numbers may differ in the last digits, from one processor to the next.
+    """
+    if isinstance(wanted, dict):
+        return wanted.keys() <= found.keys() and all(
+            holds(found[key], wanted[key]) for key in wanted
+        )
+    if isinstance(wanted, list):
+        return len(found) == len(wanted) and all(map(holds, found, wanted))
+    if isinstance(wanted, float):
+        return math.isclose(found, wanted, rel_tol=1e-9)
+    return type(found) is type(wanted) and found == wanted
+
+
 def test_there_is_one_of_each_kind():
     assert PLAIN
     assert PAIRED
 
 
-def test_the_records_are_written_as_they_were(earlier):
-    for name, content in contents(earlier).items():
-        assert support.written_again("record", content) == content.decode(), name
-    run = (earlier / "run.json").read_text()
-    assert support.written_again("run", run) == run
+def test_what_is_read_says_all_that_was_written(earlier):
+    files = {"run": [earlier / "run.json"], "record": earlier.rglob("host_*.json")}
+    files |= {kind: earlier.glob(f"{kind}.json") for kind in ("lineage", "limits", "verdicts")}
+    for kind, found in files.items():
+        for file in found:
+            text = file.read_text()
+            assert holds(json.loads(support.written_again(kind, text)), json.loads(text)), file
+
+
+def test_its_digests_still_hold(earlier, copied, golden, tmp_path, monkeypatch):
+    """But for the table that is not kept here."""
+    monkeypatch.chdir(tmp_path)
+    run = copied(earlier)
+    outcome = support.orbax_bench("lineage", run, "--json")
+    text = outcome.out.replace(str(run), f"/data/{run.name}")
+    golden(f"read/{earlier.parent.name}_{earlier.name}_lineage.json", text)
+    support.said("report", run)
+    support.said("lineage", run)
 
 
 def test_the_report_says_the_same(earlier, copied, golden):
     run = copied(earlier)
     (run / "summary.csv").unlink()
     support.said("report", run)
-    assert (run / "summary.csv").read_text() == (earlier / "summary.csv").read_text()
+    assert holds(summary(run), summary(earlier))
     golden(f"read/{earlier.parent.name}_{earlier.name}_samples.txt", parquet_of_a_run(run))
 
 
@@ -77,9 +113,9 @@ def test_a_finished_run_is_not_measured_again(earlier, copied):
     assert contents(run) == before
     assert (run / "limits.json").read_bytes() == limits
     assert not (run / "logs").exists()
-    assert (run / "summary.csv").read_text() == (earlier / "summary.csv").read_text()
+    assert holds(summary(run), summary(earlier))
     found = json.loads((run / "run.json").read_text())
-    assert {**found, "suite_file": "plain.yaml"} == json.loads(info)
+    assert holds({**found, "suite_file": "plain.yaml"}, json.loads(info))
 
 
 @pytest.mark.parametrize("earlier", PAIRED, ids=ids(PAIRED))
@@ -90,12 +126,11 @@ def test_a_finished_comparison_is_judged_again_and_not_measured_again(earlier, c
     assert outcome.code == 0, outcome
     assert contents(run) == before
     assert not (run / "logs").exists()
-    assert same(verdicts(run), verdicts(earlier))
+    assert holds(verdicts(run), verdicts(earlier))
 
 
 @pytest.mark.parametrize("earlier", PAIRED, ids=ids(PAIRED))
-def test_its_arms_are_compared(earlier, copied, golden, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "120")
+def test_its_arms_are_compared(earlier, copied, golden):
     found = support.said("compare", copied(earlier))
     golden(f"read/{earlier.parent.name}_{earlier.name}_compare.txt", found)
 
@@ -124,12 +159,3 @@ def test_it_can_be_a_baseline(earlier, copied):
     ]
     assert set(ratios) == {1.0}
     assert len(found["points"]) == 2
-
-
-def same(found, wanted):
-    """Says whether two values are equal but for the last digits of numbers."""
-    return json.loads(rounded(found)) == json.loads(rounded(wanted))
-
-
-def rounded(value):
-    return support.rounded(json.dumps(value))
