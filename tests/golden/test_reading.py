@@ -1,0 +1,161 @@
+"""Run directories that earlier versions wrote: read, judged and finished as they were."""
+
+import csv
+import json
+import math
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.golden import support
+from tests.golden.tables import parquet_of_a_run
+
+VERSIONS = Path(__file__).parents[1] / "data" / "run_directories"
+PLAIN = sorted(VERSIONS.glob("*/plain"))
+PAIRED = sorted(VERSIONS.glob("*/paired"))
+
+
+def ids(folders):
+    return [f"{folder.parent.name}_{folder.name}" for folder in folders]
+
+
+@pytest.fixture(params=[*PLAIN, *PAIRED], ids=ids([*PLAIN, *PAIRED]))
+def earlier(request):
+    """A run directory as it was written."""
+    return request.param
+
+
+@pytest.fixture
+def copied(tmp_path):
+    """Copies a run directory to where it was not before."""
+
+    def copy(earlier):
+        folder = tmp_path / "moved here" / earlier.name
+        shutil.copytree(earlier, folder)
+        return folder
+
+    return copy
+
+
+def contents(folder):
+    """What a run measured, by file."""
+    files = [file for file in (folder / "records").rglob("*") if file.is_file()]
+    return {str(file.relative_to(folder)): file.read_bytes() for file in files}
+
+
+def verdicts(folder):
+    found = json.loads((folder / "verdicts.json").read_text())
+    return {**found, "judged_at": ""}
+
+
+def summary(folder):
+    with (folder / "summary.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def holds(found, wanted):
+    """Says whether a value says all that another one said; a later version may say more.
+
+    Computed numbers may differ in the last digits, from one processor to the next.
+    """
+    if isinstance(wanted, dict):
+        return wanted.keys() <= found.keys() and all(
+            holds(found[key], wanted[key]) for key in wanted
+        )
+    if isinstance(wanted, list):
+        return len(found) == len(wanted) and all(map(holds, found, wanted))
+    if isinstance(wanted, float):
+        return math.isclose(found, wanted, rel_tol=1e-9)
+    return type(found) is type(wanted) and found == wanted
+
+
+def test_there_is_one_of_each_kind():
+    assert PLAIN
+    assert PAIRED
+
+
+def test_what_is_read_says_all_that_was_written(earlier):
+    files = {"run": [earlier / "run.json"], "record": earlier.rglob("host_*.json")}
+    files |= {kind: earlier.glob(f"{kind}.json") for kind in ("lineage", "limits", "verdicts")}
+    for kind, found in files.items():
+        for file in found:
+            text = file.read_text()
+            assert holds(json.loads(support.written_again(kind, text)), json.loads(text)), file
+
+
+def test_its_digests_still_hold(earlier, copied, golden, tmp_path, monkeypatch):
+    """But for the table that is not kept here."""
+    monkeypatch.chdir(tmp_path)
+    run = copied(earlier)
+    outcome = support.orbax_bench("lineage", run, "--json")
+    text = outcome.out.replace(str(run), f"/data/{run.name}")
+    golden(f"read/{earlier.parent.name}_{earlier.name}_lineage.json", text)
+    support.said("report", run)
+    support.said("lineage", run)
+
+
+def test_the_report_says_the_same(earlier, copied, golden):
+    run = copied(earlier)
+    (run / "summary.csv").unlink()
+    support.said("report", run)
+    assert holds(summary(run), summary(earlier))
+    golden(f"read/{earlier.parent.name}_{earlier.name}_samples.txt", parquet_of_a_run(run))
+
+
+@pytest.mark.parametrize("earlier", PLAIN, ids=ids(PLAIN))
+def test_a_finished_run_is_not_measured_again(earlier, copied):
+    run, before = copied(earlier), contents(earlier)
+    info, limits = (run / "run.json").read_bytes(), (run / "limits.json").read_bytes()
+    suite = earlier.with_suffix(".yaml")
+    outcome = support.orbax_bench("run", suite, "-o", run, "--no-lock")
+    assert outcome.code == 0, outcome
+    assert contents(run) == before
+    assert (run / "limits.json").read_bytes() == limits
+    assert not (run / "logs").exists()
+    assert holds(summary(run), summary(earlier))
+    found = json.loads((run / "run.json").read_text())
+    assert holds({**found, "suite_file": "plain.yaml"}, json.loads(info))
+
+
+@pytest.mark.parametrize("earlier", PAIRED, ids=ids(PAIRED))
+def test_a_finished_comparison_is_judged_again_and_not_measured_again(earlier, copied):
+    run, before = copied(earlier), contents(earlier)
+    suite = earlier.with_suffix(".yaml")
+    outcome = support.orbax_bench("ab", suite, "-o", run, "--no-lock")
+    assert outcome.code == 0, outcome
+    assert contents(run) == before
+    assert not (run / "logs").exists()
+    assert holds(verdicts(run), verdicts(earlier))
+
+
+@pytest.mark.parametrize("earlier", PAIRED, ids=ids(PAIRED))
+def test_its_arms_are_compared(earlier, copied, golden):
+    found = support.said("compare", copied(earlier))
+    golden(f"read/{earlier.parent.name}_{earlier.name}_compare.txt", found)
+
+
+@pytest.mark.parametrize("earlier", PAIRED, ids=ids(PAIRED))
+def test_a_repeat_that_is_lost_is_missed(earlier, copied):
+    """The comparison would measure the block again; the verdict has one block less."""
+    run = copied(earlier)
+    (point,) = (run / "records").iterdir()
+    shutil.rmtree(point / "repeat_7")
+    outcome = support.orbax_bench("compare", run)
+    assert outcome.code == 4, outcome
+    assert "1 block" in outcome.out
+
+
+@pytest.mark.parametrize("earlier", PLAIN, ids=ids(PLAIN))
+def test_it_can_be_a_baseline(earlier, copied):
+    run = copied(earlier)
+    registry = run.parent / "registry"
+    support.said("baseline", "capture", registry, run, "--promote")
+    found = json.loads(support.said("baseline", "compare", registry, run, "--json"))
+    ratios = [
+        operation["verdict"]["ratio"]
+        for point in found["points"]
+        for operation in point["operations"]
+    ]
+    assert set(ratios) == {1.0}
+    assert len(found["points"]) == 2
