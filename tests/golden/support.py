@@ -93,8 +93,8 @@ def said(*arguments: object) -> str:
 
 def swept(file, *overrides):
     """Returns what a suite file sweeps over: a line per point or pair, and what else is said."""
-    from orbax_bench_core.config.load import load_suite
-    from orbax_bench_core.sweep.isolate import expand
+    from orbax_bench_core.config import load_suite
+    from orbax_bench_core.sweep import expand
 
     found = expand(load_suite(str(file), overrides))
     lines = [f"{point.id}  {point.name}  {point.label}" for point in found.points]
@@ -110,7 +110,7 @@ def entries(suite):
 
 def arrangement(run_id, pair_id, block):
     """Returns the order of the arms in a block."""
-    from orbax_bench_core.execute.blocks import arrangement as order
+    from orbax_bench_core.sweep import arrangement as order
 
     return order(run_id, pair_id, block)
 
@@ -131,7 +131,7 @@ def start_run(folder, suite, *, run_id=RUN_ID, created_at=NOON):
 
 def write_record(folder, entry, repeat, **fields):
     """Writes the record of one repeat into a run, and returns the file."""
-    from orbax_bench_core.results.record import Record
+    from orbax_bench_core.records import Record
 
     known = {
         "run_id": RUN_ID,
@@ -153,15 +153,15 @@ def write_record(folder, entry, repeat, **fields):
 
 def write_limits(folder, limits):
     """Writes the limits of a machine into a run."""
-    from orbax_bench_core.results.limits import Limits
+    from orbax_bench_core.limits import Limits, write
 
-    _run(folder).write_limits(Limits.model_validate(limits))
+    write(_run(folder), Limits.model_validate(limits))
 
 
 def publish_verdicts(folder):
     """Judges a paired run and writes what it found, as `ab` does at its end."""
-    from orbax_bench_core.compare.judge import judge_run
-    from orbax_bench_core.report.publish import publish_verdicts as publish
+    from orbax_bench_core.analysis.verdicts.paired import judge_run
+    from orbax_bench_core.steps import publish_verdicts as publish
 
     run = _run(folder)
     publish(run, judge_run(run))
@@ -169,14 +169,14 @@ def publish_verdicts(folder):
 
 def written_again(kind, text):
     """Returns what a file of some kind reads like after it was read and written."""
-    from orbax_bench_core.compare.async_study.model import AsyncStudy
-    from orbax_bench_core.compare.passport.model import Passport
-    from orbax_bench_core.compare.registry.model import Baseline, Capture, Promotion
-    from orbax_bench_core.compare.verdict import VerdictReport
-    from orbax_bench_core.results.limits import Limits
-    from orbax_bench_core.results.lineage_file import Lineage
-    from orbax_bench_core.results.record import Record
-    from orbax_bench_core.results.run_directory import RunInfo
+    from orbax_bench_core.analysis.async_study import AsyncStudy
+    from orbax_bench_core.analysis.noise import Passport
+    from orbax_bench_core.analysis.verdicts import VerdictReport
+    from orbax_bench_core.baselines import Capture
+    from orbax_bench_core.baselines.model import Baseline, Promotion
+    from orbax_bench_core.limits import Limits
+    from orbax_bench_core.lineage.manifest import Lineage
+    from orbax_bench_core.records import Record, RunInfo
 
     models = {
         "record": Record,
@@ -194,19 +194,19 @@ def written_again(kind, text):
 
 
 def _run(folder):
-    from orbax_bench_core.results.run_directory import RunDirectory
+    from orbax_bench_core.records import RunDirectory
 
     return RunDirectory(str(folder))
 
 
 def _loaded(suite):
-    from orbax_bench_core.config.load import parse_suite
+    from orbax_bench_core.config import parse_suite
 
     return parse_suite(suite, "suite.yaml")
 
 
 def _expansion(suite):
-    from orbax_bench_core.sweep.expand import expand_here
+    from orbax_bench_core.sweep import expand_here
 
     return expand_here(_loaded(suite))
 
