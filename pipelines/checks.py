@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from orbax_bench_core.config import Problem, SuiteError
+from orbax_bench_core.config import Problem, UserError
 from orbax_bench_pipelines.settings import Settings, flag_of
 from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.tpu import require_single_host
@@ -45,7 +45,7 @@ def check_settings(settings: Settings, target: Target) -> None:
         target: Where the pipeline is to run.
 
     Raises:
-        SuiteError: With one problem per setting.
+        UserError: With one problem per setting.
     """
     problems = [*_dropped(settings, target)]
     if target is Target.KFP:
@@ -53,7 +53,7 @@ def check_settings(settings: Settings, target: Target) -> None:
     if target is Target.VERTEX:
         problems += [*_vertex(settings)]
     if problems:
-        raise SuiteError(*problems)
+        raise UserError(*problems)
     for shape in settings.tpu:
         require_single_host(shape)
 
@@ -66,12 +66,12 @@ def check_connection(settings: Settings, target: Target) -> None:
         target: Where the pipeline is to run.
 
     Raises:
-        SuiteError: Something is missing.
+        UserError: Something is missing.
     """
     if target is Target.VERTEX:
         for name in ("project", "location"):
             if getattr(settings, name) is None:
-                raise SuiteError(_problem(name, "Vertex AI needs it, such as " + _EXAMPLES[name]))
+                raise UserError(_problem(name, "Vertex AI needs it, such as " + _EXAMPLES[name]))
 
 
 _EXAMPLES = {"project": "--project my-project", "location": "--location us-central1"}
@@ -87,7 +87,7 @@ def check_directory(path: str, settings: Settings, target: Target, flag: str) ->
         flag: The flag it came from, for the message.
 
     Raises:
-        SuiteError: The path is local to one machine.
+        UserError: The path is local to one machine.
     """
     if target in (Target.LOCAL, Target.DOCKER) or path.startswith("gs://"):
         return
@@ -99,7 +99,7 @@ def check_directory(path: str, settings: Settings, target: Target, flag: str) ->
         how += (
             f" or a path below {' or '.join(mounts)}" if mounts else " or mount a claim with --pvc"
         )
-    raise SuiteError(
+    raise UserError(
         Problem(f"{path} is local to one machine, and each step is another one; {how}", key=flag)
     )
 
@@ -180,12 +180,12 @@ def check_image(image: str, target: Target) -> str | None:
         target: Where the pipeline is to run.
 
     Raises:
-        SuiteError: The target has no way to get it.
+        UserError: The target has no way to get it.
     """
     if target in (Target.LOCAL, Target.DOCKER) or "/" in image:
         return None
     if target is Target.VERTEX:
-        raise SuiteError(_problem("image", f"Vertex AI cannot pull {image!r}; {_PUSH}"))
+        raise UserError(_problem("image", f"Vertex AI cannot pull {image!r}; {_PUSH}"))
     return (
         f"the nodes of the cluster must have the image {image!r}, which names no registry; "
         "otherwise push it and give --image"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orbax_bench_core import baselines
-from orbax_bench_core.config import LoadedSuite, Problem, Source, SuiteError, parse_suite, with_keys
+from orbax_bench_core.config import LoadedSuite, Problem, Source, UserError, parse_suite, with_keys
 from orbax_bench_core.sweep import SweepPoint, differences, nearest
 from orbax_bench_pipelines.registry import PIPELINES, Pipeline
 
@@ -20,7 +20,7 @@ def compared(pipeline: Pipeline, loaded: LoadedSuite, parameters: Mapping[str, A
         parameters: The parameters of the pipeline.
 
     Raises:
-        SuiteError: The pipeline compares no arms and has some, or compares some and has none, or
+        UserError: The pipeline compares no arms and has some, or compares some and has none, or
             cannot take them as they are.
     """
     arms, baseline = parameters.get("arms", ""), parameters.get("baseline", "")
@@ -28,20 +28,20 @@ def compared(pipeline: Pipeline, loaded: LoadedSuite, parameters: Mapping[str, A
         if loaded.suite.arms is not None:
             takers = " or ".join(each.name for each in PIPELINES if each.takes_arms)
             message = f"the pipeline {pipeline.name} does not compare arms; use --pipeline {takers}"
-            raise SuiteError(loaded.source.problem(message, ("arms",)))
+            raise UserError(loaded.source.problem(message, ("arms",)))
         return loaded
     if arms:
         text = with_keys(loaded.text, {"arms": Source(arms, "--set arms").data}, loaded.source.file)
         loaded = parse_suite(text, loaded.source.file)
     if baseline and loaded.suite.arms is not None:
         message = "the suite has arms, which are compared with each other; leave out one of the two"
-        raise SuiteError(Problem(message, key="--baseline"))
+        raise UserError(Problem(message, key="--baseline"))
     if not baseline and loaded.suite.arms is None:
         ways = ["give the suite an `arms` block", "--set 'arms={candidate: {options: {...}}}'"]
         if "baseline" in pipeline.parameters:
             ways += ["--set 'arms={}', which compares it with itself", "--baseline DIR"]
         message = f"the pipeline {pipeline.name} has nothing to compare: {', or '.join(ways)}"
-        raise SuiteError(loaded.source.problem(message, ()))
+        raise UserError(loaded.source.problem(message, ()))
     return loaded
 
 
@@ -53,7 +53,7 @@ def check_baseline(baseline: str, points: Sequence[SweepPoint]) -> None:
         points: The points of the suite.
 
     Raises:
-        SuiteError: There is no baseline, it cannot be read, or none of its points is one of these.
+        UserError: There is no baseline, it cannot be read, or none of its points is one of these.
     """
     stored = {record.point_id: record.point for record in baselines.load_baseline(baseline)}
     if any(point.id in stored for point in points):
@@ -65,7 +65,7 @@ def check_baseline(baseline: str, points: Sequence[SweepPoint]) -> None:
         else f"the nearest is {other.name} {other.id}, of which {points[0].name} differs in "
         + "; ".join(differences(points[0], other))
     )
-    raise SuiteError(
+    raise UserError(
         Problem(
             f"{baseline} has none of the {len(points)} points of this suite: {differs}",
             key="--baseline",

@@ -14,7 +14,7 @@ import itertools
 import re
 import zoneinfo
 
-from orbax_bench_core.config import SuiteError, did_you_mean
+from orbax_bench_core.config import UserError, did_you_mean
 
 _FIELDS = (
     ("minute", "0-59"),
@@ -69,22 +69,22 @@ def parse_cron(text: str, zone: str | None = None) -> Cron:
         zone: IANA name of the time zone; None takes the one in front, or else UTC.
 
     Raises:
-        SuiteError: It is no cron expression, it never fires, or there is no such time zone.
+        UserError: It is no cron expression, it never fires, or there is no such time zone.
     """
     prefix = _PREFIX.fullmatch(text.strip())
     if prefix:
         if zone is not None:
-            raise SuiteError(f"the time zone is given twice: in {text!r} and as {zone!r}")
+            raise UserError(f"the time zone is given twice: in {text!r} and as {zone!r}")
         zone, text = prefix.groups()
     fields = text.split()
     if len(fields) not in (5, 6):
-        raise SuiteError(
+        raise UserError(
             f"bad cron {text!r}: expected five fields (minute hour day-of-month month "
             f"day-of-week), {_EXAMPLE}, got {len(fields)}"
         )
     second, five = (fields[0], fields[1:]) if len(fields) == 6 else ("0", fields)
     if not (second.isascii() and second.isdigit() and int(second) < 60):
-        raise SuiteError(f"bad cron {text!r}: the second of six fields is 0-59, got {second!r}")
+        raise UserError(f"bad cron {text!r}: the second of six fields is 0-59, got {second!r}")
     minute, hour, day, month, weekday = five
     cron = Cron((minute, hour, day, month, weekday), str(int(second)), _known_zone(zone or "UTC"))
     _check_fields(cron, text)
@@ -98,10 +98,10 @@ def for_vertex(cron: Cron) -> str:
         cron: When to fire.
 
     Raises:
-        SuiteError: It asks for a second other than 0.
+        UserError: It asks for a second other than 0.
     """
     if cron.second != "0":
-        raise SuiteError(
+        raise UserError(
             f"Vertex AI fires on whole minutes, not at second {cron.second}; leave the seconds out"
         )
     return f"TZ={cron.zone} {' '.join(_portable(cron))}"
@@ -114,10 +114,10 @@ def for_kubeflow(cron: Cron) -> str:
         cron: When to fire.
 
     Raises:
-        SuiteError: It names a time zone, which Kubeflow cannot honour for one schedule.
+        UserError: It names a time zone, which Kubeflow cannot honour for one schedule.
     """
     if cron.zone not in ("UTC", "Etc/UTC"):
-        raise SuiteError(
+        raise UserError(
             "Kubeflow Pipelines runs every schedule in the time zone of its controller, UTC unless "
             f"CRON_SCHEDULE_TIMEZONE is set there, so that {cron.zone} cannot be honoured; write "
             "the cron in the controller's time zone and leave the time zone out"
@@ -131,7 +131,7 @@ def _known_zone(name: str) -> str:
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
         hint = did_you_mean(name, zoneinfo.available_timezones())
         hint = hint if hint.startswith("did") else "IANA names look like Europe/Berlin"
-        raise SuiteError(f"unknown time zone {name!r}; {hint}") from None
+        raise UserError(f"unknown time zone {name!r}; {hint}") from None
     return name
 
 
@@ -147,14 +147,14 @@ def _check_fields(cron: Cron, text: str) -> None:
                 raise CronSimError
             CronSim(" ".join(alone), start)
         except CronSimError:
-            raise SuiteError(
+            raise UserError(
                 f"bad cron {text!r}: {name} {value!r}; expected {allowed}, with *, lists, ranges "
                 "or steps"
             ) from None
     try:
         next(CronSim(cron.expression, start))
     except (CronSimError, StopIteration):
-        raise SuiteError(f"bad cron {text!r}: there is no such day, it never fires") from None
+        raise UserError(f"bad cron {text!r}: there is no such day, it never fires") from None
 
 
 def _portable(cron: Cron) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_core.execute import LOCK_FILE
 from orbax_bench_pipelines.host_paths import host_paths
 from orbax_bench_pipelines.local import PipelineFailed, run_with
@@ -48,13 +48,13 @@ def run_in_docker(
             `cpuset_cpus` or `device_requests`.
 
     Raises:
-        SuiteError: Docker cannot be reached, or an image can be neither found nor pulled.
+        UserError: Docker cannot be reached, or an image can be neither found nor pulled.
         PipelineFailed: A step failed; the log says why.
     """
     try:
         import docker
     except ImportError:
-        raise SuiteError("containers need docker: pip install 'orbax-bench[kfp]'") from None
+        raise UserError("containers need docker: pip install 'orbax-bench[kfp]'") from None
     from kfp import local
 
     image, rootless = _image_of(pipeline)
@@ -116,7 +116,7 @@ def _image_of(pipeline: Any) -> tuple[str, bool]:
         client = docker.from_env()
         engine = client.info()
     except docker.errors.DockerException as error:
-        raise SuiteError(
+        raise UserError(
             f"docker reaches no engine: {error}; start one (`systemctl start docker`), set "
             "DOCKER_HOST, or run the pipeline without containers"
         ) from None
@@ -137,7 +137,7 @@ def _named_exactly(client: Any, image: str) -> str:
         try:
             found = client.images.pull(image)
         except docker.errors.APIError as error:
-            raise SuiteError(
+            raise UserError(
                 f"there is no image {image} here, and it cannot be pulled: {error.explanation}; "
                 "build it with `orbax-bench image build --run`, or name another in "
                 "ORBAX_BENCH_IMAGE"

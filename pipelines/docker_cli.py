@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_pipelines.image import Image, build_command, push_command
 
 
@@ -18,7 +18,7 @@ def build_image(image: Image, checkout: Path) -> None:
         checkout: The build context.
 
     Raises:
-        SuiteError: Docker is missing or has no engine, the base image cannot be had, or the build
+        UserError: Docker is missing or has no engine, the base image cannot be had, or the build
             failed.
     """
     _require_engine()
@@ -30,7 +30,7 @@ def push_image(image: Image) -> None:
     """Pushes an image to the registry that its tag names.
 
     Raises:
-        SuiteError: Docker could not push it.
+        UserError: Docker could not push it.
     """
     _run(
         push_command(image),
@@ -46,13 +46,13 @@ def size_of(tag: str) -> int:
 
 def _require_engine() -> None:
     if shutil.which("docker") is None:
-        raise SuiteError(
+        raise UserError(
             "docker is not installed: `apt-get install docker.io` on Debian and Ubuntu, Docker "
             "Desktop elsewhere; without --run the commands are only printed"
         )
     answer = _ask("version", "--format", "{{.Server.Version}}")
     if answer.returncode:
-        raise SuiteError(
+        raise UserError(
             f"docker reaches no engine: {_last_line(answer.stderr)}; start one (`systemctl start "
             "docker`) or set DOCKER_HOST to one that runs"
         )
@@ -63,7 +63,7 @@ def _require_base(image: Image) -> None:
         return
     answer = _ask("pull", image.base)
     if answer.returncode:
-        raise SuiteError(
+        raise UserError(
             f"cannot pull the base image {image.base}: {_last_line(answer.stderr)}; name another "
             "with --base-image, or make one without a registry: images/base/make.sh TAG"
         )
@@ -80,7 +80,7 @@ def _ask(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def _run(command: list[str], problem: str) -> None:
     if subprocess.run(command, check=False).returncode:
-        raise SuiteError(problem)
+        raise UserError(problem)
 
 
 def _last_line(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_pipelines.target import Target
 
 _NEEDS = {
@@ -22,12 +22,12 @@ def require_extras(target: Target) -> None:
         target: Where a pipeline is to run, or what it is compiled for.
 
     Raises:
-        SuiteError: A package is missing; the message names the extra to install.
+        UserError: A package is missing; the message names the extra to install.
     """
     missing = {module: extra for module, extra in _NEEDS[target].items() if not _is_there(module)}
     if missing:
         extras = ",".join(dict.fromkeys(missing.values()))
-        raise SuiteError(
+        raise UserError(
             f"the target {target} needs {', '.join(missing)}: pip install 'orbax-bench[{extras}]'"
         )
 

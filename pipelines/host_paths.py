@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from orbax_bench_core.config import SuiteError, checked_path, parse_suite
+from orbax_bench_core.config import UserError, checked_path, parse_suite
 
 _OF_THE_IMAGE = frozenset(
     Path("/", name)
@@ -33,12 +33,12 @@ def host_paths(arguments: Mapping[str, Any], environment: Mapping[str, str]) -> 
         environment: Variables of this process.
 
     Raises:
-        SuiteError: The run directory is a folder that the image has itself.
+        UserError: The run directory is a folder that the image has itself.
     """
     found: dict[Path, bool] = {}
     if output := _local(arguments.get("output_directory", "")):
         if output in _OF_THE_IMAGE:
-            raise SuiteError(
+            raise UserError(
                 f"a container cannot write its results to {output}: that would hide the files of "
                 "its image; name a folder below it"
             )

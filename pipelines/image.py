@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from orbax_bench_core.config import SuiteError, did_you_mean
+from orbax_bench_core.config import UserError, did_you_mean
 
 BAKE_FILE = Path("images/docker-bake.json")
 UNKNOWN = "unknown"
@@ -51,12 +51,12 @@ def find_checkout(start: Path) -> Path:
         start: A directory in it.
 
     Raises:
-        SuiteError: There is none; an installed package has no recipe in it.
+        UserError: There is none; an installed package has no recipe in it.
     """
     for folder in (start.absolute(), *start.absolute().parents):
         if (folder / BAKE_FILE).is_file() and (folder / "Dockerfile").is_file():
             return folder
-    raise SuiteError(
+    raise UserError(
         f"no checkout of orbax-bench holds {start}: images are built from its sources, so call "
         "this inside a checkout or name one with --context"
     )
@@ -80,12 +80,12 @@ def describe(
         tag: What to call it instead of `orbax-bench:<version>`.
 
     Raises:
-        SuiteError: There is no such variant, or it has no usual base and none is given.
+        UserError: There is no such variant, or it has no usual base and none is given.
     """
     bake = json.loads((checkout / BAKE_FILE).read_text())
     known = variants(checkout)
     if variant not in known:
-        raise SuiteError(f"unknown variant {variant!r}; {did_you_mean(variant, known)}")
+        raise UserError(f"unknown variant {variant!r}; {did_you_mean(variant, known)}")
     target = _inherited(bake["target"], variant)
     values = {name: variable["default"] for name, variable in bake["variable"].items()}
     values |= revision_of(checkout)
@@ -95,7 +95,7 @@ def describe(
     if base_image is not None:
         arguments["BASE_IMAGE"] = base_image
     if not arguments["BASE_IMAGE"]:
-        raise SuiteError(
+        raise UserError(
             f"the variant {variant!r} has no usual base image; name one with --base-image "
             "(images/README.md says which)"
         )

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_core.lineage import Link, Status
 from orbax_bench_core.records import UNKNOWN
 from orbax_bench_pipelines.extras import require_extras
@@ -41,14 +41,14 @@ def vertex_chain(name: str, *, endpoint: str | None = None) -> Link:
         endpoint: Another address than that of the location; http:// for a server on this machine.
 
     Raises:
-        SuiteError: A package or credentials are missing, or the service refused.
+        UserError: A package or credentials are missing, or the service refused.
     """
     require_extras(Target.VERTEX)
     with _explained(name):
         graph, whole = _subgraph(_client(name, endpoint), name)
     artifacts = {artifact.name: artifact for artifact in graph.artifacts}
     if name not in artifacts:
-        raise SuiteError(f"Vertex ML Metadata knows no {name}")
+        raise UserError(f"Vertex ML Metadata knows no {name}")
     parents = _parents(graph)
     notes = {} if whole else {"note": "too many artifacts to ask for all; only the nearest"}
     return _link(artifacts[name], artifacts, parents, {}, frozenset(), notes)
@@ -195,9 +195,9 @@ def _explained(name: str) -> Iterator[None]:
     try:
         yield
     except google.auth.exceptions.GoogleAuthError as error:
-        raise SuiteError(
+        raise UserError(
             f"no credentials to ask Vertex ML Metadata for {name}: {error}; run `gcloud auth "
             "application-default login`, or give the run directory"
         ) from None
     except exceptions.GoogleAPIError as error:
-        raise SuiteError(f"Vertex ML Metadata refused {name}: {error}") from None
+        raise UserError(f"Vertex ML Metadata refused {name}: {error}") from None

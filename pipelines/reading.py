@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 
-from orbax_bench_core.config import LoadedSuite, Problem, SuiteError, checked_path, parse_suite
+from orbax_bench_core.config import LoadedSuite, Problem, UserError, checked_path, parse_suite
 
 STDIN = "-"
 _LARGEST_SUITE = 100_000
@@ -19,17 +19,17 @@ def read_suite(path: str) -> LoadedSuite:
         path: A local path, a `gs://` URI, or `-` for standard input.
 
     Raises:
-        SuiteError: It cannot be read, is not a suite, is invalid, or is too long to travel.
+        UserError: It cannot be read, is not a suite, is invalid, or is too long to travel.
     """
     text = sys.stdin.read() if path == STDIN else read_text(path, "suite")
     file = "standard input" if path == STDIN else path
     foreign = _what_else_it_is(text)
     if foreign is not None:
-        raise SuiteError(Problem(f"this is {foreign}, not a suite; give the suite file", file=file))
+        raise UserError(Problem(f"this is {foreign}, not a suite; give the suite file", file=file))
     loaded = parse_suite(text, file)
     size = len(text.encode())
     if size > _LARGEST_SUITE:
-        raise SuiteError(
+        raise UserError(
             Problem(
                 f"the suite has {size} bytes and travels to each step in one argument of a "
                 f"command; at most {_LARGEST_SUITE} do, split it",
@@ -47,7 +47,7 @@ def read_text(path: str, what: str) -> str:
         what: What the file should be, for messages.
 
     Raises:
-        SuiteError: It cannot be read.
+        UserError: It cannot be read.
     """
     from etils import epath
     from google.auth.exceptions import GoogleAuthError
@@ -58,13 +58,13 @@ def read_text(path: str, what: str) -> str:
     try:
         text: str = epath.Path(checked_path(path)).read_bytes().decode()
     except UnicodeDecodeError:
-        raise SuiteError(Problem(f"not a text file; a {what} is YAML", file=path)) from None
+        raise UserError(Problem(f"not a text file; a {what} is YAML", file=path)) from None
     except FileNotFoundError:
-        raise SuiteError(
+        raise UserError(
             Problem(f"cannot read the {what}: there is no such file", file=path)
         ) from None
     except (OSError, ImportError, ValueError, GoogleAuthError) as error:
-        raise SuiteError(Problem(f"cannot read the {what}: {error}", file=path)) from None
+        raise UserError(Problem(f"cannot read the {what}: {error}", file=path)) from None
     finally:
         quiet.setLevel(level)
     return text

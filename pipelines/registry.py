@@ -7,7 +7,7 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from orbax_bench_core.config import SuiteError, did_you_mean
+from orbax_bench_core.config import UserError, did_you_mean
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -141,10 +141,10 @@ def find_pipeline(name: str) -> Pipeline:
         name: Such as `sweep`.
 
     Raises:
-        SuiteError: There is none of that name.
+        UserError: There is none of that name.
     """
     for pipeline in PIPELINES:
         if pipeline.name == name:
             return pipeline
     known = [each.name for each in PIPELINES]
-    raise SuiteError(f"unknown pipeline {name!r}; {did_you_mean(name, known)}")
+    raise UserError(f"unknown pipeline {name!r}; {did_you_mean(name, known)}")

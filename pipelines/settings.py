@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 import pydantic
 
-from orbax_bench_core.config import ConfigModel, Problem, Source, SuiteError, explain
+from orbax_bench_core.config import ConfigModel, Problem, Source, UserError, explain
 from orbax_bench_pipelines.tpu import SliceShape, parse_slice
 
 _IMAGE = re.compile(
@@ -106,7 +106,7 @@ def _parsed(parse: Callable[[str], Any]) -> Callable[[Any], Any]:
             raise ValueError(f"expected a list, got {given!r}")
         try:
             return tuple(parse(item) if isinstance(item, str) else item for item in given)
-        except SuiteError as error:
+        except UserError as error:
             raise ValueError(str(error)) from None
 
     return read
@@ -189,7 +189,7 @@ def read_settings(file: str | None, flags: Mapping[str, Any]) -> Settings:
         flags: Values by field; None and empty lists are not given.
 
     Raises:
-        SuiteError: The file cannot be read, or a value cannot be used.
+        UserError: The file cannot be read, or a value cannot be used.
     """
     data = {} if file is None else _settings_of(file)
     given = {name: value for name, value in flags.items() if value not in (None, [], ())}
@@ -201,7 +201,7 @@ def _settings_of(file: str) -> dict[str, Any]:
 
     source = Source(read_text(file, "settings file"), file)
     if not isinstance(source.data, dict):
-        raise SuiteError(source.problem("settings are a mapping of keys to values", ()))
+        raise UserError(source.problem("settings are a mapping of keys to values", ()))
     _validated(source.data, lambda path: source.problem("", path))
     return dict(source.data)
 
@@ -215,7 +215,7 @@ def _validated(data: dict[str, Any], place: Callable[[tuple[str | int, ...]], Pr
             at = place(tuple(part for part in detail["loc"] if part != "[key]"))
             message = explain(detail, Settings.model_fields)
             problems.append(Problem(message, key=at.key, file=at.file, line=at.line))
-        raise SuiteError(*dict.fromkeys(problems)) from None
+        raise UserError(*dict.fromkeys(problems)) from None
 
 
 def _flag(path: tuple[str | int, ...]) -> str:

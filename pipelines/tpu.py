@@ -8,7 +8,7 @@ import itertools
 import math
 from collections.abc import Iterator
 
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_pipelines.tpu_generations import GENERATIONS, Generation
 
 GKE_ACCELERATOR = "cloud.google.com/gke-tpu-accelerator"
@@ -73,11 +73,11 @@ class SliceShape:
         """The `machine_spec` of a Vertex AI custom job; one replica of it is the whole slice.
 
         Raises:
-            SuiteError: Vertex AI has no machine type for this generation.
+            UserError: Vertex AI has no machine type for this generation.
         """
         if not self.generation.vertex:
             known = ", ".join(each.name for each in GENERATIONS if each.vertex)
-            raise SuiteError(f"Vertex AI has no custom jobs on TPU {self}; it has {known}")
+            raise UserError(f"Vertex AI has no custom jobs on TPU {self}; it has {known}")
         return {"machine_type": self.machine_type, "tpu_topology": self.topology}
 
 
@@ -91,11 +91,11 @@ def slice_shape(generation: str, topology: str, machine_type: str = "") -> Slice
             eight chips, or two of four. Empty takes the fewest hosts.
 
     Raises:
-        SuiteError: There is no such slice; the message names the nearest and all that there are.
+        UserError: There is no such slice; the message names the nearest and all that there are.
     """
     found = _generation(generation)
     if not _is_topology(found, topology):
-        raise SuiteError(_no_such_topology(found, topology))
+        raise UserError(_no_such_topology(found, topology))
     sizes = _host_sizes(found, topology)
     if not machine_type:
         return SliceShape(found, topology, max(sizes))
@@ -103,7 +103,7 @@ def slice_shape(generation: str, topology: str, machine_type: str = "") -> Slice
         if found.machines[size] == machine_type:
             return SliceShape(found, topology, size)
     known = " or ".join(found.machines[size] for size in sizes)
-    raise SuiteError(f"TPU {found.name} {topology} has machines {known}, not {machine_type!r}")
+    raise UserError(f"TPU {found.name} {topology} has machines {known}, not {machine_type!r}")
 
 
 def parse_slice(text: str) -> SliceShape:
@@ -113,11 +113,11 @@ def parse_slice(text: str) -> SliceShape:
         text: `TYPE:TOPOLOGY` or `TYPE:TOPOLOGY:MACHINE_TYPE`.
 
     Raises:
-        SuiteError: It is written differently, or there is no such slice.
+        UserError: It is written differently, or there is no such slice.
     """
     parts = text.strip().split(":")
     if len(parts) not in (2, 3):
-        raise SuiteError(f"a TPU slice is TYPE:TOPOLOGY, such as v5e:2x4; got {text!r}")
+        raise UserError(f"a TPU slice is TYPE:TOPOLOGY, such as v5e:2x4; got {text!r}")
     return slice_shape(*parts)
 
 
@@ -128,13 +128,13 @@ def require_single_host(shape: SliceShape) -> None:
         shape: The slice that a step asks for.
 
     Raises:
-        SuiteError: It has several hosts, while a step is one pod.
+        UserError: It has several hosts, while a step is one pod.
     """
     if shape.hosts == 1:
         return
     found = shape.generation
     single = [each for each in found.topologies if max(_host_sizes(found, each)) == _chips(each)]
-    raise SuiteError(
+    raise UserError(
         f"TPU {shape} ({shape.machine_type}) spans {shape.hosts} hosts, and a pipeline step is one "
         f"pod on one host; slices of {found.name} on one host: {', '.join(single)}. A slice of "
         "several hosts takes a launcher that starts one pod per host, such as JobSet: see 'Slices "
@@ -161,7 +161,7 @@ def _generation(name: str) -> Generation:
     nearest = difflib.get_close_matches(name.lower(), by_name, n=1, cutoff=0.6)
     hint = f"did you mean {by_name[nearest[0]].name}? " if nearest else ""
     known = ", ".join(each.name for each in GENERATIONS)
-    raise SuiteError(f"unknown TPU type {name!r}; {hint}Known: {known}")
+    raise UserError(f"unknown TPU type {name!r}; {hint}Known: {known}")
 
 
 def _sides(topology: str) -> tuple[int, ...] | None:

@@ -15,7 +15,7 @@ from google.cloud import aiplatform
 from google.cloud.aiplatform_v1 import types
 from google.protobuf import field_mask_pb2, json_format
 
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_pipelines.cron import Cron, for_vertex
 from orbax_bench_pipelines.job import Job, Request, SubmissionFailed
 
@@ -36,7 +36,7 @@ class Vertex:
 
         Raises:
             SubmissionFailed: There are no credentials.
-            SuiteError: Vertex AI's own client finds fault with the pipeline or its parameters.
+            UserError: Vertex AI's own client finds fault with the pipeline or its parameters.
         """
         self._job = job
         settings = job.settings
@@ -200,7 +200,7 @@ class Vertex:
         except api_exceptions.GoogleAPIError as error:
             raise SubmissionFailed(f"{place} refused: {error}") from None
         except ValueError as error:
-            raise SuiteError(f"{place}: {error}") from None
+            raise UserError(f"{place}: {error}") from None
         except (OSError, RuntimeError) as error:
             raise SubmissionFailed(f"{place}: {error}") from None
 

@@ -16,7 +16,7 @@ from orbax_bench_core.baselines.model import (
     new_capture_id,
 )
 from orbax_bench_core.baselines.store import Registry, state_after
-from orbax_bench_core.config import ARMS, Arm, SuiteError, did_you_mean
+from orbax_bench_core.config import ARMS, Arm, UserError, did_you_mean
 from orbax_bench_core.records import UNKNOWN, Record, Repeat, RunDirectory, RunInfo
 from orbax_bench_core.sweep import SweepPoint
 
@@ -54,7 +54,7 @@ def capture_run(
         revision: What to file it under; by default the commit of the code that ran.
 
     Raises:
-        SuiteError: There is no run, or the registry cannot be written.
+        UserError: There is no run, or the registry cannot be written.
     """
     info = run.read_info()
     found: dict[str, Sequence[Record]] = {}
@@ -186,10 +186,10 @@ def find_capture(captures: Sequence[Capture], name: str) -> Capture:
             or a revision, which means its newest capture.
 
     Raises:
-        SuiteError: No capture is called so, or several are.
+        UserError: No capture is called so, or several are.
     """
     if not captures:
-        raise SuiteError("nothing was captured here; capture a run with `baseline capture`")
+        raise UserError("nothing was captured here; capture a run with `baseline capture`")
     if name == LATEST:
         return captures[-1]
     exact = [one for one in captures if name in (one.id, one.reference, one.revision)]
@@ -203,9 +203,9 @@ def find_capture(captures: Sequence[Capture], name: str) -> Capture:
         return revisions.popitem()[1]
     several = sorted(begin) or sorted(revisions)
     if several:
-        raise SuiteError(f"{name!r} could be any of: {', '.join(several)}; write more of it")
+        raise UserError(f"{name!r} could be any of: {', '.join(several)}; write more of it")
     newest = ", ".join(one.reference for one in reversed(captures[-5:]))
-    raise SuiteError(
+    raise UserError(
         f"no capture is called {name!r}; give an id, a revision, {LATEST!r} or {PREVIOUS!r}. "
         f"The newest: {newest}"
     )
@@ -223,7 +223,7 @@ def promote_capture(
         note: Why.
 
     Raises:
-        SuiteError: No capture or point is called so, or the registry cannot be written.
+        UserError: No capture or point is called so, or the registry cannot be written.
     """
     if name == PREVIOUS:
         chosen = _previous(registry)
@@ -248,7 +248,7 @@ def _previous(registry: Registry) -> dict[str, str | None]:
     """Returns what the points of the last promotion had before it."""
     log = registry.promotions()
     if not log:
-        raise SuiteError("nothing was promoted yet, so there is no previous baseline")
+        raise UserError("nothing was promoted yet, so there is no previous baseline")
     before = state_after(log[:-1])
     return {point_id: before.get(point_id) for point_id in log[-1].points}
 
@@ -259,7 +259,7 @@ def _named(points: Sequence[str], known: Sequence[str]) -> list[str]:
         matching = [point_id for point_id in known if point_id.startswith(given)]
         if len(matching) != 1:
             problem = "is not one" if not matching else "could be several"
-            raise SuiteError(f"--point: {given!r} {problem} of its points: {', '.join(known)}")
+            raise UserError(f"--point: {given!r} {problem} of its points: {', '.join(known)}")
         found += matching
     return found
 
@@ -280,16 +280,16 @@ def publish_run(
         The capture, and its folder.
 
     Raises:
-        SuiteError: There is nothing to capture, or the registry cannot be written.
+        UserError: There is nothing to capture, or the registry cannot be written.
     """
     side = next((known for known in ARMS if known == arm), None)
     if side is None:
-        raise SuiteError(f"unknown arm {arm!r}; {did_you_mean(arm, ARMS)}")
+        raise UserError(f"unknown arm {arm!r}; {did_you_mean(arm, ARMS)}")
     store = Registry(registry)
     captured = capture_run(run, store, arm=side, revision=revision)
     if captured.capture is None:
         reasons = "; ".join(f"{name}: {why}" for name, why in captured.left_out.items())
-        raise SuiteError(f"no point of {run.root} can be a baseline: {reasons}")
+        raise UserError(f"no point of {run.root} can be a baseline: {reasons}")
     if promote:
         promote_capture(store, captured.capture.id)
     return captured.capture, str(store.root / captured.capture.reference)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from orbax_bench_core.baselines.model import Capture
 from orbax_bench_core.baselines.store import Registry, registry_path
-from orbax_bench_core.config import GateConfig, SuiteError
+from orbax_bench_core.config import GateConfig, UserError
 from orbax_bench_core.records import Record, RunDirectory, RunInfo
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def find_runs(places: Iterable[str]) -> list[FoundRun]:
             patterns with `*` for any of these.
 
     Raises:
-        SuiteError: A place holds no run.
+        UserError: A place holds no run.
     """
     found: dict[str, list[FoundRun]] = {}
     for place in places:
@@ -69,7 +69,7 @@ def _folders(place: str) -> list[epath.Path]:
     folders = [registry_path(path) for path in sorted(glob.glob(place))]  # noqa: PTH207 - may be absolute
     found = [folder for folder in folders if folder.is_dir()]
     if not found:
-        raise SuiteError(f"no directory is called {place}")
+        raise UserError(f"no directory is called {place}")
     return found
 
 
@@ -82,7 +82,7 @@ def _runs_in(folder: epath.Path) -> list[FoundRun]:
     registry = Registry(str(folder))
     captures = registry.captures()
     if not captures:
-        raise SuiteError(
+        raise UserError(
             f"{folder} holds no run: give run directories, a directory that holds some, or a "
             "registry of baselines"
         )

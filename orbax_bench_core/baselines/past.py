@@ -24,7 +24,7 @@ def past_log_ratios(registry: Registry, candidate: Iterable[Record]) -> Past:
         candidate: Records of the run that is to be judged.
 
     Raises:
-        SuiteError: A file of the registry is not what its name says.
+        UserError: A file of the registry is not what its name says.
     """
     from orbax_bench_core.gate import run_log_ratio
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import pydantic
 
 from orbax_bench_core.baselines.model import Baseline, Capture, Promotion, is_capture_id
-from orbax_bench_core.config import Problem, SuiteError, checked_path
+from orbax_bench_core.config import Problem, UserError, checked_path
 from orbax_bench_core.records import (
     SCHEMA_VERSION,
     UNKNOWN,
@@ -45,7 +45,7 @@ class Registry:
             root: Local path or gs:// URI.
 
         Raises:
-            SuiteError: The path cannot be honoured.
+            UserError: The path cannot be honoured.
         """
         self.root: epath.Path = registry_path(root)
 
@@ -57,7 +57,7 @@ class Registry:
         """Returns every finished capture, the oldest first.
 
         Raises:
-            SuiteError: A file is not what its name says.
+            UserError: A file is not what its name says.
         """
         files = [file for file in self.root.glob("*/*.json") if is_capture_id(file.stem)]
         return _in_order(read_each(_read_capture, files))
@@ -74,7 +74,7 @@ class Registry:
             wanted: References of captures, each with the id of a point that it has.
 
         Raises:
-            SuiteError: A file is missing, or not what its name says.
+            UserError: A file is missing, or not what its name says.
         """
         files = [self.root / reference / f"{point_id}.json" for reference, point_id in wanted]
         return read_each(read_baseline, files)
@@ -87,7 +87,7 @@ class Registry:
             baselines: The samples of each of its points.
 
         Raises:
-            SuiteError: The registry cannot be written.
+            UserError: The registry cannot be written.
         """
         check_revision(capture.revision)
         folder = self.root / capture.revision
@@ -99,7 +99,7 @@ class Registry:
         """Returns every promotion in the order in which they count.
 
         Raises:
-            SuiteError: A file is not what its name says.
+            UserError: A file is not what its name says.
         """
         found = read_each(_read_promotion, json_files(self.root / _PROMOTIONS))
         return sorted(found, key=lambda one: (one.number, one.id))
@@ -116,7 +116,7 @@ class Registry:
             note: Why.
 
         Raises:
-            SuiteError: The registry cannot be written.
+            UserError: The registry cannot be written.
         """
         last = max((one.number for one in self.promotions()), default=0)
         promotion = Promotion(
@@ -152,11 +152,11 @@ def check_revision(revision: str) -> None:
     """Checks that a revision can be a folder of its own, here and on an object store.
 
     Raises:
-        SuiteError: It cannot.
+        UserError: It cannot.
     """
     if _REVISION.fullmatch(revision) and revision != _PROMOTIONS and revision[-5:] != ".json":
         return
-    raise SuiteError(
+    raise UserError(
         f"{revision!r} cannot be a label: it names a folder, so give letters, digits and . _ + - "
         f"only, beginning with a letter or digit, and neither {_PROMOTIONS!r} nor a name in .json"
     )
@@ -178,7 +178,7 @@ def _write(path: epath.Path, content: ResultModel) -> None:
     try:
         write_atomically(path, content.model_dump_json(indent=1).encode())
     except OSError as error:
-        raise SuiteError(f"cannot write the baseline: {error}") from None
+        raise UserError(f"cannot write the baseline: {error}") from None
 
 
 def _user() -> str:
@@ -200,14 +200,14 @@ def registry_path(path: str) -> epath.Path:
     """Returns a path, or says why it cannot be honoured.
 
     Raises:
-        SuiteError: The path is neither local nor gs://.
+        UserError: The path is neither local nor gs://.
     """
     from etils import epath
 
     try:
         return epath.Path(checked_path(path))
     except ValueError as error:
-        raise SuiteError(str(error)) from None
+        raise UserError(str(error)) from None
 
 
 def read_model(file: epath.Path, model: type[Model], what: str) -> Model:
@@ -219,30 +219,30 @@ def read_model(file: epath.Path, model: type[Model], what: str) -> Model:
         what: What to call that.
 
     Raises:
-        SuiteError: The file holds something else, or cannot be read.
+        UserError: The file holds something else, or cannot be read.
     """
     try:
         return model.model_validate_json(file.read_bytes())
     except OSError as error:
-        raise SuiteError(Problem(f"cannot be read: {error}", file=str(file))) from None
+        raise UserError(Problem(f"cannot be read: {error}", file=str(file))) from None
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         message = f"not a {what} of schema version {SCHEMA_VERSION}: {where}: {first['msg']}"
-        raise SuiteError(Problem(message, file=str(file))) from None
+        raise UserError(Problem(message, file=str(file))) from None
 
 
 def read_baseline(file: epath.Path) -> Baseline:
     """Reads one point of a capture, which must be the point that the file is named after.
 
     Raises:
-        SuiteError: The file holds something else, or cannot be read.
+        UserError: The file holds something else, or cannot be read.
     """
     baseline = read_model(file, Baseline, "baseline")
     ids = {baseline.point_id, file.stem, *(record.point.id for record in baseline.records)}
     if len(ids) > 1:
         message = f"the file's name and content disagree on the point: {', '.join(sorted(ids))}"
-        raise SuiteError(Problem(message, file=str(file)))
+        raise UserError(Problem(message, file=str(file)))
     return baseline
 
 

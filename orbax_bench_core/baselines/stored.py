@@ -13,7 +13,7 @@ from orbax_bench_core.baselines.store import (
     read_each,
     registry_path,
 )
-from orbax_bench_core.config import Arm, SuiteError
+from orbax_bench_core.config import Arm, UserError
 from orbax_bench_core.records import Record, RunDirectory
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def capture_into(run: RunDirectory, directory: str) -> tuple[epath.Path, list[st
         names of the points that were left out.
 
     Raises:
-        SuiteError: The path cannot be honoured or written.
+        UserError: The path cannot be honoured or written.
     """
     registry = Registry(directory)
     captured = capture_run(run, registry)
@@ -56,7 +56,7 @@ def load_baseline(path: str, *, arm: Arm = "candidate") -> list[Record]:
         arm: Which side of a paired run to take.
 
     Raises:
-        SuiteError: There is no baseline, or a file is not what its name says.
+        UserError: There is no baseline, or a file is not what its name says.
     """
     folder = registry_path(path)
     if (folder / "run.json").exists():
@@ -93,13 +93,13 @@ def _of_registry(registry: Registry, path: str) -> list[Record]:
         return _records(registry, current)
     captures = registry.captures()
     if not captures:
-        raise SuiteError(
+        raise UserError(
             f"{path} holds no baseline; store a run in it with `orbax-bench baseline capture`"
         )
     revisions = sorted({capture.revision for capture in captures})
     if len(revisions) > 1:
         names = ", ".join(f"{path.rstrip('/')}/{revision}" for revision in revisions)
-        raise SuiteError(
+        raise UserError(
             f"{path} holds several baselines, and none is promoted; name one of: {names}, or "
             "choose one for all with `orbax-bench baseline promote`"
         )

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import yaml
 
-from orbax_bench_core.config import LoadedSuite, SuiteError, parse_suite, with_keys
+from orbax_bench_core.config import LoadedSuite, UserError, parse_suite, with_keys
 
 _OWN_KEYS: Final = {"environment", "generator", "processes", "storage"}
 
@@ -24,18 +24,18 @@ def with_arms(
         same: Whether to compare the suite with itself.
 
     Raises:
-        SuiteError: There are no arms, or two definitions of them, or one that cannot be read.
+        UserError: There are no arms, or two definitions of them, or one that cannot be read.
     """
     given = bool(baseline or candidate)
     if same and given:
-        raise SuiteError("--aa compares the suite with itself; leave out the arms")
+        raise UserError("--aa compares the suite with itself; leave out the arms")
     if loaded.suite.arms is not None:
         if same or given:
             message = "the suite has arms of its own; leave out the flags"
-            raise SuiteError(loaded.source.problem(message, ("arms",)))
+            raise UserError(loaded.source.problem(message, ("arms",)))
         return loaded
     if not same and not given:
-        raise SuiteError(
+        raise UserError(
             loaded.source.problem(
                 "nothing to compare: give the suite an `arms` block, or say what the candidate has "
                 "different, such as --candidate use_ocdbt=false; --aa compares it with itself",
@@ -52,7 +52,7 @@ def _arm(given: Sequence[str]) -> dict[str, Any]:
     for item in given:
         key, equals, value = item.partition("=")
         if not key or not equals:
-            raise SuiteError(f"expected KEY=VALUE, such as use_ocdbt=false, got {item!r}")
+            raise UserError(f"expected KEY=VALUE, such as use_ocdbt=false, got {item!r}")
         plain = yaml.safe_load(value)
         if key in _OWN_KEYS:
             arm[key] = plain if key == "processes" else value

@@ -28,7 +28,7 @@ def async_study(
     orbax-bench async-study /tmp/async
     """
     from orbax_bench_core.analysis.async_study import print_study
-    from orbax_bench_core.config import SuiteError
+    from orbax_bench_core.config import UserError
     from orbax_bench_core.records import RunDirectory
     from orbax_bench_core.steps import PAGE, publish_async_study
 
@@ -36,7 +36,7 @@ def async_study(
     try:
         study = publish_async_study(run)
     except OSError as failure:
-        raise SuiteError(f"cannot write into {run.root}: {failure}") from None
+        raise UserError(f"cannot write into {run.root}: {failure}") from None
     if as_json:
         print(study.model_dump_json(indent=2))
         return

@@ -70,7 +70,7 @@ def capture(
     orbax-bench baseline capture baselines results --label v0.12.8 --promote
     """
     from orbax_bench_core.baselines import capture_run, check_revision
-    from orbax_bench_core.config import SuiteError
+    from orbax_bench_core.config import UserError
     from orbax_bench_core.records import RunDirectory
 
     console = results_console()
@@ -81,7 +81,7 @@ def capture(
     for name, reason in captured.left_out.items():
         _say(console, f"left out {name}: {reason}")
     if captured.capture is None:
-        raise SuiteError(f"nothing to capture in {run}: no point has passed in full")
+        raise UserError(f"nothing to capture in {run}: no point has passed in full")
     count = len(captured.capture.points)
     _say(console, f"captured {count} point{'' if count == 1 else 's'}:")
     _say(console, f"{place.root}/{captured.capture.reference}")
@@ -276,20 +276,20 @@ def _afterwards(registry: Registry, done: Promoted) -> str:
 def _registry(path: str) -> Registry:
     """Returns a registry to write to, unless the path is that of a run."""
     from orbax_bench_core.baselines import Registry
-    from orbax_bench_core.config import SuiteError
+    from orbax_bench_core.config import UserError
 
     registry = Registry(path)
     if (registry.root / "run.json").exists():
-        raise SuiteError(f"{path} is a run directory; the registry comes first, then the run")
+        raise UserError(f"{path} is a run directory; the registry comes first, then the run")
     return registry
 
 
 def _existing(path: str) -> Registry:
-    from orbax_bench_core.config import SuiteError
+    from orbax_bench_core.config import UserError
 
     registry = _registry(path)
     if not registry.exists():
-        raise SuiteError(
+        raise UserError(
             f"{path} is not a registry: nothing was captured there; store a run in it with "
             f"`orbax-bench baseline capture {path} RUN`"
         )

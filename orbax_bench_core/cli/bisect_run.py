@@ -13,7 +13,7 @@ from rich.console import Console
 from orbax_bench_core.analysis.verdicts import VerdictReport, headline
 from orbax_bench_core.cli.live_verdicts import LiveVerdicts
 from orbax_bench_core.cli.measurement import Interrupted, measuring
-from orbax_bench_core.config import LoadedSuite, SuiteError
+from orbax_bench_core.config import LoadedSuite, UserError
 from orbax_bench_core.execute import RunSettings
 from orbax_bench_core.records import RunDirectory, write_atomically
 from orbax_bench_core.steps import (
@@ -68,10 +68,10 @@ class BisectRun:
             console: Where to show progress and results.
 
         Raises:
-            SuiteError: A release does not exist, or the suite chooses environments itself.
+            UserError: A release does not exist, or the suite chooses environments itself.
         """
         if loaded.suite.arms is not None or loaded.suite.environments:
-            raise SuiteError(
+            raise UserError(
                 loaded.source.problem(
                     "bisect makes environments and arms itself; remove these blocks",
                     ("arms" if loaded.suite.arms is not None else "environments",),

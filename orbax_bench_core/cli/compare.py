@@ -47,7 +47,7 @@ def compare(
 
     from orbax_bench_core.analysis.verdicts import compare_stored, verdict_table, verdicts_html
     from orbax_bench_core.cli.measurement import comparison_exit_code
-    from orbax_bench_core.config import SuiteError
+    from orbax_bench_core.config import UserError
     from orbax_bench_core.records import write_atomically
 
     found = compare_stored(baseline, candidate)
@@ -59,7 +59,7 @@ def compare(
         try:
             write_atomically(epath.Path(html), verdicts_html(found).encode())
         except OSError as error:
-            raise SuiteError(f"cannot write {html}: {error}") from None
+            raise UserError(f"cannot write {html}: {error}") from None
         console.print(f"Page: {html}", markup=False, highlight=False, soft_wrap=True)
     paired = any(point.mode == "paired" for point in found.points)
     raise typer.Exit(

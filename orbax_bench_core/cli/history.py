@@ -46,18 +46,18 @@ def history(
     from orbax_bench_core.analysis.history import LEAST, MOST, history_html, print_history
     from orbax_bench_core.analysis.history import history as build
     from orbax_bench_core.baselines import find_runs, registry_path
-    from orbax_bench_core.config import SuiteError
+    from orbax_bench_core.config import UserError
     from orbax_bench_core.records import write_atomically
 
     if not LEAST <= significance <= MOST:
-        raise SuiteError(f"--significance: give a number from {LEAST:g} to {MOST:g}")
+        raise UserError(f"--significance: give a number from {LEAST:g} to {MOST:g}")
     target = None if html is None else registry_path(html)
     found = build(find_runs(places), significance=significance)
     if target is not None:
         try:
             write_atomically(target, history_html(found, every=every).encode())
         except OSError as failure:
-            raise SuiteError(f"--html: cannot write {target}: {failure}") from None
+            raise UserError(f"--html: cannot write {target}: {failure}") from None
     if as_json:
         print(found.model_dump_json(indent=2))
         return

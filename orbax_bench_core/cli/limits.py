@@ -48,13 +48,13 @@ def limits(
 
     The files are temporary. Each probe runs once to warm up, then three times.
     """
-    from orbax_bench_core.config import SuiteError, canonical
+    from orbax_bench_core.config import UserError, canonical
     from orbax_bench_core.execute import measuring_lock
     from orbax_bench_core.limits import take_limits
 
     num_bytes, known = parse_size(size), canonical(dtype)
     if known is None:
-        raise SuiteError(f"--dtype: JAX has no dtype {dtype!r}; give one such as bfloat16")
+        raise UserError(f"--dtype: JAX has no dtype {dtype!r}; give one such as bfloat16")
     lock = contextlib.nullcontext() if no_lock else measuring_lock(_tell)
     with lock:
         found = take_limits(path, num_bytes, parallelism, _TIMEOUT_S, dtype=known)
@@ -75,13 +75,13 @@ def parse_size(text: str) -> int:
         text: A number with a binary unit, such as 1.5GiB, or of bytes.
 
     Raises:
-        SuiteError: It is no such size.
+        UserError: It is no such size.
     """
-    from orbax_bench_core.config import SuiteError
+    from orbax_bench_core.config import UserError
 
     match = _SIZE.fullmatch(text.strip())
     if match is None:
-        raise SuiteError(
+        raise UserError(
             f"--size: {text!r} is not a size; give a number with KiB, MiB, GiB or TiB, such as "
             "256MiB or 1.5GiB, or a number of bytes"
         )

@@ -77,11 +77,11 @@ app.command("sharding")(sharding.sharding)
 
 def main() -> None:
     """Runs the command line; a user's mistake is one message and exit code 2."""
-    from orbax_bench_core.config import SuiteError
+    from orbax_bench_core.config import UserError
 
     try:
         app()
-    except SuiteError as error:
+    except UserError as error:
         for problem in error.problems:
             print(f"error: {problem}", file=sys.stderr)
         sys.exit(EXIT_INVALID)

@@ -17,7 +17,7 @@ from orbax_bench_core.baselines import capture_into, load_baseline
 from orbax_bench_core.cli.json_log import JsonLog
 from orbax_bench_core.cli.live_verdicts import LiveVerdicts
 from orbax_bench_core.cli.progress import ProgressReport
-from orbax_bench_core.config import LoadedSuite, SuiteError, load_suite
+from orbax_bench_core.config import LoadedSuite, UserError, load_suite
 from orbax_bench_core.execute import CannotRecord, RunSettings, measuring_lock, run_points
 from orbax_bench_core.limits import ensure_limits
 from orbax_bench_core.records import RunDirectory
@@ -75,11 +75,11 @@ class SuiteRun:
             limits: Whether to measure what the machine and the storage can do.
 
         Raises:
-            SuiteError: The suite is invalid, or a path cannot be used.
+            UserError: The suite is invalid, or a path cannot be used.
         """
         self._loaded = load_suite(suite, overrides)
         if self._loaded.suite.arms is not None:
-            raise SuiteError(
+            raise UserError(
                 self._loaded.source.problem(
                     "a suite with arms is a comparison: `orbax-bench ab` runs it", ("arms",)
                 )
@@ -211,7 +211,7 @@ class PairedRun:
             passport: File with the noise of this machine; None takes the user's own, if any.
 
         Raises:
-            SuiteError: The suite is invalid, or a path cannot be used.
+            UserError: The suite is invalid, or a path cannot be used.
         """
         self._loaded = loaded
         self._points = (expansion := expand(loaded)).points

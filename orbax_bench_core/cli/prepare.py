@@ -72,15 +72,15 @@ def prepare(
     """
     from orbax_bench_core import steps
     from orbax_bench_core.authoring import UnmetNeed
-    from orbax_bench_core.config import SuiteError
+    from orbax_bench_core.config import UserError
     from orbax_bench_core.state import absolute
 
     if (repo is None) == (local_dir is None):
-        raise SuiteError("give --repo or --local-dir, one of them")
+        raise UserError("give --repo or --local-dir, one of them")
     if not gcs and not sharding_out and repo is None:
-        raise SuiteError("there is nothing to do: give --gcs, --sharding-out or both")
+        raise UserError("there is nothing to do: give --gcs, --sharding-out or both")
     if sharding_out and axis_size is None:
-        raise SuiteError("--sharding-out needs --axis-size, the number of devices")
+        raise UserError("--sharding-out needs --axis-size, the number of devices")
     file = None if sharding_out is None else _new_file(sharding_out, overwrite=overwrite)
     try:
         if repo is not None:
@@ -97,16 +97,16 @@ def prepare(
             steps.write_shardings(arrays, file, strategy, axis_size)
             print(f"sharding file: {file}")
     except (UnmetNeed, ValueError) as error:
-        raise SuiteError(str(error)) from error
+        raise UserError(str(error)) from error
 
 
 def _new_file(path: str, *, overwrite: bool) -> epath.Path:
-    from orbax_bench_core.config import SuiteError
+    from orbax_bench_core.config import UserError
     from orbax_bench_core.state import absolute
 
     file = absolute(path)
     if file.is_dir():
-        raise SuiteError(f"--sharding-out {path} is a directory; give a file")
+        raise UserError(f"--sharding-out {path} is a directory; give a file")
     if file.exists() and not overwrite:
-        raise SuiteError(f"--sharding-out {path} is there already; give another, or --overwrite")
+        raise UserError(f"--sharding-out {path} is there already; give another, or --overwrite")
     return file

@@ -33,7 +33,7 @@ def sharding(
 
     orbax-bench sharding /ckpt/items --mesh fsdp=8 > sharding.json
     """
-    from orbax_bench_core.config import SuiteError
+    from orbax_bench_core.config import UserError
 
     # JAX stays out of this process, and off the accelerators.
     process = subprocess.run(
@@ -45,5 +45,5 @@ def sharding(
     )
     if process.returncode != 0:
         reason = process.stderr.strip().splitlines()[-1:] or ["it ended without a word"]
-        raise SuiteError(reason[0])
+        raise UserError(reason[0])
     sys.stdout.write(process.stdout)

@@ -11,7 +11,7 @@ from orbax_bench_core.config.checkpoint import (
     leaves,
 )
 from orbax_bench_core.config.dtypes import BITS, canonical
-from orbax_bench_core.config.errors import Problem, SuiteError, did_you_mean, explain
+from orbax_bench_core.config.errors import Problem, SuiteError, UserError, did_you_mean, explain
 from orbax_bench_core.config.execution import (
     Cache,
     Conditions,
@@ -52,6 +52,7 @@ __all__ = [
     "Spec",
     "Suite",
     "SuiteError",
+    "UserError",
     "canonical",
     "checked_path",
     "did_you_mean",

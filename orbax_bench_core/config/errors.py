@@ -1,4 +1,4 @@
-"""What is wrong with a suite file, where, and what to do about it."""
+"""Errors of users, each with the place of the mistake and what to do about it."""
 
 from __future__ import annotations
 
@@ -29,14 +29,22 @@ class Problem:
         return ": ".join(part for part in (place, self.key, self.message) if part)
 
 
-class SuiteError(Exception):
-    """The suite itself, or how it was asked to run, is invalid (exit code 2)."""
+class UserError(Exception):
+    """A mistake that the user can mend: a suite, a flag, a path or a file (exit code 2).
+
+    Attributes:
+        problems: One per mistake, so that all of them can be mended at once.
+    """
 
     def __init__(self, *problems: Problem | str) -> None:
         self.problems = tuple(
             Problem(problem) if isinstance(problem, str) else problem for problem in problems
         )
         super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+class SuiteError(UserError):
+    """A suite file is wrong."""
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_core.environments.errors import EnvironmentFailed
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def releases(
         until: The last one.
 
     Raises:
-        SuiteError: The package has no such release, or uv cannot ask.
+        UserError: The package has no such release, or uv cannot ask.
     """
     from packaging.version import Version
 
@@ -103,7 +103,7 @@ def releases(
     try:
         found = [_newest(package, _both(first, f"<={until}" if until else ""), wheels)]
     except EnvironmentFailed as failure:
-        raise SuiteError(f"cannot list the releases of {package}: {failure}") from None
+        raise UserError(f"cannot list the releases of {package}: {failure}") from None
     while True:
         try:
             found.append(_newest(package, _both(first, f"<{found[-1]}"), [*wheels, "--offline"]))

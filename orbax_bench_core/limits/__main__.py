@@ -7,7 +7,7 @@ import sys
 
 import pydantic
 
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_core.limits.process import LimitsRequest
 from orbax_bench_core.worker import simulate_devices
 
@@ -30,7 +30,7 @@ def main(text: str) -> int:
     jax.config.update("jax_enable_x64", True)
     try:
         limits = measure_limits(**request.model_dump())
-    except (SuiteError, OSError, ValueError, MemoryError) as error:
+    except (UserError, OSError, ValueError, MemoryError) as error:
         return _fail(error)
     print(limits.model_dump_json())
     return 0

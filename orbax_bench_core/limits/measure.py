@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import jax
 
-from orbax_bench_core.config import HostMemory, SuiteError
+from orbax_bench_core.config import HostMemory, UserError
 from orbax_bench_core.limits.model import Limits, ProbeName, ProbeResult, Surroundings
 from orbax_bench_core.limits.probes import (
     device_to_host,
@@ -94,7 +94,7 @@ def measure_limits(
         host_memory: What this process's allocator does with freed memory, which is only stated.
 
     Raises:
-        SuiteError: The path cannot be used, there is no room, or the bytes are too few.
+        UserError: The path cannot be used, there is no room, or the bytes are too few.
     """
     directory = existing_directory(path)
     free_disk = None if is_remote(directory) else free_disk_bytes(Path(directory))
@@ -119,7 +119,7 @@ def measure_limits(
         found = [result for group in _GROUPS for result in _measure_group(group, workload)]
     writes = [result for result in found if result.name in _WRITE_PROBES]
     if not any(result.seconds for result in writes):
-        raise SuiteError(f"nothing can be written: {writes[-1].reason}")
+        raise UserError(f"nothing can be written: {writes[-1].reason}")
     return Limits(
         path=str(directory),
         requested_bytes=num_bytes,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pydantic
 
-from orbax_bench_core.config import ArraySpec, ConfigModel, HostMemory, SuiteError, leaves
+from orbax_bench_core.config import ArraySpec, ConfigModel, HostMemory, UserError, leaves
 from orbax_bench_core.execute import allocator_settings
 from orbax_bench_core.limits.model import Limits, read, write
 from orbax_bench_core.limits.scratch import existing_directory, scratch
@@ -50,7 +50,7 @@ def take_limits(
         dtype: Canonical name of the dtype of the data, which decides how well it compresses.
 
     Raises:
-        SuiteError: It cannot be measured; one line says why.
+        UserError: It cannot be measured; one line says why.
     """
     with scratch(existing_directory(path)) as folder:
         # The folder is this process's: it goes even if the one that measures is killed.
@@ -78,19 +78,19 @@ def _run(request: LimitsRequest, path: str, timeout_s: float) -> Limits:
             env={**os.environ, **allocator_settings(_HOST_MEMORY)},
         )
     except subprocess.TimeoutExpired:
-        raise SuiteError(
+        raise UserError(
             f"{problem}: not done after {timeout_s:g} seconds; use fewer bytes"
         ) from None
     if process.returncode < 0:
         name = signal.Signals(-process.returncode).name
-        raise SuiteError(f"{problem}: the process was killed by {name}; use fewer bytes")
+        raise UserError(f"{problem}: the process was killed by {name}; use fewer bytes")
     if process.returncode > 0:
         reason = process.stderr.strip().splitlines()[-1:]
-        raise SuiteError(f"{problem}: {''.join(reason)}")
+        raise UserError(f"{problem}: {''.join(reason)}")
     try:
         return Limits.model_validate_json(process.stdout.splitlines()[-1])
     except (IndexError, pydantic.ValidationError):
-        raise SuiteError(f"{problem}: the process printed no limits") from None
+        raise UserError(f"{problem}: the process printed no limits") from None
 
 
 _MOST_BYTES = 64 << 20
@@ -121,7 +121,7 @@ def ensure_limits(run: RunDirectory, say: Callable[[str], None]) -> None:
             dtype=_dtype(largest),
         )
         write(run, limits)
-    except (SuiteError, OSError) as failure:
+    except (UserError, OSError) as failure:
         say(f"no limits: {failure}")
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from orbax_bench_core.config import SuiteError, checked_path
+from orbax_bench_core.config import UserError, checked_path
 from orbax_bench_core.limits.workload import Array, Workload
 from orbax_bench_core.worker import page_cache
 
@@ -35,17 +35,17 @@ def existing_directory(path: str) -> epath.Path:
         path: A local directory, or a gs:// URI, which always exists.
 
     Raises:
-        SuiteError: There is no such directory, or Orbax cannot write to such a path.
+        UserError: There is no such directory, or Orbax cannot write to such a path.
     """
     from etils import epath
 
     try:
         directory = epath.Path(checked_path(path))
     except ValueError as error:
-        raise SuiteError(str(error)) from None
+        raise UserError(str(error)) from None
     if not is_remote(directory) and not directory.is_dir():
         found = "is a file" if directory.exists() else "does not exist"
-        raise SuiteError(f"{path!r} {found}; give an existing directory or a gs:// URI")
+        raise UserError(f"{path!r} {found}; give an existing directory or a gs:// URI")
     return directory
 
 
@@ -57,14 +57,14 @@ def scratch(directory: epath.Path) -> Iterator[epath.Path]:
         directory: A local directory or a gs:// URI, where folders come with their first object.
 
     Raises:
-        SuiteError: The directory cannot be written.
+        UserError: The directory cannot be written.
     """
     folder = directory / f"{_PREFIX}{uuid.uuid4().hex[:12]}"
     if not is_remote(folder):
         try:
             folder.mkdir()
         except OSError as error:
-            raise SuiteError(f"cannot write to {directory}: {error.strerror}") from None
+            raise UserError(f"cannot write to {directory}: {error.strerror}") from None
     try:
         yield folder
     finally:
@@ -95,10 +95,10 @@ def fitting_bytes(requested: int, *, free_disk: int | None, free_memory: int) ->
         Bytes, and a sentence for people that is empty when all of them can be moved.
 
     Raises:
-        SuiteError: Not even `MIN_BYTES` can be moved, or fewer were asked for.
+        UserError: Not even `MIN_BYTES` can be moved, or fewer were asked for.
     """
     if requested < MIN_BYTES:
-        raise SuiteError(
+        raise UserError(
             f"{requested} bytes are too few to measure; use at least {_size(MIN_BYTES)}"
         )
     allowed = {f"an eighth of the {_size(free_memory)} of free memory": free_memory // 8}
@@ -106,7 +106,7 @@ def fitting_bytes(requested: int, *, free_disk: int | None, free_memory: int) ->
         allowed[f"half of the {_size(free_disk)} of free disk"] = free_disk // 2
     cause = min(allowed, key=lambda name: allowed[name])
     if allowed[cause] < MIN_BYTES:
-        raise SuiteError(
+        raise UserError(
             f"no space: only {cause} may be used, and at least {_size(MIN_BYTES)} is needed; "
             "make room"
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from orbax_bench_core.config import ArraySpec, SuiteError
+from orbax_bench_core.config import ArraySpec, UserError
 
 if TYPE_CHECKING:
     from etils import epath
@@ -54,7 +54,7 @@ def make_workload(
         repeats: How many times each probe is to keep.
 
     Raises:
-        SuiteError: A piece would have less than a page.
+        UserError: A piece would have less than a page.
     """
     import jax
 
@@ -62,7 +62,7 @@ def make_workload(
 
     pages = num_bytes // parallelism // mmap.PAGESIZE
     if pages == 0:
-        raise SuiteError(
+        raise UserError(
             f"{num_bytes} bytes in {parallelism} pieces are less than a page each; "
             f"use at least {parallelism * mmap.PAGESIZE} bytes or fewer pieces"
         )

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from orbax_bench_core import baselines
 from orbax_bench_core.baselines import find_runs
-from orbax_bench_core.config import SuiteError, parse_suite
+from orbax_bench_core.config import UserError, parse_suite
 from orbax_bench_core.lineage.digests import digest_of, digest_of_file, digests_of_records
 from orbax_bench_core.lineage.manifest import (
     BASELINE,
@@ -97,7 +97,7 @@ def output_metadata(
         point_ids: The sweep points that it is about.
 
     Raises:
-        SuiteError: There is no run here.
+        UserError: There is no run here.
     """
     lineage = read_lineage(run)
     made = None if lineage is None else lineage.made.get(name)
@@ -153,7 +153,7 @@ def checkpoint_metadata(path: str | None, suite: str, fixture: str) -> dict[str,
         fixture: The suite file that the checkpoint is generated from; empty for none.
 
     Raises:
-        SuiteError: The suite is invalid.
+        UserError: The suite is invalid.
     """
     texts = {"suite": suite, "fixture": fixture}
     metadata = artifact_metadata(
@@ -291,7 +291,7 @@ def baseline_digest(path: str) -> str:
         path: What `compare` takes as a baseline.
 
     Raises:
-        SuiteError: There is no baseline any more.
+        UserError: There is no baseline any more.
     """
     found = sorted(
         digest_of(record.model_dump_json().encode()) for record in baselines.load_baseline(path)
@@ -307,7 +307,7 @@ def digests_of_runs(places: Sequence[str]) -> dict[str, str]:
             that was never published, and a capture, has the word `unknown`.
 
     Raises:
-        SuiteError: A place holds no run.
+        UserError: A place holds no run.
     """
     found = {}
     for run in find_runs([place for place in places if place]):
@@ -319,7 +319,7 @@ def digests_of_runs(places: Sequence[str]) -> dict[str, str]:
 def _digest_if_there(baseline: str) -> str:
     try:
         return baseline_digest(baseline)
-    except SuiteError:  # it was there a moment ago, and a verdict is not lost for that
+    except UserError:  # it was there a moment ago, and a verdict is not lost for that
         return UNKNOWN
 
 

@@ -64,7 +64,7 @@ def digests_of_records(root: epath.Path, point_ids: Iterable[str]) -> dict[str, 
         point_ids: Its points; records of others are no part of the run.
 
     Raises:
-        SuiteError: A record is of another schema version.
+        UserError: A record is of another schema version.
         OSError: A record cannot be read.
     """
     folder = root / "records"

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from orbax_bench_core.baselines import Capture, Registry, is_capture_id
-from orbax_bench_core.config import SuiteError, checked_path, did_you_mean
+from orbax_bench_core.config import UserError, checked_path, did_you_mean
 from orbax_bench_core.lineage.artifacts import baseline_digest, file_digest
 from orbax_bench_core.lineage.manifest import LINEAGE_FILE, RECORDS, Seen
 from orbax_bench_core.lineage.verify import Link, RunLineage, environment_link, status_of
@@ -31,7 +31,7 @@ def chain_of(given: str, endpoint: str | None = None) -> Link:
         endpoint: Another address of the metadata store.
 
     Raises:
-        SuiteError: It has no lineage, or cannot be read.
+        UserError: It has no lineage, or cannot be read.
     """
     if _STORE.fullmatch(given):
         return _stored_elsewhere(given, endpoint)
@@ -60,7 +60,7 @@ def _of_run(found: InRun) -> Link:
         return run.chain(found.name or RECORDS)
     name = found.name or known[0]
     if name not in (*known, "config"):
-        raise SuiteError(f"{found.root} says nothing of {name}: {did_you_mean(name, known)}")
+        raise UserError(f"{found.root} says nothing of {name}: {did_you_mean(name, known)}")
     return run.chain(name)
 
 
@@ -71,7 +71,7 @@ def _of_folder(given: str, path: epath.Path) -> Link:
     captures = registry.captures() if registry.exists() else []
     if captures:
         newest = captures[-1].reference
-        raise SuiteError(
+        raise UserError(
             f"{given} is a registry of {len(captures)} captures; give one, such as "
             f"{given.rstrip('/')}/{newest}"
         )
@@ -149,7 +149,7 @@ def _stored_elsewhere(name: str, endpoint: str | None) -> Link:
 def _vertex() -> importlib.metadata.EntryPoint:
     for found in importlib.metadata.entry_points(group=_PLUGINS, name="vertex"):
         return found
-    raise SuiteError(
+    raise UserError(
         "the name of an artifact in Vertex ML Metadata needs more packages: "
         "pip install 'orbax-bench[vertex]'"
     )
@@ -247,27 +247,27 @@ def existing(given: str) -> epath.Path:
     """Returns a path that is there.
 
     Raises:
-        SuiteError: It is not there, or its kind of storage is not known.
+        UserError: It is not there, or its kind of storage is not known.
     """
     from etils import epath
 
     try:
         path = epath.Path(checked_path(given))
     except ValueError as error:
-        raise SuiteError(str(error)) from None
+        raise UserError(str(error)) from None
     if not path.exists():
-        raise SuiteError(f"{given} does not exist; lineage takes {ACCEPTED}")
+        raise UserError(f"{given} does not exist; lineage takes {ACCEPTED}")
     return path
 
 
-def not_ours(given: str, found: str) -> SuiteError:
+def not_ours(given: str, found: str) -> UserError:
     """Returns the error for something that has no lineage.
 
     Args:
         given: What was given.
         found: What it is instead.
     """
-    return SuiteError(f"{given} is {found}, which has no lineage; lineage takes {ACCEPTED}")
+    return UserError(f"{given} is {found}, which has no lineage; lineage takes {ACCEPTED}")
 
 
 def _artifacts(said: Any) -> list[dict[str, Any]]:

@@ -147,7 +147,7 @@ def lineage_of_records(run: RunDirectory, info: RunInfo) -> Lineage:
         info: What its `run.json` says.
 
     Raises:
-        SuiteError: A record is of another schema version.
+        UserError: A record is of another schema version.
         OSError: A record cannot be read.
     """
     points = digests_of_records(run.root, [point.id for point in info.expansion.points])

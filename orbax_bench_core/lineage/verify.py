@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_core.lineage.digests import (
     PointRecords,
     digest_of_all,
@@ -45,10 +45,10 @@ class RunLineage:
         Args:
             run: The run directory.
             baseline_digest: Returns the digest of a stored baseline as it is now, or raises
-                `SuiteError`.
+                `UserError`.
 
         Raises:
-            SuiteError: There is no run here.
+            UserError: There is no run here.
         """
         self._run = run
         self._baseline_digest = baseline_digest
@@ -74,7 +74,7 @@ class RunLineage:
                 noted when it was written.
 
         Raises:
-            SuiteError: A record is of another schema version.
+            UserError: A record is of another schema version.
         """
         if name == RECORDS:
             return self._records(recorded)
@@ -95,7 +95,7 @@ class RunLineage:
             path: Where it lies in the run directory: `records/<point>/repeat_<r>/host_<h>.json`.
 
         Raises:
-            SuiteError: A record is of another schema version.
+            UserError: A record is of another schema version.
         """
         every, point_id = self._records(None), path.split("/")[1]
         before, now = self._lineage.points.get(point_id), self._points_now.get(point_id)
@@ -215,7 +215,7 @@ class RunLineage:
     def _baseline(self, path: str, recorded: str) -> Link:
         try:
             now = self._baseline_digest(path)
-        except SuiteError as error:
+        except UserError as error:
             return Link(
                 what="baseline",
                 name=path,

@@ -17,7 +17,7 @@ from orbax_bench_core.config import (
     GateConfig,
     LoadedSuite,
     Problem,
-    SuiteError,
+    UserError,
     checked_path,
 )
 from orbax_bench_core.records.files import write_atomically
@@ -127,14 +127,14 @@ class RunDirectory:
             root: Local path or gs:// URI.
 
         Raises:
-            SuiteError: The path cannot be honoured.
+            UserError: The path cannot be honoured.
         """
         from etils import epath
 
         try:
             self.root: epath.Path = epath.Path(checked_path(root))
         except ValueError as error:
-            raise SuiteError(str(error)) from None
+            raise UserError(str(error)) from None
 
     def start(self, loaded: LoadedSuite, expansion: Expansion) -> RunInfo:
         """Begins a run here, or continues the one of the same suite that is here already.
@@ -144,7 +144,7 @@ class RunDirectory:
             expansion: Its sweep points.
 
         Raises:
-            SuiteError: The directory belongs to another suite, or cannot be written.
+            UserError: The directory belongs to another suite, or cannot be written.
         """
         suite = loaded.suite
         info = RunInfo(
@@ -164,7 +164,7 @@ class RunDirectory:
         earlier = self.read_info() if self.exists() else None
         if earlier is not None:
             if earlier.suite_identity != info.suite_identity:
-                raise SuiteError(
+                raise UserError(
                     f"{self.root} holds a run of another suite ({earlier.suite_name!r}, begun "
                     f"{earlier.created_at:%Y-%m-%d %H:%M} UTC); choose another output directory"
                 )
@@ -173,7 +173,7 @@ class RunDirectory:
         try:
             self.write_info(info)
         except (OSError, ValueError) as error:
-            raise SuiteError(f"cannot write to {self.root}: {error}") from None
+            raise UserError(f"cannot write to {self.root}: {error}") from None
         return info
 
     def exists(self) -> bool:
@@ -184,16 +184,16 @@ class RunDirectory:
         """Reads `run.json`.
 
         Raises:
-            SuiteError: There is no run here, or one of another schema version.
+            UserError: There is no run here, or one of another schema version.
         """
         try:
             return RunInfo.model_validate_json(self._info_path.read_bytes())
         except OSError:
-            raise SuiteError(f"{self.root} is not a run directory: it has no run.json") from None
+            raise UserError(f"{self.root} is not a run directory: it has no run.json") from None
         except pydantic.ValidationError as error:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])
-            raise SuiteError(
+            raise UserError(
                 Problem(
                     f"not readable as schema version {SCHEMA_VERSION}: {where}: {first['msg']}",
                     file=str(self._info_path),

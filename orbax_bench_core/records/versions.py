@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from orbax_bench_core.config import Problem, SuiteError
+from orbax_bench_core.config import Problem, UserError
 from orbax_bench_core.records.record import SCHEMA_VERSION
 
 _FIRST_KEY: Final = re.compile(rb'\s*\{\s*"schema_version"\s*:\s*(\d+)\s*[,}]')
@@ -30,7 +30,7 @@ def refuse_other_version(data: bytes, file: str) -> None:
         file: Where it lies, for the message.
 
     Raises:
-        SuiteError: It has another schema version than ours.
+        UserError: It has another schema version than ours.
     """
     found = _version(data)
     if found is not None and found != SCHEMA_VERSION:
@@ -39,7 +39,7 @@ def refuse_other_version(data: bytes, file: str) -> None:
             f"{SCHEMA_VERSION}: read it with the release that wrote it, or measure again into "
             "another directory"
         )
-        raise SuiteError(Problem(message, file=file))
+        raise UserError(Problem(message, file=file))
 
 
 def checked_record_files(paths: Iterable[str]) -> Iterator[str]:
@@ -49,7 +49,7 @@ def checked_record_files(paths: Iterable[str]) -> Iterator[str]:
         paths: Files that `write_records` wrote, on any machine.
 
     Raises:
-        SuiteError: A file is missing, is not ours, or is of another schema version.
+        UserError: A file is missing, is not ours, or is of another schema version.
     """
     for path in paths:
         try:
@@ -57,7 +57,7 @@ def checked_record_files(paths: Iterable[str]) -> Iterator[str]:
                 for number, line in enumerate(file, 1):
                     _check_line(line, path, number)
         except OSError as error:
-            raise SuiteError(Problem(f"cannot be read: {error}", file=path)) from None
+            raise UserError(Problem(f"cannot be read: {error}", file=path)) from None
         yield path
 
 
@@ -67,7 +67,7 @@ def _check_line(line: bytes, path: str, number: int) -> None:
     except ValueError:
         content = None
     if not isinstance(content, dict) or "point_id" not in content:
-        raise SuiteError(Problem(_NOT_OURS, file=path, line=number))
+        raise UserError(Problem(_NOT_OURS, file=path, line=number))
     refuse_other_version(line, path)
 
 

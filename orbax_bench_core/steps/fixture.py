@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from orbax_bench_core.config import SuiteError, parse_suite
+from orbax_bench_core.config import UserError, parse_suite
 
 
 def ensure_checkpoint(suite_text: str, fixture_text: str) -> str | None:
@@ -19,7 +19,7 @@ def ensure_checkpoint(suite_text: str, fixture_text: str) -> str | None:
         Its path, or None for a suite that loads no existing checkpoint.
 
     Raises:
-        SuiteError: It is missing and cannot be made.
+        UserError: It is missing and cannot be made.
     """
     from etils import epath
 
@@ -27,9 +27,9 @@ def ensure_checkpoint(suite_text: str, fixture_text: str) -> str | None:
     paths = list(dict.fromkeys(config.path for config in configs if config.path is not None))
     missing = [path for path in paths if not epath.Path(path).exists()]
     if missing and not fixture_text:
-        raise SuiteError(f"the suite loads {missing[0]}, which does not exist; give a fixture")
+        raise UserError(f"the suite loads {missing[0]}, which does not exist; give a fixture")
     if len(missing) > 1:
-        raise SuiteError(f"one fixture cannot make {len(missing)} checkpoints: {missing}")
+        raise UserError(f"one fixture cannot make {len(missing)} checkpoints: {missing}")
     for path in missing:
         make_fixture(fixture_text, path)
     return paths[0] if paths else None
@@ -43,12 +43,12 @@ def make_fixture(fixture_text: str, path: str) -> None:
         path: Where the checkpoint goes; one that is there is replaced.
 
     Raises:
-        SuiteError: The fixture suite is invalid, or saving failed.
+        UserError: The fixture suite is invalid, or saving failed.
     """
     loaded = parse_suite(fixture_text, "fixture")
     first = loaded.suite.checkpoint_configs[0]
     if first.spec is None and first.model is None:
-        raise SuiteError(
+        raise UserError(
             "the fixture's first checkpoint_config has neither `spec` nor `model` to generate from"
         )
     # JAX stays out of this process: on a TPU host it would keep the chips from the workers.
@@ -61,7 +61,7 @@ def make_fixture(fixture_text: str, path: str) -> None:
     )
     if process.returncode != 0:
         reason = process.stderr.strip().splitlines()[-1:]
-        raise SuiteError(f"cannot make the checkpoint {path}: {''.join(reason)}")
+        raise UserError(f"cannot make the checkpoint {path}: {''.join(reason)}")
 
 
 def _make(fixture_text: str, path: str) -> None:

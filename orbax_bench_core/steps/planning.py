@@ -22,7 +22,7 @@ def plan(suite_text: str, output_directory: str, arms: str = "") -> list[str]:
         The sweep points, each as a line of JSON.
 
     Raises:
-        SuiteError: The suite is invalid, or the directory cannot be used.
+        UserError: The suite is invalid, or the directory cannot be used.
     """
     if arms:
         suite_text = with_keys(suite_text, {"arms": Source(arms, "arms").data})

@@ -44,7 +44,7 @@ def run_point(
         The run, and the records of the point's measured repeats and warm-ups.
 
     Raises:
-        SuiteError: The directory holds no run.
+        UserError: The directory holds no run.
         PointFailed: A repeat failed and `strict` is set.
     """
     point = SweepPoint.from_json(point_json)

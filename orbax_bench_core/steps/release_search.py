@@ -13,7 +13,7 @@ import yaml
 from orbax_bench_core.config import (
     EnvironmentConfig,
     LoadedSuite,
-    SuiteError,
+    UserError,
     did_you_mean,
     parse_suite,
 )
@@ -56,7 +56,7 @@ def find_releases(
         only_wheels: Whether to leave the index out.
 
     Raises:
-        SuiteError: A version does not exist, or the two are not in order.
+        UserError: A version does not exist, or the two are not in order.
     """
     from packaging.version import InvalidVersion, Version
 
@@ -65,7 +65,7 @@ def find_releases(
     try:
         first, last = Version(good), Version(bad)
     except InvalidVersion as error:
-        raise SuiteError(f"--good and --bad are versions of {package}: {error}") from None
+        raise UserError(f"--good and --bad are versions of {package}: {error}") from None
     if not only_wheels:
         from orbax_bench_core.environments import releases
 
@@ -74,9 +74,9 @@ def find_releases(
     for version in (first, last):
         if version not in requirements:
             hint = did_you_mean(str(version), map(str, requirements))
-            raise SuiteError(f"{package} has no release {version}; {hint}")
+            raise UserError(f"{package} has no release {version}; {hint}")
     if first >= last:
-        raise SuiteError(f"the good release {good} must be older than the bad one {bad}")
+        raise UserError(f"the good release {good} must be older than the bad one {bad}")
     return tuple(
         Release(
             version=str(version),
@@ -94,13 +94,13 @@ def _wheels(package: str, folder: Path) -> dict[Version, Path]:
     from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
     if not folder.is_dir():
-        raise SuiteError(f"--wheels names no folder: {folder}")
+        raise UserError(f"--wheels names no folder: {folder}")
     found: dict[Version, Path] = {}
     for path in sorted(folder.glob("*.whl")):
         try:
             name, version, _, _ = parse_wheel_filename(path.name)
         except InvalidWheelFilename as error:
-            raise SuiteError(f"not the name of a wheel: {error}") from None
+            raise UserError(f"not the name of a wheel: {error}") from None
         if name == canonicalize_name(package):
             found[version] = path.resolve()
     return found

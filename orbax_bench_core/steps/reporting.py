@@ -83,7 +83,7 @@ def publish(run: RunDirectory) -> RunSummary:
         What the run found.
 
     Raises:
-        SuiteError: There is no run here, or a record is of another schema version.
+        UserError: There is no run here, or a record is of another schema version.
     """
     own = run.read_info()
     paired, lineage, seen = own.paired, lineage_of_records(run, own), Seen()
@@ -147,7 +147,7 @@ def publish_async_study(run: RunDirectory) -> AsyncStudy:
         What the study found.
 
     Raises:
-        SuiteError: There is no run, or it saved no checkpoint in both ways.
+        UserError: There is no run, or it saved no checkpoint in both ways.
         OSError: A file cannot be written.
     """
     view = ByArm(str(run.root)) if run.read_info().paired else run

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orbax_bench_core.authoring import BenchmarksGenerator
-from orbax_bench_core.config import LoadedSuite, SuiteError, parse_suite
+from orbax_bench_core.config import LoadedSuite, UserError, parse_suite
 from orbax_bench_core.measure import Sample
 from orbax_bench_core.state import StateCache
 from orbax_bench_core.sweep import Expansion, expand_here
@@ -46,7 +46,7 @@ def run_benchmark(
         One outcome for each repeat of each point, failed ones too: ask `assert_passed`.
 
     Raises:
-        SuiteError: A suite with these blocks would be invalid, or a mesh cannot hold the spec.
+        UserError: A suite with these blocks would be invalid, or a mesh cannot hold the spec.
     """
     loaded = _suite(benchmark, options, checkpoint, mesh, execution)
     expansion = _expanded(loaded)
@@ -96,7 +96,7 @@ def _suite(
 def _expanded(loaded: LoadedSuite) -> Expansion:
     expansion = expand_here(loaded)
     if expansion.skipped:
-        raise SuiteError(*(skip.reason for skip in expansion.skipped))
+        raise UserError(*(skip.reason for skip in expansion.skipped))
     return expansion
 
 

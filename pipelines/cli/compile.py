@@ -40,7 +40,7 @@ def compile_package(
     import sys
     from pathlib import Path
 
-    from orbax_bench_core.config import Problem, SuiteError
+    from orbax_bench_core.config import Problem, UserError
     from orbax_bench_pipelines.cli.preparing import read_flags
     from orbax_bench_pipelines.extras import require_extras
     from orbax_bench_pipelines.placement import Placement
@@ -57,11 +57,11 @@ def compile_package(
         sys.stdout.write(text)
         return
     if Path(output).suffix not in (".yaml", ".yml"):
-        raise SuiteError(Problem(f"a package is a .yaml file, got {output!r}", key="--output"))
+        raise UserError(Problem(f"a package is a .yaml file, got {output!r}", key="--output"))
     try:
         Path(output).write_text(text)
     except OSError as error:
-        raise SuiteError(
+        raise UserError(
             Problem(f"cannot write {output}: {error.strerror}", key="--output")
         ) from None
     print(f"Package: {output}")

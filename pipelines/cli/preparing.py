@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from orbax_bench_core.analysis.async_study import check_points
-from orbax_bench_core.config import LoadedSuite, SuiteError, checked_path, did_you_mean
+from orbax_bench_core.config import LoadedSuite, UserError, checked_path, did_you_mean
 from orbax_bench_core.sweep import expand
 from orbax_bench_pipelines.checks import (
     check_connection,
@@ -69,7 +69,7 @@ def prepare(
         flags: The options of `PARAMETERS` and `SETTINGS`.
 
     Raises:
-        SuiteError: Something cannot work; nothing was sent.
+        UserError: Something cannot work; nothing was sent.
     """
     chosen = find_pipeline(pipeline)
     require_extras(target)
@@ -103,7 +103,7 @@ def read_flags(flags: Mapping[str, Any], target: Target) -> Settings:
         target: Where the pipeline is to run.
 
     Raises:
-        SuiteError: A setting is wrong, or the target cannot honour it.
+        UserError: A setting is wrong, or the target cannot honour it.
     """
     settings = read_settings(flags["settings"], {name: flags[name] for name in SETTINGS})
     if target is Target.VERTEX:
@@ -124,7 +124,7 @@ def check_submission(job: Job) -> None:
         job: What is about to be submitted.
 
     Raises:
-        SuiteError: The target does not take submissions, or something is missing.
+        UserError: The target does not take submissions, or something is missing.
     """
     check_connection(job.settings, job.placement.target)
 
@@ -146,12 +146,12 @@ def _parameters(
     for pair in given.pop("set_", ()):
         key, equals, value = pair.partition("=")
         if not equals:
-            raise SuiteError(f"--set takes NAME=VALUE, got {pair!r}")
+            raise UserError(f"--set takes NAME=VALUE, got {pair!r}")
         given[key] = _typed(pipeline, key, value)
     for key in given:
         if key not in pipeline.parameters:
             hint = did_you_mean(key, pipeline.parameters)
-            raise SuiteError(f"the pipeline {pipeline.name} has no parameter {key!r}; {hint}")
+            raise UserError(f"the pipeline {pipeline.name} has no parameter {key!r}; {hint}")
     for key in pipeline.paths:
         if given.get(key):
             flag = f"--{key}" if key in PARAMETERS else f"--set {key}"
@@ -170,7 +170,7 @@ def _typed(pipeline: Pipeline, key: str, text: str) -> Any:
         value = text
     if type(value) is not type(default):
         expected = "true or false" if isinstance(default, bool) else type(default).__name__
-        raise SuiteError(f"--set {key}: expected {expected}, got {text!r}")
+        raise UserError(f"--set {key}: expected {expected}, got {text!r}")
     return value
 
 
@@ -178,7 +178,7 @@ def _checked(path: str, settings: Settings, target: Target, flag: str) -> str:
     try:
         full = checked_path(path)
     except ValueError as error:
-        raise SuiteError(str(error)) from None
+        raise UserError(str(error)) from None
     check_directory(full, settings, target, flag)
     return full
 
@@ -188,7 +188,7 @@ def _check_slices(settings: Settings, needed: list[int | None]) -> None:
         misfits = sorted({count for count in needed if count not in (None, shape.devices)})
         if misfits:
             others = ", ".join(map(str, misfits))
-            raise SuiteError(
+            raise UserError(
                 f"--tpu {shape} has {shape.devices} devices, and the suite has meshes of {others}; "
                 "give a suite whose meshes have as many devices as each slice, or none"
             )

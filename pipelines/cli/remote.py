@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import typer
 
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_pipelines.target import Target
 
 
@@ -19,10 +19,10 @@ def require_service(target: Target) -> None:
         target: What the command line was given.
 
     Raises:
-        SuiteError: It runs on this machine.
+        UserError: It runs on this machine.
     """
     if target not in (Target.KFP, Target.VERTEX):
-        raise SuiteError(
+        raise UserError(
             f"--target {target} runs on this machine and nothing is submitted; use `orbax-bench "
             "pipeline run`, or --target kfp or vertex"
         )

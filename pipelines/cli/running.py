@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from rich.console import Console
 
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_core.sweep import benchmark_environment
 from orbax_bench_pipelines.job import Job, as_text
 from orbax_bench_pipelines.registry import Finished
@@ -62,7 +62,7 @@ def run_job(job: Job, suite: str, console: Console) -> str | None:
 
     Raises:
         SubmissionFailed: A service refused it or answers no more.
-        SuiteError: It cannot be run as asked.
+        UserError: It cannot be run as asked.
     """
     say = partial(console.print, markup=False, highlight=False)
     target = job.placement.target
@@ -103,7 +103,7 @@ def _reachable(directory: str) -> bool:
 
     try:
         RunDirectory(directory).read_info()
-    except (SuiteError, OSError, ImportError):
+    except (UserError, OSError, ImportError):
         return False
     return True
 
@@ -136,7 +136,7 @@ def _here(job: Job, suite: str, say: Say) -> str | None:
             _start(job, pipeline, suite, log, say)
         except PipelineFailed as failure:
             return f"{failure}\nWhat its steps printed: {log.name}"
-        except SuiteError:
+        except UserError:
             Path(log.name).unlink()
             raise
     Path(log.name).unlink()

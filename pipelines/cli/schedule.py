@@ -49,7 +49,7 @@ def schedule(
 
     Exit codes: 0 it was accepted, 1 the service refused it, 2 something given is wrong.
     """
-    from orbax_bench_core.config import Problem, SuiteError
+    from orbax_bench_core.config import Problem, UserError
     from orbax_bench_pipelines.cli.preparing import check_submission, prepare, say_notes
     from orbax_bench_pipelines.cli.remote import refused_as_exit_code, require_service
     from orbax_bench_pipelines.cli.timing import read_time, say_times
@@ -70,7 +70,7 @@ def schedule(
     )
     job = prepared.job
     if target is Target.VERTEX and job.settings.experiment is not None:
-        raise SuiteError(
+        raise UserError(
             Problem(
                 "Vertex AI associates single runs with an experiment, not the runs of a schedule; "
                 "leave it out",

@@ -17,7 +17,7 @@ def read_time(text: str, zone: str | None, target: Target) -> Cron:
         target: The service.
 
     Raises:
-        SuiteError: It is wrong, or the service cannot honour it.
+        UserError: It is wrong, or the service cannot honour it.
     """
     cron = parse_cron(text, zone)
     _sent(cron, target)

@@ -4,7 +4,7 @@ import pytest
 
 from orbax_bench_core.baselines.capturing import capture_run
 from orbax_bench_core.baselines.stored import load_baseline
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_core.records import ErrorInfo, RunDirectory
 
 
@@ -45,7 +45,7 @@ def test_a_capture_is_filed_under_a_label_when_there_is_one(registry, make_separ
 @pytest.mark.parametrize("label", ["", "a/b", "..", ".hidden", "promotions", "v1.json", "a b"])
 def test_a_label_that_cannot_be_a_folder_of_its_own_is_refused(registry, make_separate_run, label):
     capture = capture_run(make_separate_run(0), registry, revision="good").capture
-    with pytest.raises(SuiteError, match="cannot be a label"):
+    with pytest.raises(UserError, match="cannot be a label"):
         registry.add(capture.model_copy(update={"revision": label}), [])
 
 
@@ -80,5 +80,5 @@ def test_two_pairs_with_the_same_side_are_captured_once(
 
 
 def test_there_must_be_a_run(registry, tmp_path):
-    with pytest.raises(SuiteError, match=r"no run\.json"):
+    with pytest.raises(UserError, match=r"no run\.json"):
         capture_run(RunDirectory(str(tmp_path)), registry)

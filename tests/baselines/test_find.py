@@ -5,7 +5,7 @@ import pytest
 from orbax_bench_core.baselines.capturing import capture_run
 from orbax_bench_core.baselines.find import find_runs
 from orbax_bench_core.baselines.store import Registry
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 
 
 @pytest.fixture
@@ -58,5 +58,5 @@ def test_both_arms_of_a_run_can_be_captured(ids, make_paired_run, tmp_path):
     ],
 )
 def test_where_there_is_no_run_is_said(tmp_path, place, problem):
-    with pytest.raises(SuiteError, match=problem):
+    with pytest.raises(UserError, match=problem):
         find_runs([place if "://" in place else str(tmp_path / place)])

@@ -5,7 +5,7 @@ import pytest
 from orbax_bench_core.baselines.capturing import capture_run, find_capture, promote_capture
 from orbax_bench_core.baselines.model import Promotion
 from orbax_bench_core.baselines.stored import load_baseline
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_core.records import write_atomically
 
 
@@ -109,15 +109,15 @@ def test_a_capture_is_found_by_its_id_its_beginning_and_its_reference(captures):
     [("nope", "no capture is called 'nope'"), ("20", "could be any of: 20.*; write more of it")],
 )
 def test_a_name_that_means_no_single_capture_is_refused(captures, name, problem):
-    with pytest.raises(SuiteError, match=problem):
+    with pytest.raises(UserError, match=problem):
         find_capture(captures, name)
 
 
 def test_there_is_nothing_to_undo_at_first(registry, captures):
-    with pytest.raises(SuiteError, match="nothing was promoted yet"):
+    with pytest.raises(UserError, match="nothing was promoted yet"):
         promote_capture(registry, "previous")
 
 
 def test_a_point_that_the_capture_lacks_is_refused(registry, captures):
-    with pytest.raises(SuiteError, match="--point: 'zz' is not one of its points: "):
+    with pytest.raises(UserError, match="--point: 'zz' is not one of its points: "):
         promote_capture(registry, "latest", points=["zz"])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from orbax_bench_core.baselines import stored
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_core.records import ErrorInfo
 
 
@@ -83,7 +83,7 @@ def test_several_revisions_have_to_be_told_apart(captured, make_run, make_record
     _, folder = captured
     record = make_record(provenance={"git": {"commit": "other"}})
     stored.capture_into(make_run([record], folder="other run"), str(folder.parent.parent))
-    with pytest.raises(SuiteError, match=r"none is promoted; name one of: .*/c0ffee, .*/other"):
+    with pytest.raises(UserError, match=r"none is promoted; name one of: .*/c0ffee, .*/other"):
         stored.load_baseline(str(folder.parent.parent))
 
 
@@ -103,7 +103,7 @@ def test_a_file_under_another_points_name_is_refused(captured):
     _, folder = captured
     first, second = sorted(folder.glob("*.json"))
     first.write_bytes(second.read_bytes())
-    with pytest.raises(SuiteError, match="disagree on the point"):
+    with pytest.raises(UserError, match="disagree on the point"):
         stored.load_baseline(str(folder))
 
 
@@ -111,24 +111,24 @@ def test_a_file_of_another_schema_version_is_refused(captured):
     _, folder = captured
     file = next(iter(folder.glob("*.json")))
     file.write_text(json.dumps({**json.loads(file.read_text()), "schema_version": 2}))
-    with pytest.raises(SuiteError, match="not a baseline of schema version 1: schema_version"):
+    with pytest.raises(UserError, match="not a baseline of schema version 1: schema_version"):
         stored.load_baseline(str(folder))
 
 
 def test_a_capture_that_was_cut_short_does_not_count(captured):
     _, folder = captured
     folder.with_name(f"{folder.name}.json").unlink()
-    with pytest.raises(SuiteError, match="holds no baseline"):
+    with pytest.raises(UserError, match="holds no baseline"):
         stored.load_baseline(str(folder.parent.parent))
 
 
 def test_nothing_there_is_said_plainly(tmp_path):
-    with pytest.raises(SuiteError, match="holds no baseline; store a run in it with"):
+    with pytest.raises(UserError, match="holds no baseline; store a run in it with"):
         stored.load_baseline(str(tmp_path / "none"))
 
 
 def test_a_path_that_orbax_cannot_honour_is_refused():
-    with pytest.raises(SuiteError, match="s3://"):
+    with pytest.raises(UserError, match="s3://"):
         stored.load_baseline("s3://bucket/baseline")
 
 

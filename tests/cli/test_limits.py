@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from orbax_bench_core.cli.limits import parse_size
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_core.limits import Limits
 from orbax_bench_core.limits.model import PROBE_NAMES
 
@@ -40,7 +40,7 @@ def test_sizes_are_binary(text, num_bytes):
 
 @pytest.mark.parametrize("text", ["", "MiB", "256MB", "-1MiB", "1e6", "256 mib", "1..5GiB"])
 def test_other_sizes_are_refused_with_what_is_allowed(text):
-    with pytest.raises(SuiteError, match="number with KiB, MiB, GiB or TiB, such as 256MiB"):
+    with pytest.raises(UserError, match="number with KiB, MiB, GiB or TiB, such as 256MiB"):
         parse_size(text)
 
 

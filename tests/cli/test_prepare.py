@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from orbax_bench_core.benchmarks.support.safetensors import write_arrays
 from orbax_bench_core.cli.prepare import prepare
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_core.steps import prepare as preparing
 
 
@@ -63,7 +63,7 @@ def refused(invoke):
 
     def said(*arguments):
         result = invoke(*arguments)
-        assert isinstance(result.exception, SuiteError), result
+        assert isinstance(result.exception, UserError), result
         (problem,) = result.exception.problems
         assert "\n" not in str(problem)
         return str(problem)

@@ -7,7 +7,7 @@ import typer
 from typer.testing import CliRunner
 
 from orbax_bench_core.cli.sharding import sharding
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 
 
 @pytest.fixture
@@ -45,6 +45,6 @@ def test_the_sharding_file_is_printed(invoke, checkpoint):
 def test_what_is_wrong_is_one_message(invoke, tmp_path, checkpoint, mesh, message):
     given = tmp_path if mesh == "fsdp=4" else checkpoint
     result = invoke(given, "--mesh", mesh)
-    assert isinstance(result.exception, SuiteError)
+    assert isinstance(result.exception, UserError)
     assert message in str(result.exception)
     assert "\n" not in str(result.exception)

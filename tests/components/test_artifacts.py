@@ -15,7 +15,7 @@ from orbax_bench_components.calibrate import calibrate
 from orbax_bench_components.compare_baseline import compare_baseline
 from orbax_bench_components.generate_checkpoint import generate_checkpoint
 from orbax_bench_components.publish_baseline import publish_baseline
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_core.lineage import baseline_digest, file_digest
 from orbax_bench_core.records import PACKAGES, RunDirectory
 from tests.support.paired_runs import make_paired_run  # noqa: F401 - a fixture
@@ -161,7 +161,7 @@ def test_records_of_another_schema_version_are_refused(call, artifact, make_run,
     newer = artifact(dsl.Dataset, "newer")
     line = record.model_dump_json().replace('"schema_version":1', '"schema_version":9')
     Path(newer.path).write_text(line + "\n")
-    with pytest.raises(SuiteError, match=r"a record of schema version 9; .* reads version 1"):
+    with pytest.raises(UserError, match=r"a record of schema version 9; .* reads version 1"):
         call(aggregate, records=[newer], output_directory=str(run.root))
 
 
@@ -170,7 +170,7 @@ def test_a_file_that_is_not_ours_is_refused(call, artifact, make_run, make_point
     run = make_run([], points=[make_point()])
     other = artifact(dsl.Dataset, "other.yaml")
     Path(other.path).write_text(content)
-    with pytest.raises(SuiteError, match=r"other.yaml:1: not a record of orbax-bench: give"):
+    with pytest.raises(UserError, match=r"other.yaml:1: not a record of orbax-bench: give"):
         call(aggregate, records=[other], output_directory=str(run.root))
 
 
@@ -179,6 +179,6 @@ def test_nothing_is_collected_from_a_file_that_is_refused(call, artifact, make_r
     run = make_run([], points=[record.point])
     half = artifact(dsl.Dataset, "half")
     Path(half.path).write_text(record.model_dump_json() + "\nno json\n")
-    with pytest.raises(SuiteError, match="half:2"):
+    with pytest.raises(UserError, match="half:2"):
         call(aggregate, records=[half], output_directory=str(run.root))
     assert list(RunDirectory(str(run.root)).records()) == []

@@ -1,7 +1,7 @@
 import pytest
 from packaging.version import Version
 
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_core.environments import releases
 
 pytestmark = pytest.mark.slow  # each asks the index
@@ -29,7 +29,5 @@ def test_pre_releases_are_left_out(tmp_path):
 
 
 def test_what_does_not_exist_is_a_mistake_in_the_suite():
-    with pytest.raises(
-        SuiteError, match="cannot list the releases of orbax-checkpoint: uv: No sol"
-    ):
+    with pytest.raises(UserError, match="cannot list the releases of orbax-checkpoint: uv: No sol"):
         releases("orbax-checkpoint", since="77")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_pipelines import image as images
 
 ROOT = Path(__file__).parents[2]
@@ -57,12 +57,12 @@ def test_the_index_of_a_site_is_named_but_not_shown(monkeypatch):
 
 
 def test_an_unknown_variant_names_the_nearest():
-    with pytest.raises(SuiteError, match=r"unknown variant 'cda'; did you mean 'cuda'"):
+    with pytest.raises(UserError, match=r"unknown variant 'cda'; did you mean 'cuda'"):
         images.describe(ROOT, "cda")
 
 
 def test_a_sidecar_needs_a_base():
-    with pytest.raises(SuiteError, match="no usual base image; name one with --base-image"):
+    with pytest.raises(UserError, match="no usual base image; name one with --base-image"):
         images.describe(ROOT, "pathways-sidecar")
 
 
@@ -71,7 +71,7 @@ def test_the_checkout_is_found_from_below():
 
 
 def test_outside_a_checkout_it_says_so(tmp_path):
-    with pytest.raises(SuiteError, match="no checkout of orbax-bench holds"):
+    with pytest.raises(UserError, match="no checkout of orbax-bench holds"):
         images.find_checkout(tmp_path)
 
 

@@ -155,7 +155,7 @@ def test_an_image_that_is_nowhere_is_one_message(docker_environment, tmp_path):
         tmp_path,
         tmp_path / "run",
     )
-    assert "SuiteError: there is no image localhost:1/none:1 here" in done.stderr
+    assert "UserError: there is no image localhost:1/none:1 here" in done.stderr
     assert "orbax-bench image build --run" in done.stderr
 
 

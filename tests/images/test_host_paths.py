@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_pipelines.host_paths import host_paths
 
 SUITE = (
@@ -65,7 +65,7 @@ def test_a_folder_of_the_image_is_never_hidden():
 
 @pytest.mark.parametrize("folder", ["/", "/usr", "/var"])
 def test_results_cannot_hide_the_image(folder):
-    with pytest.raises(SuiteError, match="would hide the files of its image"):
+    with pytest.raises(UserError, match="would hide the files of its image"):
         host_paths({"output_directory": folder}, {})
 
 

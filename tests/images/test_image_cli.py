@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 import typer.testing
 
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_pipelines.image_cli import app
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +33,7 @@ def test_prints_the_push_too():
 def test_without_docker_it_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     done = image_build("--run")
-    assert isinstance(done.exception, SuiteError)
+    assert isinstance(done.exception, UserError)
     assert "apt-get install docker.io" in str(done.exception)
 
 

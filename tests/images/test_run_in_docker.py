@@ -8,7 +8,7 @@ pytest.importorskip("kfp")
 pytest.importorskip("docker", reason="run `make setup`: the package docker is missing")
 
 from orbax_bench_components.image import IMAGE
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_core.execute import LOCK_FILE
 from orbax_bench_pipelines.docker import handed_on, images_of, run_in_docker, shared_paths
 from orbax_bench_pipelines.sweep import sweep
@@ -31,5 +31,5 @@ def test_the_images_of_a_pipeline_are_each_named_once():
 
 def test_without_an_engine_it_says_what_to_do(monkeypatch):
     monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
-    with pytest.raises(SuiteError, match=r"reaches no engine: .* or run the pipeline without"):
+    with pytest.raises(UserError, match=r"reaches no engine: .* or run the pipeline without"):
         run_in_docker(sweep, {}, log=io.StringIO(), say=print)

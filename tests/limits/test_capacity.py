@@ -1,6 +1,6 @@
 import pytest
 
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_core.limits.scratch import cgroup_free_bytes, fitting_bytes, free_memory_bytes
 
 MIB = 1 << 20
@@ -24,12 +24,12 @@ def test_memory_caps_at_an_eighth_of_what_is_free():
 
 
 def test_no_room_at_all_is_an_error():
-    with pytest.raises(SuiteError, match="no space: only half of the 1 MiB of free disk"):
+    with pytest.raises(UserError, match="no space: only half of the 1 MiB of free disk"):
         fitting_bytes(100 * MIB, free_disk=MIB, free_memory=800 * MIB)
 
 
 def test_too_few_bytes_are_refused_with_what_would_do():
-    with pytest.raises(SuiteError, match="5 bytes are too few to measure; use at least 1 MiB"):
+    with pytest.raises(UserError, match="5 bytes are too few to measure; use at least 1 MiB"):
         fitting_bytes(5, free_disk=None, free_memory=800 * MIB)
 
 

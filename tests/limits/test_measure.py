@@ -1,6 +1,6 @@
 import pytest
 
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_core.limits.measure import measure_limits
 from orbax_bench_core.limits.model import PROBE_NAMES, Limits
 
@@ -70,6 +70,6 @@ def test_a_disk_that_takes_nothing_is_an_error(memory_disk, monkeypatch):
 
     # What another process may do between the look at the disk and the first write.
     monkeypatch.setattr(measure, "free_disk_bytes", lambda _: 200 * MIB)
-    with pytest.raises(SuiteError, match=r"nothing can be written: .*No space left"):
+    with pytest.raises(UserError, match=r"nothing can be written: .*No space left"):
         take(memory_disk, num_bytes=64 * MIB)
     assert list(memory_disk.iterdir()) == []

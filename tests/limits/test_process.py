@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_core.limits import process
 from orbax_bench_core.limits.process import take_limits
 
@@ -31,14 +31,14 @@ def test_limits_are_taken_without_jax_in_the_process_that_asks(tmp_path):
 
 
 def test_what_goes_wrong_there_is_one_line_here(tmp_path):
-    with pytest.raises(SuiteError) as caught:
+    with pytest.raises(UserError) as caught:
         take_limits(str(tmp_path), 5)
     expected = "5 bytes are too few to measure; use at least 1 MiB"
     assert str(caught.value) == f"cannot measure the limits of {tmp_path}: {expected}"
 
 
 def test_a_process_that_takes_too_long_is_stopped_and_leaves_nothing(tmp_path):
-    with pytest.raises(SuiteError, match=r"not done after 0\.05 seconds; use fewer bytes"):
+    with pytest.raises(UserError, match=r"not done after 0\.05 seconds; use fewer bytes"):
         take_limits(str(tmp_path), MIB, timeout_s=0.05)
     assert list(tmp_path.iterdir()) == []
 
@@ -55,5 +55,5 @@ def test_a_process_that_ends_otherwise_is_an_error(tmp_path, monkeypatch, progra
     (tmp_path / "other_process.py").write_text(program)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setattr(process, "_MODULE", "other_process")
-    with pytest.raises(SuiteError, match=problem):
+    with pytest.raises(UserError, match=problem):
         take_limits(str(tmp_path), MIB)

@@ -1,7 +1,7 @@
 import pytest
 from etils import epath
 
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_core.limits.scratch import existing_directory, scratch
 
 
@@ -26,7 +26,7 @@ def test_what_was_there_before_stays(tmp_path):
 
 
 def test_a_directory_that_cannot_be_written_is_named():
-    with pytest.raises(SuiteError, match="cannot write to /proc: "), scratch(epath.Path("/proc")):
+    with pytest.raises(UserError, match="cannot write to /proc: "), scratch(epath.Path("/proc")):
         pass
 
 
@@ -36,12 +36,12 @@ def test_a_directory_that_cannot_be_written_is_named():
 )
 def test_only_a_directory_will_do(tmp_path, name, problem):
     (tmp_path / "file").write_text("")
-    with pytest.raises(SuiteError, match=problem):
+    with pytest.raises(UserError, match=problem):
         existing_directory(str(tmp_path / name))
 
 
 def test_an_unknown_scheme_is_refused():
-    with pytest.raises(SuiteError, match="local paths and gs:// only"):
+    with pytest.raises(UserError, match="local paths and gs:// only"):
         existing_directory("s3://bucket/dir")
 
 

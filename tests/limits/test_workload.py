@@ -3,7 +3,7 @@ import mmap
 import numpy as np
 import pytest
 
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 
 
 def test_pieces_are_equal_in_size_and_make_up_the_bytes(workload):
@@ -32,5 +32,5 @@ def test_buffers_are_memory_of_their_own(workload):
 
 
 def test_less_than_a_page_each_is_refused_with_what_would_do(tmp_path, make):
-    with pytest.raises(SuiteError, match=f"at least {1000 * mmap.PAGESIZE} bytes"):
+    with pytest.raises(UserError, match=f"at least {1000 * mmap.PAGESIZE} bytes"):
         make(tmp_path, parallelism=1000, num_bytes=1 << 20)

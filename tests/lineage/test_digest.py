@@ -5,7 +5,7 @@ import hashlib
 import pytest
 from etils import epath
 
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_core.lineage.digests import (
     digest_of_all,
     digest_of_checkpoint,
@@ -71,7 +71,7 @@ def test_a_record_of_another_schema_version_is_refused(two_points):
     run, ids = two_points
     path = run.root / "records" / ids[0] / "repeat_0" / "host_0.json"
     path.write_text(path.read_text().replace('"schema_version": 1', '"schema_version": 2'))
-    with pytest.raises(SuiteError, match=r"host_0.json: a record of schema version 2; this"):
+    with pytest.raises(UserError, match=r"host_0.json: a record of schema version 2; this"):
         digests_of_records(run.root, ids)
 
 

@@ -9,7 +9,7 @@ import yaml
 
 pytest.importorskip("kfp")
 
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_pipelines import extras
 from orbax_bench_pipelines.target import Target
 from tests.pipelines import strict
@@ -18,7 +18,7 @@ from tests.pipelines.conftest import SUITE
 try:
     extras.require_extras(Target.VERTEX)
     has_vertex = True
-except SuiteError:
+except UserError:
     has_vertex = False
 needs_vertex = pytest.mark.skipif(not has_vertex, reason="the extra `vertex` is not installed")
 

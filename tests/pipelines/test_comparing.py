@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("kfp")
 
-from orbax_bench_core.config import SuiteError, parse_suite
+from orbax_bench_core.config import UserError, parse_suite
 from orbax_bench_core.sweep import expand
 from orbax_bench_pipelines.comparing import check_baseline, compared
 from orbax_bench_pipelines.registry import PIPELINES, find_pipeline
@@ -19,7 +19,7 @@ TAKERS = [each.name for each in PIPELINES if each.takes_arms]
 
 
 def problem(pipeline, text, **parameters):
-    with pytest.raises(SuiteError) as caught:
+    with pytest.raises(UserError) as caught:
         compared(find_pipeline(pipeline), parse_suite(text, "suite.yaml"), parameters)
     return str(caught.value)
 
@@ -73,10 +73,10 @@ def test_a_baseline_with_a_point_of_the_suite_is_taken(stored):
 
 def test_a_baseline_of_other_points_says_in_what_they_differ(stored):
     other = expand(parse_suite(SUITE.replace("options: {}", "options: {use_ocdbt: false}")))
-    with pytest.raises(SuiteError, match=r"none of the 1 points .* options.use_ocdbt: false, was"):
+    with pytest.raises(UserError, match=r"none of the 1 points .* options.use_ocdbt: false, was"):
         check_baseline(stored, other.points)
 
 
 def test_a_baseline_that_is_not_there_says_how_to_make_one(tmp_path):
-    with pytest.raises(SuiteError, match="orbax-bench baseline capture"):
+    with pytest.raises(UserError, match="orbax-bench baseline capture"):
         check_baseline(str(tmp_path / "none"), expand(parse_suite(SUITE)).points)

@@ -5,12 +5,12 @@ import pytest
 
 pytest.importorskip("cronsim")
 
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_pipelines.cron import for_kubeflow, for_vertex, parse_cron
 
 
 def refusal(text, zone=None):
-    with pytest.raises(SuiteError) as error:
+    with pytest.raises(UserError) as error:
         parse_cron(text, zone)
     return str(error.value)
 
@@ -36,12 +36,12 @@ def test_a_sixth_field_of_zero_is_left_out_for_vertex():
 
 
 def test_vertex_cannot_honour_seconds():
-    with pytest.raises(SuiteError, match="whole minutes, not at second 30"):
+    with pytest.raises(UserError, match="whole minutes, not at second 30"):
         for_vertex(parse_cron("30 0 3 * * *"))
 
 
 def test_kubeflow_cannot_honour_a_time_zone():
-    with pytest.raises(SuiteError, match="Asia/Tokyo cannot be honoured"):
+    with pytest.raises(UserError, match="Asia/Tokyo cannot be honoured"):
         for_kubeflow(parse_cron("0 3 * * *", "Asia/Tokyo"))
 
 

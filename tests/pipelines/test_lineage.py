@@ -11,7 +11,7 @@ pytest.importorskip("google.cloud.aiplatform")
 from google.cloud.aiplatform_v1 import types
 from google.protobuf import json_format
 
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_core.lineage import artifact_metadata
 from orbax_bench_pipelines.lineage import vertex_chain
 from tests.pipelines import fakes
@@ -144,13 +144,13 @@ def test_a_graph_that_is_too_large_is_asked_for_what_is_near(chain_from):
 def test_an_artifact_that_is_not_there_is_one_message():
     with FakeMetadata(whole()).serving() as server:
         name = f"{STORE}/artifacts/other"
-        with pytest.raises(SuiteError, match=r"refused .*artifacts/other: 404"):
+        with pytest.raises(UserError, match=r"refused .*artifacts/other: 404"):
             vertex_chain(name, endpoint=server.url)
 
 
 def test_without_credentials_the_message_says_what_to_do(monkeypatch, tmp_path):
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "none.json"))
-    with pytest.raises(SuiteError, match="gcloud auth application-default login"):
+    with pytest.raises(UserError, match="gcloud auth application-default login"):
         vertex_chain(name_of("verdicts"))
 
 

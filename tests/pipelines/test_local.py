@@ -48,7 +48,7 @@ def test_the_message_of_a_step_that_failed_is_handed_on(tmp_path):
     from kfp import local
 
     def pipeline():
-        print("    orbax_bench_core.config.errors.SuiteError: the suite is a teapot")
+        print("    orbax_bench_core.config.errors.UserError: the suite is a teapot")
         raise RuntimeError("Task failed")
 
     runner = local.SubprocessRunner(use_venv=False)

@@ -2,14 +2,14 @@ import io
 
 import pytest
 
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_pipelines.reading import read_suite
 from tests.pipelines import fakes
 from tests.pipelines.conftest import SUITE
 
 
 def refusal(path):
-    with pytest.raises(SuiteError) as error:
+    with pytest.raises(UserError) as error:
         read_suite(str(path))
     return str(error.value)
 

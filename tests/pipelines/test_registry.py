@@ -2,7 +2,7 @@ import pytest
 
 pytest.importorskip("kfp")
 
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_pipelines.placement import Placement
 from orbax_bench_pipelines.registry import PIPELINES, find_pipeline
 
@@ -21,5 +21,5 @@ def test_a_pipeline_knows_how_to_conclude(pipeline):
 
 
 def test_an_unknown_pipeline_suggests_the_nearest():
-    with pytest.raises(SuiteError, match="unknown pipeline 'swep'; did you mean 'sweep'"):
+    with pytest.raises(UserError, match="unknown pipeline 'swep'; did you mean 'sweep'"):
         find_pipeline("swep")

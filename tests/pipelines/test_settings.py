@@ -1,12 +1,12 @@
 import pytest
 
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_pipelines.cli.options import SETTINGS
 from orbax_bench_pipelines.settings import Settings, Toleration, read_settings
 
 
 def refusal(file=None, **flags):
-    with pytest.raises(SuiteError) as error:
+    with pytest.raises(UserError) as error:
         read_settings(file and str(file), flags)
     return str(error.value)
 

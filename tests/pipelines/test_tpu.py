@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_pipelines.tpu import parse_slice, require_single_host, slice_shape, topologies
 from orbax_bench_pipelines.tpu_generations import GENERATIONS
 
@@ -15,7 +15,7 @@ CUBES = [generation for generation in GENERATIONS if generation.largest_cube]
 
 
 def message(*arguments):
-    with pytest.raises(SuiteError) as error:
+    with pytest.raises(UserError) as error:
         slice_shape(*arguments)
     return str(error.value)
 
@@ -124,7 +124,7 @@ def test_the_nearest_type_is_suggested(given, meant):
 
 @pytest.mark.parametrize("text", ["v5e", "v5e-2x4", "v5e:2x4:a:b"])
 def test_a_slice_is_written_with_a_colon(text):
-    with pytest.raises(SuiteError, match="TYPE:TOPOLOGY, such as v5e:2x4"):
+    with pytest.raises(UserError, match="TYPE:TOPOLOGY, such as v5e:2x4"):
         parse_slice(text)
 
 
@@ -133,7 +133,7 @@ def test_a_slice_of_one_host_fits_a_step():
 
 
 def test_a_slice_of_several_hosts_is_refused_with_a_way_out():
-    with pytest.raises(SuiteError) as error:
+    with pytest.raises(UserError) as error:
         require_single_host(slice_shape("v5e", "4x4"))
     text = str(error.value)
     assert text.startswith("TPU v5e:4x4 (ct5lp-hightpu-4t) spans 4 hosts")
@@ -149,5 +149,5 @@ def test_a_custom_job_takes_machine_type_and_topology():
 
 
 def test_a_generation_that_vertex_lacks_is_refused():
-    with pytest.raises(SuiteError, match="no custom jobs on TPU v4:2x2x1; it has v5e, v5p"):
+    with pytest.raises(UserError, match="no custom jobs on TPU v4:2x2x1; it has v5e, v5p"):
         _ = slice_shape("v4", "2x2x1").vertex_machine_spec

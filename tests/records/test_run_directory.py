@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from orbax_bench_core.config import SuiteError, parse_suite
+from orbax_bench_core.config import UserError, parse_suite
 from orbax_bench_core.records.record import PEER_FAILED, ErrorInfo
 from orbax_bench_core.records.run_directory import Repeat, RunDirectory
 from orbax_bench_core.sweep import Expansion, expand_here
@@ -51,7 +51,7 @@ def test_more_repeats_of_the_same_suite_continue_the_run(tmp_path):
 
 def test_a_run_of_another_suite_is_refused_by_its_name(tmp_path):
     begun = start(tmp_path, suite("first")).created_at
-    with pytest.raises(SuiteError) as caught:
+    with pytest.raises(UserError) as caught:
         start(tmp_path, suite("second"))
     assert str(caught.value) == (
         f"{tmp_path} holds a run of another suite ('first', begun {begun:%Y-%m-%d %H:%M} UTC); "
@@ -62,26 +62,26 @@ def test_a_run_of_another_suite_is_refused_by_its_name(tmp_path):
 def test_a_refused_suite_leaves_the_run_as_it_was(tmp_path):
     start(tmp_path, suite("first"))
     before = (tmp_path / "run.json").read_bytes()
-    with pytest.raises(SuiteError):
+    with pytest.raises(UserError):
         start(tmp_path, suite("second"))
     assert (tmp_path / "run.json").read_bytes() == before
 
 
 def test_a_file_in_place_of_the_directory_is_refused(tmp_path):
     (tmp_path / "run").write_text("I am a file")
-    with pytest.raises(SuiteError, match=f"cannot write to {tmp_path}/run: "):
+    with pytest.raises(UserError, match=f"cannot write to {tmp_path}/run: "):
         start(tmp_path / "run")
 
 
 def test_a_directory_that_orbax_would_misread_is_refused():
-    with pytest.raises(SuiteError, match="would put s3:// data into a local folder"):
+    with pytest.raises(UserError, match="would put s3:// data into a local folder"):
         RunDirectory("s3://bucket/run")
 
 
 def test_a_directory_without_a_run_says_so(tmp_path):
     run = RunDirectory(str(tmp_path))
     assert not run.exists()
-    with pytest.raises(SuiteError, match=r"is not a run directory: it has no run\.json"):
+    with pytest.raises(UserError, match=r"is not a run directory: it has no run\.json"):
         run.read_info()
 
 
@@ -96,7 +96,7 @@ def test_a_run_of_another_layout_is_refused_by_file_and_key(tmp_path, change, me
     start(tmp_path)
     file = tmp_path / "run.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), **change}))
-    with pytest.raises(SuiteError) as caught:
+    with pytest.raises(UserError) as caught:
         RunDirectory(str(tmp_path)).read_info()
     (problem,) = caught.value.problems
     assert problem.file == str(file)
@@ -158,7 +158,7 @@ def test_the_other_records_can_still_be_read(damaged, damage):
 
 def test_a_record_of_another_schema_version_is_not_taken_for_a_torn_one(damaged):
     run, _ = damaged(lambda text: text.replace('"schema_version": 1', '"schema_version": 2'))
-    with pytest.raises(SuiteError, match="schema version 2"):
+    with pytest.raises(UserError, match="schema version 2"):
         list(run.records())
 
 

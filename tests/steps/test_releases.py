@@ -3,7 +3,7 @@
 import pytest
 from packaging.version import Version
 
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_core.steps.release_search import find_releases
 
 
@@ -63,10 +63,10 @@ def test_the_index_has_the_rest(wheels, monkeypatch):
     ],
 )
 def test_versions_that_make_no_range_are_refused(wheels, good, bad, message):
-    with pytest.raises(SuiteError, match=message):
+    with pytest.raises(UserError, match=message):
         find_releases("my-pkg", good, bad, wheels=wheels, only_wheels=True)
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(SuiteError, match="names no folder"):
+    with pytest.raises(UserError, match="names no folder"):
         find_releases("p", "1", "2", wheels=tmp_path / "none", only_wheels=True)

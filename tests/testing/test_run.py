@@ -4,7 +4,7 @@ import importlib
 
 import pytest
 
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_core.testing import run_benchmark
 
 SPEC = {"spec": {"w": {"dtype": "float32", "shape": [16], "sharding": ["x"]}}}
@@ -98,5 +98,5 @@ def test_a_mesh_without_its_devices_is_no_pass(run, write_benchmark):
     ],
 )
 def test_what_a_suite_refuses_is_refused(run, write_benchmark, given, message):
-    with pytest.raises(SuiteError, match=message):
+    with pytest.raises(UserError, match=message):
         run(write_benchmark("pass"), **given)

@@ -1,7 +1,7 @@
 import pytest
 from my_benchmarks.partial_load import PartialLoad
 
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 
 ARRAY = {"dtype": "float32", "shape": [64, 64], "sharding": ["fsdp"]}
 CHECKPOINT = {"spec": {"params": {"w": ARRAY}, "opt_state": {"mu": ARRAY, "nu": ARRAY}}}
@@ -36,5 +36,5 @@ def test_a_part_that_is_not_there_fails_the_repeat(run_benchmark):
 
 
 def test_an_unknown_option_is_refused(run_benchmark):
-    with pytest.raises(SuiteError, match="did you mean 'part'"):
+    with pytest.raises(UserError, match="did you mean 'part'"):
         run_benchmark(PartialLoad, options={"parts": "params"}, checkpoint=CHECKPOINT, mesh=MESH)

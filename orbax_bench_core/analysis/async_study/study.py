@@ -10,7 +10,7 @@ from typing import Any, Final
 from orbax_bench_core.analysis.async_study.fit import FEWEST_SIZES, fit_of, ratio_of, seconds_of
 from orbax_bench_core.analysis.async_study.model import AsyncStudy, Kind, Size, SizeSeries
 from orbax_bench_core.analysis.summary import PointStatus, summarize
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_core.records import Record, RunInfo, by_point, repeat_times
 from orbax_bench_core.sweep import SweepPoint, short_name
 
@@ -44,7 +44,7 @@ def async_study(
         num_parameters: Returns the parameters of a point's model; None where nothing tells.
 
     Raises:
-        SuiteError: No checkpoint was saved in both ways.
+        UserError: No checkpoint was saved in both ways.
     """
     notes: list[str] = []
     found = by_point(records)
@@ -72,7 +72,7 @@ def async_study(
             series.append(_series(name, sizes, notes))
     if not series:
         reasons = notes or [f"no point has the option `{OPTION}`"]
-        raise SuiteError(
+        raise UserError(
             f"run {info.run_id} ({info.suite_name}) has no checkpoint that was saved in both ways: "
             f"{'; '.join(reasons[:_FEW])}{' ...' if len(reasons) > _FEW else ''}. {NEEDED}"
         )
@@ -88,14 +88,14 @@ def check_points(points: Iterable[SweepPoint]) -> None:
         points: The points of a suite.
 
     Raises:
-        SuiteError: There is nothing to pair.
+        UserError: There is nothing to pair.
     """
     kinds: dict[tuple[str, str], set[bool]] = collections.defaultdict(set)
     for point in points:
         if isinstance(kind := point.options.get(OPTION), bool):
             kinds[_series_key(point), _checkpoint_key(point)].add(kind)
     if not any(len(found) == 2 for found in kinds.values()):
-        raise SuiteError(f"this suite saves no checkpoint in both ways: {NEEDED}")
+        raise UserError(f"this suite saves no checkpoint in both ways: {NEEDED}")
 
 
 def _series(name: str, sizes: list[Size], notes: list[str]) -> SizeSeries:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from orbax_bench_core.baselines import read_model, registry_path
-from orbax_bench_core.config import ARMS, SuiteError
+from orbax_bench_core.config import ARMS, UserError
 from orbax_bench_core.records import ResultModel, write_atomically
 from orbax_bench_core.sweep import SweepPoint
 
@@ -136,23 +136,23 @@ def save(passport: Passport, path: str) -> None:
     """Writes a passport.
 
     Raises:
-        SuiteError: The path cannot be honoured or written.
+        UserError: The path cannot be honoured or written.
     """
     try:
         write_atomically(registry_path(path), passport.model_dump_json(indent=1).encode())
     except OSError as error:
-        raise SuiteError(f"cannot write the passport: {error}") from None
+        raise UserError(f"cannot write the passport: {error}") from None
 
 
 def load(path: str) -> Passport:
     """Reads a passport.
 
     Raises:
-        SuiteError: There is none, or it is not one of this version.
+        UserError: There is none, or it is not one of this version.
     """
     file = registry_path(path)
     if not file.exists():
-        raise SuiteError(
+        raise UserError(
             f"there is no noise passport at {file}; write one with `orbax-bench calibrate DIR "
             f"--save {file}`"
         )
@@ -166,7 +166,7 @@ def find(path: str | None) -> Passport | None:
         path: A file; None takes `default_path` if it exists.
 
     Raises:
-        SuiteError: The named one does not exist, or is none.
+        UserError: The named one does not exist, or is none.
     """
     if path is not None:
         return load(path)

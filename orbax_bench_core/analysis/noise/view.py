@@ -154,7 +154,7 @@ def calibration_of(places: Sequence[str]) -> Calibration:
         places: Run directories, directories that hold some, or patterns; local or gs://.
 
     Raises:
-        SuiteError: A place holds no run.
+        UserError: A place holds no run.
     """
     tests, records = [], []
     for run in find_runs([place for place in places if place]):

@@ -6,7 +6,7 @@ import datetime
 from pathlib import Path
 from typing import Final, Literal
 
-from orbax_bench_core.config import Arm, GateConfig, SuiteError
+from orbax_bench_core.config import Arm, GateConfig, UserError
 from orbax_bench_core.gate import SeriesHealth, Verdict, Word
 from orbax_bench_core.records import ResultModel
 
@@ -128,10 +128,10 @@ def enforce(verdict: str, verdicts: str | None, *, allow_inconclusive: bool) -> 
 
     Raises:
         NotPassed: It is not.
-        SuiteError: It is no verdict.
+        UserError: It is no verdict.
     """
     if verdict not in _WORDS:
-        raise SuiteError(f"not a verdict: {verdict!r}; it is one of {', '.join(_WORDS)}")
+        raise UserError(f"not a verdict: {verdict!r}; it is one of {', '.join(_WORDS)}")
     if verdict == "PASS" or (verdict == "INCONCLUSIVE" and allow_inconclusive):
         return
     found = "" if verdicts is None else f": {_what(verdict, Path(verdicts))}"

@@ -49,7 +49,7 @@ def judge_run(run: RunDirectory) -> VerdictReport:
         run: The run directory of a paired run.
 
     Raises:
-        SuiteError: There is no run here.
+        UserError: There is no run here.
     """
     info = run.read_info()
     points: list[PointVerdict] = []

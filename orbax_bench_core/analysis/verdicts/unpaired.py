@@ -16,7 +16,7 @@ from orbax_bench_core.analysis.verdicts.model import (
 )
 from orbax_bench_core.analysis.verdicts.paired import judge_run, together
 from orbax_bench_core.baselines import Past, past_log_ratios, registry_around
-from orbax_bench_core.config import Arm, GateConfig, SuiteError
+from orbax_bench_core.config import Arm, GateConfig, UserError
 from orbax_bench_core.gate import Verdict
 from orbax_bench_core.records import (
     ErrorInfo,
@@ -178,13 +178,13 @@ def compare_stored(baseline: str, candidate: str | None) -> VerdictReport:
         candidate: A run directory or a stored baseline; None takes the arms of the first.
 
     Raises:
-        SuiteError: Something cannot be read, or there is nothing to compare.
+        UserError: Something cannot be read, or there is nothing to compare.
     """
     run = RunDirectory(candidate or baseline)
     same = candidate is None or str(RunDirectory(baseline).root) == str(run.root)
     if same:
         if not (run.exists() and run.read_info().paired):
-            raise SuiteError(
+            raise UserError(
                 f"{run.root} holds no paired run, so there are no arms to compare; give two paths, "
                 "or measure both arms in one place with `orbax-bench ab`"
             )

@@ -3,7 +3,7 @@
 import pytest
 
 from orbax_bench_core.analysis.async_study.model import AsyncStudy
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 from orbax_bench_core.lineage.manifest import read_lineage
 from orbax_bench_core.steps import publish_async_study
 
@@ -36,6 +36,6 @@ def test_the_same_records_give_the_same_files(make_sizes):
 
 def test_nothing_is_written_of_a_run_that_has_no_study(make_run, make_record):
     run = make_run([make_record(times={"save": 1.0})])
-    with pytest.raises(SuiteError, match="no point has the option `async_enabled`"):
+    with pytest.raises(UserError, match="no point has the option `async_enabled`"):
         publish_async_study(run)
     assert not list(run.root.glob("async_study.*"))

@@ -4,7 +4,7 @@ import pytest
 
 from orbax_bench_core.analysis.async_study.parameters import ParameterCounter
 from orbax_bench_core.analysis.async_study.study import async_study
-from orbax_bench_core.config import CheckpointConfig, Conditions, MeshConfig, SuiteError
+from orbax_bench_core.config import CheckpointConfig, Conditions, MeshConfig, UserError
 from orbax_bench_core.records import ByArm, ErrorInfo
 from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
 
@@ -169,7 +169,7 @@ def test_a_run_without_both_kinds_is_refused_with_what_is_needed(
         ],
     }[kind]
     run = make_run(records)
-    with pytest.raises(SuiteError, match=r"both ways: .*examples/async_study\.yaml"):
+    with pytest.raises(UserError, match=r"both ways: .*examples/async_study\.yaml"):
         async_study(run.read_info(), run.records(), ParameterCounter())
 
 

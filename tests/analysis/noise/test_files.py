@@ -3,7 +3,7 @@
 import pytest
 
 from orbax_bench_core.analysis.noise import default_path, find, from_records, load, save
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 
 
 @pytest.fixture
@@ -25,11 +25,11 @@ def test_the_users_own_is_found_where_it_exists(passport, tmp_path, monkeypatch)
 
 
 def test_the_one_that_is_named_must_exist(tmp_path):
-    with pytest.raises(SuiteError, match="write one with `orbax-bench calibrate DIR --save "):
+    with pytest.raises(UserError, match="write one with `orbax-bench calibrate DIR --save "):
         find(str(tmp_path / "none.json"))
 
 
 def test_another_file_is_refused(tmp_path):
     (tmp_path / "other.json").write_text('{"schema_version": 2}')
-    with pytest.raises(SuiteError, match="not a noise passport of schema version 1"):
+    with pytest.raises(UserError, match="not a noise passport of schema version 1"):
         load(str(tmp_path / "other.json"))

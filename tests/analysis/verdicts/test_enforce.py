@@ -3,7 +3,7 @@
 import pytest
 
 from orbax_bench_core.analysis.verdicts.model import NotPassed, enforce
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import UserError
 
 
 @pytest.mark.parametrize(
@@ -21,5 +21,5 @@ def test_not_good_enough(verdict, allowed):
 
 
 def test_a_word_that_is_no_verdict_is_refused():
-    with pytest.raises(SuiteError, match="not a verdict: 'FINE'"):
+    with pytest.raises(UserError, match="not a verdict: 'FINE'"):
         enforce("FINE", None, allow_inconclusive=True)
