@@ -26,23 +26,35 @@ TWO_POINTS = SUITE.replace("SWEPT", "[true, false]")
 SUITE = SUITE.replace("SWEPT", "true")
 FLAGS = ("-o", "out", "--no-lock")
 CASES = {
-    "pass": {},
-    "faster": {"ratios": (0.7, 0.8)},
-    "regression": {"ratios": (1.5, 1.0)},
-    "inconclusive": {"sigma": 0.6, "blocks": 30},
+    "pass": ({}, {"terminal": True}, ["--verbose"]),
+    "regression": ({"ratios": (1.5, 1.0)}, {}, []),
+    "inconclusive": ({"sigma": 0.6, "blocks": 30}, {}, []),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_comparison_that_is_done(shell, begin, fill_blocks, golden, name):
+    fields, how, flags = CASES[name]
     suite = shell.write("suite.yaml", TWO_POINTS if name == "regression" else SUITE)
-    fill_blocks(begin(suite, "out"), **CASES[name])
-    said = [shell("ab", suite, *FLAGS), shell.views("compare", "out")]
+    fill_blocks(begin(suite, "out"), **fields)
+    said = [shell("ab", suite, *FLAGS, *flags, **how), shell.views("compare", "out")]
     said.append(shell("compare", "out", "--allow-inconclusive"))
     golden(f"text/verdicts/{name}.txt", "\n".join(map(str, said)))
     golden(f"text/verdicts/{name}.md", shell.read("out/verdicts.md"))
     golden(f"text/verdicts/{name}.html.txt", shell.page("out/verdicts.html"))
     golden(f"text/verdicts/{name}.report.md", shell.read("out/report.md"))
+
+
+def test_progress_of_a_comparison_for_machines(shell, begin, fill_blocks, golden):
+    suite = shell.write("suite.yaml", SUITE)
+    fill_blocks(begin(suite, "out"), ratios=(0.7, 0.8))
+    lines = []
+    for text in shell("ab", suite, *FLAGS, "--log-format", "json").out.splitlines():
+        line = json.loads(text)
+        line["time"] = "TIME"
+        lines.append(f"{json.dumps(line)}\n")
+    golden("text/verdicts/log.json", "".join(lines[:2] + lines[-2:]))
+    golden("text/verdicts/faster.txt", shell.views("compare", "out"))
 
 
 def test_an_arm_that_failed(shell, begin, fill_blocks, golden):
@@ -65,19 +77,6 @@ def test_an_unfinished_comparison(shell, begin, fill_blocks, golden):
     suite = shell.write("suite.yaml", SUITE)
     fill_blocks(begin(suite, "out"), blocks=3)
     golden("text/verdicts/unfinished.txt", shell.views("compare", "out"))
-
-
-def test_progress_of_a_comparison(shell, begin, fill_blocks, golden):
-    suite = shell.write("suite.yaml", SUITE)
-    fill_blocks(begin(suite, "out"))
-    said = shell("ab", suite, *FLAGS, "--verbose", terminal=True)
-    golden("text/verdicts/progress.txt", str(said))
-    lines = []
-    for text in shell("ab", suite, *FLAGS, "--log-format", "json").out.splitlines():
-        line = json.loads(text)
-        line["time"] = "TIME"
-        lines.append(json.dumps(line))
-    golden("text/verdicts/log.json", "".join(f"{line}\n" for line in lines[:2] + lines[-2:]))
 
 
 def test_a_comparison_that_is_interrupted(shell, begin, interrupted, golden):

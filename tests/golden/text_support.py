@@ -3,18 +3,20 @@
 The one file of the text half of the golden tests that reaches into the product's modules.
 """
 
-import contextlib
 import dataclasses
 import datetime
+import getpass
 import html.parser
 import io
+import itertools
 import math
 import random
 import re
 import shlex
+import socket
 import subprocess
 import sys
-import time
+import uuid
 
 import pytest
 from matplotlib.figure import Figure
@@ -44,9 +46,14 @@ PATH_LENGTH = 150
 CONTROL = re.compile(r"\x1b\[([0-9;?]*)([A-Za-z])")
 
 MASKS = {
-    "capture": (r"\b\d{8}T\d{6}Z-[0-9a-f]{8,}\b", "CAPTURE"),
-    "now": (r"\b(judged|captured|promoted) \d{4}-\d\d-\d\d \d\d:\d\d UTC", r"\1 NOW"),
+    # As long as what they stand for, since tables are laid out by width.
+    "begin of a new id": (r"\b\d{8}T\d{6}Z\b", "YYYYMMDDThhmmssZ"),
+    "end of a new id": (r"\bfacade[0-9a-f]{2,}\b", "facade--"),
+    # They hold the version of what wrote them.
+    "own version": (r"\borbax-bench \d+\.\d+\.\d+\S*", "orbax-bench VERSION"),
+    "digest of a table": (r"(samples\.parquet .*?sha256:)[0-9a-f]{12}", r"\1DIGEST"),
 }
+MOMENT = re.compile(r"\b(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d)(:\d\d(?:\.\d+)?Z?)?")
 
 
 class Terminal(io.StringIO):
@@ -111,7 +118,7 @@ class Shell:
         text = self._path.sub("FOLDER", screen(text) if "\x1b" in text else text)
         for pattern, placeholder in MASKS.values():
             text = re.sub(pattern, placeholder, text)
-        return text
+        return MOMENT.sub(_not_now, text)
 
     def views(self, *arguments):
         """Returns what a command shows on a narrow and on a wide terminal, and in a log."""
@@ -157,9 +164,32 @@ def shell(tmp_path, monkeypatch):
     monkeypatch.setenv("LINES", "50")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("ORBAX_BENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(getpass, "getuser", lambda: "me")
+    monkeypatch.setattr(socket, "gethostname", lambda: "pc")
+    monkeypatch.setattr(uuid, "uuid4", ids())
     monkeypatch.setattr(WorkerPool, "group", no_worker)
     monkeypatch.setattr(Figure, "savefig", save_vectors(Figure.savefig))
     return Shell(tmp_path, monkeypatch)
+
+
+def _not_now(match):
+    """Returns a date and time, with a placeholder for those of today."""
+    day = datetime.datetime.fromisoformat(f"{match[1]}T{match[2]}+00:00")
+    age = datetime.datetime.now(datetime.UTC) - day
+    if not datetime.timedelta(0) <= age < datetime.timedelta(hours=1):
+        return match[0]
+    return "YYYY-MM-DD hh:mm" + (":ss" if match[3] else "")
+
+
+def ids():
+    """Returns a `uuid4` whose ids are known by their first digits."""
+    count = itertools.count(1)
+
+    def uuid4():
+        number = next(count)
+        return uuid.UUID(int=((0xFACADE00 + number % 256) << 96) + number)
+
+    return uuid4
 
 
 def no_worker(*_):
@@ -304,9 +334,14 @@ def interrupted(monkeypatch):
 def known_devices(monkeypatch):
     """Processes that are asked for devices answer at once."""
     answer = '{"count": 8, "kind": "TPU v5", "platform": "tpu"}\n'
-    monkeypatch.setattr(
-        subprocess, "run", lambda *a, **_: subprocess.CompletedProcess(a, 0, answer, "")
-    )
+    real = subprocess.run
+
+    def run(command, *arguments, **options):
+        if command[0] == sys.executable:
+            return subprocess.CompletedProcess(command, 0, answer, "")
+        return real(command, *arguments, **options)
+
+    monkeypatch.setattr(subprocess, "run", run)
 
 
 @pytest.fixture
@@ -421,13 +456,3 @@ def fill_blocks(make_record):
         return run
 
     return fill_
-
-
-@contextlib.contextmanager
-def time_zone(name):
-    """Another time zone of this process."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TZ", name)
-        time.tzset()
-        yield
-    time.tzset()
