@@ -171,6 +171,8 @@ FLAGS = (
     ("limits", "--path", ".", "--size", "many"),
     ("limits", "--path", ".", "--dtype", "float7"),
     ("limits", "--path", ".", "--parallelism", "65"),
+    ("sharding",),
+    ("sharding", "checkpoint"),
     ("prepare",),
     ("prepare", "--local-dir", "x"),
     ("prepare", "--local-dir", "x", "--sharding-out", "s.json"),
@@ -182,8 +184,10 @@ FLAGS = (
     ("pipeline", "run", "suite.yaml", "--set", "x=1", "--output-directory", "out"),
     ("pipeline", "run", "suite.yaml"),
     ("pipeline", "submit", "suite.yaml", "--target", "moon"),
-    ("pipeline", "compile", "--pipeline", "sweeps", "-o", "x.yaml"),
-    ("pipeline", "schedule", "suite.yaml", "--cron", "often"),
+    ("pipeline", "submit", "suite.yaml", "--target", "kfp", "-o", "out"),
+    ("pipeline", "submit", "suite.yaml", "--target", "vertex", "-o", "gs://bucket/out"),
+    ("pipeline", "compile", "--pipeline", "sweeps", "--target", "kfp", "-o", "x.yaml"),
+    ("pipeline", "schedule", "suite.yaml", "--target", "kfp", "-o", "out", "--cron", "often"),
     ("image", "make"),
 )
 

@@ -21,8 +21,8 @@ PACKAGES = (
     "orbax_bench_core.testing",
 )
 HEAVY = """
-docker flax google.cloud.aiplatform grpc jax jaxlib kfp matplotlib orbax pandas pyarrow ruptures scipy
-tensorboard tensorflow tensorstore torch
+docker flax google.cloud.aiplatform grpc jax jaxlib kfp matplotlib orbax pandas pyarrow ruptures
+scipy tensorboard tensorflow tensorstore torch
 """
 LOADED = f"""
 import sys

@@ -7,6 +7,7 @@ import pytest
 
 from tests.golden.text_support import (  # noqa: F401
     begin,
+    crashing,
     fill_blocks,
     interrupted,
     shell,
@@ -83,6 +84,12 @@ def test_a_comparison_that_is_interrupted(shell, begin, interrupted, golden):
     suite = shell.write("suite.yaml", SUITE)
     begin(suite, "out")
     golden("text/verdicts/interrupted.txt", str(shell("ab", suite, *FLAGS)))
+
+
+def test_a_comparison_whose_workers_die(shell, begin, fill_blocks, crashing, golden):
+    suite = shell.write("suite.yaml", SUITE)
+    fill_blocks(begin(suite, "out"), blocks=4)
+    golden("text/verdicts/crashing.txt", str(shell("ab", suite, *FLAGS, "--verbose")))
 
 
 def test_arms_from_the_command_line(shell, golden):

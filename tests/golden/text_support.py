@@ -24,6 +24,7 @@ from matplotlib.figure import Figure
 from orbax_bench_core.cli import main as command_line
 from orbax_bench_core.config.load import load_suite
 from orbax_bench_core.execute.blocks import BLOCK_SIZE, arrangement
+from orbax_bench_core.execute.group import HostFailed
 from orbax_bench_core.execute.limits import process as limits_process
 from orbax_bench_core.execute.orchestrator import WorkerPool
 from orbax_bench_core.measure.interference import BLOCKED, LOST, LOST_STEPS
@@ -49,6 +50,7 @@ MASKS = {
     # As long as what they stand for, since tables are laid out by width.
     "begin of a new id": (r"\b\d{8}T\d{6}Z\b", "YYYYMMDDThhmmssZ"),
     "end of a new id": (r"\bfacade[0-9a-f]{2,}\b", "facade--"),
+    "image of this version": (r"\borbax-bench:\d+\.\d+\.\d+[^\s'\"]*", "orbax-bench:VERSION"),
     # They hold the version of what wrote them.
     "own version": (r"\borbax-bench \d+\.\d+\.\d+\S*", "orbax-bench VERSION"),
     "digest of a table": (r"(samples\.parquet .*?sha256:)[0-9a-f]{12}", r"\1DIGEST"),
@@ -331,6 +333,16 @@ def interrupted(monkeypatch):
 
 
 @pytest.fixture
+def crashing(monkeypatch):
+    """Every worker dies at once."""
+
+    def die(*_):
+        raise HostFailed(0, "WorkerDied", "the worker was killed by SIGKILL [9]", "last words")
+
+    monkeypatch.setattr(WorkerPool, "group", die)
+
+
+@pytest.fixture
 def known_devices(monkeypatch):
     """Processes that are asked for devices answer at once."""
     answer = '{"count": 8, "kind": "TPU v5", "platform": "tpu"}\n'
@@ -408,13 +420,13 @@ def begin(make_record):
 
 @pytest.fixture
 def fill(make_record):
-    """Writes every record of a run without arms; a point whose name has `failing` in it fails."""
+    """Writes the records of a run without arms; a point whose name has `failing` in it fails."""
 
-    def fill_(run, *, failing="nothing fails", status="failed"):
+    def fill_(run, *, failing="nothing fails", status="failed", repeats=None):
         info = run.read_info()
         for number, point in enumerate(info.expansion.points):
             draw = random.Random(number)
-            for repeat in range(info.num_repeats):
+            for repeat in range(repeats or info.num_repeats):
                 fields = {"suite": info.suite_name, "state": State(num_bytes=GIB, digest={})}
                 if failing in point.name:
                     error = ErrorInfo(type="ValueError", message="no [luck]")
