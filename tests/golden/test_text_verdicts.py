@@ -47,6 +47,7 @@ def test_a_comparison_that_is_done(shell, begin, fill_blocks, golden, name):
 
 
 def test_progress_of_a_comparison_for_machines(shell, begin, fill_blocks, golden):
+    shell.draws = False
     suite = shell.write("suite.yaml", SUITE)
     fill_blocks(begin(suite, "out"), ratios=(0.7, 0.8))
     lines = []
@@ -87,6 +88,7 @@ def test_a_comparison_that_is_interrupted(shell, begin, interrupted, golden):
 
 
 def test_a_comparison_whose_workers_die(shell, begin, fill_blocks, crashing, golden):
+    shell.draws = False
     suite = shell.write("suite.yaml", SUITE)
     fill_blocks(begin(suite, "out"), blocks=4)
     golden("text/verdicts/crashing.txt", str(shell("ab", suite, *FLAGS, "--verbose")))
