@@ -27,7 +27,7 @@ from orbax_bench_core.lineage.manifest import (
     read_manifest,
 )
 from orbax_bench_core.records import SCHEMA_VERSION, UNKNOWN, RunDirectory
-from orbax_bench_core.sweep import SweepPoint
+from orbax_bench_core.sweep import entry_from_json
 
 LISTED: Final = 64
 """So many point ids, or inputs, an artifact names one by one; of more it gives number and digest.
@@ -106,7 +106,7 @@ def records_metadata(run_directory: str, point_json: str, path: str) -> dict[str
         UserError: There is no run here.
         OSError: The file, or a record, cannot be read.
     """
-    run, point = RunDirectory(run_directory), SweepPoint.from_json(point_json)
+    run, point = RunDirectory(run_directory), entry_from_json(point_json)
     inputs = {
         "point": content_digest(point_json),
         CONFIG: config_digest(run),

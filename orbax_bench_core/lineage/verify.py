@@ -30,6 +30,7 @@ from orbax_bench_core.lineage.manifest import (
     Made,
     Manifest,
     MeasuredWith,
+    checkpoint_paths,
     read_manifest,
 )
 from orbax_bench_core.records import UNKNOWN, VERDICTS_FILE, RunDirectory
@@ -238,7 +239,7 @@ class Verifier:
 
     def _generated(self) -> Iterator[Link]:
         """Yields what was saved, where no checkpoint was there before."""
-        if any(point.checkpoint.path for point in self._info.expansion.points):
+        if checkpoint_paths(self._info.expansion.points):
             return
         contents = self._manifest.contents
         for digest in contents or [""]:

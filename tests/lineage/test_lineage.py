@@ -103,7 +103,9 @@ def test_records_name_their_point_and_suite(make_run, make_record, tmp_path):
     record = make_record()
     run = make_run([record])
     (tmp_path / "records").write_text("{}\n")
-    metadata = records_metadata(str(run.root), record.point.to_json(), str(tmp_path / "records"))
+    metadata = records_metadata(
+        str(run.root), record.point.model_dump_json(), str(tmp_path / "records")
+    )
     assert metadata["point_ids"] == record.point_id
     assert set(json.loads(metadata["inputs"])) == {"config", "point", "records"}
 
@@ -115,7 +117,9 @@ def test_records_name_the_checkpoint_that_was_loaded(make_run, make_record, make
     record = make_record(make_point(checkpoint={"path": path}))
     run = make_run([record])
     (tmp_path / "records").write_text("{}\n")
-    metadata = records_metadata(str(run.root), record.point.to_json(), str(tmp_path / "records"))
+    metadata = records_metadata(
+        str(run.root), record.point.model_dump_json(), str(tmp_path / "records")
+    )
     suite = f"checkpoint_config: {{path: {path}}}\n{SUITE}"
     made = checkpoint_metadata(path, suite, "")
     assert json.loads(metadata["inputs"])[f"checkpoint:{path}"] == made["digest"]
