@@ -84,7 +84,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(arguments, problem):
     assert len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_full_disk_is_one_line_and_exit_code_2(tmp_path):
     place = tmp_path / "disk"
     place.mkdir()
