@@ -1,4 +1,4 @@
-"""`Metrics.measure`: what a benchmark author wraps the measured code in."""
+"""Measurement interface of a benchmark: `Metrics.measure` and the samples that it keeps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps the state of the benchmarks, so that repeats do not make it again."""
+"""Cache of the states that repeats share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tree of JAX as PyTorch holds it, and back: the same bytes, dtypes and shards per process.
+"""State dicts of PyTorch from a tree of JAX, and back: same bytes, dtypes and shards per process.
 
 Every process is one rank of PyTorch. State dicts are flat: the dotted path of each leaf is its key.
 """
@@ -67,9 +67,6 @@ class TorchLayout:
 
         On a CPU a tensor lies over the memory of its array, unless shards are joined; it must not
         be written to.
-
-        Args:
-            tree: The tree with its values.
         """
         return {
             name: self._tensor(name, leaf) if name in self._arrays else leaf
