@@ -7,7 +7,7 @@ import resource
 from collections.abc import Sequence
 
 from orbax_bench_core.measure import definition
-from orbax_bench_core.measure.collectors.base import Difference, Reading, growth, readings
+from orbax_bench_core.measure.collectors.base import Difference, MetricGroup, Reading
 from orbax_bench_core.measure.definition import Metric
 
 TIME = Metric(
@@ -52,8 +52,8 @@ CHILDREN = _processor_time(
     name="0_basics/cpu_children_s",
     description="Processor time of child processes that ended, and were waited for, in the block",
 )
-_CPU = (TOTAL, USER, SYSTEM, CHILDREN)
-METRICS = (TIME, BYTES, THROUGHPUT, *_CPU)
+_CPU = MetricGroup(TOTAL, USER, SYSTEM, CHILDREN)
+METRICS = (TIME, BYTES, THROUGHPUT, *_CPU.metrics)
 
 
 def clock_readings(seconds: float, num_bytes: int | None, keys: Sequence[str]) -> list[Reading]:
@@ -91,5 +91,5 @@ class Cpu(Difference[tuple[float, float, float]]):
     def _compare(
         self, before: tuple[float, float, float], after: tuple[float, float, float]
     ) -> list[Reading]:
-        user, system, children = growth(before, after)
-        return readings(_CPU, (user + system, user, system, children))
+        user, system = after[0] - before[0], after[1] - before[1]
+        return _CPU.readings(user + system, user, system, after[2] - before[2])

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from orbax_bench_core.measure.collectors.base import Difference, Reading, readings
+from orbax_bench_core.measure.collectors.base import Difference, MetricGroup, Reading
 from orbax_bench_core.measure.definition import Metric
 
 if TYPE_CHECKING:
@@ -56,7 +56,8 @@ HBM_PEAK_IS_BOUND = Metric(
     ),
     collector="device_memory",
 )
-METRICS = (LIVE_ARRAYS, HBM_IN_USE, HBM_IN_USE_DIFF, HBM_PEAK, HBM_PEAK_IS_BOUND)
+_DEVICES = MetricGroup(HBM_IN_USE, HBM_IN_USE_DIFF, HBM_PEAK, HBM_PEAK_IS_BOUND)
+METRICS = (LIVE_ARRAYS, *_DEVICES.metrics)
 
 _IN_USE = "bytes_in_use"
 _PEAK = "peak_bytes_in_use"
@@ -93,16 +94,15 @@ class DeviceMemory(Difference[_State]):
     def _compare(self, before: _State, after: _State) -> list[Reading]:
         if after is _NO_BACKEND:
             return []
-        values = [float(after.arrays - before.arrays)]
-        if after.stats:
-            risen = _growth(before, after, _PEAK)
-            values += [
-                max(one[_IN_USE] for one in after.stats.values()) / 2**30,
-                _growth(before, after, _IN_USE) / 2**30,
-                risen / 2**30,
-                risen <= 0,
-            ]
-        return readings(METRICS[: len(values)], values)
+        arrays = Reading(LIVE_ARRAYS.name, float(after.arrays - before.arrays), LIVE_ARRAYS.unit)
+        if not after.stats:
+            return [arrays]
+        in_use = max(one[_IN_USE] for one in after.stats.values())
+        grown, risen = _growth(before, after, _IN_USE), _growth(before, after, _PEAK)
+        return [
+            arrays,
+            *_DEVICES.readings(in_use / 2**30, grown / 2**30, risen / 2**30, risen <= 0),
+        ]
 
 
 def _growth(before: _State, after: _State, key: str) -> int:

@@ -7,6 +7,7 @@ kernel does not count.
 from __future__ import annotations
 
 import functools
+import operator
 import os
 import resource
 from collections.abc import Iterator
@@ -14,11 +15,10 @@ from pathlib import Path
 
 from orbax_bench_core.measure.collectors.base import (
     Difference,
+    MetricGroup,
     Reading,
-    growth,
     read_all,
     reader,
-    readings,
 )
 from orbax_bench_core.measure.definition import Metric
 
@@ -62,7 +62,7 @@ CACHE_HITS = _disk_bytes(
         "disk_read_bytes, at least 0. Memory-mapped reads lower it, pipes raise it"
     ),
 )
-_DISK = (DISK_READ, DISK_WRITE, CANCELLED, READ_CALLS, WRITE_CALLS, CACHE_HITS)
+_DISK = MetricGroup(DISK_READ, DISK_WRITE, CANCELLED, READ_CALLS, WRITE_CALLS, CACHE_HITS)
 
 _network_bytes = functools.partial(Metric, unit="bytes", better="none", collector="network")
 RECEIVED = _network_bytes(
@@ -80,7 +80,7 @@ LOOPBACK = _network_bytes(
     name="6_io/network_loopback_bytes",
     description="Bytes that processes of this host (or container) sent each other over loopback",
 )
-_NETWORK = (RECEIVED, SENT, LOOPBACK)
+_NETWORK = MetricGroup(RECEIVED, SENT, LOOPBACK)
 
 _faults = functools.partial(Metric, unit="count", better="lower", collector="page_faults")
 MINOR = _faults(
@@ -93,7 +93,7 @@ MINOR = _faults(
 MAJOR = _faults(
     name="7_memory/major_faults_count", description="Page faults that waited for storage"
 )
-_FAULTS = (MINOR, MAJOR)
+_FAULTS = MetricGroup(MINOR, MAJOR)
 
 GROUP_PEAK = Metric(
     name="7_memory/cgroup_peak_mb",
@@ -116,8 +116,8 @@ GROUP_PEAK_IS_BOUND = Metric(
     ),
     collector="cgroup_memory",
 )
-_GROUP = (GROUP_PEAK, GROUP_PEAK_IS_BOUND)
-METRICS = (*_DISK, *_NETWORK, *_FAULTS, *_GROUP)
+_GROUP = MetricGroup(GROUP_PEAK, GROUP_PEAK_IS_BOUND)
+METRICS = (*_DISK.metrics, *_NETWORK.metrics, *_FAULTS.metrics, *_GROUP.metrics)
 
 
 class DiskIo(Difference[bytes]):
@@ -146,7 +146,7 @@ class DiskIo(Difference[bytes]):
         )
         # The reading at the start is itself a read call, which the kernel counts once it is done.
         called -= len(before)
-        return readings(_DISK, (read, written, cancelled, called, given, max(0, called - read)))
+        return _DISK.readings(read, written, cancelled, called, given, max(0, called - read))
 
 
 def _io_counters(text: bytes) -> dict[bytes, int]:
@@ -166,7 +166,7 @@ class Network(Difference[bytes]):
     def _compare(self, before: bytes, after: bytes) -> list[Reading]:
         old = _interface_counters(before)
         new = old if after == before else _interface_counters(after)
-        return readings(_NETWORK, growth(old, new))
+        return _NETWORK.readings(*map(operator.sub, new, old))
 
 
 _HEADER_LINES = 2
@@ -196,7 +196,7 @@ class PageFaults(Difference[tuple[int, int]]):
         return usage.ru_minflt, usage.ru_majflt
 
     def _compare(self, before: tuple[int, int], after: tuple[int, int]) -> list[Reading]:
-        return readings(_FAULTS, growth(before, after))
+        return _FAULTS.readings(after[0] - before[0], after[1] - before[1])
 
 
 class CgroupMemory(Difference[int]):
@@ -210,7 +210,7 @@ class CgroupMemory(Difference[int]):
         return None if self._file is None else int(self._file(0))
 
     def _compare(self, before: int, after: int) -> list[Reading]:
-        return readings(_GROUP, (after / 2**20, after <= before))
+        return _GROUP.readings(after / 2**20, after <= before)
 
 
 @functools.lru_cache(maxsize=1)

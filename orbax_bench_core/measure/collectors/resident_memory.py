@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from orbax_bench_core.measure import observers
 from orbax_bench_core.measure.collectors import base
-from orbax_bench_core.measure.collectors.base import Difference, Reading, readings
+from orbax_bench_core.measure.collectors.base import Difference, MetricGroup, Reading
 from orbax_bench_core.measure.definition import Metric
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ IS_BOUND = Metric(
     ),
     collector="peak_rss",
 )
-_PEAK = (PEAK, PEAK_DIFF, IS_BOUND)
-METRICS = (RSS, *_PEAK)
+_PEAK = MetricGroup(PEAK, PEAK_DIFF, IS_BOUND)
+METRICS = (RSS, *_PEAK.metrics)
 
 
 class Rss(Difference[int]):
@@ -122,7 +122,7 @@ class PeakRss:
             finally:
                 _open.remove(self)
         peak, risen = self._peak, self._peak - self._before
-        return readings(_PEAK, (peak / 2**20, risen / 2**20, not self._exact))
+        return _PEAK.readings(peak / 2**20, risen / 2**20, not self._exact)
 
     def credit(self, peak: int) -> None:
         """Raises this block's peak to `peak` bytes if that is higher."""
