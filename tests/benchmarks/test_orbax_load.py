@@ -111,6 +111,7 @@ def test_both_digests_at_once_are_refused():
 
 
 # Orbax abandons its coroutines when it refuses to read.
+@pytest.mark.usefixtures("abandoned_reads")
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:Exception ignored in:pytest.PytestUnraisableExceptionWarning")
 def test_restore_concurrent_gb(run, checkpoint):

@@ -71,6 +71,7 @@ def test_separate_folders_need_ocdbt_and_parallel_replicas(option):
 
 # Orbax abandons its coroutines when it refuses a chunk, and TensorStore, done with another
 # chunk, finds the event loop closed.
+@pytest.mark.usefixtures("abandoned_reads")
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:Exception ignored in:pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
