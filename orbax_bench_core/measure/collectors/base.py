@@ -82,13 +82,12 @@ class MetricGroup:
 
     def __init__(self, *metrics: Metric) -> None:
         self.metrics = metrics
-        self._names = tuple(metric.name for metric in metrics)
-        self._units = tuple(metric.unit for metric in metrics)
+        self._rows = tuple((metric.name, metric.unit) for metric in metrics)
 
     def readings(self, *values: float) -> list[Reading]:
         """One reading per metric."""
-        rows = zip(self._names, map(float, values), self._units, strict=True)
-        return list(map(_new_reading, rows))
+        rows = zip(self._rows, values, strict=True)
+        return [_new_reading((name, float(value), unit)) for (name, unit), value in rows]
 
 
 # Half the cost of calling the class, which every reading of every block would pay.
