@@ -1,4 +1,4 @@
-"""Measured blocks: `with metrics.measure("save"): ...` captures time, memory, events and I/O."""
+"""Measured blocks: `with metrics.measure("save"): ...` records time, memory, events and I/O."""
 
 from orbax_bench_core.measure.collectors import Reading
 from orbax_bench_core.measure.definition import (

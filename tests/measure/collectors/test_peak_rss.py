@@ -24,8 +24,8 @@ SLACK = 6
 def source(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Where the peak comes from."""
     if request.param == "sampled":
-        monkeypatch.setattr(resident_memory, "is_available", lambda: False)
-    elif not resident_memory.is_available():
+        monkeypatch.setattr(resident_memory, "has_mark", lambda: False)
+    elif not resident_memory.has_mark():
         pytest.skip("the kernel lets nobody reset VmHWM")
     return str(request.param)
 
