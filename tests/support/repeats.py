@@ -6,9 +6,8 @@ from orbax_bench_core.records import Repeat, Series
 def repeat_over(records, num_hosts):
     """The repeat that these records, by host, form of so many hosts."""
     if not records:
-        return Repeat(
-            series=Series(id="", name="", entry=None), index=0, records={}, num_hosts=num_hosts
-        )
+        nothing = Series(id="", name="", entry=None)
+        return Repeat(series=nothing, index=0, records={}, num_hosts=num_hosts)
     first = next(iter(records.values()))
     return Repeat(
         series=Series.of_record(first),

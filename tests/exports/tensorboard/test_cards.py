@@ -27,9 +27,8 @@ def test_a_bar_does_not_end_a_cell():
 
 
 def test_the_configuration_shows_every_option(make_point, info):
-    card = configuration_card(
-        series_of(make_point(options={"use_ocdbt": True, "limit": None})), info
-    )
+    point = make_point(options={"use_ocdbt": True, "limit": None})
+    card = configuration_card(series_of(point), info)
     assert "| use_ocdbt | true |" in card
     assert "| limit | null |" in card
 
