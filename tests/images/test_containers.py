@@ -17,7 +17,7 @@ pytest.importorskip("docker", reason="run `make setup`: the package docker is mi
 
 from orbax_bench_pipelines.images import revision_of
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 ROOT = Path(__file__).parents[2]
 

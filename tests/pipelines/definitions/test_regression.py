@@ -63,6 +63,7 @@ def test_a_calibration_writes_a_passport(run_pipeline, tmp_path):
     }
 
 
+@pytest.mark.nightly
 def test_two_releases_of_orbax_are_compared(run_pipeline, tmp_path):
     code, output = run_pipeline(RELEASES, "regression")
     word = verdicts(tmp_path)["word"]
