@@ -33,7 +33,7 @@ from orbax_bench_core.measure import BLOCKED, LOST, LOST_STEPS, Sample
 from orbax_bench_core.records import ErrorInfo, RunDirectory, State
 from orbax_bench_core.sweep import BLOCK_SIZE, BUILTINS, arrangement, expand
 from orbax_bench_core.sweep.expansion import SkippedPoint
-from orbax_bench_pipelines.registry import PIPELINES
+from orbax_bench_pipelines.definitions import PIPELINES
 
 __all__ = ["BUILTINS", "PIPELINES"]
 
