@@ -63,9 +63,9 @@ lock: setup
 	  --extra tpu --extra cuda --extra pathways --extra flax --extra safetensors \
 	  pyproject.toml -o requirements.lock
 
-# Rebuilds the compiled components and pipelines.
+# Rebuilds what is derived from components and pipelines; compiled pipelines go to dist/pipelines.
 compile: setup
 	$(BIN)/python -m orbax_bench_pipelines.compile
 
 clean:
-	rm -rf .venv build demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv build dist demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
