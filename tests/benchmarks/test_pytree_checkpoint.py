@@ -6,11 +6,11 @@ import jax
 import orbax.checkpoint as ocp
 import pytest
 
+from orbax_bench_core.authoring import UnmetNeed
 from orbax_bench_core.benchmarks.pytree_checkpoint import (
     PyTreeCheckpoint,
     PyTreeCheckpointOptions,
 )
-from orbax_bench_core.benchmarks.support.needs import UnmetNeed
 
 LARGEST_SHARD_GIB = 128 * 256 * 2 / 2**30
 
