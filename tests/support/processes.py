@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -40,3 +41,10 @@ def start_cli(
         env=given,
         preexec_fn=lambda: signal.signal(signal.SIGINT, handler),
     )
+
+
+def free_address() -> str:
+    """Returns an address on this machine at which nothing listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{probe.getsockname()[1]}"

@@ -16,8 +16,7 @@ from tensorboard.plugins.hparams import api_pb2, list_session_groups
 from tensorboard.plugins.hparams.backend_context import Context
 
 from orbax_bench_core.exports.tensorboard.write import write_tensorboard
-from orbax_bench_core.measure import Sample
-from orbax_bench_core.measure.known_metrics import all_metrics
+from orbax_bench_core.measure import Sample, all_metrics
 from orbax_bench_core.records import ErrorInfo
 
 GIB = 2**30
