@@ -28,7 +28,7 @@ def start_cli(
         arguments: The command and its flags.
         cli: The module to run: with real workers, or with fakes.
         environment: Its environment; None takes that of the tests.
-        ignores_interrupts: Whether it is started as in the background of a shell, with SIGINT ignored.
+        ignores_interrupts: Whether it is started as in the background, with SIGINT ignored.
     """
     given = dict(os.environ if environment is None else environment)
     given["PYTHONPATH"] = os.pathsep.join(filter(None, [given.get("PYTHONPATH"), str(ROOT)]))
