@@ -4,7 +4,7 @@ import pytest
 
 from orbax_bench_core.analysis.summary import summarize
 from orbax_bench_core.records import ErrorInfo, State, repeats_of
-from orbax_bench_core.sweep.expansion import SkippedPoint
+from orbax_bench_core.sweep import SkippedPoint
 
 NASTY = "kind=<script>alert(1)</script>|[red]&amp;"
 

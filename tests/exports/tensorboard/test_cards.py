@@ -9,8 +9,7 @@ from orbax_bench_core.exports.tensorboard.cards import (
     run_summary_card,
     table,
 )
-from orbax_bench_core.inventory import Inventory
-from orbax_bench_core.inventory.inventory import FileCount
+from orbax_bench_core.inventory import FileCount, Inventory
 from orbax_bench_core.records import PEER_FAILED, ErrorInfo
 from tests.support.repeats import repeat_over, series_of
 

@@ -4,8 +4,7 @@ import pytest
 
 from orbax_bench_core.exports.tensorboard.cards import glance_card
 from orbax_bench_core.exports.tensorboard.operations import collect, operations
-from orbax_bench_core.inventory import Inventory
-from orbax_bench_core.inventory.inventory import FileCount
+from orbax_bench_core.inventory import FileCount, Inventory
 from orbax_bench_core.measure import BYTES, TIME, Sample
 from tests.support.repeats import repeat_over
 

