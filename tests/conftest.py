@@ -3,7 +3,11 @@
 import os
 
 os.environ["JAX_PLATFORMS"] = "cpu"
-os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+# No test asks how fast a compiled function is; most functions run once.
+os.environ["XLA_FLAGS"] = (
+    "--xla_force_host_platform_device_count=8 --xla_backend_optimization_level=0"
+    " --xla_llvm_disable_expensive_passes=true"
+)
 os.environ["JAX_ENABLE_X64"] = "true"
 
 import datetime
@@ -27,6 +31,21 @@ PROVENANCE = {
     "host": {"name": "h", "kernel": "Linux", "cpu": "EPYC", "cpu_count": 2, "memory_bytes": 2**34},
     "devices": {"count": 8, "kind": "cpu", "platform": "cpu"},
 }
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Keeps what JAX compiles, in this process only: a child that measures must not find it.
+
+    Each process has a folder of its own, since JAX does not write its files in one step.
+    """
+    if "jax" not in sys.modules or not hasattr(session.config, "cache"):
+        return
+    import jax
+
+    folder = session.config.cache.mkdir("jax") / os.environ.get("PYTEST_XDIST_WORKER", "main")
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
 @pytest.fixture(scope="session")
