@@ -55,7 +55,7 @@ def check_baseline(baseline: str, points: Sequence[SweepPoint]) -> None:
     Raises:
         UserError: There is no baseline, it cannot be read, or none of its points is one of these.
     """
-    stored = {record.point_id: record.point for record in baselines.load_baseline(baseline)}
+    stored = {record.point_id: record.measured for record in baselines.load_baseline(baseline)}
     if any(point.id in stored for point in points):
         return
     other = nearest(points[0], stored.values())

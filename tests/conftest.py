@@ -21,7 +21,7 @@ import pytest
 from orbax_bench_core.config import CheckpointConfig, parse_suite
 from orbax_bench_core.measure import BYTES, TIME, Sample
 from orbax_bench_core.records import Record, RunDirectory
-from orbax_bench_core.sweep import Expansion, SweepPoint
+from orbax_bench_core.sweep import Expansion, Pair, SweepPoint
 
 NOON = datetime.datetime(2026, 1, 2, 12, tzinfo=datetime.UTC)
 PROVENANCE = {
@@ -50,9 +50,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.fixture(scope="session")
 def make_point():
-    """Builds a sweep point of the built-in benchmark; any field can be given."""
+    """Builds a sweep point of the built-in benchmark, or a pair when it is given a candidate."""
 
-    def make(**fields):
+    def make(candidate=None, **fields):
         defaults = {
             "benchmark": "orbax_bench_core.benchmarks.save_restore.SaveRestore",
             "options": {"use_ocdbt": True},
@@ -60,7 +60,8 @@ def make_point():
             "mesh": None,
             "label": "use_ocdbt=true",
         }
-        return SweepPoint(**{**defaults, **fields})
+        point = SweepPoint(**{**defaults, **fields})
+        return point if candidate is None else Pair(baseline=point, candidate=candidate)
 
     return make
 

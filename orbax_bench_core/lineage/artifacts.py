@@ -37,7 +37,7 @@ from orbax_bench_core.records import (
     RunDirectory,
     RunInfo,
 )
-from orbax_bench_core.sweep import SweepPoint
+from orbax_bench_core.sweep import entry_from_json, sides
 
 LISTED: Final = 64
 """So many point ids, or inputs, an artifact names one by one; of more it gives number and digest.
@@ -125,13 +125,12 @@ def records_metadata(
     Raises:
         OSError: The file, or a record, cannot be read.
     """
-    run, point = RunDirectory(run_directory), SweepPoint.from_json(point_json)
+    run, point = RunDirectory(run_directory), entry_from_json(point_json)
     inputs = {"point": digest_of(point_json.encode()), CONFIG: digest_of_config(run)}
     kept = digests_of_records(run.root, [point.id]).get(point.id)
     if kept is not None:
         inputs[RECORDS] = kept.digest
-    sides = [side.checkpoint.path for side in (point, point.candidate) if side is not None]
-    for checkpoint in sides:
+    for checkpoint in [side.checkpoint.path for side in sides(point).values()]:
         if checkpoint is not None:
             inputs[f"{CHECKPOINT}{absolute(checkpoint)}"] = checkpoint_digest(checkpoint)
     return artifact_metadata(

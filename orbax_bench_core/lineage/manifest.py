@@ -27,6 +27,7 @@ from orbax_bench_core.records import (
     package_version,
     write_atomically,
 )
+from orbax_bench_core.sweep import sides
 
 LINEAGE_FILE: Final = "lineage.json"
 LINEAGE_VERSION: Final = 1
@@ -199,8 +200,8 @@ def digest_of_config(run: RunDirectory) -> str:
 
 def checkpoint_paths(info: RunInfo) -> list[str]:
     """Returns the existing checkpoints that a run loads, in the order of its points."""
-    sides = (side for point in info.expansion.points for side in (point, point.candidate) if side)
-    return list(dict.fromkeys(side.checkpoint.path for side in sides if side.checkpoint.path))
+    points = (point for entry in info.expansion.points for point in sides(entry).values())
+    return list(dict.fromkeys(point.checkpoint.path for point in points if point.checkpoint.path))
 
 
 def checkpoint_digest(path: str) -> str:

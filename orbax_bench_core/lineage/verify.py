@@ -24,6 +24,7 @@ from orbax_bench_core.lineage.manifest import (
     Made,
     Ran,
     checkpoint_digest,
+    checkpoint_paths,
     digest_of_config,
     read_lineage,
 )
@@ -182,7 +183,7 @@ class RunLineage:
 
     def _contents(self) -> list[Link]:
         """Returns what was saved, where no checkpoint was there before."""
-        if any(point.checkpoint.path for point in self._info.expansion.points):
+        if checkpoint_paths(self._info):
             return []
         generated = {
             digest: {"bytes": str(size)} for digest, size in self._lineage.contents.items()

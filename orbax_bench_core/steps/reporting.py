@@ -65,7 +65,7 @@ def limits_of(run: RunDirectory, info: RunInfo, summary: RunSummary) -> ExtraCol
         return ExtraColumns()
     # The limits are those of one machine and of the run directory's storage.
     points = [
-        point for point in info.expansion.points if point.processes == 1 and point.storage is None
+        point for point in info.expansion.plain if point.processes == 1 and point.storage is None
     ]
     return limits.limit_columns(limits.operation_limits(summary, points, found))
 

@@ -117,9 +117,9 @@ def arrangement(run_id, pair_id, block):
 
 def sides(entry):
     """Returns the points that an entry measures, by arm; by None without arms."""
-    if entry.candidate is None:
-        return {None: entry}
-    return {arm: entry.side(arm) for arm in ("baseline", "candidate")}
+    from orbax_bench_core.sweep import sides
+
+    return sides(entry)
 
 
 def start_run(folder, suite, *, run_id=RUN_ID, created_at=NOON):

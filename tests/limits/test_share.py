@@ -241,7 +241,7 @@ def test_every_probe_has_words_of_its_own():
     assert len({row[0] for row in rows}) == len(PROBE_NAMES)
 
 
-def test_limits_become_columns_of_the_operations_table():
+def test_limits_become_columns_of_the_operations_table(compare):
     found = compare("save", host_memory="fresh")
     columns = limit_columns({("p1", "save"): found})
     assert columns.headings == LIMIT_HEADINGS

@@ -104,7 +104,7 @@ def test_records_name_their_point_and_suite(make_run, make_record, tmp_path):
     run = make_run([record])
     (tmp_path / "records").write_text("{}\n")
     metadata = records_metadata(
-        str(run.root), run.read_info(), record.point.to_json(), str(tmp_path / "records")
+        str(run.root), run.read_info(), record.point.model_dump_json(), str(tmp_path / "records")
     )
     assert metadata["point_ids"] == record.point_id
     assert set(json.loads(metadata["inputs"])) == {"config", "point", "records"}
@@ -118,7 +118,7 @@ def test_records_name_the_checkpoint_that_was_loaded(make_run, make_record, make
     run = make_run([record])
     (tmp_path / "records").write_text("{}\n")
     metadata = records_metadata(
-        str(run.root), run.read_info(), record.point.to_json(), str(tmp_path / "records")
+        str(run.root), run.read_info(), record.point.model_dump_json(), str(tmp_path / "records")
     )
     suite = f"checkpoint_config: {{path: {path}}}\n{SUITE}"
     made = checkpoint_metadata(path, suite, "")
