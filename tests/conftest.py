@@ -11,6 +11,7 @@ os.environ["XLA_FLAGS"] = (
 os.environ["JAX_ENABLE_X64"] = "true"
 
 import datetime
+import functools
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -46,6 +47,20 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def light() -> Iterator[None]:
+    """Leaves out what no test asks for: surviving a power cut, and parsers that were made before.
+
+    The commands of an application are made anew on each call, from the types of all arguments.
+    """
+    import typer.main
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda file: None)
+        patch.setattr(typer.main, "get_command", functools.cache(typer.main.get_command))
+        yield
 
 
 @pytest.fixture(scope="session")
