@@ -64,6 +64,19 @@ def light() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
+def once():
+    """Makes a value that no test changes on the first call by its name, and returns it again."""
+    made = {}
+
+    def remember(name, make):
+        if name not in made:
+            made[name] = make()
+        return made[name]
+
+    return remember
+
+
+@pytest.fixture(scope="session")
 def make_point():
     """Builds a sweep point of the built-in benchmark, or a pair when it is given a candidate."""
 
