@@ -9,8 +9,7 @@ from orbax_bench_core.analysis.async_study import (
     AsyncStudy,
     ParameterCounter,
     async_study,
-    study_html,
-    study_markdown,
+    study_document,
 )
 from orbax_bench_core.analysis.summary import (
     ExtraColumns,
@@ -26,6 +25,7 @@ from orbax_bench_core.analysis.verdicts import (
     verdicts_markdown,
     write_plots,
 )
+from orbax_bench_core.document import to_html, to_markdown
 from orbax_bench_core.exports.tensorboard import write_tensorboard
 from orbax_bench_core.lineage import (
     SAMPLES,
@@ -154,7 +154,8 @@ def publish_async_study(run: RunDirectory) -> AsyncStudy:
     info = view.read_info()
     study = async_study(info, view.records(), ParameterCounter(info.suite_file))
     write_atomically(run.root / STUDY_FILE, study.model_dump_json(indent=1).encode())
-    write_atomically(run.root / MARKDOWN, study_markdown(study).encode())
-    write_atomically(run.root / PAGE, study_html(study).encode())
+    document = study_document(study)
+    write_atomically(run.root / MARKDOWN, to_markdown(document).encode())
+    write_atomically(run.root / PAGE, to_html(document).encode())
     keep_conclusion(run, STUDY_FILE)
     return study
