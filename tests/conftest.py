@@ -17,7 +17,8 @@ import pytest
 from orbax_bench_core.config import CheckpointConfig, parse_suite
 from orbax_bench_core.measure import BYTES, TIME, Sample
 from orbax_bench_core.records import Record, RunDirectory
-from orbax_bench_core.sweep import Expansion, SweepPoint
+from orbax_bench_core.sweep import Expansion, Pair, SweepPoint
+from tests.support.targets import refuse
 
 NOON = datetime.datetime(2026, 1, 2, 12, tzinfo=datetime.UTC)
 PROVENANCE = {
@@ -29,11 +30,32 @@ PROVENANCE = {
 }
 
 
+_MARKS: set[str] = set()
+"""Markers of the test under way."""
+
+
+def _watch_processes(event: str, arguments: tuple) -> None:
+    if event == "subprocess.Popen":
+        executable, words, _, environment = arguments
+        refuse(executable, words, environment, _MARKS)
+
+
+def pytest_configure() -> None:
+    sys.addaudithook(_watch_processes)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    _MARKS.clear()
+    _MARKS.update(mark.name for mark in item.iter_markers())
+    return (yield)
+
+
 @pytest.fixture(scope="session")
 def make_point():
-    """Builds a sweep point of the built-in benchmark; any field can be given."""
+    """Builds a sweep point of the built-in benchmark, or a pair when it is given a candidate."""
 
-    def make(**fields):
+    def make(candidate=None, **fields):
         defaults = {
             "benchmark": "orbax_bench_core.benchmarks.save_restore.SaveRestore",
             "options": {"use_ocdbt": True},
@@ -41,7 +63,8 @@ def make_point():
             "mesh": None,
             "label": "use_ocdbt=true",
         }
-        return SweepPoint(**{**defaults, **fields})
+        point = SweepPoint(**{**defaults, **fields})
+        return point if candidate is None else Pair(baseline=point, candidate=candidate)
 
     return make
 

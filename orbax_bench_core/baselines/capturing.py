@@ -18,7 +18,7 @@ from orbax_bench_core.baselines.model import (
 from orbax_bench_core.baselines.store import Registry, state_after
 from orbax_bench_core.config import ARMS, Arm, UserError, did_you_mean
 from orbax_bench_core.records import UNKNOWN, Record, Repeat, RunDirectory, RunInfo
-from orbax_bench_core.sweep import SweepPoint
+from orbax_bench_core.sweep import Pair, SweepEntry, side
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -60,16 +60,16 @@ def capture_run(
     found: dict[str, Sequence[Record]] = {}
     left_out: dict[str, str] = {}
     for point in info.expansion.points:
-        side = point.side(arm if point.candidate is not None else None)
+        measured = side(point, arm)
         repeats = _repeats(run, info, point, arm)
         problem = _problem(repeats)
-        if side.id in found:
+        if measured.id in found:
             problem = "another point of this run measured the same"
         if problem:
             left_out[point.name] = problem
         else:
             every = (record for repeat in repeats for record in repeat.records.values())
-            found[side.id] = [resolved(record) for record in every]
+            found[measured.id] = [resolved(record) for record in every]
     revision = revision or _commit(found)
     if not found:
         return Captured(revision=revision, capture=None, left_out=left_out)
@@ -89,7 +89,7 @@ def capture_run(
 
 def resolved(record: Record) -> Record:
     """Returns a record of a paired run as one of the point that it measured; others as they are."""
-    if record.point.candidate is None:
+    if not isinstance(record.point, Pair):
         return record
     point = record.measured
     return record.model_copy(
@@ -97,14 +97,14 @@ def resolved(record: Record) -> Record:
     )
 
 
-def _repeats(run: RunDirectory, info: RunInfo, point: SweepPoint, arm: Arm) -> list[Repeat]:
-    if point.candidate is None:
+def _repeats(run: RunDirectory, info: RunInfo, point: SweepEntry, arm: Arm) -> list[Repeat]:
+    if not isinstance(point, Pair):
         return [run.read_repeat(point, index) for index in range(info.num_repeats)]
     records = [
         record for record in run.point_records(point) if record.arm == arm and not record.warmup
     ]
     return [
-        Repeat({record.host: record for record in hosts}, point.side(arm).processes)
+        Repeat({record.host: record for record in hosts}, point.arm(arm).processes)
         for hosts in (list(group) for _, group in itertools.groupby(records, _index))
     ]
 

@@ -15,6 +15,7 @@ from orbax_bench_core.baselines.store import (
 )
 from orbax_bench_core.config import Arm, UserError
 from orbax_bench_core.records import Record, RunDirectory
+from orbax_bench_core.sweep import Pair
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -83,7 +84,7 @@ def measured_records(records: Iterable[Record], arm: Arm) -> list[Record]:
     return [
         resolved(record)
         for record in records
-        if not record.warmup and (record.point.candidate is None or record.arm == arm)
+        if not record.warmup and (not isinstance(record.point, Pair) or record.arm == arm)
     ]
 
 

@@ -127,14 +127,14 @@ class BisectRun:
         expansion = expand(suite)
         run = RunDirectory(str(self._root / f"{good.version}_and_{other.version}"))
         info = run.start(suite, expansion)
-        live = LiveVerdicts(self._console, expansion.points, info.gate)
+        live = LiveVerdicts(self._console, expansion.pairs, info.gate)
         self._say(f"\n{self._package} {other.version} against {good.version}")
         with measuring(self._say, lock=self._lock), live:
             verdicts = compare_arms(
                 run,
                 info,
                 suite,
-                expansion.points,
+                expansion.pairs,
                 RunSettings(remove_repeated_dir=True, devices=self._devices),
                 live,
                 self._say,

@@ -25,7 +25,7 @@ def expand(
     expansion = expand_suite(loaded)
     if json_lines:
         for point in expansion.points:
-            print(f'{{"id":"{point.id}",{point.to_json()[1:]}')
+            print(f'{{"id":"{point.id}",{point.model_dump_json()[1:]}')
         return
     for point in expansion.points:
         print(f"{point.id}  {point.name}")

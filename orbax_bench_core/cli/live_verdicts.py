@@ -21,7 +21,7 @@ from orbax_bench_core.cli.progress import operation_seconds
 from orbax_bench_core.config import Arm, GateConfig
 from orbax_bench_core.document import seconds, shorten
 from orbax_bench_core.execute import Progress
-from orbax_bench_core.sweep import BLOCK_SIZE, SweepPoint
+from orbax_bench_core.sweep import BLOCK_SIZE, Pair
 
 _LINES_BELOW: Final = 4
 _FEWEST_LINES: Final = 3
@@ -50,7 +50,7 @@ class LiveVerdicts:
     def __init__(
         self,
         console: Console,
-        points: Sequence[SweepPoint],
+        points: Sequence[Pair],
         gate: GateConfig,
         *,
         verbose: bool = False,

@@ -88,7 +88,7 @@ class SuiteRun:
         if self._compare_with is not None:
             load_baseline(self._compare_with)  # better now than after the measurement
         self._capture_path = baselines.capture or self._loaded.suite.baseline_capture_path
-        self._points = (expansion := expand(self._loaded)).points
+        self._points = (expansion := expand(self._loaded)).plain
         self._directory = RunDirectory(output_directory)
         self._info = self._directory.start(self._loaded, expansion)
         self._total = len(self._points) * self._info.num_repeats
@@ -214,7 +214,7 @@ class PairedRun:
             UserError: The suite is invalid, or a path cannot be used.
         """
         self._loaded = loaded
-        self._points = (expansion := expand(loaded)).points
+        self._points = (expansion := expand(loaded)).pairs
         self._directory = RunDirectory(output_directory)
         self._info = self._directory.start(loaded, expansion)
         self._settings = settings

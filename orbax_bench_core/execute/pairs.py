@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from orbax_bench_core.config import LoadedSuite
 from orbax_bench_core.execute.runner import Runner, RunSettings, Watcher, runner_of
 from orbax_bench_core.records import RunDirectory, RunInfo
-from orbax_bench_core.sweep import BLOCK_SIZE, SweepPoint, arrangement
+from orbax_bench_core.sweep import BLOCK_SIZE, Pair, arrangement
 
-Settled = Callable[[SweepPoint, Sequence[float]], bool]
+Settled = Callable[[Pair, Sequence[float]], bool]
 """Judges a point after each look: whether it needs no more blocks.
 
 It is given the point and the seconds that each start of workers took that had to take turns.
@@ -21,7 +21,7 @@ def run_pairs(
     run: RunDirectory,
     info: RunInfo,
     loaded: LoadedSuite,
-    points: Sequence[SweepPoint],
+    points: Sequence[Pair],
     settings: RunSettings,
     watch: Watcher,
     say: Callable[[str], None],
@@ -58,7 +58,7 @@ def run_pairs(
             unsettled = going_on
 
 
-def _run_blocks(runner: Runner, point: SweepPoint, blocks: range, run_id: str) -> bool:
+def _run_blocks(runner: Runner, point: Pair, blocks: range, run_id: str) -> bool:
     """Returns whether every operation of the blocks passed; the first that fails ends them."""
     for block in blocks:
         for slot, arm in enumerate(arrangement(run_id, point.id, block)):

@@ -15,7 +15,7 @@ from orbax_bench_core.environments import make_environments
 from orbax_bench_core.execute.group import CannotRecord, HostFailed, WorkerGroup
 from orbax_bench_core.execute.outcomes import WarmUpEnded, began_nothing, peer_failed
 from orbax_bench_core.execute.pool import WorkerPool
-from orbax_bench_core.execute.schedule import environments, placement, schedule, sides
+from orbax_bench_core.execute.schedule import environments, placement, schedule
 from orbax_bench_core.records import (
     ErrorInfo,
     Record,
@@ -24,7 +24,7 @@ from orbax_bench_core.records import (
     RunInfo,
     host_provenance,
 )
-from orbax_bench_core.sweep import SweepPoint
+from orbax_bench_core.sweep import SweepEntry, SweepPoint, side, sides
 from orbax_bench_core.worker import Done, Task
 
 
@@ -52,7 +52,7 @@ class Progress:
     """One thing that happened, for whoever watches a run.
 
     Attributes:
-        point: The sweep point.
+        point: The sweep point, or the pair.
         index: The repeat; None for a warm-up.
         arm: Which side of the point it measures; None outside a paired comparison.
         block: The block of the paired comparison; None outside one.
@@ -60,7 +60,7 @@ class Progress:
         reused: Whether they were there before this run.
     """
 
-    point: SweepPoint
+    point: SweepEntry
     index: int | None
     arm: Arm | None = None
     block: int | None = None
@@ -104,7 +104,7 @@ def runner_of(
     run: RunDirectory,
     info: RunInfo,
     loaded: LoadedSuite,
-    points: Sequence[SweepPoint],
+    points: Sequence[SweepEntry],
     settings: RunSettings,
     watch: Watcher,
     say: Callable[[str], None],
@@ -155,7 +155,7 @@ class Runner:
         return self._pool.starts
 
     def finish(
-        self, point: SweepPoint, index: int, arm: Arm | None = None, block: int | None = None
+        self, point: SweepEntry, index: int, arm: Arm | None = None, block: int | None = None
     ) -> Repeat:
         """Makes sure that one repeat has finished records, or has failed as often as allowed.
 
@@ -283,22 +283,22 @@ class Runner:
 class _Slot(NamedTuple):
     """A repeat that is to be made, and which side of its point it measures."""
 
-    point: SweepPoint
+    point: SweepEntry
     repeat: int
     arm: Arm | None = None
     block: int | None = None
 
     @property
     def measured(self) -> SweepPoint:
-        return self.point.side(self.arm)
+        return side(self.point, self.arm)
 
     def progress(self, **fields: Any) -> Progress:
         which = {"point": self.point, "index": self.repeat, "arm": self.arm, "block": self.block}
         return Progress(**{**which, **fields})
 
 
-def _needs_two_groups(point: SweepPoint) -> bool:
-    return len({placement(side) for side in sides([point])}) > 1
+def _needs_two_groups(entry: SweepEntry) -> bool:
+    return len({placement(point) for point in sides(entry).values()}) > 1
 
 
 def _folder(suite_file: str) -> Path:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
-from orbax_bench_core.config import ARMS, EnvironmentConfig, ExecutionConfig
-from orbax_bench_core.sweep import SweepPoint
+from orbax_bench_core.config import EnvironmentConfig, ExecutionConfig
+from orbax_bench_core.sweep import SweepEntry, SweepPoint, sides
 
 Slot = tuple[SweepPoint, int]
 
@@ -60,13 +60,7 @@ def placement(point: SweepPoint) -> Placement:
     return (point.num_devices or point.processes, point.processes, environment)
 
 
-def sides(points: Iterable[SweepPoint]) -> Iterator[SweepPoint]:
-    """Yields what is measured: both sides of each pair, and every other point itself."""
-    for point in points:
-        yield from (point.side(arm) for arm in ((None,) if point.candidate is None else ARMS))
-
-
-def environments(points: Iterable[SweepPoint]) -> list[EnvironmentConfig]:
-    """Returns the environments that `points` name, each once."""
-    named = (side.environment for side in sides(points))
+def environments(entries: Iterable[SweepEntry]) -> list[EnvironmentConfig]:
+    """Returns the environments that points or pairs name, each once."""
+    named = (point.environment for entry in entries for point in sides(entry).values())
     return list({one.name: one for one in named if one is not None}.values())

@@ -1,4 +1,4 @@
-"""Measuring limits from a process that must not import JAX."""
+"""Child process that measures limits. Its parent need not import JAX."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def ensure_limits(run: RunDirectory, say: Callable[[str], None]) -> None:
         limits = take_limits(
             str(run.root),
             min(_num_bytes(largest), _MOST_BYTES),
-            largest.point.num_devices,
+            largest.measured.num_devices,
             dtype=_dtype(largest),
         )
         write(run, limits)
@@ -131,7 +131,7 @@ def _num_bytes(record: Record) -> int:
 
 def _dtype(record: Record) -> str:
     """Returns the dtype of the largest array of the record's spec."""
-    arrays = [leaf for _, leaf in leaves(record.point.checkpoint.spec or {})]
+    arrays = [leaf for _, leaf in leaves(record.measured.checkpoint.spec or {})]
     largest = max(
         (leaf for leaf in arrays if isinstance(leaf, ArraySpec)),
         key=lambda leaf: leaf.num_bytes,

@@ -12,7 +12,7 @@ import pydantic
 from orbax_bench_core.config import Arm
 from orbax_bench_core.inventory import Inventory
 from orbax_bench_core.measure import Sample
-from orbax_bench_core.sweep import SweepPoint
+from orbax_bench_core.sweep import SweepEntry, SweepPoint, side
 
 SCHEMA_VERSION: Final = 1
 
@@ -89,7 +89,7 @@ class Record(ResultModel):
         suite: Name of the suite.
         point_id: Id of the sweep point.
         point_name: Name of the sweep point, for people.
-        point: The sweep point in full.
+        point: The sweep point in full, or the pair of which one arm was measured.
         repeat: Which repeat; warm-ups count on their own.
         warmup: Whether it is a discarded repeat.
         arm: Which side of the point was measured; None outside a paired comparison.
@@ -114,7 +114,7 @@ class Record(ResultModel):
     suite: str
     point_id: str
     point_name: str
-    point: SweepPoint
+    point: SweepEntry
     repeat: int
     warmup: bool
     arm: Arm | None = None
@@ -135,7 +135,7 @@ class Record(ResultModel):
     @property
     def measured(self) -> SweepPoint:
         """The point that was measured: one side of a pair, or the record's point itself."""
-        return self.point.side(self.arm)
+        return side(self.point, self.arm)
 
     @property
     def finished(self) -> bool:

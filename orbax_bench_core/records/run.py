@@ -8,7 +8,7 @@ from typing import Any
 from orbax_bench_core.config import ARMS, Arm
 from orbax_bench_core.records.record import Record
 from orbax_bench_core.records.run_directory import RunDirectory, RunInfo
-from orbax_bench_core.sweep import Expansion, SweepPoint
+from orbax_bench_core.sweep import Expansion, Pair, SweepEntry, SweepPoint
 
 
 class ArmPoint(SweepPoint):
@@ -28,10 +28,10 @@ class ArmPoint(SweepPoint):
         self.__dict__["id"] = f"{self.pair}-{self.arm}"
 
     @classmethod
-    def of(cls, pair: SweepPoint, arm: Arm) -> ArmPoint:
+    def of(cls, pair: Pair, arm: Arm) -> ArmPoint:
         """Returns one side of a pair."""
         label = ",".join(filter(None, [pair.label, f"arm={arm}"]))
-        side = pair.side(arm)
+        side = pair.arm(arm)
         own = {name: getattr(side, name) for name in SweepPoint.model_fields}
         return cls(**{**own, "label": label}, pair=pair.id, arm=arm)
 
@@ -52,7 +52,7 @@ class ByArm(RunDirectory):
         for point in self.read_info().expansion.points:
             yield from self.point_records(point)
 
-    def point_records(self, point: SweepPoint) -> list[Record]:
+    def point_records(self, point: SweepEntry) -> list[Record]:
         """Returns every readable record of one point, as if it had never been part of a pair."""
         if not isinstance(point, ArmPoint):
             return super().point_records(point)
@@ -64,7 +64,7 @@ class ByArm(RunDirectory):
         ]
 
 
-def _sides(point: SweepPoint) -> list[SweepPoint]:
-    if point.candidate is None:
-        return [point]
-    return [ArmPoint.of(point, arm) for arm in ARMS]
+def _sides(entry: SweepEntry) -> list[SweepPoint]:
+    if not isinstance(entry, Pair):
+        return [entry]
+    return [ArmPoint.of(entry, arm) for arm in ARMS]

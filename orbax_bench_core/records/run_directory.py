@@ -30,7 +30,7 @@ from orbax_bench_core.records.record import (
     Status,
 )
 from orbax_bench_core.records.versions import refuse_other_version
-from orbax_bench_core.sweep import Expansion, SweepPoint
+from orbax_bench_core.sweep import Expansion, Pair, SweepEntry, side
 
 if TYPE_CHECKING:
     from etils import epath
@@ -78,7 +78,7 @@ class RunInfo(ResultModel):
     @property
     def paired(self) -> bool:
         """Whether the run compares two arms."""
-        return any(point.candidate is not None for point in self.expansion.points)
+        return any(isinstance(entry, Pair) for entry in self.expansion.points)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -205,14 +205,14 @@ class RunDirectory:
         write_atomically(self._info_path, info.model_dump_json(indent=2).encode())
 
     def read_record(
-        self, point: SweepPoint, repeat: int, *, warmup: bool = False, host: int = 0
+        self, point: SweepEntry, repeat: int, *, warmup: bool = False, host: int = 0
     ) -> Record | None:
         """Returns the record of one repeat, or None when it has none that can be read."""
         return _read_record(self._record_path(point.id, repeat, warmup=warmup, host=host))
 
-    def read_repeat(self, point: SweepPoint, repeat: int, arm: Arm | None = None) -> Repeat:
+    def read_repeat(self, point: SweepEntry, repeat: int, arm: Arm | None = None) -> Repeat:
         """Returns one measured repeat, of one side of a pair or of a point, over all its hosts."""
-        hosts = range(point.side(arm).processes)
+        hosts = range(side(point, arm).processes)
         found = {host: self.read_record(point, repeat, host=host) for host in hosts}
         return Repeat({host: record for host, record in found.items() if record}, len(hosts))
 
@@ -223,7 +223,7 @@ class RunDirectory:
         )
         write_atomically(path, record.model_dump_json(indent=1).encode())
 
-    def next_warmup(self, point: SweepPoint) -> int:
+    def next_warmup(self, point: SweepEntry) -> int:
         """Returns the first warm-up index of `point` that has no record."""
         index = 0
         while self._record_path(point.id, index, warmup=True, host=0).exists():
@@ -235,7 +235,7 @@ class RunDirectory:
         for point in self.read_info().expansion.points:
             yield from self.point_records(point)
 
-    def point_records(self, point: SweepPoint) -> list[Record]:
+    def point_records(self, point: SweepEntry) -> list[Record]:
         """Returns every readable record of one point: warm-ups, then repeats, by host."""
         return self.records_in(point.id)
 
@@ -246,12 +246,12 @@ class RunDirectory:
         return [record for record in map(_read_record, paths) if record is not None]
 
     def data_path(
-        self, point: SweepPoint, repeat: int, *, warmup: bool, arm: Arm | None = None
+        self, point: SweepEntry, repeat: int, *, warmup: bool, arm: Arm | None = None
     ) -> epath.Path:
         """Returns where one repeat puts its checkpoint data: here, or on the point's storage."""
         from etils import epath
 
-        root, storage = self.root, point.side(arm).storage
+        root, storage = self.root, side(point, arm).storage
         if storage is not None:
             # Several runs may use one storage at the same time.
             run = hashlib.sha256(str(self.root).encode()).hexdigest()[:12]
@@ -259,7 +259,7 @@ class RunDirectory:
         return root / point.directory / _repeat_folder(repeat, warmup)
 
     def remove_data(
-        self, point: SweepPoint, repeat: int, *, warmup: bool, arm: Arm | None = None
+        self, point: SweepEntry, repeat: int, *, warmup: bool, arm: Arm | None = None
     ) -> None:
         """Deletes the checkpoint data of one repeat; its record stays."""
         path = self.data_path(point, repeat, warmup=warmup, arm=arm)

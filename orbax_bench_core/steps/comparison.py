@@ -16,7 +16,7 @@ from orbax_bench_core.analysis.verdicts import (
 from orbax_bench_core.config import LoadedSuite
 from orbax_bench_core.execute import Progress, RunSettings, run_pairs
 from orbax_bench_core.records import VERDICTS_FILE, RunDirectory, RunInfo, write_atomically
-from orbax_bench_core.sweep import SweepPoint
+from orbax_bench_core.sweep import Pair
 
 
 class Watcher(Protocol):
@@ -33,7 +33,7 @@ def compare_arms(
     run: RunDirectory,
     info: RunInfo,
     loaded: LoadedSuite,
-    points: Sequence[SweepPoint],
+    points: Sequence[Pair],
     settings: RunSettings,
     watch: Watcher,
     say: Callable[[str], None],
@@ -58,7 +58,7 @@ def compare_arms(
     notes: list[str] = []
     starts: dict[str, list[float]] = {point.id: [] for point in points}
 
-    def settled(point: SweepPoint, seconds: Sequence[float]) -> bool:
+    def settled(point: Pair, seconds: Sequence[float]) -> bool:
         starts[point.id] += seconds
         records = run.point_records(point)
         verdict = judge_point(point, records, info, _switching(starts[point.id]))

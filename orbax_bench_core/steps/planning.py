@@ -29,7 +29,7 @@ def plan(suite_text: str, output_directory: str, arms: str = "") -> list[str]:
     loaded = parse_suite(suite_text)
     expansion = expand(loaded)
     RunDirectory(output_directory).start(loaded, expansion)
-    return [point.to_json() for point in expansion.points]
+    return [point.model_dump_json() for point in expansion.points]
 
 
 def write_records(records: Iterable[Record], path: str) -> None:

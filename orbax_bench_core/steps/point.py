@@ -11,7 +11,7 @@ from orbax_bench_core.execute import Progress, RunSettings, measuring_lock, run_
 from orbax_bench_core.limits import ensure_limits
 from orbax_bench_core.records import Record, RunDirectory, RunInfo
 from orbax_bench_core.steps.comparison import compare_arms
-from orbax_bench_core.sweep import SweepPoint
+from orbax_bench_core.sweep import Pair, entry_from_json
 
 SAID: Final = "orbax-bench: "
 """Begins every line that a step prints for people."""
@@ -47,17 +47,17 @@ def run_point(
         UserError: The directory holds no run.
         PointFailed: A repeat failed and `strict` is set.
     """
-    point = SweepPoint.from_json(point_json)
+    point = entry_from_json(point_json)
     run = RunDirectory(output_directory)
     info = run.read_info()
     loaded = parse_suite(info.suite_text, info.suite_file)
     with measuring_lock(_say) if lock else contextlib.nullcontext():
-        if point.candidate is None:
+        if isinstance(point, Pair):
+            compare_arms(run, info, loaded, [point], settings, _Log(), _say)
+        else:
             run_points(run, info, loaded, [point], settings, _Log(), _say)
             if limits:
                 ensure_limits(run, _say)
-        else:
-            compare_arms(run, info, loaded, [point], settings, _Log(), _say)
     records = run.point_records(point)
     failed = [record for record in records if record.status == "failed" and not record.warmup]
     if strict and failed:

@@ -5,7 +5,16 @@ from orbax_bench_core.sweep.classes import load_class, options_class
 from orbax_bench_core.sweep.expansion import Expansion, expand_here
 from orbax_bench_core.sweep.isolate import benchmark_environment, expand
 from orbax_bench_core.sweep.options import describe_options
-from orbax_bench_core.sweep.pair import BLOCK_SIZE, arrangement
+from orbax_bench_core.sweep.pair import (
+    BLOCK_SIZE,
+    Pair,
+    SweepEntry,
+    arrangement,
+    baseline_point,
+    entry_from_json,
+    side,
+    sides,
+)
 from orbax_bench_core.sweep.point import SweepPoint
 from orbax_bench_core.sweep.point_differences import differences, nearest
 
@@ -13,15 +22,21 @@ __all__ = [
     "BLOCK_SIZE",
     "BUILTINS",
     "Expansion",
+    "Pair",
+    "SweepEntry",
     "SweepPoint",
     "arrangement",
+    "baseline_point",
     "benchmark_environment",
     "describe_options",
     "differences",
+    "entry_from_json",
     "expand",
     "expand_here",
     "load_class",
     "nearest",
     "options_class",
     "short_name",
+    "side",
+    "sides",
 ]

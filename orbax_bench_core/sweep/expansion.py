@@ -11,7 +11,6 @@ from typing import Any
 import pydantic
 
 from orbax_bench_core.config import (
-    ARMS,
     BenchmarkEntry,
     LoadedSuite,
     Problem,
@@ -22,14 +21,14 @@ from orbax_bench_core.config import (
 from orbax_bench_core.sweep import catalog
 from orbax_bench_core.sweep.classes import BenchmarkClassError, load_class, options_class
 from orbax_bench_core.sweep.options import OptionError, axes, combinations, plain
-from orbax_bench_core.sweep.pair import ArmError, paired
+from orbax_bench_core.sweep.pair import ArmError, Pair, SweepEntry, paired, sides
 from orbax_bench_core.sweep.point import SweepPoint
 
 
 class SkippedPoint(pydantic.BaseModel):
     """A combination that is not run, and why."""
 
-    point: SweepPoint
+    point: SweepEntry
     reason: str
 
 
@@ -37,15 +36,26 @@ class Expansion(pydantic.BaseModel):
     """All that a suite sweeps over.
 
     Attributes:
-        points: What is run, in the order of the suite file: benchmarks, options, meshes,
-            checkpoints, storage, environments, processes and cache, the last varying fastest.
+        points: What is run: points or, in a suite with arms, pairs, in the order of the suite file:
+            benchmarks, options, meshes, checkpoints, storage, environments, processes and cache,
+            the last varying fastest.
         skipped: Combinations whose mesh cannot hold their checkpoint.
         notes: What else a reader of the suite should know.
     """
 
-    points: tuple[SweepPoint, ...]
+    points: tuple[SweepEntry, ...]
     skipped: tuple[SkippedPoint, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        """The pairs among the points."""
+        return tuple(entry for entry in self.points if isinstance(entry, Pair))
+
+    @property
+    def plain(self) -> tuple[SweepPoint, ...]:
+        """The points that are no pairs."""
+        return tuple(entry for entry in self.points if isinstance(entry, SweepPoint))
 
 
 def expand_here(loaded: LoadedSuite) -> Expansion:
@@ -57,7 +67,7 @@ def expand_here(loaded: LoadedSuite) -> Expansion:
     Raises:
         SuiteError: A class that cannot be used, or an option that it does not take.
     """
-    points: dict[str, SweepPoint] = {}
+    points: dict[str, SweepEntry] = {}
     skipped: dict[str, SkippedPoint] = {}
     notes = list(loaded.notes)
     problems: list[Problem] = []
@@ -95,7 +105,7 @@ def expand_here(loaded: LoadedSuite) -> Expansion:
 
 def _entry_points(
     loaded: LoadedSuite, entry: BenchmarkEntry, notes: list[str]
-) -> Iterator[SweepPoint]:
+) -> Iterator[SweepEntry]:
     path = catalog.class_path(entry.generator)
     if "." not in path:
         hint = did_you_mean(path, catalog.BUILTINS)
@@ -129,8 +139,10 @@ def _entry_points(
                 storage=storage,
                 environment=environment,
             )
-            point = point if suite.arms is None else paired(point, suite)
-            yield point.with_presets_expanded()
+            if suite.arms is None:
+                yield point.with_presets_expanded()
+            else:
+                yield paired(point, suite)
     if dropped:
         notes.append(
             f"{catalog.short_name(path)}: {dropped} combination(s) of options dropped, because "
@@ -147,9 +159,9 @@ def _is_valid(generator: Any, given: dict[str, Any]) -> bool:
         ) from error
 
 
-def _why_skipped(point: SweepPoint) -> str | None:
-    for arm in (None,) if point.candidate is None else ARMS:
-        conflict = sharding_conflict(point.side(arm).checkpoint, point.side(arm).mesh)
+def _why_skipped(entry: SweepEntry) -> str | None:
+    for point in sides(entry).values():
+        conflict = sharding_conflict(point.checkpoint, point.mesh)
         if conflict:
             return f"leaf {'.'.join(conflict.where)}: {conflict.message}"
     return None
@@ -160,19 +172,20 @@ def _nothing_left(notes: list[str], skipped: dict[str, SkippedPoint]) -> str:
     return "the sweep is empty: " + "; ".join(reasons or ["no combination is left"])
 
 
-def _with_labels(points: list[SweepPoint]) -> dict[str, SweepPoint]:
-    """Labels each point by the options that vary between the points of its benchmark."""
+def _with_labels(entries: list[SweepEntry]) -> dict[str, SweepEntry]:
+    """Labels each entry by the options that vary between the points of its benchmark."""
     values: dict[tuple[str, str], set[str]] = collections.defaultdict(set)
-    for point in points:
-        for side in filter(None, (point, point.candidate)):
-            for name, value in side.options.items():
-                values[side.benchmark, name].add(json.dumps(value))
-    return {point.id: _labelled(point, ",".join(_label_parts(point, values))) for point in points}
+    for entry in entries:
+        for point in sides(entry).values():
+            for name, value in point.options.items():
+                values[point.benchmark, name].add(json.dumps(value))
+    return {entry.id: entry.with_label(",".join(_label_parts(entry, values))) for entry in entries}
 
 
-def _label_parts(point: SweepPoint, values: Mapping[tuple[str, str], set[str]]) -> Iterator[str]:
-    """Yields what tells a point from others; what an arm overrides tells no pair from another."""
-    other = point.candidate or point
+def _label_parts(entry: SweepEntry, values: Mapping[tuple[str, str], set[str]]) -> Iterator[str]:
+    """Yields what tells an entry from others; what an arm overrides tells no pair from another."""
+    point, *others = sides(entry).values()
+    other = others[0] if others else point
     for name, value in point.options.items():
         # Of an option that only one of two benchmarks has, there is nothing to override.
         if len(values[point.benchmark, name]) > 1 and other.options.get(name, value) == value:
@@ -194,11 +207,6 @@ def _label_parts(point: SweepPoint, values: Mapping[tuple[str, str], set[str]]) 
         yield f"processes={point.processes}"
     if point.conditions.cache == "cold":
         yield "cache=cold"
-
-
-def _labelled(point: SweepPoint, label: str) -> SweepPoint:
-    candidate = point.candidate and point.candidate.model_copy(update={"label": label})
-    return point.model_copy(update={"label": label, "candidate": candidate})
 
 
 def _short(value: Any) -> str:

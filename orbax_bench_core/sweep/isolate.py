@@ -8,9 +8,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
-from orbax_bench_core.config import ARMS, LoadedSuite, Problem, SuiteError, parse_suite
+from orbax_bench_core.config import ARMS, LoadedSuite, Problem, SuiteError
 from orbax_bench_core.sweep import catalog
 from orbax_bench_core.sweep.expansion import Expansion, expand_here
 
@@ -37,7 +36,7 @@ def expand(loaded: LoadedSuite) -> Expansion:
     with tempfile.TemporaryDirectory() as folder:
         answer_file = Path(folder) / "expansion.json"
         process = subprocess.run(
-            [sys.executable, "-m", "orbax_bench_core.sweep.isolate", str(answer_file)],
+            [sys.executable, "-m", "orbax_bench_core.sweep", str(answer_file)],
             input=json.dumps({"text": loaded.text, "file": loaded.source.file}),
             capture_output=True,
             text=True,
@@ -69,20 +68,3 @@ def benchmark_environment(suite_file: str) -> dict[str, str]:
     if suite_file and "://" not in suite_file:
         places.insert(0, str(Path(suite_file).resolve().parent))
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, places))}
-
-
-def _answer(request: dict[str, Any]) -> dict[str, Any]:
-    try:
-        expansion = expand_here(parse_suite(request["text"], request["file"]))
-    except SuiteError as error:
-        return {
-            "problems": [
-                {"message": p.message, "key": p.key, "file": p.file, "line": p.line}
-                for p in error.problems
-            ]
-        }
-    return {"expansion": expansion.model_dump_json()}
-
-
-if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(json.dumps(_answer(json.load(sys.stdin))))

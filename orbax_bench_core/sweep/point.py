@@ -5,12 +5,11 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from typing import Any, Self
+from typing import Any
 
 import pydantic
 
 from orbax_bench_core.config import (
-    Arm,
     CheckpointConfig,
     Conditions,
     ConfigModel,
@@ -26,8 +25,6 @@ _ID_LENGTH = 12
 class SweepPoint(ConfigModel):
     """One combination of benchmark, options, checkpoint, mesh, processes and conditions.
 
-    A point of a paired comparison holds two: itself is the baseline, and `candidate` the other arm.
-
     Attributes:
         benchmark: Import path of the benchmark class.
         options: Every option with its value, defaults included, as plain data.
@@ -38,7 +35,7 @@ class SweepPoint(ConfigModel):
         conditions: What is controlled while it is measured.
         storage: Where its checkpoints lie; None for the run directory.
         environment: The library versions that it runs with; None takes those of the command.
-        candidate: The other arm of a paired comparison; None outside one.
+        candidate: Always None: the key of a `Pair` that tells its JSON from that of a point.
         label: What tells this point from the others of its suite, for people; not part of the id.
     """
 
@@ -51,15 +48,20 @@ class SweepPoint(ConfigModel):
     conditions: Conditions = Conditions()
     storage: str | None = None
     environment: EnvironmentConfig | None = None
-    candidate: SweepPoint | None = None
+    candidate: None = None
     label: str = ""
 
     @functools.cached_property
     def id(self) -> str:
-        """First 12 hex digits of the SHA-256 over all that is measured.
+        """First 12 hex digits of the SHA-256 over all that is measured."""
+        return id_of(self.content)
 
-        The text that is hashed has sorted mapping keys, except for the leaves of the spec, whose
-        order is the order in which a checkpoint is written.
+    @property
+    def content(self) -> dict[str, Any]:
+        """All that is measured, as plain data.
+
+        Mapping keys are sorted when it is hashed, except for the leaves of the spec, whose order is
+        the order in which a checkpoint is written.
         """
         content: dict[str, Any] = {
             "benchmark": self.benchmark,
@@ -76,42 +78,27 @@ class SweepPoint(ConfigModel):
             content["storage"] = self.storage
         if self.environment is not None:
             content["environment"] = self.environment.identity
-        if self.candidate is not None:
-            content["candidate"] = self.candidate.id
-        text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:_ID_LENGTH]
+        return content
 
     def replace(self, **fields: Any) -> SweepPoint:
         """Returns a point that differs in `fields`; unlike a copy it has an id of its own."""
         own = {name: getattr(self, name) for name in SweepPoint.model_fields}
         return SweepPoint(**{**own, **fields})
 
-    def with_presets_expanded(self) -> SweepPoint:
-        """Returns the point with the trees of its model presets, laid out for its mesh."""
-        candidate = self.candidate
-        if all(one is None or one.checkpoint.model is None for one in (self, candidate)):
-            return self
-        return self.replace(
-            checkpoint=expanded(self.checkpoint, self.mesh),
-            candidate=None if candidate is None else candidate.with_presets_expanded(),
-        )
+    def with_label(self, label: str) -> SweepPoint:
+        """Returns the point with another label."""
+        return self.model_copy(update={"label": label})
 
-    def side(self, arm: Arm | None) -> SweepPoint:
-        """Returns the point that one arm of this one measures; the point itself without arms."""
-        if arm is None or self.candidate is None:
+    def with_presets_expanded(self) -> SweepPoint:
+        """Returns the point with the tree of its model preset, laid out for its mesh."""
+        if self.checkpoint.model is None:
             return self
-        if arm == "baseline":
-            return self.replace(candidate=None)
-        return self.candidate
+        return self.replace(checkpoint=expanded(self.checkpoint, self.mesh))
 
     @property
     def name(self) -> str:
-        """Name for people, such as `save_restore[use_ocdbt=true,mesh=fsdp8,ckpt=params]`.
-
-        A pair of two benchmarks has the names of both, the baseline's first.
-        """
-        arms = [self.benchmark, *([self.candidate.benchmark] if self.candidate else [])]
-        return f"{' vs '.join(dict.fromkeys(map(short_name, arms)))}[{self.label}]"
+        """Name for people, such as `save_restore[use_ocdbt=true,mesh=fsdp8,ckpt=params]`."""
+        return f"{short_name(self.benchmark)}[{self.label}]"
 
     @property
     def directory(self) -> str:
@@ -123,16 +110,13 @@ class SweepPoint(ConfigModel):
         """Devices that the point's mesh needs; None when any number will do."""
         return None if self.mesh is None else self.mesh.num_devices
 
-    def to_json(self) -> str:
-        """Returns the point as one line of JSON, as it travels through a pipeline."""
-        return self.model_dump_json()
-
     @property
     def given_options(self) -> dict[str, Any]:
         """The options that the suite file gives, as `BenchmarkOptions.from_dict` takes them."""
         return {name: self.options[name] for name in self.given}
 
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Reads what `to_json` wrote."""
-        return cls.model_validate_json(text)
+
+def id_of(content: dict[str, Any]) -> str:
+    """Returns the id of what is measured: the first 12 hex digits of its SHA-256."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:_ID_LENGTH]

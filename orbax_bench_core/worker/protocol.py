@@ -19,7 +19,7 @@ from orbax_bench_core.records import (
     Status,
     storage_provenance,
 )
-from orbax_bench_core.sweep import SweepPoint
+from orbax_bench_core.sweep import SweepEntry, SweepPoint, side
 
 UNMET_NEED: Final = "UnmetNeed"
 """Error type of a repeat that needs what is not here."""
@@ -99,7 +99,7 @@ class Task(ResultModel):
     run_id: str
     suite: str
     config_hash: str
-    point: SweepPoint
+    point: SweepEntry
     repeat: int
     warmup: bool
     arm: Arm | None = None
@@ -112,7 +112,7 @@ class Task(ResultModel):
     @property
     def measured(self) -> SweepPoint:
         """The point to measure: one side of a pair, or the task's point itself."""
-        return self.point.side(self.arm)
+        return side(self.point, self.arm)
 
     def record(self, **found: Any) -> Record:
         """Returns the record of this task.

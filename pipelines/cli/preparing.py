@@ -1,4 +1,4 @@
-"""From what the command line was given to a job that is ready to be submitted."""
+"""The way from what the command line was given to a job that is ready to be submitted."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from typing import Any
 
 from orbax_bench_core.analysis.async_study import check_points
 from orbax_bench_core.config import LoadedSuite, UserError, checked_path, did_you_mean
-from orbax_bench_core.sweep import expand
-from orbax_bench_pipelines.checks import (
+from orbax_bench_core.sweep import baseline_point, expand
+from orbax_bench_pipelines.cli.options import PARAMETERS, SETTINGS
+from orbax_bench_pipelines.definitions import Pipeline, find_pipeline
+from orbax_bench_pipelines.suites import check_baseline, compared, read_suite
+from orbax_bench_pipelines.targets import (
+    Job,
+    Placement,
+    Settings,
+    Target,
     check_connection,
     check_directory,
     check_image,
     check_settings,
+    job_name,
+    read_settings,
+    require_extras,
 )
-from orbax_bench_pipelines.cli.options import PARAMETERS, SETTINGS
-from orbax_bench_pipelines.comparing import check_baseline, compared
-from orbax_bench_pipelines.extras import require_extras
-from orbax_bench_pipelines.job import Job, job_name
-from orbax_bench_pipelines.placement import Placement
-from orbax_bench_pipelines.reading import read_suite
-from orbax_bench_pipelines.registry import Pipeline, find_pipeline
-from orbax_bench_pipelines.settings import Settings, read_settings
-from orbax_bench_pipelines.target import Target
 
 _OWN_BENCHMARKS = "orbax_bench_core."
 _VARIABLES = {"project": "GOOGLE_CLOUD_PROJECT", "location": "GOOGLE_CLOUD_LOCATION"}
@@ -76,22 +77,22 @@ def prepare(
     settings = read_flags(flags, target)
     loaded = read_suite(suite)
     parameters = _parameters(chosen, flags, settings, target)
-    points = expand(compared(chosen, loaded, parameters)).points
+    expansion = expand(compared(chosen, loaded, parameters))
     if chosen.pairs_saves:
-        check_points(points)
+        check_points(expansion.plain)
     directory = _checked(output_directory, settings, target, "--output-directory")
     arguments = {"suite": loaded.text, "output_directory": directory, **parameters}
     if parameters.get("baseline") and target in (Target.LOCAL, Target.DOCKER):
-        check_baseline(parameters["baseline"], points)
-    _check_slices(settings, [point.num_devices for point in points])
+        check_baseline(parameters["baseline"], expansion.plain)
+    _check_slices(settings, [baseline_point(entry).num_devices for entry in expansion.points])
     placement = Placement(target, settings, folder_per_run)
     job = Job(chosen, placement, arguments, name or job_name(chosen.name, loaded.suite.suite_name))
     notes = [*_image_notes(settings, target)]
     if target in (Target.KFP, Target.VERTEX):
         at_a_time = placement.parallelism or "all"
-        notes.append(f"{len(points)} points, measured {at_a_time} at a time")
+        notes.append(f"{len(expansion.points)} points, measured {at_a_time} at a time")
     if target is not Target.LOCAL:
-        notes += _class_notes({point.benchmark for point in points})
+        notes += _class_notes({baseline_point(entry).benchmark for entry in expansion.points})
     return Prepared(job, loaded, tuple(notes))
 
 

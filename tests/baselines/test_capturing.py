@@ -17,8 +17,8 @@ def pair(make_point):
 @pytest.mark.parametrize("arm", ["baseline", "candidate"])
 def test_an_arm_is_captured_as_the_point_that_it_measured(registry, make_paired_run, pair, arm):
     captured = capture_run(make_paired_run(0, pair=pair), registry, arm=arm)
-    assert [one.point_id for one in captured.capture.points] == [pair.side(arm).id]
-    assert {record.point.id for record in load_baseline(str(registry.root))} == {pair.side(arm).id}
+    assert [one.point_id for one in captured.capture.points] == [pair.arm(arm).id]
+    assert {record.point.id for record in load_baseline(str(registry.root))} == {pair.arm(arm).id}
 
 
 def test_a_captured_arm_still_knows_its_run_its_block_and_its_side(registry, make_paired_run, pair):

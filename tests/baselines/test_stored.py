@@ -140,4 +140,4 @@ def test_a_paired_run_serves_with_one_of_its_arms(make_run, make_record, make_po
         make_record(pair, slot, times={"save": 1.0}, arm=arms[slot], block=0) for slot in range(4)
     ]
     found = stored.load_baseline(str(make_run(records).root), arm=arm)
-    assert [(record.point_id, record.arm) for record in found] == [(pair.side(arm).id, arm)] * 2
+    assert [(record.point_id, record.arm) for record in found] == [(pair.arm(arm).id, arm)] * 2

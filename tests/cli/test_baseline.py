@@ -38,7 +38,7 @@ def test_the_arm_of_a_paired_run_can_be_chosen(baseline, make_paired_run, make_p
     baseline("capture", "reg", make_paired_run(0, pair=pair).root, "--arm", "baseline")
     (found,) = json.loads(baseline("list", "reg", "--json").out)["captures"]
     assert found["arm"] == "baseline"
-    assert [point["point_id"] for point in found["points"]] == [pair.side("baseline").id]
+    assert [point["point_id"] for point in found["points"]] == [pair.arm("baseline").id]
 
 
 def test_the_list_shows_the_newest_first_and_what_the_baseline_is(filled):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from orbax_bench_core.sweep import SweepPoint
+from orbax_bench_core.sweep import entry_from_json
 
 OPTIONS = "{use_ocdbt: [true, false]}"
 UNEVEN = """\
@@ -45,7 +45,7 @@ def test_json_lines_are_the_points_and_nothing_else(json_points):
 def test_a_json_line_is_the_point_of_its_id(json_points):
     for fields in json_points:
         id_ = fields.pop("id")
-        assert SweepPoint.from_json(json.dumps(fields)).id == id_
+        assert entry_from_json(json.dumps(fields)).id == id_
 
 
 def test_both_forms_print_the_same_ids(orbax_bench, write_suite, json_points):

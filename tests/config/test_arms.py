@@ -3,7 +3,7 @@
 import pytest
 
 from orbax_bench_core.cli.arm_flags import with_arms
-from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config.errors import UserError
 from orbax_bench_core.config.load import parse_suite
 
 SUITE = "suite_name: s\nbenchmarks:\n- {generator: g, options: {}}\n"
@@ -99,7 +99,7 @@ def test_what_flags_add_is_in_the_text_so_that_another_process_reads_it_too():
     ],
 )
 def test_flags_that_make_no_arms_are_refused(extra, baseline, candidate, same, message):
-    with pytest.raises(SuiteError, match=message):
+    with pytest.raises(UserError, match=message):
         with_arms(loaded(extra), baseline, candidate, same=same)
 
 

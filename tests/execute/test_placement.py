@@ -1,7 +1,8 @@
 """Which points share a worker."""
 
 from orbax_bench_core.config import EnvironmentConfig, MeshConfig
-from orbax_bench_core.execute.schedule import environments, placement, sides
+from orbax_bench_core.execute.schedule import environments, placement
+from orbax_bench_core.sweep import Pair, sides
 
 OLD = EnvironmentConfig(name="old", interpreter="p")
 
@@ -15,10 +16,10 @@ def test_devices_processes_and_environment_make_a_placement(make_point):
 
 def test_a_pair_is_measured_on_both_sides(make_point):
     point = make_point()
-    pair = point.replace(candidate=point.replace(environment=OLD))
-    assert [side.environment for side in sides([point, pair])] == [None, None, OLD]
+    pair = Pair(baseline=point, candidate=point.replace(environment=OLD))
+    assert [point.environment for point in sides(pair).values()] == [None, OLD]
 
 
 def test_environments_are_made_once(make_point):
     point = make_point(environment=OLD)
-    assert environments([point, point.replace(candidate=point)]) == [OLD]
+    assert environments([point, Pair(baseline=point, candidate=point)]) == [OLD]

@@ -18,12 +18,14 @@ def cost(
     before: list[float], during: list[float], blocked_s: float = 0.0, background_s: float = 0.0
 ) -> dict[str, float]:
     return by_name(
-        interference.of_save(before, during, blocked_s=blocked_s, background_s=background_s)
+        interference.interference_of_save(
+            before, during, blocked_s=blocked_s, background_s=background_s
+        )
     )
 
 
 def test_a_phase_has_number_median_and_mean() -> None:
-    assert by_name(interference.of_steps([1.0, 2.0, 6.0])) == {
+    assert by_name(interference.interference_of_steps([1.0, 2.0, 6.0])) == {
         "steps": 3,
         "step_median_s": 2,
         "step_mean_s": 3,
@@ -31,11 +33,16 @@ def test_a_phase_has_number_median_and_mean() -> None:
 
 
 def test_a_phase_without_steps_has_their_number_only() -> None:
-    assert by_name(interference.of_steps([], beside=[1.0])) == {"steps": 0}
+    assert by_name(interference.interference_of_steps([], beside=[1.0])) == {"steps": 0}
 
 
 def test_inflation_is_a_ratio_of_means_so_that_one_stall_counts() -> None:
-    assert by_name(interference.of_steps([1.0, 1.0, 7.0], beside=[1.0, 1.0]))["step_inflation"] == 3
+    assert (
+        by_name(interference.interference_of_steps([1.0, 1.0, 7.0], beside=[1.0, 1.0]))[
+            "step_inflation"
+        ]
+        == 3
+    )
 
 
 def test_an_undisturbed_save_costs_nothing() -> None:
@@ -72,8 +79,8 @@ def test_a_save_that_outlasts_the_steps_goes_on_as_they_show() -> None:
 @pytest.mark.parametrize(
     "readings",
     [
-        interference.of_steps([1.0], beside=[1.0]),
-        interference.of_save([1.0], [1.0], blocked_s=1.0, background_s=1.0),
+        interference.interference_of_steps([1.0], beside=[1.0]),
+        interference.interference_of_save([1.0], [1.0], blocked_s=1.0, background_s=1.0),
     ],
 )
 def test_every_reading_is_of_a_registered_metric_in_its_unit(readings: list[Reading]) -> None:

@@ -4,13 +4,14 @@ import pytest
 
 from orbax_bench_core.analysis.summary import summarize
 from orbax_bench_core.records.run import ByArm
+from orbax_bench_core.sweep import Pair
 
 
 @pytest.fixture
 def paired_run(make_point, make_record, make_run):
     """An A/A run: the sides have the same content."""
     point = make_point()
-    pair = point.replace(candidate=point)
+    pair = Pair(baseline=point, candidate=point)
     arms = ("baseline", "candidate", "candidate", "baseline")
     records = [
         make_record(pair, repeat, arm=arm, block=0, times={"save": 1.0 + (arm == "candidate")})

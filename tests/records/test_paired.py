@@ -7,6 +7,7 @@ import pytest
 
 from orbax_bench_core.records.paired import paired_series
 from orbax_bench_core.records.record import ErrorInfo
+from orbax_bench_core.sweep import Pair
 
 ORDER = ("baseline", "candidate", "candidate", "baseline")
 
@@ -15,7 +16,7 @@ ORDER = ("baseline", "candidate", "candidate", "baseline")
 def block_records(make_point, make_record):
     """Records of blocks in which the candidate takes twice as long."""
     point = make_point()
-    pair = point.replace(candidate=point)
+    pair = Pair(baseline=point, candidate=point)
 
     def make(blocks, **fields):
         return [

@@ -7,7 +7,7 @@ import pytest
 from orbax_bench_core.config import UserError, parse_suite
 from orbax_bench_core.records.record import PEER_FAILED, ErrorInfo
 from orbax_bench_core.records.run_directory import Repeat, RunDirectory
-from orbax_bench_core.sweep import Expansion, expand_here
+from orbax_bench_core.sweep import Expansion, Pair, expand_here
 
 ERROR = ErrorInfo(type="ValueError", message="no")
 
@@ -249,7 +249,7 @@ def test_data_lies_on_the_storage_of_its_point_apart_from_other_runs(
 
 def test_each_arm_has_the_storage_that_it_asks_for(make_run, make_record, make_point, tmp_path):
     point = make_point()
-    pair = point.replace(candidate=point.replace(storage=str(tmp_path / "disk")))
+    pair = Pair(baseline=point, candidate=point.replace(storage=str(tmp_path / "disk")))
     run = make_run([make_record(pair)], points=[pair])
     baseline = run.data_path(pair, 0, warmup=False, arm="baseline")
     candidate = run.data_path(pair, 1, warmup=False, arm="candidate")

@@ -15,7 +15,7 @@ _lanes = jax.jit(hashing.content_lanes)
 
 
 def _sums(array: jax.Array) -> digests.LaneSums:
-    return digests.finish(array, digests.start(array))
+    return digests.finish(array, digests.start_digest(array))
 
 
 def _reference(values: np.ndarray[Any, Any]) -> digests.LaneSums:

@@ -33,7 +33,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _spec(shape: tuple[int, ...], **mesh: int) -> Any:
-    planned = sharding_plan.plan({"w": (shape, "float32")}, mesh)
+    planned = sharding_plan.plan_shardings({"w": (shape, "float32")}, mesh)
     return planned["w"]["sharding"]["spec"]
 
 
@@ -68,7 +68,7 @@ def test_arrays_of_one_dimension_are_replicated() -> None:
 def test_a_mesh_of_one_axis_gives_what_orbaxs_own_tool_gives(
     saved: Path, axis: str, strategy: str, size: int
 ) -> None:
-    ours = sharding_plan.plan(sharding_plan.arrays_in(str(saved)), {axis: size})
+    ours = sharding_plan.plan_shardings(sharding_plan.arrays_in(str(saved)), {axis: size})
     assert ours == generate_from_metadata.build_config(str(saved), size, strategy)
 
 
@@ -78,7 +78,7 @@ def test_what_is_written_is_a_sharding_file_to_load_with(
     assert sharding_plan.main([str(saved), "data=2,fsdp=2,tensor=2"]) == 0
     file = tmp_path / "sharding.json"
     file.write_text(capsys.readouterr().out)
-    assert len(sharding_file.read(str(file))) == 6
+    assert len(sharding_file.read_sharding_file(str(file))) == 6
     loaded = load_checkpoint(CheckpointConfig(path=str(saved), sharding_config_path=str(file)))
     assert loaded["even"].sharding.shard_shape((8, 8)) == (4, 4)
     assert digest(loaded) == digest(load_checkpoint(CheckpointConfig(path=str(saved))))

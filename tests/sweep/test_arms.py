@@ -16,7 +16,7 @@ def test_each_arm_has_its_own_options_and_shares_the_rest(expand):
     found = [
         (side.options["use_ocdbt"], side.options["use_compression"], side.num_devices)
         for point in points
-        for side in (point.side("baseline"), point.side("candidate"))
+        for side in (point.arm("baseline"), point.arm("candidate"))
     ]
     assert found == [(True, True, 8), (True, False, 8), (False, True, 8), (False, False, 8)]
 
@@ -24,8 +24,8 @@ def test_each_arm_has_its_own_options_and_shares_the_rest(expand):
 def test_arms_choose_environments_which_are_then_not_swept(expand):
     extra = ENVIRONMENTS + "arms: {baseline: {environment: old}, candidate: {environment: new}}\n"
     (point,) = expand(("save_restore", "{}"), extra=extra).points
-    assert point.side("baseline").environment.name == "old"
-    assert point.side("candidate").environment.name == "new"
+    assert point.arm("baseline").environment.name == "old"
+    assert point.arm("candidate").environment.name == "new"
 
 
 def test_without_arms_environments_are_swept(expand):
@@ -40,16 +40,16 @@ def test_an_arm_may_have_another_mesh_processes_and_benchmark(expand):
         "mesh_config: {mesh_axes: [x], ici_parallelism: {x: 2}}}}\n"
     )
     (point,) = expand(("save_restore", "{}"), extra=extra).points
-    candidate = point.side("candidate")
+    candidate = point.arm("candidate")
     assert (candidate.processes, candidate.num_devices) == (2, 2)
     assert candidate.benchmark.endswith("TrainInterference")
-    assert point.side("baseline").benchmark.endswith("SaveRestore")
+    assert point.arm("baseline").benchmark.endswith("SaveRestore")
 
 
 def test_a_pair_of_equal_sides_is_neither_of_them(expand):
     (pair,) = expand(("save_restore", "{}"), extra="arms: {}\n").points
     (alone,) = expand(("save_restore", "{}")).points
-    assert pair.side("baseline").id == pair.side("candidate").id == alone.id
+    assert pair.arm("baseline").id == pair.arm("candidate").id == alone.id
     assert pair.id != alone.id
 
 
@@ -100,7 +100,7 @@ def test_a_mistake_in_an_arm_is_named(expand, arm, key, message):
 
 def test_both_sides_are_called_what_the_pair_is_called(expand):
     (point,) = expand(("save_restore", "{}"), extra=MESH + "arms: {}\n").points
-    assert point.label == point.side("candidate").label == point.side("baseline").label == "mesh=d8"
+    assert point.label == point.arm("candidate").label == point.arm("baseline").label == "mesh=d8"
 
 
 def test_what_an_arm_overrides_is_not_part_of_the_name(expand):
@@ -115,7 +115,7 @@ PYTORCH = "arms: {baseline: {generator: pytorch_dcp, options: {save_thread_count
 def test_an_arm_of_another_benchmark_takes_of_the_suites_options_what_it_has(expand):
     options = "{async_enabled: false, use_compression: false}"
     (point,) = expand(("save_restore", options), extra=PYTORCH).points
-    baseline, candidate = point.side("baseline"), point.side("candidate")
+    baseline, candidate = point.arm("baseline"), point.arm("candidate")
     assert baseline.given_options == {"async_enabled": False, "save_thread_count": 2}
     assert candidate.given_options == {"async_enabled": False, "use_compression": False}
 

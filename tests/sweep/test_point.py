@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orbax_bench_core.config import BITS, CheckpointConfig, MeshConfig
+from orbax_bench_core.sweep import entry_from_json
 from orbax_bench_core.sweep.point import SweepPoint
 
 ARRAY = {"dtype": "float32", "shape": [8, 8], "sharding": ["x", None]}
@@ -217,13 +218,13 @@ def test_defect_29_points_that_differ_never_share_an_id(raws):
 @given(raw_points)
 def test_a_point_travels_as_json_and_stays_itself(raw):
     point = build(raw)
-    travelled = SweepPoint.from_json(point.to_json())
+    travelled = entry_from_json(point.model_dump_json())
     assert travelled == point
     assert travelled.id == point.id
 
 
 def test_a_point_travels_on_one_line(full_point):
-    assert "\n" not in full_point(label="a\nb").to_json()
+    assert "\n" not in full_point(label="a\nb").model_dump_json()
 
 
 def test_a_point_is_named_for_people(make_point):

@@ -50,12 +50,12 @@ def async_study(
     found = by_point(records)
     notes += [
         f"{point.name}: no repeat has a record yet"
-        for point in info.expansion.points
+        for point in info.expansion.plain
         if OPTION in point.options and point.id not in found
     ]
     pairs: dict[str, dict[str, _Points]] = collections.defaultdict(dict)
     for of_point in found.values():
-        point = of_point[0].point
+        point = of_point[0].measured
         if isinstance(point.options.get(OPTION), bool):
             checkpoints = pairs[_series_key(point)]
             kinds = checkpoints.setdefault(_checkpoint_key(point), {False: [], True: []})
@@ -126,7 +126,7 @@ def _size(
     for background, points in kinds.items():
         if not points:
             notes.append(
-                f"{first.point.name}: has no partner with `{OPTION}: {json.dumps(background)}`"
+                f"{first.measured.name}: has no partner with `{OPTION}: {json.dumps(background)}`"
             )
             return None
         times[background] = {
@@ -138,18 +138,18 @@ def _size(
     for background, operations in times.items():
         lacking = [operation for operation, values in operations.items() if not values]
         if lacking:
-            name = kinds[background][0][0].point.name
+            name = kinds[background][0][0].measured.name
             notes.append(f"{name}: no repeat that passed measured {' and '.join(lacking)}")
             return None
     num_bytes = next(
         (one.state.num_bytes for point in every for one in point if one.state is not None), 0
     )
     if not num_bytes:
-        notes.append(f"{first.point.name}: its records do not say how many bytes were saved")
+        notes.append(f"{first.measured.name}: its records do not say how many bytes were saved")
         return None
     return Size(
-        checkpoint=first.point.checkpoint.label,
-        num_parameters=num_parameters(first.point),
+        checkpoint=first.measured.checkpoint.label,
+        num_parameters=num_parameters(first.measured),
         num_bytes=num_bytes,
         blocking=_kind(kinds[False], times[False]),
         background=_kind(kinds[True], times[True]),
@@ -212,7 +212,9 @@ def _checkpoint_key(point: SweepPoint) -> str:
 
 def _names(series: Sequence[_Points]) -> list[str]:
     """Names each series by its benchmark and by what differs between those of one benchmark."""
-    points = [next(records for kind in one.values() for records in kind)[0].point for one in series]
+    points = [
+        next(records for kind in one.values() for records in kind)[0].measured for one in series
+    ]
     aspects = [_aspects(point) for point in points]
     names = []
     for point, own in zip(points, aspects, strict=True):

@@ -11,7 +11,7 @@ from orbax_bench_core.analysis.history.changes import FEWEST, SIGNIFICANCE, chan
 from orbax_bench_core.analysis.history.model import Change, History, Kind, PastRun, Series
 from orbax_bench_core.baselines import FoundRun
 from orbax_bench_core.records import UNKNOWN, Record, paired_series, repeat_times, surroundings
-from orbax_bench_core.sweep import SweepPoint
+from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint
 
 RAW: Final = (
     "Raw seconds wander from day to day without any change of the code, so no change points are "
@@ -38,7 +38,7 @@ class _Entry:
 
     key: _Key
     run: FoundRun
-    point: SweepPoint
+    point: SweepEntry
     past: PastRun
 
 
@@ -75,20 +75,20 @@ def _entries(run: FoundRun, records: Sequence[Record]) -> Iterator[_Entry]:
     if not measured:
         return
     point = measured[0].point
-    if point.candidate is None:
-        yield from _separate(run, point, measured)
-    else:
+    if isinstance(point, Pair):
         yield from _paired(run, point, measured)
+    else:
+        yield from _separate(run, point, measured)
 
 
-def _paired(run: FoundRun, point: SweepPoint, records: Sequence[Record]) -> Iterator[_Entry]:
+def _paired(run: FoundRun, pair: Pair, records: Sequence[Record]) -> Iterator[_Entry]:
     from orbax_bench_core.gate import log_ratio, read_blocks
 
     series = paired_series(records)
     arms = {record.arm: record for record in reversed(records)}
     if not len(series.labels):
         return
-    candidate = point.side("candidate").replace(environment=None)
+    candidate = pair.candidate.replace(environment=None)
     for operation, times in series.times.items():
         ratios = [value for value in series.log_ratios(operation) if math.isfinite(value)]
         if ratios:
@@ -97,9 +97,9 @@ def _paired(run: FoundRun, point: SweepPoint, records: Sequence[Record]) -> Iter
             # The same estimate as in the verdict of the run, where there is one.
             value = middle if isinstance(blocks, str) else math.exp(log_ratio(blocks))
             yield _Entry(
-                key=_Key("ratio", point.side("baseline").id, candidate.id, operation),
+                key=_Key("ratio", pair.baseline.id, candidate.id, operation),
                 run=run,
-                point=point,
+                point=pair,
                 past=PastRun(
                     **_identity(run, arms["candidate"]),
                     value=value,
@@ -209,7 +209,7 @@ def _identity(run: FoundRun, record: Record) -> dict[str, Any]:
 
 def _what_ran(record: Record) -> dict[str, str]:
     """Returns versions, commit and environment of one record; `unknown` where it does not say."""
-    point = record.point if record.point.candidate is None else record.measured
+    point = record.measured
     provenance = record.provenance
     versions, git = provenance.get("versions", {}), provenance.get("git", {})
     return {

@@ -8,7 +8,7 @@ from orbax_bench_core.analysis.verdicts import PointVerdict, judge_point, togeth
 from orbax_bench_core.baselines import FoundRun
 from orbax_bench_core.gate import Word
 from orbax_bench_core.records import Record, ResultModel
-from orbax_bench_core.sweep import SweepPoint
+from orbax_bench_core.sweep import Pair
 
 
 class AaTest(ResultModel):
@@ -48,18 +48,13 @@ def aa_tests(run: FoundRun, pairs: Iterable[Sequence[Record]]) -> list[AaTest]:
     judged = [
         verdict
         for records in pairs
-        if records and is_aa(records[0].point)
-        for verdict in [judge_point(records[0].point, records, run.info)]
+        if records and isinstance(pair := records[0].point, Pair) and pair.identical
+        for verdict in [judge_point(pair, records, run.info)]
         if _looked(verdict)
     ]
     if run.gate.family == "suite" and judged:
         return [_test(run, f"{len(judged)} points", judged)]
     return [_test(run, verdict.point, [verdict]) for verdict in judged]
-
-
-def is_aa(point: SweepPoint) -> bool:
-    """Says whether a point is a pair whose two arms are the same."""
-    return point.candidate is not None and point.side("baseline").id == point.side("candidate").id
 
 
 def _looked(verdict: PointVerdict) -> bool:

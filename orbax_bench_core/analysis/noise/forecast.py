@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from orbax_bench_core.analysis.noise.passport import Passport
 from orbax_bench_core.config import ARMS, GateConfig
 from orbax_bench_core.records import host_provenance, storage_provenance
-from orbax_bench_core.sweep import SweepPoint
+from orbax_bench_core.sweep import SweepEntry, baseline_point
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Expectation:
 
 
 def expected(
-    point: SweepPoint,
+    point: SweepEntry,
     gate: GateConfig,
     passport: Passport,
     *,
@@ -74,7 +74,7 @@ def expected(
     )
 
 
-def forecast(points: Sequence[SweepPoint], gate: GateConfig, passport: Passport, root: str) -> str:
+def forecast(points: Sequence[SweepEntry], gate: GateConfig, passport: Passport, root: str) -> str:
     """Returns what a comparison of points on this machine will probably take, one line for people.
 
     Args:
@@ -84,7 +84,7 @@ def forecast(points: Sequence[SweepPoint], gate: GateConfig, passport: Passport,
         root: The run directory, where points have their data that name no storage.
     """
     cpu = host_provenance()["host"]["cpu"]
-    kinds = [storage_provenance(point.storage or root)["type"] for point in points]
+    kinds = [storage_provenance(baseline_point(point).storage or root)["type"] for point in points]
     each = [
         expected(point, gate, passport, storage=storage, cpu=cpu)
         for point, storage in zip(points, kinds, strict=True)

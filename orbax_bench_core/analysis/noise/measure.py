@@ -12,6 +12,7 @@ from typing import Final
 
 from orbax_bench_core.analysis.noise.passport import Noise, Passport, point_ids, size_class
 from orbax_bench_core.records import Record, paired_series, repeat_times, surroundings
+from orbax_bench_core.sweep import baseline_point
 
 _NORMAL_MAD: Final = 0.6744897501960817
 """Median absolute deviation of a standard normal."""
@@ -122,7 +123,7 @@ def _repeat_s(starts: Sequence[datetime.datetime], records: Sequence[Record]) ->
 
 def _key(operation: str, record: Record) -> _Key:
     around = surroundings(record)
-    num_bytes = record.point.checkpoint.num_bytes or 0
+    num_bytes = baseline_point(record.point).checkpoint.num_bytes or 0
     if record.state is not None:
         num_bytes = record.state.num_bytes
     return _Key(

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Final, Literal
 
 from orbax_bench_core.baselines import read_model, registry_path
-from orbax_bench_core.config import ARMS, UserError
+from orbax_bench_core.config import UserError
 from orbax_bench_core.records import ResultModel, write_atomically
-from orbax_bench_core.sweep import SweepPoint
+from orbax_bench_core.sweep import SweepEntry, baseline_point, sides
 
 PASSPORT_VERSION: Final = 1
 
@@ -64,7 +64,7 @@ class Passport(ResultModel):
 
     def lookup(
         self,
-        point: SweepPoint,
+        point: SweepEntry,
         operation: str,
         *,
         storage: str | None = None,
@@ -83,7 +83,7 @@ class Passport(ResultModel):
 
     def entry(
         self,
-        point: SweepPoint,
+        point: SweepEntry,
         operation: str,
         *,
         storage: str | None = None,
@@ -94,7 +94,7 @@ class Passport(ResultModel):
         That is the entry of the point itself; or else that of its size class or of the next one.
         The arguments are those of `lookup`.
         """
-        ids, size = point_ids(point), point.checkpoint.num_bytes
+        ids, size = point_ids(point), baseline_point(point).checkpoint.num_bytes
 
         def distance(entry: Noise) -> tuple[bool, float, int]:
             return ids.isdisjoint(entry.points), _steps(entry.size, size), -entry.n
@@ -125,11 +125,9 @@ def _steps(size: int, num_bytes: int | None) -> float:
     return math.inf if 0 in (size, other) else abs(math.log(size / other, _STEP))
 
 
-def point_ids(point: SweepPoint) -> set[str]:
+def point_ids(point: SweepEntry) -> set[str]:
     """Returns the id of a point; of a pair also those of its arms."""
-    if point.candidate is None:
-        return {point.id}
-    return {point.id, *(point.side(arm).id for arm in ARMS)}
+    return {point.id, *(side.id for side in sides(point).values())}
 
 
 def save(passport: Passport, path: str) -> None:

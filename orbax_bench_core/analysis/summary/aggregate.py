@@ -218,7 +218,7 @@ class _Point:
             self._reason = self._reason or _reason(hosts)
             return
         self._hosts = len(hosts)
-        self._conditions = hosts[0].point.conditions
+        self._conditions = hosts[0].measured.conditions
         self._stragglers.add(hosts)
         slowest: dict[tuple[str, int], float] = {}
         for record in hosts:

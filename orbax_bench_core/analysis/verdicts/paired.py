@@ -10,11 +10,11 @@ from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerd
 from orbax_bench_core.config import ARMS, GateConfig
 from orbax_bench_core.gate import Word
 from orbax_bench_core.records import PairedSeries, Record, RunDirectory, RunInfo, paired_series
-from orbax_bench_core.sweep import SweepPoint
+from orbax_bench_core.sweep import Pair
 
 
 def judge_point(
-    point: SweepPoint, records: Iterable[Record], info: RunInfo, switching: str = ""
+    point: Pair, records: Iterable[Record], info: RunInfo, switching: str = ""
 ) -> PointVerdict:
     """Judges what a pair has measured so far.
 
@@ -54,9 +54,9 @@ def judge_run(run: RunDirectory) -> VerdictReport:
     info = run.read_info()
     points: list[PointVerdict] = []
     notes: list[str] = []
-    for point in info.expansion.points:
-        records = run.point_records(point)
-        points.append(judge_point(point, records, info))
+    for pair in info.expansion.pairs:
+        records = run.point_records(pair)
+        points.append(judge_point(pair, records, info))
         notes += version_differences(records)
     return report(info, points, notes)
 

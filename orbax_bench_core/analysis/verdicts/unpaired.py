@@ -158,10 +158,10 @@ def _unmatched(
     side: Arm, these: Mapping[str, Sequence[Record]], those: Mapping[str, Sequence[Record]]
 ) -> list[Unmatched]:
     found = []
-    others = [records[0].point for records in those.values()]
+    others = [records[0].measured for records in those.values()]
     for point_id, records in these.items():
         if point_id not in those:
-            point = records[0].point
+            point = records[0].measured
             other = nearest(point, others)
             differs = () if other is None else tuple(differences(point, other))
             found.append(Unmatched(side=side, point=f"{point.name} {point_id}", differs=differs))

@@ -44,7 +44,7 @@ def write_tensorboard(run: RunDirectory, info: RunInfo) -> None:
     created = info.created_at.timestamp()
     # TensorBoard wants the word `tfevents` in the name, and reads files in the order of their time.
     name = f"events.out.tfevents.{int(created)}.{info.run_id}.{_OURS}"
-    rows = hparams.columns(info.expansion.points)
+    rows = hparams.columns(info.expansion.plain)
     operations: list[Operation] = []
     written: set[epath.Path] = set()
 
@@ -52,7 +52,7 @@ def write_tensorboard(run: RunDirectory, info: RunInfo) -> None:
         write_atomically(folder / name, log.to_bytes())
         written.add(folder / name)
 
-    for point in info.expansion.points:
+    for point in info.expansion.plain:
         repeats = _measured_repeats(run, point)
         if not repeats:
             continue

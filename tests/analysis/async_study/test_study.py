@@ -6,6 +6,7 @@ from orbax_bench_core.analysis.async_study.parameters import ParameterCounter
 from orbax_bench_core.analysis.async_study.study import async_study
 from orbax_bench_core.config import CheckpointConfig, Conditions, MeshConfig, UserError
 from orbax_bench_core.records import ByArm, ErrorInfo
+from orbax_bench_core.sweep import Pair
 from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
 
 MILLION = 10**6
@@ -136,7 +137,7 @@ def test_the_arms_of_a_pair_are_a_pair(make_point, make_record, make_run):
         make_point(options={"async_enabled": kind}, checkpoint=CheckpointConfig(spec=spec))
         for kind in (False, True)
     )
-    pair = sync.replace(candidate=background)
+    pair = Pair(baseline=sync, candidate=background)
     state = {"num_bytes": 2 * MILLION, "digest": {}}
     records = [
         make_record(

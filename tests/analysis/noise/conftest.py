@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from orbax_bench_core.config import CheckpointConfig
-from orbax_bench_core.sweep import BLOCK_SIZE, arrangement
+from orbax_bench_core.sweep import BLOCK_SIZE, Pair, arrangement
 from tests.support.paired_runs import MONDAY, STORAGE
 
 MIB = 2**20
@@ -25,7 +25,7 @@ def noisy_records(make_point, make_record):
     def make(sigma, *, run=0, n=400, pair=True, drift=0.0, ratio=1.0, size=64 * MIB, **provenance):
         random = np.random.default_rng(run)
         point = make_point(checkpoint=checkpoint(size))
-        point = point.replace(candidate=point) if pair else point
+        point = Pair(baseline=point, candidate=point) if pair else point
         found = []
         for repeat in range(n):
             block, slot = divmod(repeat, BLOCK_SIZE)

@@ -2,9 +2,10 @@
 
 import pytest
 
-from orbax_bench_core.analysis.noise.calibration import aa_tests, is_aa
+from orbax_bench_core.analysis.noise.calibration import aa_tests
 from orbax_bench_core.baselines import find_runs
 from orbax_bench_core.config import GateConfig
+from orbax_bench_core.sweep import Pair
 from tests.support.paired_runs import make_paired_run, make_separate_run  # noqa: F401 - fixtures
 
 
@@ -32,7 +33,7 @@ def test_a_false_alarm_is_counted(tests_of, make_paired_run):
 
 def test_different_arms_are_none(tests_of, make_paired_run, make_point):
     pair = make_point(candidate=make_point(options={"a": 1}))
-    assert not is_aa(pair)
+    assert not pair.identical
     assert tests_of(make_paired_run(0, pair=pair)) == []
 
 
@@ -47,10 +48,12 @@ def test_separate_runs_are_none(tests_of, make_separate_run):
 @pytest.mark.parametrize(("family", "count"), [("point", 2), ("suite", 1)])
 def test_points_that_share_alpha_are_one_test(make_paired_run, make_point, tests_of, family, count):
     pairs = [make_point(options={"a": a}) for a in (1, 2)]
-    runs = [make_paired_run(0, pair=one.replace(candidate=one), folder="one") for one in pairs]
+    runs = [
+        make_paired_run(0, pair=Pair(baseline=one, candidate=one), folder="one") for one in pairs
+    ]
     run = runs[0]
     info = run.read_info()
-    points = tuple(one.replace(candidate=one) for one in pairs)
+    points = tuple(Pair(baseline=one, candidate=one) for one in pairs)
     run.write_info(
         info.model_copy(
             update={

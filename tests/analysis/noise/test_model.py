@@ -60,7 +60,7 @@ def test_the_same_size_is_nearer_than_the_next(passport, make_point):
 @pytest.mark.parametrize("arm", ["baseline", "candidate"])
 def test_a_point_or_an_arm_that_was_measured_is_nearest_of_all(passport, make_point, arm):
     pair = make_point(candidate=make_point(options={"a": 1}))
-    known = {"sigma": 0.1, "size": 4, "points": (pair.side(arm).id,)}
+    known = {"sigma": 0.1, "size": 4, "points": (pair.arm(arm).id,)}
     assert passport(known, {"sigma": 0.2}).lookup(pair, "save") == 0.1
 
 

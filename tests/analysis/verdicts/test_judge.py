@@ -6,12 +6,13 @@ import pytest
 from orbax_bench_core.analysis.verdicts.paired import judge_point, judge_run, needs_more, together
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.records import ErrorInfo, RunInfo
+from orbax_bench_core.sweep import Pair
 
 
 @pytest.fixture
 def pair(make_point):
     point = make_point()
-    return point.replace(candidate=point.replace(options={"use_ocdbt": False}))
+    return Pair(baseline=point, candidate=point.replace(options={"use_ocdbt": False}))
 
 
 @pytest.fixture
@@ -114,7 +115,12 @@ def test_one_block_gives_no_verdict(paired_records, pair, info):
 
 def test_a_whole_suite_can_be_one_family(paired_records, make_run, pair):
     records = paired_records(save=1.12)
-    points = [pair.replace(label=str(i), processes=i + 1) for i in range(200)]
+    points = [
+        Pair(
+            baseline=pair.baseline.replace(label=str(i), processes=i + 1), candidate=pair.candidate
+        )
+        for i in range(200)
+    ]
     run = make_run(records, points=[pair, *points])
     alone = judge_point(pair, records, run.read_info())
     shared = run.read_info().model_copy(update={"gate": GateConfig(family="suite")})

@@ -1,0 +1,143 @@
+"""Views of many runs: baselines, history, calibration, async study."""
+
+import pytest
+
+from tests.golden.text_support import NASTY, shell, tmp_path  # noqa: F401
+from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
+from tests.support.paired_runs import make_nightly, make_paired_run, make_separate_run  # noqa: F401
+
+
+@pytest.fixture
+def filled(shell, make_separate_run):
+    """A registry `reg` with captures of six runs; returns what the commands said."""
+    said = []
+    for day in range(6):
+        make_separate_run(day)
+        flags = ["--promote", "--note", "the first"] if day == 0 else []
+        said.append(
+            shell("baseline", "capture", "reg", f"day{day:03}", "--label", f"v{day}", *flags)
+        )
+    return said
+
+
+def transcript(*said):
+    return "\n".join(map(str, said))
+
+
+def test_capturing_and_promoting(shell, filled, golden):
+    later = [
+        shell("baseline", "promote", "reg", "--to", "v4", "--note", "why"),
+        shell("baseline", "promote", "reg", "--to", "previous"),
+        shell("baseline", "promote", "reg", "--to", "v2", "--point", "nothing"),
+        shell("baseline", "promote", "reg", "--to", "v9"),
+    ]
+    golden("text/baseline/capture.txt", transcript(filled[0], filled[1], *later))
+
+
+def test_what_is_in_a_registry(shell, filled, golden):
+    golden("text/baseline/list.txt", shell.views("baseline", "list", "reg"))
+    golden("text/baseline/show.txt", shell.views("baseline", "show", "reg"))
+    golden("text/baseline/show_capture.txt", shell.views("baseline", "show", "reg", "v3"))
+
+
+def test_a_registry_without_a_baseline(shell, make_separate_run, golden):
+    make_separate_run(0)
+    shell("baseline", "capture", "reg", "day000")
+    golden("text/baseline/nothing_promoted.txt", str(shell("baseline", "show", "reg")))
+
+
+def test_a_run_beside_a_baseline(shell, filled, make_separate_run, golden):
+    make_separate_run(7, folder="equal")
+    make_separate_run(8, 2.0, folder="slower")
+    said = [
+        shell.views("baseline", "compare", "reg", "slower"),
+        shell("baseline", "compare", "reg", "slower", "--fail-on-warning"),
+        shell("baseline", "compare", "reg", "equal", "--fail-on-warning"),
+        shell("baseline", "compare", "day000", "equal"),
+        shell("baseline", "compare", "day000", "equal", "--history", "reg"),
+    ]
+    golden("text/baseline/compare.txt", transcript(*said))
+    golden(
+        "text/baseline/compare.json", shell("baseline", "compare", "reg", "slower", "--json").out
+    )
+
+
+def test_failed_points_are_left_out_of_a_capture(shell, make_run, make_record, make_point, golden):
+    bad = make_point(label="bad")
+    make_run(
+        [
+            make_record(make_point(options={"use_ocdbt": False}), times={"save": 1.0}),
+            make_record(bad, status="failed", error={"type": "ValueError", "message": "no"}),
+        ]
+    )
+    make_run([make_record(bad, status="failed")], folder="bad")
+    said = [shell("baseline", "capture", "reg", name) for name in ("run", "bad")]
+    golden("text/baseline/left_out.txt", transcript(*said))
+
+
+def test_history_of_ratios(shell, make_nightly, make_point, golden):
+    pair = make_point(label=NASTY, candidate=make_point(label=NASTY))
+    ratios, versions = [1.0] * 8 + [1.2] * 8, ["0.12.7"] * 8 + ["0.12.8"] * 8
+    make_nightly(ratios, versions, pair=pair, blocks=2)
+    golden("text/history/changed.txt", shell.views("history", "."))
+    assert shell("history", "day*", "--html", "page.html").code == 0
+    golden("text/history/changed.html.txt", shell.page("page.html"))
+
+
+def test_history_of_seconds(shell, make_separate_run, golden):
+    for day in range(6):
+        make_separate_run(day, repeats=3)
+    said = shell.views("history", ".", "--all")
+    page = shell("history", ".", "--html", "a page.html")
+    golden("text/history/separate.txt", transcript(said, page))
+    golden("text/history/separate.html.txt", shell.page("a page.html"))
+
+
+def test_history_for_machines(shell, make_separate_run, golden):
+    for day in range(2):
+        make_separate_run(day, repeats=2)
+    golden("text/history/history.json", shell("history", ".", "--json").out)
+
+
+def test_calibration(shell, make_paired_run, golden):
+    for day in range(3):
+        make_paired_run(day, blocks=5)
+    make_paired_run(3, sigma=0.2, size=2**30)
+    golden("text/calibration/aa.txt", shell.views("calibrate", "."))
+    golden(
+        "text/calibration/saved.txt", str(shell("calibrate", "day000", "--save", "passport.json"))
+    )
+
+
+def test_calibration_without_identical_arms(shell, make_separate_run, make_point, golden):
+    make_separate_run(0)
+    golden("text/calibration/separate.txt", str(shell("calibrate", "day000")))
+
+
+def test_async_study(shell, make_sizes, golden):
+    make_sizes()
+    golden("text/async_study/sizes.txt", shell.views("async-study", "run"))
+    golden("text/async_study/async_study.md", shell.read("run/async_study.md"))
+    golden("text/async_study/async_study.html.txt", shell.page("run/async_study.html"))
+
+
+def test_async_study_of_odd_points(shell, make_pair, make_saves, make_run, make_point, golden):
+    checkpoint = make_point().checkpoint.model_copy
+    shape = {"params": {"dtype": "bfloat16", "shape": [10**6]}}
+    nasty = checkpoint(update={"spec": shape, "name": NASTY})
+    records = [
+        *make_pair(10**6, checkpoint=nasty, factors=(1.0, 1.1, 1.2)),
+        *make_saves(10**7, True, [(1.0, 2.0)], label=NASTY),
+    ]
+    for elements, name in ((10**6, "small"), (10**7, "middle"), (10**8, "large")):
+        unknown = checkpoint(update={"path": f"/{name}"})
+        records += make_pair(elements, checkpoint=unknown, options={"use_zarr3": True})
+    make_run(records)
+    golden("text/async_study/odd.txt", shell.views("async-study", "run"))
+    golden("text/async_study/odd.md", shell.read("run/async_study.md"))
+    golden("text/async_study/odd.html.txt", shell.page("run/async_study.html"))
+
+
+def test_async_study_of_one_kind(shell, make_saves, make_run, golden):
+    make_run(make_saves(10**6, True, [(1.0, 2.0)]))
+    golden("text/async_study/one_kind.txt", str(shell("async-study", "run")))

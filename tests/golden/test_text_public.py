@@ -1,0 +1,150 @@
+"""Names that scripts, suites and notebooks of users hold."""
+
+import importlib
+import importlib.util
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.golden.text_support import BUILTINS, begin, fill, shell, tmp_path  # noqa: F401
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = (
+    "orbax_bench_core",
+    "orbax_bench_core.authoring",
+    "orbax_bench_core.measure",
+    "orbax_bench_core.testing",
+)
+HEAVY = """
+docker flax google.cloud.aiplatform grpc jax jaxlib kfp matplotlib orbax pandas pyarrow ruptures
+scipy tensorboard tensorflow tensorstore torch
+"""
+LOADED = f"""
+import sys
+from orbax_bench_core.cli import main as command_line
+heavy = {HEAVY.split()}
+known = set()
+
+def loaded(what):
+    found = {{name for name in heavy if name in sys.modules}} - known
+    known.update(found)
+    print(f"{{what}}:", ", ".join(sorted(found)) or "nothing", file=sys.__stderr__)
+
+loaded("the command line")
+sys.stdout = open("said.txt", "w")
+for line in sys.stdin.read().splitlines():
+    sys.argv = ["orbax-bench", *line.split()]
+    try:
+        command_line.main()
+    except SystemExit as end:
+        assert not end.code, (line, end.code)
+    loaded(line)
+"""
+
+
+def written_texts():
+    """Yields what users read and copy: pages, examples, and the files that run our commands."""
+    for pattern in ("*.md", "docs/**/*.md", "examples/**/*", "images/**/*", "Makefile", ".ci/*"):
+        for file in sorted(ROOT.glob(pattern)):
+            if file.is_file() and "__pycache__" not in file.parts:
+                yield file.read_text(encoding="utf-8")
+    yield (ROOT / "Dockerfile").read_text(encoding="utf-8")
+
+
+def public_names(module):
+    """Returns what a module offers, without what it was made of."""
+    offered = getattr(module, "__all__", None)
+    names = vars(module) if offered is None else offered
+    return sorted(
+        name
+        for name in names
+        if not name.startswith("_") and not inspect.ismodule(getattr(module, name))
+    )
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_public_names(golden, package):
+    names = public_names(importlib.import_module(package))
+    golden(f"text/public/{package}.txt", "".join(f"{name}\n" for name in names))
+
+
+def test_fixtures_of_the_plugin(golden):
+    plugin = importlib.import_module("orbax_bench_core.testing.plugin")
+    found = [
+        name
+        for name, value in vars(plugin).items()
+        if type(value).__name__ == "FixtureFunctionDefinition" or name.startswith("pytest_")
+    ]
+    golden("text/public/orbax_bench_core.testing.plugin.txt", "\n".join(sorted(found)) + "\n")
+
+
+def test_benchmark_classes(golden):
+    lines = []
+    for name, path in BUILTINS.items():
+        module, _, class_name = path.rpartition(".")
+        found = getattr(importlib.import_module(module), class_name)
+        assert found.__module__ == module
+        lines.append(f"{name} {module}:{class_name}\n")
+    assert len(lines) == 26
+    golden("text/public/benchmarks.txt", "".join(lines))
+
+
+def test_imports_that_are_written_down_work(golden):
+    found = set()
+    for text in written_texts():
+        for module, names in re.findall(
+            r"^\s*from (orbax_bench_\w+(?:\.\w+)*) import (\([^)]*\)|[^\n(]+)", text, re.MULTILINE
+        ):
+            for name in re.sub(r"#.*|[()]| as \w+", "", names).split(","):
+                if name.strip():
+                    found.add(f"{module}:{name.strip()}")
+    for path in found:
+        module, _, name = path.partition(":")
+        assert importlib.import_module(module)
+        if not hasattr(sys.modules[module], name):
+            assert importlib.import_module(f"{module}.{name}")
+    golden("text/public/imports.txt", "".join(f"{path}\n" for path in sorted(found)))
+
+
+def test_modules_that_are_run_exist(golden):
+    pattern = r"(?:-m |\"-m\", \")(orbax_bench_\w+(?:\.\w+)*)"
+    found = {name for text in written_texts() for name in re.findall(pattern, text)}
+    found |= {"orbax_bench_core.worker"}  # what every launcher starts
+    for name in found:
+        assert importlib.util.find_spec(name) is not None, name
+    golden("text/public/modules.txt", "".join(f"python -m {name}\n" for name in sorted(found)))
+
+
+def test_commands_start_light(shell, begin, fill, golden):
+    suite = shell.write(
+        "suite.yaml",
+        "suite_name: s\nbenchmarks:\n- {generator: save_restore, options: {use_ocdbt: [true]}}\n",
+    )
+    fill(begin(suite, "out"))
+    helped = sorted((ROOT / "tests/golden/data/text/help").glob("orbax-bench_*.txt"))
+    helps = [file.read_text(encoding="utf-8").splitlines()[0] for file in helped]
+    lines = [line.removeprefix("$ orbax-bench ") for line in helps if line.endswith(" --help")]
+    assert len(lines) > 25
+    lines += ["list", "pipeline list", f"expand {suite}", "history out"]
+    lines += ["baseline capture reg out --promote", "baseline list reg", "baseline compare reg out"]
+    lines += [
+        "report out",
+        "compare reg out",
+        "lineage out",
+        "calibrate out",
+        f"run {suite} -o out --no-lock --no-limits",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED],
+        input="\n".join(lines),
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=shell.folder,
+    )
+    assert done.returncode == 0, done.stderr
+    golden("text/public/light_start.txt", shell.clean(done.stderr))

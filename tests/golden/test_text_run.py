@@ -1,0 +1,106 @@
+"""What a run of a suite shows: while it goes on, at its end, and in its pages."""
+
+import json
+
+import pytest
+
+from tests.golden.text_support import (  # noqa: F401
+    begin,
+    crashing,
+    eventful,
+    fill,
+    interrupted,
+    shell,
+    tmp_path,
+)
+
+SUITE = """\
+suite_name: a small suite
+num_repeats: 3
+checkpoint_config: {spec: {params: {dtype: bfloat16, shape: [64, 64], sharding: [fsdp]}}}
+mesh_config: {mesh_axes: [fsdp], ici_parallelism: {fsdp: 8}}
+benchmarks:
+- {generator: save_restore, options: {use_ocdbt: [true, false]}}
+"""
+FLAGS = ("-o", "out", "--no-lock", "--no-limits")
+
+
+def test_every_output_of_a_run_is_made_again(shell, eventful, golden):
+    golden("text/run/report.txt", shell.views("report", "run"))
+    golden("text/run/report.md", shell.read("run/report.md"))
+    golden("text/run/report.html.txt", shell.page("run/report.html"))
+
+
+def test_a_run_that_is_done(shell, begin, fill, golden):
+    suite = shell.write("suite.yaml", SUITE)
+    fill(begin(suite, "out"))
+    said = [
+        shell("run", suite, *FLAGS, width=80, terminal=True),
+        shell("run", suite, *FLAGS, "--verbose", width=160, terminal=True),
+        shell("run", suite, *FLAGS),
+        shell(
+            f"--config_file={suite}",
+            "--output_directory=out",
+            "--no-lock",
+            "--no-limits",
+            program="run_benchmarks",
+        ),
+    ]
+    golden("text/run/done.txt", "\n".join(map(str, said)))
+    golden("text/run/done.md", shell.read("out/report.md"))
+    golden("text/run/done.html.txt", shell.page("out/report.html"))
+
+
+def test_progress_of_a_run_for_machines(shell, begin, fill, golden):
+    suite = shell.write("suite.yaml", SUITE)
+    fill(begin(suite, "out"))
+    said = shell("run", suite, *FLAGS, "--log-format", "json")
+    lines = [json.loads(line) for line in said.out.splitlines()]
+    for line in lines:
+        line["time"] = "TIME"
+    golden("text/run/log.json", "".join(f"{json.dumps(line)}\n" for line in lines))
+
+
+def test_a_run_with_baselines(shell, begin, fill, golden):
+    shell.draws = False
+    suite = shell.write("suite.yaml", SUITE)
+    fill(begin(suite, "out"))
+    said = [
+        shell("run", suite, *FLAGS, "--baseline-capture-path", "baselines"),
+        shell("run", suite, *FLAGS, "--baseline-path", "baselines", width=160, terminal=True),
+    ]
+    golden("text/run/baselines.txt", "\n".join(map(str, said)))
+    golden("text/run/baselines.verdicts.md", shell.read("out/verdicts.md"))
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        ("one_point_failed", {"failing": "use_ocdbt=false"}),
+        ("all_points_failed", {"failing": "save_restore"}),
+        ("one_point_skipped", {"failing": "use_ocdbt=false", "status": "skipped"}),
+        ("all_points_skipped", {"failing": "save_restore", "status": "skipped"}),
+    ],
+)
+def test_a_run_in_which_points_did_not_pass(shell, begin, fill, golden, name, fields):
+    suite = shell.write("suite.yaml", SUITE)
+    fill(begin(suite, "out"), **fields)
+    outcome = shell("report", "out", width=100, terminal=True)
+    if fields.get("status") == "skipped":
+        outcome = f"{outcome}\n{shell('run', suite, *FLAGS)}"
+    golden(f"text/run/{name}.txt", str(outcome))
+
+
+def test_a_run_that_is_interrupted(shell, begin, fill, interrupted, golden):
+    suite = shell.write("suite.yaml", SUITE)
+    begin(suite, "out")
+    golden("text/run/interrupted.txt", str(shell("run", suite, *FLAGS)))
+
+
+def test_a_run_whose_workers_die(shell, begin, fill, crashing, golden):
+    suite = shell.write("suite.yaml", SUITE)
+    fill(begin(suite, "out"), repeats=2)
+    begun = shell("run", suite, *FLAGS, width=80, terminal=True)
+    fill(begin(suite, "other"), repeats=2)
+    flags = ("-o", "other", *FLAGS[2:], "--verbose")
+    golden("text/run/crashing.txt", f"{begun}\n{shell('run', suite, *flags)}")

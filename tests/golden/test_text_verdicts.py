@@ -1,0 +1,136 @@
+"""Verdicts on the terminal, in Markdown and in HTML, and the exit codes that go with them."""
+
+import json
+
+import pytest
+
+from tests.golden.text_support import (  # noqa: F401
+    begin,
+    crashing,
+    fill_blocks,
+    interrupted,
+    shell,
+    tmp_path,
+)
+from tests.support.paired_runs import make_paired_run, make_separate_run  # noqa: F401
+
+SUITE = """\
+suite_name: a comparison
+checkpoint_config: {spec: {params: {dtype: bfloat16, shape: [64, 64], sharding: [fsdp]}}}
+mesh_config: {mesh_axes: [fsdp], ici_parallelism: {fsdp: 8}}
+benchmarks:
+- {generator: save_restore, options: {use_zarr3: SWEPT}}
+arms: {baseline: {options: {use_ocdbt: true}}, candidate: {options: {use_ocdbt: false}}}
+"""
+TWO_POINTS = SUITE.replace("SWEPT", "[true, false]")
+SUITE = SUITE.replace("SWEPT", "true")
+FLAGS = ("-o", "out", "--no-lock")
+CASES = {
+    "pass": ({}, {"terminal": True}, ["--verbose"]),
+    "regression": ({"ratios": (1.5, 1.0)}, {}, []),
+    "inconclusive": ({"sigma": 0.6, "blocks": 30}, {}, []),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_comparison_that_is_done(shell, begin, fill_blocks, golden, name):
+    fields, how, flags = CASES[name]
+    suite = shell.write("suite.yaml", TWO_POINTS if name == "regression" else SUITE)
+    fill_blocks(begin(suite, "out"), **fields)
+    said = [shell("ab", suite, *FLAGS, *flags, **how), shell.views("compare", "out")]
+    said.append(shell("compare", "out", "--allow-inconclusive"))
+    golden(f"text/verdicts/{name}.txt", "\n".join(map(str, said)))
+    golden(f"text/verdicts/{name}.md", shell.read("out/verdicts.md"))
+    golden(f"text/verdicts/{name}.html.txt", shell.page("out/verdicts.html"))
+    golden(f"text/verdicts/{name}.report.md", shell.read("out/report.md"))
+
+
+def test_progress_of_a_comparison_for_machines(shell, begin, fill_blocks, golden):
+    shell.draws = False
+    suite = shell.write("suite.yaml", SUITE)
+    fill_blocks(begin(suite, "out"), ratios=(0.7, 0.8))
+    lines = []
+    for text in shell("ab", suite, *FLAGS, "--log-format", "json").out.splitlines():
+        line = json.loads(text)
+        line["time"] = "TIME"
+        lines.append(f"{json.dumps(line)}\n")
+    golden("text/verdicts/log.json", "".join(lines[:2] + lines[-2:]))
+    golden("text/verdicts/faster.txt", shell.views("compare", "out"))
+
+
+def test_an_arm_that_failed(shell, begin, fill_blocks, golden):
+    suite = shell.write("suite.yaml", SUITE)
+    fill_blocks(begin(suite, "out"), failing="candidate")
+    said = [shell.views("compare", "out", "--html", "page.html"), shell("report", "out")]
+    golden("text/verdicts/failed_candidate.txt", "\n".join(map(str, said)))
+    golden("text/verdicts/failed_candidate.html.txt", shell.page("page.html"))
+
+
+def test_the_arms_of_a_stored_run(shell, begin, fill_blocks, golden):
+    suite = shell.write("suite.yaml", SUITE)
+    fill_blocks(begin(suite, "out"), ratios=(1.5, 1.0))
+    said = [shell("compare", "out", "--html", "new/page.html"), shell("report", "out")]
+    golden("text/verdicts/stored.txt", "\n".join(map(str, said)))
+    golden("text/verdicts/stored.html.txt", shell.page("new/page.html"))
+
+
+def test_an_unfinished_comparison(shell, begin, fill_blocks, golden):
+    suite = shell.write("suite.yaml", SUITE)
+    fill_blocks(begin(suite, "out"), blocks=3)
+    golden("text/verdicts/unfinished.txt", shell.views("compare", "out"))
+
+
+def test_a_comparison_that_is_interrupted(shell, begin, interrupted, golden):
+    suite = shell.write("suite.yaml", SUITE)
+    begin(suite, "out")
+    golden("text/verdicts/interrupted.txt", str(shell("ab", suite, *FLAGS)))
+
+
+def test_a_comparison_whose_workers_die(shell, begin, fill_blocks, crashing, golden):
+    shell.draws = False
+    suite = shell.write("suite.yaml", SUITE)
+    fill_blocks(begin(suite, "out"), blocks=4)
+    golden("text/verdicts/crashing.txt", str(shell("ab", suite, *FLAGS, "--verbose")))
+
+
+def test_arms_from_the_command_line(shell, golden):
+    alone = shell.write("suite.yaml", SUITE.partition("arms:")[0])
+    flags = ("-o", "out", "--no-lock")
+    said = [
+        shell("ab", alone, *flags),
+        shell("ab", alone, *flags, "--aa", "-c", "use_ocdbt=false"),
+        shell("ab", alone, *flags, "-c", "use_ocdbt"),
+        shell("ab", alone, *flags, "-c", "use_ocdb=false"),
+        shell("ab", alone, *flags, "-c", "use_ocdbt=perhaps"),
+        shell("ab", alone, *flags, "-c", "processes=many"),
+        shell("ab", alone, *flags, "-c", "environment=new"),
+        shell("ab", alone, *flags, "-c", "generator=restore_save"),
+        shell("ab", alone, *flags, "-c", "use_ocdbt=[true,false]"),
+        shell("ab", shell.write("arms.yaml", SUITE), *flags, "-c", "use_ocdbt=true"),
+    ]
+    golden("text/verdicts/arm_flags.txt", "\n".join(map(str, said)))
+
+
+def test_runs_that_were_made_apart(shell, make_separate_run, make_point, golden):
+    before = make_separate_run(0, folder="before")
+    make_separate_run(1, 1.5, folder="after")
+    make_separate_run(2, point=make_point(options={"use_ocdbt": False}, label="x"), folder="other")
+    assert before.root.exists()
+    said = [shell.views("compare", "before", "after"), shell.views("compare", "before", "other")]
+    golden("text/verdicts/unpaired.txt", "\n".join(map(str, said)))
+
+
+def test_different_machines_and_versions(shell, make_separate_run, golden):
+    provenance = {
+        "versions": {"jax": "0.10.3", "orbax-checkpoint": "0.12.9"},
+        "host": {"name": "g", "kernel": "L", "cpu": "Xeon", "cpu_count": 4, "memory_bytes": 2**33},
+    }
+    make_separate_run(0, folder="before")
+    make_separate_run(1, folder="after", provenance=provenance)
+    golden("text/verdicts/other_machine.txt", shell.views("compare", "before", "after"))
+
+
+def test_a_paired_run_beside_another(shell, make_paired_run, golden):
+    make_paired_run(0, folder="before")
+    make_paired_run(1, 1.3, folder="after")
+    golden("text/verdicts/two_paired.txt", str(shell("compare", "before", "after")))
