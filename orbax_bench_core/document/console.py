@@ -100,7 +100,7 @@ def _print_paragraph(paragraph: Paragraph, console: Console) -> None:
         text = mark.append(" ").append_text(text)
     if paragraph.indent:
         text = _line(" " * paragraph.indent).append_text(text)
-    console.print(text, highlight=False, soft_wrap=paragraph.fold != "wrapped")
+    console.print(text, highlight=False, soft_wrap=None if paragraph.fold == "wrapped" else True)
 
 
 def _print_table(table: Table, console: Console) -> None:

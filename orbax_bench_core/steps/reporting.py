@@ -15,9 +15,8 @@ from orbax_bench_core.analysis.summary import (
     ExtraColumns,
     RunSummary,
     SummaryTable,
-    html_page,
-    markdown_page,
     summarize,
+    summary_document,
 )
 from orbax_bench_core.analysis.verdicts import (
     VerdictReport,
@@ -92,8 +91,9 @@ def publish(run: RunDirectory) -> RunSummary:
     status = info.status if paired else _status(info, summary)
     info = info.model_copy(update={"status": status})
     first, extra = next(view.records(), None), limits_of(run, info, summary)
-    write_atomically(run.root / "report.md", markdown_page(info, summary, first, extra).encode())
-    write_atomically(run.root / "report.html", html_page(info, summary, first, extra).encode())
+    document = summary_document(info, summary, first, extra)
+    write_atomically(run.root / "report.md", to_markdown(document).encode())
+    write_atomically(run.root / "report.html", to_html(document).encode())
     write_tensorboard(view, info)
     if not paired:  # how many repeats a pair needs, its verdicts decide
         run.write_info(info)
