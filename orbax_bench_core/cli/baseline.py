@@ -217,13 +217,14 @@ def compare(
 
     orbax-bench baseline compare gs://bucket/baselines results
     """
-    from orbax_bench_core.analysis.verdicts import NO_PAST, compare_unpaired, verdict_table
+    from orbax_bench_core.analysis.verdicts import NO_PAST, compare_unpaired, verdicts_document
     from orbax_bench_core.baselines import (
         load_baseline,
         measured_records,
         past_log_ratios,
         registry_around,
     )
+    from orbax_bench_core.document import print_document
     from orbax_bench_core.records import RunDirectory
 
     directory = RunDirectory(run)
@@ -244,7 +245,7 @@ def compare(
     if as_json:
         print(report.model_dump_json(indent=2))
     else:
-        verdict_table(report, results_console())
+        print_document(verdicts_document(report), results_console())
     if fail_on_warning and report.word == "REGRESSION":
         raise typer.Exit(EXIT_WARNING)
 

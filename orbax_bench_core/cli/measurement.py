@@ -12,7 +12,7 @@ from rich.console import Console
 
 from orbax_bench_core.analysis import noise as passports
 from orbax_bench_core.analysis.summary import RunSummary, notes_document, summary_document
-from orbax_bench_core.analysis.verdicts import VerdictReport, compare_stored, verdict_table
+from orbax_bench_core.analysis.verdicts import VerdictReport, compare_stored, verdicts_document
 from orbax_bench_core.baselines import capture_into, load_baseline
 from orbax_bench_core.cli.json_log import JsonLog
 from orbax_bench_core.cli.live_verdicts import LiveVerdicts
@@ -149,7 +149,7 @@ class SuiteRun:
         if self._compare_with is not None:
             verdicts = compare_stored(self._compare_with, str(self._directory.root))
             publish_verdicts(self._directory, verdicts)
-            verdict_table(verdicts, self._console)
+            print_document(verdicts_document(verdicts), self._console)
         if self._capture_path is not None:
             self._capture(self._capture_path)
         self._say(f"Run directory: {self._directory.root}")
@@ -277,7 +277,7 @@ class PairedRun:
                 f"`orbax-bench compare {self._directory.root}`"
             )
             return EXIT_FAILED
-        verdict_table(verdicts, self._console)
+        print_document(verdicts_document(verdicts), self._console)
         self._say(f"Report: {page}")
         return comparison_exit_code(verdicts, allow_inconclusive=allow_inconclusive)
 

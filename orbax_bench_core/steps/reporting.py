@@ -20,11 +20,9 @@ from orbax_bench_core.analysis.summary import (
 )
 from orbax_bench_core.analysis.verdicts import (
     VerdictReport,
-    verdicts_html,
-    verdicts_markdown,
-    write_plots,
+    verdicts_document,
 )
-from orbax_bench_core.document import to_html, to_markdown
+from orbax_bench_core.document import to_html, to_markdown, write_figures
 from orbax_bench_core.exports.tensorboard import write_tensorboard
 from orbax_bench_core.lineage import SAMPLES, ManifestWriter
 from orbax_bench_core.records import (
@@ -112,10 +110,11 @@ def publish_verdicts(run: RunDirectory, verdicts: VerdictReport) -> epath.Path:
         The HTML page, which needs no other file.
     """
     write_atomically(run.root / VERDICTS_FILE, verdicts.model_dump_json(indent=1).encode())
-    write_plots(verdicts, run.root / _PLOTS)
-    page = verdicts_markdown(verdicts, plots=_PLOTS)
+    document = verdicts_document(verdicts)
+    write_figures(document, run.root / _PLOTS)
+    page = to_markdown(document, figures=_PLOTS)
     write_atomically(run.root / "verdicts.md", page.encode())
-    write_atomically(run.root / "verdicts.html", verdicts_html(verdicts).encode())
+    write_atomically(run.root / "verdicts.html", to_html(document).encode())
     unpaired = any(point.mode == "unpaired" for point in verdicts.points)
     baseline = verdicts.baseline if unpaired else None
     ManifestWriter(run).note_conclusion(VERDICTS_FILE, baseline=baseline)

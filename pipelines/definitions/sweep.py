@@ -71,7 +71,7 @@ def conclude(finished: Finished, console: "Console") -> int:
     A comparison with what was measured apart can only warn, so that it is no part of the code.
     """
     from orbax_bench_core.analysis.summary import notes_document, summarize, summary_document
-    from orbax_bench_core.analysis.verdicts import VerdictReport, verdict_table
+    from orbax_bench_core.analysis.verdicts import VerdictReport, verdicts_document
     from orbax_bench_core.cli.measurement import EXIT_FAILED, run_exit_code
     from orbax_bench_core.document import print_document
     from orbax_bench_core.records import VERDICTS_FILE, RunDirectory
@@ -86,7 +86,8 @@ def conclude(finished: Finished, console: "Console") -> int:
     print_document(summary_document(info, summary, extra=extra), console)
     if finished.arguments["baseline"]:
         verdicts = (directory.root / VERDICTS_FILE).read_bytes()
-        verdict_table(VerdictReport.model_validate_json(verdicts), console)
+        report = VerdictReport.model_validate_json(verdicts)
+        print_document(verdicts_document(report), console)
     return run_exit_code(summary, console)
 
 
