@@ -194,7 +194,7 @@ class Callout:
     """What a page comes down to: a word, and a sentence below it."""
 
     word: Span
-    text: str
+    text: Text
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,7 +114,8 @@ def _element(element: Element) -> Markup:
         case Section():
             shown = _body(element.elements)
             heading = _tag("h2", _line(element.heading))
-            return _join([heading, _body(element.lead), shown], "\n") if shown else Markup()
+            parts = filter(None, (heading, _body(element.lead), shown))
+            return _join(parts, "\n") if shown else Markup()
         case Only():
             return _body(element.elements) if element.page == "html" else Markup()
         case ByWidth():
@@ -150,9 +151,7 @@ def _group(columns: tuple[Column, ...], group: Group, across: str) -> Iterator[M
 
 
 def _remark(remark: Paragraph, across: str) -> Markup:
-    cell = _tag(
-        "td", _sentence(remark), class_=f"prose {_role(remark.role)}".strip(), colspan=across
-    )
+    cell = _tag("td", _sentence(remark), class_=_role(remark.role), colspan=across)
     return _tag("tr", cell)
 
 

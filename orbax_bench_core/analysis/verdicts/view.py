@@ -108,7 +108,7 @@ def _html_head(report: VerdictReport) -> tuple[Element, ...]:
     return (
         Heading(Span(report.suite), level=1),
         Paragraph(run, "dim"),
-        Callout(_word(report.word), headline(report)),
+        Callout(_word(report.word), Span(headline(report))),
         Facts(
             (
                 ("verdict", f"{report.word}: {words.MEANINGS[report.word]}"),
