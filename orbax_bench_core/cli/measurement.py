@@ -11,13 +11,14 @@ from typing import Final
 from rich.console import Console
 
 from orbax_bench_core.analysis import noise as passports
-from orbax_bench_core.analysis.summary import RunSummary, print_notes, print_summary
-from orbax_bench_core.analysis.verdicts import VerdictReport, compare_stored, verdict_table
+from orbax_bench_core.analysis.summary import RunSummary, notes_document, summary_document
+from orbax_bench_core.analysis.verdicts import VerdictReport, compare_stored, verdicts_document
 from orbax_bench_core.baselines import capture_into, load_baseline
 from orbax_bench_core.cli.json_log import JsonLog
 from orbax_bench_core.cli.live_verdicts import LiveVerdicts
 from orbax_bench_core.cli.progress import ProgressReport
 from orbax_bench_core.config import LoadedSuite, UserError, load_suite
+from orbax_bench_core.document import print_document
 from orbax_bench_core.execute import CannotRecord, RunSettings, measuring_lock, run_points
 from orbax_bench_core.limits import ensure_limits
 from orbax_bench_core.records import RunDirectory
@@ -101,7 +102,7 @@ class SuiteRun:
 
     def run(self) -> int:
         """Runs what is missing, shows what was found, and returns the exit code."""
-        print_notes(self._info, self._console)
+        print_document(notes_document(self._info), self._console)
         size = f"{len(self._points)} points x {self._info.num_repeats} repeats"
         self._say(f"{self._info.suite_name}: {size}")
         code = self._measure() or self._conclude()
@@ -143,11 +144,12 @@ class SuiteRun:
             )
             return EXIT_FAILED
         limits = limits_of(self._directory, self._info, summary)
-        print_summary(summary, self._console, limits)
+        document = summary_document(self._info, summary, extra=limits)
+        print_document(document, self._console)
         if self._compare_with is not None:
             verdicts = compare_stored(self._compare_with, str(self._directory.root))
             publish_verdicts(self._directory, verdicts)
-            verdict_table(verdicts, self._console)
+            print_document(verdicts_document(verdicts), self._console)
         if self._capture_path is not None:
             self._capture(self._capture_path)
         self._say(f"Run directory: {self._directory.root}")
@@ -233,7 +235,7 @@ class PairedRun:
             allow_inconclusive: Whether INCONCLUSIVE is as good as PASS.
         """
         info = self._info
-        print_notes(info, self._console)
+        print_document(notes_document(info), self._console)
         most = info.gate.looks[-1]
         self._say(f"{info.suite_name}: {len(self._points)} points, up to {most} operations per arm")
         self._say(f"  baseline:  {info.baseline}")
@@ -275,7 +277,7 @@ class PairedRun:
                 f"`orbax-bench compare {self._directory.root}`"
             )
             return EXIT_FAILED
-        verdict_table(verdicts, self._console)
+        print_document(verdicts_document(verdicts), self._console)
         self._say(f"Report: {page}")
         return comparison_exit_code(verdicts, allow_inconclusive=allow_inconclusive)
 

@@ -9,23 +9,20 @@ from orbax_bench_core.analysis.async_study import (
     AsyncStudy,
     ParameterCounter,
     async_study,
-    study_html,
-    study_markdown,
+    study_document,
 )
 from orbax_bench_core.analysis.summary import (
     ExtraColumns,
     RunSummary,
     SummaryTable,
-    html_page,
-    markdown_page,
     summarize,
+    summary_document,
 )
 from orbax_bench_core.analysis.verdicts import (
     VerdictReport,
-    verdicts_html,
-    verdicts_markdown,
-    write_plots,
+    verdicts_document,
 )
+from orbax_bench_core.document import to_html, to_markdown, write_figures
 from orbax_bench_core.exports.tensorboard import write_tensorboard
 from orbax_bench_core.lineage import SAMPLES, ManifestWriter
 from orbax_bench_core.records import (
@@ -91,8 +88,9 @@ def publish(directory: RunDirectory) -> RunSummary:
     if not info.paired:  # how many repeats a pair needs, its verdicts decide
         info = info.model_copy(update={"status": _status(info, summary)})
     first, extra = next(run.records(), None), limits_of(directory, info, summary)
-    write_atomically(root / "report.md", markdown_page(info, summary, first, extra).encode())
-    write_atomically(root / "report.html", html_page(info, summary, first, extra).encode())
+    document = summary_document(info, summary, first, extra)
+    write_atomically(root / "report.md", to_markdown(document).encode())
+    write_atomically(root / "report.html", to_html(document).encode())
     write_tensorboard(run)
     if not info.paired:
         directory.write_info(info)
@@ -111,10 +109,11 @@ def publish_verdicts(run: RunDirectory, verdicts: VerdictReport) -> epath.Path:
         The HTML page, which needs no other file.
     """
     write_atomically(run.root / VERDICTS_FILE, verdicts.model_dump_json(indent=1).encode())
-    write_plots(verdicts, run.root / _PLOTS)
-    page = verdicts_markdown(verdicts, plots=_PLOTS)
+    document = verdicts_document(verdicts)
+    write_figures(document, run.root / _PLOTS)
+    page = to_markdown(document, figures=_PLOTS)
     write_atomically(run.root / "verdicts.md", page.encode())
-    write_atomically(run.root / "verdicts.html", verdicts_html(verdicts).encode())
+    write_atomically(run.root / "verdicts.html", to_html(document).encode())
     unpaired = any(point.mode == "unpaired" for point in verdicts.points)
     baseline = verdicts.baseline if unpaired else None
     ManifestWriter(run).note_conclusion(VERDICTS_FILE, baseline=baseline)
@@ -147,7 +146,8 @@ def publish_async_study(directory: RunDirectory) -> AsyncStudy:
     run, root = Run(directory), directory.root
     study = async_study(run, ParameterCounter(run.info.suite_file))
     write_atomically(root / STUDY_FILE, study.model_dump_json(indent=1).encode())
-    write_atomically(root / MARKDOWN, study_markdown(study).encode())
-    write_atomically(root / PAGE, study_html(study).encode())
+    document = study_document(study)
+    write_atomically(root / MARKDOWN, to_markdown(document).encode())
+    write_atomically(root / PAGE, to_html(document).encode())
     ManifestWriter(directory).note_conclusion(STUDY_FILE)
     return study

@@ -65,14 +65,15 @@ def build(placement: Placement) -> Any:
 
 def conclude(finished: Finished, console: "Console") -> int:
     """Shows how many times as long the candidate takes; only what could not be measured fails."""
-    from orbax_bench_core.analysis.verdicts import verdict_table
+    from orbax_bench_core.analysis.verdicts import verdicts_document
     from orbax_bench_core.cli.measurement import EXIT_FAILED
+    from orbax_bench_core.document import print_document
     from orbax_bench_core.records import RunDirectory
 
     verdicts = read_verdicts(RunDirectory(finished.directory))
     if verdicts is None:
         return EXIT_FAILED
-    verdict_table(verdicts, console)
+    print_document(verdicts_document(verdicts), console)
     return EXIT_FAILED if any(point.failed for point in verdicts.points) else 0
 
 

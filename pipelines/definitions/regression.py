@@ -97,14 +97,15 @@ def build(placement: Placement) -> Any:
 
 def conclude(finished: Finished, console: "Console") -> int:
     """Shows the verdicts of a run, and returns the exit code."""
-    from orbax_bench_core.analysis.verdicts import verdict_table
+    from orbax_bench_core.analysis.verdicts import verdicts_document
     from orbax_bench_core.cli.measurement import EXIT_FAILED, comparison_exit_code
+    from orbax_bench_core.document import print_document
     from orbax_bench_core.records import RunDirectory
 
     verdicts = read_verdicts(RunDirectory(finished.directory))
     if verdicts is None:
         return EXIT_FAILED
-    verdict_table(verdicts, console)
+    print_document(verdicts_document(verdicts), console)
     return comparison_exit_code(
         verdicts, allow_inconclusive=finished.arguments["allow_inconclusive"]
     )

@@ -70,9 +70,10 @@ def conclude(finished: Finished, console: "Console") -> int:
 
     A comparison with what was measured apart can only warn, so that it is no part of the code.
     """
-    from orbax_bench_core.analysis.summary import print_notes, print_summary, summarize
-    from orbax_bench_core.analysis.verdicts import VerdictReport, verdict_table
+    from orbax_bench_core.analysis.summary import notes_document, summarize, summary_document
+    from orbax_bench_core.analysis.verdicts import VerdictReport, verdicts_document
     from orbax_bench_core.cli.measurement import EXIT_FAILED, run_exit_code
+    from orbax_bench_core.document import print_document
     from orbax_bench_core.records import VERDICTS_FILE, load_run
     from orbax_bench_core.steps import limits_of
 
@@ -80,11 +81,13 @@ def conclude(finished: Finished, console: "Console") -> int:
         return EXIT_FAILED
     run = load_run(finished.directory)
     summary, info = summarize(run.repeats()), run.info
-    print_notes(info, console)
-    print_summary(summary, console, limits_of(run.directory, info, summary))
+    print_document(notes_document(info), console)
+    extra = limits_of(run.directory, info, summary)
+    print_document(summary_document(info, summary, extra=extra), console)
     if finished.arguments["baseline"]:
         verdicts = (run.directory.root / VERDICTS_FILE).read_bytes()
-        verdict_table(VerdictReport.model_validate_json(verdicts), console)
+        report = VerdictReport.model_validate_json(verdicts)
+        print_document(verdicts_document(report), console)
     return run_exit_code(summary, console)
 
 

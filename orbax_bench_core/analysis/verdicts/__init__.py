@@ -1,6 +1,5 @@
-"""Paired and unpaired verdicts, advice, words, figures and pages."""
+"""Paired and unpaired verdicts with advice, and their document."""
 
-from orbax_bench_core.analysis.verdicts.figures import write_plots
 from orbax_bench_core.analysis.verdicts.model import (
     OperationVerdict,
     PointVerdict,
@@ -17,7 +16,7 @@ from orbax_bench_core.analysis.verdicts.paired import (
 )
 from orbax_bench_core.analysis.verdicts.plots import ratio_axis, ratio_limits
 from orbax_bench_core.analysis.verdicts.unpaired import NO_PAST, compare_stored, compare_unpaired
-from orbax_bench_core.analysis.verdicts.view import verdict_table, verdicts_html, verdicts_markdown
+from orbax_bench_core.analysis.verdicts.view import verdicts_document
 from orbax_bench_core.analysis.verdicts.words import headline, nearest_to_trouble, share
 
 __all__ = [
@@ -38,9 +37,6 @@ __all__ = [
     "report",
     "share",
     "together",
-    "verdict_table",
-    "verdicts_html",
-    "verdicts_markdown",
+    "verdicts_document",
     "version_differences",
-    "write_plots",
 ]

@@ -5,18 +5,19 @@ import re
 import pytest
 
 from orbax_bench_core.analysis.history import view
-from orbax_bench_core.analysis.history.view import history_html
+from orbax_bench_core.analysis.history.view import history_document
+from orbax_bench_core.document import to_html
 from tests.support.pages import assert_whole
 
 
 @pytest.fixture
 def page(once, changed):
-    return once("the page of a changed history", lambda: history_html(changed))
+    return once("the page of a changed history", lambda: to_html(history_document(changed)))
 
 
 @pytest.mark.parametrize("name", ["changed", "separate"])
 def test_the_page_is_whole_and_needs_nothing_else(request, name):
-    assert_whole(history_html(request.getfixturevalue(name)))
+    assert_whole(to_html(history_document(request.getfixturevalue(name))))
 
 
 def test_a_name_cannot_break_the_page(page):
@@ -42,6 +43,6 @@ def test_the_figure_tells_the_change_in_percent(page):
 def test_very_many_series_have_figures_only_of_the_first(changed, monkeypatch):
     monkeypatch.setattr(view, "MOST_FIGURES", 2)
     many = changed.model_copy(update={"series": changed.series * 5})
-    text = history_html(many)
+    text = to_html(history_document(many))
     assert text.count("<svg") == 2
     assert "The first 2 series have figures" in text

@@ -5,8 +5,17 @@ import re
 
 import pytest
 
-from orbax_bench_core.analysis.summary.view import html_page, markdown_page
+from orbax_bench_core.analysis.summary.view import summary_document
+from orbax_bench_core.document import to_html, to_markdown
 from orbax_bench_core.records import repeats_of
+
+
+def html_page(*run):
+    return to_html(summary_document(*run))
+
+
+def markdown_page(*run):
+    return to_markdown(summary_document(*run))
 
 
 class Outline(html.parser.HTMLParser):

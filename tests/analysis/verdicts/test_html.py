@@ -7,11 +7,16 @@ import re
 import pytest
 
 from orbax_bench_core.analysis.verdicts.figures import MOST_POINTS
-from orbax_bench_core.analysis.verdicts.view import verdicts_html
+from orbax_bench_core.analysis.verdicts.view import verdicts_document
+from orbax_bench_core.document import to_html
 from orbax_bench_core.gate import SeriesHealth
 
 NAME = "save_restore[kind=<script>alert(1)</script>|[red]&amp; *x* `y`]"
 VOID = ("meta",)
+
+
+def verdicts_html(report):
+    return to_html(verdicts_document(report))
 
 
 class Outline(html.parser.HTMLParser):
