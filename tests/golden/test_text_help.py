@@ -1,5 +1,4 @@
 """Help of every command, as it is shown at 100 columns."""
-# ruff: noqa: F811 - imported fixtures are arguments
 
 import re
 

@@ -1,10 +1,9 @@
 """Messages about wrong suites, wrong flags and wrong paths, word for word."""
-# ruff: noqa: F811 - imported fixtures are arguments
 
 import pytest
 
 from tests.golden.text_support import begin, fill, shell, tmp_path  # noqa: F401
-from tests.paired_runs import make_paired_run, make_separate_run  # noqa: F401
+from tests.support.paired_runs import make_paired_run, make_separate_run  # noqa: F401
 
 BEGIN = "suite_name: s\n"
 BENCHMARKS = "benchmarks:\n- {generator: save_restore, options: {}}\n"

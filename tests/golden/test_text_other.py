@@ -1,5 +1,4 @@
 """Commands about the machine, the built-ins, a suite's points, and where results come from."""
-# ruff: noqa: F811 - imported fixtures are arguments
 
 import os
 from pathlib import Path
@@ -12,7 +11,7 @@ from tests.golden.text_support import (  # noqa: F401
     shell,
     tmp_path,
 )
-from tests.paired_runs import make_paired_run, make_separate_run  # noqa: F401
+from tests.support.paired_runs import make_paired_run, make_separate_run  # noqa: F401
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SUITE = """\

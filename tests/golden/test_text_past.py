@@ -1,11 +1,10 @@
 """Views of many runs: baselines, history, calibration, async study."""
-# ruff: noqa: F811 - imported fixtures are arguments
 
 import pytest
 
-from tests.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
 from tests.golden.text_support import NASTY, shell, tmp_path  # noqa: F401
-from tests.paired_runs import make_nightly, make_paired_run, make_separate_run  # noqa: F401
+from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
+from tests.support.paired_runs import make_nightly, make_paired_run, make_separate_run  # noqa: F401
 
 
 @pytest.fixture

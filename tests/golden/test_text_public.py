@@ -1,5 +1,4 @@
 """Names that scripts, suites and notebooks of users hold."""
-# ruff: noqa: F811 - imported fixtures are arguments
 
 import importlib
 import importlib.util

@@ -1,5 +1,4 @@
 """What a run of a suite shows: while it goes on, at its end, and in its pages."""
-# ruff: noqa: F811 - imported fixtures are arguments
 
 import json
 

@@ -1,5 +1,4 @@
 """Verdicts on the terminal, in Markdown and in HTML, and the exit codes that go with them."""
-# ruff: noqa: F811 - imported fixtures are arguments
 
 import json
 
@@ -13,7 +12,7 @@ from tests.golden.text_support import (  # noqa: F401
     shell,
     tmp_path,
 )
-from tests.paired_runs import make_paired_run, make_separate_run  # noqa: F401
+from tests.support.paired_runs import make_paired_run, make_separate_run  # noqa: F401
 
 SUITE = """\
 suite_name: a comparison

@@ -22,20 +22,17 @@ import uuid
 import pytest
 from matplotlib.figure import Figure
 
+from orbax_bench_core import limits
 from orbax_bench_core.cli import main as command_line
-from orbax_bench_core.config.load import load_suite
-from orbax_bench_core.execute.blocks import BLOCK_SIZE, arrangement
+from orbax_bench_core.config import load_suite
 from orbax_bench_core.execute.group import HostFailed
-from orbax_bench_core.execute.limits import process as limits_process
-from orbax_bench_core.execute.orchestrator import WorkerPool
-from orbax_bench_core.measure.interference import BLOCKED, LOST, LOST_STEPS
-from orbax_bench_core.measure.sample import Sample
-from orbax_bench_core.results.limits import PROBE_NAMES, Limits, ProbeResult, Surroundings
-from orbax_bench_core.results.record import ErrorInfo, State
-from orbax_bench_core.results.run_directory import RunDirectory
-from orbax_bench_core.sweep.catalog import BUILTINS
-from orbax_bench_core.sweep.expand import SkippedPoint
-from orbax_bench_core.sweep.isolate import expand
+from orbax_bench_core.execute.pool import WorkerPool
+from orbax_bench_core.limits import Limits
+from orbax_bench_core.limits.model import PROBE_NAMES, ProbeResult, Surroundings
+from orbax_bench_core.measure import BLOCKED, LOST, LOST_STEPS, Sample
+from orbax_bench_core.records import ErrorInfo, RunDirectory, State
+from orbax_bench_core.sweep import BLOCK_SIZE, BUILTINS, arrangement, expand
+from orbax_bench_core.sweep.expansion import SkippedPoint
 from orbax_bench_pipelines.registry import PIPELINES
 
 __all__ = ["BUILTINS", "PIPELINES"]
@@ -325,9 +322,7 @@ def limits_of(path):
 @pytest.fixture
 def known_limits(monkeypatch):
     """`orbax-bench limits` finds made-up limits, without a process that measures."""
-    monkeypatch.setattr(
-        limits_process, "take_limits", lambda path, *_, **__: limits_of("/the/storage")
-    )
+    monkeypatch.setattr(limits, "take_limits", lambda path, *_, **__: limits_of("/the/storage"))
 
 
 @pytest.fixture
@@ -408,7 +403,7 @@ def eventful(make_run, make_record, make_point):
     skip = SkippedPoint(point=make_point(label="too big [x]"), reason="needs [8] devices")
     expansion = info.expansion.model_copy(update={"skipped": (skip,), "notes": ("mind [this]",)})
     run.write_info(info.model_copy(update={"expansion": expansion}))
-    run.write_limits(limits_of(run.root))
+    limits.write(run, limits_of(run.root))
     return run
 
 
