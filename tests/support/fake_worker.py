@@ -20,7 +20,7 @@ from collections.abc import Iterator
 import pydantic
 
 from orbax_bench_core.measure import TIME, Sample
-from orbax_bench_core.records import ErrorInfo, Record, RunDirectory, State, host_provenance
+from orbax_bench_core.records import ErrorInfo, RunDirectory, State, host_provenance
 from orbax_bench_core.worker import (
     STACKS_SIGNAL,
     Done,
