@@ -11,14 +11,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.progress import Progress as Bar
 
 from orbax_bench_core.document import seconds
-from orbax_bench_core.execute import Progress
+from orbax_bench_core.execute import Event, Progress, Watcher
 from orbax_bench_core.records import Repeat
 
 _MARKS = {"passed": "[green]✓[/]", "failed": "[red]✗[/]", "skipped": "[yellow]–[/]"}
 
 
-class ProgressReport:
-    """Shows progress; a context manager, to be passed as the watcher of a run."""
+class ProgressReport(Watcher):
+    """Shows how the repeats of a run go."""
 
     def __init__(self, console: Console, *, total: int, verbose: bool) -> None:
         """Shows progress on `console`.
@@ -60,8 +60,12 @@ class ProgressReport:
     ) -> None:
         self._bar.stop()
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, event: Event) -> None:
         """Shows one thing that happened."""
+        if isinstance(event, Progress):
+            self._show(event)
+
+    def _show(self, progress: Progress) -> None:
         name = escape(progress.point.name)
         if progress.repeat is None:
             what = "warm-up" if progress.index is None else f"repeat {progress.index}"
