@@ -1,5 +1,6 @@
-# Everything a newcomer needs: `make demo` and `make test`. All paths are relative, so that the
-# checkout may lie in a folder with spaces in its name.
+# Everything a newcomer needs: `make demo` and `make test`; `make nightly` has the tests that need
+# root, Docker or more minutes. All paths are relative, so that the checkout may lie in a folder with
+# spaces in its name.
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || echo python3)
 BIN := .venv/bin
 UV_VERSION := 0.13.8
@@ -9,7 +10,7 @@ JOBS ?= 2
 # The lock has accelerators too, which no development environment needs.
 EXTRAS := --extra kfp --extra vertex --extra gcs --extra dev
 
-.PHONY: setup demo test lint typecheck unit slow lock compile clean
+.PHONY: setup demo test lint typecheck unit slow nightly lock compile clean
 
 setup: .venv/.ready
 
@@ -43,10 +44,17 @@ typecheck: setup
 	cd build/packages && ../../$(BIN)/python -m mypy --config-file ../../pyproject.toml --cache-dir ../../.mypy_cache -p orbax_bench_core -p orbax_bench_components -p orbax_bench_pipelines
 
 unit: setup
-	$(BIN)/python -m pytest -m "not slow" -n $(JOBS)
+	$(BIN)/python -m pytest -m "not slow and not nightly" -n $(JOBS) --dist worksteal --durations 25
 
+# The real worker, a few times each; no root, no Docker, nothing to install.
 slow: setup
-	$(BIN)/python -m pytest -m slow -n $(JOBS) --dist loadfile --durations 25
+	$(BIN)/python -m pytest -m "slow and not nightly" -n $(JOBS) --dist loadfile --durations 25
+
+# Images and containers (as root, Docker is installed where it is missing), environments with other
+# releases, every built-in at 2 and 4 processes, and the gate's figures by simulation.
+nightly: setup
+	$(BIN)/python -m pytest -m nightly -n $(JOBS) --dist loadfile --durations 25
+	$(BIN)/python -m perf.gate --quick --jobs $(JOBS)
 
 # Pins every dependency by hash, without the address of any package index.
 lock: setup
@@ -55,9 +63,9 @@ lock: setup
 	  --extra tpu --extra cuda --extra pathways --extra flax --extra safetensors \
 	  pyproject.toml -o requirements.lock
 
-# Rebuilds the compiled components and pipelines.
+# Rebuilds what is derived from components and pipelines; compiled pipelines go to dist/pipelines.
 compile: setup
 	$(BIN)/python -m orbax_bench_pipelines.compile
 
 clean:
-	rm -rf .venv build demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv build dist demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

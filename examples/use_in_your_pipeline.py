@@ -66,7 +66,7 @@ def choose_compression(output_directory: str, width: int = 1024) -> str:
 
 
 if __name__ == "__main__":
-    from orbax_bench_pipelines.local import run_locally
+    from orbax_bench_pipelines.targets.local import run_locally
 
     results = Path(sys.argv[1])
     results.mkdir(parents=True, exist_ok=True)

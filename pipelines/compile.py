@@ -1,23 +1,25 @@
-"""Compiled pipelines, and everything derived from the components that they use.
+"""Compiled pipelines, and the files that are derived from components and pipelines.
 
 python -m orbax_bench_pipelines.compile
+
+writes component files and the pages of `docs/pipelines` anew, and the packages below `dist/`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import docstring_parser
 
 from orbax_bench_components import compile as components
-from orbax_bench_pipelines.placement import Placement
-from orbax_bench_pipelines.readme import pipeline_readme
-from orbax_bench_pipelines.registry import PIPELINES, Pipeline
-from orbax_bench_pipelines.settings import Settings, read_settings
-from orbax_bench_pipelines.target import Package
+from orbax_bench_pipelines.definitions import PIPELINES, Pipeline
+from orbax_bench_pipelines.targets import Package, Placement, Settings, read_settings
 
-_FOLDER = Path(__file__).parent
-GKE_SETTINGS = _FOLDER / "gke.settings.yaml"
-"""What the committed packages for GKE are compiled with."""
+GKE_SETTINGS = Path(__file__).parent / "gke.settings.yaml"
+"""What our own packages for GKE are compiled with."""
+_CHECKOUT = Path(__file__).parents[1]
 
 
 def compiled(pipeline: Pipeline, placement: Placement) -> str:
@@ -25,29 +27,88 @@ def compiled(pipeline: Pipeline, placement: Placement) -> str:
 
     For Kubeflow Pipelines a second document holds what concerns Kubernetes; Vertex AI reads one
     document only.
-
-    Args:
-        pipeline: The pipeline.
-        placement: Where its steps run.
     """
     return components.compiled(pipeline.build(placement))
 
 
-def derived_files() -> Iterator[tuple[Path, str]]:
-    """Yields every derived file of components and pipelines with the content it should have."""
-    yield from components.derived_files()
+def packages() -> Iterator[tuple[str, str]]:
+    """Yields the name and the content of every package that a release has."""
     settings = {
         Package.GKE: read_settings(str(GKE_SETTINGS), {}),
         Package.VERTEX: Settings(),
     }
     for pipeline in PIPELINES:
-        yield _FOLDER / pipeline.module / "README.md", pipeline_readme(pipeline)
         for package, given in settings.items():
-            placement = Placement(package.target, given)
-            path = _FOLDER / pipeline.module / f"{package}.yaml"
-            yield path, compiled(pipeline, placement)
+            text = compiled(pipeline, Placement(package.target, given))
+            yield f"{pipeline.name}-{package}.yaml", text
+
+
+def derived_files() -> Iterator[tuple[Path, str]]:
+    """Yields every committed file that is derived, with the content it should have."""
+    yield from components.derived_files()
+    for pipeline in PIPELINES:
+        yield _CHECKOUT / "docs" / "pipelines" / f"{pipeline.name}.md", pipeline_page(pipeline)
+
+
+def write_packages(folder: Path) -> None:
+    """Writes every package into a folder, which is made when it is missing."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in packages():
+        (folder / name).write_text(content)
+
+
+def pipeline_page(pipeline: Pipeline) -> str:
+    """Returns a pipeline's page: what it does, its steps as a chart, parameters, how to run it."""
+    built = pipeline.build(Placement())
+    docs = docstring_parser.parse(built.pipeline_func.__doc__ or "")
+    lines = [f"# {pipeline.name}", "", docs.short_description or "", ""]
+    if docs.long_description:
+        lines += [docs.long_description, ""]
+    lines += ["```mermaid", "flowchart LR", *_chart(built.pipeline_spec), "```", ""]
+    lines += ["| parameter | default | meaning |", "|---|---|---|"]
+    for parameter in docs.params:
+        name = parameter.arg_name
+        default = f"`{pipeline.parameters[name]!r}`" if name in pipeline.parameters else "required"
+        lines.append(
+            f"| `{name}` | {default} | {' '.join((parameter.description or '').split())} |"
+        )
+    flag = "" if pipeline.name == "sweep" else f" --pipeline {pipeline.name}"
+    lines += [
+        "",
+        "On this machine, without a cluster or Docker:",
+        "",
+        "```sh",
+        f"orbax-bench pipeline run SUITE.yaml{flag} --output-directory DIR",
+        "```",
+        "",
+        "[Pipelines](../pipelines.md) has the other targets, how to set these, and how to compile",
+        "a package for a service.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _chart(spec: Any) -> Iterator[str]:
+    """Yields the lines of a Mermaid chart: loops and conditions as boxes around their steps."""
+    yield from _steps(spec, spec.root.dag, "  ")
+
+
+def _steps(spec: Any, dag: Any, indent: str) -> Iterator[str]:
+    for name, task in sorted(dag.tasks.items()):
+        inner = spec.components[task.component_ref.name].dag
+        if inner.tasks:
+            loop = task.HasField("parameter_iterator")
+            title = "for each point" if loop else f"if {task.task_info.name}"
+            yield f'{indent}subgraph {name}["{title}"]'
+            yield from _steps(spec, inner, f"{indent}  ")
+            yield f"{indent}end"
+        else:
+            yield f"{indent}{name}"
+        for earlier in sorted(task.dependent_tasks):
+            yield f"{indent}{earlier} --> {name}"
 
 
 if __name__ == "__main__":
     for derived, content in derived_files():
         derived.write_text(content)
+    write_packages(_CHECKOUT / "dist" / "pipelines")

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from orbax_bench_core.config import UserError
 from orbax_bench_core.lineage import Link, Status
 from orbax_bench_core.records import UNKNOWN
-from orbax_bench_pipelines.extras import require_extras
-from orbax_bench_pipelines.target import Target
+from orbax_bench_pipelines.targets import Target, require_extras
 
 if TYPE_CHECKING:
     from google.cloud.aiplatform_v1 import types

@@ -23,6 +23,7 @@ from orbax_bench_core.config import CheckpointConfig, parse_suite
 from orbax_bench_core.measure import BYTES, TIME, Sample
 from orbax_bench_core.records import Record, RunDirectory
 from orbax_bench_core.sweep import Expansion, Pair, SweepPoint
+from tests.support.targets import refuse
 
 NOON = datetime.datetime(2026, 1, 2, 12, tzinfo=datetime.UTC)
 PROVENANCE = {
@@ -74,6 +75,27 @@ def once():
         return made[name]
 
     return remember
+
+
+_MARKS: set[str] = set()
+"""Markers of the test under way."""
+
+
+def _watch_processes(event: str, arguments: tuple) -> None:
+    if event == "subprocess.Popen":
+        executable, words, _, environment = arguments
+        refuse(executable, words, environment, _MARKS)
+
+
+def pytest_configure() -> None:
+    sys.addaudithook(_watch_processes)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    _MARKS.clear()
+    _MARKS.update(mark.name for mark in item.iter_markers())
+    return (yield)
 
 
 @pytest.fixture(scope="session")

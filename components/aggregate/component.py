@@ -57,11 +57,7 @@ def aggregate(
     metrics.metadata.update(bounded_metrics(medians))
     for kind, artifact in (("metrics", metrics), ("tensorboard", tensorboard)):
         metadata = artifact_metadata(
-            kind,
-            run.read_info(),
-            point_ids=point_ids,
-            inputs=input_digests(run, "records"),
-            run_directory=str(run.root),
+            kind, run, point_ids=point_ids, inputs=input_digests(run, "records")
         )
         artifact.metadata.update(metadata)
     point_at(tensorboard, str(run.root / "tensorboard"))

@@ -28,7 +28,7 @@ def calibrate(
     """
     from orbax_bench_core.analysis import noise as passports
     from orbax_bench_core.analysis.noise import calibration_of
-    from orbax_bench_core.lineage import artifact_metadata, digests_of_runs, file_digest
+    from orbax_bench_core.lineage import artifact_metadata, file_digest, run_digests
 
     found = calibration_of(runs)
     with open(passport.path, "w") as file:
@@ -41,13 +41,9 @@ def calibrate(
     rate.log_metric("rejected", found.rejected)
     if found.tests:
         rate.log_metric("reject rate", found.rejected / len(found.tests))
-    inputs = digests_of_runs(runs)
-    of_passport = artifact_metadata(
-        "passport", None, digest=file_digest(passport.path), inputs=inputs
-    )
-    of_report = artifact_metadata(
-        "calibration", None, digest=file_digest(report.path), inputs=inputs
-    )
+    inputs = run_digests(runs)
+    of_passport = artifact_metadata("passport", digest=file_digest(passport.path), inputs=inputs)
+    of_report = artifact_metadata("calibration", digest=file_digest(report.path), inputs=inputs)
     passport.metadata.update(of_passport, runs=",".join(runs))
     report.metadata.update(of_report, runs=",".join(runs))
-    rate.metadata.update(artifact_metadata("rate", None, inputs=inputs), runs=",".join(runs))
+    rate.metadata.update(artifact_metadata("rate", inputs=inputs), runs=",".join(runs))

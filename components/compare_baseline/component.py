@@ -67,11 +67,7 @@ def compare_baseline(
     )
     ratios.metadata.update(bounded_metrics(judged))
     of_ratios = artifact_metadata(
-        "ratios",
-        run.read_info(),
-        point_ids=point_ids,
-        inputs=input_digests(run, "verdicts.json"),
-        run_directory=str(run.root),
+        "ratios", run, point_ids=point_ids, inputs=input_digests(run, "verdicts.json")
     )
     ratios.metadata.update(of_ratios, **said)
     return found.word

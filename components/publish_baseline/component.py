@@ -38,11 +38,10 @@ def publish_baseline(
     baseline.metadata.update(
         artifact_metadata(
             "baseline",
-            run.read_info(),
+            run,
             point_ids=point_ids,
             digest=baseline_digest(folder),
             inputs=input_digests(run, "records", "samples.parquet"),
-            run_directory=str(run.root),
         ),
         revision=captured.revision,
         capture=captured.id,

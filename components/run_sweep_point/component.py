@@ -39,12 +39,12 @@ def run_sweep_point(
     from orbax_bench_core.steps import RunSettings, run_point, write_records
 
     settings = RunSettings(remove_repeated_dir=remove_repeated_dir, hlo_dump=enable_hlo_dump)
-    info, found = run_point(
+    _, found = run_point(
         point, output_directory, settings=settings, limits=measure_limits, strict=strict, lock=lock
     )
     write_records(found, records.path)
     failed = any(record.status == "failed" for record in found)
     records.metadata.update(
-        records_metadata(output_directory, info, point, records.path),
+        records_metadata(output_directory, point, records.path),
         status="failed" if failed else "passed",
     )

@@ -14,11 +14,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from orbax_bench_pipelines.local import run_locally
-from orbax_bench_pipelines.placement import Placement
-from orbax_bench_pipelines.registry import find_pipeline
-from orbax_bench_pipelines.settings import Settings
-from orbax_bench_pipelines.target import Target
+from orbax_bench_pipelines.definitions import find_pipeline
+from orbax_bench_pipelines.targets import Placement, Settings, Target
+from orbax_bench_pipelines.targets.local import run_locally
 
 IMAGE = "my-benchmarks:0.1.0"  # of the Dockerfile beside this file
 SUITE = Path(__file__).with_name("suite.yaml")

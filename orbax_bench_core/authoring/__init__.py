@@ -1,4 +1,4 @@
-"""What a benchmark author imports."""
+"""Authoring interface: base classes and context of a benchmark."""
 
 from orbax_bench_core.authoring.context import TestContext, Verifier
 from orbax_bench_core.authoring.extras import optional_module
@@ -9,11 +9,12 @@ from orbax_bench_core.authoring.generator import (
     VerificationError,
     benchmark_options,
 )
-from orbax_bench_core.authoring.options import BenchmarkOptions
+from orbax_bench_core.authoring.options import BenchmarkOptions, Sweepable
 
 __all__ = [
     "BenchmarkOptions",
     "BenchmarksGenerator",
+    "Sweepable",
     "TestContext",
     "TestResult",
     "UnmetNeed",

@@ -1,12 +1,12 @@
-"""What a benchmark is given to run one repeat."""
+"""Context of one repeat: data, directories, options and devices that a benchmark is given."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol
 
-from orbax_bench_core.authoring.options import BenchmarkOptions
+from orbax_bench_core.authoring.options import Options_co
 from orbax_bench_core.config import CheckpointConfig
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Conditioner(Protocol):
 
 
 @dataclasses.dataclass
-class TestContext:
+class TestContext(Generic[Options_co]):
     """One repeat of one sweep point.
 
     Attributes:
@@ -59,7 +59,7 @@ class TestContext:
 
     pytree: Any
     path: epath.Path
-    options: BenchmarkOptions
+    options: Options_co
     mesh: jax.sharding.Mesh | None = None
     repeat_index: int | None = None
     local_path: epath.Path | None = None

@@ -1,13 +1,13 @@
-"""The class that holds the measured code."""
+"""Benchmark class and its result: what a benchmark author subclasses and returns."""
 
 from __future__ import annotations
 
 import abc
 import dataclasses
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
-from orbax_bench_core.authoring.options import BenchmarkOptions
+from orbax_bench_core.authoring.options import BenchmarkOptions, Options_co
 from orbax_bench_core.measure import Metrics
 
 if TYPE_CHECKING:
@@ -16,8 +16,12 @@ if TYPE_CHECKING:
     from orbax_bench_core.authoring.context import TestContext
 
 
-class BenchmarksGenerator(abc.ABC):
+class BenchmarksGenerator(abc.ABC, Generic[Options_co]):
     """A benchmark: subclass it, bind options with `benchmark_options`, write `test_fn`.
+
+    With the options class as its parameter, `context.options` is of that class for type checkers:
+    `class Save(BenchmarksGenerator[SaveOptions])` with `test_fn(self, context:
+    TestContext[SaveOptions])`. The parameter may be left out, and changes nothing at run time.
 
     Attributes:
         options_class: Set by the `benchmark_options` decorator.
@@ -26,7 +30,7 @@ class BenchmarksGenerator(abc.ABC):
     options_class: ClassVar[type[BenchmarkOptions] | None] = None
 
     @abc.abstractmethod
-    def test_fn(self, context: TestContext) -> TestResult:
+    def test_fn(self, context: TestContext[Options_co]) -> TestResult:
         """Runs one repeat of one sweep point.
 
         Args:

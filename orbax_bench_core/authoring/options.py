@@ -1,10 +1,20 @@
-"""The knobs of a benchmark."""
+"""Options of a benchmark: base class and the type of an option that can be swept."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar, Union
+
+# Defaults of type variables come with Python 3.13; pydantic brings this package.
+import typing_extensions
+
+_T = TypeVar("_T")
+if TYPE_CHECKING:
+    # An instance holds one value. The list form is only for suite files.
+    Sweepable = Annotated[_T, "one value, or in a suite file a list of them"]
+else:
+    Sweepable = Union[_T, list[_T]]  # noqa: UP007 - an alias with a parameter
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -12,15 +22,16 @@ class BenchmarkOptions:
     """Base of every benchmark's options. Subclass it as a frozen dataclass.
 
     Any field may be given a list in the suite file: the list is a sweep axis, and each sweep point
-    gets an instance with one value per field.
+    gets an instance with one value per field. Declare such a field as `Sweepable[int]`, which type
+    checkers read as `int`, or as `int | list[int]`.
 
     Attributes:
         enable_trace: Whether to capture a profiler trace of each measured operation.
         trace_every_repeat: Whether every repeat is traced rather than the first only.
     """
 
-    enable_trace: bool | list[bool] = False
-    trace_every_repeat: bool | list[bool] = False
+    enable_trace: Sweepable[bool] = False
+    trace_every_repeat: Sweepable[bool] = False
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -37,3 +48,10 @@ class BenchmarkOptions:
     def is_valid(self) -> bool:
         """Says whether this combination makes sense; invalid ones are dropped from the sweep."""
         return True
+
+
+# Covariant, so that `type[BenchmarksGenerator]` means a benchmark with options of any class: who
+# runs one builds the options of its own class.
+Options_co = typing_extensions.TypeVar(
+    "Options_co", bound=BenchmarkOptions, default=BenchmarkOptions, covariant=True
+)

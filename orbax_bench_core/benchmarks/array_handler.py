@@ -6,14 +6,16 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from orbax_bench_core.authoring import (
-    BenchmarkOptions,
     BenchmarksGenerator,
+    Sweepable,
     TestContext,
     TestResult,
     VerificationError,
     benchmark_options,
     optional_module,
 )
+from orbax_bench_core.benchmarks.support.needs import require_leaf, require_orbax_module
+from orbax_bench_core.benchmarks.support.options import ReplicaFolderOptions, await_all_hosts
 from orbax_bench_core.measure import Metrics
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ _NAME = "array"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ArrayHandlerOptions(BenchmarkOptions):
+class ArrayHandlerOptions(ReplicaFolderOptions):
     """Options of `array_handler`.
 
     Attributes:
@@ -36,18 +38,12 @@ class ArrayHandlerOptions(BenchmarkOptions):
         use_metadata_store: Also write, and read, Orbax's own metadata of arrays.
     """
 
-    use_ocdbt: bool | list[bool] = True
-    use_zarr3: bool | list[bool] = False
-    use_colocated_python: bool | list[bool] = False
-    use_replica_parallel: bool | list[bool] = False
-    enable_replica_parallel_separate_folder: bool | list[bool] = False
-    use_metadata_store: bool | list[bool] = False
-
-    def is_valid(self) -> bool:
-        """Separate folders need parallel replicas, and OCDBT to merge them."""
-        return not self.enable_replica_parallel_separate_folder or bool(
-            self.use_replica_parallel and self.use_ocdbt
-        )
+    use_ocdbt: Sweepable[bool] = True
+    use_zarr3: Sweepable[bool] = False
+    use_colocated_python: Sweepable[bool] = False
+    use_replica_parallel: Sweepable[bool] = False
+    enable_replica_parallel_separate_folder: Sweepable[bool] = False
+    use_metadata_store: Sweepable[bool] = False
 
     def handler(self) -> Any:
         """Makes the handler that these options describe.
@@ -58,12 +54,10 @@ class ArrayHandlerOptions(BenchmarkOptions):
         import orbax.checkpoint as ocp
         from orbax.checkpoint._src.metadata import array_metadata_store
 
-        from orbax_bench_core.benchmarks.support import needs
-
         more = {}
         if self.use_colocated_python:
             optional_module("cloudpickle", "pathways", "use_colocated_python: true")
-            dispatchers = needs.part_of_orbax("_src.multihost.dispatchers", "use_colocated_python")
+            dispatchers = require_orbax_module("_src.multihost.dispatchers", "use_colocated_python")
             more["dispatcher"] = dispatchers.ColocatedPythonDispatcher()
         return ocp.type_handlers.ArrayHandler(
             use_replica_parallel=self.use_replica_parallel,
@@ -74,26 +68,22 @@ class ArrayHandlerOptions(BenchmarkOptions):
 
 
 @benchmark_options(ArrayHandlerOptions)
-class ArrayHandler(BenchmarksGenerator):
+class ArrayHandler(BenchmarksGenerator[ArrayHandlerOptions]):
     """Measures `serialize`, `merge_ocdbt`, `metadata_validation` and `deserialize` of one array.
 
     The checkpoint_config must have an array called `array`, and that is all it needs. Without OCDBT
     there is nothing to merge. What was read is verified outside the clock.
     """
 
-    def test_fn(self, context: TestContext) -> TestResult:
+    def test_fn(self, context: TestContext[ArrayHandlerOptions]) -> TestResult:
         """Writes, merges, reads the metadata, and reads."""
         import asyncio
 
         import jax
         import orbax.checkpoint as ocp
 
-        from orbax_bench_core.benchmarks.support import needs
-        from orbax_bench_core.benchmarks.support.options import await_all_hosts
-
         metrics, options = Metrics(), context.options
-        assert isinstance(options, ArrayHandlerOptions)
-        array = jax.block_until_ready(needs.leaf(context, _NAME, "array_handler"))
+        array = jax.block_until_ready(require_leaf(context, _NAME, "array_handler"))
         handler, info = options.handler(), _info(context, options)
 
         async def serialize() -> None:
@@ -108,7 +98,7 @@ class ArrayHandler(BenchmarksGenerator):
                 if jax.process_index() == 0:
                     asyncio.run(
                         ocp.type_handlers.merge_ocdbt_per_process_files(
-                            context.path, info.ts_context, bool(options.use_zarr3)
+                            context.path, info.ts_context, options.use_zarr3
                         )
                     )
                 await_all_hosts("merged")
@@ -135,7 +125,7 @@ def _info(context: TestContext, options: ArrayHandlerOptions) -> Any:
         parent_dir=context.path,
         use_zarr3=options.use_zarr3,
         is_ocdbt_checkpoint=options.use_ocdbt,
-        ts_context=ocp.type_handlers.get_ts_context(use_ocdbt=bool(options.use_ocdbt)),
+        ts_context=ocp.type_handlers.get_ts_context(use_ocdbt=options.use_ocdbt),
         enable_pinned_host_transfer=False,
         value_typestr="jax.Array",
         raise_array_data_missing_error=True,

@@ -6,21 +6,27 @@ import dataclasses
 from typing import Any
 
 from orbax_bench_core.authoring import (
-    BenchmarkOptions,
     BenchmarksGenerator,
+    Sweepable,
     TestContext,
     TestResult,
     VerificationError,
     benchmark_options,
 )
-from orbax_bench_core.benchmarks.support.options import check_least
+from orbax_bench_core.benchmarks.support.needs import require_tree
+from orbax_bench_core.benchmarks.support.options import BoundedOptions, delete_if_scarce
+from orbax_bench_core.benchmarks.support.v0 import (
+    measure_step,
+    open_checkpoint_manager,
+    restore_target,
+)
 from orbax_bench_core.measure import Metrics
 
 _JSON = {"a": 1, "b": "test"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class CheckpointManagerOptions(BenchmarkOptions):
+class CheckpointManagerOptions(BoundedOptions):
     """Options of `checkpoint_manager`.
 
     Attributes:
@@ -29,45 +35,31 @@ class CheckpointManagerOptions(BenchmarkOptions):
         train_steps: How many steps to offer to the manager.
     """
 
-    save_interval_steps: int | list[int] = 1
-    max_to_keep: int | list[int] = 1
-    train_steps: int | list[int] = 1
+    save_interval_steps: Sweepable[int] = 1
+    max_to_keep: Sweepable[int] = 1
+    train_steps: Sweepable[int] = 1
 
-    def __post_init__(self) -> None:
-        """Refuses numbers that leave nothing to measure.
-
-        Raises:
-            ValueError: A number is too small.
-        """
-        check_least(self, save_interval_steps=1, max_to_keep=1, train_steps=1)
+    least = {"save_interval_steps": 1, "max_to_keep": 1, "train_steps": 1}
 
 
 @benchmark_options(CheckpointManagerOptions)
-class CheckpointManager(BenchmarksGenerator):
+class CheckpointManager(BenchmarksGenerator[CheckpointManagerOptions]):
     """Measures `save_blocking`, `save_background` and `save` of each step, and one `restore`.
 
     A step that the manager passes over is `skip`. Each checkpoint holds the tree, a JSON item and
     the state of a NumPy random generator; all three are verified outside the clock.
     """
 
-    def test_fn(self, context: TestContext) -> TestResult:
+    def test_fn(self, context: TestContext[CheckpointManagerOptions]) -> TestResult:
         """Offers every step to the manager, and restores the last that it saved."""
         import jax
         import numpy as np
         import orbax.checkpoint as ocp
 
-        from orbax_bench_core.benchmarks.support import needs
-        from orbax_bench_core.benchmarks.support.options import delete_if_scarce
-        from orbax_bench_core.benchmarks.support.v0 import (
-            measure_step,
-            open_manager,
-            restore_target,
-        )
         from orbax_bench_core.state import tree_bytes
 
         metrics, options = Metrics(), context.options
-        assert isinstance(options, CheckpointManagerOptions)
-        tree, directory = needs.tree(context, "checkpoint_manager"), context.path / "steps"
+        tree, directory = require_tree(context, "checkpoint_manager"), context.path / "steps"
         num_bytes, target = tree_bytes(tree), restore_target(tree)
         generator = np.random.RandomState(0).get_state()
         arguments = ocp.args.Composite(
@@ -75,12 +67,11 @@ class CheckpointManager(BenchmarksGenerator):
             json_item=ocp.args.JsonSave(_JSON),
             np_random_key=ocp.args.NumpyRandomKeySave(generator),
         )
-        with open_manager(
+        with open_checkpoint_manager(
             directory,
             save_interval_steps=options.save_interval_steps,
             max_to_keep=options.max_to_keep,
         ) as manager:
-            assert isinstance(options.train_steps, int)
             saved = [
                 step
                 for step in range(options.train_steps)
@@ -114,7 +105,6 @@ class CheckpointManager(BenchmarksGenerator):
 
 
 def _check_steps(manager: Any, saved: list[int], options: CheckpointManagerOptions) -> None:
-    assert isinstance(options.max_to_keep, int)
     expected, found = saved[-options.max_to_keep :], sorted(manager.all_steps())
     if found != expected:
         raise VerificationError(f"the manager should hold the steps {expected}; it holds {found}")

@@ -6,20 +6,26 @@ import dataclasses
 from typing import Any
 
 from orbax_bench_core.authoring import (
-    BenchmarkOptions,
     BenchmarksGenerator,
+    Sweepable,
     TestContext,
     TestResult,
     benchmark_options,
 )
-from orbax_bench_core.benchmarks.support.options import check_least
+from orbax_bench_core.benchmarks.support.needs import require_orbax_module, require_tree
+from orbax_bench_core.benchmarks.support.options import BoundedOptions
+from orbax_bench_core.benchmarks.support.v0 import (
+    measure_step,
+    open_checkpoint_manager,
+    restore_target,
+)
 from orbax_bench_core.measure import Metrics
 
 _ITEM = "pytree_item"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class CheckpointManagerPerfOptions(BenchmarkOptions):
+class CheckpointManagerPerfOptions(BoundedOptions):
     """Options of `checkpoint_manager_perf`.
 
     Attributes:
@@ -28,21 +34,15 @@ class CheckpointManagerPerfOptions(BenchmarkOptions):
         train_steps: How many steps to train; each is saved.
     """
 
-    use_ocdbt: bool | list[bool] = True
-    use_zarr3: bool | list[bool] = False
-    train_steps: int | list[int] = 20
+    use_ocdbt: Sweepable[bool] = True
+    use_zarr3: Sweepable[bool] = False
+    train_steps: Sweepable[int] = 20
 
-    def __post_init__(self) -> None:
-        """Refuses to train not at all.
-
-        Raises:
-            ValueError: `train_steps` is too small.
-        """
-        check_least(self, train_steps=1)
+    least = {"train_steps": 1}
 
 
 @benchmark_options(CheckpointManagerPerfOptions)
-class CheckpointManagerPerf(BenchmarksGenerator):
+class CheckpointManagerPerf(BenchmarksGenerator[CheckpointManagerPerfOptions]):
     """Measures a `train_step`, then `save_blocking`, `save_background` and `save`, for each step.
 
     The manager saves continuously and keeps the latest checkpoint only, so a save also deletes the
@@ -51,23 +51,19 @@ class CheckpointManagerPerf(BenchmarksGenerator):
     to the values that a restore is compared with.
     """
 
-    def test_fn(self, context: TestContext) -> TestResult:
+    def test_fn(self, context: TestContext[CheckpointManagerPerfOptions]) -> TestResult:
         """Trains, saves every step, and restores the last."""
         import jax
         import orbax.checkpoint as ocp
 
-        from orbax_bench_core.benchmarks.support import needs
         from orbax_bench_core.benchmarks.support.training import Training
-        from orbax_bench_core.benchmarks.support.v0 import (
-            measure_step,
-            open_manager,
-            restore_target,
-        )
         from orbax_bench_core.state import tree_bytes
 
         metrics, options = Metrics(), context.options
-        assert isinstance(options, CheckpointManagerPerfOptions)
-        tree, directory = needs.tree(context, "checkpoint_manager_perf"), context.path / "steps"
+        tree, directory = (
+            require_tree(context, "checkpoint_manager_perf"),
+            context.path / "steps",
+        )
         target = restore_target(tree)
         # The handler is given, not implied: what is implied ignores both options.
         handler = ocp.PyTreeCheckpointHandler(
@@ -75,9 +71,10 @@ class CheckpointManagerPerf(BenchmarksGenerator):
         )
         training = Training(tree, matrix_size=1)
         training.steps(1)  # compiles
-        assert isinstance(options.train_steps, int)
         last = options.train_steps - 1
-        with open_manager(directory, handlers={_ITEM: handler}, **_policies()) as manager:
+        with open_checkpoint_manager(
+            directory, handlers={_ITEM: handler}, **_policies()
+        ) as manager:
             for step in range(options.train_steps):
                 with metrics.measure("train_step"):
                     training.steps(1)
@@ -110,10 +107,8 @@ class CheckpointManagerPerf(BenchmarksGenerator):
 
 
 def _policies() -> dict[str, Any]:
-    from orbax_bench_core.benchmarks.support import needs
-
     name = "checkpoint_manager_perf"
-    policies = needs.part_of_orbax("checkpoint_managers", name)
+    policies = require_orbax_module("checkpoint_managers", name)
     return {
         "save_decision_policy": policies.ContinuousCheckpointingPolicy(),
         "preservation_policy": policies.LatestN(n=1),

@@ -7,20 +7,21 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from orbax_bench_core.authoring import (
-    BenchmarkOptions,
     BenchmarksGenerator,
+    Sweepable,
     TestContext,
     TestResult,
     VerificationError,
     benchmark_options,
 )
-from orbax_bench_core.benchmarks.support.options import check_least
-from orbax_bench_core.benchmarks.support.v0 import Policies
+from orbax_bench_core.benchmarks.support.needs import require_tree
+from orbax_bench_core.benchmarks.support.options import BoundedOptions
+from orbax_bench_core.benchmarks.support.v0 import Policies, open_checkpoint_manager, restore_target
 from orbax_bench_core.measure import Metrics
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class CheckpointPolicyOptions(BenchmarkOptions):
+class CheckpointPolicyOptions(BoundedOptions):
     """Options of `checkpoint_policy`.
 
     Attributes:
@@ -33,8 +34,8 @@ class CheckpointPolicyOptions(BenchmarkOptions):
         num_checkpoints: How many steps to offer to the manager.
     """
 
-    checkpoint_policies_options: Policies | list[Policies]
-    num_checkpoints: int | list[int] = 1000
+    checkpoint_policies_options: Sweepable[Policies]
+    num_checkpoints: Sweepable[int] = 1000
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -49,17 +50,11 @@ class CheckpointPolicyOptions(BenchmarkOptions):
         policies = Policies.from_dict(values.get("checkpoint_policies_options"))
         return cls(**{**values, "checkpoint_policies_options": policies})
 
-    def __post_init__(self) -> None:
-        """Refuses to save nothing.
-
-        Raises:
-            ValueError: `num_checkpoints` is not a positive number.
-        """
-        check_least(self, num_checkpoints=1)
+    least = {"num_checkpoints": 1}
 
 
 @benchmark_options(CheckpointPolicyOptions)
-class CheckpointPolicy(BenchmarksGenerator):
+class CheckpointPolicy(BenchmarksGenerator[CheckpointPolicyOptions]):
     """Measures `save_blocking` of each step that the policies save, and `skip` of each other one.
 
     A save that is still going on when the next one begins is waited for there, as in training;
@@ -67,23 +62,20 @@ class CheckpointPolicy(BenchmarksGenerator):
     restored and verified, outside the clock.
     """
 
-    def test_fn(self, context: TestContext) -> TestResult:
+    def test_fn(self, context: TestContext[CheckpointPolicyOptions]) -> TestResult:
         """Offers every step to the manager."""
         import jax
         import orbax.checkpoint as ocp
 
-        from orbax_bench_core.benchmarks.support import needs
-        from orbax_bench_core.benchmarks.support.v0 import open_manager, restore_target
         from orbax_bench_core.state import tree_bytes
 
         metrics, options = Metrics(), context.options
-        assert isinstance(options, CheckpointPolicyOptions)
         policies = options.checkpoint_policies_options
-        assert isinstance(policies, Policies)
-        assert isinstance(options.num_checkpoints, int)
-        tree = jax.block_until_ready(needs.tree(context, "checkpoint_policy"))
+        tree = jax.block_until_ready(require_tree(context, "checkpoint_policy"))
         num_bytes, arguments = tree_bytes(tree), ocp.args.PyTreeSave(tree)
-        with open_manager(context.path / "steps", **policies.manager_options()) as manager:
+        with open_checkpoint_manager(
+            context.path / "steps", **policies.manager_options()
+        ) as manager:
             for step in range(options.num_checkpoints):
                 if manager.should_save(step):
                     operation, moved = "save_blocking", num_bytes

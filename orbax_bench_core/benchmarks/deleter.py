@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import cast
 
 from orbax_bench_core.authoring import (
-    BenchmarkOptions,
     BenchmarksGenerator,
+    Sweepable,
     TestContext,
     TestResult,
+    UnmetNeed,
     benchmark_options,
 )
-from orbax_bench_core.benchmarks.support.options import check_least
+from orbax_bench_core.benchmarks.support.needs import require_tree
+from orbax_bench_core.benchmarks.support.options import BoundedOptions
+from orbax_bench_core.benchmarks.support.v0 import (
+    measure_step,
+    open_checkpoint_manager,
+    restore_target,
+)
 from orbax_bench_core.measure import Metrics
 
 _FEWEST_KEPT = 2
-_FEWEST = {"save_interval_steps": 1, "max_to_keep": 1, "train_steps": 2, "num_deletion_threads": 1}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class DeleterOptions(BenchmarkOptions):
+class DeleterOptions(BoundedOptions):
     """Options of `deleter`.
 
     Attributes:
@@ -32,22 +37,21 @@ class DeleterOptions(BenchmarkOptions):
         num_deletion_threads: How many threads delete the files of one checkpoint.
     """
 
-    save_interval_steps: int | list[int] = 1
-    max_to_keep: int | list[int] = 1
-    train_steps: int | list[int] = 5
-    num_deletion_threads: int | list[int] = 1
+    save_interval_steps: Sweepable[int] = 1
+    max_to_keep: Sweepable[int] = 1
+    train_steps: Sweepable[int] = 5
+    num_deletion_threads: Sweepable[int] = 1
 
-    def __post_init__(self) -> None:
-        """Refuses numbers that leave nothing to delete.
-
-        Raises:
-            ValueError: A number is too small.
-        """
-        check_least(self, **_FEWEST)
+    least = {
+        "save_interval_steps": 1,
+        "max_to_keep": 1,
+        "train_steps": 2,
+        "num_deletion_threads": 1,
+    }
 
 
 @benchmark_options(DeleterOptions)
-class Deleter(BenchmarksGenerator):
+class Deleter(BenchmarksGenerator[DeleterOptions]):
     """Measures, for each step but the first, the save and the `delete` of the one saved before.
 
     The saves give `save_blocking`, `save_background` and `save`. What the manager deletes by itself
@@ -55,33 +59,25 @@ class Deleter(BenchmarksGenerator):
     restored and verified outside the clock.
     """
 
-    def test_fn(self, context: TestContext) -> TestResult:
+    def test_fn(self, context: TestContext[DeleterOptions]) -> TestResult:
         """Saves step by step, and deletes behind itself."""
         import orbax.checkpoint as ocp
 
-        from orbax_bench_core.benchmarks.support import needs
-        from orbax_bench_core.benchmarks.support.v0 import (
-            measure_step,
-            open_manager,
-            restore_target,
-        )
         from orbax_bench_core.state import tree_bytes
 
         metrics, options = Metrics(), context.options
-        assert isinstance(options, DeleterOptions)
-        tree, directory = needs.tree(context, "deleter"), context.path / "steps"
-        _check_needs(options)
+        tree, directory = require_tree(context, "deleter"), context.path / "steps"
+        _require_deletable(options)
         arguments = ocp.args.Composite(
             pytree=ocp.args.StandardSave(tree), json_item=ocp.args.JsonSave({"a": 1})
         )
-        with open_manager(
+        with open_checkpoint_manager(
             directory,
             save_interval_steps=options.save_interval_steps,
             max_to_keep=options.max_to_keep,
             num_deletion_threads=options.num_deletion_threads,
         ) as manager:
             saved: list[int] = []
-            assert isinstance(options.train_steps, int)
             for step in range(options.train_steps):
                 if not measure_step(
                     metrics,
@@ -104,13 +100,9 @@ class Deleter(BenchmarksGenerator):
         return TestResult(metrics=metrics)
 
 
-def _check_needs(options: DeleterOptions) -> None:
-    from orbax_bench_core.benchmarks.support.needs import UnmetNeed
-
-    assert isinstance(options.train_steps, int)
-    assert isinstance(options.save_interval_steps, int)
+def _require_deletable(options: DeleterOptions) -> None:
     saved = len(range(0, options.train_steps, options.save_interval_steps))
-    if saved < _FEWEST_KEPT or cast("int", options.max_to_keep) < _FEWEST_KEPT:
+    if saved < _FEWEST_KEPT or options.max_to_keep < _FEWEST_KEPT:
         raise UnmetNeed(
             "deleter needs a checkpoint that the manager has not deleted by itself: set "
             "max_to_keep to 2 or more, and train_steps so that 2 or more are saved; with "

@@ -8,12 +8,23 @@ from typing import Any
 
 from orbax_bench_core.authoring import (
     BenchmarksGenerator,
+    Sweepable,
     TestContext,
     TestResult,
     benchmark_options,
 )
-from orbax_bench_core.benchmarks.support import needs, replicas
-from orbax_bench_core.benchmarks.support.local_checkpointing import LocalCheckpointingOptions
+from orbax_bench_core.benchmarks.support import replicas
+from orbax_bench_core.benchmarks.support.local_checkpointing import (
+    LocalCheckpointingOptions,
+    hosts_in_step,
+    make_directories,
+    open_two_tier_manager,
+    require_two_tiers,
+)
+from orbax_bench_core.benchmarks.support.needs import require_orbax_module
+from orbax_bench_core.benchmarks.support.options import await_all_hosts
+from orbax_bench_core.benchmarks.support.replicas import verify_replicas
+from orbax_bench_core.benchmarks.support.v0 import measure_step, restore_target
 from orbax_bench_core.measure import Metrics
 
 _NAME = "emergency_checkpoint_manager"
@@ -33,16 +44,16 @@ class EmergencyCheckpointManagerOptions(LocalCheckpointingOptions):
             jax.distributed gave them rather than by JAX's own index.
     """
 
-    single_host_load_and_broadcast: bool | list[bool] = True
-    experimental_use_distributed_id_for_mesh_consistency: bool | list[bool] = True
-    experimental_orbax_use_distributed_process_id: bool | list[bool] = True
+    single_host_load_and_broadcast: Sweepable[bool] = True
+    experimental_use_distributed_id_for_mesh_consistency: Sweepable[bool] = True
+    experimental_orbax_use_distributed_process_id: Sweepable[bool] = True
 
     @property
     def flags(self) -> dict[str, bool]:
         """Orbax's command-line flags, by name."""
         return {
-            replicas.MESH_FLAG: bool(self.experimental_use_distributed_id_for_mesh_consistency),
-            replicas.PROCESS_ID_FLAG: bool(self.experimental_orbax_use_distributed_process_id),
+            replicas.MESH_FLAG: self.experimental_use_distributed_id_for_mesh_consistency,
+            replicas.PROCESS_ID_FLAG: self.experimental_orbax_use_distributed_process_id,
         }
 
     def manager_options(self) -> Any:
@@ -51,7 +62,7 @@ class EmergencyCheckpointManagerOptions(LocalCheckpointingOptions):
         Raises:
             UnmetNeed: The installed Orbax has no such manager.
         """
-        emergency = needs.part_of_orbax(_MODULE, _NAME)
+        emergency = require_orbax_module(_MODULE, _NAME)
         return emergency.CheckpointManagerOptions(
             **self.tiers(emergency),
             single_host_load_and_broadcast=self.single_host_load_and_broadcast,
@@ -59,7 +70,7 @@ class EmergencyCheckpointManagerOptions(LocalCheckpointingOptions):
 
 
 @benchmark_options(EmergencyCheckpointManagerOptions)
-class EmergencyCheckpointManager(BenchmarksGenerator):
+class EmergencyCheckpointManager(BenchmarksGenerator[EmergencyCheckpointManagerOptions]):
     """Measures each step that Orbax's emergency `CheckpointManager` saves, and its restores.
 
     It needs two or more replicas, and two or more processes. A saved step gives `save_blocking`,
@@ -69,30 +80,21 @@ class EmergencyCheckpointManager(BenchmarksGenerator):
     clock, on every replica.
     """
 
-    def test_fn(self, context: TestContext) -> TestResult:
+    def test_fn(self, context: TestContext[EmergencyCheckpointManagerOptions]) -> TestResult:
         """Offers every step to the manager, restoring as it goes, and restarts it."""
         import orbax.checkpoint as ocp
 
-        from orbax_bench_core.benchmarks.support.local_checkpointing import (
-            check_needs,
-            hosts_in_step,
-            make_directories,
-            open_manager,
-        )
-        from orbax_bench_core.benchmarks.support.v0 import measure_step
-
         metrics, options = Metrics(), context.options
-        assert isinstance(options, EmergencyCheckpointManagerOptions)
-        assert isinstance(options.train_steps, int)
-        assert isinstance(options.local_save_interval_steps, int)
-        _, tree = check_needs(context, options.axis, _NAME)
+        _, tree = require_two_tiers(context, options.replica_axis_index, _NAME)
         with replicas.orbax_flags(**options.flags), hosts_in_step():
             replicas.initialize()
             directories = make_directories(context, "steps")
-            kind = needs.part_of_orbax(_MODULE, _NAME).CheckpointManager
+            kind = require_orbax_module(_MODULE, _NAME).CheckpointManager
 
             def opened() -> contextlib.closing[Any]:
-                return open_manager(metrics, context, kind, directories, options.manager_options())
+                return open_two_tier_manager(
+                    metrics, context, kind, directories, options.manager_options()
+                )
 
             with opened() as manager:
                 for step in range(options.train_steps):
@@ -116,9 +118,6 @@ def _restore(metrics: Metrics, context: TestContext, manager: Any, step: int) ->
     import jax
     import orbax.checkpoint as ocp
 
-    from orbax_bench_core.benchmarks.support.options import await_all_hosts
-    from orbax_bench_core.benchmarks.support.replicas import verify_replicas
-    from orbax_bench_core.benchmarks.support.v0 import restore_target
     from orbax_bench_core.state import tree_bytes
 
     target = restore_target(context.pytree)

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 
 from orbax_bench_core.authoring import (
     BenchmarksGenerator,
+    Sweepable,
     TestContext,
     TestResult,
+    UnmetNeed,
     benchmark_options,
 )
 from orbax_bench_core.benchmarks.save_restore import SaveRestore, SaveRestoreOptions
-from orbax_bench_core.benchmarks.support.needs import UnmetNeed
+from orbax_bench_core.benchmarks.support.options import await_all_hosts
 
 if TYPE_CHECKING:
     from etils import epath
@@ -36,8 +38,8 @@ class LustreOptions(SaveRestoreOptions):
             null takes the file system's own choice.
     """
 
-    stripe_count: int | list[int | None] | None = None
-    stripe_size_kb: int | list[int | None] | None = None
+    stripe_count: Sweepable[int | None] = None
+    stripe_size_kb: Sweepable[int | None] = None
 
     def __post_init__(self) -> None:
         """Refuses a striping that Lustre cannot make.
@@ -53,21 +55,18 @@ class LustreOptions(SaveRestoreOptions):
 
 
 @benchmark_options(LustreOptions)
-class Lustre(BenchmarksGenerator):
+class Lustre(BenchmarksGenerator[LustreOptions]):
     """Measures what `save_restore` does, in a directory of Lustre with a given striping.
 
     It fails where the output directory is not on Lustre. The striping that the files got is noted
     in the record.
     """
 
-    def test_fn(self, context: TestContext) -> TestResult:
+    def test_fn(self, context: TestContext[LustreOptions]) -> TestResult:
         """Sets the striping, then runs one save and one load."""
         import jax
 
-        from orbax_bench_core.benchmarks.support.options import await_all_hosts
-
         options = context.options
-        assert isinstance(options, LustreOptions)
         lfs = _require_lustre(context.path)
         if jax.process_index() == 0:
             _set_striping(lfs, context.path, options)

@@ -8,12 +8,15 @@ from typing import Any
 from orbax_bench_core.authoring import (
     BenchmarkOptions,
     BenchmarksGenerator,
+    Sweepable,
     TestContext,
     TestResult,
+    UnmetNeed,
     VerificationError,
     benchmark_options,
     optional_module,
 )
+from orbax_bench_core.benchmarks.support.needs import require_leaf, require_orbax_module
 from orbax_bench_core.measure import Metrics
 
 _NAME = "multihost_dispatchers"
@@ -28,16 +31,16 @@ class MultihostDispatchersOptions(BenchmarkOptions):
         device_count: How many devices `dispatch_with_dummy_result_array` runs on; null takes all.
     """
 
-    use_colocated: bool | list[bool] = True
-    device_count: int | list[int | None] | None = None
+    use_colocated: Sweepable[bool] = True
+    device_count: Sweepable[int | None] = None
 
     def is_valid(self) -> bool:
         """There is only one dispatcher."""
-        return bool(self.use_colocated)
+        return self.use_colocated
 
 
 @benchmark_options(MultihostDispatchersOptions)
-class MultihostDispatchers(BenchmarksGenerator):
+class MultihostDispatchers(BenchmarksGenerator[MultihostDispatchersOptions]):
     """Measures three kinds of dispatch, each until its result is ready.
 
     `dispatch_without_result_specs` sends the array of the checkpoint_config called `array` and gets
@@ -46,17 +49,14 @@ class MultihostDispatchers(BenchmarksGenerator):
     cloudpickle.
     """
 
-    def test_fn(self, context: TestContext) -> TestResult:
+    def test_fn(self, context: TestContext[MultihostDispatchersOptions]) -> TestResult:
         """Dispatches three times."""
         import jax
 
-        from orbax_bench_core.benchmarks.support import needs
-
         metrics, options = Metrics(), context.options
-        assert isinstance(options, MultihostDispatchersOptions)
         optional_module("cloudpickle", "pathways", _NAME)
-        dispatchers = needs.part_of_orbax("_src.multihost.dispatchers", _NAME)
-        array = jax.block_until_ready(needs.leaf(context, "array", _NAME))
+        dispatchers = require_orbax_module("_src.multihost.dispatchers", _NAME)
+        array = jax.block_until_ready(require_leaf(context, "array", _NAME))
         dispatcher = dispatchers.ColocatedPythonDispatcher()
         with metrics.measure("dispatch_without_result_specs", num_bytes=array.nbytes):
             done = dispatcher.dispatch(_nothing, input_arrays=array)
@@ -78,8 +78,6 @@ class MultihostDispatchers(BenchmarksGenerator):
 
 def _devices(count: Any) -> list[Any]:
     import jax
-
-    from orbax_bench_core.benchmarks.support.needs import UnmetNeed
 
     devices = jax.devices()
     if count is not None and not 1 <= count <= len(devices):

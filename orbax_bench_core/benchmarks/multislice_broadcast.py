@@ -8,10 +8,18 @@ from typing import Any
 from orbax_bench_core.authoring import (
     BenchmarkOptions,
     BenchmarksGenerator,
+    Sweepable,
     TestContext,
     TestResult,
     benchmark_options,
 )
+from orbax_bench_core.benchmarks.support.needs import (
+    require_arrays,
+    require_processes,
+    require_replicas,
+    require_unsharded_replicas,
+)
+from orbax_bench_core.benchmarks.support.replicas import own_replica, verify_replicas
 from orbax_bench_core.measure import Metrics
 
 _NAME = "multislice_broadcast"
@@ -26,11 +34,11 @@ class MultisliceBroadcastOptions(BenchmarkOptions):
         replica_axis_index: Index of the mesh axis along which replicas lie.
     """
 
-    replica_axis_index: int | list[int] = 0
+    replica_axis_index: Sweepable[int] = 0
 
 
 @benchmark_options(MultisliceBroadcastOptions)
-class MultisliceBroadcast(BenchmarksGenerator):
+class MultisliceBroadcast(BenchmarksGenerator[MultisliceBroadcastOptions]):
     """Measures `broadcast_array`: the arrays of the first replica go to all others.
 
     It needs several processes. One broadcast takes 1 GiB of a device's
@@ -38,22 +46,22 @@ class MultisliceBroadcast(BenchmarksGenerator):
     Orbax makes before. What arrived is verified outside the clock, on every replica.
     """
 
-    def test_fn(self, context: TestContext) -> TestResult:
+    def test_fn(self, context: TestContext[MultisliceBroadcastOptions]) -> TestResult:
         """Runs one broadcast."""
         import jax
         from orbax.checkpoint._src.multihost import multihost, multislice
 
-        from orbax_bench_core.benchmarks.support import needs, replicas
-        from orbax_bench_core.benchmarks.support.replicas import verify_replicas
+        from orbax_bench_core.benchmarks.support import replicas
         from orbax_bench_core.state import tree_bytes
 
         metrics, options = Metrics(), context.options
-        assert isinstance(options, MultisliceBroadcastOptions)
         axis = options.replica_axis_index
-        assert isinstance(axis, int)
-        mesh, tree = needs.replicas(context, axis, _NAME), needs.arrays(context, _NAME)
-        needs.processes(2, _NAME)
-        needs.unsharded_replicas(tree, mesh, axis, _NAME)
+        mesh, tree = (
+            require_replicas(context, axis, _NAME),
+            require_arrays(context, _NAME),
+        )
+        require_processes(2, _NAME)
+        require_unsharded_replicas(tree, mesh, axis, _NAME)
         with replicas.orbax_flags(**{replicas.PROCESS_ID_FLAG: True}):
             replicas.initialize()
             with metrics.measure("process_spans_multiple_replicas"):
@@ -82,8 +90,6 @@ def _on_one_replica(array: Any, mesh: Any, axis: int, *, is_source: bool) -> Any
     """Returns what a replica brings to a broadcast, which consumes it: its values, or zeros."""
     import jax
     import jax.numpy as jnp
-
-    from orbax_bench_core.benchmarks.support.replicas import own_replica
 
     sharding = jax.sharding.NamedSharding(own_replica(mesh, axis), array.sharding.spec)
     held = [shard for shard in array.addressable_shards if shard.device in sharding.device_set]

@@ -7,6 +7,7 @@ from typing import Any
 
 from orbax_bench_core.authoring import (
     BenchmarksGenerator,
+    Sweepable,
     TestContext,
     TestResult,
     UnmetNeed,
@@ -30,26 +31,25 @@ class NnxRestoreOptions(SaveRestoreOptions):
     """
 
     inputs: str
-    save_devices: int | list[int | None] | None = None
-    restore_devices: int | list[int | None] | None = None
+    save_devices: Sweepable[int | None] = None
+    restore_devices: Sweepable[int | None] = None
 
 
 @benchmark_options(NnxRestoreOptions)
-class NnxRestore(BenchmarksGenerator):
+class NnxRestore(BenchmarksGenerator[NnxRestoreOptions]):
     """Measures a save from one mesh and a `load` onto another, for a model of `nnx:`.
 
     The operations of the save are those of `save_restore`. Outside the clock the restored state is
     verified, merged into the model again, and the outputs of both models are compared.
     """
 
-    def test_fn(self, context: TestContext) -> TestResult:
+    def test_fn(self, context: TestContext[NnxRestoreOptions]) -> TestResult:
         """Runs one save and one load."""
         import jax
 
         from orbax_bench_core.state import first_devices, nnx, orbax_api, tree_bytes
 
         options = context.options
-        assert isinstance(options, NnxRestoreOptions)
         factory = None if context.checkpoint is None else context.checkpoint.nnx
         if factory is None or context.mesh is None:
             raise UnmetNeed(
@@ -69,7 +69,7 @@ class NnxRestore(BenchmarksGenerator):
                 context,
                 path,
                 tree,
-                asynchronous=bool(options.async_enabled),
+                asynchronous=options.async_enabled,
                 collectors=options.collectors,
             )
             context.prepare_load("load", path)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from orbax_bench_core.authoring import (
     BenchmarksGenerator,
+    Sweepable,
     TestContext,
     TestResult,
     benchmark_options,
 )
+from orbax_bench_core.benchmarks.support.existing import find_reference, measure_load
 from orbax_bench_core.benchmarks.support.load_options import LoadOptions
+from orbax_bench_core.benchmarks.support.needs import require_pathways
 from orbax_bench_core.measure import Metrics
 
 if TYPE_CHECKING:
@@ -28,7 +31,7 @@ class OrbaxLoadOptions(LoadOptions):
         use_colocated_python: On Pathways, have the hosts of the devices read.
     """
 
-    use_colocated_python: bool | list[bool] = False
+    use_colocated_python: Sweepable[bool] = False
 
     def orbax_context(self) -> ocp.Context:
         """Returns these options as Orbax takes them.
@@ -38,7 +41,6 @@ class OrbaxLoadOptions(LoadOptions):
         """
         from orbax.checkpoint import v1 as ocp
 
-        from orbax_bench_core.benchmarks.support import needs
         from orbax_bench_core.state import orbax_api
 
         context = orbax_api.make_context(
@@ -47,39 +49,33 @@ class OrbaxLoadOptions(LoadOptions):
         )
         if not self.use_colocated_python:
             return context
-        needs.pathways("use_colocated_python: true")
+        require_pathways("use_colocated_python: true")
         colocated = orbax_api.make_colocated_context().pathways_options
         return ocp.Context(context=context, pathways_options=colocated)
 
 
 @benchmark_options(OrbaxLoadOptions)
-class OrbaxLoad(BenchmarksGenerator):
+class OrbaxLoad(BenchmarksGenerator[OrbaxLoadOptions]):
     """Measures `load` of an existing checkpoint.
 
     What was loaded is compared with the checkpoint_config's data or with a digest that an earlier
     run kept; where there is neither, with a load into another layout.
     """
 
-    def test_fn(self, context: TestContext) -> TestResult:
+    def test_fn(self, context: TestContext[OrbaxLoadOptions]) -> TestResult:
         """Runs one load."""
-        from orbax_bench_core.benchmarks.support.existing import find_reference
-        from orbax_bench_core.benchmarks.support.options import delete_if_scarce
         from orbax_bench_core.state import orbax_api
 
         metrics, options = Metrics(), context.options
-        assert isinstance(options, OrbaxLoadOptions)
         loading = options.orbax_context()
         reference = find_reference(
             context,
-            cast("str | None", options.checkpoint_path),
+            options.checkpoint_path,
             option="checkpoint_path",
             saving=orbax_api.make_context(),
         )
         target = options.target(reference)
-        delete_if_scarce(context.pytree)
-        context.prepare_load("load", reference.location.root)
         with loading:
-            with metrics.measure("load", options.collectors, num_bytes=reference.num_bytes):
-                restored = reference.load(target)
+            restored = measure_load(metrics, context, reference, target)
             options.check(context, reference, restored)
         return TestResult(metrics=metrics, inventory_path=reference.inventory_path)

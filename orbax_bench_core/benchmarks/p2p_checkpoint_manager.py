@@ -9,11 +9,22 @@ from orbax_bench_core.authoring import (
     BenchmarksGenerator,
     TestContext,
     TestResult,
+    UnmetNeed,
     VerificationError,
     benchmark_options,
 )
-from orbax_bench_core.benchmarks.support import needs, replicas
-from orbax_bench_core.benchmarks.support.local_checkpointing import LocalCheckpointingOptions
+from orbax_bench_core.benchmarks.support import replicas
+from orbax_bench_core.benchmarks.support.local_checkpointing import (
+    LocalCheckpointingOptions,
+    hosts_in_step,
+    make_directories,
+    open_two_tier_manager,
+    require_two_tiers,
+)
+from orbax_bench_core.benchmarks.support.needs import require_orbax_module
+from orbax_bench_core.benchmarks.support.options import await_all_hosts
+from orbax_bench_core.benchmarks.support.replicas import verify_replicas
+from orbax_bench_core.benchmarks.support.v0 import measure_step, restore_target
 from orbax_bench_core.measure import Metrics
 
 if TYPE_CHECKING:
@@ -34,12 +45,12 @@ class P2pCheckpointManagerOptions(LocalCheckpointingOptions):
         Raises:
             UnmetNeed: The installed Orbax has no such manager.
         """
-        kinds = needs.part_of_orbax(f"{_PACKAGE}.options", _NAME)
+        kinds = require_orbax_module(f"{_PACKAGE}.options", _NAME)
         return kinds.CheckpointManagerOptions(**self.tiers(kinds))
 
 
 @benchmark_options(P2pCheckpointManagerOptions)
-class P2pCheckpointManager(BenchmarksGenerator):
+class P2pCheckpointManager(BenchmarksGenerator[P2pCheckpointManagerOptions]):
     """Measures each step that Orbax's peer-to-peer `CheckpointManager` saves, and three restores.
 
     It needs two or more replicas, and two or more processes. A saved step gives `save_blocking`,
@@ -51,16 +62,10 @@ class P2pCheckpointManager(BenchmarksGenerator):
     and so is where it came from.
     """
 
-    def test_fn(self, context: TestContext) -> TestResult:
+    def test_fn(self, context: TestContext[P2pCheckpointManagerOptions]) -> TestResult:
         """Saves and restores in three ways."""
-        from orbax_bench_core.benchmarks.support.local_checkpointing import (
-            check_needs,
-            hosts_in_step,
-        )
-
         metrics, options = Metrics(), context.options
-        assert isinstance(options, P2pCheckpointManagerOptions)
-        check_needs(context, options.axis, _NAME)
+        require_two_tiers(context, options.replica_axis_index, _NAME)
         _check_steps(options)
         replicas.initialize()
         with hosts_in_step():
@@ -74,17 +79,12 @@ def _train(
 ) -> None:
     import orbax.checkpoint as ocp
 
-    from orbax_bench_core.benchmarks.support.local_checkpointing import (
-        make_directories,
-        open_manager,
-    )
-    from orbax_bench_core.benchmarks.support.v0 import measure_step
-
-    composite = needs.part_of_orbax(f"{_PACKAGE}.args", _NAME).Composite
+    composite = require_orbax_module(f"{_PACKAGE}.args", _NAME).Composite
     directories = make_directories(context, source)
-    assert isinstance(options.train_steps, int)
-    kind = needs.part_of_orbax(f"{_PACKAGE}.checkpoint_manager", _NAME).CheckpointManager
-    with open_manager(metrics, context, kind, directories, options.manager_options()) as manager:
+    kind = require_orbax_module(f"{_PACKAGE}.checkpoint_manager", _NAME).CheckpointManager
+    with open_two_tier_manager(
+        metrics, context, kind, directories, options.manager_options()
+    ) as manager:
         for step in range(options.train_steps):
             measure_step(
                 metrics,
@@ -101,10 +101,9 @@ def _train(
 
 
 def _check_steps(options: P2pCheckpointManagerOptions) -> None:
-    assert isinstance(options.train_steps, int)
     for source in _SOURCES:
         if not any(_is_restored(options, source, step) for step in range(options.train_steps)):
-            raise needs.UnmetNeed(
+            raise UnmetNeed(
                 f"{_NAME} needs a step after the first to restore from {source}: with train_steps "
                 f"{options.train_steps} none is a multiple of local_save_interval_steps "
                 f"{options.local_save_interval_steps} or, for persistent storage, of "
@@ -118,15 +117,12 @@ def _is_restored(options: P2pCheckpointManagerOptions, source: str, step: int) -
         if source == "persistent"
         else options.local_save_interval_steps
     )
-    assert isinstance(interval, int)
     return step % interval == 0 and step > 0
 
 
 def _lose(manager: Any, directory: epath.Path, source: str) -> None:
     """Removes a local checkpoint where the restore is to come from elsewhere."""
     import jax
-
-    from orbax_bench_core.benchmarks.support.options import await_all_hosts
 
     loses = {"local": False, "peer": jax.process_index() == 0, "persistent": True}[source]
     if loses and directory.exists():
@@ -141,8 +137,6 @@ def _restore(
     import jax
     import orbax.checkpoint as ocp
 
-    from orbax_bench_core.benchmarks.support.replicas import verify_replicas
-    from orbax_bench_core.benchmarks.support.v0 import restore_target
     from orbax_bench_core.state import tree_bytes
 
     target, operation = restore_target(context.pytree), f"restore_from_{source}"

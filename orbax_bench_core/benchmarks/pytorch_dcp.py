@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from orbax_bench_core.authoring import (
     BenchmarksGenerator,
+    Sweepable,
     TestContext,
     TestResult,
     UnmetNeed,
     benchmark_options,
 )
 from orbax_bench_core.benchmarks.support import pytorch
+from orbax_bench_core.benchmarks.support.options import await_all_hosts
 from orbax_bench_core.benchmarks.support.pytorch import TorchData, TorchOptions
+from orbax_bench_core.benchmarks.support.saving import await_result, measure_parts
 from orbax_bench_core.measure import Metrics
 
 if TYPE_CHECKING:
@@ -45,15 +48,15 @@ class PyTorchDcpOptions(TorchOptions):
             the way that it goes everywhere here.
     """
 
-    async_enabled: bool | list[bool] = True
-    enable_async_save: bool | list[bool | None] | None = None
-    reference_checkpoint_path: str | list[str | None] | None = None
-    save_thread_count: int | list[int] = 10
-    save_per_thread_copy_ahead_mb: int | list[int] = 100
-    single_file_per_rank: bool | list[bool] = False
-    enable_plan_caching: bool | list[bool] = True
-    cache_staged_state_dict: bool | list[bool] = False
-    enable_gcs_connector: bool | list[bool] = False
+    async_enabled: Sweepable[bool] = True
+    enable_async_save: Sweepable[bool | None] = None
+    reference_checkpoint_path: Sweepable[str | None] = None
+    save_thread_count: Sweepable[int] = 10
+    save_per_thread_copy_ahead_mb: Sweepable[int] = 100
+    single_file_per_rank: Sweepable[bool] = False
+    enable_plan_caching: Sweepable[bool] = True
+    cache_staged_state_dict: Sweepable[bool] = False
+    enable_gcs_connector: Sweepable[bool] = False
 
     def __post_init__(self) -> None:
         """Refuses a number of threads that there cannot be.
@@ -72,23 +75,20 @@ class PyTorchDcpOptions(TorchOptions):
 
 
 @benchmark_options(PyTorchDcpOptions)
-class PyTorchDcp(BenchmarksGenerator):
+class PyTorchDcp(BenchmarksGenerator[PyTorchDcpOptions]):
     """Measures `save_blocking`, `save_background`, `save` (their whole) and `load`.
 
     Names and boundaries are those of `save_restore`. With `durable: true` also `save_durable`. A
     load takes fresh tensors, as Orbax does, and allocating them is part of it.
     """
 
-    def test_fn(self, context: TestContext) -> TestResult:
+    def test_fn(self, context: TestContext[PyTorchDcpOptions]) -> TestResult:
         """Runs one save and one load."""
         from orbax_bench_core.benchmarks.support import pytorch
-        from orbax_bench_core.benchmarks.support.options import await_all_hosts
-        from orbax_bench_core.benchmarks.support.saving import await_result, measure_parts
 
         metrics, options = Metrics(), context.options
-        assert isinstance(options, PyTorchDcpOptions)
         path = context.path / "ckpt"
-        reference = cast("str | None", options.reference_checkpoint_path)
+        reference = options.reference_checkpoint_path
         data = TorchData.of(context, _NAME, reference)
         _check(options, data.device.type)
         pytorch.join_ranks(data.device)
@@ -128,13 +128,13 @@ class _Saver:
             path,
             single_file_per_rank=options.single_file_per_rank,
             thread_count=options.save_thread_count,
-            per_thread_copy_ahead=cast("int", options.save_per_thread_copy_ahead_mb) * _MIB,
+            per_thread_copy_ahead=options.save_per_thread_copy_ahead_mb * _MIB,
             sync_files=options.sync_files and pytorch.is_local(path),
         )
         if options.cache_staged_state_dict:
             self._writer.cache_staged_state_dict = True
             self._writer.state_dict_cache = _staged.get(_form(state))
-        self._planner = DefaultSavePlanner(enable_plan_caching=bool(options.enable_plan_caching))
+        self._planner = DefaultSavePlanner(enable_plan_caching=options.enable_plan_caching)
 
     def save(self) -> Any:
         """Saves; in the background it returns what waits for the end."""

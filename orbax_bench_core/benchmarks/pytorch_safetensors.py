@@ -14,6 +14,7 @@ from orbax_bench_core.authoring import (
 )
 from orbax_bench_core.benchmarks.support import pytorch
 from orbax_bench_core.benchmarks.support.pytorch import TorchOptions
+from orbax_bench_core.benchmarks.support.safetensors import SUFFIX, check_holds
 
 if TYPE_CHECKING:
     import torch
@@ -28,7 +29,7 @@ class PyTorchSafetensorsOptions(TorchOptions):
 
 
 @benchmark_options(PyTorchSafetensorsOptions)
-class PyTorchSafetensors(BenchmarksGenerator):
+class PyTorchSafetensors(BenchmarksGenerator[PyTorchSafetensorsOptions]):
     """Measures `save_blocking`, `save` and `load` of one safetensors file per process.
 
     With `durable: true` also `save_durable`. Every process saves and loads the shards that it
@@ -36,10 +37,8 @@ class PyTorchSafetensors(BenchmarksGenerator):
     load copies the tensors out of it: only then are they there.
     """
 
-    def test_fn(self, context: TestContext) -> TestResult:
+    def test_fn(self, context: TestContext[PyTorchSafetensorsOptions]) -> TestResult:
         """Runs one save and one load."""
-        from orbax_bench_core.benchmarks.support.safetensors import SUFFIX
-
         optional_module("safetensors", "torch", _NAME)
         return pytorch.round_trip(
             context, _NAME, suffix=SUFFIX, write=_write, read=_read, check=_check
@@ -65,8 +64,6 @@ def _read(file: epath.Path, device: torch.device) -> dict[str, Any]:
 
 def _check(tensors: pytorch.Tensors) -> None:
     import torch
-
-    from orbax_bench_core.benchmarks.support.safetensors import check_holds
 
     for name, one in tensors.items():
         array = isinstance(one, torch.Tensor)

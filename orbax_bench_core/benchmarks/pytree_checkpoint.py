@@ -7,18 +7,30 @@ from typing import Any
 
 from orbax_bench_core.authoring import (
     BenchmarksGenerator,
+    Sweepable,
     TestContext,
     TestResult,
     benchmark_options,
 )
-from orbax_bench_core.benchmarks.support.options import MeasuringOptions
+from orbax_bench_core.benchmarks.support.needs import require_tree
+from orbax_bench_core.benchmarks.support.options import (
+    MeasuringOptions,
+    ReplicaFolderOptions,
+    delete_if_scarce,
+)
+from orbax_bench_core.benchmarks.support.v0 import (
+    array_handler,
+    measure_two_part_save,
+    registry_with,
+    restore_target,
+)
 from orbax_bench_core.measure import Metrics
 
 _PRIORITIZED = "a"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PyTreeCheckpointOptions(MeasuringOptions):
+class PyTreeCheckpointOptions(ReplicaFolderOptions, MeasuringOptions):
     """Options of `pytree_checkpoint`.
 
     Attributes:
@@ -36,31 +48,23 @@ class PyTreeCheckpointOptions(MeasuringOptions):
             limit. Leaves with an "a" in their path go first, and are not limited.
     """
 
-    async_enabled: bool | list[bool] = True
-    use_ocdbt: bool | list[bool] = True
-    use_zarr3: bool | list[bool] = False
-    use_compression: bool | list[bool] = True
-    save_concurrent_gb: float | list[float | None] | None = None
-    restore_concurrent_gb: float | list[float | None] | None = None
-    use_replica_parallel: bool | list[bool] = False
-    enable_replica_parallel_separate_folder: bool | list[bool] = False
-    use_colocated_python: bool | list[bool] = False
-    save_device_host_concurrent_gb: float | list[float | None] | None = None
-
-    def is_valid(self) -> bool:
-        """Separate folders need parallel replicas, and OCDBT to merge them."""
-        return not self.enable_replica_parallel_separate_folder or bool(
-            self.use_replica_parallel and self.use_ocdbt
-        )
+    async_enabled: Sweepable[bool] = True
+    use_ocdbt: Sweepable[bool] = True
+    use_zarr3: Sweepable[bool] = False
+    use_compression: Sweepable[bool] = True
+    save_concurrent_gb: Sweepable[float | None] = None
+    restore_concurrent_gb: Sweepable[float | None] = None
+    use_replica_parallel: Sweepable[bool] = False
+    enable_replica_parallel_separate_folder: Sweepable[bool] = False
+    use_colocated_python: Sweepable[bool] = False
+    save_device_host_concurrent_gb: Sweepable[float | None] = None
 
     def handler(self) -> Any:
         """Makes the handler that these options describe; nothing outside it changes."""
         import orbax.checkpoint as ocp
 
-        from orbax_bench_core.benchmarks.support.v0 import array_handler, registry_with
-
         arrays = array_handler(
-            use_colocated_python=bool(self.use_colocated_python),
+            use_colocated_python=self.use_colocated_python,
             use_replica_parallel=self.use_replica_parallel,
             enable_replica_parallel_separate_folder=self.enable_replica_parallel_separate_folder,
         )
@@ -77,28 +81,24 @@ class PyTreeCheckpointOptions(MeasuringOptions):
 
 
 @benchmark_options(PyTreeCheckpointOptions)
-class PyTreeCheckpoint(BenchmarksGenerator):
+class PyTreeCheckpoint(BenchmarksGenerator[PyTreeCheckpointOptions]):
     """Measures `save_blocking`, `save_background`, `save` (their whole) and `restore`.
 
     They drive a v0 `Checkpointer` with a `PyTreeCheckpointHandler`. What was restored is verified
     outside the clock. A save that is not asynchronous has no `save_background`.
     """
 
-    def test_fn(self, context: TestContext) -> TestResult:
+    def test_fn(self, context: TestContext[PyTreeCheckpointOptions]) -> TestResult:
         """Runs one save and one restore."""
         import contextlib
 
         import jax
         import orbax.checkpoint as ocp
 
-        from orbax_bench_core.benchmarks.support import needs
-        from orbax_bench_core.benchmarks.support.options import delete_if_scarce
-        from orbax_bench_core.benchmarks.support.v0 import measure_two_part_save, restore_target
         from orbax_bench_core.state import tree_bytes
 
         metrics, options = Metrics(), context.options
-        assert isinstance(options, PyTreeCheckpointOptions)
-        tree, path = needs.tree(context, "pytree_checkpoint"), context.path / "pytree"
+        tree, path = require_tree(context, "pytree_checkpoint"), context.path / "pytree"
         num_bytes, target = tree_bytes(tree), restore_target(tree)
         kind = ocp.AsyncCheckpointer if options.async_enabled else ocp.Checkpointer
         with contextlib.closing(kind(options.handler())) as checkpointer:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import cast
 
 from orbax_bench_core.authoring import (
     BenchmarksGenerator,
+    Sweepable,
     TestContext,
     TestResult,
     benchmark_options,
 )
 from orbax_bench_core.benchmarks.resharding import ReshardingOptions
-from orbax_bench_core.benchmarks.support.options import check_least
+from orbax_bench_core.benchmarks.support.existing import verify
+from orbax_bench_core.benchmarks.support.options import BoundedOptions
+from orbax_bench_core.benchmarks.support.replicas import find_for_replicas
+from orbax_bench_core.benchmarks.support.saving import measure_save
 from orbax_bench_core.measure import Metrics
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ReplicaParallelMultisliceOptions(ReshardingOptions):
+class ReplicaParallelMultisliceOptions(BoundedOptions, ReshardingOptions):
     """Options of `replica_parallel_multislice`, beside those of `save_restore`.
 
     Attributes:
@@ -28,19 +31,13 @@ class ReplicaParallelMultisliceOptions(ReshardingOptions):
         num_savings: How many checkpoints to save, one after the other.
     """
 
-    num_savings: int | list[int] = 1
+    num_savings: Sweepable[int] = 1
 
-    def __post_init__(self) -> None:
-        """Refuses to save nothing.
-
-        Raises:
-            ValueError: `num_savings` is too small.
-        """
-        check_least(self, num_savings=1)
+    least = {"num_savings": 1}
 
 
 @benchmark_options(ReplicaParallelMultisliceOptions)
-class ReplicaParallelMultislice(BenchmarksGenerator):
+class ReplicaParallelMultislice(BenchmarksGenerator[ReplicaParallelMultisliceOptions]):
     """Measures saves of arrays that every replica of a mesh holds; its first axis is `replica`.
 
     The operations are those of `save_restore` without the load, once per saving. The last
@@ -48,33 +45,29 @@ class ReplicaParallelMultislice(BenchmarksGenerator):
     is to compare.
     """
 
-    def test_fn(self, context: TestContext) -> TestResult:
+    def test_fn(self, context: TestContext[ReplicaParallelMultisliceOptions]) -> TestResult:
         """Lays the data out over the replicas and saves it as often as asked."""
-        from orbax_bench_core.benchmarks.support.existing import verify
-        from orbax_bench_core.benchmarks.support.replicas import find_for_replicas
-        from orbax_bench_core.benchmarks.support.saving import measure_save
         from orbax_bench_core.state import orbax_api
 
         metrics, options = Metrics(), context.options
-        assert isinstance(options, ReplicaParallelMultisliceOptions)
         reference, target = find_for_replicas(
             context,
             "replica_parallel_multislice",
-            path=cast("str | None", options.reference_checkpoint_path),
-            sharding_path=cast("str | None", options.reference_sharding_path),
+            path=options.reference_checkpoint_path,
+            sharding_path=options.reference_sharding_path,
             saving=options.orbax_context(),
         )
         with options.orbax_context():
             tree = reference.load(target)
             reference.drop()
-            for saving in range(cast("int", options.num_savings)):
+            for saving in range(options.num_savings):
                 path = context.path / "ckpt" / str(saving)
                 measure_save(
                     metrics,
                     context,
                     path,
                     tree,
-                    asynchronous=bool(options.async_enabled),
+                    asynchronous=options.async_enabled,
                     collectors=options.collectors,
                 )
             if context.verifier is not None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import cast
 
 from orbax_bench_core.authoring import (
     BenchmarksGenerator,
+    Sweepable,
     TestContext,
     TestResult,
     benchmark_options,
 )
 from orbax_bench_core.benchmarks.save_restore import SaveRestoreOptions
+from orbax_bench_core.benchmarks.support.existing import find_reference, measure_load, verify
+from orbax_bench_core.benchmarks.support.replicas import check_broadcast
 from orbax_bench_core.measure import Metrics
 
 
@@ -28,45 +30,35 @@ class ReshardingOptions(SaveRestoreOptions):
             null spreads each array over all devices as far as its dimensions allow.
     """
 
-    reference_checkpoint_path: str | list[str | None] | None = None
-    reference_sharding_path: str | list[str | None] | None = None
+    reference_checkpoint_path: Sweepable[str | None] = None
+    reference_sharding_path: Sweepable[str | None] = None
 
 
 @benchmark_options(ReshardingOptions)
-class Resharding(BenchmarksGenerator):
+class Resharding(BenchmarksGenerator[ReshardingOptions]):
     """Measures `load` of a checkpoint into shardings other than those it was saved with.
 
     What was loaded is compared with the checkpoint_config's data; where there is none, with a load
     into yet another layout.
     """
 
-    def test_fn(self, context: TestContext) -> TestResult:
+    def test_fn(self, context: TestContext[ReshardingOptions]) -> TestResult:
         """Runs one load."""
         import jax
 
-        from orbax_bench_core.benchmarks.support.existing import find_reference, verify
-        from orbax_bench_core.benchmarks.support.options import delete_if_scarce
-        from orbax_bench_core.benchmarks.support.replicas import check_broadcast
-
         metrics, options = Metrics(), context.options
-        assert isinstance(options, ReshardingOptions)
         reference = find_reference(
             context,
-            cast("str | None", options.reference_checkpoint_path),
+            options.reference_checkpoint_path,
             option="reference_checkpoint_path",
             saving=options.orbax_context(),
         )
-        sharding = cast("str | None", options.reference_sharding_path)
+        sharding = options.reference_sharding_path
         targets = reference.targets(sharding, jax.devices())
         if options.use_load_and_broadcast:
             check_broadcast(targets)
         target = reference.tree(targets)
-        delete_if_scarce(context.pytree)
-        context.prepare_load("load", reference.location.root)
-        with (
-            options.orbax_context(),
-            metrics.measure("load", options.collectors, num_bytes=reference.num_bytes),
-        ):
-            restored = reference.load(target)
+        with options.orbax_context():
+            restored = measure_load(metrics, context, reference, target)
         verify(context, reference, restored)
         return TestResult(metrics=metrics, inventory_path=reference.inventory_path)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import cast
 
 from orbax_bench_core.authoring import (
     BenchmarksGenerator,
+    Sweepable,
     TestContext,
     TestResult,
     benchmark_options,
 )
 from orbax_bench_core.benchmarks.resharding import ReshardingOptions
+from orbax_bench_core.benchmarks.support.existing import measure_load, verify
+from orbax_bench_core.benchmarks.support.replicas import check_replicas, find_for_replicas
 from orbax_bench_core.measure import Metrics
 
 
@@ -26,38 +28,28 @@ class RestoreAndBroadcastOptions(ReshardingOptions):
             replica reads from storage.
     """
 
-    use_load_and_broadcast: bool | list[bool] = True
+    use_load_and_broadcast: Sweepable[bool] = True
 
 
 @benchmark_options(RestoreAndBroadcastOptions)
-class RestoreAndBroadcast(BenchmarksGenerator):
+class RestoreAndBroadcast(BenchmarksGenerator[RestoreAndBroadcastOptions]):
     """Measures `load` onto every replica of a mesh whose first axis is `replica`.
 
     What was loaded is compared as in `resharding`, and every replica with every other.
     """
 
-    def test_fn(self, context: TestContext) -> TestResult:
+    def test_fn(self, context: TestContext[RestoreAndBroadcastOptions]) -> TestResult:
         """Runs one load."""
-        from orbax_bench_core.benchmarks.support.existing import verify
-        from orbax_bench_core.benchmarks.support.options import delete_if_scarce
-        from orbax_bench_core.benchmarks.support.replicas import check_replicas, find_for_replicas
-
         metrics, options = Metrics(), context.options
-        assert isinstance(options, RestoreAndBroadcastOptions)
         reference, target = find_for_replicas(
             context,
             "restore_and_broadcast",
-            path=cast("str | None", options.reference_checkpoint_path),
-            sharding_path=cast("str | None", options.reference_sharding_path),
+            path=options.reference_checkpoint_path,
+            sharding_path=options.reference_sharding_path,
             saving=options.orbax_context(),
         )
-        delete_if_scarce(context.pytree)
-        context.prepare_load("load", reference.location.root)
-        with (
-            options.orbax_context(),
-            metrics.measure("load", options.collectors, num_bytes=reference.num_bytes),
-        ):
-            restored = reference.load(target)
+        with options.orbax_context():
+            restored = measure_load(metrics, context, reference, target)
         if context.verifier is not None:
             check_replicas(restored)
         verify(context, reference, restored)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from orbax_bench_core.authoring import (
     BenchmarksGenerator,
+    Sweepable,
     TestContext,
     TestResult,
+    UnmetNeed,
     benchmark_options,
 )
+from orbax_bench_core.benchmarks.support.existing import Reference, describe, measure_load
 from orbax_bench_core.benchmarks.support.load_options import LoadOptions
+from orbax_bench_core.benchmarks.support.safetensors import write_arrays
 from orbax_bench_core.measure import Metrics
 
 if TYPE_CHECKING:
@@ -34,9 +38,9 @@ class SafetensorsLoadOptions(LoadOptions):
         enable_xprof: Capture a profiler trace, as enable_trace does.
     """
 
-    safetensors_max_over_read_ratio: float | list[float | None] | None = None
-    safetensors_read_chunk_mb: float | list[float | None] | None = None
-    enable_xprof: bool | list[bool] = False
+    safetensors_max_over_read_ratio: Sweepable[float | None] = None
+    safetensors_read_chunk_mb: Sweepable[float | None] = None
+    enable_xprof: Sweepable[bool] = False
 
     def __post_init__(self) -> None:
         """Has `enable_xprof` capture a trace, and refuses what contradicts itself.
@@ -56,7 +60,6 @@ class SafetensorsLoadOptions(LoadOptions):
         """
         from orbax.checkpoint import v1 as ocp
 
-        from orbax_bench_core.benchmarks.support.needs import UnmetNeed
         from orbax_bench_core.state import orbax_api
 
         if not hasattr(ocp.options, "SafetensorsOptions"):
@@ -66,7 +69,7 @@ class SafetensorsLoadOptions(LoadOptions):
                 "use_load_and_broadcast: true needs a loader that broadcasts; Orbax's loader of "
                 "safetensors has every process read what it needs"
             )
-        chunk = cast("float | None", self.safetensors_read_chunk_mb)
+        chunk = self.safetensors_read_chunk_mb
         return ocp.Context(
             context=orbax_api.make_context(read_concurrent_bytes=self.read_concurrent_bytes),
             checkpoint_layout=ocp.options.CheckpointLayout.SAFETENSORS,
@@ -78,24 +81,19 @@ class SafetensorsLoadOptions(LoadOptions):
 
 
 @benchmark_options(SafetensorsLoadOptions)
-class SafetensorsLoad(BenchmarksGenerator):
+class SafetensorsLoad(BenchmarksGenerator[SafetensorsLoadOptions]):
     """Measures `load` of a safetensors checkpoint.
 
     What was loaded is compared as in `orbax_load`. `orbax-bench prepare` fetches a model and writes
     the sharding file.
     """
 
-    def test_fn(self, context: TestContext) -> TestResult:
+    def test_fn(self, context: TestContext[SafetensorsLoadOptions]) -> TestResult:
         """Runs one load."""
-        from orbax_bench_core.benchmarks.support.existing import Reference, describe
-        from orbax_bench_core.benchmarks.support.needs import UnmetNeed
-        from orbax_bench_core.benchmarks.support.options import delete_if_scarce
-        from orbax_bench_core.benchmarks.support.safetensors import write_arrays
         from orbax_bench_core.state import Location, absolute
 
         metrics, options = Metrics(), context.options
-        assert isinstance(options, SafetensorsLoadOptions)
-        path = cast("str | None", options.checkpoint_path)
+        path = options.checkpoint_path
         own = path is None
         if path is None:
             if context.pytree is None:
@@ -109,9 +107,6 @@ class SafetensorsLoad(BenchmarksGenerator):
             location = Location(absolute(path), None)
             reference = Reference(location, describe(path, location), own)
             target = options.target(reference)
-            delete_if_scarce(context.pytree)
-            context.prepare_load("load", location.root)
-            with metrics.measure("load", options.collectors, num_bytes=reference.num_bytes):
-                restored = reference.load(target)
+            restored = measure_load(metrics, context, reference, target)
             options.check(context, reference, restored)
         return TestResult(metrics=metrics, inventory_path=reference.inventory_path)

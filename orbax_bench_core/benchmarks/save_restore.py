@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from orbax_bench_core.authoring import (
     BenchmarksGenerator,
+    Sweepable,
     TestContext,
     TestResult,
     benchmark_options,
 )
-from orbax_bench_core.benchmarks.support.options import MeasuringOptions
+from orbax_bench_core.benchmarks.support.needs import require_tree
+from orbax_bench_core.benchmarks.support.options import (
+    MeasuringOptions,
+    ReplicaFolderOptions,
+    delete_if_scarce,
+    gib_to_bytes,
+)
 from orbax_bench_core.benchmarks.support.saving import load_target, measure_save
 from orbax_bench_core.measure import Metrics
 
 if TYPE_CHECKING:
     from orbax.checkpoint import v1 as ocp
 
-_GIB = 2**30
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SaveRestoreOptions(MeasuringOptions):
+class SaveRestoreOptions(ReplicaFolderOptions, MeasuringOptions):
     """Options of `save_restore`.
 
     Attributes:
@@ -40,22 +45,16 @@ class SaveRestoreOptions(MeasuringOptions):
         restore_concurrent_gb: Most data in flight while loading, in GiB; null sets no limit.
     """
 
-    async_enabled: bool | list[bool] = True
-    use_ocdbt: bool | list[bool] = True
-    use_zarr3: bool | list[bool] = True
-    use_compression: bool | list[bool] = True
-    use_replica_parallel: bool | list[bool] = False
-    enable_replica_parallel_separate_folder: bool | list[bool] = False
-    use_load_and_broadcast: bool | list[bool] = False
-    chunk_byte_size: int | list[int | None] | None = None
-    save_concurrent_gb: float | list[float | None] | None = None
-    restore_concurrent_gb: float | list[float | None] | None = None
-
-    def is_valid(self) -> bool:
-        """Separate folders need parallel replicas, and OCDBT to merge them."""
-        return not self.enable_replica_parallel_separate_folder or bool(
-            self.use_replica_parallel and self.use_ocdbt
-        )
+    async_enabled: Sweepable[bool] = True
+    use_ocdbt: Sweepable[bool] = True
+    use_zarr3: Sweepable[bool] = True
+    use_compression: Sweepable[bool] = True
+    use_replica_parallel: Sweepable[bool] = False
+    enable_replica_parallel_separate_folder: Sweepable[bool] = False
+    use_load_and_broadcast: Sweepable[bool] = False
+    chunk_byte_size: Sweepable[int | None] = None
+    save_concurrent_gb: Sweepable[float | None] = None
+    restore_concurrent_gb: Sweepable[float | None] = None
 
     def orbax_context(self) -> ocp.Context:
         """Returns these options as Orbax takes them.
@@ -73,13 +72,13 @@ class SaveRestoreOptions(MeasuringOptions):
             enable_replica_parallel_separate_folder=self.enable_replica_parallel_separate_folder,
             chunk_byte_size=self.chunk_byte_size,
             use_load_and_broadcast=self.use_load_and_broadcast,
-            write_concurrent_bytes=_gib_to_bytes(self.save_concurrent_gb),
-            read_concurrent_bytes=_gib_to_bytes(self.restore_concurrent_gb),
+            write_concurrent_bytes=gib_to_bytes(self.save_concurrent_gb),
+            read_concurrent_bytes=gib_to_bytes(self.restore_concurrent_gb),
         )
 
 
 @benchmark_options(SaveRestoreOptions)
-class SaveRestore(BenchmarksGenerator):
+class SaveRestore(BenchmarksGenerator[SaveRestoreOptions]):
     """Measures `save_blocking`, `save_background`, `save` (their whole) and `load`.
 
     With `durable: true` also `save_durable`, until everything is on stable storage.
@@ -88,19 +87,14 @@ class SaveRestore(BenchmarksGenerator):
     verified outside the clock. A save that is not asynchronous has no `save_background`.
     """
 
-    def test_fn(self, context: TestContext) -> TestResult:
+    def test_fn(self, context: TestContext[SaveRestoreOptions]) -> TestResult:
         """Runs one save and one load."""
         import jax
 
-        from orbax_bench_core.benchmarks.support import needs
-        from orbax_bench_core.benchmarks.support.options import delete_if_scarce
         from orbax_bench_core.state import orbax_api, tree_bytes
 
-        metrics = Metrics()
-        options = context.options
-        assert isinstance(options, SaveRestoreOptions)
-        collectors, path = options.collectors, context.path / "ckpt"
-        tree = needs.tree(context, "save_restore")
+        metrics, options, path = Metrics(), context.options, context.path / "ckpt"
+        tree = require_tree(context, "save_restore")
         num_bytes, target = tree_bytes(tree), load_target(tree)
         with options.orbax_context():
             measure_save(
@@ -108,16 +102,12 @@ class SaveRestore(BenchmarksGenerator):
                 context,
                 path,
                 tree,
-                asynchronous=bool(options.async_enabled),
-                collectors=collectors,
+                asynchronous=options.async_enabled,
+                collectors=options.collectors,
             )
             delete_if_scarce(tree)
             context.prepare_load("load", path)
-            with metrics.measure("load", collectors, num_bytes=num_bytes):
+            with metrics.measure("load", options.collectors, num_bytes=num_bytes):
                 restored = jax.block_until_ready(orbax_api.load(path, target))
         context.verify(restored)
         return TestResult(metrics=metrics)
-
-
-def _gib_to_bytes(gib: Any) -> int | None:
-    return None if gib is None else int(gib * _GIB)

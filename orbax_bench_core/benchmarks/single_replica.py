@@ -8,9 +8,24 @@ from typing import Any
 from orbax_bench_core.authoring import (
     BenchmarkOptions,
     BenchmarksGenerator,
+    Sweepable,
     TestContext,
     TestResult,
+    UnmetNeed,
     benchmark_options,
+)
+from orbax_bench_core.benchmarks.support.needs import (
+    require_arrays,
+    require_processes,
+    require_replicas,
+    require_unsharded_replicas,
+)
+from orbax_bench_core.benchmarks.support.replicas import own_replica, verify_replicas
+from orbax_bench_core.benchmarks.support.v0 import (
+    array_handler,
+    measure_two_part_save,
+    registry_with,
+    restore_target,
 )
 from orbax_bench_core.measure import Metrics
 
@@ -33,13 +48,13 @@ class SingleReplicaOptions(BenchmarkOptions):
             which therefore must run; otherwise by JAX's own index.
     """
 
-    replica_axis_index: int | list[int] = 0
-    primary_replica_id: int | list[int] = 0
-    use_replica_parallel: bool | list[bool] = True
-    broadcast_memory_limit_bytes: int | list[int | None] | None = None
-    broadcast_memory_scaling_factor: float | list[float] = 0.75
-    use_colocated_python: bool | list[bool] = False
-    use_distributed_process_id: bool | list[bool] = True
+    replica_axis_index: Sweepable[int] = 0
+    primary_replica_id: Sweepable[int] = 0
+    use_replica_parallel: Sweepable[bool] = True
+    broadcast_memory_limit_bytes: Sweepable[int | None] = None
+    broadcast_memory_scaling_factor: Sweepable[float] = 0.75
+    use_colocated_python: Sweepable[bool] = False
+    use_distributed_process_id: Sweepable[bool] = True
 
     def __post_init__(self) -> None:
         """Refuses to take more memory than there is.
@@ -58,10 +73,8 @@ class SingleReplicaOptions(BenchmarkOptions):
         import orbax.checkpoint as ocp
         from orbax.checkpoint._src.metadata import array_metadata_store
 
-        from orbax_bench_core.benchmarks.support.v0 import array_handler, registry_with
-
         arrays = array_handler(
-            use_colocated_python=bool(self.use_colocated_python),
+            use_colocated_python=self.use_colocated_python,
             single_replica=True,
             replica_axis_index=self.replica_axis_index,
             primary_replica_id=self.primary_replica_id,
@@ -74,31 +87,29 @@ class SingleReplicaOptions(BenchmarkOptions):
 
 
 @benchmark_options(SingleReplicaOptions)
-class SingleReplica(BenchmarksGenerator):
+class SingleReplica(BenchmarksGenerator[SingleReplicaOptions]):
     """Measures `save_blocking`, `save_background`, `save` (their whole) and `restore`.
 
     It needs a mesh of several replicas, none of which splits an array with another. What was
     restored is verified outside the clock, and every replica compared with every other.
     """
 
-    def test_fn(self, context: TestContext) -> TestResult:
+    def test_fn(self, context: TestContext[SingleReplicaOptions]) -> TestResult:
         """Runs one save and one restore."""
-        from orbax_bench_core.benchmarks.support import needs, replicas
+        from orbax_bench_core.benchmarks.support import replicas
 
         options = context.options
-        assert isinstance(options, SingleReplicaOptions)
-        assert isinstance(options.replica_axis_index, int)
-        mesh = needs.replicas(context, options.replica_axis_index, _NAME)
-        tree = needs.arrays(context, _NAME)
-        needs.unsharded_replicas(tree, mesh, options.replica_axis_index, _NAME)
+        mesh = require_replicas(context, options.replica_axis_index, _NAME)
+        tree = require_arrays(context, _NAME)
+        require_unsharded_replicas(tree, mesh, options.replica_axis_index, _NAME)
         if options.primary_replica_id not in range(mesh.devices.shape[options.replica_axis_index]):
-            raise needs.UnmetNeed(
+            raise UnmetNeed(
                 f"primary_replica_id: {options.primary_replica_id} needs that many replicas and "
                 f"one more; the mesh has {mesh.devices.shape[options.replica_axis_index]}"
             )
-        flags = {replicas.PROCESS_ID_FLAG: bool(options.use_distributed_process_id)}
+        flags = {replicas.PROCESS_ID_FLAG: options.use_distributed_process_id}
         if options.use_distributed_process_id:
-            needs.processes(2, f"{_NAME} with use_distributed_process_id: true")
+            require_processes(2, f"{_NAME} with use_distributed_process_id: true")
         with replicas.orbax_flags(**flags):
             if options.use_distributed_process_id:
                 replicas.initialize()
@@ -111,8 +122,6 @@ def _save_and_restore(context: TestContext, options: SingleReplicaOptions, tree:
     import jax
     import orbax.checkpoint as ocp
 
-    from orbax_bench_core.benchmarks.support.replicas import verify_replicas
-    from orbax_bench_core.benchmarks.support.v0 import measure_two_part_save, restore_target
     from orbax_bench_core.state import tree_bytes
 
     metrics, path, target = Metrics(), context.path / "checkpoint", restore_target(tree)
@@ -148,7 +157,5 @@ def _save_and_restore(context: TestContext, options: SingleReplicaOptions, tree:
 
 def _on_own_replica(sharding: Any, axis: Any) -> Any:
     import jax
-
-    from orbax_bench_core.benchmarks.support.replicas import own_replica
 
     return jax.sharding.NamedSharding(own_replica(sharding.mesh, axis), sharding.spec)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from orbax_bench_core.authoring import (
     BenchmarksGenerator,
+    Sweepable,
     TestContext,
     TestResult,
+    UnmetNeed,
     benchmark_options,
     optional_module,
 )
-from orbax_bench_core.benchmarks.support.options import MeasuringOptions, check_least
+from orbax_bench_core.benchmarks.support.needs import require_one_process, require_orbax_module
+from orbax_bench_core.benchmarks.support.options import BoundedOptions, MeasuringOptions
+from orbax_bench_core.benchmarks.support.replicas import verify_replicas
 from orbax_bench_core.measure import Metrics
 
 if TYPE_CHECKING:
@@ -22,11 +26,10 @@ if TYPE_CHECKING:
 
 _NAME = "snapshotter"
 _ROWS_PER_SLICE, _COLUMNS_PER_DEVICE = 16, 64
-_FEWEST = {"num_scale_down_slices": 1, "num_scale_up_slices": 1, "num_savings": 1}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SnapshotterOptions(MeasuringOptions):
+class SnapshotterOptions(BoundedOptions, MeasuringOptions):
     """Options of `snapshotter`.
 
     Attributes:
@@ -35,21 +38,15 @@ class SnapshotterOptions(MeasuringOptions):
         num_savings: How often to do both.
     """
 
-    num_scale_down_slices: int | list[int] = 1
-    num_scale_up_slices: int | list[int] = 2
-    num_savings: int | list[int] = 1
+    num_scale_down_slices: Sweepable[int] = 1
+    num_scale_up_slices: Sweepable[int] = 2
+    num_savings: Sweepable[int] = 1
 
-    def __post_init__(self) -> None:
-        """Refuses numbers that leave nothing to measure.
-
-        Raises:
-            ValueError: A number is too small.
-        """
-        check_least(self, **_FEWEST)
+    least = {"num_scale_down_slices": 1, "num_scale_up_slices": 1, "num_savings": 1}
 
 
 @benchmark_options(SnapshotterOptions)
-class Snapshotter(BenchmarksGenerator):
+class Snapshotter(BenchmarksGenerator[SnapshotterOptions]):
     """Measures `save`, `load_scale_down`, `save_scale_down_state` and `load_scale_up`.
 
     The first two take a snapshot on many slices and load it onto few, the others the reverse. It
@@ -58,29 +55,26 @@ class Snapshotter(BenchmarksGenerator):
     per device of a slice, float32. What was loaded is checked outside the clock.
     """
 
-    def test_fn(self, context: TestContext) -> TestResult:
+    def test_fn(self, context: TestContext[SnapshotterOptions]) -> TestResult:
         """Takes snapshots and loads them."""
-        from orbax_bench_core.benchmarks.support import needs
-
         metrics, options = Metrics(), context.options
-        assert isinstance(options, SnapshotterOptions)
-        needs.one_process(_NAME)
+        require_one_process(_NAME)
         few, many = (
-            cast("int", options.num_scale_down_slices),
-            cast("int", options.num_scale_up_slices),
+            options.num_scale_down_slices,
+            options.num_scale_up_slices,
         )
         slices = _slices(context.mesh)
         if len(slices) < max(few, many):
-            raise needs.UnmetNeed(
+            raise UnmetNeed(
                 f"{_NAME} needs {max(few, many)} slices of devices, as on Pathways; there "
                 f"{'is' if len(slices) == 1 else 'are'} {len(slices)} here: add a mesh_config "
                 "whose first axis counts slices, or ask for fewer"
             )
         optional_module("pathwaysutils", "pathways", _NAME)
-        kind = needs.part_of_orbax(
+        kind = require_orbax_module(
             "experimental.v1._src.training.pathways.snapshotter", _NAME
         ).Snapshotter
-        for step in range(cast("int", options.num_savings)):
+        for step in range(options.num_savings):
             _snapshot(metrics, context, kind, step, slices, sizes=(many, few))
             _snapshot(metrics, context, kind, step, slices, sizes=(few, many))
         return TestResult(metrics=metrics)
@@ -88,7 +82,7 @@ class Snapshotter(BenchmarksGenerator):
 
 def _snapshot(
     metrics: Metrics,
-    context: TestContext,
+    context: TestContext[SnapshotterOptions],
     kind: Any,
     step: int,
     slices: Slices,
@@ -98,10 +92,7 @@ def _snapshot(
     """Takes a snapshot on the first number of slices and loads it onto the second."""
     import jax
 
-    from orbax_bench_core.benchmarks.support.replicas import verify_replicas
-
     options = context.options
-    assert isinstance(options, SnapshotterOptions)
     saved, loaded = sizes
     operations = ("save", "load_scale_down")
     if saved < loaded:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from orbax_bench_core.authoring import (
     BenchmarksGenerator,
+    Sweepable,
     TestContext,
     TestResult,
     UnmetNeed,
@@ -29,22 +30,21 @@ class TorchSaveOptions(TorchOptions):
             local storage.
     """
 
-    mmap: bool | list[bool] = False
+    mmap: Sweepable[bool] = False
 
 
 @benchmark_options(TorchSaveOptions)
-class TorchSave(BenchmarksGenerator):
+class TorchSave(BenchmarksGenerator[TorchSaveOptions]):
     """Measures `save_blocking`, `save` and `load` of one file per process.
 
     With `durable: true` also `save_durable`. Every process saves and loads the shards that it
     holds; nothing is saved in the background.
     """
 
-    def test_fn(self, context: TestContext) -> TestResult:
+    def test_fn(self, context: TestContext[TorchSaveOptions]) -> TestResult:
         """Runs one save and one load."""
         options = context.options
-        assert isinstance(options, TorchSaveOptions)
-        mmap = bool(options.mmap)
+        mmap = options.mmap
         if mmap and not pytorch.is_local(context.path):
             raise UnmetNeed(f"mmap: true needs local storage; this is {context.path}")
         return pytorch.round_trip(

@@ -7,17 +7,18 @@ import dataclasses
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from orbax_bench_core import measure
 from orbax_bench_core.authoring import (
     BenchmarksGenerator,
+    Sweepable,
     TestContext,
     TestResult,
     benchmark_options,
 )
 from orbax_bench_core.benchmarks.save_restore import SaveRestoreOptions
-from orbax_bench_core.benchmarks.support.options import check_least
+from orbax_bench_core.benchmarks.support.options import BoundedOptions
 from orbax_bench_core.benchmarks.support.saving import load_target, measure_save
 from orbax_bench_core.measure import TIME, Metrics, Reading
 
@@ -26,11 +27,10 @@ if TYPE_CHECKING:
 
 # The first step compiles; the next ones still find cold caches.
 _WARM_UP_STEPS = 3
-_FEWEST = {"steps_before": 1, "steps_after": 0, "max_steps_during": 1, "matrix_size": 1}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TrainInterferenceOptions(SaveRestoreOptions):
+class TrainInterferenceOptions(BoundedOptions, SaveRestoreOptions):
     """Options of `train_interference`, beside those of `save_restore`.
 
     What these say of loading holds for the load that verifies the save, which is not measured.
@@ -45,22 +45,16 @@ class TrainInterferenceOptions(SaveRestoreOptions):
             thousands.
     """
 
-    steps_before: int | list[int] = 30
-    steps_after: int | list[int] = 30
-    max_steps_during: int | list[int] = 10_000
-    matrix_size: int | list[int] = 384
+    steps_before: Sweepable[int] = 30
+    steps_after: Sweepable[int] = 30
+    max_steps_during: Sweepable[int] = 10_000
+    matrix_size: Sweepable[int] = 384
 
-    def __post_init__(self) -> None:
-        """Refuses numbers that leave nothing to measure.
-
-        Raises:
-            ValueError: A number is too small.
-        """
-        check_least(self, **_FEWEST)
+    least = {"steps_before": 1, "steps_after": 0, "max_steps_during": 1, "matrix_size": 1}
 
 
 @benchmark_options(TrainInterferenceOptions)
-class TrainInterference(BenchmarksGenerator):
+class TrainInterference(BenchmarksGenerator[TrainInterferenceOptions]):
     """Measures `steps_before`, `save` beside `steps_during`, and `steps_after`.
 
     The time lost to the save, the steps lost and the blocked time stand with `save`; number, median
@@ -72,12 +66,11 @@ class TrainInterference(BenchmarksGenerator):
     loaded back and verified outside the clock.
     """
 
-    def test_fn(self, context: TestContext) -> TestResult:
+    def test_fn(self, context: TestContext[TrainInterferenceOptions]) -> TestResult:
         """Trains, saves, trains on, and verifies what was saved."""
         from orbax_bench_core.state import orbax_api
 
         options = context.options
-        assert isinstance(options, TrainInterferenceOptions)
         metrics, path, target = Metrics(), context.path / "ckpt", load_target(context.pytree)
         with options.orbax_context():
             _train_and_save(metrics, context, path, options)
@@ -91,7 +84,7 @@ def _train_and_save(
 ) -> None:
     from orbax_bench_core.benchmarks.support.training import Training
 
-    training = Training(context.pytree, matrix_size=cast("int", options.matrix_size))
+    training = Training(context.pytree, matrix_size=options.matrix_size)
 
     def measured(operation: str, take_steps: Callable[[], list[float]]) -> list[float]:
         with metrics.measure(operation, options.collectors):
@@ -101,14 +94,14 @@ def _train_and_save(
         return measured(operation, lambda: training.steps(count)) if count else []
 
     def steps_during(going: Callable[[], bool]) -> list[float]:
-        most = cast("int", options.max_steps_during)
+        most = options.max_steps_during
         return measured("steps_during", lambda: training.steps_while(going, most=most))
 
     # All training is in a thread of its own, so that this one sees the save end when it ends, and
     # not when a step does.
     with ThreadPoolExecutor(1, "train") as trainer:
         trainer.submit(training.steps, _WARM_UP_STEPS).result()
-        before = trainer.submit(steps, "steps_before", cast("int", options.steps_before)).result()
+        before = trainer.submit(steps, "steps_before", options.steps_before).result()
         training.restart()  # what is saved must equal what it is verified against
         beside = _Beside(trainer, steps_during)
         measure_save(
@@ -116,12 +109,12 @@ def _train_and_save(
             context,
             path,
             training.state,
-            asynchronous=bool(options.async_enabled),
+            asynchronous=options.async_enabled,
             collectors=options.collectors,
             meanwhile=beside,
         )
         during = beside.times()
-        after = trainer.submit(steps, "steps_after", cast("int", options.steps_after)).result()
+        after = trainer.submit(steps, "steps_after", options.steps_after).result()
     _summarize(metrics, before, during, after)
 
 

@@ -9,15 +9,18 @@ from orbax_bench_core.authoring import (
     BenchmarksGenerator,
     TestContext,
     TestResult,
+    UnmetNeed,
     VerificationError,
     benchmark_options,
 )
 from orbax_bench_core.benchmarks.support.cancelling import (
     CancelOptions,
-    check_needs,
     measure_cancel,
     note_outcome,
+    require_cancellable,
 )
+from orbax_bench_core.benchmarks.support.needs import require_tree
+from orbax_bench_core.benchmarks.support.v0 import open_checkpoint_manager, restore_target
 from orbax_bench_core.measure import Metrics
 
 _STEP = 1
@@ -29,7 +32,7 @@ class V0CancelOptions(CancelOptions):
 
 
 @benchmark_options(V0CancelOptions)
-class V0Cancel(BenchmarksGenerator):
+class V0Cancel(BenchmarksGenerator[V0CancelOptions]):
     """Measures `save_blocking`, `cancel` and the `wait_after_cancel` for what went on meanwhile.
 
     Without a cancellation: `save_blocking` and `save_background`. A save may be faster than its
@@ -38,21 +41,18 @@ class V0Cancel(BenchmarksGenerator):
     To cancel, it needs a single process.
     """
 
-    def test_fn(self, context: TestContext) -> TestResult:
+    def test_fn(self, context: TestContext[V0CancelOptions]) -> TestResult:
         """Begins a save, cancels it, and looks at what is left."""
         import jax
         import orbax.checkpoint as ocp
 
-        from orbax_bench_core.benchmarks.support import needs
-        from orbax_bench_core.benchmarks.support.v0 import open_manager
         from orbax_bench_core.state import tree_bytes
 
         metrics, options = Metrics(), context.options
-        assert isinstance(options, V0CancelOptions)
-        tree = jax.block_until_ready(needs.tree(context, "v0_cancel"))
+        tree = jax.block_until_ready(require_tree(context, "v0_cancel"))
         num_bytes, directory = tree_bytes(tree), context.path / "steps"
-        check_needs(options, "v0_cancel")
-        with open_manager(directory) as manager:
+        require_cancellable(options, "v0_cancel")
+        with open_checkpoint_manager(directory) as manager:
             with metrics.measure("save_blocking"):
                 manager.save(_STEP, args=ocp.args.StandardSave(tree))
             if options.perform_cancellation:
@@ -65,7 +65,9 @@ class V0Cancel(BenchmarksGenerator):
             waiting = "wait_after_cancel" if options.perform_cancellation else "save_background"
             with metrics.measure(waiting):
                 manager.wait_until_finished()
-        with open_manager(directory) as manager:  # one that only knows what is on storage
+        with open_checkpoint_manager(
+            directory
+        ) as manager:  # one that only knows what is on storage
             committed = _STEP in manager.all_steps()
             if options.perform_cancellation:
                 note_outcome(metrics, committed=committed)
@@ -84,8 +86,6 @@ class V0Cancel(BenchmarksGenerator):
 
 
 def _canceller(manager: Any) -> Any:
-    from orbax_bench_core.benchmarks.support.needs import UnmetNeed
-
     # The manager has no public way to cancel.
     cancel = getattr(manager._checkpointer, "cancel", None)  # noqa: SLF001
     if cancel is None:
@@ -95,7 +95,5 @@ def _canceller(manager: Any) -> Any:
 
 def _restore(manager: Any, step: int, tree: Any) -> Any:
     import orbax.checkpoint as ocp
-
-    from orbax_bench_core.benchmarks.support.v0 import restore_target
 
     return manager.restore(step, args=ocp.args.StandardRestore(restore_target(tree)))

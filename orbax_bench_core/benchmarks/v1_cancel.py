@@ -10,14 +10,17 @@ from orbax_bench_core.authoring import (
     BenchmarksGenerator,
     TestContext,
     TestResult,
+    UnmetNeed,
     VerificationError,
     benchmark_options,
 )
 from orbax_bench_core.benchmarks.support.cancelling import (
     CancelOptions,
-    check_needs,
     measure_cancel,
+    require_cancellable,
 )
+from orbax_bench_core.benchmarks.support.needs import require_orbax_module, require_tree
+from orbax_bench_core.benchmarks.support.saving import load_target
 from orbax_bench_core.measure import Metrics
 
 _STEP, _MOST_TRIES = 1, 20
@@ -29,7 +32,7 @@ class V1CancelOptions(CancelOptions):
 
 
 @benchmark_options(V1CancelOptions)
-class V1Cancel(BenchmarksGenerator):
+class V1Cancel(BenchmarksGenerator[V1CancelOptions]):
     """Measures `save_blocking`, `cancel`, the `save_blocking` of the next step, `save_background`.
 
     Without a cancellation only one step is saved. Cancelling also deletes what the save had written
@@ -37,27 +40,22 @@ class V1Cancel(BenchmarksGenerator):
     the clock. To cancel, it needs a single process.
     """
 
-    def test_fn(self, context: TestContext) -> TestResult:
+    def test_fn(self, context: TestContext[V1CancelOptions]) -> TestResult:
         """Begins a save, cancels it, and saves the next step."""
         import contextlib
 
         import jax
 
-        from orbax_bench_core.benchmarks.support import needs
-        from orbax_bench_core.benchmarks.support.saving import load_target
         from orbax_bench_core.state import tree_bytes
 
         metrics, options = Metrics(), context.options
-        assert isinstance(options, V1CancelOptions)
-        tree = jax.block_until_ready(needs.tree(context, "v1_cancel"))
+        tree = jax.block_until_ready(require_tree(context, "v1_cancel"))
         num_bytes, last = tree_bytes(tree), _STEP + bool(options.perform_cancellation)
-        training = needs.part_of_orbax("experimental.v1.training", "v1_cancel")
-        check_needs(options, "v1_cancel")
+        training = require_orbax_module("experimental.v1.training", "v1_cancel")
+        require_cancellable(options, "v1_cancel")
         with contextlib.closing(training.Checkpointer(context.path / "steps")) as checkpointer:
             if not hasattr(checkpointer, "cancel"):
-                raise needs.UnmetNeed(
-                    "v1_cancel needs an orbax-checkpoint whose Checkpointer can cancel"
-                )
+                raise UnmetNeed("v1_cancel needs an orbax-checkpoint whose Checkpointer can cancel")
             with metrics.measure("save_blocking"):
                 checkpointer.save_async(_STEP, tree)
             if options.perform_cancellation:

@@ -48,9 +48,9 @@ def lineage(
     Exit codes: 0 all is as it was; 1 something has changed, is missing or was never recorded;
     2 this has no lineage.
     """
-    from orbax_bench_core.lineage import chain_of
+    from orbax_bench_core.lineage import trace
 
-    chain = chain_of(given, endpoint)
+    chain = trace(given, endpoint)
     if as_json:
         print(json.dumps(_document(given, chain), indent=2))
     else:

@@ -1,6 +1,7 @@
 """Storage and memory limits: what this machine can do with a checkpoint's bytes, without Orbax."""
 
 from orbax_bench_core.limits.model import Limits, read, write
+from orbax_bench_core.limits.probes import PROBES
 from orbax_bench_core.limits.process import ensure_limits, take_limits
 from orbax_bench_core.limits.share import (
     PROBE_HEADINGS,
@@ -11,6 +12,7 @@ from orbax_bench_core.limits.share import (
 )
 
 __all__ = [
+    "PROBES",
     "PROBE_HEADINGS",
     "Limits",
     "OperationLimits",

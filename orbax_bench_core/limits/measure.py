@@ -1,33 +1,23 @@
-"""All probes, one after the other, on one machine and one storage."""
+"""Measurement of all probes in turn, on one machine and one storage. It imports JAX."""
 
 from __future__ import annotations
 
 import dataclasses
 import datetime
-import functools
+import itertools
 import mmap
 import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import jax
 
 from orbax_bench_core.config import HostMemory, UserError
 from orbax_bench_core.limits.model import Limits, ProbeName, ProbeResult, Surroundings
-from orbax_bench_core.limits.probes import (
-    device_to_host,
-    first_touch,
-    host_to_device,
-    memory_copy,
-    read_cold,
-    read_warm,
-    tensorstore_read,
-    tensorstore_write,
-    write_fsync,
-)
+from orbax_bench_core.limits.probes import PROBES, Probe
 from orbax_bench_core.limits.scratch import (
     StaysResident,
     existing_directory,
@@ -43,33 +33,6 @@ from orbax_bench_core.state import available_bytes
 
 if TYPE_CHECKING:
     from etils import epath
-
-Probe = Callable[[Workload], list[float]]
-
-
-def _tensorstore_probes(suffix: str, *, compressed: bool) -> dict[ProbeName, Probe]:
-    read = functools.partial(tensorstore_read, compressed=compressed)
-    probes: dict[str, Probe] = {
-        "tensorstore_write": functools.partial(tensorstore_write, compressed=compressed),
-        "tensorstore_read_cold": functools.partial(read, cache="cold"),
-        "tensorstore_read_warm": functools.partial(read, cache="warm"),
-    }
-    return {f"{name}{suffix}": probe for name, probe in probes.items()}  # type: ignore[misc]
-
-
-_GROUPS: Final[tuple[dict[ProbeName, Probe], ...]] = (
-    {"write_fsync": write_fsync, "read_cold": read_cold, "read_warm": read_warm},
-    {"memory_copy": memory_copy, "first_touch": first_touch},
-    {"host_to_device": host_to_device, "device_to_host": device_to_host},
-    _tensorstore_probes("", compressed=True),
-    _tensorstore_probes("_uncompressed", compressed=False),
-)
-"""Probes that share files: these are removed before the next group begins."""
-
-_FILE_PROBES: Final = {"write_fsync", "read_cold", "read_warm"}
-_WRITE_PROBES: Final = {"write_fsync", "tensorstore_write", "tensorstore_write_uncompressed"}
-_DEVICE_PROBES: Final = {"host_to_device", "device_to_host"}
-_WARM_PROBES: Final = {"tensorstore_read_warm", "tensorstore_read_warm_uncompressed"}
 
 
 def measure_limits(
@@ -116,8 +79,8 @@ def measure_limits(
             dtype=dtype,
             repeats=repeats,
         )
-        found = [result for group in _GROUPS for result in _measure_group(group, workload)]
-    writes = [result for result in found if result.name in _WRITE_PROBES]
+        found = tuple(_measure_all(workload))
+    writes = [result for result in found if _is_write(PROBES[result.name])]
     if not any(result.seconds for result in writes):
         raise UserError(f"nothing can be written: {writes[-1].reason}")
     return Limits(
@@ -131,22 +94,29 @@ def measure_limits(
         duration_s=time.monotonic() - clock,
         surroundings=surroundings,
         provenance={**host_provenance(), "devices": device_provenance()},
-        probes=tuple(found),
+        probes=found,
     )
 
 
-def _measure_group(group: dict[ProbeName, Probe], workload: Workload) -> list[ProbeResult]:
-    with scratch(workload.directory) as folder:
-        own = dataclasses.replace(workload, directory=folder)
-        return [_measure(name, probe, own) for name, probe in group.items()]
+def _measure_all(workload: Workload) -> Iterator[ProbeResult]:
+    """Yields what each probe found. Probes that share files get a folder, removed after them."""
+    for _, group in itertools.groupby(PROBES.items(), _files_of):
+        with scratch(workload.directory) as folder:
+            own = dataclasses.replace(workload, directory=folder)
+            for name, probe in group:
+                yield _measure(name, probe, own)
+
+
+def _files_of(item: tuple[ProbeName, Probe]) -> tuple[str, bool | None]:
+    return item[1].medium, item[1].compressed
 
 
 def _measure(name: ProbeName, probe: Probe, workload: Workload) -> ProbeResult:
     seconds: list[float] = []
-    reason = _not_applicable(name, workload.directory)
+    reason = _not_applicable(probe, workload.directory)
     if not reason:
         try:
-            seconds = probe(workload)
+            seconds = probe.measure(workload)
         except (OSError, ValueError, StaysResident) as failure:
             # TensorStore reports what a storage refuses as a ValueError, with its whole request.
             reason = re.split(r"\n| \[", str(failure))[0] or type(failure).__name__
@@ -155,11 +125,15 @@ def _measure(name: ProbeName, probe: Probe, workload: Workload) -> ProbeResult:
     )
 
 
-def _not_applicable(name: ProbeName, directory: epath.Path) -> str:
-    if is_remote(directory) and name in _FILE_PROBES:
+def _not_applicable(probe: Probe, directory: epath.Path) -> str:
+    if is_remote(directory) and probe.medium == "files":
         return "not applicable: an object store has no local files"
-    if is_remote(directory) and name in _WARM_PROBES:
+    if is_remote(directory) and probe.cache == "warm":
         return "not applicable: an object store has no page cache"
-    if name in _DEVICE_PROBES and jax.default_backend() == "cpu":
+    if probe.medium == "devices" and jax.default_backend() == "cpu":
         return "not applicable: on CPU devices it is a memory copy"
     return ""
+
+
+def _is_write(probe: Probe) -> bool:
+    return probe.operation == "save" and probe.medium in ("files", "tensorstore")

@@ -1,10 +1,10 @@
-"""What a machine and a storage can do at best, as measured: the limits of every checkpoint."""
+"""Model of `limits.json`: the measured speeds of one machine with one storage."""
 
 from __future__ import annotations
 
 import datetime
 import statistics
-from typing import Any, Final, Literal, Self, get_args
+from typing import Any, Final, Literal, Self
 
 import pydantic
 
@@ -28,8 +28,6 @@ ProbeName = Literal[
     "tensorstore_read_cold_uncompressed",
     "tensorstore_read_warm_uncompressed",
 ]
-PROBE_NAMES: Final[tuple[ProbeName, ...]] = get_args(ProbeName)
-"""Every probe, in the order in which they are measured and shown."""
 
 _GIB = 2**30
 
@@ -108,7 +106,7 @@ class Limits(ResultModel):
         duration_s: Seconds that all of them took, without the start of their process.
         surroundings: The state of the machine as they began.
         provenance: What ran, and on what.
-        probes: What each probe found, in the order of `PROBE_NAMES`.
+        probes: What each probe found, in the order of `PROBES`.
     """
 
     schema_version: Literal[1] = LIMITS_SCHEMA_VERSION

@@ -1,91 +1,39 @@
-"""Arrays in TensorStore as Orbax stores them, but without Orbax.
+"""Probes: timed transfers of the same bytes through files, memory, devices and raw TensorStore.
 
-The spec follows Orbax's `tensorstore_utils` for `use_zarr3=True, use_ocdbt=False`: one file per
-shard, each with a sharding codec of a single chunk. TensorStore's file driver syncs files and
+The table `PROBES` at the end holds all that is known of each. A probe returns the seconds of every
+repeat that it keeps. JAX and TensorStore are loaded by the probes that need them, so that the table
+can be read without.
+
+TensorStore writes arrays as Orbax's `tensorstore_utils` does for `use_zarr3=True, use_ocdbt=False`:
+one file per shard, each with a sharding codec of a single chunk. Its file driver syncs files and
 folders by default, and Orbax leaves that as it is.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import mmap
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-import jax
 import numpy as np
-import tensorstore as ts
 
 from orbax_bench_core.config import Cache
 from orbax_bench_core.limits import scratch
+from orbax_bench_core.limits.model import ProbeName
 from orbax_bench_core.limits.workload import Array, Workload
 from orbax_bench_core.worker import page_cache
 
+if TYPE_CHECKING:
+    import jax
+
 _FILE_IO_CONCURRENCY: Final = 128
 _ZSTD: Final = {"name": "zstd", "configuration": {"level": 3}}
-
-
-def array_folder(workload: Workload, *, compressed: bool) -> Any:
-    """Returns the folder that holds the array."""
-    return workload.directory / ("zstd" if compressed else "uncompressed")
-
-
-def write_array(workload: Workload, *, compressed: bool) -> None:
-    """Creates the array and writes all pieces at once, until they are on stable storage."""
-    store = _open(workload, compressed=compressed, create=True)
-    writes = [
-        # As Orbax does: nobody changes the source, so it need not be copied first.
-        store[index].write(piece, can_reference_source_data_indefinitely=True)
-        for index, piece in enumerate(workload.pieces)
-    ]
-    for write_ in writes:
-        write_.result()
-
-
-def read_array(workload: Workload, *, compressed: bool) -> Sequence[Array]:
-    """Opens the array and reads all pieces at once, into memory of TensorStore's choice."""
-    store = _open(workload, compressed=compressed, create=False)
-    reads = [store[index].read() for index in range(len(workload.pieces))]
-    return [np.asarray(read_.result()) for read_ in reads]
-
-
-def _open(workload: Workload, *, compressed: bool, create: bool) -> Any:
-    # A new context for each, so that nothing is left in a cache.
-    context = ts.Context({"file_io_concurrency": {"limit": _FILE_IO_CONCURRENCY}})
-    spec = {
-        "driver": "zarr3",
-        "kvstore": kvstore(str(array_folder(workload, compressed=compressed))),
-        "metadata": _metadata(workload.pieces, compressed=compressed),
-    }
-    return ts.open(spec, create=create, open=not create, context=context).result()
-
-
-def _metadata(pieces: Sequence[Array], *, compressed: bool) -> dict[str, Any]:
-    chunk = [1, pieces[0].size]
-    little_endian = {"name": "bytes", "configuration": {"endian": "little"}}
-    sharding = {
-        "chunk_shape": chunk,
-        "codecs": [little_endian, _ZSTD] if compressed else [little_endian],
-        "index_codecs": [little_endian, {"name": "crc32c"}],
-    }
-    return {
-        "shape": [len(pieces), pieces[0].size],
-        "data_type": pieces[0].dtype.name,
-        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunk}},
-        "codecs": [{"name": "sharding_indexed", "configuration": sharding}],
-    }
-
-
-def kvstore(path: str) -> dict[str, Any]:
-    """Returns the TensorStore spec of a folder, local or gs://."""
-    if path.startswith("gs://"):
-        bucket, _, prefix = path.removeprefix("gs://").partition("/")
-        return {"driver": "gcs", "bucket": bucket, "path": f"{prefix}/"}
-    return {"driver": "file", "path": f"{path}/"}
 
 
 def timed(tasks: Sequence[Callable[[], object]]) -> float:
@@ -126,49 +74,68 @@ def repeated(repeats: int, once: Callable[[], float]) -> list[float]:
     return [once() for _ in range(repeats + 1)][1:]
 
 
-def tensorstore_read(workload: Workload, *, compressed: bool, cache: Cache) -> list[float]:
-    """Times opening an array and reading all its chunks at once.
+def _each(task: Callable[..., object], *arguments: Iterable[Any]) -> list[Callable[[], object]]:
+    """Returns a call of `task` for each piece of the data, with its arguments."""
+    return [functools.partial(task, *given) for given in zip(*arguments, strict=True)]
 
-    Args:
-        workload: What to read.
-        compressed: Whether the chunks are compressed as Orbax does by default.
-        cache: State of the page cache before each repeat; an object store's data is never in it.
 
-    Returns:
-        Seconds of each repeat.
+def write_fsync(workload: Workload) -> list[float]:
+    """Times sequential writes with fsync of each file and its folder, as Orbax has them synced.
+
+    Each repeat writes new files; those of the last one stay for the probes that read.
 
     Raises:
-        StaysResident: `cache` is cold and the pages cannot be dropped.
-        ValueError: TensorStore cannot read or write there.
+        OSError: The disk is full, or cannot be written.
     """
-    folder = array_folder(workload, compressed=compressed)
-    if not folder.exists():
-        write_array(workload, compressed=compressed)
 
     def once() -> float:
-        if "://" not in str(folder):
-            if cache == "cold":
-                scratch.make_cold(Path(folder))
-            else:
-                page_cache.fill(Path(folder))
-        return timed([lambda: read_array(workload, compressed=compressed)])
+        scratch.make_empty(scratch.folder(workload))
+        return timed(_each(scratch.write, scratch.paths(workload), workload.pieces))
 
     return repeated(workload.repeats, once)
+
+
+def read_files(workload: Workload, *, cache: Cache) -> list[float]:
+    """Times sequential reads, one file per thread, into memory that is in use already.
+
+    Args:
+        workload: What to read; it is written first unless an earlier probe has left it.
+        cache: State of the page cache before each repeat.
+
+    Raises:
+        StaysResident: `cache` is cold and the files' pages cannot be dropped.
+        OSError: The files cannot be written or read.
+    """
+    scratch.ensure_written(workload)
+
+    def once() -> float:
+        _set_cache(scratch.folder(workload), cache)
+        return timed(_each(scratch.read, scratch.paths(workload), workload.buffers))
+
+    return repeated(workload.repeats, once)
+
+
+def _set_cache(folder: Path, cache: Cache) -> None:
+    if cache == "cold":
+        scratch.make_cold(folder)
+    else:
+        page_cache.fill(folder)
+
+
+def memory_copy(workload: Workload) -> list[float]:
+    """Times a copy of all pieces, one per thread, from and to pages that exist."""
+    copies = _each(np.copyto, workload.buffers, workload.pieces)
+    return repeated(workload.repeats, lambda: timed(copies))
 
 
 def first_touch(workload: Workload) -> list[float]:
     """Times one write to each page of new anonymous mappings, one mapping per thread.
 
     The mappings are private, as those of an allocator are.
-
-    Returns:
-        Seconds of each repeat.
     """
 
     def once() -> float:
-        return timed(
-            [functools.partial(_touch, fresh_pages(piece.nbytes)) for piece in workload.pieces]
-        )
+        return timed(_each(_touch, [fresh_pages(piece.nbytes) for piece in workload.pieces]))
 
     return repeated(workload.repeats, once)
 
@@ -183,6 +150,47 @@ def _touch(first_bytes: Array) -> None:
     first_bytes[...] = 1
 
 
+def host_to_device(workload: Workload) -> list[float]:
+    """Times the transfer of all pieces to this process's devices, in turn, until they are there.
+
+    A CPU device takes host memory as it is, so this says something of accelerators only.
+    """
+    return repeated(workload.repeats, lambda: timed([lambda: on_devices(workload)]))
+
+
+def device_to_host(workload: Workload) -> list[float]:
+    """Times the transfer of all pieces from this process's devices, all under way at once.
+
+    A CPU device shares its memory with the host, so this says something of accelerators only.
+    """
+
+    def once() -> float:
+        # An array keeps its host copy, so each repeat needs new ones.
+        arrays = on_devices(workload)
+        return timed([lambda: _fetch(arrays)])
+
+    return repeated(workload.repeats, once)
+
+
+def on_devices(workload: Workload) -> Sequence[jax.Array]:
+    """Returns the pieces as ready arrays, spread over this process's devices."""
+    import jax
+
+    devices = jax.local_devices()
+    arrays = [
+        jax.device_put(piece, devices[index % len(devices)])
+        for index, piece in enumerate(workload.pieces)
+    ]
+    jax.block_until_ready(arrays)
+    return arrays
+
+
+def _fetch(arrays: Sequence[jax.Array]) -> list[Array]:
+    for array in arrays:
+        array.copy_to_host_async()
+    return [np.asarray(array) for array in arrays]
+
+
 def tensorstore_write(workload: Workload, *, compressed: bool) -> list[float]:
     """Times the creation of an array, one chunk per piece, until it is on stable storage.
 
@@ -191,9 +199,6 @@ def tensorstore_write(workload: Workload, *, compressed: bool) -> list[float]:
     Args:
         workload: What to write, and where.
         compressed: Whether chunks are compressed as Orbax does by default.
-
-    Returns:
-        Seconds of each repeat.
 
     Raises:
         ValueError: TensorStore cannot write there, or not this dtype.
@@ -208,135 +213,194 @@ def tensorstore_write(workload: Workload, *, compressed: bool) -> list[float]:
     return repeated(workload.repeats, once)
 
 
-def device_to_host(workload: Workload) -> list[float]:
-    """Times the transfer of all pieces from this process's devices, all under way at once.
+def tensorstore_read(workload: Workload, *, compressed: bool, cache: Cache) -> list[float]:
+    """Times opening an array and reading all its chunks at once.
 
-    A CPU device shares its memory with the host, so this says something of accelerators only.
+    Args:
+        workload: What to read; it is written first unless an earlier probe has left it.
+        compressed: Whether the chunks are compressed as Orbax does by default.
+        cache: State of the page cache before each repeat; an object store's data is never in it.
 
-    Returns:
-        Seconds of each repeat.
+    Raises:
+        StaysResident: `cache` is cold and the pages cannot be dropped.
+        ValueError: TensorStore cannot read or write there.
     """
+    folder = array_folder(workload, compressed=compressed)
+    if not folder.exists():
+        write_array(workload, compressed=compressed)
 
     def once() -> float:
-        # An array keeps its host copy, so each repeat needs new ones.
-        arrays = on_devices(workload)
-        return timed([lambda: _fetch(arrays)])
+        if "://" not in str(folder):
+            _set_cache(Path(folder), cache)
+        return timed([lambda: read_array(workload, compressed=compressed)])
 
     return repeated(workload.repeats, once)
 
 
-def _fetch(arrays: Sequence[jax.Array]) -> list[Array]:
-    for array in arrays:
-        array.copy_to_host_async()
-    return [np.asarray(array) for array in arrays]
+def array_folder(workload: Workload, *, compressed: bool) -> Any:
+    """Returns the folder that holds the array."""
+    return workload.directory / ("zstd" if compressed else "uncompressed")
 
 
-def host_to_device(workload: Workload) -> list[float]:
-    """Times the transfer of all pieces to this process's devices, in turn, until they are there.
-
-    A CPU device takes host memory as it is, so this says something of accelerators only.
-
-    Returns:
-        Seconds of each repeat.
-    """
-    return repeated(workload.repeats, lambda: timed([lambda: on_devices(workload)]))
-
-
-def on_devices(workload: Workload) -> Sequence[jax.Array]:
-    """Returns the pieces as ready arrays, spread over this process's devices."""
-    devices = jax.local_devices()
-    arrays = [
-        jax.device_put(piece, devices[index % len(devices)])
+def write_array(workload: Workload, *, compressed: bool) -> None:
+    """Creates the array and writes all pieces at once, until they are on stable storage."""
+    store = _open(workload, compressed=compressed, create=True)
+    writes = [
+        # As Orbax does: nobody changes the source, so it need not be copied first.
+        store[index].write(piece, can_reference_source_data_indefinitely=True)
         for index, piece in enumerate(workload.pieces)
     ]
-    jax.block_until_ready(arrays)
-    return arrays
+    for write_ in writes:
+        write_.result()
 
 
-def write_fsync(workload: Workload) -> list[float]:
-    """Times sequential writes with fsync of each file and its folder, as Orbax has them synced.
+def read_array(workload: Workload, *, compressed: bool) -> Sequence[Array]:
+    """Opens the array and reads all pieces at once, into memory of TensorStore's choice."""
+    store = _open(workload, compressed=compressed, create=False)
+    reads = [store[index].read() for index in range(len(workload.pieces))]
+    return [np.asarray(read_.result()) for read_ in reads]
 
-    Each repeat writes new files; those of the last one stay for the probes that read.
 
-    Returns:
-        Seconds of each repeat.
+def _open(workload: Workload, *, compressed: bool, create: bool) -> Any:
+    import tensorstore as ts
 
-    Raises:
-        OSError: The disk is full, or cannot be written.
+    # A new context for each, so that nothing is left in a cache.
+    context = ts.Context({"file_io_concurrency": {"limit": _FILE_IO_CONCURRENCY}})
+    spec = {
+        "driver": "zarr3",
+        "kvstore": kvstore(str(array_folder(workload, compressed=compressed))),
+        "metadata": _metadata(workload.pieces, compressed=compressed),
+    }
+    return ts.open(spec, create=create, open=not create, context=context).result()
+
+
+def _metadata(pieces: Sequence[Array], *, compressed: bool) -> dict[str, Any]:
+    chunk = [1, pieces[0].size]
+    little_endian = {"name": "bytes", "configuration": {"endian": "little"}}
+    sharding = {
+        "chunk_shape": chunk,
+        "codecs": [little_endian, _ZSTD] if compressed else [little_endian],
+        "index_codecs": [little_endian, {"name": "crc32c"}],
+    }
+    return {
+        "shape": [len(pieces), pieces[0].size],
+        "data_type": pieces[0].dtype.name,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunk}},
+        "codecs": [{"name": "sharding_indexed", "configuration": sharding}],
+    }
+
+
+def kvstore(path: str) -> dict[str, Any]:
+    """Returns the TensorStore spec of a folder, local or gs://."""
+    if path.startswith("gs://"):
+        bucket, _, prefix = path.removeprefix("gs://").partition("/")
+        return {"driver": "gcs", "bucket": bucket, "path": f"{prefix}/"}
+    return {"driver": "file", "path": f"{path}/"}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Probe:
+    """What is known of one probe.
+
+    Attributes:
+        title: What people call it.
+        bounds: What cannot be faster than it, in words.
+        measure: Returns the seconds of each repeat that is kept.
+        medium: What the bytes pass through. `files` and `devices` are not there everywhere: object
+            stores have no local files, and on a CPU a device copy is a memory copy.
+        operation: What every such operation must do as well; None for what only some do.
+        cache: State of the page cache that it is measured in; None where that does not matter.
+        compressed: Whether TensorStore compresses; None for the other media.
     """
 
-    def once() -> float:
-        scratch.make_empty(scratch.folder(workload))
-        return timed(
-            [
-                functools.partial(scratch.write, path, piece)
-                for path, piece in zip(scratch.paths(workload), workload.pieces, strict=True)
-            ]
-        )
-
-    return repeated(workload.repeats, once)
+    title: str
+    bounds: str
+    measure: Callable[[Workload], list[float]]
+    medium: Literal["files", "memory", "devices", "tensorstore"]
+    operation: Literal["save", "load"] | None = None
+    cache: Cache | None = None
+    compressed: bool | None = None
 
 
-def read_cold(workload: Workload) -> list[float]:
-    """Times sequential reads, one file per thread, into memory that is in use already.
-
-    Returns:
-        Seconds of each repeat.
-
-    Raises:
-        StaysResident: The files' pages cannot be dropped.
-        OSError: The files cannot be written or read.
-    """
-    scratch.ensure_written(workload)
-
-    def once() -> float:
-        scratch.make_cold(scratch.folder(workload))
-        return timed(
-            [
-                functools.partial(scratch.read, path, buffer)
-                for path, buffer in zip(scratch.paths(workload), workload.buffers, strict=True)
-            ]
-        )
-
-    return repeated(workload.repeats, once)
+def _file_read(cache: Cache) -> Probe:
+    return Probe(
+        title=f"{cache} read",
+        bounds=f"a {cache} load",
+        measure=functools.partial(read_files, cache=cache),
+        medium="files",
+        operation="load",
+        cache=cache,
+    )
 
 
-def read_warm(workload: Workload) -> list[float]:
-    """Times sequential reads, one file per thread, into memory that is in use already.
-
-    Returns:
-        Seconds of each repeat.
-
-    Raises:
-        OSError: The files cannot be written or read.
-    """
-    scratch.ensure_written(workload)
-
-    def once() -> float:
-        page_cache.fill(scratch.folder(workload))
-        return timed(
-            [
-                functools.partial(scratch.read, path, buffer)
-                for path, buffer in zip(scratch.paths(workload), workload.buffers, strict=True)
-            ]
-        )
-
-    return repeated(workload.repeats, once)
+def _raw_write(*, compressed: bool) -> Probe:
+    return Probe(
+        title="TensorStore write" if compressed else "TensorStore write, plain",
+        bounds="a save, compressed" if compressed else "a save, uncompressed",
+        measure=functools.partial(tensorstore_write, compressed=compressed),
+        medium="tensorstore",
+        operation="save",
+        compressed=compressed,
+    )
 
 
-def memory_copy(workload: Workload) -> list[float]:
-    """Times a copy of all pieces, one per thread, from and to pages that exist.
+def _raw_read(cache: Cache, *, compressed: bool) -> Probe:
+    return Probe(
+        title=f"TensorStore {cache} read{'' if compressed else ', plain'}",
+        bounds=f"a {cache} load, {'compressed' if compressed else 'uncompressed'}",
+        measure=functools.partial(tensorstore_read, compressed=compressed, cache=cache),
+        medium="tensorstore",
+        operation="load",
+        cache=cache,
+        compressed=compressed,
+    )
 
-    Returns:
-        Seconds of each repeat.
-    """
 
-    def once() -> float:
-        return timed(
-            [
-                functools.partial(np.copyto, buffer, piece)
-                for buffer, piece in zip(workload.buffers, workload.pieces, strict=True)
-            ]
-        )
+PROBES: Final[Mapping[ProbeName, Probe]] = {
+    "write_fsync": Probe(
+        title="write + fsync",
+        bounds="every save",
+        measure=write_fsync,
+        medium="files",
+        operation="save",
+    ),
+    "read_cold": _file_read("cold"),
+    "read_warm": _file_read("warm"),
+    "memory_copy": Probe(
+        title="memory copy",
+        bounds="every copy on the way",
+        measure=memory_copy,
+        medium="memory",
+        operation="load",
+    ),
+    "first_touch": Probe(
+        title="first touch of memory",
+        bounds="a load into fresh memory",
+        measure=first_touch,
+        medium="memory",
+    ),
+    "host_to_device": Probe(
+        title="host to device",
+        bounds="every load",
+        measure=host_to_device,
+        medium="devices",
+        operation="load",
+    ),
+    "device_to_host": Probe(
+        title="device to host",
+        bounds="every save",
+        measure=device_to_host,
+        medium="devices",
+        operation="save",
+    ),
+    "tensorstore_write": _raw_write(compressed=True),
+    "tensorstore_read_cold": _raw_read("cold", compressed=True),
+    "tensorstore_read_warm": _raw_read("warm", compressed=True),
+    "tensorstore_write_uncompressed": _raw_write(compressed=False),
+    "tensorstore_read_cold_uncompressed": _raw_read("cold", compressed=False),
+    "tensorstore_read_warm_uncompressed": _raw_read("warm", compressed=False),
+}
+"""Every probe, in the order in which they are measured and shown.
 
-    return repeated(workload.repeats, once)
+Neighbours of one medium and compression share their files: a probe that writes comes first.
+"""

@@ -1,4 +1,4 @@
-"""Measuring limits from a process that must not import JAX."""
+"""Child process that measures limits. Its parent need not import JAX."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder for the probes' files, gone afterwards whatever happens."""
+"""Scratch folder of the probes: plain files in it, and the bytes for which there is room."""
 
 from __future__ import annotations
 

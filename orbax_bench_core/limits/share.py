@@ -1,4 +1,4 @@
-"""How near each operation comes to what its machine and storage can do.
+"""Share of the limit: the time of each operation against the probes that bound it.
 
 All times are for the same bytes, uncompressed: those of the operation, at the speed that a probe
 reached. A share of 100 % says that Orbax adds nothing; more says that it moves fewer bytes than the
@@ -14,34 +14,12 @@ from typing import Final, Literal
 from orbax_bench_core.analysis.summary import ExtraColumns, MetricSummary, RunSummary
 from orbax_bench_core.document import percent
 from orbax_bench_core.limits.model import Limits, ProbeName, ProbeResult
+from orbax_bench_core.limits.probes import PROBES
 from orbax_bench_core.measure import BYTES, PAGE_FAULTS
 from orbax_bench_core.sweep import SweepPoint
 
 LIMIT_HEADINGS: Final = ("limit", "of limit", "vs TensorStore")
 PROBE_HEADINGS: Final = ("probe", "GiB/s", "spread", "bounds")
-
-_WORDS: Final[dict[ProbeName, tuple[str, str]]] = {
-    "write_fsync": ("write + fsync", "every save"),
-    "read_cold": ("cold read", "a cold load"),
-    "read_warm": ("warm read", "a warm load"),
-    "memory_copy": ("memory copy", "every copy on the way"),
-    "first_touch": ("first touch of memory", "a load into fresh memory"),
-    "host_to_device": ("host to device", "every load"),
-    "device_to_host": ("device to host", "every save"),
-    "tensorstore_write": ("TensorStore write", "a save, compressed"),
-    "tensorstore_read_cold": ("TensorStore cold read", "a cold load, compressed"),
-    "tensorstore_read_warm": ("TensorStore warm read", "a warm load, compressed"),
-    "tensorstore_write_uncompressed": ("TensorStore write, plain", "a save, uncompressed"),
-    "tensorstore_read_cold_uncompressed": (
-        "TensorStore cold read, plain",
-        "a cold load, uncompressed",
-    ),
-    "tensorstore_read_warm_uncompressed": (
-        "TensorStore warm read, plain",
-        "a warm load, uncompressed",
-    ),
-}
-"""What people call each probe, and what cannot be faster than it."""
 
 _LEGEND: Final = (
     "Limit: what the machine must do at the least for the same bytes, and its share of the time; "
@@ -153,8 +131,12 @@ def compare_with_limits(
     kind = _kind(time.operation)
     if kind is None or not time.median:
         return None
-    raw = _tensorstore_probe(kind, point, remote="://" in limits.path)
-    moved = dict.fromkeys(_bounding_probes(kind, point, limits, raw), num_bytes)
+    raw = next(_probes(kind, point, limits, "tensorstore"))
+    files = _probes(kind, point, limits, "files")
+    # An object store has no files to read and write, so TensorStore is what measures it.
+    storage = [probe for probe in files if limits.seconds(probe, 1) is not None] or [raw]
+    others = _probes(kind, point, limits, "memory", "devices")
+    moved = dict.fromkeys((*storage, *others), num_bytes)
     moved["first_touch"] = _touched_bytes(kind, point, limits, num_bytes, page_faults)
     shares = [
         LimitShare(probe=probe, limit_s=limit_s, share=limit_s / time.median)
@@ -188,7 +170,7 @@ def limit_columns(found: Mapping[tuple[str, str], OperationLimits]) -> ExtraColu
 def limit_cells(found: OperationLimits) -> tuple[str, ...]:
     """Returns what a table of operations says of limits, with the columns of `LIMIT_HEADINGS`."""
     overhead = _NOTHING if found.overhead is None else f"{found.overhead:.2f}x"
-    return (_WORDS[found.bound.probe][0], percent(found.bound.share), overhead)
+    return (PROBES[found.bound.probe].title, percent(found.bound.share), overhead)
 
 
 def probe_cells(result: ProbeResult) -> tuple[str, ...]:
@@ -197,8 +179,8 @@ def probe_cells(result: ProbeResult) -> tuple[str, ...]:
     The last cell says why there are no numbers, where there are none.
     """
     speed = _NOTHING if result.gib_per_s is None else f"{result.gib_per_s:.3g}"
-    name, bounds = _WORDS[result.name]
-    return (name, speed, percent(result.spread), result.reason or bounds)
+    probe = PROBES[result.name]
+    return (probe.title, speed, percent(result.spread), result.reason or probe.bounds)
 
 
 def _kind(operation: str) -> _Kind | None:
@@ -207,28 +189,18 @@ def _kind(operation: str) -> _Kind | None:
     return "load" if operation.startswith(("load", "restore")) else None
 
 
-def _bounding_probes(
-    kind: _Kind, point: SweepPoint, limits: Limits, raw: ProbeName
-) -> Iterator[ProbeName]:
-    storage: ProbeName = "write_fsync"
-    if kind == "load":
-        storage = "read_cold" if point.conditions.cache == "cold" else "read_warm"
-    # An object store has no files to read and write, so TensorStore is what measures it.
-    yield storage if limits.seconds(storage, 1) is not None else raw
-    if kind == "save":
-        yield "device_to_host"
-    else:
-        yield "memory_copy"
-        yield "host_to_device"
-
-
-def _tensorstore_probe(kind: _Kind, point: SweepPoint, *, remote: bool) -> ProbeName:
-    compressed = point.options.get("use_compression", True)
-    if kind == "save":
-        return "tensorstore_write" if compressed else "tensorstore_write_uncompressed"
-    if remote or point.conditions.cache == "cold":
-        return "tensorstore_read_cold" if compressed else "tensorstore_read_cold_uncompressed"
-    return "tensorstore_read_warm" if compressed else "tensorstore_read_warm_uncompressed"
+def _probes(kind: _Kind, point: SweepPoint, limits: Limits, *media: str) -> Iterator[ProbeName]:
+    """Yields the probes of some media for what an operation of a point must do."""
+    is_cold = "://" in limits.path or point.conditions.cache == "cold"
+    compressed = bool(point.options.get("use_compression", True))
+    for name, probe in PROBES.items():
+        if (
+            probe.medium in media
+            and probe.operation == kind
+            and probe.cache in (None, "cold" if is_cold else "warm")
+            and probe.compressed in (None, compressed)
+        ):
+            yield name
 
 
 def _touched_bytes(

@@ -1,4 +1,4 @@
-"""The data that every probe moves."""
+"""Synthetic data that every probe moves."""
 
 from __future__ import annotations
 

@@ -1,41 +1,38 @@
-"""Lineage: manifests, verification, artifacts, and what a given path is."""
+"""Lineage: from a verdict back to everything that it was made from, by digests.
+
+The manifest of a run directory, `lineage.json`, holds the digest of each file and of its inputs. A
+chain is a tree of links from one file back to records, checkpoint, environment and suite.
+"""
 
 from orbax_bench_core.lineage.artifacts import (
-    SAMPLES,
     artifact_metadata,
-    baseline_digest,
     bounded_metrics,
     checkpoint_metadata,
-    digests_of_runs,
-    file_digest,
     input_digests,
-    keep_conclusion,
-    keep_lineage,
     output_metadata,
     point_at,
     records_metadata,
+    run_digests,
 )
-from orbax_bench_core.lineage.find import chain_of
-from orbax_bench_core.lineage.manifest import Seen, lineage_of_records
+from orbax_bench_core.lineage.digests import baseline_digest, file_digest
+from orbax_bench_core.lineage.find import trace
+from orbax_bench_core.lineage.manifest import SAMPLES, ManifestWriter
 from orbax_bench_core.lineage.verify import Link, Status
 
 __all__ = [
     "SAMPLES",
     "Link",
-    "Seen",
+    "ManifestWriter",
     "Status",
     "artifact_metadata",
     "baseline_digest",
     "bounded_metrics",
-    "chain_of",
     "checkpoint_metadata",
-    "digests_of_runs",
     "file_digest",
     "input_digests",
-    "keep_conclusion",
-    "keep_lineage",
-    "lineage_of_records",
     "output_metadata",
     "point_at",
     "records_metadata",
+    "run_digests",
+    "trace",
 ]

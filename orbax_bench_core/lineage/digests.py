@@ -1,4 +1,4 @@
-"""Digests of what a run reads and writes, as `sha256:<hex>`."""
+"""SHA-256 digests of files, records, checkpoints and baselines, as `sha256:<hex>`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 import pydantic
 
+from orbax_bench_core.baselines import load_baseline
 from orbax_bench_core.inventory import ROLES, kinds_of
-from orbax_bench_core.records import refuse_other_version
+from orbax_bench_core.records import UNKNOWN, RunDirectory, refuse_other_version
 
 if TYPE_CHECKING:
     from etils import epath
@@ -38,25 +39,28 @@ class PointRecords(pydantic.BaseModel):
     digest: str
 
 
-def digest_of(data: bytes) -> str:
-    """Returns the digest of some content."""
+def content_digest(data: bytes | str) -> str:
+    """Returns the digest of some content; text counts as UTF-8."""
+    data = data.encode() if isinstance(data, str) else data
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
-def digest_of_file(path: epath.Path) -> str:
+def file_digest(path: epath.PathLike) -> str:
     """Returns the digest of a file, read in pieces.
 
     Raises:
         OSError: It cannot be read.
     """
-    found = hashlib.sha256()
-    with path.open("rb") as file:
+    from etils import epath
+
+    digest = hashlib.sha256()
+    with epath.Path(path).open("rb") as file:
         while piece := file.read(_CHUNK):
-            found.update(piece)
-    return f"sha256:{found.hexdigest()}"
+            digest.update(piece)
+    return f"sha256:{digest.hexdigest()}"
 
 
-def digests_of_records(root: epath.Path, point_ids: Iterable[str]) -> dict[str, PointRecords]:
+def point_digests(root: epath.Path, point_ids: Iterable[str]) -> dict[str, PointRecords]:
     """Returns a digest per sweep point that has records, in the order of `point_ids`.
 
     Args:
@@ -67,43 +71,47 @@ def digests_of_records(root: epath.Path, point_ids: Iterable[str]) -> dict[str, 
         UserError: A record is of another schema version.
         OSError: A record cannot be read.
     """
-    folder = root / "records"
     by_point: dict[str, list[epath.Path]] = {}
-    for path in folder.glob("*/*/host_*.json"):
+    for path in (root / "records").glob("*/*/host_*.json"):
         by_point.setdefault(path.parent.parent.name, []).append(path)
     wanted = {
         point_id: sorted(by_point[point_id]) for point_id in point_ids if point_id in by_point
     }
     with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
         # One call for all, since most points have but a few; only digests are held.
-        found = pool.map(_record_digest, (path for paths in wanted.values() for path in paths))
+        digests = pool.map(_record_digest, (path for paths in wanted.values() for path in paths))
         return {
-            point_id: _together(f"{path.parent.name}/{path.name} {next(found)}" for path in paths)
+            point_id: PointRecords(
+                files=len(paths),
+                digest=content_digest(
+                    "\n".join(f"{path.parent.name}/{path.name} {next(digests)}" for path in paths)
+                ),
+            )
             for point_id, paths in wanted.items()
         }
 
 
-def digest_of_all(points: Mapping[str, PointRecords]) -> str:
+def records_digest(points: Mapping[str, PointRecords]) -> str:
     """Returns one digest over the records of every point, whatever their order."""
-    lines = sorted(f"{point_id} {found.digest}\n" for point_id, found in points.items())
-    return digest_of("".join(lines).encode())
+    lines = sorted(f"{point_id} {records.digest}\n" for point_id, records in points.items())
+    return content_digest("".join(lines))
 
 
-def digest_of_run_file(data: bytes) -> str:
-    """Returns the digest of a `run.json` but for its status, which tells how far the run is.
+def config_digest(run: RunDirectory) -> str:
+    """Returns the digest of `run.json`: the suite, its points and its rules.
 
-    Args:
-        data: The file.
+    The status does not count: it tells how far the run is.
 
     Raises:
+        OSError: There is none.
         ValueError: It is no JSON object.
     """
-    content = json.loads(data)
+    content = json.loads((run.root / "run.json").read_bytes())
     content.pop("status", None)
-    return digest_of(json.dumps(content, sort_keys=True, separators=(",", ":")).encode())
+    return content_digest(json.dumps(content, sort_keys=True, separators=(",", ":")))
 
 
-def digest_of_checkpoint(directory: epath.Path) -> str:
+def checkpoint_digest(path: str) -> str:
     """Returns a digest of a checkpoint that leaves its arrays unread.
 
     It covers the name and size of every file, and the content of the metadata files (of up to
@@ -111,39 +119,57 @@ def digest_of_checkpoint(directory: epath.Path) -> str:
     keeps every name and size, as in Zarr without OCDBT, is not seen; OCDBT names its data anew.
 
     Args:
-        directory: The checkpoint, local or gs://.
+        path: The checkpoint, local or gs://.
+
+    Returns:
+        The digest, or `unknown` where there is no checkpoint or it cannot be read from here.
+    """
+    try:
+        files = _files(path)
+        with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
+            sizes = dict(zip(files, pool.map(_size, files.values()), strict=True))
+            metadata = [
+                name
+                for name, kind in kinds_of(sizes).items()
+                if ROLES[kind] == "metadata" and sizes[name] <= _METADATA_BYTES
+            ]
+            digests = pool.map(file_digest, (files[name] for name in metadata))
+            contents = dict(zip(metadata, digests, strict=True))
+    except OSError:
+        return UNKNOWN
+    lines = (f"{name} {sizes[name]} {contents.get(name, '')}\n" for name in sorted(files))
+    return content_digest("".join(lines)) if files else UNKNOWN
+
+
+def baseline_digest(path: str) -> str:
+    """Returns a digest of the measured records that a baseline means at this moment.
+
+    Where they lie does not count: a promotion that changes what a registry means changes it.
+
+    Args:
+        path: What `compare` takes as a baseline.
 
     Raises:
-        OSError: It is not there, or cannot be read.
+        UserError: There is no baseline any more.
     """
-    paths = _files(directory)
-    if not paths:
-        raise FileNotFoundError(str(directory))
-    with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
-        sizes = dict(zip(paths, pool.map(_size, paths.values()), strict=True))
-        told = [
-            name
-            for name, kind in kinds_of(sizes).items()
-            if ROLES[kind] == "metadata" and sizes[name] <= _METADATA_BYTES
-        ]
-        contents = dict(zip(told, pool.map(digest_of_file, map(paths.get, told)), strict=True))
-    lines = (f"{name} {sizes[name]} {contents.get(name, '')}\n" for name in sorted(paths))
-    return digest_of("".join(lines).encode())
+    digests = (content_digest(record.model_dump_json()) for record in load_baseline(path))
+    return content_digest("\n".join(sorted(digests)))
 
 
-def _files(directory: epath.Path) -> dict[PurePosixPath, epath.Path]:
+def _files(path: str) -> dict[PurePosixPath, epath.Path]:
     from etils import epath
 
+    directory = epath.Path(path)
     scheme, is_remote, _ = str(directory).partition("://")
-    found = {}
+    files = {}
     for parent, _, names in directory.walk():
         # On object storage epath gives folders without their scheme, as if they were local.
         lost = is_remote and "://" not in str(parent)
         folder = epath.Path(f"{scheme}://{parent}") if lost else parent
         for name in names:
-            path = folder / name
-            found[PurePosixPath(path.relative_to(directory).as_posix())] = path
-    return found
+            file = folder / name
+            files[PurePosixPath(file.relative_to(directory).as_posix())] = file
+    return files
 
 
 def _size(path: epath.Path) -> int:
@@ -154,8 +180,3 @@ def _record_digest(path: epath.Path) -> str:
     data = path.read_bytes()
     refuse_other_version(data, str(path))
     return hashlib.sha256(data).hexdigest()
-
-
-def _together(lines: Iterable[str]) -> PointRecords:
-    every = list(lines)
-    return PointRecords(files=len(every), digest=digest_of("\n".join(every).encode()))

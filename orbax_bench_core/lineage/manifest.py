@@ -1,33 +1,37 @@
-"""`lineage.json`: what the files of a run directory were made from, by digests."""
+"""Manifest of a run directory, `lineage.json`: digests of its files and of what they came from."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal, Self
 
 import pydantic
 
+from orbax_bench_core.config import UserError
 from orbax_bench_core.lineage.digests import (
     PointRecords,
-    digest_of_all,
-    digest_of_checkpoint,
-    digest_of_file,
-    digest_of_run_file,
-    digests_of_records,
+    baseline_digest,
+    checkpoint_digest,
+    config_digest,
+    file_digest,
+    point_digests,
+    records_digest,
 )
 from orbax_bench_core.records import (
+    LIMITS_FILE,
     PACKAGES,
+    STUDY_FILE,
     UNKNOWN,
+    VERDICTS_FILE,
     Record,
     ResultModel,
     RunDirectory,
-    RunInfo,
     package_version,
     write_atomically,
 )
-from orbax_bench_core.sweep import sides
+from orbax_bench_core.sweep import SweepEntry, sides
 
 LINEAGE_FILE: Final = "lineage.json"
 LINEAGE_VERSION: Final = 1
@@ -37,13 +41,21 @@ CHECKPOINT: Final = "checkpoint:"
 """Begins the name of a checkpoint; its path follows."""
 BASELINE: Final = "baseline:"
 """Begins the name of what a run was compared with; its path follows."""
+SAMPLES: Final = "samples.parquet"
 
+_TABLES: Final = (SAMPLES, "summary.csv")
+_PAGES: Final = ("report.md", "report.html")
+_CONCLUSIONS: Final = {
+    VERDICTS_FILE: ("verdicts.md", "verdicts.html"),
+    STUDY_FILE: ("async_study.md", "async_study.html"),
+}
+"""What is drawn from the records of a run, and the pages that show it."""
 _MOST: Final = 64
 """As many different environments or contents of checkpoints are kept."""
 
 
-class Ran(ResultModel):
-    """What records were measured with.
+class MeasuredWith(ResultModel):
+    """The software that records were measured with.
 
     Attributes:
         environment: Name of the environment; empty for that of the command.
@@ -58,6 +70,19 @@ class Ran(ResultModel):
     python: str
     versions: dict[str, str]
     commit: str
+
+    @classmethod
+    def of(cls, record: Record) -> Self:
+        """Returns what a record says of it."""
+        provenance = record.provenance
+        environment, git = record.measured.environment, provenance.get("git")
+        return cls(
+            environment="" if environment is None else environment.name,
+            image=str(provenance.get("image", UNKNOWN)),
+            python=str(provenance.get("python", UNKNOWN)),
+            versions={k: str(version) for k, version in provenance.get("versions", {}).items()},
+            commit=str(git.get("commit", UNKNOWN)) if isinstance(git, dict) else UNKNOWN,
+        )
 
 
 class Made(ResultModel):
@@ -77,7 +102,7 @@ class Made(ResultModel):
     image: str = UNKNOWN
 
 
-class Lineage(ResultModel):
+class Manifest(ResultModel):
     """All of `lineage.json`.
 
     Attributes:
@@ -95,147 +120,147 @@ class Lineage(ResultModel):
     config_hash: str
     points: dict[str, PointRecords] = {}
     made: dict[str, Made] = {}
-    ran: tuple[Ran, ...] = ()
+    ran: tuple[MeasuredWith, ...] = ()
     contents: dict[str, int] = {}
 
 
-class Seen:
-    """Notes what records were measured with, as they pass by."""
+class ManifestWriter:
+    """The next manifest of a run: create it, make files from the records, then note these.
 
-    def __init__(self) -> None:
-        self._ran: dict[Any, Ran] = {}
-        self._point: tuple[str, str | None] | None = None
-        self.contents: dict[str, int] = {}
+    Digests of the records and of what they were made from are taken as it is created, so that a
+    record which is written meanwhile shows as a change.
+    """
+
+    def __init__(self, run: RunDirectory) -> None:
+        """Takes the digests of a run's records, suite and checkpoints.
+
+        Raises:
+            UserError: There is no run here, or a record is of another schema version.
+            OSError: A record cannot be read.
+        """
+        self._run, self._info = run, run.read_info()
+        points = self._info.expansion.points
+        self._points = point_digests(run.root, [point.id for point in points])
+        self._records = Made(
+            digest=records_digest(self._points),
+            inputs={CONFIG: config_digest(run), **checkpoint_digests(points)},
+        )
+        self._made: dict[str, Made] = {}
+        self._ran: dict[str, MeasuredWith] = {}
+        self._contents: dict[str, int] = {}
 
     def watch(self, records: Iterable[Record]) -> Iterator[Record]:
-        """Yields `records` as they are."""
+        """Yields the records of the run as they are, and notes what they were measured with."""
+        last = None
         for record in records:
-            found = _ran(record)
-            key = found.model_dump_json()
             if len(self._ran) < _MOST:
-                self._ran.setdefault(key, found)
+                with_ = MeasuredWith.of(record)
+                self._ran.setdefault(with_.model_dump_json(), with_)
             point = (record.point_id, record.arm)
-            if record.state is not None and point != self._point:
-                self._point = point  # repeats of one point save the same
-                if record.state.digest and len(self.contents) < _MOST:
-                    self.contents[f"sha256:{record.state.fingerprint}"] = record.state.num_bytes
+            if record.state is not None and point != last:
+                last = point  # repeats of one point save the same
+                if record.state.digest and len(self._contents) < _MOST:
+                    self._contents[f"sha256:{record.state.fingerprint}"] = record.state.num_bytes
             yield record
 
-    @property
-    def ran(self) -> tuple[Ran, ...]:
-        """What they were measured with, each combination once, in the order of their coming."""
-        return tuple(self._ran.values())
+    def note_report(self) -> None:
+        """Writes what tables and pages were just made from; all records have been watched."""
+        self._made = {RECORDS: self._records}
+        self._add([LIMITS_FILE], {})
+        self._add(_TABLES, self._digests(RECORDS))
+        self._add(_PAGES, self._digests(RECORDS, LIMITS_FILE))
+        earlier = read_manifest(self._run)
+        # A conclusion keeps what it was made from, so that it shows when there are other records.
+        for name in (name for data, pages in _CONCLUSIONS.items() for name in (data, *pages)):
+            if earlier is not None and name in earlier.made:
+                self._made[name] = earlier.made[name]
+        self._write()
+
+    def note_conclusion(self, file: str, *, baseline: str | None = None) -> None:
+        """Writes what a verdict or a study was just made from.
+
+        Args:
+            file: The data of the conclusion, such as `verdicts.json`.
+            baseline: The stored baseline that it was compared with, if it was.
+        """
+        earlier = read_manifest(self._run)
+        if earlier is None:
+            for _ in self.watch(self._run.records()):
+                pass
+        else:
+            self._made = dict(earlier.made)
+            self._ran = {with_.model_dump_json(): with_ for with_ in earlier.ran}
+            self._contents = earlier.contents
+        self._made[RECORDS] = self._records
+        inputs = self._digests(RECORDS)
+        if SAMPLES in self._made and self._made[SAMPLES].inputs == inputs:
+            inputs = self._digests(RECORDS, SAMPLES)
+        if baseline is not None:
+            inputs[f"{BASELINE}{_absolute(baseline)}"] = _digest_if_there(baseline)
+        self._add([file], inputs)
+        self._add(_CONCLUSIONS[file], self._digests(file))
+        self._write()
+
+    def _add(self, names: Sequence[str], inputs: dict[str, str]) -> None:
+        """Notes files that this process has just made; one that is not there is left out."""
+        for name in names:
+            path = self._run.root / name
+            if path.exists():
+                self._made[name] = Made(
+                    digest=file_digest(path),
+                    inputs=inputs,
+                    versions=package_versions(),
+                    image=current_image(),
+                )
+
+    def _digests(self, *names: str) -> dict[str, str]:
+        return {name: self._made[name].digest for name in names if name in self._made}
+
+    def _write(self) -> None:
+        manifest = Manifest(
+            run_id=self._info.run_id,
+            config_hash=self._info.suite_identity,
+            points=self._points,
+            made=self._made,
+            ran=tuple(self._ran.values()),
+            contents=self._contents,
+        )
+        content = manifest.model_dump_json(indent=1).encode()
+        write_atomically(self._run.root / LINEAGE_FILE, content)
 
 
-def read_lineage(run: RunDirectory) -> Lineage | None:
+def read_manifest(run: RunDirectory) -> Manifest | None:
     """Returns what `lineage.json` says; None where it is missing or cannot be read."""
     try:
-        return Lineage.model_validate_json((run.root / LINEAGE_FILE).read_bytes())
+        return Manifest.model_validate_json((run.root / LINEAGE_FILE).read_bytes())
     except (OSError, pydantic.ValidationError):
         return None
 
 
-def write_lineage(run: RunDirectory, lineage: Lineage) -> None:
-    """Writes `lineage.json`."""
-    write_atomically(run.root / LINEAGE_FILE, lineage.model_dump_json(indent=1).encode())
+def checkpoint_digests(entries: Iterable[SweepEntry]) -> dict[str, str]:
+    """Returns the digests of the existing checkpoints that points load, in their order."""
+    points = (point for entry in entries for point in sides(entry).values())
+    paths = dict.fromkeys(point.checkpoint.path for point in points if point.checkpoint.path)
+    return {f"{CHECKPOINT}{_absolute(path)}": checkpoint_digest(path) for path in paths}
 
 
-def lineage_of_records(run: RunDirectory, info: RunInfo) -> Lineage:
-    """Returns the beginning of a chain: the records, the suite, and the checkpoints that it loads.
-
-    Args:
-        run: The run directory.
-        info: What its `run.json` says.
-
-    Raises:
-        UserError: A record is of another schema version.
-        OSError: A record cannot be read.
-    """
-    points = digests_of_records(run.root, [point.id for point in info.expansion.points])
-    inputs = {CONFIG: digest_of_config(run)}
-    for path in checkpoint_paths(info):
-        inputs[f"{CHECKPOINT}{absolute(path)}"] = checkpoint_digest(path)
-    records = Made(digest=digest_of_all(points), inputs=inputs)
-    return Lineage(
-        run_id=info.run_id,
-        config_hash=info.suite_identity,
-        points=points,
-        made={RECORDS: records},
-    )
-
-
-def with_files(
-    run: RunDirectory, lineage: Lineage, names: Iterable[str], inputs: Mapping[str, str]
-) -> Lineage:
-    """Returns a chain with files that were just made by this process, from the same inputs.
-
-    Args:
-        run: The run directory.
-        lineage: The chain so far.
-        names: The files; one that is not there is left out.
-        inputs: Digest of each thing that they were made from, by name.
-    """
-    made = dict(lineage.made)
-    for name in names:
-        path = run.root / name
-        if path.exists():
-            made[name] = Made(
-                digest=digest_of_file(path),
-                inputs=dict(inputs),
-                versions=versions(),
-                image=image(),
-            )
-    return lineage.model_copy(update={"made": made})
-
-
-def digest_of_config(run: RunDirectory) -> str:
-    """Returns the digest of `run.json` but for its status: the suite, its points and its rules.
-
-    Raises:
-        OSError: There is none.
-        ValueError: It is no JSON object.
-    """
-    return digest_of_run_file((run.root / "run.json").read_bytes())
-
-
-def checkpoint_paths(info: RunInfo) -> list[str]:
-    """Returns the existing checkpoints that a run loads, in the order of its points."""
-    points = (point for entry in info.expansion.points for point in sides(entry).values())
-    return list(dict.fromkeys(point.checkpoint.path for point in points if point.checkpoint.path))
-
-
-def checkpoint_digest(path: str) -> str:
-    """Returns the digest of a checkpoint, or `unknown` where it cannot be reached from here."""
-    from etils import epath
-
-    try:
-        return digest_of_checkpoint(epath.Path(path))
-    except OSError:
-        return UNKNOWN
-
-
-def absolute(path: str) -> str:
-    """Returns a path that means the same wherever a command is called; a URI as it is."""
-    return path if "://" in path else str(Path(path).absolute())
-
-
-def versions() -> dict[str, str]:
+def package_versions() -> dict[str, str]:
     """Returns the versions of the packages in this process."""
     return {name: package_version(name) for name in PACKAGES}
 
 
-def image() -> str:
+def current_image() -> str:
     """Returns the image that this process runs in, or `unknown`."""
     return os.environ.get("ORBAX_BENCH_IMAGE") or UNKNOWN
 
 
-def _ran(record: Record) -> Ran:
-    found = record.provenance
-    environment, git = record.measured.environment, found.get("git")
-    return Ran(
-        environment="" if environment is None else environment.name,
-        image=str(found.get("image", UNKNOWN)),
-        python=str(found.get("python", UNKNOWN)),
-        versions={name: str(value) for name, value in found.get("versions", {}).items()},
-        commit=str(git.get("commit", UNKNOWN)) if isinstance(git, dict) else UNKNOWN,
-    )
+def _absolute(path: str) -> str:
+    """Returns a path that means the same wherever a command is called; a URI as it is."""
+    return path if "://" in path else str(Path(path).absolute())
+
+
+def _digest_if_there(baseline: str) -> str:
+    try:
+        return baseline_digest(baseline)
+    except UserError:  # it was there a moment ago, and a verdict is not lost for that
+        return UNKNOWN

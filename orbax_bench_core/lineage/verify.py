@@ -1,297 +1,41 @@
-"""From a file of a run directory back to all that it was made from."""
+"""Verification of a run directory's lineage: every digest recomputed and compared.
+
+A chain is a tree of links: each thing with all that it was made from.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Self
 
 from orbax_bench_core.config import UserError
 from orbax_bench_core.lineage.digests import (
     PointRecords,
-    digest_of_all,
-    digest_of_file,
-    digests_of_records,
+    baseline_digest,
+    checkpoint_digest,
+    config_digest,
+    file_digest,
+    point_digests,
+    records_digest,
 )
 from orbax_bench_core.lineage.manifest import (
     BASELINE,
     CHECKPOINT,
     CONFIG,
     RECORDS,
-    Lineage,
+    SAMPLES,
     Made,
-    Ran,
-    checkpoint_digest,
-    checkpoint_paths,
-    digest_of_config,
-    read_lineage,
+    Manifest,
+    MeasuredWith,
+    read_manifest,
 )
-from orbax_bench_core.records import UNKNOWN, RunDirectory, RunInfo
+from orbax_bench_core.records import UNKNOWN, VERDICTS_FILE, RunDirectory
+from orbax_bench_core.sweep import sides
 
-VERDICTS: Final = "verdicts.json"
-SAMPLES: Final = "samples.parquet"
 _SHOWN: Final = 3
-
-BaselineDigest = Callable[[str], str]
-
-
-class RunLineage:
-    """The lineage of one run directory, with every digest computed anew, each once."""
-
-    def __init__(self, run: RunDirectory, baseline_digest: BaselineDigest) -> None:
-        """Reads what the run says of itself.
-
-        Args:
-            run: The run directory.
-            baseline_digest: Returns the digest of a stored baseline as it is now, or raises
-                `UserError`.
-
-        Raises:
-            UserError: There is no run here.
-        """
-        self._run = run
-        self._baseline_digest = baseline_digest
-        self._info: RunInfo = run.read_info()
-        lineage = read_lineage(run)
-        self.recorded = lineage is not None
-        self._lineage = lineage or Lineage(
-            run_id=self._info.run_id, config_hash=self._info.suite_identity
-        )
-
-    def names(self) -> list[str]:
-        """Returns what can be asked for, what is furthest from the records first."""
-        known = [name for name in self._lineage.made if name != RECORDS]
-        first = [name for name in (VERDICTS, SAMPLES) if name in known]
-        return [*first, *(name for name in known if name not in first), RECORDS]
-
-    def chain(self, name: str, recorded: str | None = None) -> Link:
-        """Returns something of the run with all that it was made from.
-
-        Args:
-            name: A file of the run directory, or another name that `lineage.json` has.
-            recorded: The digest that it had when something was made of it; by default what was
-                noted when it was written.
-
-        Raises:
-            UserError: A record is of another schema version.
-        """
-        if name == RECORDS:
-            return self._records(recorded)
-        if name == CONFIG:
-            return self._config(recorded or UNKNOWN)
-        if name.startswith(CHECKPOINT):
-            return self._checkpoint(name.removeprefix(CHECKPOINT), recorded or UNKNOWN)
-        if name.startswith(BASELINE):
-            return self._baseline(name.removeprefix(BASELINE), recorded or UNKNOWN)
-        return self._file(name, recorded)
-
-    def record(self, path: str) -> Link:
-        """Returns one record with all that it was made from.
-
-        Its own digest is part of that of its point, so that the point's says whether it changed.
-
-        Args:
-            path: Where it lies in the run directory: `records/<point>/repeat_<r>/host_<h>.json`.
-
-        Raises:
-            UserError: A record is of another schema version.
-        """
-        every, point_id = self._records(None), path.split("/")[1]
-        before, now = self._lineage.points.get(point_id), self._points_now.get(point_id)
-        names = {point.id: point.name for point in self._info.expansion.points}
-        return Link(
-            what="record",
-            name=path,
-            status=status_of("" if before is None else before.digest, now.digest if now else ""),
-            digest=self._digest_of_file(path),
-            recorded=UNKNOWN,
-            details={"point": names.get(point_id, point_id), "checked by": "all of its point"},
-            made_from=every.made_from,
-        )
-
-    def named(self, digest: str) -> str | None:
-        """Returns the name of what was written here with a digest; None when nothing was."""
-        found = (name for name, made in self._lineage.made.items() if made.digest == digest)
-        return next(found, None)
-
-    def _file(self, name: str, recorded: str | None) -> Link:
-        made = self._lineage.made.get(name, Made(digest=UNKNOWN))
-        recorded = recorded or made.digest
-        now = self._digest_of_file(name)
-        inputs = made.inputs or ({} if self.recorded or name == RECORDS else {RECORDS: ""})
-        return Link(
-            what="page" if name.endswith((".html", ".md")) else name.partition(".")[0],
-            name=name,
-            status=status_of(recorded, now),
-            digest=now,
-            recorded=recorded,
-            details=_made_with(made),
-            made_from=tuple(
-                self.chain(each, digest or None) for each, digest in self._direct(inputs).items()
-            ),
-        )
-
-    def _direct(self, inputs: Mapping[str, str]) -> dict[str, str]:
-        """Returns the inputs that are not those of another input too, which comes between."""
-        of_inputs = {
-            (name, digest)
-            for each, given in inputs.items()
-            if each in self._lineage.made and self._lineage.made[each].digest == given
-            for name, digest in self._lineage.made[each].inputs.items()
-        }
-        return {name: digest for name, digest in inputs.items() if (name, digest) not in of_inputs}
-
-    def _records(self, recorded: str | None) -> Link:
-        made = self._lineage.made.get(RECORDS, Made(digest=UNKNOWN))
-        recorded, now = recorded or made.digest, self._points_now
-        files = sum(point.files for point in now.values())
-        digest = digest_of_all(now) if files else ""
-        status = status_of(recorded, digest)
-        details = {"files": str(files), "points": str(len(now))}
-        if status == "changed":
-            details["differs"] = self._difference(recorded == made.digest)
-        inputs = made.inputs or {CONFIG: UNKNOWN}
-        return Link(
-            what=RECORDS,
-            name=RECORDS,
-            status=status,
-            digest=digest,
-            recorded=recorded,
-            details=details,
-            made_from=(
-                *self._contents(),
-                *(self.chain(name, given) for name, given in inputs.items() if name != CONFIG),
-                *map(environment_link, self._lineage.ran),
-                self._config(inputs.get(CONFIG, UNKNOWN)),
-            ),
-        )
-
-    def _difference(self, latest: bool) -> str:
-        if not latest:
-            return "these records are not those that it was made from"
-        before, now = self._lineage.points, self._points_now
-        names = {point.id: point.name for point in self._info.expansion.points}
-        found = [
-            f"{names.get(point_id, point_id)} {point_id}"
-            for point_id in {**before, **now}
-            if before.get(point_id) != now.get(point_id)
-        ]
-        more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-        return f"{', '.join(found[:_SHOWN])}{more}"
-
-    def _contents(self) -> list[Link]:
-        """Returns what was saved, where no checkpoint was there before."""
-        if checkpoint_paths(self._info):
-            return []
-        generated = {
-            digest: {"bytes": str(size)} for digest, size in self._lineage.contents.items()
-        }
-        return [
-            Link(
-                what="checkpoint",
-                name="generated from the suite",
-                status="not checked",
-                recorded=digest,
-                details=details,
-            )
-            for digest, details in (generated or {"": {}}).items()
-        ]
-
-    def _checkpoint(self, path: str, recorded: str) -> Link:
-        found = checkpoint_digest(path)
-        now = "" if found == UNKNOWN else found
-        status = status_of(recorded, now)
-        return Link(
-            what="checkpoint",
-            name=path,
-            # Where samples were put together, the checkpoint may have been out of reach.
-            status="not checked" if recorded == UNKNOWN else status,
-            digest=now,
-            recorded=recorded,
-            details={"digest of": "names, sizes and metadata files"},
-        )
-
-    def _baseline(self, path: str, recorded: str) -> Link:
-        try:
-            now = self._baseline_digest(path)
-        except UserError as error:
-            return Link(
-                what="baseline",
-                name=path,
-                status="missing",
-                recorded=recorded,
-                details={"reason": str(error)},
-            )
-        return Link(
-            what="baseline",
-            name=path,
-            status=status_of(recorded, now),
-            digest=now,
-            recorded=recorded,
-            details={"digest of": "the records that it means"},
-        )
-
-    def _config(self, recorded: str) -> Link:
-        info, now = self._info, digest_of_config(self._run)
-        return Link(
-            what=CONFIG,
-            name=f"{info.suite_name} in run.json",
-            status=status_of(recorded, now),
-            digest=now,
-            recorded=recorded,
-            details={
-                "hash": info.suite_identity,
-                "run": info.run_id,
-                **({"file": self._suite_file()} if info.suite_file else {}),
-            },
-        )
-
-    def _suite_file(self) -> str:
-        file = self._info.suite_file
-        try:
-            same = Path(file).read_text() == self._info.suite_text
-        except (OSError, ValueError):
-            return f"{file} (not here; run.json holds its text)"
-        return f"{file} ({'still the same' if same else 'edited since; run.json holds what ran'})"
-
-    def _digest_of_file(self, name: str) -> str:
-        try:
-            return digest_of_file(self._run.root / name)
-        except OSError:
-            return ""
-
-    @functools.cached_property
-    def _points_now(self) -> dict[str, PointRecords]:
-        point_ids = [point.id for point in self._info.expansion.points]
-        return digests_of_records(self._run.root, point_ids)
-
-
-def environment_link(ran: Ran) -> Link:
-    """Returns what records were measured with, and the image that it was in."""
-    image, _, digest = ran.image.partition("@")
-    found = {
-        "python": ran.python,
-        **{name: version for name, version in ran.versions.items() if version != UNKNOWN},
-        "commit": ran.commit,
-    }
-    return Link(
-        what="environment",
-        name=ran.environment or "of the command",
-        status="not checked",
-        details=found,
-        made_from=(
-            Link(what="image", name=image, status="not checked", recorded=digest or UNKNOWN),
-        ),
-    )
-
-
-def _made_with(made: Made) -> dict[str, str]:
-    version = made.versions.get("orbax-bench")
-    found = {} if version is None else {"made by": f"orbax-bench {version}"}
-    return found if made.image == UNKNOWN else {**found, "in image": made.image}
-
 
 Status = Literal["unchanged", "changed", "missing", "not recorded", "not checked"]
 BROKEN: tuple[Status, ...] = ("changed", "missing", "not recorded")
@@ -322,6 +66,20 @@ class Link:
     details: dict[str, str] = dataclasses.field(default_factory=dict)
     made_from: tuple[Link, ...] = ()
 
+    @classmethod
+    def checked(cls, what: str, name: str, *, recorded: str, digest: str, **more: Any) -> Self:
+        """Returns a link whose status follows from its digests.
+
+        Args:
+            what: What it is.
+            name: Its name or path.
+            recorded: The digest that was noted; `unknown` or empty when none was.
+            digest: The digest that it has now; empty when it is not there.
+            **more: `details` and `made_from`.
+        """
+        status = _status(recorded, digest)
+        return cls(what=what, name=name, status=status, digest=digest, recorded=recorded, **more)
+
     def all_links(self) -> Iterator[Link]:
         """Yields this link, and every one below it."""
         yield self
@@ -338,15 +96,245 @@ class Link:
         return dataclasses.asdict(self)
 
 
-def status_of(recorded: str, now: str) -> Status:
-    """Compares the digest that something had with the one that it has.
+class Verifier:
+    """The chains of one run directory. Each digest is computed once, when it is first needed."""
 
-    Args:
-        recorded: What was noted of it; `unknown` or empty when nothing was.
-        now: What it has now; empty when it is not there.
-    """
-    if not now:
+    def __init__(self, run: RunDirectory) -> None:
+        """Reads what the run says of itself.
+
+        Raises:
+            UserError: There is no run here.
+        """
+        self._run, self._info = run, run.read_info()
+        manifest = read_manifest(run)
+        self.recorded = manifest is not None
+        self._manifest = manifest or Manifest(
+            run_id=self._info.run_id, config_hash=self._info.suite_identity
+        )
+
+    def names(self) -> list[str]:
+        """Returns what can be asked for, what is furthest from the records first."""
+        made = self._manifest.made
+        first = [name for name in (VERDICTS_FILE, SAMPLES) if name in made]
+        return [*first, *(name for name in made if name not in (*first, RECORDS)), RECORDS]
+
+    def name_of(self, digest: str) -> str | None:
+        """Returns the name of what was written here with a digest; None when nothing was."""
+        made = self._manifest.made
+        return next((name for name in made if made[name].digest == digest), None)
+
+    def chain(self, name: str, recorded: str = "") -> Link:
+        """Returns something of the run with all that it was made from.
+
+        Args:
+            name: A file of the run directory, or another name that `lineage.json` has.
+            recorded: The digest that it had when something was made of it; empty for what was
+                noted when it was written.
+
+        Raises:
+            UserError: A record is of another schema version.
+        """
+        if name == RECORDS:
+            return self._records(recorded)
+        if name == CONFIG:
+            return self._config(recorded or UNKNOWN)
+        if name.startswith(CHECKPOINT):
+            return _checkpoint(name.removeprefix(CHECKPOINT), recorded or UNKNOWN)
+        if name.startswith(BASELINE):
+            return _baseline(name.removeprefix(BASELINE), recorded or UNKNOWN)
+        return self._file(name, recorded)
+
+    def record(self, path: str) -> Link:
+        """Returns one record with all that it was made from.
+
+        Its own digest is part of that of its point, so that the point's says whether it changed.
+
+        Args:
+            path: Where it lies in the run directory: `records/<point>/repeat_<r>/host_<h>.json`.
+
+        Raises:
+            UserError: A record is of another schema version.
+        """
+        point_id = path.split("/")[1]
+        before, now = self._manifest.points.get(point_id), self._points.get(point_id)
+        status = _status("" if before is None else before.digest, "" if now is None else now.digest)
+        return Link(
+            what="record",
+            name=path,
+            status=status,
+            digest=self._digest(path),
+            recorded=UNKNOWN,
+            details={
+                "point": self._point_names.get(point_id, point_id),
+                "checked by": "all of its point",
+            },
+            made_from=self._origins(),
+        )
+
+    def _file(self, name: str, recorded: str) -> Link:
+        made = self._made(name)
+        inputs = made.inputs or ({} if self.recorded else {RECORDS: ""})
+        version = made.versions.get("orbax-bench")
+        details = {} if version is None else {"made by": f"orbax-bench {version}"}
+        if made.image != UNKNOWN:
+            details["in image"] = made.image
+        return Link.checked(
+            "page" if name.endswith((".html", ".md")) else name.partition(".")[0],
+            name,
+            recorded=recorded or made.digest,
+            digest=self._digest(name),
+            details=details,
+            made_from=tuple(self.chain(*each) for each in self._direct(inputs).items()),
+        )
+
+    def _direct(self, inputs: Mapping[str, str]) -> dict[str, str]:
+        """Returns the inputs that are not those of another input too, which comes between."""
+        of_inputs = {
+            each
+            for name, digest in inputs.items()
+            if self._made(name).digest == digest
+            for each in self._made(name).inputs.items()
+        }
+        return {name: digest for name, digest in inputs.items() if (name, digest) not in of_inputs}
+
+    def _records(self, recorded: str) -> Link:
+        noted, now = self._made(RECORDS).digest, self._points
+        link = Link.checked(
+            RECORDS,
+            RECORDS,
+            recorded=recorded or noted,
+            digest=records_digest(now) if now else "",
+            details={
+                "files": str(sum(point.files for point in now.values())),
+                "points": str(len(now)),
+            },
+            made_from=self._origins(),
+        )
+        if link.status == "changed":
+            latest = link.recorded == noted
+            other = "these records are not those that it was made from"
+            link.details["differs"] = self._difference() if latest else other
+        return link
+
+    def _difference(self) -> str:
+        """Returns the points whose records are not those of the manifest."""
+        before, now = self._manifest.points, self._points
+        points = [
+            f"{self._point_names.get(point_id, point_id)} {point_id}"
+            for point_id in {**before, **now}
+            if before.get(point_id) != now.get(point_id)
+        ]
+        more = f" and {len(points) - _SHOWN} more" if len(points) > _SHOWN else ""
+        return f"{', '.join(points[:_SHOWN])}{more}"
+
+    def _origins(self) -> tuple[Link, ...]:
+        """Returns what the records were made from."""
+        inputs = self._made(RECORDS).inputs
+        return (
+            *self._generated(),
+            *(self.chain(*each) for each in inputs.items() if each[0] != CONFIG),
+            *environments(self._manifest.ran),
+            self._config(inputs.get(CONFIG, UNKNOWN)),
+        )
+
+    def _generated(self) -> Iterator[Link]:
+        """Yields what was saved, where no checkpoint was there before."""
+        entries = self._info.expansion.points
+        if any(point.checkpoint.path for entry in entries for point in sides(entry).values()):
+            return
+        contents = self._manifest.contents
+        for digest in contents or [""]:
+            yield Link(
+                what="checkpoint",
+                name="generated from the suite",
+                status="not checked",
+                recorded=digest,
+                details={"bytes": str(contents[digest])} if contents else {},
+            )
+
+    def _config(self, recorded: str) -> Link:
+        info = self._info
+        details = {"hash": info.suite_identity, "run": info.run_id}
+        if info.suite_file:
+            details["file"] = self._suite_file(info.suite_file)
+        return Link.checked(
+            CONFIG,
+            f"{info.suite_name} in run.json",
+            recorded=recorded,
+            digest=config_digest(self._run),
+            details=details,
+        )
+
+    def _suite_file(self, file: str) -> str:
+        try:
+            same = Path(file).read_text() == self._info.suite_text
+        except (OSError, ValueError):
+            return f"{file} (not here; run.json holds its text)"
+        return f"{file} ({'still the same' if same else 'edited since; run.json holds what ran'})"
+
+    def _made(self, name: str) -> Made:
+        return self._manifest.made.get(name, Made(digest=UNKNOWN))
+
+    def _digest(self, name: str) -> str:
+        try:
+            return file_digest(self._run.root / name)
+        except OSError:
+            return ""
+
+    @functools.cached_property
+    def _points(self) -> dict[str, PointRecords]:
+        """The records that are there now, by point."""
+        return point_digests(self._run.root, self._point_names)
+
+    @functools.cached_property
+    def _point_names(self) -> dict[str, str]:
+        return {point.id: point.name for point in self._info.expansion.points}
+
+
+def environments(ran: Iterable[MeasuredWith]) -> tuple[Link, ...]:
+    """Returns what records were measured with, each combination once, with its image."""
+    return tuple(map(_environment, {each.model_dump_json(): each for each in ran}.values()))
+
+
+def _environment(ran: MeasuredWith) -> Link:
+    image, _, digest = ran.image.partition("@")
+    versions = {name: version for name, version in ran.versions.items() if version != UNKNOWN}
+    return Link(
+        what="environment",
+        name=ran.environment or "of the command",
+        status="not checked",
+        details={"python": ran.python, **versions, "commit": ran.commit},
+        made_from=(
+            Link(what="image", name=image, status="not checked", recorded=digest or UNKNOWN),
+        ),
+    )
+
+
+def _checkpoint(path: str, recorded: str) -> Link:
+    digest = checkpoint_digest(path)
+    link = Link.checked(
+        "checkpoint",
+        path,
+        recorded=recorded,
+        digest="" if digest == UNKNOWN else digest,
+        details={"digest of": "names, sizes and metadata files"},
+    )
+    # Where samples were put together, the checkpoint may have been out of reach.
+    return dataclasses.replace(link, status="not checked") if recorded == UNKNOWN else link
+
+
+def _baseline(path: str, recorded: str) -> Link:
+    digest, details = "", {"digest of": "the records that it means"}
+    try:
+        digest = baseline_digest(path)
+    except UserError as error:
+        details = {"reason": str(error)}
+    return Link.checked("baseline", path, recorded=recorded, digest=digest, details=details)
+
+
+def _status(recorded: str, digest: str) -> Status:
+    if not digest:
         return "missing"
-    if recorded in ("", "unknown"):
+    if recorded in ("", UNKNOWN):
         return "not recorded"
-    return "unchanged" if recorded == now else "changed"
+    return "unchanged" if recorded == digest else "changed"

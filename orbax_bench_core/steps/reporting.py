@@ -27,13 +27,7 @@ from orbax_bench_core.analysis.verdicts import (
     write_plots,
 )
 from orbax_bench_core.exports.tensorboard import write_tensorboard
-from orbax_bench_core.lineage import (
-    SAMPLES,
-    Seen,
-    keep_conclusion,
-    keep_lineage,
-    lineage_of_records,
-)
+from orbax_bench_core.lineage import SAMPLES, ManifestWriter
 from orbax_bench_core.records import (
     STUDY_FILE,
     VERDICTS_FILE,
@@ -86,11 +80,11 @@ def publish(run: RunDirectory) -> RunSummary:
         UserError: There is no run here, or a record is of another schema version.
     """
     own = run.read_info()
-    paired, lineage, seen = own.paired, lineage_of_records(run, own), Seen()
+    paired, manifest = own.paired, ManifestWriter(run)
     view = ByArm(str(run.root)) if paired else run
     with atomic_file(run.root / "summary.csv") as file:
         table = SummaryTable(file)
-        summary = summarize(seen.watch(view.records()), table)
+        summary = summarize(manifest.watch(view.records()), table)
         table.end()
     with atomic_file(run.root / SAMPLES) as file:
         write_parquet(run.records(), file)
@@ -103,7 +97,7 @@ def publish(run: RunDirectory) -> RunSummary:
     write_tensorboard(view, info)
     if not paired:  # how many repeats a pair needs, its verdicts decide
         run.write_info(info)
-    keep_lineage(run, lineage.model_copy(update={"ran": seen.ran, "contents": seen.contents}))
+    manifest.note_report()
     return summary
 
 
@@ -123,7 +117,8 @@ def publish_verdicts(run: RunDirectory, verdicts: VerdictReport) -> epath.Path:
     write_atomically(run.root / "verdicts.md", page.encode())
     write_atomically(run.root / "verdicts.html", verdicts_html(verdicts).encode())
     unpaired = any(point.mode == "unpaired" for point in verdicts.points)
-    keep_conclusion(run, VERDICTS_FILE, baseline=verdicts.baseline if unpaired else None)
+    baseline = verdicts.baseline if unpaired else None
+    ManifestWriter(run).note_conclusion(VERDICTS_FILE, baseline=baseline)
     return run.root / "verdicts.html"
 
 
@@ -156,5 +151,5 @@ def publish_async_study(run: RunDirectory) -> AsyncStudy:
     write_atomically(run.root / STUDY_FILE, study.model_dump_json(indent=1).encode())
     write_atomically(run.root / MARKDOWN, study_markdown(study).encode())
     write_atomically(run.root / PAGE, study_html(study).encode())
-    keep_conclusion(run, STUDY_FILE)
+    ManifestWriter(run).note_conclusion(STUDY_FILE)
     return study

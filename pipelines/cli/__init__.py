@@ -5,7 +5,6 @@ from __future__ import annotations
 import typer
 
 from orbax_bench_pipelines.cli import compile as compile_command
-from orbax_bench_pipelines.cli import list as list_command
 from orbax_bench_pipelines.cli import run as run_command
 from orbax_bench_pipelines.cli import schedule as schedule_command
 from orbax_bench_pipelines.cli import submit as submit_command
@@ -21,4 +20,4 @@ app.command("run")(run_command.run)
 app.command("submit")(submit_command.submit)
 app.command("schedule")(schedule_command.schedule)
 app.command("compile")(compile_command.compile_package)
-app.command("list")(list_command.list_pipelines)
+app.command("list")(compile_command.list_pipelines)

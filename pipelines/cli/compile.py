@@ -1,4 +1,4 @@
-"""`orbax-bench pipeline compile`: a pipeline as a file that a service reads."""
+"""`orbax-bench pipeline compile` and `list`: pipelines as packages, and their parameters."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from orbax_bench_pipelines.cli.options import PipelineName, with_settings
-from orbax_bench_pipelines.target import Package
+from orbax_bench_pipelines.targets import Package
 
 
 @with_settings
@@ -42,10 +42,8 @@ def compile_package(
 
     from orbax_bench_core.config import Problem, UserError
     from orbax_bench_pipelines.cli.preparing import read_flags
-    from orbax_bench_pipelines.extras import require_extras
-    from orbax_bench_pipelines.placement import Placement
-    from orbax_bench_pipelines.registry import find_pipeline
-    from orbax_bench_pipelines.target import Target
+    from orbax_bench_pipelines.definitions import find_pipeline
+    from orbax_bench_pipelines.targets import Placement, Target, require_extras
 
     chosen = find_pipeline(pipeline)
     require_extras(Target.KFP)
@@ -65,3 +63,15 @@ def compile_package(
             Problem(f"cannot write {output}: {error.strerror}", key="--output")
         ) from None
     print(f"Package: {output}")
+
+
+def list_pipelines() -> None:
+    """List the pipelines and their parameters, with defaults."""
+    import json
+
+    from orbax_bench_pipelines.definitions import PIPELINES
+
+    for pipeline in PIPELINES:
+        print(f"{pipeline.name}: {pipeline.summary}")
+        for name, default in pipeline.parameters.items():
+            print(f"  {name}={json.dumps(default)}")

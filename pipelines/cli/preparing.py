@@ -1,4 +1,4 @@
-"""From what the command line was given to a job that is ready to be submitted."""
+"""The way from what the command line was given to a job that is ready to be submitted."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from typing import Any
 from orbax_bench_core.analysis.async_study import check_points
 from orbax_bench_core.config import LoadedSuite, UserError, checked_path, did_you_mean
 from orbax_bench_core.sweep import baseline_point, expand
-from orbax_bench_pipelines.checks import (
+from orbax_bench_pipelines.cli.options import PARAMETERS, SETTINGS
+from orbax_bench_pipelines.definitions import Pipeline, find_pipeline
+from orbax_bench_pipelines.suites import check_baseline, compared, read_suite
+from orbax_bench_pipelines.targets import (
+    Job,
+    Placement,
+    Settings,
+    Target,
     check_connection,
     check_directory,
     check_image,
     check_settings,
+    job_name,
+    read_settings,
+    require_extras,
 )
-from orbax_bench_pipelines.cli.options import PARAMETERS, SETTINGS
-from orbax_bench_pipelines.comparing import check_baseline, compared
-from orbax_bench_pipelines.extras import require_extras
-from orbax_bench_pipelines.job import Job, job_name
-from orbax_bench_pipelines.placement import Placement
-from orbax_bench_pipelines.reading import read_suite
-from orbax_bench_pipelines.registry import Pipeline, find_pipeline
-from orbax_bench_pipelines.settings import Settings, read_settings
-from orbax_bench_pipelines.target import Target
 
 _OWN_BENCHMARKS = "orbax_bench_core."
 _VARIABLES = {"project": "GOOGLE_CLOUD_PROJECT", "location": "GOOGLE_CLOUD_LOCATION"}

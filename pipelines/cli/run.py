@@ -15,7 +15,7 @@ from orbax_bench_pipelines.cli.options import (
     with_parameters,
     with_settings,
 )
-from orbax_bench_pipelines.target import Target
+from orbax_bench_pipelines.targets import Target
 
 
 @with_parameters
@@ -40,7 +40,6 @@ def run(
     from orbax_bench_core.cli.arguments import results_console
     from orbax_bench_pipelines.cli import running
     from orbax_bench_pipelines.cli.preparing import check_submission, prepare, say_notes
-    from orbax_bench_pipelines.cli.remote import refused_as_exit_code
 
     console = results_console()  # while a pipeline runs here, `sys.stdout` is its log
     prepared = prepare(
@@ -51,6 +50,6 @@ def run(
     if dry_run:
         print(running.planned(prepared.job))
         return
-    with refused_as_exit_code():
+    with running.refused_as_exit_code():
         failure = running.run_job(prepared.job, suite, console)
     raise typer.Exit(running.conclude(prepared.job, failure, console))

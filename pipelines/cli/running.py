@@ -1,28 +1,54 @@
-"""Running a job to its end on each target."""
+"""A job on its target, from its start to its exit code, and what services refuse."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
+import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
+import typer
 from rich.console import Console
 
 from orbax_bench_core.config import UserError
 from orbax_bench_core.sweep import benchmark_environment
-from orbax_bench_pipelines.job import Job, as_text
-from orbax_bench_pipelines.registry import Finished
-from orbax_bench_pipelines.target import Target
+from orbax_bench_pipelines.definitions import Finished
+from orbax_bench_pipelines.targets import Job, SubmissionFailed, Target, as_text, service_for
 
 Say = Callable[[str], None]
+_SERVICES = (Target.KFP, Target.VERTEX)
 _GRAVITY = (0, 4, 1, 3)
 """Exit codes, the one that matters most last: a REGRESSION on one of several slices counts."""
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def require_service(target: Target) -> None:
+    """Refuses a target that is no service.
+
+    Raises:
+        UserError: It runs on this machine.
+    """
+    if target not in _SERVICES:
+        raise UserError(
+            f"--target {target} runs on this machine and nothing is submitted; use `orbax-bench "
+            "pipeline run`, or --target kfp or vertex"
+        )
+
+
+@contextlib.contextmanager
+def refused_as_exit_code() -> Iterator[None]:
+    """Shows a refusal as one line and ends with exit code 1."""
+    try:
+        yield
+    except SubmissionFailed as failure:
+        print(f"error: {failure}", file=sys.stderr)
+        raise typer.Exit(1) from None
 
 
 def planned(job: Job) -> str:
@@ -31,17 +57,10 @@ def planned(job: Job) -> str:
     Args:
         job: What would run.
     """
-    target = job.placement.target
-    if target is Target.KFP:
-        from orbax_bench_pipelines import kubeflow
-
-        return as_text(kubeflow.planned(job))
-    if target is Target.VERTEX:
-        from orbax_bench_pipelines.vertex import Vertex
-
-        return as_text(Vertex(job, dry=True).planned())
+    if job.placement.target in _SERVICES:
+        return as_text(service_for(job, dry=True).planned())
     here = {
-        "target": target,
+        "target": job.placement.target,
         "pipeline": job.pipeline.name,
         "parameters": dict(job.arguments),
         "settings": {name: str(getattr(job.settings, name)) for name in job.settings.given},
@@ -65,12 +84,11 @@ def run_job(job: Job, suite: str, console: Console) -> str | None:
         UserError: It cannot be run as asked.
     """
     say = partial(console.print, markup=False, highlight=False)
-    target = job.placement.target
-    if target is Target.KFP:
-        return _on_kubeflow(job, say)
-    if target is Target.VERTEX:
-        return _on_vertex(job, say)
-    return _here(job, suite, say)
+    if job.placement.target not in _SERVICES:
+        return _here(job, suite, say)
+    service = service_for(job)
+    say(f"Run: {service.submit()}")
+    return service.wait(say)
 
 
 def conclude(job: Job, failure: str | None, console: Console) -> int:
@@ -108,25 +126,8 @@ def _reachable(directory: str) -> bool:
     return True
 
 
-def _on_kubeflow(job: Job, say: Say) -> str | None:
-    from orbax_bench_pipelines.kubeflow import Kubeflow
-
-    cluster = Kubeflow(job)
-    run_id = cluster.submit()
-    say(f"Run: {cluster.link(run_id)}")
-    return cluster.wait(run_id, say)
-
-
-def _on_vertex(job: Job, say: Say) -> str | None:
-    from orbax_bench_pipelines.vertex import Vertex
-
-    vertex = Vertex(job)
-    say(f"Run: {vertex.submit()}\n{vertex.link}")
-    return vertex.wait(say)
-
-
 def _here(job: Job, suite: str, say: Say) -> str | None:
-    from orbax_bench_pipelines.local import PipelineFailed
+    from orbax_bench_pipelines.targets.local import PipelineFailed
 
     pipeline = job.pipeline.build(job.placement)
     with tempfile.NamedTemporaryFile(
@@ -146,10 +147,10 @@ def _here(job: Job, suite: str, say: Say) -> str | None:
 def _start(job: Job, pipeline: Any, suite: str, log: IO[str], say: Say) -> None:
     os.environ["PYTHONPATH"] = benchmark_environment(suite)["PYTHONPATH"]
     if job.placement.target is Target.DOCKER:
-        from orbax_bench_pipelines.docker import run_in_docker
+        from orbax_bench_pipelines.targets.docker import run_in_docker
 
         run_in_docker(pipeline, dict(job.arguments), log=log, say=say)
     else:
-        from orbax_bench_pipelines.local import run_locally
+        from orbax_bench_pipelines.targets.local import run_locally
 
         run_locally(pipeline, dict(job.arguments), log=log, say=say)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,7 +15,10 @@ from orbax_bench_pipelines.cli.options import (
     with_parameters,
     with_settings,
 )
-from orbax_bench_pipelines.target import Target
+from orbax_bench_pipelines.targets import Target
+
+if TYPE_CHECKING:
+    from orbax_bench_pipelines.cron import Cron
 
 
 @with_parameters
@@ -51,14 +55,12 @@ def schedule(
     """
     from orbax_bench_core.config import Problem, UserError
     from orbax_bench_pipelines.cli.preparing import check_submission, prepare, say_notes
-    from orbax_bench_pipelines.cli.remote import refused_as_exit_code, require_service
-    from orbax_bench_pipelines.cli.timing import read_time, say_times
-    from orbax_bench_pipelines.extras import require_extras
-    from orbax_bench_pipelines.job import as_text
+    from orbax_bench_pipelines.cli.running import refused_as_exit_code, require_service
+    from orbax_bench_pipelines.targets import as_text, require_extras, service_for
 
     require_service(target)
     require_extras(target)
-    when = read_time(cron, time_zone, target)
+    when = _read_time(cron, time_zone, target)
     prepared = prepare(
         suite,
         output_directory,
@@ -79,25 +81,36 @@ def schedule(
         )
     check_submission(job)
     say_notes(prepared)
-    say_times(when, cron, target)
+    _say_times(when, cron, target)
     with refused_as_exit_code():
-        if target is Target.KFP:
-            from orbax_bench_pipelines import kubeflow
-
-            if dry_run:
-                print(as_text(kubeflow.planned(job, when, max_concurrent)))
-                return
-            new, old = kubeflow.Kubeflow(job).schedule(when, max_concurrent)
-            print(f"Recurring run: {job.name} {new}")
-            for each in old:
-                print(f"replaces {each}")
-        else:
-            from orbax_bench_pipelines.vertex import Vertex
-
-            vertex = Vertex(job, dry=dry_run)
-            if dry_run:
-                print(as_text(vertex.planned_schedule(when, max_concurrent)))
-                return
-            resource, updated = vertex.schedule(when, max_concurrent)
-            print(f"Schedule {'updated' if updated else 'created'}: {job.name} {resource}")
+        service = service_for(job, dry=dry_run)
+        if dry_run:
+            print(as_text(service.planned_schedule(when, max_concurrent)))
+            return
+        print(service.schedule(when, max_concurrent))
     print(f"Run directories: {job.arguments['output_directory']}/<time of the run>")
+
+
+def _read_time(text: str, zone: str | None, target: Target) -> Cron:
+    """Reads a cron expression that the target must be able to honour."""
+    from orbax_bench_pipelines.cron import parse_cron
+
+    cron = parse_cron(text, zone)
+    _sent(cron, target)
+    return cron
+
+
+def _say_times(cron: Cron, given: str, target: Target) -> None:
+    """Says how the cron was converted, and when it fires next."""
+    sent = _sent(cron, target)
+    reads = "six fields, seconds first" if target is Target.KFP else "five fields"
+    if sent.removeprefix(f"TZ={cron.zone} ") != " ".join(given.split()):
+        print(f"note: {target} reads {reads}: {given!r} is sent as {sent!r}", file=sys.stderr)
+    soon = ", ".join(f"{time:%Y-%m-%d %H:%M}" for time in cron.upcoming())
+    print(f"note: fires next at {soon} ({cron.zone})", file=sys.stderr)
+
+
+def _sent(cron: Cron, target: Target) -> str:
+    from orbax_bench_pipelines.cron import for_kubeflow, for_vertex
+
+    return for_kubeflow(cron) if target is Target.KFP else for_vertex(cron)

@@ -14,7 +14,7 @@ from orbax_bench_pipelines.cli.options import (
     with_parameters,
     with_settings,
 )
-from orbax_bench_pipelines.target import Target
+from orbax_bench_pipelines.targets import Target
 
 
 @with_parameters
@@ -33,8 +33,8 @@ def submit(
     Exit codes: 0 it was accepted, 1 the service refused it, 2 something given is wrong.
     """
     from orbax_bench_pipelines.cli.preparing import check_submission, prepare, say_notes
-    from orbax_bench_pipelines.cli.remote import refused_as_exit_code, require_service
-    from orbax_bench_pipelines.job import as_text
+    from orbax_bench_pipelines.cli.running import refused_as_exit_code, require_service
+    from orbax_bench_pipelines.targets import as_text, service_for
 
     require_service(target)
     prepared = prepare(
@@ -44,21 +44,9 @@ def submit(
     check_submission(job)
     say_notes(prepared)
     with refused_as_exit_code():
-        if target is Target.KFP:
-            from orbax_bench_pipelines import kubeflow
-
-            if dry_run:
-                print(as_text(kubeflow.planned(job)))
-                return
-            cluster = kubeflow.Kubeflow(job)
-            run_id = cluster.submit()
-            print(f"Run: {cluster.link(run_id)}")
-        else:
-            from orbax_bench_pipelines.vertex import Vertex
-
-            vertex = Vertex(job, dry=dry_run)
-            if dry_run:
-                print(as_text(vertex.planned()))
-                return
-            print(f"Run: {vertex.submit()}\n{vertex.link}")
+        service = service_for(job, dry=dry_run)
+        if dry_run:
+            print(as_text(service.planned()))
+            return
+        print(f"Run: {service.submit()}")
     print(f"Run directory: {job.arguments['output_directory']}")

@@ -8,6 +8,7 @@ from etils import epath
 from orbax_bench_core.authoring import TestContext
 from orbax_bench_core.config import CheckpointConfig, MeshConfig
 from orbax_bench_core.state import Digest, build_mesh, check_digest, digest, generate
+from tests.support.abandoned import abandoned_reads  # noqa: F401 - a fixture
 
 TIME = "0_basics/time_s"
 ARRAYS = {

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
+from orbax_bench_core.authoring import UnmetNeed
 from orbax_bench_core.benchmarks.array_handler import ArrayHandler, ArrayHandlerOptions
-from orbax_bench_core.benchmarks.support.needs import UnmetNeed
 
 STAGES = ["serialize", "merge_ocdbt", "metadata_validation", "deserialize"]
 

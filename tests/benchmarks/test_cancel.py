@@ -5,11 +5,10 @@ import errno
 import jax
 import pytest
 
-from orbax_bench_core.authoring import VerificationError
+from orbax_bench_core.authoring import UnmetNeed, VerificationError
 from orbax_bench_core.benchmarks import v1_cancel
 from orbax_bench_core.benchmarks.support import cancelling
 from orbax_bench_core.benchmarks.support.cancelling import CancelOptions
-from orbax_bench_core.benchmarks.support.needs import UnmetNeed
 from orbax_bench_core.benchmarks.v0_cancel import V0Cancel
 from orbax_bench_core.benchmarks.v1_cancel import V1Cancel
 from orbax_bench_core.measure import Metrics
@@ -117,8 +116,8 @@ def test_a_cancellation_says_whether_it_was_in_time(in_progress, operation):
 def test_several_processes_cannot_cancel(run, monkeypatch, benchmark):
     monkeypatch.setattr(jax, "process_count", lambda: 2)
     with pytest.raises(UnmetNeed, match="perform_cancellation: true needs a single process"):
-        cancelling.check_needs(benchmark.options_class(), "v0_cancel")
-    cancelling.check_needs(benchmark.options_class(perform_cancellation=False), "v0_cancel")
+        cancelling.require_cancellable(benchmark.options_class(), "v0_cancel")
+    cancelling.require_cancellable(benchmark.options_class(perform_cancellation=False), "v0_cancel")
 
 
 def test_a_delay_is_not_negative():

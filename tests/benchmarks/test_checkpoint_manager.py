@@ -4,13 +4,12 @@ import numpy as np
 import orbax.checkpoint as ocp
 import pytest
 
-from orbax_bench_core.authoring import VerificationError
+from orbax_bench_core.authoring import UnmetNeed, VerificationError
 from orbax_bench_core.benchmarks import checkpoint_manager
 from orbax_bench_core.benchmarks.checkpoint_manager import (
     CheckpointManager,
     CheckpointManagerOptions,
 )
-from orbax_bench_core.benchmarks.support.needs import UnmetNeed
 
 SAVE = ["save_blocking", "save_background", "save"]
 

@@ -3,8 +3,8 @@
 import orbax.checkpoint as ocp
 import pytest
 
+from orbax_bench_core.authoring import UnmetNeed
 from orbax_bench_core.benchmarks.deleter import Deleter, DeleterOptions
-from orbax_bench_core.benchmarks.support.needs import UnmetNeed
 
 SAVE = ["save_blocking", "save_background", "save"]
 

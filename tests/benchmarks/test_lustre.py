@@ -8,9 +8,9 @@ import sys
 import pytest
 from etils import epath
 
+from orbax_bench_core.authoring import UnmetNeed
 from orbax_bench_core.benchmarks import lustre
 from orbax_bench_core.benchmarks.lustre import Lustre, LustreOptions
-from orbax_bench_core.benchmarks.support.needs import UnmetNeed
 
 LOCAL = "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
 

@@ -6,7 +6,7 @@ import pytest
 from etils import epath
 
 from orbax_bench_core.authoring import BenchmarkOptions, TestContext
-from orbax_bench_core.benchmarks.support.v0 import measure_step, open_manager
+from orbax_bench_core.benchmarks.support.v0 import measure_step, open_checkpoint_manager
 from orbax_bench_core.measure import Metrics
 
 from .conftest import TIME
@@ -21,7 +21,7 @@ def offer(tmp_path):
 
     def run(steps, **options):
         metrics = Metrics()
-        with open_manager(path / "steps", **options) as manager:
+        with open_checkpoint_manager(path / "steps", **options) as manager:
             saved = [
                 measure_step(
                     metrics,
@@ -52,6 +52,6 @@ def test_the_manager_is_closed_whatever_happens(tmp_path, monkeypatch):
     monkeypatch.setattr(
         ocp.CheckpointManager, "close", lambda self: (closed.append(1), close(self))
     )
-    with pytest.raises(KeyError), open_manager(epath.Path(tmp_path) / "steps"):
+    with pytest.raises(KeyError), open_checkpoint_manager(epath.Path(tmp_path) / "steps"):
         raise KeyError
     assert closed == [1]

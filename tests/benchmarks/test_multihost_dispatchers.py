@@ -4,11 +4,11 @@ import sys
 
 import pytest
 
+from orbax_bench_core.authoring import UnmetNeed
 from orbax_bench_core.benchmarks.multihost_dispatchers import (
     MultihostDispatchers,
     MultihostDispatchersOptions,
 )
-from orbax_bench_core.benchmarks.support.needs import UnmetNeed
 
 
 def test_without_cloudpickle_its_extra_is_named(run, monkeypatch):

@@ -3,7 +3,7 @@
 import pytest
 from etils import epath
 
-from orbax_bench_core.authoring import BenchmarkOptions, TestContext, optional_module
+from orbax_bench_core.authoring import BenchmarkOptions, TestContext, UnmetNeed, optional_module
 from orbax_bench_core.benchmarks import p2p_checkpoint_manager
 from orbax_bench_core.benchmarks.support import needs
 from orbax_bench_core.sweep import catalog
@@ -20,30 +20,30 @@ def context(tmp_path):
 
 
 def refusal(check, *arguments):
-    with pytest.raises(needs.UnmetNeed) as raised:
+    with pytest.raises(UnmetNeed) as raised:
         check(*arguments)
     assert "\n" not in str(raised.value)
     return str(raised.value)
 
 
 def test_data(context):
-    assert "checkpoint_config" in refusal(needs.tree, context(), "deleter")
+    assert "checkpoint_config" in refusal(needs.require_tree, context(), "deleter")
 
 
 def test_a_leaf_names_those_that_are_there(context, make_tree):
     given = context(pytree=make_tree({"w": {"dtype": "int8", "shape": [4]}}))
-    said = refusal(needs.leaf, given, "array", "array_handler")
+    said = refusal(needs.require_leaf, given, "array", "array_handler")
     assert "'array'" in said
     assert "['w']" in said
 
 
 def test_arrays_only(context, make_tree):
-    said = refusal(needs.arrays, context(pytree=make_tree()), "single_replica")
+    said = refusal(needs.require_arrays, context(pytree=make_tree()), "single_replica")
     assert "leave out 'step', which is int" in said
 
 
 def test_a_mesh(context):
-    assert "add a mesh_config" in refusal(needs.mesh, context(), "single_replica")
+    assert "add a mesh_config" in refusal(needs.require_mesh, context(), "single_replica")
 
 
 @pytest.mark.parametrize(
@@ -51,29 +51,31 @@ def test_a_mesh(context):
     [({"data": 8}, 0), ({"replica": 1, "model": 8}, 0), ({"replica": 2, "model": 4}, 5)],
 )
 def test_replicas(context, make_mesh, sizes, axis):
-    said = refusal(needs.replicas, context(mesh=make_mesh(**sizes)), axis, "single_replica")
+    said = refusal(needs.require_replicas, context(mesh=make_mesh(**sizes)), axis, "single_replica")
     assert str(sizes) in said
 
 
 def test_a_mesh_with_replicas_is_returned(context, make_mesh):
     mesh = make_mesh(replica=2, model=4)
-    assert needs.replicas(context(mesh=mesh), 0, "single_replica") is mesh
+    assert needs.require_replicas(context(mesh=mesh), 0, "single_replica") is mesh
 
 
 def test_whole_arrays_on_each_replica(make_mesh, make_tree):
     mesh = make_mesh(replica=2, model=4)
     tree = make_tree({"w": {"dtype": "int8", "shape": [4], "sharding": ["replica"]}}, mesh)
-    needs.unsharded_replicas(tree, mesh, 1, "single_replica")
-    said = refusal(needs.unsharded_replicas, tree, mesh, 0, "single_replica")
+    needs.require_unsharded_replicas(tree, mesh, 1, "single_replica")
+    said = refusal(needs.require_unsharded_replicas, tree, mesh, 0, "single_replica")
     assert "'w' is sharded along 'replica'" in said
 
 
 def test_processes():
-    assert "set processes: 2" in refusal(needs.processes, 2, "multislice_broadcast")
+    assert "set processes: 2" in refusal(needs.require_processes, 2, "multislice_broadcast")
 
 
 def test_pathways():
-    assert "needs Pathways; JAX runs on cpu" in refusal(needs.pathways, "use_colocated_python")
+    assert "needs Pathways; JAX runs on cpu" in refusal(
+        needs.require_pathways, "use_colocated_python"
+    )
 
 
 def test_a_missing_module_names_its_extra():
@@ -82,7 +84,7 @@ def test_a_missing_module_names_its_extra():
 
 
 def test_a_missing_part_of_orbax_names_the_release():
-    assert "orbax-checkpoint" in refusal(needs.part_of_orbax, "no_such_part", "snapshotter")
+    assert "orbax-checkpoint" in refusal(needs.require_orbax_module, "no_such_part", "snapshotter")
 
 
 REQUIRED = {

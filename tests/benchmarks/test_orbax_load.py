@@ -7,10 +7,9 @@ import jax
 import pytest
 from etils import epath
 
-from orbax_bench_core.authoring import VerificationError
+from orbax_bench_core.authoring import UnmetNeed, VerificationError
 from orbax_bench_core.benchmarks.orbax_load import OrbaxLoad, OrbaxLoadOptions
 from orbax_bench_core.benchmarks.support.existing import Reference
-from orbax_bench_core.benchmarks.support.needs import UnmetNeed
 from orbax_bench_core.config import CheckpointConfig
 from orbax_bench_core.inventory import take_inventory
 from orbax_bench_core.state import orbax_api
@@ -112,6 +111,7 @@ def test_both_digests_at_once_are_refused():
 
 
 # Orbax abandons its coroutines when it refuses to read.
+@pytest.mark.usefixtures("abandoned_reads")
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:Exception ignored in:pytest.PytestUnraisableExceptionWarning")
 def test_restore_concurrent_gb(run, checkpoint):

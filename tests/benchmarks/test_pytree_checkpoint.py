@@ -6,11 +6,11 @@ import jax
 import orbax.checkpoint as ocp
 import pytest
 
+from orbax_bench_core.authoring import UnmetNeed
 from orbax_bench_core.benchmarks.pytree_checkpoint import (
     PyTreeCheckpoint,
     PyTreeCheckpointOptions,
 )
-from orbax_bench_core.benchmarks.support.needs import UnmetNeed
 
 LARGEST_SHARD_GIB = 128 * 256 * 2 / 2**30
 
@@ -71,6 +71,7 @@ def test_separate_folders_need_ocdbt_and_parallel_replicas(option):
 
 # Orbax abandons its coroutines when it refuses a chunk, and TensorStore, done with another
 # chunk, finds the event loop closed.
+@pytest.mark.usefixtures("abandoned_reads")
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:Exception ignored in:pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")

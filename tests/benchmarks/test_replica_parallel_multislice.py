@@ -4,11 +4,11 @@ import json
 
 import pytest
 
+from orbax_bench_core.authoring import UnmetNeed
 from orbax_bench_core.benchmarks.replica_parallel_multislice import (
     ReplicaParallelMultislice,
     ReplicaParallelMultisliceOptions,
 )
-from orbax_bench_core.benchmarks.support.needs import UnmetNeed
 from orbax_bench_core.state import orbax_api
 
 from .conftest import ARRAYS

@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 from jax.sharding import NamedSharding, PartitionSpec
 
-from orbax_bench_core.authoring import VerificationError
+from orbax_bench_core.authoring import UnmetNeed, VerificationError
 from orbax_bench_core.benchmarks.support import replicas
-from orbax_bench_core.benchmarks.support.needs import UnmetNeed
 from orbax_bench_core.state import StateError
 
 SHAPE = (8, 6)

@@ -8,10 +8,9 @@ import pytest
 from etils import epath
 from jax.sharding import PartitionSpec
 
-from orbax_bench_core.authoring import VerificationError
+from orbax_bench_core.authoring import UnmetNeed, VerificationError
 from orbax_bench_core.benchmarks.resharding import Resharding
 from orbax_bench_core.benchmarks.support import existing
-from orbax_bench_core.benchmarks.support.needs import UnmetNeed
 from orbax_bench_core.state import StateError, orbax_api
 
 from .conftest import ARRAYS

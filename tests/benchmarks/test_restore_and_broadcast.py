@@ -5,13 +5,13 @@ import json
 import pytest
 from etils import epath
 
-from orbax_bench_core.authoring import VerificationError
+from orbax_bench_core.authoring import UnmetNeed, VerificationError
+from orbax_bench_core.benchmarks import restore_and_broadcast
 from orbax_bench_core.benchmarks.restore_and_broadcast import (
     RestoreAndBroadcast,
     RestoreAndBroadcastOptions,
 )
 from orbax_bench_core.benchmarks.support import existing, replicas
-from orbax_bench_core.benchmarks.support.needs import UnmetNeed
 from orbax_bench_core.state import orbax_api
 
 from .conftest import ARRAYS
@@ -43,7 +43,9 @@ def test_reference_sharding_path_describes_one_replica(run, tmp_path, monkeypatc
     (tmp_path / "sharding.json").write_text(json.dumps(content))
     seen = []
     check = replicas.check_replicas
-    monkeypatch.setattr(replicas, "check_replicas", lambda tree: (seen.append(tree), check(tree)))
+    monkeypatch.setattr(
+        restore_and_broadcast, "check_replicas", lambda tree: (seen.append(tree), check(tree))
+    )
     run(RestoreAndBroadcast, spec=ARRAYS, reference_sharding_path=str(tmp_path / "sharding.json"))
     array = seen[0]["array"]
     assert array.sharding.mesh.shape == {"replica": 2, "x": 2, "y": 2}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from etils import epath
 
-from orbax_bench_core.benchmarks.support.needs import UnmetNeed
+from orbax_bench_core.authoring import UnmetNeed
 from orbax_bench_core.benchmarks.support.safetensors import read_arrays, write_arrays
 
 DTYPES = [

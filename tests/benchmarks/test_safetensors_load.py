@@ -5,9 +5,8 @@ import json
 import pytest
 from etils import epath
 
-from orbax_bench_core.authoring import VerificationError
+from orbax_bench_core.authoring import UnmetNeed, VerificationError
 from orbax_bench_core.benchmarks.safetensors_load import SafetensorsLoad, SafetensorsLoadOptions
-from orbax_bench_core.benchmarks.support.needs import UnmetNeed
 from orbax_bench_core.benchmarks.support.safetensors import read_arrays, write_arrays
 from orbax_bench_core.state import StateError
 from orbax_bench_core.steps import write_shardings

@@ -157,6 +157,7 @@ LARGEST_SHARD_GIB = 512 // 4 * 256 * 2 / 2**30
 
 # Orbax abandons its coroutines when it refuses a chunk, and TensorStore, done with another
 # chunk, finds the event loop closed.
+@pytest.mark.usefixtures("abandoned_reads")
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:Exception ignored in:pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("option", ["save_concurrent_gb", "restore_concurrent_gb"])

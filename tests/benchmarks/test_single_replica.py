@@ -5,9 +5,9 @@ import orbax.checkpoint as ocp
 import pytest
 from orbax.checkpoint._src.multihost import multislice
 
+from orbax_bench_core.authoring import UnmetNeed
 from orbax_bench_core.benchmarks.single_replica import SingleReplica, SingleReplicaOptions
 from orbax_bench_core.benchmarks.support import replicas
-from orbax_bench_core.benchmarks.support.needs import UnmetNeed
 
 from .conftest import ARRAYS, SPEC
 

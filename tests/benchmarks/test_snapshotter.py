@@ -6,9 +6,8 @@ import jax
 import pytest
 from orbax.checkpoint.experimental.v1._src.training.pathways import snapshotter
 
-from orbax_bench_core.authoring import VerificationError
+from orbax_bench_core.authoring import UnmetNeed, VerificationError
 from orbax_bench_core.benchmarks.snapshotter import Snapshotter, SnapshotterOptions
-from orbax_bench_core.benchmarks.support.needs import UnmetNeed
 
 CYCLE = ["save", "load_scale_down", "save_scale_down_state", "load_scale_up"]
 

@@ -4,7 +4,7 @@ import jax
 import pytest
 from etils import epath
 
-from orbax_bench_core.authoring import BenchmarkOptions, TestContext, VerificationError
+from orbax_bench_core.authoring import BenchmarkOptions, TestContext, UnmetNeed, VerificationError
 from orbax_bench_core.benchmarks import p2p_checkpoint_manager
 from orbax_bench_core.benchmarks.emergency_checkpoint_manager import (
     EmergencyCheckpointManager,
@@ -16,7 +16,6 @@ from orbax_bench_core.benchmarks.p2p_checkpoint_manager import (
     P2pCheckpointManagerOptions,
 )
 from orbax_bench_core.benchmarks.support import local_checkpointing
-from orbax_bench_core.benchmarks.support.needs import UnmetNeed
 from orbax_bench_core.measure import Metrics
 
 from .conftest import ARRAYS

@@ -7,8 +7,7 @@ import pytest
 
 from orbax_bench_core.cli.limits import parse_size
 from orbax_bench_core.config import UserError
-from orbax_bench_core.limits import Limits
-from orbax_bench_core.limits.model import PROBE_NAMES
+from orbax_bench_core.limits import PROBES, Limits
 
 MIB = 1 << 20
 
@@ -61,7 +60,7 @@ def test_json_has_every_raw_time(tmp_path):
     done = limits("--path", tmp_path, "--size", "2MiB", "--dtype", "bfloat16", "--json")
     assert done.returncode == 0
     found = Limits.model_validate(json.loads(done.stdout), strict=False)
-    assert [probe.name for probe in found.probes] == list(PROBE_NAMES)
+    assert [probe.name for probe in found.probes] == list(PROBES)
     assert {len(probe.seconds) for probe in found.probes} == {0, 3}
     assert found.dtype == "bfloat16"
 
@@ -85,7 +84,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(arguments, problem):
     assert len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_full_disk_is_one_line_and_exit_code_2(tmp_path):
     place = tmp_path / "disk"
     place.mkdir()

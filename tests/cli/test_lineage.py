@@ -320,9 +320,9 @@ def installed(tmp_path, monkeypatch):
 
 
 def test_a_metadata_store_that_cannot_be_asked_names_the_extra(orbax_bench, installed, monkeypatch):
-    from orbax_bench_pipelines import extras
+    from orbax_bench_pipelines.targets import checks
 
-    monkeypatch.setattr(extras, "_is_there", lambda module: not module.startswith("google"))
+    monkeypatch.setattr(checks, "_is_there", lambda module: not module.startswith("google"))
     outcome = orbax_bench("lineage", STORED)
     assert outcome.code == 2
     assert "pip install 'orbax-bench[vertex]'" in outcome.err

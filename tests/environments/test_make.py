@@ -84,7 +84,7 @@ def test_an_interpreter_that_is_there_is_used(make):
     assert (found.executable, said) == (sys.executable, [])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_virtual_environment_is_made_once(make, spare):
     ours = {"requirements": ["orbax-checkpoint==0.11.32", "./spare"]}
     (found,), said = make(ours)

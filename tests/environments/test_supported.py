@@ -27,8 +27,8 @@ ENTRIES = (
         for path in (ROOT / "measure" / "collectors").glob("*.py")
     ),
 )
-# What comes with every Orbax and JAX, and what a suite asks for by what it measures.
-ALONG = {"tensorstore"}
+# What comes with every Orbax, JAX and pydantic, and what a suite asks for by what it measures.
+ALONG = {"tensorstore", "typing_extensions"}
 ON_REQUEST = {"flax", "pathwaysutils"}
 
 

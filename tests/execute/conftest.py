@@ -1,14 +1,105 @@
-"""Running suites as a user does: through the command line, in a process of its own."""
+"""Running points in this process with fake workers, and suites as a user does with real ones."""
 
 import json
 import os
 import subprocess
-import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from orbax_bench_core.config import CheckpointConfig, MeshConfig, parse_suite
+from orbax_bench_core.execute import RunSettings, run_points
+from orbax_bench_core.execute.hosts import LocalWorker
+from orbax_bench_core.records import Record, RunDirectory
+from orbax_bench_core.sweep import Expansion, SweepPoint
+from tests.support.fake_cli import FAKE_WORKER
+from tests.support.processes import REAL_CLI, ROOT, start_cli
+from tests.support.scripted import NAME, ScriptedOptions
+
 HERE = Path(__file__).parent
+CHECKPOINT = CheckpointConfig.model_validate({"spec": {"w": {"dtype": "float32", "shape": [8]}}})
+
+
+class Orchestrated:
+    """A run directory, and points that fake workers run as their options say."""
+
+    def __init__(self, folder: Path, points: Sequence[SweepPoint]) -> None:
+        self.points = points
+        self.directory = folder / "out"
+        self.watched = []
+
+    def run(self, *, repeats: int = 1, **given: object) -> None:
+        """Runs what has no finished record yet.
+
+        Args:
+            repeats: Measured repeats of each point.
+            given: Fields of `RunSettings`; all others belong to `execution`.
+        """
+        settings = {name: given.pop(name) for name in ("devices", "take_turns") if name in given}
+        execution = {"retries": 0, "warmups": 0, "timeout_s": 60, **given}
+        text = {
+            "suite_name": "scripted",
+            "num_repeats": repeats,
+            "execution": execution,
+            "benchmarks": [{"generator": "save_restore", "options": {}}],
+        }
+        loaded = parse_suite(json.dumps(text))
+        run = RunDirectory(str(self.directory))
+        info = run.start(loaded, Expansion(points=tuple(self.points)))
+        run_points(
+            run,
+            info,
+            loaded,
+            self.points,
+            RunSettings(**settings),
+            watch=self.watched.append,
+            say=lambda line: None,
+        )
+
+    def record(self, act: str, repeat: int = 0, host: int = 0) -> Record:
+        """Returns one record of the point with this act."""
+        return self.repeat(act, repeat)[host]
+
+    def repeat(self, act: str, repeat: int = 0) -> dict[int, Record]:
+        """Returns the records of one repeat of the point with this act, by host."""
+        (point,) = (one for one in self.points if one.options["act"] == act)
+        return RunDirectory(str(self.directory)).read_repeat(point, repeat).records
+
+    def processes(self, act: str, repeats: int) -> set[str]:
+        """Returns the process ids of the workers that made the repeats of a point."""
+        records = [one for i in range(repeats) for one in self.repeat(act, i).values()]
+        assert records
+        return {pid for record in records for pid in record.notes["process"]}
+
+    def record_bytes(self) -> dict[str, bytes]:
+        return record_bytes(self.directory)
+
+
+@pytest.fixture
+def orchestrate(tmp_path, monkeypatch):
+    """Makes points with the given acts; their workers are fakes."""
+    monkeypatch.setattr(LocalWorker, "module", FAKE_WORKER)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+
+    def make(*acts: str, processes: int = 1, devices: int | None = None, **script: object):
+        mesh = {"mesh_axes": ("x",), "ici_parallelism": {"x": devices}}
+        return Orchestrated(
+            tmp_path,
+            [
+                SweepPoint(
+                    benchmark=NAME,
+                    options=vars(ScriptedOptions(act=act, **script)),
+                    checkpoint=CHECKPOINT,
+                    mesh=None if devices is None else MeshConfig.model_validate(mesh),
+                    processes=processes,
+                    label=act,
+                )
+                for act in acts
+            ],
+        )
+
+    return make
 
 
 class SuiteRun:
@@ -19,34 +110,19 @@ class SuiteRun:
         self.suite_file.write_text(suite)
         self.directory = folder / "out"
 
-    def command(self, *flags: str) -> list[str]:
-        command = [sys.executable, "-m", "orbax_bench_core.cli", "run", str(self.suite_file)]
-        return [
-            *command,
-            "--output-directory",
-            str(self.directory),
-            "--no-lock",
-            "--no-limits",
-            *flags,
-        ]
-
-    @property
-    def environment(self) -> dict[str, str]:
+    def start(self, *flags: str, cli: str = REAL_CLI, **how: bool) -> subprocess.Popen[str]:
         unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
         inherited = {name: value for name, value in os.environ.items() if name not in unset}
-        return {**inherited, "PYTHONPATH": str(HERE), "COLUMNS": "200"}
-
-    def start(self, *flags: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            self.command(*flags),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=self.environment,
+        return start_cli(
+            *("run", self.suite_file, "--output-directory", self.directory),
+            *("--no-lock", "--no-limits", *flags),
+            cli=cli,
+            environment={**inherited, "PYTHONPATH": str(HERE), "COLUMNS": "200"},
+            **how,
         )
 
-    def run(self, *flags: str) -> tuple[int, str]:
-        process = self.start(*flags)
+    def run(self, *flags: str, cli: str = REAL_CLI) -> tuple[int, str]:
+        process = self.start(*flags, cli=cli)
         output, _ = process.communicate(timeout=120)
         return process.returncode, output
 
@@ -75,8 +151,13 @@ class SuiteRun:
         return sorted(json.loads(path.read_text())["status"] for path in paths)
 
     def record_bytes(self) -> dict[str, bytes]:
-        root = self.directory / "records"
-        return {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("host_*.json")}
+        return record_bytes(self.directory)
+
+
+def record_bytes(directory: Path) -> dict[str, bytes]:
+    """Returns every record of a run directory, by its path."""
+    root = directory / "records"
+    return {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("host_*.json")}
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 SUITE = """
 suite_name: full disk

@@ -2,6 +2,10 @@
 
 import pytest
 
+from orbax_bench_core.execute import CannotRecord
+from tests.support.processes import FAKE_CLI
+from tests.support.scripted import NAME as SCRIPTED
+
 pytestmark = pytest.mark.slow
 
 SUITE = """
@@ -26,12 +30,8 @@ def suite(*acts, repeats=1, retries=0, timeout_s=60, warmups=0, only_once=False)
     )
 
 
-def operations(record):
-    return {sample["operation"] for sample in record["samples"]}
-
-
 def test_every_mishap_is_a_failed_record_and_the_sweep_goes_on(suite_run):
-    acts = ("raise", "exit", "kill", "segfault", "return_none", "corrupt", "behave")
+    acts = ("raise", "exit", "kill", "segfault", "return_none", "corrupt", "need", "behave")
     run = suite_run(suite(*acts))
     code, output = run.run()
     records = {name.split("/")[0]: record for name, record in run.records().items()}
@@ -48,6 +48,7 @@ def test_every_mishap_is_a_failed_record_and_the_sweep_goes_on(suite_run):
         "segfault": "WorkerDied",
         "return_none": "TypeError",
         "corrupt": "VerificationError",
+        "need": "UnmetNeed",
     }
     assert "SIGKILL" in errors["kill"]["message"]
     assert "SIGSEGV" in errors["segfault"]["message"]
@@ -57,90 +58,124 @@ def test_every_mishap_is_a_failed_record_and_the_sweep_goes_on(suite_run):
     assert "Traceback" not in output
 
 
-@pytest.mark.parametrize("act", ["raise", "kill"])
-def test_defect_25_what_was_measured_before_a_failure_is_kept(suite_run, act):
-    run = suite_run(suite(act))
+def operations(record):
+    return {sample.operation for sample in record.samples}
+
+
+@pytest.mark.parametrize("act", ["raise", "die"])
+def test_defect_25_what_was_measured_before_a_failure_is_kept(orchestrate, act):
+    run = orchestrate(act)
     run.run()
-    assert "before" in operations(run.records()[f"{act}/repeat_0"])
+    assert operations(run.record(act)) == {"save"}
 
 
-def test_a_hanging_repeat_is_stopped_after_its_timeout(suite_run):
-    run = suite_run(suite("hang", "behave", timeout_s=6))
-    code, output = run.run()
-    assert code == 1
-    record = run.records()["hang/repeat_0"]
-    assert record["error"]["type"] == "Timeout"
-    assert record["duration_s"] < 60
-    assert "misbehaving.py" in record["error"]["traceback"]  # where it stood
-    assert run.records()["behave/repeat_0"]["status"] == "passed"
-    assert "timeout_s = 6" in output
+def test_a_hanging_repeat_is_stopped_after_its_timeout(orchestrate):
+    run = orchestrate("hang", "behave")
+    run.run(timeout_s=3)
+    record = run.record("hang")
+    assert record.error.type == "Timeout"
+    assert record.duration_s < 60
+    assert "fake_worker.py" in record.error.traceback  # where it stood
+    assert "timeout_s = 3" in record.error.message
+    assert run.record("behave").status == "passed"
 
 
-def test_a_retry_that_passes_keeps_the_failed_attempt(suite_run):
-    run = suite_run(suite("kill", retries=1, only_once=True))
-    code, _ = run.run()
-    record = run.records()["kill/repeat_0"]
-    assert (code, record["status"]) == (0, "passed")
-    [attempt] = record["attempts"]
-    assert attempt["error"]["type"] == "WorkerDied"
-    assert {sample["operation"] for sample in attempt["samples"]} == {"before"}
+def test_a_retry_that_passes_keeps_the_failed_attempt(orchestrate):
+    run = orchestrate("die", only_once=True)
+    run.run(retries=1)
+    record = run.record("die")
+    assert record.status == "passed"
+    (attempt,) = record.attempts
+    assert attempt.error.type == "WorkerDied"
+    assert operations(attempt) == {"save"}
 
 
-def processes(run, act):
-    """The worker of each repeat, in the order of the repeats."""
-    records = sorted(run.records().items())
-    return [one["notes"]["process"] for name, one in records if name.startswith(f"{act}/")]
+def test_a_retry_that_fails_again_keeps_each_attempt(orchestrate):
+    run = orchestrate("raise")
+    run.run(retries=2)
+    record = run.record("raise")
+    assert record.status == "failed"
+    assert [attempt.error.type for attempt in record.attempts] == ["ValueError"] * 2
 
 
 @pytest.mark.parametrize("warmups", [0, 1])
-def test_an_unmet_need_is_one_line_and_is_not_tried_again(suite_run, warmups):
-    run = suite_run(suite("need", retries=2, warmups=warmups))
-    code, output = run.run()
-    record = run.records()["need/repeat_0"]
-    assert (code, record["status"], record["attempts"]) == (1, "failed", [])
-    assert record["error"] == {
+def test_an_unmet_need_is_one_line_and_is_not_tried_again(orchestrate, warmups):
+    run = orchestrate("need")
+    run.run(retries=2, warmups=warmups)
+    record = run.record("need")
+    assert (record.status, record.attempts) == ("failed", ())
+    assert record.error.model_dump() == {
         "type": "UnmetNeed",
         "message": "this needs a machine of another kind",
         "traceback": "",
     }
-    assert "Traceback" not in output
     assert len(list(run.directory.glob("records/*/warmup_*"))) == warmups
 
 
 @pytest.mark.parametrize("warmups", [0, 1])
-def test_an_unmet_need_does_not_cost_the_warm_worker(suite_run, warmups):
-    run = suite_run(suite("need", "behave", repeats=3, warmups=warmups))
-    run.run()
-    assert len(processes(run, "behave")) == 3
-    assert len(set(map(tuple, processes(run, "behave")))) == 1
+def test_an_unmet_need_does_not_cost_the_warm_worker(orchestrate, warmups):
+    run = orchestrate("need", "behave")
+    run.run(repeats=3, warmups=warmups)
+    assert len(run.processes("behave", 3)) == 1
 
 
-def test_a_need_that_shows_late_costs_the_worker_but_no_retry(suite_run):
-    run = suite_run(suite("need_late", "behave", repeats=3, retries=1))
-    run.run()
-    assert run.records()["need_late/repeat_1"]["attempts"] == []
-    assert len(set(map(tuple, processes(run, "behave")))) > 1
+def test_a_need_that_shows_late_costs_the_worker_but_no_retry(orchestrate):
+    run = orchestrate("need_late", "behave")
+    run.run(repeats=3, retries=1)
+    assert run.record("need_late", 1).attempts == ()
+    assert len(run.processes("behave", 3)) > 1
 
 
-def test_running_again_finishes_only_what_failed(suite_run):
-    run = suite_run(suite("kill", "behave", repeats=2, only_once=True))
-    assert run.run()[0] == 1
+def test_running_again_finishes_only_what_failed(orchestrate):
+    run = orchestrate("die", "behave", only_once=True)
+    run.run(repeats=2)
     before = run.record_bytes()
-    statuses = {name: record["status"] for name, record in run.records().items()}
-    assert sorted(statuses.values()) == ["failed", "passed", "passed", "passed"]
+    statuses = [run.record(act, i).status for act in ("die", "behave") for i in range(2)]
+    assert sorted(statuses) == ["failed", "passed", "passed", "passed"]
 
-    assert run.run()[0] == 0
+    run.run(repeats=2)
     after = run.record_bytes()
-    failed = [name for name in before if before[name] != after[name]]
-    assert len(failed) == 1
-    assert all(record["status"] == "passed" for record in run.records().values())
+    assert len([name for name in before if before[name] != after[name]]) == 1
+    assert {run.record("die", i).status for i in range(2)} == {"passed"}
 
 
-def test_a_failing_warm_up_fails_its_repeat(suite_run):
-    run = suite_run(suite("return_none", warmups=1))
-    code, _ = run.run()
-    assert code == 1
-    assert "in a warm-up" in run.records()["return_none/repeat_0"]["error"]["message"]
+def test_a_failing_warm_up_fails_its_repeat(orchestrate):
+    run = orchestrate("raise", in_warmup=True)
+    run.run(warmups=1)
+    assert run.record("raise").error.message == "in a warm-up: raised on purpose"
+
+
+def test_a_repeat_that_is_skipped_in_its_warm_up_is_skipped(orchestrate):
+    run = orchestrate("skip")
+    run.run(warmups=1)
+    record = run.record("skip")
+    assert (record.status, record.error.message) == ("skipped", "skipped on purpose")
+    assert not list(run.directory.glob("records/*/warmup_*"))
+
+
+def test_a_record_that_cannot_be_written_ends_the_run_and_loses_nothing(orchestrate):
+    run = orchestrate("behave", "unrecorded")
+    with pytest.raises(CannotRecord, match="No space left on device"):
+        run.run(order="sequential")
+    assert run.record("behave").status == "passed"
+    assert run.repeat("unrecorded") == {}
+
+
+def test_warm_ups_are_recorded_apart_and_leave_no_data(orchestrate):
+    run = orchestrate("behave")
+    run.run(warmups=2)
+    warmups = sorted(path.parent.name for path in run.directory.glob("records/*/warmup_*/*.json"))
+    assert warmups == ["warmup_0", "warmup_1"]
+    assert [path.name for path in run.directory.glob("Scripted_*/*_*")] == ["repeat_0"]
+    assert run.record("behave").status == "passed"
+
+
+def test_each_mesh_gets_the_devices_that_it_needs(orchestrate):
+    run = orchestrate("behave", devices=2)
+    run.points += orchestrate("raise", devices=4).points
+    run.run()
+    logs = sorted(path.name for path in (run.directory / "logs").iterdir())
+    assert logs == ["worker_2_devices.log", "worker_4_devices.log"]
 
 
 def test_state_that_a_benchmark_deleted_is_made_again(suite_run):
@@ -163,8 +198,8 @@ def test_a_mesh_that_does_not_fit_is_listed_as_skipped(suite_run):
         "  - {mesh_axes: [x], ici_parallelism: {x: 2}}\n"
         "  - {mesh_axes: [x], ici_parallelism: {x: 4}}\n"
     )
-    run = suite_run(text)
-    code, output = run.run("--devices", "2")
+    run = suite_run(text.replace("misbehaving.Misbehaving", SCRIPTED))
+    code, output = run.run("--devices", "2", cli=FAKE_CLI)
     assert code == 0
     assert run.statuses() == ["passed", "skipped"]
     assert "skipped" in output
@@ -176,15 +211,3 @@ def test_nothing_that_fits_is_exit_code_1(suite_run):
     code, output = suite_run(text).run("--devices", "2")
     assert code == 1
     assert "Nothing was measured" in output
-
-
-def test_each_mesh_gets_the_devices_that_it_needs(suite_run):
-    text = suite("behave") + (
-        "mesh_configs:\n"
-        "  - {mesh_axes: [x], ici_parallelism: {x: 2}}\n"
-        "  - {mesh_axes: [x], ici_parallelism: {x: 4}}\n"
-    )
-    run = suite_run(text)
-    assert run.run()[0] == 0
-    logs = sorted(path.name for path in (run.directory / "logs").iterdir())
-    assert logs == ["worker_2_devices.log", "worker_4_devices.log"]

@@ -7,6 +7,8 @@ import time
 import psutil
 import pytest
 
+from tests.support.processes import FAKE_CLI, REAL_CLI
+
 pytestmark = pytest.mark.slow
 
 SUITE = """
@@ -17,6 +19,14 @@ checkpoint_config: {spec: {w: {dtype: float32, shape: [1024, 4096], sharding: [x
 mesh_config: {mesh_axes: [x], ici_parallelism: {x: 4}}
 benchmarks:
   - {generator: save_restore, options: {use_ocdbt: [true, false]}}
+"""
+SCRIPTED = """
+suite_name: resume
+num_repeats: 3
+execution: {retries: 0, warmups: 0}
+checkpoint_config: {spec: {w: {dtype: float32, shape: [8]}}}
+benchmarks:
+  - {generator: tests.support.scripted.Scripted, options: {lasts_s: 0.5, save_s: [0.1, 0.2]}}
 """
 REPEATS = 6
 
@@ -38,13 +48,18 @@ def mid_save(run):
     return finished(run) >= 1 and bool(unfinished)
 
 
+def mid_repeat(run):
+    """Whether a repeat of the fake worker after the first finished one is under way."""
+    return finished(run) >= 1 and len(list(run.directory.glob("*/repeat_*/saved_by_0"))) >= 2
+
+
 def worker_of(process):
     [worker] = psutil.Process(process.pid).children()
     return worker
 
 
-def complete_and_identical(run, before):
-    code, output = run.run()
+def complete_and_identical(run, before, cli=REAL_CLI):
+    code, output = run.run(cli=cli)
     after = run.record_bytes()
     assert code == 0, output
     assert finished(run) == REPEATS
@@ -69,23 +84,29 @@ def test_defect_15_after_a_worker_is_killed_mid_save(suite_run):
 
 
 def test_after_the_orchestrator_is_killed(suite_run):
-    run = suite_run(SUITE)
-    process = run.start()
-    wait_for(lambda: mid_save(run))
+    run = suite_run(SCRIPTED)
+    process = run.start(cli=FAKE_CLI)
+    wait_for(lambda: mid_repeat(run))
     worker = worker_of(process)
     os.kill(process.pid, signal.SIGKILL)
     process.communicate(timeout=60)
     # A worker without an orchestrator ends by itself, and does not go on measuring.
     wait_for(lambda: not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE)
     before = passed_records(run)
-    assert 1 <= len([name for name in before if "repeat_" in name]) < REPEATS
-    complete_and_identical(run, before)
+    assert 1 <= len(before) < REPEATS
+    complete_and_identical(run, before, FAKE_CLI)
 
 
-@pytest.mark.parametrize("signal_", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_says_how_to_go_on(suite_run, signal_):
-    run = suite_run(SUITE)
-    process = run.start()
+@pytest.mark.parametrize(
+    ("suite", "cli", "signal_"),
+    [
+        pytest.param(SUITE, REAL_CLI, signal.SIGINT, id="SIGINT"),
+        pytest.param(SCRIPTED, FAKE_CLI, signal.SIGTERM, id="SIGTERM"),
+    ],
+)
+def test_an_interrupted_run_says_how_to_go_on(suite_run, suite, cli, signal_):
+    run = suite_run(suite)
+    process = run.start(cli=cli)
     wait_for(lambda: finished(run) >= 1)
     worker = worker_of(process)
     process.send_signal(signal_)
@@ -94,4 +115,14 @@ def test_an_interrupted_run_says_how_to_go_on(suite_run, signal_):
     assert "Run the same command again" in output
     assert "Traceback" not in output
     assert not worker.is_running()
-    complete_and_identical(run, passed_records(run))
+    complete_and_identical(run, passed_records(run), cli)
+
+
+def test_a_run_whose_shell_ignores_interrupts_goes_on(suite_run):
+    run = suite_run(SCRIPTED)
+    process = run.start(cli=FAKE_CLI, ignores_interrupts=True)
+    wait_for(lambda: finished(run) >= 1)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, output
+    assert finished(run) == REPEATS

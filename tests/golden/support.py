@@ -175,7 +175,7 @@ def written_again(kind, text):
     from orbax_bench_core.baselines import Capture
     from orbax_bench_core.baselines.model import Baseline, Promotion
     from orbax_bench_core.limits import Limits
-    from orbax_bench_core.lineage.manifest import Lineage
+    from orbax_bench_core.lineage.manifest import Manifest
     from orbax_bench_core.records import Record, RunInfo
 
     models = {
@@ -187,7 +187,7 @@ def written_again(kind, text):
         "passport": Passport,
         "async_study": AsyncStudy,
         "limits": Limits,
-        "lineage": Lineage,
+        "lineage": Manifest,
         "verdicts": VerdictReport,
     }
     return models[kind].model_validate_json(text).model_dump_json(indent=2 if kind == "run" else 1)

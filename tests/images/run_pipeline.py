@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 
 from orbax_bench_core.execute import measuring_lock
-from orbax_bench_pipelines.docker import run_in_docker
-from orbax_bench_pipelines.sweep import sweep
+from orbax_bench_pipelines.definitions import find_pipeline
+from orbax_bench_pipelines.targets import Placement
+from orbax_bench_pipelines.targets.docker import run_in_docker
 
 suite, output_directory, user, log_file = sys.argv[1:]
 console = sys.stdout  # while the pipeline runs, `sys.stdout` is its log
@@ -23,7 +24,7 @@ with contextlib.ExitStack() as held, Path(log_file).open("w") as log:
             held.close()
 
     run_in_docker(
-        sweep,
+        find_pipeline("sweep").build(Placement()),
         {
             "suite": Path(suite).read_text(),
             "output_directory": output_directory,

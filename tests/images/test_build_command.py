@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from orbax_bench_core.config import UserError
-from orbax_bench_pipelines import image as images
+from orbax_bench_pipelines import images
 
 ROOT = Path(__file__).parents[2]
 VERSION = images.revision_of(ROOT)["VERSION"]

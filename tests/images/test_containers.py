@@ -15,9 +15,9 @@ import pytest
 pytest.importorskip("kfp")
 pytest.importorskip("docker", reason="run `make setup`: the package docker is missing")
 
-from orbax_bench_pipelines.image import revision_of
+from orbax_bench_pipelines.images import revision_of
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 ROOT = Path(__file__).parents[2]
 

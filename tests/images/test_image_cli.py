@@ -5,7 +5,7 @@ import pytest
 import typer.testing
 
 from orbax_bench_core.config import UserError
-from orbax_bench_pipelines.image_cli import app
+from orbax_bench_pipelines.images import app
 
 ROOT = Path(__file__).parents[2]
 

@@ -49,7 +49,7 @@ def test_what_is_left_out_would_else_be_there(lock):
     assert left_out <= {name for name, _ in lock}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("variant", EXTRAS)
 def test_a_variant_resolves_to_what_is_locked(variant, lock, tmp_path):
     done = subprocess.run(

@@ -3,12 +3,13 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+
+from tests.support.processes import FAKE_CLI, REAL_CLI, start_cli
+from tests.support.scripted import NAME as SCRIPTED
 
 pytestmark = pytest.mark.slow
 
@@ -18,7 +19,7 @@ suite_name: steady
 execution: {{retries: 0, warmups: 0}}
 gate: {{looks: [10, 20]}}
 benchmarks:
-- generator: steady.Steady
+- generator: {generator}
   options: {options}
 arms: {arms}
 """
@@ -26,27 +27,23 @@ SLOWER_SAVE = "{candidate: {options: {save_s: 0.026}}}"
 
 
 class Comparison:
-    """One run directory and the command that fills it."""
+    """One run directory and the command that fills it, with fake workers unless told otherwise."""
 
-    def __init__(self, folder, arms, options="{}"):
+    def __init__(self, folder, arms, options="{}", *, real=False):
+        self.cli = REAL_CLI if real else FAKE_CLI
         self.suite = folder / "suite.yaml"
-        self.suite.write_text(SUITE.format(arms=arms, options=options))
+        generator = "steady.Steady" if real else SCRIPTED
+        self.suite.write_text(SUITE.format(arms=arms, generator=generator, options=options))
         self.directory = folder / "out"
         self.environment = {**os.environ, "PYTHONPATH": str(HERE), "COLUMNS": "200"}
         for name in ("XLA_FLAGS", "JAX_ENABLE_X64"):
             self.environment.pop(name, None)
 
     def start(self, *flags, command="ab"):
-        places = [str(self.suite), "-o", str(self.directory), "--no-lock"]
+        places = [self.suite, "-o", self.directory, "--no-lock"]
         if command == "compare":
-            places = [str(self.directory)]
-        return subprocess.Popen(
-            [sys.executable, "-m", "orbax_bench_core.cli", command, *places, *flags],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=self.environment,
-        )
+            places = [self.directory]
+        return start_cli(command, *places, *flags, cli=self.cli, environment=self.environment)
 
     def run(self, *flags, command="ab"):
         process = self.start(*flags, command=command)
@@ -82,8 +79,9 @@ def test_a_suite_beside_itself_passes(comparison):
         assert (run.directory / page).exists()
 
 
-def test_a_slower_operation_is_a_regression_of_that_operation(comparison):
-    run = comparison(SLOWER_SAVE)
+@pytest.mark.parametrize("real", [True, False], ids=["real workers", "fake workers"])
+def test_a_slower_operation_is_a_regression_of_that_operation(comparison, real):
+    run = comparison(SLOWER_SAVE, real=real)
     code, output = run.run()
     assert code == 3, output
     assert run.words()["save"] == "REGRESSION"
@@ -110,7 +108,7 @@ def test_an_arm_that_fails_halfway_is_said_and_gives_no_verdict(comparison):
 
 
 def test_a_run_that_was_stopped_goes_on_where_it_was(comparison):
-    run = comparison(SLOWER_SAVE)
+    run = comparison(SLOWER_SAVE, "{lasts_s: 0.1}")
     process = run.start()
     deadline = time.monotonic() + 120
     while len(run.records()) < 6 and time.monotonic() < deadline:
@@ -136,7 +134,7 @@ def test_arms_that_take_turns_say_what_it_cost(comparison):
 
 
 def test_saves_that_do_not_differ_are_no_regression(comparison, tmp_path):
-    run = comparison("{}")
+    run = comparison("{}", real=True)
     run.suite.write_text(
         "suite_name: same\n"
         "gate: {looks: [10, 20]}\n"

@@ -16,7 +16,7 @@ import pytest
 from orbax_bench_core.environments import releases
 from orbax_bench_core.environments.supported import OLDEST_JAX, OLDEST_ORBAX
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 MIDDLE = "0.11.32"
 SUITE = """

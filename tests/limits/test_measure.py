@@ -2,7 +2,8 @@ import pytest
 
 from orbax_bench_core.config import UserError
 from orbax_bench_core.limits.measure import measure_limits
-from orbax_bench_core.limits.model import PROBE_NAMES, Limits
+from orbax_bench_core.limits.model import Limits
+from orbax_bench_core.limits.probes import PROBES
 
 MIB = 1 << 20
 
@@ -23,7 +24,7 @@ def found(tmp_path_factory):
 
 
 def test_every_probe_has_its_place(found):
-    assert tuple(probe.name for probe in found[1].probes) == PROBE_NAMES
+    assert tuple(probe.name for probe in found[1].probes) == tuple(PROBES)
 
 
 def test_all_but_device_copies_are_measured_on_a_cpu(found):

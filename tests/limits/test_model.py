@@ -1,9 +1,11 @@
 import datetime
+from typing import get_args
 
 import pydantic
 import pytest
 
-from orbax_bench_core.limits.model import PROBE_NAMES, Limits, ProbeResult, Surroundings
+from orbax_bench_core.limits.model import Limits, ProbeName, ProbeResult, Surroundings
+from orbax_bench_core.limits.probes import PROBES
 
 GIB = 2**30
 MEASURED = ProbeResult(name="read_warm", num_bytes=GIB, seconds=(0.5, 0.25, 0.75, 0.25, 1.0))
@@ -69,4 +71,5 @@ def test_json_gives_back_the_same(limits):
 
 
 def test_every_probe_is_named_once():
-    assert len(set(PROBE_NAMES)) == len(PROBE_NAMES) == 13
+    assert sorted(get_args(ProbeName)) == sorted(PROBES)
+    assert len({probe.title for probe in PROBES.values()}) == len(PROBES) == 13

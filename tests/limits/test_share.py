@@ -6,7 +6,8 @@ import pytest
 
 from orbax_bench_core.analysis.summary import summarize
 from orbax_bench_core.config import Conditions
-from orbax_bench_core.limits.model import PROBE_NAMES, Limits, ProbeResult, Surroundings
+from orbax_bench_core.limits.model import Limits, ProbeResult, Surroundings
+from orbax_bench_core.limits.probes import PROBES
 from orbax_bench_core.limits.share import (
     LIMIT_HEADINGS,
     PROBE_HEADINGS,
@@ -44,7 +45,7 @@ def made_up(seconds=SECONDS, path="/disk"):
         ProbeResult(name=name, num_bytes=GIB, seconds=(seconds[name],))
         if name in seconds
         else ProbeResult(name=name, num_bytes=GIB, reason="not applicable")
-        for name in PROBE_NAMES
+        for name in PROBES
     ]
     return Limits(
         path=path,
@@ -238,7 +239,7 @@ def test_a_probe_without_times_is_a_row_with_the_reason():
 
 def test_every_probe_has_words_of_its_own():
     rows = [probe_cells(result) for result in made_up().probes]
-    assert len({row[0] for row in rows}) == len(PROBE_NAMES)
+    assert len({row[0] for row in rows}) == len(PROBES)
 
 
 def test_limits_become_columns_of_the_operations_table(compare):

@@ -19,10 +19,10 @@ PINNED = "place/orbax-bench@sha256:" + "ab" * 32
 
 
 def test_an_artifact_of_a_run_names_the_run(make_run, make_record):
-    info = make_run([make_record()]).read_info()
-    metadata = artifact_metadata("samples", info, point_ids=["a", "b"])
+    run = make_run([make_record()])
+    info, metadata = run.read_info(), artifact_metadata("samples", run, point_ids=["a", "b"])
     assert metadata["orbax_bench_type"] == "samples"
-    assert metadata["run_id"] == info.run_id
+    assert (metadata["run_id"], metadata["run_directory"]) == (info.run_id, str(run.root))
     assert metadata["config_hash"] == info.suite_identity
     assert metadata["point_ids"] == "a,b"
     assert metadata["point_count"] == "2"
@@ -37,18 +37,18 @@ def test_an_artifact_of_a_run_names_the_run(make_run, make_record):
 )
 def test_what_is_not_known_is_the_word_unknown(monkeypatch, key):
     monkeypatch.delenv("ORBAX_BENCH_IMAGE", raising=False)
-    assert artifact_metadata("checkpoint", None)[key] == "unknown"
+    assert artifact_metadata("checkpoint")[key] == "unknown"
 
 
 def test_every_value_is_text(make_run, make_record):
-    info = make_run([make_record()]).read_info()
-    metadata = artifact_metadata("records", info, point_ids=["a"], inputs={"config": "sha256:1"})
+    run = make_run([make_record()])
+    metadata = artifact_metadata("records", run, point_ids=["a"], inputs={"config": "sha256:1"})
     assert {type(value) for value in metadata.values()} == {str}
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_an_artifact_names_the_versions_it_was_made_with(package):
-    metadata = artifact_metadata("records", None)
+    metadata = artifact_metadata("records")
     assert metadata[f"version_{package}"] == package_version(package)
 
 
@@ -58,24 +58,24 @@ def test_an_artifact_names_the_versions_it_was_made_with(package):
 )
 def test_the_digest_of_an_image_is_that_of_its_reference(monkeypatch, image, digest):
     monkeypatch.setenv("ORBAX_BENCH_IMAGE", image)
-    metadata = artifact_metadata("records", None)
+    metadata = artifact_metadata("records")
     assert (metadata["image"], metadata["image_digest"]) == (image or "unknown", digest)
 
 
 def test_many_points_are_told_by_number_and_digest():
     ids = [f"{index:012x}" for index in range(10_000)]
-    metadata = artifact_metadata("samples", None, point_ids=ids)
+    metadata = artifact_metadata("samples", point_ids=ids)
     assert metadata["point_count"] == "10000"
     assert len(json.dumps(metadata)) < 2000
-    again = artifact_metadata("samples", None, point_ids=ids[::-1])
+    again = artifact_metadata("samples", point_ids=ids[::-1])
     assert again["point_ids_digest"] == metadata["point_ids_digest"]
-    fewer = artifact_metadata("samples", None, point_ids=ids[1:])
+    fewer = artifact_metadata("samples", point_ids=ids[1:])
     assert fewer["point_ids_digest"] != metadata["point_ids_digest"]
 
 
 def test_many_inputs_are_told_by_number_and_digest():
     inputs = {f"run {index}": "sha256:0" for index in range(LISTED + 1)}
-    [[name, digest]] = json.loads(artifact_metadata("rate", None, inputs=inputs)["inputs"]).items()
+    [[name, digest]] = json.loads(artifact_metadata("rate", inputs=inputs)["inputs"]).items()
     assert name == f"{LISTED + 1} inputs"
     assert digest.startswith("sha256:")
 
@@ -104,7 +104,7 @@ def test_records_name_their_point_and_suite(make_run, make_record, tmp_path):
     run = make_run([record])
     (tmp_path / "records").write_text("{}\n")
     metadata = records_metadata(
-        str(run.root), run.read_info(), record.point.model_dump_json(), str(tmp_path / "records")
+        str(run.root), record.point.model_dump_json(), str(tmp_path / "records")
     )
     assert metadata["point_ids"] == record.point_id
     assert set(json.loads(metadata["inputs"])) == {"config", "point", "records"}
@@ -118,7 +118,7 @@ def test_records_name_the_checkpoint_that_was_loaded(make_run, make_record, make
     run = make_run([record])
     (tmp_path / "records").write_text("{}\n")
     metadata = records_metadata(
-        str(run.root), run.read_info(), record.point.model_dump_json(), str(tmp_path / "records")
+        str(run.root), record.point.model_dump_json(), str(tmp_path / "records")
     )
     suite = f"checkpoint_config: {{path: {path}}}\n{SUITE}"
     made = checkpoint_metadata(path, suite, "")

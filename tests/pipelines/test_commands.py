@@ -10,13 +10,12 @@ import yaml
 pytest.importorskip("kfp")
 
 from orbax_bench_core.config import UserError
-from orbax_bench_pipelines import extras
-from orbax_bench_pipelines.target import Target
+from orbax_bench_pipelines.targets import Target, checks
 from tests.pipelines import strict
 from tests.pipelines.conftest import SUITE
 
 try:
-    extras.require_extras(Target.VERTEX)
+    checks.require_extras(Target.VERTEX)
     has_vertex = True
 except UserError:
     has_vertex = False
@@ -241,8 +240,8 @@ def test_an_unreadable_suite_is_told(pipeline_command, tmp_path):
     ],
 )
 def test_a_missing_extra_is_named(pipeline_command, suite, monkeypatch, missing, target, extra):
-    there = extras._is_there
-    monkeypatch.setattr(extras, "_is_there", lambda name: name != missing and there(name))
+    there = checks._is_there
+    monkeypatch.setattr(checks, "_is_there", lambda name: name != missing and there(name))
     done = pipeline_command("run", suite, "-o", "gs://b/out", "--target", target, "--dry-run")
     assert done.code == 2
     assert f"needs {missing}: pip install 'orbax-bench[{extra}]'" in done.err

@@ -6,8 +6,8 @@ pytest.importorskip("kfp")
 
 from orbax_bench_core.config import UserError, parse_suite
 from orbax_bench_core.sweep import expand
-from orbax_bench_pipelines.comparing import check_baseline, compared
-from orbax_bench_pipelines.registry import PIPELINES, find_pipeline
+from orbax_bench_pipelines.definitions import PIPELINES, find_pipeline
+from orbax_bench_pipelines.suites import check_baseline, compared
 
 SUITE = """\
 suite_name: small

@@ -5,16 +5,13 @@ import yaml
 
 pytest.importorskip("kfp")
 
-from orbax_bench_pipelines.compile import GKE_SETTINGS, compiled
-from orbax_bench_pipelines.placement import Placement
-from orbax_bench_pipelines.registry import PIPELINES, find_pipeline
-from orbax_bench_pipelines.settings import Settings, read_settings
-from orbax_bench_pipelines.target import Target
+from orbax_bench_components.image import IMAGE
+from orbax_bench_pipelines.compile import compiled, packages, write_packages
+from orbax_bench_pipelines.definitions import PIPELINES, find_pipeline
+from orbax_bench_pipelines.targets import Placement, Settings, Target
 from tests.pipelines import strict
 
 TWO_SLICES = {"tpu": ["v5e:2x4", "v6e:2x4"]}
-
-
 _found = {}
 
 
@@ -38,18 +35,45 @@ def measuring(spec):
     }
 
 
-@pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline.name)
-def test_the_package_for_gke_parses_strictly(pipeline):
-    placement = Placement(Target.KFP, read_settings(str(GKE_SETTINGS), {}))
-    spec, platform = read(compiled(pipeline, placement))
-    assert strict.pipeline_spec(spec).pipeline_info.name.startswith("orbax-bench-")
-    assert strict.platform_spec(platform)
+@pytest.fixture(scope="module")
+def released():
+    """The packages of a release, by name."""
+    return dict(packages())
 
 
 @pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline.name)
-def test_the_package_for_vertex_is_one_document_that_parses_strictly(pipeline):
-    [spec] = read(compiled(pipeline, Placement(Target.VERTEX)))
-    strict.pipeline_spec(spec)
+def test_the_package_for_gke_parses_strictly(pipeline, released):
+    spec, platform = read(released[f"{pipeline.name}-gke.yaml"])
+    assert strict.pipeline_spec(spec).pipeline_info.name == f"orbax-bench-{pipeline.name}"
+    assert strict.platform_spec(platform).keys() == spec["deploymentSpec"]["executors"].keys()
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline.name)
+def test_the_package_for_vertex_is_one_document_that_parses_strictly(pipeline, released):
+    [spec] = read(released[f"{pipeline.name}-vertex.yaml"])
+    assert strict.pipeline_spec(spec).pipeline_info.name == f"orbax-bench-{pipeline.name}"
+
+
+@pytest.mark.parametrize("package", ["gke", "vertex"])
+@pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline.name)
+def test_every_task_of_a_package_has_a_component_and_every_component_a_body(
+    pipeline, package, released
+):
+    spec = read(released[f"{pipeline.name}-{package}.yaml"])[0]
+    parts, executors = spec["components"], spec["deploymentSpec"]["executors"]
+    dags = [spec["root"]["dag"], *(part["dag"] for part in parts.values() if "dag" in part)]
+    tasks = [task for dag in dags for task in dag["tasks"].values()]
+    assert {task["componentRef"]["name"] for task in tasks} == parts.keys()
+    bodies = {part["executorLabel"] for part in parts.values() if "executorLabel" in part}
+    assert bodies == executors.keys()
+    assert {executor["container"]["image"] for executor in executors.values()} == {IMAGE}
+
+
+def test_the_packages_of_a_release_are_written_to_a_folder_that_is_made(tmp_path, released):
+    write_packages(tmp_path / "dist" / "pipelines")
+    written = {path.name: path.read_text() for path in (tmp_path / "dist/pipelines").iterdir()}
+    assert written == released
+    assert len(written) == 2 * len(PIPELINES)
 
 
 @pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline.name)

@@ -36,7 +36,7 @@ def artifact(kind, **changes):
     """What Vertex AI Pipelines notes of an artifact of ours."""
     keys = {"samples": "samples.parquet", "checkpoint": "checkpoint:gs://b/c"}
     inputs = {keys.get(each, each): DIGESTS[each] for each in MADE[kind][1]}
-    metadata = artifact_metadata(kind, None, digest=DIGESTS[kind], inputs=inputs)
+    metadata = artifact_metadata(kind, digest=DIGESTS[kind], inputs=inputs)
     return {
         "name": name_of(kind),
         "uri": f"gs://b/root/{kind}",

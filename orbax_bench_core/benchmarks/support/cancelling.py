@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from orbax_bench_core.authoring import BenchmarkOptions
-from orbax_bench_core.benchmarks.support import needs
+from orbax_bench_core.authoring import BenchmarkOptions, Sweepable
+from orbax_bench_core.benchmarks.support.needs import require_one_process
 
 if TYPE_CHECKING:
     from orbax_bench_core.measure import Metrics
@@ -25,8 +25,8 @@ class CancelOptions(BenchmarkOptions):
             to its end.
     """
 
-    cancel_delay_secs: float | list[float] = 2
-    perform_cancellation: bool | list[bool] = True
+    cancel_delay_secs: Sweepable[float] = 2
+    perform_cancellation: Sweepable[bool] = True
 
     def __post_init__(self) -> None:
         """Refuses to cancel before the save began.
@@ -39,7 +39,7 @@ class CancelOptions(BenchmarkOptions):
             raise ValueError(f"cancel_delay_secs must be 0 or more, got {delay}")
 
 
-def check_needs(options: CancelOptions, benchmark: str) -> None:
+def require_cancellable(options: CancelOptions, benchmark: str) -> None:
     """Checks that a save can be cancelled here.
 
     Orbax cancels on each host by itself: hosts at different points of a save then delete what
@@ -53,7 +53,7 @@ def check_needs(options: CancelOptions, benchmark: str) -> None:
         UnmetNeed: There are several processes.
     """
     if options.perform_cancellation:
-        needs.one_process(f"{benchmark} with perform_cancellation: true")
+        require_one_process(f"{benchmark} with perform_cancellation: true")
 
 
 def measure_cancel(
@@ -71,7 +71,7 @@ def measure_cancel(
         in_progress: Says whether the save still goes on.
         cancel: Cancels it.
     """
-    time.sleep(cast("float", options.cancel_delay_secs))
+    time.sleep(options.cancel_delay_secs)
     with metrics.measure("cancel" if in_progress() else "cancel_too_late"):
         cancel()
 

@@ -9,11 +9,16 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from orbax_bench_core.authoring import UnmetNeed
+from orbax_bench_core.benchmarks.support.options import await_all_hosts, delete, delete_if_scarce
+
 if TYPE_CHECKING:
     import jax
     from etils import epath
 
     from orbax_bench_core.authoring import TestContext
+    from orbax_bench_core.benchmarks.support.options import MeasuringOptions
+    from orbax_bench_core.measure import Metrics
     from orbax_bench_core.state import Digest, Location
 
 PyTree = Any
@@ -102,8 +107,6 @@ class Reference:
         """Removes the checkpoint if it was made for this repeat; every process must call."""
         import jax
 
-        from orbax_bench_core.benchmarks.support.options import await_all_hosts
-
         await_all_hosts("drop_reference")
         if self.own and jax.process_index() == 0:
             self.location.root.rmtree()
@@ -131,7 +134,6 @@ def find_reference(
         StateError: There is no readable checkpoint at the path.
         UnmetNeed: There is neither a path nor data to save.
     """
-    from orbax_bench_core.benchmarks.support.needs import UnmetNeed
     from orbax_bench_core.state import locate, orbax_api
 
     if path is None and context.checkpoint is not None:
@@ -176,6 +178,25 @@ def describe(path: str, location: Location) -> PyTree:
     return described
 
 
+def measure_load(
+    metrics: Metrics,
+    context: TestContext[MeasuringOptions],
+    reference: Reference,
+    target: PyTree,
+) -> PyTree:
+    """Measures `load`; call it with an active `ocp.Context`.
+
+    The repeat's own data go first where what is loaded would not fit beside them.
+
+    Returns:
+        What was loaded; its arrays are ready.
+    """
+    delete_if_scarce(context.pytree)
+    context.prepare_load("load", reference.location.root)
+    with metrics.measure("load", context.options.collectors, num_bytes=reference.num_bytes):
+        return reference.load(target)
+
+
 def verify(context: TestContext, reference: Reference, restored: PyTree) -> None:
     """Checks what was loaded; call it outside any measured block.
 
@@ -191,7 +212,6 @@ def verify(context: TestContext, reference: Reference, restored: PyTree) -> None
     Raises:
         VerificationError: A value, dtype, shape or leaf differs.
     """
-    from orbax_bench_core.benchmarks.support.options import delete
     from orbax_bench_core.state import digest
 
     if context.verifier is None:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from orbax_bench_core.authoring import TestContext
-from orbax_bench_core.benchmarks.support.existing import Reference
-from orbax_bench_core.benchmarks.support.options import MeasuringOptions
+from orbax_bench_core.authoring import Sweepable, TestContext
+from orbax_bench_core.benchmarks.support.existing import Reference, verify
+from orbax_bench_core.benchmarks.support.options import MeasuringOptions, gib_to_bytes
+from orbax_bench_core.benchmarks.support.replicas import REPLICA, check_broadcast, check_replicas
 
 if TYPE_CHECKING:
     from orbax_bench_core.state import Digest
-
-
-_GIB = 2**30
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -33,12 +31,12 @@ class LoadOptions(MeasuringOptions):
         restore_concurrent_gb: Most data in flight while loading, in GiB; null sets no limit.
     """
 
-    checkpoint_path: str | list[str | None] | None = None
-    sharding_config_path: str | list[str | None] | None = None
+    checkpoint_path: Sweepable[str | None] = None
+    sharding_config_path: Sweepable[str | None] = None
     capture_digests_path: str | None = None
     reference_digests_path: str | None = None
-    use_load_and_broadcast: bool | list[bool] = False
-    restore_concurrent_gb: float | list[float | None] | None = None
+    use_load_and_broadcast: Sweepable[bool] = False
+    restore_concurrent_gb: Sweepable[float | None] = None
 
     def __post_init__(self) -> None:
         """Refuses to write and to read digests at once.
@@ -52,8 +50,7 @@ class LoadOptions(MeasuringOptions):
     @property
     def read_concurrent_bytes(self) -> int | None:
         """`restore_concurrent_gb` in bytes."""
-        limit = cast("float | None", self.restore_concurrent_gb)
-        return None if limit is None else int(limit * _GIB)
+        return gib_to_bytes(self.restore_concurrent_gb)
 
     def target(self, reference: Reference) -> Any:
         """Returns what to hand to `load`.
@@ -69,9 +66,7 @@ class LoadOptions(MeasuringOptions):
         import numpy as np
         from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-        from orbax_bench_core.benchmarks.support.replicas import REPLICA, check_broadcast
-
-        file, devices = cast("str | None", self.sharding_config_path), jax.devices()
+        file, devices = self.sharding_config_path, jax.devices()
         if file is not None:
             targets = reference.targets(file, devices)
         else:
@@ -99,9 +94,6 @@ class LoadOptions(MeasuringOptions):
             StateError: There is no digest to compare with.
             VerificationError: A value, dtype, shape or leaf differs.
         """
-        from orbax_bench_core.benchmarks.support.existing import verify
-        from orbax_bench_core.benchmarks.support.replicas import check_replicas
-
         if self.use_load_and_broadcast and context.verifier is not None:
             check_replicas(restored)
         if self.capture_digests_path is not None:

@@ -7,8 +7,15 @@ import dataclasses
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from orbax_bench_core.authoring import BenchmarkOptions, TestContext
-from orbax_bench_core.benchmarks.support.options import check_least
+from orbax_bench_core.authoring import Sweepable, TestContext
+from orbax_bench_core.benchmarks.support.needs import (
+    require_arrays,
+    require_processes,
+    require_replicas,
+    require_unsharded_replicas,
+)
+from orbax_bench_core.benchmarks.support.options import BoundedOptions, await_all_hosts
+from orbax_bench_core.benchmarks.support.v0 import restore_target
 
 if TYPE_CHECKING:
     import jax
@@ -16,17 +23,9 @@ if TYPE_CHECKING:
 
     from orbax_bench_core.measure import Metrics
 
-_FEWEST = {
-    "persistent_save_interval_steps": 1,
-    "persistent_max_to_keep": 1,
-    "local_save_interval_steps": 1,
-    "local_max_to_keep": 1,
-    "train_steps": 1,
-}
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class LocalCheckpointingOptions(BenchmarkOptions):
+class LocalCheckpointingOptions(BoundedOptions):
     """Options of a benchmark that saves to local disks and to persistent storage.
 
     Attributes:
@@ -38,26 +37,20 @@ class LocalCheckpointingOptions(BenchmarkOptions):
         train_steps: How many steps to offer to the manager.
     """
 
-    persistent_save_interval_steps: int | list[int] = 5
-    persistent_max_to_keep: int | list[int] = 5
-    local_save_interval_steps: int | list[int] = 2
-    local_max_to_keep: int | list[int] = 2
-    replica_axis_index: int | list[int] = 0
-    train_steps: int | list[int] = 10
+    persistent_save_interval_steps: Sweepable[int] = 5
+    persistent_max_to_keep: Sweepable[int] = 5
+    local_save_interval_steps: Sweepable[int] = 2
+    local_max_to_keep: Sweepable[int] = 2
+    replica_axis_index: Sweepable[int] = 0
+    train_steps: Sweepable[int] = 10
 
-    def __post_init__(self) -> None:
-        """Refuses numbers that leave nothing to measure.
-
-        Raises:
-            ValueError: A number is too small.
-        """
-        check_least(self, **_FEWEST)
-
-    @property
-    def axis(self) -> int:
-        """`replica_axis_index`, as the one number that it is in a sweep point."""
-        assert isinstance(self.replica_axis_index, int)
-        return self.replica_axis_index
+    least = {
+        "persistent_save_interval_steps": 1,
+        "persistent_max_to_keep": 1,
+        "local_save_interval_steps": 1,
+        "local_max_to_keep": 1,
+        "train_steps": 1,
+    }
 
     def tiers(self, kinds: Any) -> dict[str, Any]:
         """Returns these options as fields of the options of a manager of Orbax.
@@ -74,11 +67,13 @@ class LocalCheckpointingOptions(BenchmarkOptions):
                 save_interval_steps=self.persistent_save_interval_steps,
                 max_to_keep=self.persistent_max_to_keep,
             ),
-            "replica_axis_index": self.axis,
+            "replica_axis_index": self.replica_axis_index,
         }
 
 
-def check_needs(context: TestContext, axis: int, benchmark: str) -> tuple[jax.sharding.Mesh, Any]:
+def require_two_tiers(
+    context: TestContext, axis: int, benchmark: str
+) -> tuple[jax.sharding.Mesh, Any]:
     """Returns the mesh and the checkpoint data of a repeat that can be saved in two tiers.
 
     Args:
@@ -89,11 +84,12 @@ def check_needs(context: TestContext, axis: int, benchmark: str) -> tuple[jax.sh
     Raises:
         UnmetNeed: Something is missing; the message says what.
     """
-    from orbax_bench_core.benchmarks.support import needs
-
-    mesh, tree = needs.replicas(context, axis, benchmark), needs.arrays(context, benchmark)
-    needs.processes(2, benchmark)
-    needs.unsharded_replicas(tree, mesh, axis, benchmark)
+    mesh, tree = (
+        require_replicas(context, axis, benchmark),
+        require_arrays(context, benchmark),
+    )
+    require_processes(2, benchmark)
+    require_unsharded_replicas(tree, mesh, axis, benchmark)
     return mesh, tree
 
 
@@ -109,7 +105,6 @@ def make_directories(context: TestContext, name: str) -> tuple[epath.Path, epath
     """
     import jax
 
-    from orbax_bench_core.benchmarks.support.options import await_all_hosts
     from orbax_bench_core.state import absolute
 
     host = f"process_{jax.process_index()}"
@@ -125,7 +120,7 @@ def make_directories(context: TestContext, name: str) -> tuple[epath.Path, epath
     return local, persistent
 
 
-def open_manager(
+def open_two_tier_manager(
     metrics: Metrics,
     context: TestContext,
     kind: Any,
@@ -141,8 +136,6 @@ def open_manager(
         directories: What `make_directories` returned.
         options: The manager's options.
     """
-    from orbax_bench_core.benchmarks.support.v0 import restore_target
-
     with metrics.measure("create_checkpoint_manager"):
         manager = kind(
             local_directory=directories[0],

@@ -6,7 +6,7 @@ import importlib
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from orbax_bench_core.authoring import UnmetNeed as UnmetNeed  # noqa: PLC0414 - a part of this
+from orbax_bench_core.authoring import UnmetNeed
 
 if TYPE_CHECKING:
     import jax
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from orbax_bench_core.authoring import TestContext
 
 
-def tree(context: TestContext, benchmark: str) -> Any:
+def require_tree(context: TestContext, benchmark: str) -> Any:
     """Returns the checkpoint data of a repeat.
 
     Args:
@@ -31,7 +31,7 @@ def tree(context: TestContext, benchmark: str) -> Any:
     return context.pytree
 
 
-def arrays(context: TestContext, benchmark: str) -> Any:
+def require_arrays(context: TestContext, benchmark: str) -> Any:
     """Returns the checkpoint data of a repeat, which holds nothing but arrays over a mesh.
 
     Args:
@@ -46,7 +46,7 @@ def arrays(context: TestContext, benchmark: str) -> Any:
 
     from orbax_bench_core.state import named_leaves
 
-    found = tree(context, benchmark)
+    found = require_tree(context, benchmark)
     for name, one in named_leaves(found):
         if not isinstance(one, jax.Array) or not isinstance(one.sharding, NamedSharding):
             raise UnmetNeed(
@@ -56,7 +56,9 @@ def arrays(context: TestContext, benchmark: str) -> Any:
     return found
 
 
-def unsharded_replicas(found: Any, mesh: jax.sharding.Mesh, axis: int, benchmark: str) -> None:
+def require_unsharded_replicas(
+    found: Any, mesh: jax.sharding.Mesh, axis: int, benchmark: str
+) -> None:
     """Checks that every replica holds whole arrays.
 
     Args:
@@ -79,7 +81,7 @@ def unsharded_replicas(found: Any, mesh: jax.sharding.Mesh, axis: int, benchmark
             )
 
 
-def leaf(context: TestContext, name: str, benchmark: str) -> Any:
+def require_leaf(context: TestContext, name: str, benchmark: str) -> Any:
     """Returns one array of the checkpoint data.
 
     Args:
@@ -92,7 +94,7 @@ def leaf(context: TestContext, name: str, benchmark: str) -> Any:
     """
     import jax
 
-    found = tree(context, benchmark)
+    found = require_tree(context, benchmark)
     array = found.get(name) if isinstance(found, dict) else None
     if not isinstance(array, jax.Array):
         raise UnmetNeed(
@@ -102,7 +104,7 @@ def leaf(context: TestContext, name: str, benchmark: str) -> Any:
     return array
 
 
-def mesh(context: TestContext, benchmark: str) -> jax.sharding.Mesh:
+def require_mesh(context: TestContext, benchmark: str) -> jax.sharding.Mesh:
     """Returns the device mesh of a repeat.
 
     Args:
@@ -117,7 +119,7 @@ def mesh(context: TestContext, benchmark: str) -> jax.sharding.Mesh:
     return context.mesh
 
 
-def replicas(context: TestContext, axis: int, benchmark: str) -> jax.sharding.Mesh:
+def require_replicas(context: TestContext, axis: int, benchmark: str) -> jax.sharding.Mesh:
     """Returns a mesh with at least two replicas.
 
     Args:
@@ -128,7 +130,7 @@ def replicas(context: TestContext, axis: int, benchmark: str) -> jax.sharding.Me
     Raises:
         UnmetNeed: There is no mesh, or none with several replicas along that axis.
     """
-    found = mesh(context, benchmark)
+    found = require_mesh(context, benchmark)
     shape = found.devices.shape
     if not 0 <= axis < len(shape) or shape[axis] < 2 or len(shape) < 2:
         raise UnmetNeed(
@@ -138,7 +140,7 @@ def replicas(context: TestContext, axis: int, benchmark: str) -> jax.sharding.Me
     return found
 
 
-def processes(least: int, benchmark: str) -> None:
+def require_processes(least: int, benchmark: str) -> None:
     """Checks that several host processes run together.
 
     Args:
@@ -158,7 +160,7 @@ def processes(least: int, benchmark: str) -> None:
         )
 
 
-def one_process(benchmark: str) -> None:
+def require_one_process(benchmark: str) -> None:
     """Checks that this process controls every device.
 
     Args:
@@ -176,7 +178,7 @@ def one_process(benchmark: str) -> None:
         )
 
 
-def pathways(option: str) -> None:
+def require_pathways(option: str) -> None:
     """Checks that JAX runs on Pathways.
 
     Args:
@@ -192,7 +194,7 @@ def pathways(option: str) -> None:
         raise UnmetNeed(f"{option} needs Pathways; JAX runs on {jax.default_backend()} here")
 
 
-def part_of_orbax(name: str, benchmark: str) -> ModuleType:
+def require_orbax_module(name: str, benchmark: str) -> ModuleType:
     """Imports a module of Orbax that not every release has.
 
     Args:

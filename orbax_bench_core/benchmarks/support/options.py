@@ -1,23 +1,25 @@
-"""What the options of several benchmarks have in common."""
+"""Options that several benchmarks share, and what their hosts do together.
+
+The mixins declare no dataclass fields. The order of an options class's fields is the order of its
+sweep axes, so each class lists its own.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
-from orbax_bench_core.authoring import BenchmarkOptions
+from orbax_bench_core.authoring import BenchmarkOptions, Sweepable
 from orbax_bench_core.measure import default_metrics
 
+_GIB = 2**30
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class MeasuringOptions(BenchmarkOptions):
-    """Options of a benchmark that can also trace allocations.
 
-    Attributes:
-        metric_tracemalloc_enabled: Also trace Python allocations, which slows the operation down.
-    """
+class CollectorOptions(BenchmarkOptions):
+    """Mixin: the choice of collectors, for a class with the field `metric_tracemalloc_enabled`."""
 
-    metric_tracemalloc_enabled: bool | list[bool] = False
+    metric_tracemalloc_enabled: Sweepable[bool]
 
     @property
     def collectors(self) -> list[str]:
@@ -25,20 +27,56 @@ class MeasuringOptions(BenchmarkOptions):
         return default_metrics() + ["tracemalloc"] * bool(self.metric_tracemalloc_enabled)
 
 
-def check_least(options: BenchmarkOptions, **fewest: int) -> None:
-    """Refuses numbers that leave nothing to measure.
+class ReplicaFolderOptions(BenchmarkOptions):
+    """Mixin: valid combinations of the three options on how replicas write an array."""
 
-    Args:
-        options: The options; a list among them is a sweep axis, whose points are checked instead.
-        **fewest: The smallest number that each option takes, by name.
+    use_ocdbt: Sweepable[bool]
+    use_replica_parallel: Sweepable[bool]
+    enable_replica_parallel_separate_folder: Sweepable[bool]
 
-    Raises:
-        ValueError: A number is smaller.
+    def is_valid(self) -> bool:
+        """Separate folders need parallel replicas, and OCDBT to merge them."""
+        return not self.enable_replica_parallel_separate_folder or (
+            self.use_replica_parallel and self.use_ocdbt
+        )
+
+
+class BoundedOptions(BenchmarkOptions):
+    """Mixin: lower bounds of numbers, below which there is nothing to measure.
+
+    Attributes:
+        least: The smallest number that each option takes, by name.
     """
-    for name, least in fewest.items():
-        value = getattr(options, name)
-        if not isinstance(value, list) and not (isinstance(value, int) and value >= least):
-            raise ValueError(f"{name} must be {least} or more, got {value!r}")
+
+    least: ClassVar[Mapping[str, int]]
+
+    def __post_init__(self) -> None:
+        """Refuses numbers that leave nothing to measure.
+
+        Raises:
+            ValueError: A number is too small. In a list, which is a sweep axis, none is checked:
+                its points are.
+        """
+        for name, least in self.least.items():
+            value = getattr(self, name)
+            if not isinstance(value, list) and not (isinstance(value, int) and value >= least):
+                raise ValueError(f"{name} must be {least} or more, got {value!r}")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MeasuringOptions(CollectorOptions):
+    """Options of a benchmark that can also trace allocations.
+
+    Attributes:
+        metric_tracemalloc_enabled: Also trace Python allocations, which slows the operation down.
+    """
+
+    metric_tracemalloc_enabled: Sweepable[bool] = False
+
+
+def gib_to_bytes(gib: float | None) -> int | None:
+    """Returns a limit in bytes; None, which is no limit, stays."""
+    return None if gib is None else int(gib * _GIB)
 
 
 def delete(tree: Any) -> None:

@@ -11,8 +11,22 @@ from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import IO, TYPE_CHECKING, Any
 
-from orbax_bench_core.authoring import BenchmarkOptions, TestContext, TestResult, optional_module
-from orbax_bench_core.measure import Metrics, default_metrics
+from orbax_bench_core.authoring import (
+    Sweepable,
+    TestContext,
+    TestResult,
+    UnmetNeed,
+    optional_module,
+)
+from orbax_bench_core.benchmarks.support.needs import require_tree
+from orbax_bench_core.benchmarks.support.options import (
+    CollectorOptions,
+    await_all_hosts,
+    delete_if_scarce,
+)
+from orbax_bench_core.benchmarks.support.safetensors import SUFFIX, read_arrays
+from orbax_bench_core.benchmarks.support.saving import load_target, measure_parts
+from orbax_bench_core.measure import Metrics
 
 if TYPE_CHECKING:
     import torch
@@ -22,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TorchOptions(BenchmarkOptions):
+class TorchOptions(CollectorOptions):
     """Options of a benchmark of PyTorch.
 
     Attributes:
@@ -33,14 +47,9 @@ class TorchOptions(BenchmarkOptions):
         metric_tracemalloc_enabled: Also trace Python allocations, which slows the operation down.
     """
 
-    sync_files: bool | list[bool] = True
-    join_local_shards: bool | list[bool] = False
-    metric_tracemalloc_enabled: bool | list[bool] = False
-
-    @property
-    def collectors(self) -> list[str]:
-        """The collectors that measure each operation."""
-        return default_metrics() + ["tracemalloc"] * bool(self.metric_tracemalloc_enabled)
+    sync_files: Sweepable[bool] = True
+    join_local_shards: Sweepable[bool] = False
+    metric_tracemalloc_enabled: Sweepable[bool] = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +71,9 @@ class TorchData:
     expected: Any
 
     @classmethod
-    def of(cls, context: TestContext, benchmark: str, reference: str | None = None) -> TorchData:
+    def of(
+        cls, context: TestContext[TorchOptions], benchmark: str, reference: str | None = None
+    ) -> TorchData:
         """Finds out what a repeat saves, and makes it ready.
 
         Args:
@@ -75,20 +86,17 @@ class TorchData:
         """
         import jax
 
-        from orbax_bench_core.benchmarks.support import needs
-        from orbax_bench_core.benchmarks.support.saving import load_target
         from orbax_bench_core.state import digest, tree_bytes
         from orbax_bench_core.state.torch import TorchLayout
 
         options = context.options
-        assert isinstance(options, TorchOptions)
         device = device_of_rank(benchmark)
         if reference is None:
-            tree, expected = needs.tree(context, benchmark), None
+            tree, expected = require_tree(context, benchmark), None
         else:
             tree = reference_tree(reference)
             expected = None if context.verifier is None else digest(tree)
-        layout = TorchLayout(load_target(tree), device, join=bool(options.join_local_shards))
+        layout = TorchLayout(load_target(tree), device, join=options.join_local_shards)
         return cls(jax.block_until_ready(tree), layout, device, tree_bytes(tree), expected)
 
     def local(self) -> dict[str, Any]:
@@ -99,8 +107,6 @@ class TorchData:
 
     def free_if_scarce(self) -> None:
         """Frees what was saved, where what is loaded would not fit beside it."""
-        from orbax_bench_core.benchmarks.support.options import delete_if_scarce
-
         delete_if_scarce(self.tree)
 
     def verify(self, context: TestContext, tensors: dict[str, Any]) -> None:
@@ -129,8 +135,6 @@ def import_torch(benchmark: str) -> ModuleType:
     Raises:
         UnmetNeed: It is not installed, or too old.
     """
-    from orbax_bench_core.authoring import UnmetNeed
-
     try:
         import torch
         import torch.distributed.checkpoint
@@ -153,8 +157,6 @@ def device_of_rank(benchmark: str) -> torch.device:
         UnmetNeed: PyTorch is missing, or cannot use the devices that JAX uses.
     """
     import jax
-
-    from orbax_bench_core.authoring import UnmetNeed
 
     torch = import_torch(benchmark)
     platform = jax.default_backend()
@@ -236,7 +238,7 @@ Tensors = Mapping[str, Any]
 
 
 def round_trip(
-    context: TestContext,
+    context: TestContext[TorchOptions],
     benchmark: str,
     *,
     suffix: str,
@@ -250,7 +252,7 @@ def round_trip(
     Arrays that are replicated are in the file of every process.
 
     Args:
-        context: The repeat; its options are `TorchOptions`.
+        context: The repeat.
         benchmark: Who measures.
         suffix: Suffix of the file names.
         write: Writes one file.
@@ -259,11 +261,7 @@ def round_trip(
     """
     import jax
 
-    from orbax_bench_core.benchmarks.support.options import await_all_hosts
-    from orbax_bench_core.benchmarks.support.saving import measure_parts
-
     metrics, options = Metrics(), context.options
-    assert isinstance(options, TorchOptions)
     data = TorchData.of(context, benchmark)
     tensors = data.local()
     if check is not None:
@@ -338,8 +336,6 @@ def reference_tree(directory: str) -> Any:
     import numpy as np
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-    from orbax_bench_core.benchmarks.support import needs
-    from orbax_bench_core.benchmarks.support.safetensors import SUFFIX, read_arrays
     from orbax_bench_core.state import absolute
 
     safetensors = optional_module("safetensors", "torch", "reference_checkpoint_path")
@@ -347,7 +343,7 @@ def reference_tree(directory: str) -> Any:
     try:
         read_arrays(folder)
     except ValueError as error:
-        raise needs.UnmetNeed(f"reference_checkpoint_path: {error}") from None
+        raise UnmetNeed(f"reference_checkpoint_path: {error}") from None
     first = {device.process_index: device for device in reversed(jax.devices())}
     world = len(first)
     mesh = Mesh(np.array([first[rank] for rank in range(world)], dtype=object), ("rank",))

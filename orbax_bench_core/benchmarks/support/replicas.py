@@ -6,18 +6,21 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from orbax_bench_core.authoring import UnmetNeed
+from orbax_bench_core.benchmarks.support.existing import OrbaxContext, Reference, find_reference
+from orbax_bench_core.benchmarks.support.needs import require_mesh, require_orbax_module
+
 if TYPE_CHECKING:
     import jax
 
     from orbax_bench_core.authoring import TestContext
-    from orbax_bench_core.benchmarks.support.existing import OrbaxContext, Reference
 
 
 REPLICA = "replica"
 """Name of the mesh axis along which replicas lie."""
 
 
-def replica_mesh(context: TestContext, benchmark: str) -> jax.sharding.Mesh:
+def require_replica_mesh(context: TestContext, benchmark: str) -> jax.sharding.Mesh:
     """Returns a mesh whose first axis counts replicas.
 
     Args:
@@ -27,11 +30,9 @@ def replica_mesh(context: TestContext, benchmark: str) -> jax.sharding.Mesh:
     Raises:
         UnmetNeed: There is no mesh, or its axes are others.
     """
-    from orbax_bench_core.benchmarks.support import needs
-
-    mesh = needs.mesh(context, benchmark)
+    mesh = require_mesh(context, benchmark)
     if len(mesh.axis_names) < 2 or mesh.axis_names[0] != REPLICA:
-        raise needs.UnmetNeed(
+        raise UnmetNeed(
             f"{benchmark} needs a mesh whose first axis is {REPLICA!r}, such as mesh_axes: "
             f"[{REPLICA}, model]; this one has {list(mesh.axis_names)}"
         )
@@ -76,9 +77,7 @@ def find_for_replicas(
         UnmetNeed: There is no mesh, or its axes are others.
         StateError: The checkpoint cannot be loaded so.
     """
-    from orbax_bench_core.benchmarks.support.existing import find_reference
-
-    mesh = replica_mesh(context, benchmark)
+    mesh = require_replica_mesh(context, benchmark)
     reference = find_reference(context, path, option="reference_checkpoint_path", saving=saving)
     one_replica = reference.targets(sharding_path, mesh.devices[0].flatten().tolist())
     return reference, reference.tree(over_replicas(one_replica, mesh))
@@ -110,7 +109,6 @@ def check_broadcast(targets: Mapping[str, jax.ShapeDtypeStruct]) -> None:
     """
     from jax.sharding import NamedSharding
 
-    from orbax_bench_core.benchmarks.support.needs import UnmetNeed
     from orbax_bench_core.state import split_axes
 
     for name, target in targets.items():
@@ -260,13 +258,11 @@ def orbax_flags(**values: bool) -> Iterator[None]:
     """
     from absl import flags
 
-    from orbax_bench_core.benchmarks.support import needs
-
     known = flags.FLAGS
     for name in values:
-        needs.part_of_orbax(_DEFINED_IN[name], name)
+        require_orbax_module(_DEFINED_IN[name], name)
         if name not in known:
-            raise needs.UnmetNeed(f"the installed orbax-checkpoint has no flag {name}")
+            raise UnmetNeed(f"the installed orbax-checkpoint has no flag {name}")
     was_parsed = known.is_parsed()
     if not was_parsed:
         known.mark_as_parsed()

@@ -11,6 +11,9 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from orbax_bench_core.authoring import UnmetNeed
+from orbax_bench_core.benchmarks.support.options import await_all_hosts
+
 if TYPE_CHECKING:
     from etils import epath
 
@@ -82,7 +85,6 @@ def write_arrays(directory: epath.Path, tree: Any) -> None:
     """
     import jax
 
-    from orbax_bench_core.benchmarks.support.options import await_all_hosts
     from orbax_bench_core.state import named_leaves
 
     named = named_leaves(tree)
@@ -112,8 +114,6 @@ def check_holds(name: str, dtype: str, *, array: bool) -> None:
     Raises:
         UnmetNeed: It cannot.
     """
-    from orbax_bench_core.benchmarks.support.needs import UnmetNeed
-
     known = _DTYPES.values()
     if dtype not in known or not array:
         raise UnmetNeed(

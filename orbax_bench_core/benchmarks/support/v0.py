@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from orbax_bench_core.benchmarks.support.needs import require_orbax_module, require_pathways
 from orbax_bench_core.benchmarks.support.saving import measure_parts
 
 if TYPE_CHECKING:
@@ -60,9 +61,7 @@ class Policy:
         Raises:
             UnmetNeed: The installed Orbax has no policies.
         """
-        from orbax_bench_core.benchmarks.support import needs
-
-        orbax = needs.part_of_orbax("checkpoint_managers", "checkpoint_policy")
+        orbax = require_orbax_module("checkpoint_managers", "checkpoint_policy")
         kind = getattr(orbax, _CLASS.get(self.policy_type, self.policy_type))
         if self.parameter is None:
             return kind()
@@ -110,9 +109,7 @@ class Policies:
 
     def manager_options(self) -> dict[str, Any]:
         """Returns the fields of `CheckpointManagerOptions` that these policies are."""
-        from orbax_bench_core.benchmarks.support import needs
-
-        orbax = needs.part_of_orbax("checkpoint_managers", "checkpoint_policy")
+        orbax = require_orbax_module("checkpoint_managers", "checkpoint_policy")
         return {
             "preservation_policy": orbax.AnyPreservationPolicy(
                 [policy.make() for policy in self.preservation_policies]
@@ -141,7 +138,7 @@ def _policy(key: str, entry: Any) -> Policy:
     return Policy(name, parameter, value)
 
 
-def open_manager(
+def open_checkpoint_manager(
     directory: epath.Path, *, handlers: Mapping[str, Any] | None = None, **options: Any
 ) -> contextlib.closing[Any]:
     """Opens a `CheckpointManager`, to be closed whatever happens.
@@ -219,12 +216,10 @@ def array_handler(
     """
     import orbax.checkpoint as ocp
 
-    from orbax_bench_core.benchmarks.support import needs
-
     if use_colocated_python:
-        needs.pathways("use_colocated_python: true")
+        require_pathways("use_colocated_python: true")
     if ocp.multihost.is_pathways_backend():
-        registry = needs.part_of_orbax(
+        registry = require_orbax_module(
             "_src.serialization.pathways_handler_registry", "use_colocated_python"
         )
         implementation = registry.CheckpointingImpl.from_options(

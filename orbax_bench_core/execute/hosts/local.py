@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from orbax_bench_core.worker import STACKS_SIGNAL
 
@@ -38,7 +39,13 @@ class WorkerDied(Exception):
 
 
 class LocalWorker:
-    """One `python -m orbax_bench_core.worker`, with lines going in and lines coming out."""
+    """One `python -m orbax_bench_core.worker`, with lines going in and lines coming out.
+
+    Attributes:
+        module: What Python runs; tests put a worker here that needs no JAX.
+    """
+
+    module: ClassVar[str] = "orbax_bench_core.worker"
 
     def __init__(
         self,
@@ -53,7 +60,7 @@ class LocalWorker:
         """Starts the process.
 
         Args:
-            arguments: Command line after `python -m orbax_bench_core.worker`.
+            arguments: Command line after `python -m <module>`.
             environment: Its environment.
             executable: The Python that runs it.
             log_file: Where everything that it prints is appended.
@@ -70,7 +77,7 @@ class LocalWorker:
             self._process = subprocess.Popen(
                 [
                     executable,
-                    *("-m", "orbax_bench_core.worker"),
+                    *("-m", self.module),
                     *("--events", str(events_out)),
                     *arguments,
                 ],

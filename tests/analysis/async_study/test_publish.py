@@ -4,7 +4,7 @@ import pytest
 
 from orbax_bench_core.analysis.async_study.model import AsyncStudy
 from orbax_bench_core.config import UserError
-from orbax_bench_core.lineage.manifest import read_lineage
+from orbax_bench_core.lineage.manifest import read_manifest
 from orbax_bench_core.steps import publish_async_study
 
 FILES = ["async_study.html", "async_study.json", "async_study.md"]
@@ -15,7 +15,7 @@ def test_three_files_are_written_and_what_they_were_made_from(make_sizes):
     before = {path.name for path in run.root.iterdir()}
     publish_async_study(run)
     assert sorted({path.name for path in run.root.iterdir()} - before) == [*FILES, "lineage.json"]
-    made = read_lineage(run).made
+    made = read_manifest(run).made
     assert made["async_study.json"].inputs == {"records": made["records"].digest}
     assert made["async_study.html"].inputs == {"async_study.json": made["async_study.json"].digest}
 

@@ -1,16 +1,19 @@
-"""The probes of plain files: write_fsync, read_cold and read_warm."""
+"""The probes of plain files: write_fsync and read_files."""
 
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
 
 from orbax_bench_core.limits import scratch
-from orbax_bench_core.limits.probes import read_cold, read_warm, write_fsync
+from orbax_bench_core.limits.probes import read_files, write_fsync
 from orbax_bench_core.worker import page_cache
 
+READS = [functools.partial(read_files, cache=cache) for cache in ("cold", "warm")]
 
-@pytest.mark.parametrize("probe", [write_fsync, read_cold, read_warm])
+
+@pytest.mark.parametrize("probe", [write_fsync, *READS])
 def test_there_is_one_time_per_repeat(workload, probe):
     times = probe(workload)
     assert len(times) == 2
@@ -32,7 +35,7 @@ def test_written_pages_are_not_left_to_the_kernel(workload, monkeypatch):
     assert len(synced) == files_and_folders * runs
 
 
-@pytest.mark.parametrize("probe", [read_cold, read_warm])
+@pytest.mark.parametrize("probe", READS)
 def test_all_bytes_are_read(workload, probe):
     for buffer in workload.buffers:
         buffer.fill(0)
@@ -40,7 +43,7 @@ def test_all_bytes_are_read(workload, probe):
     np.testing.assert_array_equal(workload.buffers, workload.pieces)
 
 
-@pytest.mark.parametrize(("probe", "share"), [(read_cold, 0.0), (read_warm, 1.0)])
+@pytest.mark.parametrize(("probe", "share"), [(READS[0], 0.0), (READS[1], 1.0)])
 def test_pages_are_as_the_name_says_before_each_read(workload, probe, share, monkeypatch):
     found = []
     real = scratch.read
@@ -57,4 +60,4 @@ def test_pages_are_as_the_name_says_before_each_read(workload, probe, share, mon
 
 def test_a_read_that_cannot_be_cold_is_not_timed(memory_disk, make):
     with pytest.raises(scratch.StaysResident):
-        read_cold(make(memory_disk))
+        read_files(make(memory_disk), cache="cold")

@@ -1,1 +1,0 @@
-"""Says what saving in the background saves, by the size of the model."""

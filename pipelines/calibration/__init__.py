@@ -1,1 +1,0 @@
-"""Compares a suite with itself, and says how noisy the place is."""

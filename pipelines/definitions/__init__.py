@@ -1,0 +1,26 @@
+"""The pipelines by name, and what a new one is made of; kfp is imported when one is built."""
+
+from orbax_bench_core.config import UserError, did_you_mean
+from orbax_bench_pipelines.definitions.async_study import ASYNC_STUDY
+from orbax_bench_pipelines.definitions.calibration import CALIBRATION
+from orbax_bench_pipelines.definitions.common import Finished, Pipeline
+from orbax_bench_pipelines.definitions.framework_comparison import FRAMEWORK_COMPARISON
+from orbax_bench_pipelines.definitions.regression import REGRESSION
+from orbax_bench_pipelines.definitions.sweep import SWEEP
+
+__all__ = ["PIPELINES", "Finished", "Pipeline", "find_pipeline"]
+
+PIPELINES = (SWEEP, REGRESSION, FRAMEWORK_COMPARISON, ASYNC_STUDY, CALIBRATION)
+
+
+def find_pipeline(name: str) -> Pipeline:
+    """Returns a pipeline by name, such as `sweep`.
+
+    Raises:
+        UserError: There is none of that name.
+    """
+    for pipeline in PIPELINES:
+        if pipeline.name == name:
+            return pipeline
+    known = [pipeline.name for pipeline in PIPELINES]
+    raise UserError(f"unknown pipeline {name!r}; {did_you_mean(name, known)}")

@@ -1,1 +1,0 @@
-"""Compares a candidate with a baseline and fails on a regression."""

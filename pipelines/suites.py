@@ -1,0 +1,126 @@
+"""The suite of a submission, and what it is compared with: read and checked before it is sent."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from orbax_bench_core import baselines
+from orbax_bench_core.config import LoadedSuite, Problem, Source, UserError, parse_suite, with_keys
+from orbax_bench_core.sweep import SweepPoint, differences, nearest
+from orbax_bench_pipelines.definitions import PIPELINES, Pipeline
+from orbax_bench_pipelines.targets import read_text
+
+STDIN = "-"
+_LARGEST_SUITE = 100_000
+"""Bytes: a step receives its inputs in one argument of a command, of which Linux takes 128 KiB."""
+
+
+def read_suite(path: str) -> LoadedSuite:
+    """Reads and checks a suite that is about to travel to another machine as text.
+
+    Args:
+        path: A local path, a `gs://` URI, or `-` for standard input.
+
+    Raises:
+        UserError: It cannot be read, is not a suite, is invalid, or is too long to travel.
+    """
+    text = sys.stdin.read() if path == STDIN else read_text(path, "suite")
+    file = "standard input" if path == STDIN else path
+    foreign = _what_else_it_is(text)
+    if foreign is not None:
+        raise UserError(Problem(f"this is {foreign}, not a suite; give the suite file", file=file))
+    loaded = parse_suite(text, file)
+    size = len(text.encode())
+    if size > _LARGEST_SUITE:
+        raise UserError(
+            Problem(
+                f"the suite has {size} bytes and travels to each step in one argument of a "
+                f"command; at most {_LARGEST_SUITE} do, split it",
+                file=file,
+            )
+        )
+    return loaded
+
+
+def compared(pipeline: Pipeline, loaded: LoadedSuite, parameters: Mapping[str, Any]) -> LoadedSuite:
+    """Returns the suite as the pipeline will expand it: with the arms that it was given.
+
+    Args:
+        pipeline: What is to run.
+        loaded: The suite.
+        parameters: The parameters of the pipeline.
+
+    Raises:
+        UserError: The pipeline compares no arms and has some, or compares some and has none, or
+            cannot take them as they are.
+    """
+    arms, baseline = parameters.get("arms", ""), parameters.get("baseline", "")
+    if not pipeline.takes_arms:
+        if loaded.suite.arms is not None:
+            takers = " or ".join(each.name for each in PIPELINES if each.takes_arms)
+            message = f"the pipeline {pipeline.name} does not compare arms; use --pipeline {takers}"
+            raise UserError(loaded.source.problem(message, ("arms",)))
+        return loaded
+    if arms:
+        text = with_keys(loaded.text, {"arms": Source(arms, "--set arms").data}, loaded.source.file)
+        loaded = parse_suite(text, loaded.source.file)
+    if baseline and loaded.suite.arms is not None:
+        message = "the suite has arms, which are compared with each other; leave out one of the two"
+        raise UserError(Problem(message, key="--baseline"))
+    if not baseline and loaded.suite.arms is None:
+        ways = ["give the suite an `arms` block", "--set 'arms={candidate: {options: {...}}}'"]
+        if "baseline" in pipeline.parameters:
+            ways += ["--set 'arms={}', which compares it with itself", "--baseline DIR"]
+        message = f"the pipeline {pipeline.name} has nothing to compare: {', or '.join(ways)}"
+        raise UserError(loaded.source.problem(message, ()))
+    return loaded
+
+
+def check_baseline(baseline: str, points: Sequence[SweepPoint]) -> None:
+    """Refuses a stored baseline that has none of the points.
+
+    Args:
+        baseline: What `--baseline` names.
+        points: The points of the suite.
+
+    Raises:
+        UserError: There is no baseline, it cannot be read, or none of its points is one of these.
+    """
+    stored = {record.point_id: record.measured for record in baselines.load_baseline(baseline)}
+    if any(point.id in stored for point in points):
+        return
+    other = nearest(points[0], stored.values())
+    differs = (
+        "none of its points is of the same benchmark"
+        if other is None
+        else f"the nearest is {other.name} {other.id}, of which {points[0].name} differs in "
+        + "; ".join(differences(points[0], other))
+    )
+    raise UserError(
+        Problem(
+            f"{baseline} has none of the {len(points)} points of this suite: {differs}",
+            key="--baseline",
+        )
+    )
+
+
+def _what_else_it_is(text: str) -> str | None:
+    """Returns what a YAML file is that people take for a suite."""
+    import yaml
+
+    try:
+        documents = list(yaml.safe_load_all(text))
+    except yaml.YAMLError:
+        return None  # the suite's own reader says where it is broken
+    first = documents[0] if documents else None
+    if not isinstance(first, dict):
+        return None
+    if "pipelineInfo" in first or "pipelineSpec" in first:
+        return "a compiled pipeline or component"
+    if {"apiVersion", "kind"} <= first.keys():
+        return f"a Kubernetes {first['kind']}"
+    if "executorLabel" in str(first.get("components")) or "implementation" in first:
+        return "a compiled component"
+    return None

@@ -1,0 +1,51 @@
+"""The places that a pipeline can run in, what is set for them, and what is submitted.
+
+The modules `local` and `docker` run a pipeline here; they are doors of their own, since they import
+what only their target needs.
+"""
+
+from orbax_bench_pipelines.targets.checks import (
+    check_connection,
+    check_directory,
+    check_image,
+    check_settings,
+    require_extras,
+)
+from orbax_bench_pipelines.targets.job import (
+    Job,
+    Service,
+    SubmissionFailed,
+    as_text,
+    job_name,
+    service_for,
+)
+from orbax_bench_pipelines.targets.placement import Placement
+from orbax_bench_pipelines.targets.settings import (
+    Package,
+    Settings,
+    Target,
+    read_settings,
+    read_text,
+)
+from orbax_bench_pipelines.targets.tpu import SliceShape
+
+__all__ = [
+    "Job",
+    "Package",
+    "Placement",
+    "Service",
+    "Settings",
+    "SliceShape",
+    "SubmissionFailed",
+    "Target",
+    "as_text",
+    "check_connection",
+    "check_directory",
+    "check_image",
+    "check_settings",
+    "job_name",
+    "read_settings",
+    "read_text",
+    "require_extras",
+    "service_for",
+]

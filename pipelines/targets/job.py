@@ -1,0 +1,147 @@
+"""The submission of a pipeline: what is sent, and the services that take it."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import json
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from orbax_bench_pipelines.targets.placement import Placement
+from orbax_bench_pipelines.targets.settings import Settings, Target
+
+if TYPE_CHECKING:
+    from orbax_bench_pipelines.cron import Cron
+    from orbax_bench_pipelines.definitions import Pipeline
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """One request to a service.
+
+    Attributes:
+        method: HTTP method.
+        url: Where to.
+        body: What is sent, as JSON.
+    """
+
+    method: str
+    url: str
+    body: Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """A pipeline that is about to be submitted.
+
+    Attributes:
+        pipeline: The pipeline.
+        placement: Where its steps run.
+        arguments: Its parameters.
+        name: Name for people, of the run or of the schedule.
+    """
+
+    pipeline: Pipeline
+    placement: Placement
+    arguments: Mapping[str, Any]
+    name: str
+
+    @property
+    def settings(self) -> Settings:
+        """What was set at submit time."""
+        return self.placement.settings
+
+    @functools.cached_property
+    def package(self) -> str:
+        """The compiled pipeline."""
+        from orbax_bench_components.compile import compiled
+
+        return compiled(self.pipeline.build(self.placement))
+
+    @contextlib.contextmanager
+    def package_file(self) -> Iterator[str]:
+        """Gives the path of a file that holds the compiled pipeline meanwhile."""
+        with tempfile.TemporaryDirectory(prefix="orbax-bench-") as folder:
+            path = Path(folder) / "pipeline.yaml"
+            path.write_text(self.package)
+            yield str(path)
+
+
+class SubmissionFailed(Exception):
+    """A service could not be reached, or refused what was sent."""
+
+
+class Service(Protocol):
+    """Kubeflow Pipelines or Vertex AI, about to take one job."""
+
+    def planned(self) -> list[Request]:
+        """Returns what `submit` would send, without sending anything."""
+
+    def planned_schedule(self, cron: Cron, max_concurrent: int) -> list[Request]:
+        """Returns what `schedule` would send where there is no schedule of that name yet."""
+
+    def submit(self) -> str:
+        """Starts a run and returns where to find it, for people.
+
+        Raises:
+            SubmissionFailed: The service refused it.
+        """
+
+    def schedule(self, cron: Cron, max_concurrent: int) -> str:
+        """Creates a schedule, or replaces the one of the same name, and says which, for people.
+
+        Args:
+            cron: When to run.
+            max_concurrent: How many runs may overlap.
+
+        Raises:
+            SubmissionFailed: The service refused it.
+        """
+
+    def wait(self, say: Callable[[str], None]) -> str | None:
+        """Waits until the submitted run has ended.
+
+        Args:
+            say: Takes a line whenever its state changes.
+
+        Returns:
+            Why it failed; None when it succeeded.
+
+        Raises:
+            SubmissionFailed: The service answers no more.
+        """
+
+
+def service_for(job: Job, *, dry: bool = False) -> Service:
+    """Returns the service that the target of a job is.
+
+    Args:
+        job: What is about to be submitted, to Kubeflow or to Vertex AI.
+        dry: Whether it is only shown, so that no credentials are needed.
+
+    Raises:
+        SubmissionFailed: There are no credentials.
+        UserError: The service's own client finds fault with the pipeline or its parameters.
+    """
+    if job.placement.target is Target.KFP:
+        from orbax_bench_pipelines.targets.kubeflow import Kubeflow
+
+        return Kubeflow(job)
+    from orbax_bench_pipelines.targets.vertex import Vertex
+
+    return Vertex(job, dry=dry)
+
+
+def job_name(*parts: str) -> str:
+    """Returns a name that every service takes, made of the names of pipeline and suite."""
+    return re.sub(r"[^a-z0-9]+", "-", "-".join(parts).lower()).strip("-")[:100].strip("-")
+
+
+def as_text(requests: list[Request]) -> str:
+    """Returns requests as JSON, for people and for `jq`."""
+    return json.dumps([dataclasses.asdict(request) for request in requests], indent=2)

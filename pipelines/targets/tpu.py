@@ -1,0 +1,328 @@
+"""The TPU slices of Google Cloud: what one mesh runs on; its hosts are virtual machines.
+
+Sources of the table: machine types and topologies in Google's XPK (`system_characteristics.py`) and
+in GKE's guide to planning TPUs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import itertools
+import math
+from collections.abc import Iterator
+
+from orbax_bench_core.config import UserError
+
+GKE_ACCELERATOR = "cloud.google.com/gke-tpu-accelerator"
+GKE_TOPOLOGY = "cloud.google.com/gke-tpu-topology"
+GKE_RESOURCE = "google.com/tpu"
+
+
+@dataclasses.dataclass(frozen=True)
+class Generation:
+    """One TPU generation.
+
+    Attributes:
+        name: As Google writes it, such as `v5e`.
+        aliases: Other names people know it by.
+        accelerator: GKE's name, the value of the node selector.
+        machines: Machine types by their number of chips.
+        slice_machine: Chips of the machines that slices of several hosts consist of.
+        topologies: The slices by name; those of several hosts included.
+        largest_cube: Most chips of a three-dimensional slice beyond `topologies`, whose sides are
+            multiples of 4 in ascending order; 0 when there is none.
+        cores_per_chip: TensorCores, which names such as `v5p-8` count.
+        devices_per_chip: JAX devices.
+        vertex: Whether a Vertex AI custom job can ask for it by machine type and topology.
+    """
+
+    name: str
+    aliases: tuple[str, ...]
+    accelerator: str
+    machines: dict[int, str]
+    slice_machine: int
+    topologies: tuple[str, ...]
+    largest_cube: int
+    cores_per_chip: int
+    devices_per_chip: int
+    vertex: bool
+
+
+_FLAT = ("1x1", "2x2", "2x4", "4x4", "4x8", "8x8", "8x16", "16x16")
+_DEEP = ("2x2x1", "2x2x2", "2x2x4", "2x4x4", "4x4x4")
+
+GENERATIONS = (
+    Generation(
+        name="v4",
+        aliases=("tpu-v4", "tpu-v4-podslice"),
+        accelerator="tpu-v4-podslice",
+        machines={4: "ct4p-hightpu-4t"},
+        slice_machine=4,
+        topologies=_DEEP,
+        largest_cube=4096,
+        cores_per_chip=2,
+        devices_per_chip=1,
+        vertex=False,
+    ),
+    Generation(
+        name="v5e",
+        aliases=("v5litepod", "v5lite", "v5-lite", "tpu-v5-lite-podslice"),
+        accelerator="tpu-v5-lite-podslice",
+        machines={1: "ct5lp-hightpu-1t", 4: "ct5lp-hightpu-4t", 8: "ct5lp-hightpu-8t"},
+        slice_machine=4,
+        topologies=_FLAT,
+        largest_cube=0,
+        cores_per_chip=1,
+        devices_per_chip=1,
+        vertex=True,
+    ),
+    Generation(
+        name="v5p",
+        aliases=("tpu-v5p", "tpu-v5p-slice"),
+        accelerator="tpu-v5p-slice",
+        machines={4: "ct5p-hightpu-4t"},
+        slice_machine=4,
+        topologies=_DEEP,
+        largest_cube=8960,
+        cores_per_chip=2,
+        devices_per_chip=1,
+        vertex=True,
+    ),
+    Generation(
+        name="v6e",
+        aliases=("trillium", "tpu-v6e", "tpu-v6e-slice"),
+        accelerator="tpu-v6e-slice",
+        machines={1: "ct6e-standard-1t", 4: "ct6e-standard-4t", 8: "ct6e-standard-8t"},
+        slice_machine=4,
+        topologies=_FLAT,
+        largest_cube=0,
+        cores_per_chip=1,
+        devices_per_chip=1,
+        vertex=True,
+    ),
+    Generation(
+        name="v7x",
+        aliases=("tpu7x", "ironwood", "v7"),
+        accelerator="tpu7x",
+        machines={1: "tpu7x-standard-1t", 4: "tpu7x-standard-4t"},
+        slice_machine=4,
+        topologies=("1x1x1", *_DEEP),
+        largest_cube=9216,
+        cores_per_chip=2,
+        devices_per_chip=2,
+        vertex=True,
+    ),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class SliceShape:
+    """One kind of slice.
+
+    Attributes:
+        generation: The TPU generation.
+        topology: Chips along each side, such as `2x4`.
+        chips_per_host: Chips of each of its machines.
+    """
+
+    generation: Generation
+    topology: str
+    chips_per_host: int
+
+    def __str__(self) -> str:
+        return f"{self.generation.name}:{self.topology}"
+
+    @property
+    def name(self) -> str:
+        """Name that fits in a path and in a label, such as `v5e-2x4`."""
+        return f"{self.generation.name}-{self.topology}"
+
+    @property
+    def chips(self) -> int:
+        """Chips of the whole slice."""
+        return _chips(self.topology)
+
+    @property
+    def devices(self) -> int:
+        """JAX devices of the whole slice."""
+        return self.chips * self.generation.devices_per_chip
+
+    @property
+    def cores(self) -> int:
+        """TensorCores of the whole slice."""
+        return self.chips * self.generation.cores_per_chip
+
+    @property
+    def hosts(self) -> int:
+        """Virtual machines of the slice."""
+        return self.chips // self.chips_per_host
+
+    @property
+    def machine_type(self) -> str:
+        """Compute Engine's name of its machines."""
+        return self.generation.machines[self.chips_per_host]
+
+    @property
+    def node_selectors(self) -> dict[str, str]:
+        """The labels of the GKE nodes that form such slices."""
+        return {GKE_ACCELERATOR: self.generation.accelerator, GKE_TOPOLOGY: self.topology}
+
+    @property
+    def vertex_machine_spec(self) -> dict[str, str]:
+        """The `machine_spec` of a Vertex AI custom job; one replica of it is the whole slice.
+
+        Raises:
+            UserError: Vertex AI has no machine type for this generation.
+        """
+        if not self.generation.vertex:
+            known = ", ".join(each.name for each in GENERATIONS if each.vertex)
+            raise UserError(f"Vertex AI has no custom jobs on TPU {self}; it has {known}")
+        return {"machine_type": self.machine_type, "tpu_topology": self.topology}
+
+
+def slice_shape(generation: str, topology: str, machine_type: str = "") -> SliceShape:
+    """Returns a slice of the table.
+
+    Args:
+        generation: Such as `v5e`.
+        topology: Such as `2x4`.
+        machine_type: Which machines to take where there is a choice, as for 2x4 of v5e: one host of
+            eight chips, or two of four. Empty takes the fewest hosts.
+
+    Raises:
+        UserError: There is no such slice; the message names the nearest and all that there are.
+    """
+    found = _generation(generation)
+    if not _is_topology(found, topology):
+        raise UserError(_no_such_topology(found, topology))
+    sizes = _host_sizes(found, topology)
+    if not machine_type:
+        return SliceShape(found, topology, max(sizes))
+    for size in sizes:
+        if found.machines[size] == machine_type:
+            return SliceShape(found, topology, size)
+    known = " or ".join(found.machines[size] for size in sizes)
+    raise UserError(f"TPU {found.name} {topology} has machines {known}, not {machine_type!r}")
+
+
+def parse_slice(text: str) -> SliceShape:
+    """Reads a slice as the command line takes it: `v5e:2x4`, or with its machine type behind.
+
+    Args:
+        text: `TYPE:TOPOLOGY` or `TYPE:TOPOLOGY:MACHINE_TYPE`.
+
+    Raises:
+        UserError: It is written differently, or there is no such slice.
+    """
+    parts = text.strip().split(":")
+    if len(parts) not in (2, 3):
+        raise UserError(f"a TPU slice is TYPE:TOPOLOGY, such as v5e:2x4; got {text!r}")
+    return slice_shape(*parts)
+
+
+def require_single_host(shape: SliceShape) -> None:
+    """Refuses a slice that one pipeline step cannot hold.
+
+    Args:
+        shape: The slice that a step asks for.
+
+    Raises:
+        UserError: It has several hosts, while a step is one pod.
+    """
+    if shape.hosts == 1:
+        return
+    found = shape.generation
+    single = [each for each in found.topologies if max(_host_sizes(found, each)) == _chips(each)]
+    raise UserError(
+        f"TPU {shape} ({shape.machine_type}) spans {shape.hosts} hosts, and a pipeline step is one "
+        f"pod on one host; slices of {found.name} on one host: {', '.join(single)}. A slice of "
+        "several hosts takes a launcher that starts one pod per host, such as JobSet: see 'Slices "
+        "of several hosts' in docs/pipelines.md"
+    )
+
+
+def topologies(generation: Generation) -> Iterator[str]:
+    """Yields every topology of a generation, in no particular order."""
+    yield from generation.topologies
+    sides = range(4, generation.largest_cube // 16 + 1, 4)
+    for a in itertools.takewhile(lambda side: side**3 <= generation.largest_cube, sides):
+        for b in range(a, generation.largest_cube // (a * a) + 1, 4):
+            for c in range(b, generation.largest_cube // (a * b) + 1, 4):
+                if (a, b, c) != (4, 4, 4):
+                    yield f"{a}x{b}x{c}"
+
+
+def _generation(name: str) -> Generation:
+    by_name = {known: each for each in GENERATIONS for known in (each.name, *each.aliases)}
+    for generation in GENERATIONS:
+        if generation.name == name:
+            return generation
+    nearest = difflib.get_close_matches(name.lower(), by_name, n=1, cutoff=0.6)
+    hint = f"did you mean {by_name[nearest[0]].name}? " if nearest else ""
+    known = ", ".join(each.name for each in GENERATIONS)
+    raise UserError(f"unknown TPU type {name!r}; {hint}Known: {known}")
+
+
+def _sides(topology: str) -> tuple[int, ...] | None:
+    parts = topology.split("x")
+    if not all(part.isascii() and part.isdigit() and int(part) for part in parts):
+        return None
+    return tuple(int(part) for part in parts)
+
+
+def _chips(topology: str) -> int:
+    return math.prod(_sides(topology) or (0,))
+
+
+def _is_topology(generation: Generation, topology: str) -> bool:
+    if topology in generation.topologies:
+        return True
+    sides = _sides(topology)
+    return (
+        sides is not None
+        and topology == "x".join(map(str, sides))
+        and len(sides) == 3
+        and all(side % 4 == 0 for side in sides)
+        and list(sides) == sorted(sides)
+        and math.prod(sides) <= generation.largest_cube
+    )
+
+
+def _host_sizes(generation: Generation, topology: str) -> list[int]:
+    """Returns the numbers of chips per machine that a topology can be made of."""
+    chips = _chips(topology)
+    return [
+        size
+        for size in generation.machines
+        if size == chips or (size == generation.slice_machine and chips > size)
+    ]
+
+
+def _no_such_topology(generation: Generation, topology: str) -> str:
+    message = f"{generation.name} {topology} is not a topology"
+    sides = _sides(topology)
+    if sides:
+        message += f"; did you mean {_nearest(generation, sides)}?"
+    rule = f" {generation.name} has {', '.join(generation.topologies)}"
+    if generation.largest_cube:
+        rule += (
+            ", and larger ones whose sides are multiples of 4 in ascending order, such as 4x4x8, "
+            f"up to {generation.largest_cube} chips"
+        )
+    return f"{message}{';' if not sides else ''}{rule}"
+
+
+def _nearest(generation: Generation, sides: tuple[int, ...]) -> str:
+    """Returns the topology with the same sides in order, or else the one nearest in size."""
+    chips = math.prod(sides)
+
+    def distance(topology: str) -> tuple[float, float]:
+        own = _sides(topology) or ()
+        padded = sorted((*sides, *[1] * (len(own) - len(sides))))
+        by_side = sum(
+            abs(math.log(a / b)) for a, b in zip(sorted(own), padded[-len(own) :], strict=True)
+        )
+        return by_side + 2 * abs(math.log(_chips(topology) / chips)), _chips(topology)
+
+    return min(topologies(generation), key=distance)

@@ -1,0 +1,217 @@
+"""Runs and schedules on Vertex AI Pipelines."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import google.auth.exceptions
+from google.api_core import exceptions as api_exceptions
+from google.auth.credentials import AnonymousCredentials
+from google.cloud import aiplatform
+from google.cloud.aiplatform_v1 import types
+from google.protobuf import field_mask_pb2, json_format
+
+from orbax_bench_core.config import UserError
+from orbax_bench_pipelines.cron import Cron, for_vertex
+from orbax_bench_pipelines.targets.job import Job, Request, SubmissionFailed
+
+_UPDATED = ("cron", "create_pipeline_job_request", "max_concurrent_run_count", "allow_queueing")
+_FAILED = (types.PipelineState.PIPELINE_STATE_FAILED, types.PipelineState.PIPELINE_STATE_CANCELLED)
+_CHANGEABLE = (types.Schedule.State.ACTIVE, types.Schedule.State.PAUSED)
+
+
+class Vertex:
+    """Vertex AI Pipelines in one project and location."""
+
+    def __init__(self, job: Job, *, dry: bool = False) -> None:
+        """Sets the client up; nothing is sent.
+
+        Args:
+            job: What is about to be submitted.
+            dry: Whether it is only shown, so that no credentials are needed.
+
+        Raises:
+            SubmissionFailed: There are no credentials.
+            UserError: Vertex AI's own client finds fault with the pipeline or its parameters.
+        """
+        self._job = job
+        settings = job.settings
+        logging.getLogger("google.cloud.aiplatform").setLevel(logging.WARNING)  # it prints code
+        plain = settings.endpoint is not None and settings.endpoint.startswith("http://")
+        with self._explained():
+            aiplatform.init(
+                project=settings.project,
+                location=settings.location,
+                credentials=AnonymousCredentials() if dry or plain else None,
+                api_endpoint=settings.endpoint,
+                api_transport="rest" if plain else None,
+            )
+            with job.package_file() as package:
+                self._pipeline_job = aiplatform.PipelineJob(
+                    display_name=job.name,
+                    template_path=package,
+                    parameter_values=dict(job.arguments),
+                    pipeline_root=settings.pipeline_root,
+                    labels=dict(settings.labels) or None,
+                )
+
+    def planned(self) -> list[Request]:
+        """Returns what `submit` would send to create the run."""
+        body = self._pipeline_job._gca_resource  # noqa: SLF001 - what submit sends
+        if self._job.settings.service_account:
+            body.service_account = self._job.settings.service_account
+        query = f"pipelineJobId={self._pipeline_job.job_id}"
+        return [Request("POST", f"{self._url}/pipelineJobs?{query}", _plain(body))]
+
+    def planned_schedule(self, cron: Cron, max_concurrent: int) -> list[Request]:
+        """Returns what `schedule` would send where there is no schedule of that name yet.
+
+        Args:
+            cron: When to run.
+            max_concurrent: How many runs may overlap.
+        """
+        return [
+            Request("POST", f"{self._url}/schedules", _plain(self._schedule(cron, max_concurrent)))
+        ]
+
+    def submit(self) -> str:
+        """Starts a run, associated with the experiment if one is given.
+
+        Returns:
+            Its name and its page in the Google Cloud console, a line each.
+
+        Raises:
+            SubmissionFailed: The service refused it.
+        """
+        settings = self._job.settings
+        with self._explained():
+            if settings.tensorboard is not None:
+                experiment = aiplatform.Experiment.get_or_create(settings.experiment)
+                experiment.assign_backing_tensorboard(settings.tensorboard)
+            self._pipeline_job.submit(
+                service_account=settings.service_account, experiment=settings.experiment
+            )
+        return f"{self._pipeline_job.resource_name}\n{self._link}"
+
+    def schedule(self, cron: Cron, max_concurrent: int) -> str:
+        """Creates a schedule, or changes the one of the same name.
+
+        Args:
+            cron: When to run.
+            max_concurrent: How many runs may overlap.
+
+        Returns:
+            The schedule, for people.
+
+        Raises:
+            SubmissionFailed: The service refused it.
+        """
+        with self._explained():
+            existing = self._existing_schedule()
+            if existing is None:
+                new = self._pipeline_job.create_schedule(
+                    cron=for_vertex(cron),
+                    display_name=self._job.name,
+                    max_concurrent_run_count=max_concurrent,
+                    service_account=self._job.settings.service_account,
+                )
+                return f"Schedule created: {self._job.name} {new.resource_name}"
+            # PipelineJobSchedule.update changes when a schedule fires, but not what it runs.
+            changed = self._schedule(cron, max_concurrent)
+            changed.name = existing.resource_name
+            existing.api_client.update_schedule(
+                schedule=changed, update_mask=field_mask_pb2.FieldMask(paths=_UPDATED)
+            )
+            return f"Schedule updated: {self._job.name} {existing.resource_name}"
+
+    def wait(self, say: Callable[[str], None], poll_s: float = 30.0) -> str | None:
+        """Waits until the run has ended.
+
+        Args:
+            say: Takes a line whenever its state changes.
+            poll_s: Seconds between two looks.
+
+        Returns:
+            Why it failed; None when it succeeded.
+
+        Raises:
+            SubmissionFailed: The service answers no more.
+        """
+        job, shown = self._pipeline_job, None
+        while True:
+            with self._explained():
+                state = job.state
+            if state != shown:
+                shown = state
+                say(f"{job.job_id}: {_word(state)}")
+            if state == types.PipelineState.PIPELINE_STATE_SUCCEEDED:
+                return None
+            if state in _FAILED:
+                return f"{_word(state)}: {job.to_dict().get('error') or 'see ' + self._link}"
+            time.sleep(poll_s)
+
+    @property
+    def _link(self) -> str:
+        """The page of the run in the Google Cloud console."""
+        settings = self._job.settings
+        return (
+            "https://console.cloud.google.com/vertex-ai/locations/"
+            f"{settings.location}/pipelines/runs/{self._pipeline_job.job_id}"
+            f"?project={settings.project}"
+        )
+
+    @property
+    def _url(self) -> str:
+        settings = self._job.settings
+        endpoint = settings.endpoint or f"{settings.location}-aiplatform.googleapis.com"
+        host = endpoint if "://" in endpoint else f"https://{endpoint}"
+        return f"{host.rstrip('/')}/v1/projects/{settings.project}/locations/{settings.location}"
+
+    def _schedule(self, cron: Cron, max_concurrent: int) -> types.Schedule:
+        """Returns the schedule that `PipelineJob.create_schedule` would create."""
+        made = aiplatform.PipelineJobSchedule(
+            pipeline_job=self._pipeline_job, display_name=self._job.name
+        )
+        schedule = made._gca_resource  # noqa: SLF001 - what create_schedule sends
+        schedule.cron = for_vertex(cron)
+        schedule.max_concurrent_run_count = max_concurrent
+        if self._job.settings.service_account:
+            job = schedule.create_pipeline_job_request.pipeline_job
+            job.service_account = self._job.settings.service_account
+        return schedule
+
+    def _existing_schedule(self) -> Any:
+        found = aiplatform.PipelineJobSchedule.list(
+            filter=f'display_name="{self._job.name}"', order_by="create_time desc"
+        )
+        return next((each for each in found if each.state in _CHANGEABLE), None)
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turns what the client raises into one message."""
+        place = f"Vertex AI in {self._job.settings.project}, {self._job.settings.location}"
+        try:
+            yield
+        except google.auth.exceptions.GoogleAuthError as error:
+            raise SubmissionFailed(
+                f"no credentials for {place}: {error}; run `gcloud auth application-default login`"
+            ) from None
+        except api_exceptions.GoogleAPIError as error:
+            raise SubmissionFailed(f"{place} refused: {error}") from None
+        except ValueError as error:
+            raise UserError(f"{place}: {error}") from None
+        except (OSError, RuntimeError) as error:
+            raise SubmissionFailed(f"{place}: {error}") from None
+
+
+def _word(state: types.PipelineState) -> str:
+    return str(state.name).removeprefix("PIPELINE_STATE_").lower()
+
+
+def _plain(message: Any) -> Any:
+    """Returns a message of the API as JSON."""
+    return json_format.MessageToDict(type(message).pb(message))

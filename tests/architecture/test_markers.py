@@ -1,0 +1,77 @@
+"""Every test belongs to one `make` target, which has what the test needs."""
+
+import itertools
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from _pytest.mark.expression import Expression
+
+from tests.support.targets import OUR_WORKER, WrongTarget, refuse
+
+ROOT = Path(__file__).parents[2]
+MAKEFILE = (ROOT / "Makefile").read_text()
+PYTEST = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+MARKERS = [marker.partition(":")[0] for marker in PYTEST["markers"]]
+SELECTIONS = {
+    target: Expression.compile(expression)
+    for target, expression in re.findall(
+        r'^(\w+): setup\n\t\$\(BIN\)/python -m pytest -m "?([\w ]+?)"? -n', MAKEFILE, re.MULTILINE
+    )
+}
+
+
+def prerequisites(target):
+    return re.search(rf"^{target}:(.*)$", MAKEFILE, re.MULTILINE).group(1).split()
+
+
+def test_the_targets_are_those_that_ci_runs():
+    assert set(SELECTIONS) == {"unit", "slow", "nightly"}
+    assert {"lint", "typecheck", "unit", "slow"} <= set(prerequisites("test"))
+    lines = (ROOT / ".ci" / "run").read_text().splitlines()
+    assert [line for line in lines if line.startswith("make ")] == ["make test", "make nightly"]
+
+
+@pytest.mark.parametrize(
+    "marks",
+    [
+        frozenset(marks)
+        for count in range(len(MARKERS) + 1)
+        for marks in itertools.combinations(MARKERS, count)
+    ],
+    ids=lambda marks: " and ".join(sorted(marks)) or "no marker",
+)
+def test_a_test_belongs_to_exactly_one_target(marks):
+    chosen = [
+        target
+        for target, selection in SELECTIONS.items()
+        if selection.evaluate(lambda name, **_: name in marks)
+    ]
+    assert len(chosen) == 1, f"tests with {set(marks)} run in {chosen}"
+
+
+def test_a_program_that_needs_root_is_for_nightly_tests():
+    with pytest.raises(WrongTarget, match="mark this test nightly"):
+        refuse("mount", ["mount"], None, {"slow"})
+    refuse("mount", ["mount"], None, {"nightly"})
+
+
+def test_a_stand_in_for_such_a_program_is_for_all(tmp_path):
+    stand_in = tmp_path / "docker"
+    stand_in.write_text("#!/bin/sh\n")
+    stand_in.chmod(0o755)
+    refuse("docker", ["docker", "version"], {"PATH": str(tmp_path)}, set())
+
+
+def test_a_worker_is_for_slow_tests():
+    with pytest.raises(WrongTarget, match="mark this test slow"):
+        refuse(sys.executable, [sys.executable, "-m", OUR_WORKER], None, set())
+    refuse(sys.executable, [sys.executable, "-m", OUR_WORKER], None, {"slow"})
+
+
+def test_what_a_test_starts_is_watched():
+    with pytest.raises(WrongTarget, match=OUR_WORKER.partition(".")[0] + "|worker"):
+        subprocess.run([sys.executable, "-m", OUR_WORKER, "--help"], check=False)

@@ -1,0 +1,146 @@
+"""What a Kubeflow Pipelines server receives, over the loopback interface."""
+
+import json
+
+import pytest
+
+pytest.importorskip("kfp")
+
+import kfp_server_api
+
+from tests.pipelines import fakes, strict
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def cluster():
+    with fakes.FakeKubeflow().serving() as server:
+        yield server
+
+
+def arguments(command, suite, server, *more):
+    target = ["--target", "kfp", "--endpoint", server.url, "--tpu", "v5e:2x4"]
+    return [command, suite, "-o", "gs://b/out", *target, *more]
+
+
+def as_model(body, kind):
+    """Reads a body into the API's own model, and back: nothing may get lost."""
+
+    class Response:
+        data = json.dumps(body)
+
+    api = kfp_server_api.ApiClient()
+    model = api.deserialize(Response, kind)
+    assert api.sanitize_for_serialization(model) == body
+    return model
+
+
+def test_the_body_of_a_run_is_read_back_strictly(cluster, pipeline_command, suite):
+    done = pipeline_command(*arguments("submit", suite, cluster, "--service-account", "me"))
+    assert done.code == 0, done.err
+    [body] = cluster.bodies("POST", "/runs")
+    run = as_model(body, "V2beta1Run")
+    assert (run.display_name, run.service_account) == ("sweep-small-suite", "me")
+    assert run.experiment_id == "experiment-of-Default"
+    strict.pipeline_spec(run.pipeline_spec["pipeline_spec"])
+    assert "exec-run-sweep-point" in strict.platform_spec(run.pipeline_spec["platform_spec"])
+    assert f"{cluster.url}/#/runs/details/run-1" in done.out
+
+
+@pytest.mark.parametrize(
+    ("command", "path", "more"),
+    [("submit", "/runs", []), ("schedule", "/recurringruns", ["--cron", "0 3 * * *"])],
+)
+def test_a_dry_run_prints_what_is_sent(cluster, pipeline_command, suite, command, path, more):
+    printed = pipeline_command(*arguments(command, suite, cluster, *more, "--dry-run"))
+    assert cluster.received == []
+    pipeline_command(*arguments(command, suite, cluster, *more))
+    [request] = json.loads(printed.out)
+    [sent] = cluster.bodies("POST", path)
+    assert request["url"] == f"{cluster.url}/apis/v2beta1{path}"
+    assert request["body"].pop("experiment_id").startswith("<id of the experiment 'Default'")
+    assert sent.pop("experiment_id") == "experiment-of-Default"
+    assert request["body"] == sent
+
+
+def test_a_recurring_run_has_a_cron_of_six_fields(cluster, pipeline_command, suite):
+    done = pipeline_command(*arguments("schedule", suite, cluster, "--cron", "0 3 * * *"))
+    assert done.code == 0, done.err
+    [body] = cluster.bodies("POST", "/recurringruns")
+    recurring = as_model(body, "V2beta1RecurringRun")
+    assert recurring.trigger.cron_schedule.cron == "0 0 3 * * *"
+    assert (recurring.mode, recurring.max_concurrency) == ("ENABLE", "1")
+    strict.pipeline_spec(recurring.pipeline_spec["pipeline_spec"])
+
+
+def test_scheduling_again_replaces_the_schedule_of_that_name_only(cluster, pipeline_command, suite):
+    for name, cron in (("other", "0 1 * * *"), ("mine", "0 3 * * *"), ("mine", "0 4 * * *")):
+        done = pipeline_command(
+            *arguments("schedule", suite, cluster, "--cron", cron, "--name", name)
+        )
+        assert done.code == 0, done.err
+    left = [
+        (each["display_name"], each["trigger"]["cron_schedule"]["cron"])
+        for each in cluster.recurring.values()
+    ]
+    assert left == [("other", "0 0 1 * * *"), ("mine", "0 0 4 * * *")]
+    assert "replaces recurring-2" in done.out
+
+
+def test_the_experiment_is_made_once(cluster, pipeline_command, suite):
+    for _ in range(2):
+        pipeline_command(*arguments("submit", suite, cluster, "--experiment", "nightly"))
+    assert len(cluster.bodies("POST", "/experiments")) == 1
+    bodies = cluster.bodies("POST", "/runs")
+    assert {body["experiment_id"] for body in bodies} == {"experiment-of-nightly"}
+
+
+@pytest.mark.parametrize(
+    ("states", "code"),
+    [(["PENDING", "RUNNING", "SUCCEEDED"], 0), (["RUNNING", "FAILED"], 1), (["CANCELED"], 1)],
+)
+def test_a_run_is_waited_for(pipeline_command, suite, tmp_path, monkeypatch, states, code):
+    from orbax_bench_pipelines.targets import kubeflow
+
+    monkeypatch.setattr(kubeflow.time, "sleep", lambda _: None)
+    with fakes.FakeKubeflow(states).serving() as server:
+        claim = ["--pvc", f"claim:{tmp_path}"]
+        done = pipeline_command(
+            "run",
+            suite,
+            "-o",
+            tmp_path / "out",
+            "--target",
+            "kfp",
+            "--endpoint",
+            server.url,
+            *claim,
+        )
+    assert done.code == code, done.err
+    assert states[-1].lower() in done.out
+    assert "This machine cannot read" in done.out
+
+
+def test_a_refusal_is_one_line_and_exit_code_1(pipeline_command, suite):
+    class Refusing(fakes.FakeKubeflow):
+        def answer(self, received):
+            if received.path.endswith("/runs"):
+                return 403, {"message": "not yours"}
+            return super().answer(received)
+
+    with Refusing().serving() as server:
+        done = pipeline_command(*arguments("submit", suite, server))
+    assert done.code == 1
+    assert f"error: Kubeflow Pipelines at {server.url} answered 403" in done.err
+    assert "not yours" in done.err
+
+
+def test_a_server_that_is_not_there_is_told(cluster, pipeline_command, suite, monkeypatch):
+    from urllib3.util.retry import Retry
+
+    monkeypatch.setattr(Retry, "sleep", lambda *_: None)
+    cluster.url = "http://127.0.0.1:9"
+    done = pipeline_command(*arguments("submit", suite, cluster))
+    assert done.code == 1
+    assert "cannot reach Kubeflow Pipelines at http://127.0.0.1:9" in done.err

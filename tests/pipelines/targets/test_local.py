@@ -1,0 +1,56 @@
+import builtins
+import io
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("kfp")
+
+from orbax_bench_pipelines.targets.local import PipelineFailed, run_with, shell_safe_python
+
+
+def test_an_interpreter_below_a_folder_with_a_space_can_be_called(tmp_path, monkeypatch):
+    folder = tmp_path / "with a space"
+    folder.mkdir()
+    real = folder / "python"
+    real.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
+    real.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(real))
+    with shell_safe_python(tmp_path):
+        command = f"{sys.executable} -c 'print(40 + 2)'"
+        assert subprocess.check_output(command, shell=True, text=True) == "42\n"
+    assert sys.executable == str(real)
+
+
+def test_any_other_interpreter_is_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/usr/bin/python3")
+    with shell_safe_python(tmp_path):
+        assert sys.executable == "/usr/bin/python3"
+    assert not (tmp_path / "python").exists()
+
+
+def test_print_is_put_back_when_kfp_leaves_a_stand_in(tmp_path):
+    from kfp import local
+
+    real = builtins.print
+
+    def pipeline():
+        builtins.print = None
+
+    runner = local.SubprocessRunner(use_venv=False)
+    run_with(runner, str(tmp_path), pipeline, {}, io.StringIO(), say=real)
+    assert builtins.print is real
+
+
+def test_the_message_of_a_step_that_failed_is_handed_on(tmp_path):
+    from kfp import local
+
+    def pipeline():
+        print("    orbax_bench_core.config.errors.UserError: the suite is a teapot")
+        raise RuntimeError("Task failed")
+
+    runner = local.SubprocessRunner(use_venv=False)
+    with pytest.raises(PipelineFailed, match="Task failed: the suite is a teapot"):
+        run_with(runner, str(tmp_path), pipeline, {}, io.StringIO(), say=print)

@@ -1,0 +1,158 @@
+import math
+
+import pytest
+
+from orbax_bench_core.config import UserError
+from orbax_bench_pipelines.targets.tpu import (
+    GENERATIONS,
+    parse_slice,
+    require_single_host,
+    slice_shape,
+    topologies,
+)
+
+EVERY = [
+    pytest.param(generation, topology, id=f"{generation.name}-{topology}")
+    for generation in GENERATIONS
+    for topology in generation.topologies
+]
+CUBES = [generation for generation in GENERATIONS if generation.largest_cube]
+
+
+def message(*arguments):
+    with pytest.raises(UserError) as error:
+        slice_shape(*arguments)
+    return str(error.value)
+
+
+@pytest.mark.parametrize(("generation", "topology"), EVERY)
+def test_hosts_hold_all_chips_of_a_slice(generation, topology):
+    shape = slice_shape(generation.name, topology)
+    assert shape.hosts * shape.chips_per_host == shape.chips
+    assert shape.chips == math.prod(map(int, topology.split("x")))
+    assert shape.machine_type.endswith(f"-{shape.chips_per_host}t")
+
+
+@pytest.mark.parametrize(("generation", "topology"), EVERY)
+def test_the_node_selectors_are_the_two_labels_of_gke(generation, topology):
+    assert slice_shape(generation.name, topology).node_selectors == {
+        "cloud.google.com/gke-tpu-accelerator": generation.accelerator,
+        "cloud.google.com/gke-tpu-topology": topology,
+    }
+
+
+@pytest.mark.parametrize(
+    ("generation", "topology", "hosts", "machine_type"),
+    [
+        ("v4", "2x2x1", 1, "ct4p-hightpu-4t"),
+        ("v4", "2x2x4", 4, "ct4p-hightpu-4t"),
+        ("v5e", "1x1", 1, "ct5lp-hightpu-1t"),
+        ("v5e", "2x2", 1, "ct5lp-hightpu-4t"),
+        ("v5e", "2x4", 1, "ct5lp-hightpu-8t"),
+        ("v5e", "4x4", 4, "ct5lp-hightpu-4t"),
+        ("v5e", "16x16", 64, "ct5lp-hightpu-4t"),
+        ("v5p", "4x4x4", 16, "ct5p-hightpu-4t"),
+        ("v6e", "2x4", 1, "ct6e-standard-8t"),
+        ("v6e", "8x8", 16, "ct6e-standard-4t"),
+        ("v7x", "1x1x1", 1, "tpu7x-standard-1t"),
+        ("v7x", "2x4x4", 8, "tpu7x-standard-4t"),
+    ],
+)
+def test_hosts_and_machines_are_those_of_google(generation, topology, hosts, machine_type):
+    shape = slice_shape(generation, topology)
+    assert (shape.hosts, shape.machine_type) == (hosts, machine_type)
+
+
+@pytest.mark.parametrize("generation", CUBES, ids=lambda generation: generation.name)
+def test_larger_cubes_have_ascending_multiples_of_four(generation):
+    larger = set(topologies(generation)) - set(generation.topologies)
+    assert {"4x4x8", "4x8x8", "8x8x8", "8x8x12"} <= larger
+    for topology in larger:
+        sides = [int(side) for side in topology.split("x")]
+        assert all(side % 4 == 0 for side in sides)
+        assert sides == sorted(sides)
+        assert slice_shape(generation.name, topology).chips <= generation.largest_cube
+
+
+@pytest.mark.parametrize("topology", ["4x4x6", "8x4x4", "4x4x04", "32x32x32", "4x4", "6x6x6"])
+@pytest.mark.parametrize("generation", CUBES, ids=lambda generation: generation.name)
+def test_other_cubes_are_none(generation, topology):
+    assert "is not a topology; did you mean" in message(generation.name, topology)
+
+
+def test_2x4_is_one_host_unless_the_machines_are_named():
+    assert slice_shape("v5e", "2x4").hosts == 1
+    assert slice_shape("v5e", "2x4", "ct5lp-hightpu-4t").hosts == 2
+    assert parse_slice("v6e:2x4:ct6e-standard-4t").hosts == 2
+
+
+def test_a_machine_that_the_slice_does_not_have_is_refused():
+    assert message("v5e", "2x4", "ct5lp-hightpu-1t") == (
+        "TPU v5e 2x4 has machines ct5lp-hightpu-4t or ct5lp-hightpu-8t, not 'ct5lp-hightpu-1t'"
+    )
+
+
+def test_devices_and_cores_count_what_jax_and_google_count():
+    assert (slice_shape("v5p", "2x2x1").devices, slice_shape("v5p", "2x2x1").cores) == (4, 8)
+    assert (slice_shape("v7x", "2x2x1").devices, slice_shape("v7x", "2x2x1").cores) == (8, 8)
+    assert (slice_shape("v6e", "2x4").devices, slice_shape("v6e", "2x4").cores) == (8, 8)
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"), [("3x3", "2x4"), ("4x2", "2x4"), ("2x2x1", "2x2"), ("32x32", "16x16")]
+)
+def test_the_nearest_topology_is_suggested(given, meant):
+    assert message("v5e", given) == (
+        f"v5e {given} is not a topology; did you mean {meant}? v5e has 1x1, 2x2, 2x4, 4x4, 4x8, "
+        "8x8, 8x16, 16x16"
+    )
+
+
+def test_two_sides_where_there_are_three_suggest_as_many_chips():
+    assert "did you mean 2x2x2?" in message("v5p", "2x4")
+
+
+@pytest.mark.parametrize("topology", ["", "banana", "2xx4", "-2x4", "0x4", "²x2"])
+def test_what_is_no_topology_at_all_is_refused(topology):
+    assert f"v5e {topology} is not a topology; v5e has" in message("v5e", topology)
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [("v5litepod", "v5e"), ("V5P", "v5p"), ("trillium", "v6e"), ("tpu7x", "v7x")],
+)
+def test_the_nearest_type_is_suggested(given, meant):
+    assert f"unknown TPU type {given!r}; did you mean {meant}? Known: v4, v5e" in message(
+        given, "2x2"
+    )
+
+
+@pytest.mark.parametrize("text", ["v5e", "v5e-2x4", "v5e:2x4:a:b"])
+def test_a_slice_is_written_with_a_colon(text):
+    with pytest.raises(UserError, match="TYPE:TOPOLOGY, such as v5e:2x4"):
+        parse_slice(text)
+
+
+def test_a_slice_of_one_host_fits_a_step():
+    require_single_host(slice_shape("v5e", "2x4"))
+
+
+def test_a_slice_of_several_hosts_is_refused_with_a_way_out():
+    with pytest.raises(UserError) as error:
+        require_single_host(slice_shape("v5e", "4x4"))
+    text = str(error.value)
+    assert text.startswith("TPU v5e:4x4 (ct5lp-hightpu-4t) spans 4 hosts")
+    assert "on one host: 1x1, 2x2, 2x4" in text
+    assert "launcher" in text
+
+
+def test_a_custom_job_takes_machine_type_and_topology():
+    assert slice_shape("v6e", "4x4").vertex_machine_spec == {
+        "machine_type": "ct6e-standard-4t",
+        "tpu_topology": "4x4",
+    }
+
+
+def test_a_generation_that_vertex_lacks_is_refused():
+    with pytest.raises(UserError, match="no custom jobs on TPU v4:2x2x1; it has v5e, v5p"):
+        _ = slice_shape("v4", "2x2x1").vertex_machine_spec

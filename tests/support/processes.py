@@ -1,0 +1,42 @@
+"""Processes of the command line, as a person at a terminal starts them."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+REAL_CLI = "orbax_bench_core.cli"
+FAKE_CLI = "tests.support.fake_cli"
+
+
+def start_cli(
+    *arguments: object,
+    cli: str = REAL_CLI,
+    environment: Mapping[str, str] | None = None,
+    ignores_interrupts: bool = False,
+) -> subprocess.Popen[str]:
+    """Starts a command, with both its outputs in one pipe.
+
+    Tests themselves may run where a shell or cron ignores SIGINT, which a child would inherit; a
+    command at a terminal does not ignore it.
+
+    Args:
+        arguments: The command and its flags.
+        cli: The module to run: with real workers, or with fakes.
+        environment: Its environment; None takes that of the tests.
+        ignores_interrupts: Whether it is started as by `nohup`-like shells, with SIGINT ignored.
+    """
+    given = dict(os.environ if environment is None else environment)
+    given["PYTHONPATH"] = os.pathsep.join(filter(None, [given.get("PYTHONPATH"), str(ROOT)]))
+    handler = signal.SIG_IGN if ignores_interrupts else signal.SIG_DFL
+    return subprocess.Popen(
+        [sys.executable, "-m", cli, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=given,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, handler),
+    )

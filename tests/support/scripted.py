@@ -1,0 +1,48 @@
+"""A benchmark whose options are a script, for workers that follow it without measuring anything."""
+
+import dataclasses
+
+from orbax_bench_core.authoring import (
+    BenchmarkOptions,
+    BenchmarksGenerator,
+    TestContext,
+    TestResult,
+    benchmark_options,
+)
+
+NAME = "tests.support.scripted.Scripted"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ScriptedOptions(BenchmarkOptions):
+    """What a worker is to do with a repeat.
+
+    Attributes:
+        act: What happens in a measured repeat after `save`: `behave`; `raise` an error; `need` or
+            `need_late`, for want of something before or after the first operation; `skip`; `die`
+            by SIGKILL; `hang`; `unrecorded`, for a full disk; `lag` behind the other hosts.
+        only_once: Whether it happens in one repeat, and the next ones behave.
+        on_host: The only host on which it happens.
+        in_warmup: Whether it happens in warm-ups, and not in measured repeats.
+        fails_from: The first repeat that fails with `OSError`.
+        save_s: Seconds that are reported for `save`.
+        load_s: Seconds that are reported for `load`.
+        lasts_s: Seconds for which a repeat, and a host that lags, really takes.
+    """
+
+    act: str | list[str] = "behave"
+    only_once: bool = False
+    on_host: int | None = None
+    in_warmup: bool = False
+    fails_from: int = 1_000_000
+    save_s: float | list[float] = 0.02
+    load_s: float = 0.02
+    lasts_s: float = 0.0
+
+
+@benchmark_options(ScriptedOptions)
+class Scripted(BenchmarksGenerator):
+    """Stands for the script in a suite; only the fake worker can follow it."""
+
+    def test_fn(self, context: TestContext) -> TestResult:
+        raise NotImplementedError("tests/support/fake_worker.py follows the script")
