@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from orbax_bench_core.baselines.model import Baseline, Capture, Promotion
 from orbax_bench_core.document import percent, seconds
-from orbax_bench_core.records import UNKNOWN, repeat_times
+from orbax_bench_core.records import UNKNOWN, seconds_per_repeat
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -96,7 +96,7 @@ def print_points(
         name = f"{baseline.records[0].point_name} {baseline.point_id} {said}".rstrip()
         console.print(name, markup=False, highlight=False, soft_wrap=True)
         table = _table("", "operation", "n", "median", "spread")
-        for operation, times in repeat_times(baseline.records).items():
+        for operation, times in seconds_per_repeat(baseline.records).items():
             _row(
                 table,
                 "",

@@ -8,7 +8,6 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from orbax_bench_core.analysis.verdicts import PointVerdict
-from orbax_bench_core.cli.progress import operation_seconds
 from orbax_bench_core.execute import Progress
 
 
@@ -48,7 +47,7 @@ class JsonLog:
             status=progress.repeat.status,
             reused=progress.reused,
             error=None if error is None else f"{error.type}: {error.message}",
-            seconds=operation_seconds(progress.repeat),
+            seconds=progress.repeat.labelled_seconds(),
         )
 
     def judged(self, verdict: PointVerdict) -> None:

@@ -15,7 +15,13 @@ from orbax_bench_core.analysis.verdicts import (
 )
 from orbax_bench_core.config import LoadedSuite
 from orbax_bench_core.execute import Progress, RunSettings, run_pairs
-from orbax_bench_core.records import VERDICTS_FILE, RunDirectory, RunInfo, write_atomically
+from orbax_bench_core.records import (
+    VERDICTS_FILE,
+    RunDirectory,
+    RunInfo,
+    repeats_of,
+    write_atomically,
+)
 from orbax_bench_core.sweep import Pair
 
 
@@ -61,7 +67,7 @@ def compare_arms(
     def settled(point: Pair, seconds: Sequence[float]) -> bool:
         starts[point.id] += seconds
         records = run.point_records(point)
-        verdict = judge_point(point, records, info, _switching(starts[point.id]))
+        verdict = judge_point(point, repeats_of(records), info, _switching(starts[point.id]))
         notes.extend(version_differences(records))
         verdicts[point.id] = verdict
         if len(points) == len(info.expansion.points):  # several steps would overwrite each other

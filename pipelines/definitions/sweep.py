@@ -73,17 +73,17 @@ def conclude(finished: Finished, console: "Console") -> int:
     from orbax_bench_core.analysis.summary import print_notes, print_summary, summarize
     from orbax_bench_core.analysis.verdicts import VerdictReport, verdict_table
     from orbax_bench_core.cli.measurement import EXIT_FAILED, run_exit_code
-    from orbax_bench_core.records import VERDICTS_FILE, RunDirectory
+    from orbax_bench_core.records import VERDICTS_FILE, load_run
     from orbax_bench_core.steps import limits_of
 
     if finished.failure is not None:
         return EXIT_FAILED
-    directory = RunDirectory(finished.directory)
-    summary, info = summarize(directory.records()), directory.read_info()
+    run = load_run(finished.directory)
+    summary, info = summarize(run.repeats()), run.info
     print_notes(info, console)
-    print_summary(summary, console, limits_of(directory, info, summary))
+    print_summary(summary, console, limits_of(run.directory, info, summary))
     if finished.arguments["baseline"]:
-        verdicts = (directory.root / VERDICTS_FILE).read_bytes()
+        verdicts = (run.directory.root / VERDICTS_FILE).read_bytes()
         verdict_table(VerdictReport.model_validate_json(verdicts), console)
     return run_exit_code(summary, console)
 

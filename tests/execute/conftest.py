@@ -13,7 +13,7 @@ from orbax_bench_core.execute import RunSettings, run_points
 from orbax_bench_core.execute.hosts import LocalWorker
 from orbax_bench_core.records import Record, RunDirectory
 from orbax_bench_core.sweep import Expansion, SweepPoint
-from tests.support.fake_cli import FAKE_WORKER
+from tests.support.fake_worker import MODULE as FAKE_WORKER
 from tests.support.processes import REAL_CLI, ROOT, start_cli
 from tests.support.scripted import NAME, ScriptedOptions
 

@@ -27,13 +27,13 @@ from orbax_bench_core.cli import main as command_line
 from orbax_bench_core.config import load_suite
 from orbax_bench_core.execute.group import HostFailed
 from orbax_bench_core.execute.pool import WorkerPool
-from orbax_bench_core.limits import Limits
-from orbax_bench_core.limits.model import PROBE_NAMES, ProbeResult, Surroundings
+from orbax_bench_core.limits import PROBES, Limits
+from orbax_bench_core.limits.model import ProbeResult, Surroundings
 from orbax_bench_core.measure import BLOCKED, LOST, LOST_STEPS, Sample
 from orbax_bench_core.records import ErrorInfo, RunDirectory, State
 from orbax_bench_core.sweep import BLOCK_SIZE, BUILTINS, arrangement, expand
 from orbax_bench_core.sweep.expansion import SkippedPoint
-from orbax_bench_pipelines.registry import PIPELINES
+from orbax_bench_pipelines.definitions import PIPELINES
 
 __all__ = ["BUILTINS", "PIPELINES"]
 
@@ -292,7 +292,7 @@ def page_text(page):
 
 def limits_of(path):
     """What a made-up machine and its storage can do."""
-    seconds = {name: (0.1 * n, 0.1 * n, 0.11 * n) for n, name in enumerate(PROBE_NAMES, 1)}
+    seconds = {name: (0.1 * n, 0.1 * n, 0.11 * n) for n, name in enumerate(PROBES, 1)}
     del seconds["device_to_host"], seconds["host_to_device"]
     return Limits(
         path=str(path),
@@ -314,7 +314,7 @@ def limits_of(path):
             ProbeResult(name=name, num_bytes=GIB, seconds=seconds[name])
             if name in seconds
             else ProbeResult(name=name, num_bytes=GIB, reason="CPU devices have no memory apart")
-            for name in PROBE_NAMES
+            for name in PROBES
         ),
     )
 

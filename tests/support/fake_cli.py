@@ -2,9 +2,8 @@
 
 from orbax_bench_core.cli.main import main
 from orbax_bench_core.execute.hosts import LocalWorker
-
-FAKE_WORKER = "tests.support.fake_worker"
+from tests.support.fake_worker import MODULE
 
 if __name__ == "__main__":
-    LocalWorker.module = FAKE_WORKER
+    LocalWorker.module = MODULE
     main()

@@ -1,7 +1,13 @@
 """Paired and unpaired verdicts, advice, words, figures and pages."""
 
 from orbax_bench_core.analysis.verdicts.figures import write_plots
-from orbax_bench_core.analysis.verdicts.model import PointVerdict, VerdictReport, enforce
+from orbax_bench_core.analysis.verdicts.model import (
+    OperationVerdict,
+    PointVerdict,
+    Unmatched,
+    VerdictReport,
+    enforce,
+)
 from orbax_bench_core.analysis.verdicts.paired import (
     judge_point,
     needs_more,
@@ -16,7 +22,9 @@ from orbax_bench_core.analysis.verdicts.words import headline, nearest_to_troubl
 
 __all__ = [
     "NO_PAST",
+    "OperationVerdict",
     "PointVerdict",
+    "Unmatched",
     "VerdictReport",
     "compare_stored",
     "compare_unpaired",

@@ -5,6 +5,7 @@ import pytest
 from orbax_bench_core.analysis.async_study.parameters import ParameterCounter
 from orbax_bench_core.analysis.async_study.study import async_study
 from orbax_bench_core.config import CheckpointConfig
+from orbax_bench_core.records import Run
 from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
 
 NASTY = "kind=<script>alert(1)</script>|[red]&amp;"
@@ -13,7 +14,7 @@ NASTY = "kind=<script>alert(1)</script>|[red]&amp;"
 @pytest.fixture
 def study_of():
     """Returns the study of a run directory."""
-    return lambda run: async_study(run.read_info(), run.records(), ParameterCounter())
+    return lambda run: async_study(Run(run), ParameterCounter())
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from orbax_bench_core.analysis.summary.view import html_page, markdown_page
+from orbax_bench_core.records import repeats_of
 
 
 class Outline(html.parser.HTMLParser):
@@ -108,11 +109,11 @@ def test_a_run_without_records_has_a_page(make_run, make_point, page):
     from orbax_bench_core.analysis.summary.aggregate import summarize
 
     run = make_run([], points=[make_point()])
-    assert "a suite" in page(run.read_info(), summarize([]), None)
+    assert "a suite" in page(run.read_info(), summarize(repeats_of([])), None)
 
 
 def test_html_says_when_no_repeat_has_passed(make_run, make_point):
     from orbax_bench_core.analysis.summary.aggregate import summarize
 
     run = make_run([], points=[make_point()])
-    assert "No repeat has passed." in html_page(run.read_info(), summarize([]), None)
+    assert "No repeat has passed." in html_page(run.read_info(), summarize(repeats_of([])), None)
