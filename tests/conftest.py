@@ -51,15 +51,11 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def light() -> Iterator[None]:
-    """Leaves out what no test asks for: surviving a power cut, and parsers that were made before.
-
-    The commands of an application are made anew on each call, from the types of all arguments.
-    """
+def parsers() -> Iterator[None]:
+    """Keeps the parsers of commands, which are made anew on each call from all their types."""
     import typer.main
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda file: None)
         patch.setattr(typer.main, "get_command", functools.cache(typer.main.get_command))
         yield
 
