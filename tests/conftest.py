@@ -3,10 +3,15 @@
 import os
 
 os.environ["JAX_PLATFORMS"] = "cpu"
-os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+# No test asks how fast a compiled function is; most functions run once.
+os.environ["XLA_FLAGS"] = (
+    "--xla_force_host_platform_device_count=8 --xla_backend_optimization_level=0"
+    " --xla_llvm_disable_expensive_passes=true"
+)
 os.environ["JAX_ENABLE_X64"] = "true"
 
 import datetime
+import functools
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -49,6 +54,48 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     _MARKS.clear()
     _MARKS.update(mark.name for mark in item.iter_markers())
     return (yield)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Keeps what JAX compiles, in this process only: a child that measures must not find it.
+
+    Each process has a folder of its own, since JAX does not write its files in one step.
+    """
+    if "jax" not in sys.modules or not hasattr(session.config, "cache"):
+        return
+    import jax
+
+    folder = session.config.cache.mkdir("jax") / os.environ.get("PYTEST_XDIST_WORKER", "main")
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def light() -> Iterator[None]:
+    """Leaves out what no test asks for: surviving a power cut, and parsers that were made before.
+
+    The commands of an application are made anew on each call, from the types of all arguments.
+    """
+    import typer.main
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda file: None)
+        patch.setattr(typer.main, "get_command", functools.cache(typer.main.get_command))
+        yield
+
+
+@pytest.fixture(scope="session")
+def once():
+    """Makes a value that no test changes on the first call by its name, and returns it again."""
+    made = {}
+
+    def remember(name, make):
+        if name not in made:
+            made[name] = make()
+        return made[name]
+
+    return remember
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ from orbax_bench_core.document import (
     percent,
     seconds,
 )
-from orbax_bench_core.records import UNKNOWN, repeat_times
+from orbax_bench_core.records import UNKNOWN, seconds_per_repeat
 
 _COMMIT: Final = 40
 _SHORT_COMMIT: Final = 12
@@ -137,7 +137,7 @@ def _point(baseline: Baseline, said: str) -> list[Element]:
             seconds(statistics.median(times)),
             percent(_spread(times)),
         )
-        for operation, times in repeat_times(baseline.records).items()
+        for operation, times in seconds_per_repeat(baseline.records).items()
     ]
     table = _table(("operation", "n", "median", "spread"), rows, indented=True)
     return [Paragraph(Span(name)), table]

@@ -97,15 +97,17 @@ def ab(
     """
     from rich.console import Console
 
+    from orbax_bench_core.analysis import noise as passports
     from orbax_bench_core.cli.arm_flags import with_arms
     from orbax_bench_core.cli.json_log import JsonLog
-    from orbax_bench_core.cli.measurement import PairedRun
+    from orbax_bench_core.cli.measurement import Measurement, Output
     from orbax_bench_core.config import load_suite
     from orbax_bench_core.execute import RunSettings
 
     as_json = log_format is LogFormat.JSON
-    paired_run = PairedRun(
-        with_arms(load_suite(suite, override or ()), baseline or [], candidate or [], same=same),
+    loaded = load_suite(suite, override or ())
+    measurement = Measurement(
+        with_arms(loaded, baseline or [], candidate or [], same=same),
         output_directory,
         settings=RunSettings(
             local_directory=local_directory,
@@ -113,10 +115,14 @@ def ab(
             devices=devices,
             take_turns=take_turns,
         ),
-        console=Console(soft_wrap=not sys.stdout.isatty(), quiet=as_json),
-        json_log=JsonLog(sys.stdout) if as_json else None,
-        verbose=verbose,
+        output=Output(
+            console=Console(soft_wrap=not sys.stdout.isatty(), quiet=as_json),
+            json_log=JsonLog(sys.stdout) if as_json else None,
+            verbose=verbose,
+        ),
         lock=not no_lock,
-        passport=passport,
     )
-    raise typer.Exit(paired_run.run(allow_inconclusive=allow_inconclusive))
+    code = measurement.compare(
+        passport=passports.find(passport), allow_inconclusive=allow_inconclusive
+    )
+    raise typer.Exit(code)

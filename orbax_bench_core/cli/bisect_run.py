@@ -11,8 +11,7 @@ from typing import Any, Final
 from rich.console import Console
 
 from orbax_bench_core.analysis.verdicts import VerdictReport, headline
-from orbax_bench_core.cli.live_verdicts import LiveVerdicts
-from orbax_bench_core.cli.measurement import Interrupted, measuring
+from orbax_bench_core.cli.measurement import EXIT_FAILED, Interrupted, Measurement, Output
 from orbax_bench_core.config import LoadedSuite, UserError
 from orbax_bench_core.execute import RunSettings
 from orbax_bench_core.records import RunDirectory, write_atomically
@@ -20,16 +19,10 @@ from orbax_bench_core.steps import (
     Found,
     Outcome,
     Release,
-    compare_arms,
     comparing_releases,
     find_releases,
-    publish_verdicts,
     search_releases,
 )
-from orbax_bench_core.sweep import expand
-
-_EXIT_FAILED: Final = 1
-
 
 _EXIT_NOTHING: Final = 4
 
@@ -105,7 +98,7 @@ class BisectRun:
         self._say(self._conclusion(found))
         if found.first_bad is not None:
             return 0
-        return _EXIT_FAILED if "FAILED" in found.outcomes.values() else _EXIT_NOTHING
+        return EXIT_FAILED if "FAILED" in found.outcomes.values() else _EXIT_NOTHING
 
     def _outcome(self, version: str) -> Outcome:
         by_version = {release.version: release for release in self._releases}
@@ -124,22 +117,16 @@ class BisectRun:
         suite = comparing_releases(
             self._loaded, good.environment, other.environment, gate=self._rules()
         )
-        expansion = expand(suite)
-        run = RunDirectory(str(self._root / f"{good.version}_and_{other.version}"))
-        info = run.start(suite, expansion)
-        live = LiveVerdicts(self._console, expansion.pairs, info.gate)
+        measurement = Measurement(
+            suite,
+            str(self._root / f"{good.version}_and_{other.version}"),
+            settings=RunSettings(remove_repeated_dir=True, devices=self._devices),
+            output=Output(console=self._console),
+            lock=self._lock,
+        )
         self._say(f"\n{self._package} {other.version} against {good.version}")
-        with measuring(self._say, lock=self._lock), live:
-            verdicts = compare_arms(
-                run,
-                info,
-                suite,
-                expansion.pairs,
-                RunSettings(remove_repeated_dir=True, devices=self._devices),
-                live,
-                self._say,
-            )
-        page = publish_verdicts(run, verdicts)
+        verdicts = measurement.verdicts()
+        page = measurement.publish_verdicts(verdicts)
         for note in verdicts.notes:
             self._say(f"  {note}")
         self._say(f"  report: {page}")

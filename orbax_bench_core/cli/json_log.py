@@ -4,41 +4,33 @@ from __future__ import annotations
 
 import datetime
 import json
-from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any
 
 from orbax_bench_core.analysis.verdicts import PointVerdict
-from orbax_bench_core.cli.progress import operation_seconds
-from orbax_bench_core.execute import Progress
+from orbax_bench_core.execute import Event, Progress, Watcher
+from orbax_bench_core.steps import Judged
 
 
-class JsonLog:
-    """Writes progress as JSON lines; a context manager, to be passed as the watcher of a run."""
+class JsonLog(Watcher):
+    """Writes progress as JSON lines."""
 
     def __init__(self, stream: IO[str]) -> None:
         """Writes to `stream`."""
         self._stream = stream
-        self.ended = 0
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._stream.flush()
-
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, event: Event) -> None:
         """Writes one thing that happened."""
+        if isinstance(event, Progress):
+            self._progress(event)
+        elif isinstance(event, Judged):
+            self._judged(event.verdict)
+
+    def _progress(self, progress: Progress) -> None:
         what = {"point": progress.point.name, "point_id": progress.point.id}
         if progress.repeat is None:
             kind = "warmup_started" if progress.index is None else "repeat_started"
             self.write(kind, **what, repeat=progress.index, **_of_pair(progress))
             return
-        self.ended += 1
         error = progress.repeat.error
         self.write(
             "repeat_ended",
@@ -48,11 +40,10 @@ class JsonLog:
             status=progress.repeat.status,
             reused=progress.reused,
             error=None if error is None else f"{error.type}: {error.message}",
-            seconds=operation_seconds(progress.repeat),
+            seconds=progress.repeat.labelled_seconds(),
         )
 
-    def judged(self, verdict: PointVerdict) -> None:
-        """Writes what a point says after a look."""
+    def _judged(self, verdict: PointVerdict) -> None:
         self.write(
             "judged",
             point=verdict.point,

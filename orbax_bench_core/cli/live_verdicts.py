@@ -17,10 +17,10 @@ from rich.table import Table
 from rich.text import Text
 
 from orbax_bench_core.analysis.verdicts import PointVerdict, nearest_to_trouble, needs_more, words
-from orbax_bench_core.cli.progress import operation_seconds
 from orbax_bench_core.config import Arm, GateConfig
 from orbax_bench_core.document import seconds, shorten
-from orbax_bench_core.execute import Progress
+from orbax_bench_core.execute import Event, Progress, Watcher
+from orbax_bench_core.steps import Judged
 from orbax_bench_core.sweep import BLOCK_SIZE, Pair
 
 _LINES_BELOW: Final = 4
@@ -39,8 +39,8 @@ class _Line:
     ended: bool = False
 
 
-class LiveVerdicts:
-    """Shows a comparison; a context manager, to be passed as the watcher of `compare_arms`.
+class LiveVerdicts(Watcher):
+    """Shows how the pairs of a comparison go.
 
     On a terminal every unfinished point has a line that follows it, and a finished one leaves its
     line above. Elsewhere each look at a point prints a line. Whoever has no `Progress` to pass can
@@ -96,8 +96,14 @@ class LiveVerdicts:
                 if line.verdict is not None and not line.ended:
                     self._print(self._whole(line))
 
-    def __call__(self, progress: Progress) -> None:
-        """Shows one thing that happened to a repeat."""
+    def __call__(self, event: Event) -> None:
+        """Shows one thing that happened."""
+        if isinstance(event, Progress):
+            self._progress(event)
+        elif isinstance(event, Judged):
+            self.judged(event.verdict)
+
+    def _progress(self, progress: Progress) -> None:
         if progress.repeat is None:
             if progress.index is None:
                 self._begins(progress.point.id, "warm-up", progress.arm)
@@ -221,7 +227,7 @@ def _outcome(progress: Progress) -> Text:
     if repeat.error is not None:
         said = f"{repeat.error.type}: {repeat.error.message}"
         return Text.assemble((repeat.status, "red"), where, said)
-    found = operation_seconds(repeat)
+    found = repeat.labelled_seconds()
     times = ", ".join(f"{operation} {seconds(value)}" for operation, value in found.items())
     return Text.assemble((repeat.status, "dim"), where, times)
 

@@ -1,11 +1,11 @@
-"""One suite from file to report, as the command line runs it."""
+"""A measurement on a terminal: one suite from its checks to its report and its exit code."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from rich.console import Console
@@ -17,152 +17,255 @@ from orbax_bench_core.baselines import capture_into, load_baseline
 from orbax_bench_core.cli.json_log import JsonLog
 from orbax_bench_core.cli.live_verdicts import LiveVerdicts
 from orbax_bench_core.cli.progress import ProgressReport
-from orbax_bench_core.config import LoadedSuite, UserError, load_suite
+from orbax_bench_core.config import LoadedSuite, UserError
 from orbax_bench_core.document import print_document
-from orbax_bench_core.execute import CannotRecord, RunSettings, measuring_lock, run_points
-from orbax_bench_core.limits import ensure_limits
-from orbax_bench_core.records import RunDirectory
-from orbax_bench_core.steps import compare_arms, limits_of, publish, publish_verdicts
-from orbax_bench_core.sweep import expand
+from orbax_bench_core.execute import CannotRecord, RunSettings, Session, Watcher
+from orbax_bench_core.steps import (
+    compare_arms,
+    limits_of,
+    measure_points,
+    publish,
+    publish_verdicts,
+)
 
-EXIT_FAILED = 1
+EXIT_FAILED: Final = 1
+EXIT_REGRESSION: Final = 3
+EXIT_INCONCLUSIVE: Final = 4
+_EXIT_INTERRUPTED: Final = 130
+
+
+class Interrupted(Exception):
+    """A measurement was stopped before its end; all that it has finished is kept.
+
+    Attributes:
+        code: Exit code of the command.
+    """
+
+    def __init__(self, why: str, code: int) -> None:
+        super().__init__(why)
+        self.code = code
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Output:
+    """Who is shown a measurement, and how much of it.
+
+    Attributes:
+        console: Where to show progress and results to people.
+        json_log: Where to write progress for machines; None shows it on the console.
+        verbose: Whether to show what begins, and what was done before.
+    """
+
+    console: Console
+    json_log: JsonLog | None = None
+    verbose: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Baselines:
-    """What to do with baselines; None leaves it to the suite.
+    """What a run is compared with, and where it is stored as a baseline.
 
     Attributes:
-        compare: Baseline to compare with.
-        capture: Where to store the run as one.
+        compare: A stored baseline or run directory; None compares with nothing.
+        capture: The folder of the new baseline; None stores none.
     """
 
-    compare: str | None
-    capture: str | None
+    compare: str | None = None
+    capture: str | None = None
+
+    @classmethod
+    def of(
+        cls, suite: LoadedSuite, *, compare: str | None = None, capture: str | None = None
+    ) -> Baselines:
+        """Returns what the command line says or else the suite, and reads the baseline once.
+
+        Args:
+            suite: The suite.
+            compare: What the command line says; None leaves it to the suite.
+            capture: Likewise.
+
+        Raises:
+            UserError: There is no such baseline, which is better known before the measurement.
+        """
+        own = suite.suite
+        found = cls(
+            compare=compare or own.baseline_path, capture=capture or own.baseline_capture_path
+        )
+        if found.compare is not None:
+            load_baseline(found.compare)
+        return found
 
 
-class SuiteRun:
-    """A suite that is about to be run.
+class Measurement:
+    """A suite that is about to be measured, with arms or without.
 
     Everything that can be wrong with it is found while it is made, before anything is measured.
     """
 
     def __init__(
         self,
-        suite: str,
+        suite: LoadedSuite,
         output_directory: str,
         *,
-        overrides: Sequence[str] = (),
         settings: RunSettings,
-        baselines: Baselines,
-        console: Console,
-        json_log: JsonLog | None,
-        verbose: bool,
+        output: Output,
         lock: bool,
-        limits: bool,
     ) -> None:
-        """Reads and expands the suite, and begins its run directory.
+        """Expands the suite, and begins its run directory.
 
         Args:
-            suite: The suite file.
+            suite: The suite.
             output_directory: The run directory.
-            overrides: Values in place of the suite's, each `KEY.PATH=VALUE`.
             settings: How to run it.
-            baselines: What to compare with, and where to store.
-            console: Where to show progress and results to people.
-            json_log: Where to write progress for machines; None shows it on the console.
-            verbose: Whether to show what begins, and what was done before.
+            output: Who is shown what.
             lock: Whether to wait until nothing else of ours measures on this machine.
-            limits: Whether to measure what the machine and the storage can do.
 
         Raises:
             UserError: The suite is invalid, or a path cannot be used.
         """
-        self._loaded = load_suite(suite, overrides)
-        if self._loaded.suite.arms is not None:
-            raise UserError(
-                self._loaded.source.problem(
-                    "a suite with arms is a comparison: `orbax-bench ab` runs it", ("arms",)
-                )
-            )
-        self._compare_with = baselines.compare or self._loaded.suite.baseline_path
-        if self._compare_with is not None:
-            load_baseline(self._compare_with)  # better now than after the measurement
-        self._capture_path = baselines.capture or self._loaded.suite.baseline_capture_path
-        self._points = (expansion := expand(self._loaded)).plain
-        self._directory = RunDirectory(output_directory)
-        self._info = self._directory.start(self._loaded, expansion)
-        self._total = len(self._points) * self._info.num_repeats
-        self._settings = settings
-        self._console = console
-        self._json_log = json_log
-        self._progress = json_log or ProgressReport(console, total=self._total, verbose=verbose)
+        self._console = output.console
+        self._json_log = output.json_log
+        session = Session.begin(suite, output_directory, settings=settings, say=self._say)
+        self._total = len(session.plain) * session.info.num_repeats
+        watch = output.json_log or self._view(session, verbose=output.verbose)
+        self._session = dataclasses.replace(session, watch=watch)
         self._lock = lock
-        self._limits = limits
 
-    def run(self) -> int:
-        """Runs what is missing, shows what was found, and returns the exit code."""
-        print_document(notes_document(self._info), self._console)
-        size = f"{len(self._points)} points x {self._info.num_repeats} repeats"
-        self._say(f"{self._info.suite_name}: {size}")
-        code = self._measure() or self._conclude()
-        if self._json_log is not None:
-            self._json_log.write(
-                "run_ended", exit_code=code, run_directory=str(self._directory.root)
-            )
+    def run(self, *, limits: bool, baselines: Baselines) -> int:
+        """Measures every point, shows what was found, and returns the exit code.
+
+        Args:
+            limits: Whether to measure what the machine and the storage can do.
+            baselines: What to compare with, and where to store.
+        """
+        info = self._session.info
+        print_document(notes_document(info), self._console)
+        size = f"{len(self._session.plain)} points x {info.num_repeats} repeats"
+        self._say(f"{info.suite_name}: {size}")
+        try:
+            with _stoppable():
+                measure_points(self._session, limits=limits, lock=self._lock)
+        except Interrupted as stop:
+            self._say(f"{stop}; {self._kept()}")
+            code = stop.code
+        else:
+            code = self._conclude_run(baselines)
+        self._log_end(exit_code=code)
         return code
 
-    def _measure(self) -> int:
-        try:
-            with measuring(self._say, lock=self._lock), self._progress:
-                run_points(
-                    self._directory,
-                    self._info,
-                    self._loaded,
-                    self._points,
-                    self._settings,
-                    self._progress,
-                    self._say,
-                )
-                if self._limits:
-                    ensure_limits(self._directory, self._say)
-        except Interrupted as stop:
-            self._say(
-                f"{stop}; {self._progress.ended} of {self._total} repeats are done and kept.\n"
-                "Run the same command again to finish the rest."
-            )
-            return stop.code
-        return 0
+    def compare(self, *, passport: passports.Passport | None, allow_inconclusive: bool) -> int:
+        """Measures both arms until every pair has its verdict, and returns the exit code.
 
-    def _conclude(self) -> int:
+        Args:
+            passport: Noise of this machine, which tells how long it will probably take.
+            allow_inconclusive: Whether INCONCLUSIVE is as good as PASS.
+        """
+        info, pairs = self._session.info, self._session.pairs
+        print_document(notes_document(info), self._console)
+        most = info.gate.looks[-1]
+        self._say(f"{info.suite_name}: {len(pairs)} points, up to {most} operations per arm")
+        self._say(f"  baseline:  {info.baseline}")
+        self._say(f"  candidate: {info.candidate}")
+        if passport is not None:
+            root = str(self._session.directory.root)
+            self._say(passports.forecast(pairs, info.gate, passport, root))
         try:
-            summary = publish(self._directory)
+            verdicts = self.verdicts()
+        except Interrupted as stop:
+            self._say(f"{stop}; {self._kept()}")
+            return stop.code
+        code = self._conclude_comparison(verdicts, allow_inconclusive=allow_inconclusive)
+        self._log_end(exit_code=code, verdict=verdicts.word)
+        return code
+
+    def verdicts(self) -> VerdictReport:
+        """Measures both arms until every pair has its verdict.
+
+        Raises:
+            Interrupted: Somebody stopped it, or a result could not be written.
+        """
+        with _stoppable():
+            return compare_arms(self._session, lock=self._lock)
+
+    def publish_verdicts(self, verdicts: VerdictReport) -> str:
+        """Writes the pages of verdicts, and returns where the HTML page is."""
+        return str(publish_verdicts(self._session.directory, verdicts))
+
+    def _view(self, session: Session, *, verbose: bool) -> Watcher:
+        if session.suite.suite.arms is None:
+            return ProgressReport(self._console, total=self._total, verbose=verbose)
+        return LiveVerdicts(self._console, session.pairs, session.info.gate, verbose=verbose)
+
+    def _kept(self) -> str:
+        again = "Run the same command again to"
+        if isinstance(self._session.watch, ProgressReport):
+            done = f"{self._session.watch.ended} of {self._total} repeats are done and kept."
+            return f"{done}\n{again} finish the rest."
+        return f"what is done is kept. {again} go on."
+
+    def _conclude_run(self, baselines: Baselines) -> int:
+        directory = self._session.directory
+        try:
+            summary = publish(directory)
         except OSError as failure:
-            self._say(
-                f"cannot write the results: {failure}\nEvery record is kept: make room, then "
-                f"`orbax-bench report {self._directory.root}`"
-            )
-            return EXIT_FAILED
-        limits = limits_of(self._directory, self._info, summary)
-        document = summary_document(self._info, summary, extra=limits)
+            return self._unwritten(failure, "report")
+        extra = limits_of(directory, self._session.info, summary)
+        document = summary_document(self._session.info, summary, extra=extra)
         print_document(document, self._console)
-        if self._compare_with is not None:
-            verdicts = compare_stored(self._compare_with, str(self._directory.root))
-            publish_verdicts(self._directory, verdicts)
+        if baselines.compare is not None:
+            verdicts = compare_stored(baselines.compare, str(directory.root))
+            publish_verdicts(directory, verdicts)
             print_document(verdicts_document(verdicts), self._console)
-        if self._capture_path is not None:
-            self._capture(self._capture_path)
-        self._say(f"Run directory: {self._directory.root}")
+        if baselines.capture is not None:
+            self._capture(baselines.capture)
+        self._say(f"Run directory: {directory.root}")
         return run_exit_code(summary, self._console)
 
     def _capture(self, path: str) -> None:
-        folder, left_out = capture_into(self._directory, path)
+        folder, left_out = capture_into(self._session.directory, path)
         self._say(f"Baseline: {folder}")
         for name in left_out:
             self._say(f"not captured, because a repeat did not pass: {name}")
 
+    def _conclude_comparison(self, verdicts: VerdictReport, *, allow_inconclusive: bool) -> int:
+        try:
+            publish(self._session.directory)
+            page = self.publish_verdicts(verdicts)
+        except OSError as failure:
+            return self._unwritten(failure, "compare")
+        print_document(verdicts_document(verdicts), self._console)
+        self._say(f"Report: {page}")
+        return comparison_exit_code(verdicts, allow_inconclusive=allow_inconclusive)
+
+    def _unwritten(self, failure: OSError, command: str) -> int:
+        self._say(
+            f"cannot write the results: {failure}\nEvery record is kept: make room, then "
+            f"`orbax-bench {command} {self._session.directory.root}`"
+        )
+        return EXIT_FAILED
+
+    def _log_end(self, **fields: object) -> None:
+        if self._json_log is not None:
+            root = str(self._session.directory.root)
+            self._json_log.write("run_ended", **fields, run_directory=root)
+
     def _say(self, line: str) -> None:
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def without_arms(suite: LoadedSuite) -> LoadedSuite:
+    """Returns a suite that has no arms.
+
+    Raises:
+        UserError: It has.
+    """
+    if suite.suite.arms is not None:
+        raise UserError(
+            suite.source.problem(
+                "a suite with arms is a comparison: `orbax-bench ab` runs it", ("arms",)
+            )
+        )
+    return suite
 
 
 def run_exit_code(summary: RunSummary, console: Console) -> int:
@@ -176,113 +279,6 @@ def run_exit_code(summary: RunSummary, console: Console) -> int:
         console.print("[red]Nothing was measured.[/]")
         return EXIT_FAILED
     return EXIT_FAILED if any(point.failed for point in summary.points) else 0
-
-
-EXIT_REGRESSION: Final = 3
-EXIT_INCONCLUSIVE: Final = 4
-
-
-class PairedRun:
-    """A comparison that is about to be made.
-
-    Everything that can be wrong with it is found while it is made, before anything is measured.
-    """
-
-    def __init__(
-        self,
-        loaded: LoadedSuite,
-        output_directory: str,
-        *,
-        settings: RunSettings,
-        console: Console,
-        json_log: JsonLog | None,
-        verbose: bool,
-        lock: bool,
-        passport: str | None,
-    ) -> None:
-        """Expands the suite, and begins its run directory.
-
-        Args:
-            loaded: The suite, with arms.
-            output_directory: The run directory.
-            settings: How to run it.
-            console: Where to show progress and results to people.
-            json_log: Where to write progress for machines; None shows it on the console.
-            verbose: Whether to show every operation.
-            lock: Whether to wait until nothing else of ours measures on this machine.
-            passport: File with the noise of this machine; None takes the user's own, if any.
-
-        Raises:
-            UserError: The suite is invalid, or a path cannot be used.
-        """
-        self._loaded = loaded
-        self._points = (expansion := expand(loaded)).pairs
-        self._directory = RunDirectory(output_directory)
-        self._info = self._directory.start(loaded, expansion)
-        self._settings = settings
-        self._console = console
-        self._json_log = json_log
-        self._watch: LiveVerdicts | JsonLog = json_log or LiveVerdicts(
-            console, self._points, self._info.gate, verbose=verbose
-        )
-        self._lock = lock
-        self._passport = passports.find(passport)
-
-    def run(self, *, allow_inconclusive: bool = False) -> int:
-        """Measures until every point has its verdict, shows them, and returns the exit code.
-
-        Args:
-            allow_inconclusive: Whether INCONCLUSIVE is as good as PASS.
-        """
-        info = self._info
-        print_document(notes_document(info), self._console)
-        most = info.gate.looks[-1]
-        self._say(f"{info.suite_name}: {len(self._points)} points, up to {most} operations per arm")
-        self._say(f"  baseline:  {info.baseline}")
-        self._say(f"  candidate: {info.candidate}")
-        if self._passport is not None:
-            root = str(self._directory.root)
-            self._say(passports.forecast(self._points, info.gate, self._passport, root))
-        try:
-            with measuring(self._say, lock=self._lock), self._watch:
-                verdicts = compare_arms(
-                    self._directory,
-                    info,
-                    self._loaded,
-                    self._points,
-                    self._settings,
-                    self._watch,
-                    self._say,
-                )
-        except Interrupted as stop:
-            self._say(f"{stop}; what is done is kept. Run the same command again to go on.")
-            return stop.code
-        code = self._conclude(verdicts, allow_inconclusive=allow_inconclusive)
-        if self._json_log is not None:
-            self._json_log.write(
-                "run_ended",
-                exit_code=code,
-                verdict=verdicts.word,
-                run_directory=str(self._directory.root),
-            )
-        return code
-
-    def _conclude(self, verdicts: VerdictReport, *, allow_inconclusive: bool) -> int:
-        try:
-            publish(self._directory)
-            page = publish_verdicts(self._directory, verdicts)
-        except OSError as failure:
-            self._say(
-                f"cannot write the results: {failure}\nEvery record is kept: make room, then "
-                f"`orbax-bench compare {self._directory.root}`"
-            )
-            return EXIT_FAILED
-        print_document(verdicts_document(verdicts), self._console)
-        self._say(f"Report: {page}")
-        return comparison_exit_code(verdicts, allow_inconclusive=allow_inconclusive)
-
-    def _say(self, line: str) -> None:
-        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def comparison_exit_code(verdicts: VerdictReport, *, allow_inconclusive: bool = False) -> int:
@@ -301,39 +297,14 @@ def comparison_exit_code(verdicts: VerdictReport, *, allow_inconclusive: bool = 
     return 0
 
 
-_EXIT_FAILED = 1
-_EXIT_INTERRUPTED = 130
-
-
-class Interrupted(Exception):
-    """A measurement was stopped before its end; all that it has finished is kept.
-
-    Attributes:
-        code: Exit code of the command.
-    """
-
-    def __init__(self, why: str, code: int) -> None:
-        super().__init__(why)
-        self.code = code
-
-
 @contextlib.contextmanager
-def measuring(say: Callable[[str], None], *, lock: bool) -> Iterator[None]:
-    """Holds the machine's measuring lock, and turns whatever stops a measurement into one error.
-
-    Args:
-        say: Takes a line for people.
-        lock: Whether to wait until nothing else of ours measures on this machine.
-
-    Raises:
-        Interrupted: Somebody stopped it, or a result could not be written.
-    """
+def _stoppable() -> Iterator[None]:
+    """Turns whatever stops a measurement into `Interrupted`."""
     # Whoever ends this process in an orderly way, its workers end with it.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        with measuring_lock(say) if lock else contextlib.nullcontext():
-            yield
+        yield
     except KeyboardInterrupt:
         raise Interrupted("interrupted", _EXIT_INTERRUPTED) from None
     except CannotRecord as failure:
-        raise Interrupted(f"stopped: {failure}", _EXIT_FAILED) from None
+        raise Interrupted(f"stopped: {failure}", EXIT_FAILED) from None

@@ -11,15 +11,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.progress import Progress as Bar
 
 from orbax_bench_core.document import seconds
-from orbax_bench_core.execute import Progress
-from orbax_bench_core.measure import TIME
+from orbax_bench_core.execute import Event, Progress, Watcher
 from orbax_bench_core.records import Repeat
 
 _MARKS = {"passed": "[green]✓[/]", "failed": "[red]✗[/]", "skipped": "[yellow]–[/]"}
 
 
-class ProgressReport:
-    """Shows progress; a context manager, to be passed as the watcher of a run."""
+class ProgressReport(Watcher):
+    """Shows how the repeats of a run go."""
 
     def __init__(self, console: Console, *, total: int, verbose: bool) -> None:
         """Shows progress on `console`.
@@ -61,8 +60,12 @@ class ProgressReport:
     ) -> None:
         self._bar.stop()
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, event: Event) -> None:
         """Shows one thing that happened."""
+        if isinstance(event, Progress):
+            self._show(event)
+
+    def _show(self, progress: Progress) -> None:
         name = escape(progress.point.name)
         if progress.repeat is None:
             what = "warm-up" if progress.index is None else f"repeat {progress.index}"
@@ -82,19 +85,8 @@ class ProgressReport:
             )
 
 
-def operation_seconds(repeat: Repeat) -> dict[str, float]:
-    """Returns what each operation of a repeat took on its slowest host, in seconds."""
-    slowest: dict[str, float] = {}
-    for record in repeat.records.values():
-        for sample in record.samples:
-            if sample.metric == TIME:
-                label = sample.key.removesuffix(f"_{TIME}")
-                slowest[label] = max(sample.value, slowest.get(label, 0.0))
-    return slowest
-
-
 def _outcome(repeat: Repeat) -> str:
     if repeat.error is not None:
         return f"{repeat.status}: {repeat.error.type}: {repeat.error.message}"
-    found = operation_seconds(repeat)
+    found = repeat.labelled_seconds()
     return ", ".join(f"{operation} {seconds(value)}" for operation, value in found.items())

@@ -77,25 +77,27 @@ def run(
     from rich.console import Console
 
     from orbax_bench_core.cli.json_log import JsonLog
-    from orbax_bench_core.cli.measurement import Baselines, SuiteRun
+    from orbax_bench_core.cli.measurement import Baselines, Measurement, Output, without_arms
+    from orbax_bench_core.config import load_suite
     from orbax_bench_core.execute import RunSettings
 
     as_json = log_format is LogFormat.JSON
-    suite_run = SuiteRun(
-        suite,
+    loaded = without_arms(load_suite(suite, override or ()))
+    baselines = Baselines.of(loaded, compare=baseline_path, capture=baseline_capture_path)
+    measurement = Measurement(
+        loaded,
         output_directory,
-        overrides=override or (),
         settings=RunSettings(
             local_directory=local_directory,
             remove_repeated_dir=remove_repeated_dir,
             hlo_dump=enable_hlo_dump,
             devices=devices,
         ),
-        baselines=Baselines(compare=baseline_path, capture=baseline_capture_path),
-        console=Console(soft_wrap=not sys.stdout.isatty(), quiet=as_json),
-        json_log=JsonLog(sys.stdout) if as_json else None,
-        verbose=verbose,
+        output=Output(
+            console=Console(soft_wrap=not sys.stdout.isatty(), quiet=as_json),
+            json_log=JsonLog(sys.stdout) if as_json else None,
+            verbose=verbose,
+        ),
         lock=not no_lock,
-        limits=not no_limits,
     )
-    raise typer.Exit(suite_run.run())
+    raise typer.Exit(measurement.run(limits=not no_limits, baselines=baselines))

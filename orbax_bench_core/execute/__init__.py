@@ -1,15 +1,26 @@
-"""The orchestrator, which never imports JAX, and the worker, which does."""
+"""Execution of repeats: sessions, workers on their hosts, schedule, and the measuring lock.
+
+Nothing here imports JAX: the processes that do are workers.
+"""
 
 from orbax_bench_core.execute.group import CannotRecord
+from orbax_bench_core.execute.hosts import Host, LocalHost
 from orbax_bench_core.execute.isolation import LOCK_FILE, allocator_settings, measuring_lock
 from orbax_bench_core.execute.pairs import run_pairs
-from orbax_bench_core.execute.runner import Progress, RunSettings, run_points
+from orbax_bench_core.execute.runner import run_points
+from orbax_bench_core.execute.session import Event, Progress, RunSettings, Say, Session, Watcher
 
 __all__ = [
     "LOCK_FILE",
     "CannotRecord",
+    "Event",
+    "Host",
+    "LocalHost",
     "Progress",
     "RunSettings",
+    "Say",
+    "Session",
+    "Watcher",
     "allocator_settings",
     "measuring_lock",
     "run_pairs",

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from orbax_bench_core.execute.hosts import Inbox, LocalWorker, WorkerDied
+from orbax_bench_core.execute.hosts import Host, Inbox, WorkerDied, WorkerHandle
 from orbax_bench_core.measure import Sample
 from orbax_bench_core.worker import EVENT, Done, Measured, Ready, Task, Unrecorded, WorkerSetup
 
@@ -47,20 +47,22 @@ class WorkerGroup:
 
     def __init__(
         self,
+        host: Host,
         setups: Sequence[WorkerSetup],
         *,
         environment: Mapping[str, str],
         executable: str,
-        log_files: Sequence[Path],
+        logs: Sequence[Path],
         timeout_s: float,
     ) -> None:
         """Starts one worker per setup, and waits until all are ready.
 
         Args:
+            host: What starts them.
             setups: How each worker is set up.
             environment: Their environment.
             executable: The Python that runs them.
-            log_files: Where each one's output goes.
+            logs: Where each one's output goes.
             timeout_s: Seconds that they may take.
 
         Raises:
@@ -68,22 +70,20 @@ class WorkerGroup:
         """
         self._inbox: Inbox = queue.SimpleQueue()
         self._timeout_s = timeout_s
-        self._workers: list[LocalWorker] = []
+        self._workers: list[WorkerHandle] = []
         self._num_hosts = len(setups)
         self.warm_points: set[str] = set()
         self.measured: dict[int, list[Sample]] = {}
         try:
-            for host, (setup, log_file) in enumerate(zip(setups, log_files, strict=True)):
-                self._workers.append(
-                    LocalWorker(
-                        ["--setup", setup.model_dump_json()],
-                        environment=environment,
-                        executable=executable,
-                        log_file=log_file,
-                        inbox=self._inbox,
-                        host=host,
-                    )
+            self._workers = list(
+                host.launch(
+                    setups,
+                    environment=environment,
+                    executable=executable,
+                    logs=logs,
+                    inbox=self._inbox,
                 )
+            )
             self.ready: dict[int, Ready] = self._await_ready(timeout_s)
         except BaseException:
             self.stop()

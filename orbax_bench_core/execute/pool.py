@@ -18,6 +18,7 @@ from orbax_bench_core.sweep import benchmark_environment
 from orbax_bench_core.worker import WorkerSetup
 
 if TYPE_CHECKING:
+    from orbax_bench_core.execute.session import Session
     from orbax_bench_core.records import RunDirectory
     from orbax_bench_core.sweep import SweepPoint
 
@@ -39,44 +40,29 @@ class WorkerPool:
 
     def __init__(
         self,
-        run: RunDirectory,
+        session: Session,
         *,
-        suite_file: str,
-        devices: int | None,
-        local_directory: str | None,
-        remove_repeated_dir: bool,
-        hlo_dump: bool,
         interpreters: Mapping[str, Interpreter | EnvironmentFailed],
         share: bool,
-        take_turns: bool,
     ) -> None:
         """Describes the workers; none is started yet.
 
         Args:
-            run: The run directory.
-            suite_file: The suite's file; benchmark classes may lie beside it.
-            devices: Simulated CPU devices of every worker; None takes what each mesh needs.
-            local_directory: Scratch directory on the local disk.
-            remove_repeated_dir: Whether checkpoint data goes after each repeat.
-            hlo_dump: Whether XLA writes its HLO protos to `hlo_dump/`.
-            interpreters: The environments that points name, or why there is none.
+            session: What they measure.
+            interpreters: The environments that its points name, or why there is none.
             share: Whether two groups are to be alive at once where the devices allow it.
-            take_turns: Whether only one group may be alive, whatever the devices allow.
         """
+        self._root = str(session.directory.root)
+        self._settings = session.settings
         self._interpreters = interpreters
         self._share = share
-        self._take_turns = take_turns
         self._platform = ""
         self.starts: list[float] = []
-        self._run = run
-        self._environment = _environment(run, suite_file, hlo_dump)
+        self._environment = _environment(session)
         if share:
             # JAX would take most of a GPU's memory for the first worker that starts.
             self._environment.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-        self._devices = devices
-        self._local_directory = local_directory
-        self._remove_repeated_dir = remove_repeated_dir
-        self._logs = _log_folder(run)
+        self._logs = _log_folder(session.directory)
         self._groups: dict[Placement, WorkerGroup] = {}
         self._devices_are_fixed = False
 
@@ -124,7 +110,7 @@ class WorkerPool:
 
     def _limit(self) -> int:
         """Returns how many groups may be alive."""
-        if self._take_turns or self._platform == "tpu":
+        if self._settings.take_turns or self._platform == "tpu":
             return 1
         if self._devices_are_fixed and self._platform != "cpu":
             return _MAX_SHARING_GROUPS if self._share else 1
@@ -144,20 +130,21 @@ class WorkerPool:
         coordinator = free_address() if processes > 1 else None
         setups = [
             WorkerSetup(
-                root=str(self._run.root),
+                root=self._root,
                 x64=conditions.x64,
                 num_devices=-(-num_devices // processes),
                 process_id=process_id,
                 num_processes=processes,
                 coordinator=coordinator,
-                local_directory=self._local_directory,
-                remove_repeated_dir=self._remove_repeated_dir,
+                local_directory=self._settings.local_directory,
+                remove_repeated_dir=self._settings.remove_repeated_dir,
             )
             for process_id in range(processes)
         ]
         name = "_".join(filter(None, ["worker", environment, f"{num_devices}_devices"]))
         names = [f"{name}_host_{host}" for host in range(processes)] if processes > 1 else [name]
         return WorkerGroup(
+            self._settings.host,
             setups,
             environment={
                 **allocator_settings(conditions.host_memory),
@@ -166,21 +153,20 @@ class WorkerPool:
                 **({} if interpreter is None else interpreter.variables),
             },
             executable=sys.executable if interpreter is None else interpreter.executable,
-            log_files=[self._logs / f"{name}.log" for name in names],
+            logs=[self._logs / f"{name}.log" for name in names],
             timeout_s=timeout_s,
         )
 
     def _pinned_devices(self, processes: int) -> dict[str, str]:
-        if self._devices is None:
-            return {}
-        return {"JAX_NUM_CPU_DEVICES": str(max(1, self._devices // processes))}
+        devices = self._settings.devices
+        return {} if devices is None else {"JAX_NUM_CPU_DEVICES": str(max(1, devices // processes))}
 
 
-def _environment(run: RunDirectory, suite_file: str, hlo_dump: bool) -> dict[str, str]:
-    environment = benchmark_environment(suite_file)
-    if hlo_dump:
+def _environment(session: Session) -> dict[str, str]:
+    environment = benchmark_environment(session.suite.source.file)
+    if session.settings.hlo_dump:
         # XLA reads its flags once, before the first device is used.
-        flags = f"--xla_dump_to={run.root / 'hlo_dump'} --xla_dump_hlo_as_proto"
+        flags = f"--xla_dump_to={session.directory.root / 'hlo_dump'} --xla_dump_hlo_as_proto"
         environment["XLA_FLAGS"] = f"{environment.get('XLA_FLAGS', '')} {flags}".strip()
     return environment
 

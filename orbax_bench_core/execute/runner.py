@@ -1,153 +1,62 @@
-"""Runs a suite: hands repeats to workers, and turns every failure into a record."""
+"""Repeats handed to workers, and a record of every one that fails."""
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import datetime
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from orbax_bench_core.config import Arm, LoadedSuite
+from orbax_bench_core.config import Arm
 from orbax_bench_core.environments import make_environments
 from orbax_bench_core.execute.group import CannotRecord, HostFailed, WorkerGroup
 from orbax_bench_core.execute.outcomes import WarmUpEnded, began_nothing, peer_failed
 from orbax_bench_core.execute.pool import WorkerPool
 from orbax_bench_core.execute.schedule import environments, placement, schedule
-from orbax_bench_core.records import (
-    ErrorInfo,
-    Record,
-    Repeat,
-    RunDirectory,
-    RunInfo,
-    host_provenance,
-)
+from orbax_bench_core.execute.session import Progress, Session
+from orbax_bench_core.records import ErrorInfo, Record, Repeat, host_provenance
 from orbax_bench_core.sweep import SweepEntry, SweepPoint, side, sides
 from orbax_bench_core.worker import Done, Task
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class RunSettings:
-    """How a run is made, beside what the suite says.
-
-    Attributes:
-        local_directory: Scratch directory on the local disk, for benchmarks that use one.
-        remove_repeated_dir: Whether checkpoint data is deleted after each repeat.
-        hlo_dump: Whether XLA writes its HLO protos to `hlo_dump/` in the run directory.
-        devices: Simulated CPU devices over all processes; None takes what each mesh needs.
-        take_turns: Whether workers with different needs never live at the same time.
-    """
-
-    local_directory: str | None = None
-    remove_repeated_dir: bool = False
-    hlo_dump: bool = False
-    devices: int | None = None
-    take_turns: bool = False
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Progress:
-    """One thing that happened, for whoever watches a run.
-
-    Attributes:
-        point: The sweep point, or the pair.
-        index: The repeat; None for a warm-up.
-        arm: Which side of the point it measures; None outside a paired comparison.
-        block: The block of the paired comparison; None outside one.
-        repeat: The repeat's records once it has ended; None while it begins.
-        reused: Whether they were there before this run.
-    """
-
-    point: SweepEntry
-    index: int | None
-    arm: Arm | None = None
-    block: int | None = None
-    repeat: Repeat | None = None
-    reused: bool = False
-
-
-Watcher = Callable[[Progress], None]
-
-
-def run_points(
-    run: RunDirectory,
-    info: RunInfo,
-    loaded: LoadedSuite,
-    points: Sequence[SweepPoint],
-    settings: RunSettings,
-    watch: Watcher,
-    say: Callable[[str], None],
-) -> None:
-    """Runs every repeat of `points` that has no finished record yet.
-
-    Args:
-        run: The run directory.
-        info: What its `run.json` says.
-        loaded: The suite.
-        points: What to run: all points of the suite, or one of them in a pipeline step.
-        settings: How.
-        watch: Told of every repeat.
-        say: Takes a line for people.
+def run_points(session: Session) -> None:
+    """Runs every repeat of the points of a session that has no finished record yet.
 
     Raises:
         CannotRecord: A record could not be written.
     """
-    with runner_of(run, info, loaded, points, settings, watch, say) as runner:
-        for point, index in schedule(points, info.num_repeats, info.execution):
+    info = session.info
+    with runner_of(session) as runner:
+        for point, index in schedule(session.plain, info.num_repeats, info.execution):
             runner.finish(point, index)
 
 
 @contextlib.contextmanager
-def runner_of(
-    run: RunDirectory,
-    info: RunInfo,
-    loaded: LoadedSuite,
-    points: Sequence[SweepEntry],
-    settings: RunSettings,
-    watch: Watcher,
-    say: Callable[[str], None],
-) -> Iterator[Runner]:
-    """Makes the environments of a suite's points, and a runner that ends its workers at the end.
-
-    The arguments are those of `run_points`.
-    """
+def runner_of(session: Session) -> Iterator[Runner]:
+    """Makes the environments that a session needs, and a runner whose workers end with it."""
     interpreters = make_environments(
-        environments(points), folder=_folder(loaded.source.file), say=say
+        environments(session.entries),
+        folder=_folder(session.suite.source.file),
+        say=session.say,
     )
-    with WorkerPool(
-        run,
-        suite_file=loaded.source.file,
-        devices=settings.devices,
-        local_directory=settings.local_directory,
-        remove_repeated_dir=settings.remove_repeated_dir,
-        hlo_dump=settings.hlo_dump,
-        interpreters=interpreters,
-        share=any(_needs_two_groups(point) for point in points),
-        take_turns=settings.take_turns,
-    ) as pool:
-        yield Runner(run, info, pool, watch, keep_data=not settings.remove_repeated_dir)
+    share = any(_needs_two_groups(entry) for entry in session.entries)
+    with WorkerPool(session, interpreters=interpreters, share=share) as pool:
+        yield Runner(session, pool)
 
 
 class Runner:
     """Makes sure that repeats have records."""
 
-    def __init__(
-        self,
-        run: RunDirectory,
-        info: RunInfo,
-        pool: WorkerPool,
-        watch: Watcher,
-        *,
-        keep_data: bool,
-    ) -> None:
-        self._keep_data = keep_data
-        self._run = run
-        self._info = info
+    def __init__(self, session: Session, pool: WorkerPool) -> None:
+        """Hands the repeats of `session` to the workers of `pool`."""
+        self._keep_data = not session.settings.remove_repeated_dir
+        self._run = session.directory
+        self._info = session.info
         self._pool = pool
-        self._watch = watch
-        self._timeout_s = info.execution.timeout_s
+        self._watch = session.watch
+        self._timeout_s = session.info.execution.timeout_s
 
     @property
     def starts(self) -> list[float]:

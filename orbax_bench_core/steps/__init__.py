@@ -1,10 +1,11 @@
 """Steps of a run: planning, point, comparison, report, release search."""
 
-from orbax_bench_core.execute import RunSettings
-from orbax_bench_core.steps.comparison import compare_arms
+from orbax_bench_core.execute import CannotRecord, RunSettings, Session
+from orbax_bench_core.steps.comparison import Judged, compare_arms
 from orbax_bench_core.steps.fixture import ensure_checkpoint
+from orbax_bench_core.steps.measuring import measure_points
 from orbax_bench_core.steps.planning import collect_records, plan, write_records
-from orbax_bench_core.steps.point import SAID, run_point
+from orbax_bench_core.steps.point import SAID, PointFailed, PointOutcome, measure_point, run_point
 from orbax_bench_core.steps.prepare import download, mirror, model_arrays, write_shardings
 from orbax_bench_core.steps.release_search import (
     Found,
@@ -25,10 +26,15 @@ from orbax_bench_core.steps.reporting import (
 __all__ = [
     "PAGE",
     "SAID",
+    "CannotRecord",
     "Found",
+    "Judged",
     "Outcome",
+    "PointFailed",
+    "PointOutcome",
     "Release",
     "RunSettings",
+    "Session",
     "collect_records",
     "compare_arms",
     "comparing_releases",
@@ -36,6 +42,8 @@ __all__ = [
     "ensure_checkpoint",
     "find_releases",
     "limits_of",
+    "measure_point",
+    "measure_points",
     "mirror",
     "model_arrays",
     "plan",

@@ -1,9 +1,9 @@
-"""Measures both arms of a suite and judges them, until every point has its verdict."""
+"""Comparison of two arms: blocks of both, judged until every pair has its verdict."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+import dataclasses
+from collections.abc import Sequence
 
 from orbax_bench_core.analysis.verdicts import (
     PointVerdict,
@@ -13,64 +13,54 @@ from orbax_bench_core.analysis.verdicts import (
     report,
     version_differences,
 )
-from orbax_bench_core.config import LoadedSuite
-from orbax_bench_core.execute import Progress, RunSettings, run_pairs
-from orbax_bench_core.records import VERDICTS_FILE, RunDirectory, RunInfo, write_atomically
+from orbax_bench_core.execute import Event, Session, run_pairs
+from orbax_bench_core.records import VERDICTS_FILE, RunDirectory, repeats_of, write_atomically
+from orbax_bench_core.steps.measuring import measuring
 from orbax_bench_core.sweep import Pair
 
 
-class Watcher(Protocol):
-    """Whoever watches a comparison."""
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Judged(Event):
+    """A pair has been looked at.
 
-    def __call__(self, progress: Progress) -> None:
-        """Is told of every repeat."""
+    Attributes:
+        verdict: What its blocks say so far.
+    """
 
-    def judged(self, verdict: PointVerdict) -> None:
-        """Is told of every look at a point."""
+    verdict: PointVerdict
 
 
-def compare_arms(
-    run: RunDirectory,
-    info: RunInfo,
-    loaded: LoadedSuite,
-    points: Sequence[Pair],
-    settings: RunSettings,
-    watch: Watcher,
-    say: Callable[[str], None],
-) -> VerdictReport:
-    """Runs blocks of both arms until each point has a verdict or the last look is made.
+def compare_arms(session: Session, *, lock: bool = True) -> VerdictReport:
+    """Runs blocks of both arms until each pair has a verdict or the last look is made.
 
     After each look at a whole run, the verdicts so far are in `verdicts.json`.
 
     Args:
-        run: The run directory.
-        info: What its `run.json` says.
-        loaded: The suite, with arms.
-        points: Its pairs, all or some of them.
-        settings: How to run them.
-        watch: Told of every repeat and of every look.
-        say: Takes a line for people.
+        session: What is measured, of a suite with arms.
+        lock: Whether to wait until nothing else of ours measures on this machine.
 
     Raises:
         CannotRecord: A record could not be written.
     """
+    info, pairs = session.info, session.pairs
     verdicts: dict[str, PointVerdict] = {}
     notes: list[str] = []
-    starts: dict[str, list[float]] = {point.id: [] for point in points}
+    starts: dict[str, list[float]] = {pair.id: [] for pair in pairs}
 
-    def settled(point: Pair, seconds: Sequence[float]) -> bool:
-        starts[point.id] += seconds
-        records = run.point_records(point)
-        verdict = judge_point(point, records, info, _switching(starts[point.id]))
+    def settled(pair: Pair, seconds: Sequence[float]) -> bool:
+        starts[pair.id] += seconds
+        records = session.directory.point_records(pair)
+        verdict = judge_point(pair, repeats_of(records), info, _switching(starts[pair.id]))
         notes.extend(version_differences(records))
-        verdicts[point.id] = verdict
-        if len(points) == len(info.expansion.points):  # several steps would overwrite each other
-            write_verdicts(run, report(info, list(verdicts.values()), notes))
-        watch.judged(verdict)
+        verdicts[pair.id] = verdict
+        if session.whole:  # several steps would overwrite each other
+            write_verdicts(session.directory, report(info, list(verdicts.values()), notes))
+        session.watch(Judged(verdict=verdict))
         return not needs_more(verdict, info.gate)
 
-    run_pairs(run, info, loaded, points, settings, watch, say, settled)
-    return report(info, [verdicts[point.id] for point in points], notes)
+    with measuring(session, lock=lock):
+        run_pairs(session, settled)
+    return report(info, [verdicts[pair.id] for pair in pairs], notes)
 
 
 def write_verdicts(run: RunDirectory, verdicts: VerdictReport) -> None:

@@ -1,4 +1,4 @@
-"""A run cut into steps that may happen on different machines, as in a pipeline."""
+"""Beginning and end of a run whose points are measured in steps, perhaps on other machines."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from orbax_bench_core.config import Source, parse_suite, with_keys
+from orbax_bench_core.execute import Session
 from orbax_bench_core.records import Record, RunDirectory
-from orbax_bench_core.sweep import expand
 
 
 def plan(suite_text: str, output_directory: str, arms: str = "") -> list[str]:
@@ -19,17 +19,15 @@ def plan(suite_text: str, output_directory: str, arms: str = "") -> list[str]:
         arms: An `arms` block, as YAML, for a suite that has none; empty leaves the suite as it is.
 
     Returns:
-        The sweep points, each as a line of JSON.
+        The sweep points or pairs, each as a line of JSON.
 
     Raises:
         UserError: The suite is invalid, or the directory cannot be used.
     """
     if arms:
         suite_text = with_keys(suite_text, {"arms": Source(arms, "arms").data})
-    loaded = parse_suite(suite_text)
-    expansion = expand(loaded)
-    RunDirectory(output_directory).start(loaded, expansion)
-    return [point.model_dump_json() for point in expansion.points]
+    session = Session.begin(parse_suite(suite_text), output_directory)
+    return [entry.model_dump_json() for entry in session.entries]
 
 
 def write_records(records: Iterable[Record], path: str) -> None:

@@ -1,17 +1,13 @@
-"""Measuring one sweep point as a step of a pipeline, or both arms of it."""
+"""Measurement of one sweep point, or of both arms of a pair, as a step of a pipeline."""
 
 from __future__ import annotations
 
-import contextlib
-from typing import Final
+from typing import Final, NamedTuple
 
-from orbax_bench_core.analysis.verdicts import PointVerdict
-from orbax_bench_core.config import parse_suite
-from orbax_bench_core.execute import Progress, RunSettings, measuring_lock, run_points
-from orbax_bench_core.limits import ensure_limits
-from orbax_bench_core.records import Record, RunDirectory, RunInfo
-from orbax_bench_core.steps.comparison import compare_arms
-from orbax_bench_core.sweep import Pair, entry_from_json
+from orbax_bench_core.execute import Event, Progress, RunSettings, Session, Watcher
+from orbax_bench_core.records import Record, RunInfo
+from orbax_bench_core.steps.comparison import Judged, compare_arms
+from orbax_bench_core.steps.measuring import measure_points
 
 SAID: Final = "orbax-bench: "
 """Begins every line that a step prints for people."""
@@ -19,6 +15,46 @@ SAID: Final = "orbax-bench: "
 
 class PointFailed(Exception):
     """A sweep point failed in a step that was asked to be strict."""
+
+
+class PointOutcome(NamedTuple):
+    """What is known of a point once a step has measured it.
+
+    Attributes:
+        info: The run.
+        records: Records of the point's measured repeats and warm-ups.
+    """
+
+    info: RunInfo
+    records: list[Record]
+
+
+def measure_point(
+    session: Session, *, limits: bool = True, strict: bool = False, lock: bool = True
+) -> PointOutcome:
+    """Runs what a point still lacks: its repeats, or blocks of both its arms until a verdict.
+
+    Args:
+        session: A session of one point or pair.
+        limits: Whether to measure what the machine and the storage can do, once per run.
+        strict: Whether a failed repeat is an error rather than data.
+        lock: Whether to wait until nothing else of ours measures on this machine.
+
+    Raises:
+        PointFailed: A repeat failed and `strict` is set.
+        CannotRecord: A record could not be written.
+    """
+    (entry,) = session.entries
+    if session.pairs:
+        compare_arms(session, lock=lock)
+    else:
+        measure_points(session, limits=limits, lock=lock)
+    records = session.directory.point_records(entry)
+    failed = [record for record in records if record.status == "failed" and not record.warmup]
+    if strict and failed:
+        reason = failed[0].error
+        raise PointFailed(f"{entry.name} {entry.id}: {reason.message if reason else 'failed'}")
+    return PointOutcome(session.info, records)
 
 
 def run_point(
@@ -29,58 +65,49 @@ def run_point(
     limits: bool = True,
     strict: bool = False,
     lock: bool = True,
-) -> tuple[RunInfo, list[Record]]:
-    """Runs what a point still lacks: its repeats, or blocks of both its arms until a verdict.
+) -> PointOutcome:
+    """Measures one entry of a run that `plan` has begun, and prints what happens.
 
     Args:
-        point_json: The point, as `plan` returned it.
+        point_json: The point or pair, as `plan` returned it.
         output_directory: The run directory.
         settings: How to run it.
-        limits: Whether to measure what the machine and the storage can do, once per run.
-        strict: Whether a failed repeat is an error rather than data.
-        lock: Whether to wait until nothing else of ours measures on this machine.
-
-    Returns:
-        The run, and the records of the point's measured repeats and warm-ups.
+        limits: As in `measure_point`.
+        strict: As in `measure_point`.
+        lock: As in `measure_point`.
 
     Raises:
         UserError: The directory holds no run.
         PointFailed: A repeat failed and `strict` is set.
     """
-    point = entry_from_json(point_json)
-    run = RunDirectory(output_directory)
-    info = run.read_info()
-    loaded = parse_suite(info.suite_text, info.suite_file)
-    with measuring_lock(_say) if lock else contextlib.nullcontext():
-        if isinstance(point, Pair):
-            compare_arms(run, info, loaded, [point], settings, _Log(), _say)
-        else:
-            run_points(run, info, loaded, [point], settings, _Log(), _say)
-            if limits:
-                ensure_limits(run, _say)
-    records = run.point_records(point)
-    failed = [record for record in records if record.status == "failed" and not record.warmup]
-    if strict and failed:
-        reason = failed[0].error
-        raise PointFailed(f"{point.name} {point.id}: {reason.message if reason else 'failed'}")
-    return info, records
+    session = Session.rejoin(
+        output_directory, point_json, settings=settings, watch=_Log(), say=_say
+    )
+    return measure_point(session, limits=limits, strict=strict, lock=lock)
 
 
-class _Log:
+class _Log(Watcher):
     """Says what happens in lines, for the log of a step."""
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Progress):
+            self._progress(event)
+        elif isinstance(event, Judged):
+            self._judged(event)
+
+    def _progress(self, progress: Progress) -> None:
         if progress.repeat is not None and progress.arm is None:
             error = progress.repeat.error
             reason = "" if error is None else f": {error.type}: {error.message}"
             status = progress.repeat.status
             _say(f"{progress.point.name} repeat {progress.index}: {status}{reason}")
 
-    def judged(self, verdict: PointVerdict) -> None:
+    def _judged(self, event: Judged) -> None:
+        verdict = event.verdict
         ratios = ", ".join(
-            f"{one.operation} {one.verdict.ratio:.3f}"
-            for one in verdict.operations
-            if one.primary and one.verdict.ratio is not None
+            f"{operation.operation} {operation.verdict.ratio:.3f}"
+            for operation in verdict.operations
+            if operation.primary and operation.verdict.ratio is not None
         )
         said = verdict.reason or ratios
         _say(f"{verdict.point} after {verdict.blocks} blocks: {verdict.word}: {said}")

@@ -74,18 +74,18 @@ def conclude(finished: Finished, console: "Console") -> int:
     from orbax_bench_core.analysis.verdicts import VerdictReport, verdicts_document
     from orbax_bench_core.cli.measurement import EXIT_FAILED, run_exit_code
     from orbax_bench_core.document import print_document
-    from orbax_bench_core.records import VERDICTS_FILE, RunDirectory
+    from orbax_bench_core.records import VERDICTS_FILE, load_run
     from orbax_bench_core.steps import limits_of
 
     if finished.failure is not None:
         return EXIT_FAILED
-    directory = RunDirectory(finished.directory)
-    summary, info = summarize(directory.records()), directory.read_info()
+    run = load_run(finished.directory)
+    summary, info = summarize(run.repeats()), run.info
     print_document(notes_document(info), console)
-    extra = limits_of(directory, info, summary)
+    extra = limits_of(run.directory, info, summary)
     print_document(summary_document(info, summary, extra=extra), console)
     if finished.arguments["baseline"]:
-        verdicts = (directory.root / VERDICTS_FILE).read_bytes()
+        verdicts = (run.directory.root / VERDICTS_FILE).read_bytes()
         report = VerdictReport.model_validate_json(verdicts)
         print_document(verdicts_document(report), console)
     return run_exit_code(summary, console)

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from orbax_bench_core.config import CheckpointConfig, MeshConfig, parse_suite
-from orbax_bench_core.execute import RunSettings, run_points
-from orbax_bench_core.execute.hosts import LocalWorker
+from orbax_bench_core.execute import LocalHost, RunSettings, Session, run_points
 from orbax_bench_core.records import Record, RunDirectory
 from orbax_bench_core.sweep import Expansion, SweepPoint
-from tests.support.fake_cli import FAKE_WORKER
+from tests.support.fake_worker import MODULE as FAKE_WORKER
 from tests.support.processes import REAL_CLI, ROOT, start_cli
 from tests.support.scripted import NAME, ScriptedOptions
 
@@ -36,7 +35,7 @@ class Orchestrated:
             repeats: Measured repeats of each point.
             given: Fields of `RunSettings`; all others belong to `execution`.
         """
-        settings = {name: given.pop(name) for name in ("devices", "take_turns") if name in given}
+        fields = {name: given.pop(name) for name in ("devices", "take_turns") if name in given}
         execution = {"retries": 0, "warmups": 0, "timeout_s": 60, **given}
         text = {
             "suite_name": "scripted",
@@ -46,15 +45,15 @@ class Orchestrated:
         }
         loaded = parse_suite(json.dumps(text))
         run = RunDirectory(str(self.directory))
-        info = run.start(loaded, Expansion(points=tuple(self.points)))
         run_points(
-            run,
-            info,
-            loaded,
-            self.points,
-            RunSettings(**settings),
-            watch=self.watched.append,
-            say=lambda line: None,
+            Session(
+                directory=run,
+                info=run.start(loaded, Expansion(points=tuple(self.points))),
+                suite=loaded,
+                entries=tuple(self.points),
+                settings=RunSettings(host=LocalHost(module=FAKE_WORKER), **fields),
+                watch=self.watched.append,
+            )
         )
 
     def record(self, act: str, repeat: int = 0, host: int = 0) -> Record:
@@ -79,7 +78,6 @@ class Orchestrated:
 @pytest.fixture
 def orchestrate(tmp_path, monkeypatch):
     """Makes points with the given acts; their workers are fakes."""
-    monkeypatch.setattr(LocalWorker, "module", FAKE_WORKER)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
 
     def make(*acts: str, processes: int = 1, devices: int | None = None, **script: object):

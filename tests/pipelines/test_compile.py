@@ -14,9 +14,19 @@ from tests.pipelines import strict
 TWO_SLICES = {"tpu": ["v5e:2x4", "v6e:2x4"]}
 
 
+_found = {}
+
+
 def documents(target, name="sweep", folder_per_run=False, **settings):
     placement = Placement(target, Settings.model_validate(settings), folder_per_run)
-    return list(yaml.safe_load_all(compiled(find_pipeline(name), placement)))
+    key = (name, repr(placement))
+    if key not in _found:
+        _found[key] = read(compiled(find_pipeline(name), placement))
+    return _found[key]
+
+
+def read(text):
+    return list(yaml.load_all(text, Loader=yaml.CSafeLoader))
 
 
 def measuring(spec):

@@ -1,10 +1,13 @@
 """The command line, whose workers are fakes: `python -m tests.support.fake_cli run suite.yaml`."""
 
-from orbax_bench_core.cli.main import main
-from orbax_bench_core.execute.hosts import LocalWorker
+import functools
 
-FAKE_WORKER = "tests.support.fake_worker"
+from orbax_bench_core import execute
+from orbax_bench_core.cli.main import main
+from tests.support.fake_worker import MODULE
 
 if __name__ == "__main__":
-    LocalWorker.module = FAKE_WORKER
+    # Commands take their settings from the door when they run.
+    fake = execute.LocalHost(module=MODULE)
+    execute.RunSettings = functools.partial(execute.RunSettings, host=fake)
     main()

@@ -249,7 +249,7 @@ def _page(
 
 
 def _run(info: RunInfo, times: str) -> Paragraph:
-    size = f"{len(info.expansion.points)} points {times} {info.num_repeats} repeats"
+    size = f"{info.num_series} points {times} {info.num_repeats} repeats"
     said = (
         f", begun {info.created_at:%Y-%m-%d %H:%M} UTC, {info.status}: {size}, order "
         f"{info.execution.order}, {info.execution.warmups} warm-up(s)."

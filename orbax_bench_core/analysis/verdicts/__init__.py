@@ -1,6 +1,12 @@
 """Paired and unpaired verdicts with advice, and their document."""
 
-from orbax_bench_core.analysis.verdicts.model import PointVerdict, VerdictReport, enforce
+from orbax_bench_core.analysis.verdicts.model import (
+    OperationVerdict,
+    PointVerdict,
+    Unmatched,
+    VerdictReport,
+    enforce,
+)
 from orbax_bench_core.analysis.verdicts.paired import (
     judge_point,
     needs_more,
@@ -15,7 +21,9 @@ from orbax_bench_core.analysis.verdicts.words import headline, nearest_to_troubl
 
 __all__ = [
     "NO_PAST",
+    "OperationVerdict",
     "PointVerdict",
+    "Unmatched",
     "VerdictReport",
     "compare_stored",
     "compare_unpaired",

@@ -1,23 +1,19 @@
-"""A worker process on this machine."""
+"""Worker processes on this machine."""
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
-import queue
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
 
-from orbax_bench_core.worker import STACKS_SIGNAL
-
-Inbox = queue.SimpleQueue[tuple[int, bytes]]
-"""Lines of a group of workers with the index of the host; an empty one says that it ended."""
+from orbax_bench_core.execute.hosts.host import Inbox, WorkerDied
+from orbax_bench_core.worker import STACKS_SIGNAL, WorkerSetup
 
 _STOP_S = 5.0
 _TAIL_LINES = 15
@@ -26,61 +22,76 @@ _STACKS_S = 2.0
 _POLL_S = 0.05
 
 
-class WorkerDied(Exception):
-    """The worker process has ended while something was expected of it.
-
-    Attributes:
-        tail: The last lines that it printed.
-    """
-
-    def __init__(self, message: str, tail: str) -> None:
-        super().__init__(message)
-        self.tail = tail
-
-
-class LocalWorker:
-    """One `python -m orbax_bench_core.worker`, with lines going in and lines coming out.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LocalHost:
+    """This machine: each worker is a process beside this one.
 
     Attributes:
         module: What Python runs; tests put a worker here that needs no JAX.
     """
 
-    module: ClassVar[str] = "orbax_bench_core.worker"
+    module: str = "orbax_bench_core.worker"
+
+    def launch(
+        self,
+        setups: Sequence[WorkerSetup],
+        *,
+        environment: Mapping[str, str],
+        executable: str,
+        logs: Sequence[Path],
+        inbox: Inbox,
+    ) -> list[LocalWorker]:
+        """Starts one process per setup; see `Host`."""
+        workers: list[LocalWorker] = []
+        try:
+            for index, (setup, log_file) in enumerate(zip(setups, logs, strict=True)):
+                command = [executable, "-m", self.module, "--setup", setup.model_dump_json()]
+                workers.append(
+                    LocalWorker(
+                        command,
+                        environment=environment,
+                        log_file=log_file,
+                        inbox=inbox,
+                        index=index,
+                    )
+                )
+        except BaseException:
+            for worker in workers:
+                worker.stop()
+            raise
+        return workers
+
+
+class LocalWorker:
+    """A worker process, with lines going in and lines coming out."""
 
     def __init__(
         self,
-        arguments: Sequence[str],
+        command: Sequence[str],
         *,
         environment: Mapping[str, str],
-        executable: str = sys.executable,
         log_file: Path,
         inbox: Inbox,
-        host: int = 0,
+        index: int,
     ) -> None:
         """Starts the process.
 
         Args:
-            arguments: Command line after `python -m <module>`.
+            command: Its command line, which the file descriptor for its events is added to.
             environment: Its environment.
-            executable: The Python that runs it.
             log_file: Where everything that it prints is appended.
-            inbox: Where its lines arrive, beside those of the other hosts of its group.
-            host: Index of this worker in its group.
+            inbox: Where its lines arrive, beside those of the others of its group.
+            index: Index of this worker in its group.
         """
         self._inbox = inbox
-        self._host = host
+        self._index = index
         self._log_file = log_file
         log_file.parent.mkdir(parents=True, exist_ok=True)
         events_in, events_out = os.pipe()
         with log_file.open("ab") as log:
             self._log_start = log.tell()
             self._process = subprocess.Popen(
-                [
-                    executable,
-                    *("-m", self.module),
-                    *("--events", str(events_out)),
-                    *arguments,
-                ],
+                [*command, "--events", str(events_out)],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
@@ -91,11 +102,6 @@ class LocalWorker:
             )
         os.close(events_out)
         threading.Thread(target=self._read, args=(events_in,), daemon=True).start()
-
-    @property
-    def pid(self) -> int:
-        """Process id of the worker."""
-        return self._process.pid
 
     def send(self, line: str) -> None:
         """Hands one line to the worker.
@@ -157,8 +163,8 @@ class LocalWorker:
     def _read(self, descriptor: int) -> None:
         with os.fdopen(descriptor, "rb") as events:
             for line in events:
-                self._inbox.put((self._host, line))
-        self._inbox.put((self._host, b""))
+                self._inbox.put((self._index, line))
+        self._inbox.put((self._index, b""))
 
     def _cause_of_death(self) -> str:
         code = self._process.wait()

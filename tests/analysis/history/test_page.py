@@ -10,31 +10,33 @@ from orbax_bench_core.document import to_html
 from tests.support.pages import assert_whole
 
 
+@pytest.fixture
+def page(once, changed):
+    return once("the page of a changed history", lambda: to_html(history_document(changed)))
+
+
 @pytest.mark.parametrize("name", ["changed", "separate"])
 def test_the_page_is_whole_and_needs_nothing_else(request, name):
     assert_whole(to_html(history_document(request.getfixturevalue(name))))
 
 
-def test_a_name_cannot_break_the_page(changed):
-    text = to_html(history_document(changed))
-    assert "<script>" not in text
-    assert "kind=&lt;script&gt;alert(1)" in text
+def test_a_name_cannot_break_the_page(page):
+    assert "<script>" not in page
+    assert "kind=&lt;script&gt;alert(1)" in page
 
 
-def test_each_series_has_a_figure_and_its_runs(changed):
-    text = to_html(history_document(changed))
-    assert text.count("<svg") == 1
-    assert all(f"run{day:03}" in text for day in range(16))
+def test_each_series_has_a_figure_and_its_runs(page):
+    assert page.count("<svg") == 1
+    assert all(f"run{day:03}" in page for day in range(16))
 
 
-def test_a_change_is_told_with_its_versions_and_runs(changed):
-    text = to_html(history_document(changed))
-    assert "orbax-checkpoint: 0.12.7 → 0.12.8" in text
-    assert "(between run run007 and run run008)" in text
+def test_a_change_is_told_with_its_versions_and_runs(page):
+    assert "orbax-checkpoint: 0.12.7 → 0.12.8" in page
+    assert "(between run run007 and run run008)" in page
 
 
-def test_the_figure_tells_the_change_in_percent(changed):
-    drawing = re.search(r"<svg.*?</svg>", to_html(history_document(changed)), re.DOTALL)[0]
+def test_the_figure_tells_the_change_in_percent(page):
+    drawing = re.search(r"<svg.*?</svg>", page, re.DOTALL)[0]
     assert re.search(r">\+(?:19|20|21)[.\d]* %<", drawing)
 
 

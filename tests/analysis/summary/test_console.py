@@ -8,7 +8,7 @@ from rich.console import Console
 from orbax_bench_core.analysis.summary.aggregate import summarize
 from orbax_bench_core.analysis.summary.view import notes_document, summary_elements
 from orbax_bench_core.document import Document, print_document
-from orbax_bench_core.records import ErrorInfo
+from orbax_bench_core.records import ErrorInfo, repeats_of
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def shown(summary):
 
 
 def test_every_operation_has_a_line_under_its_point(printed, eventful_run):
-    text = printed(shown(summarize(eventful_run.records())))
+    text = printed(shown(summarize(repeats_of(eventful_run.records()))))
     lines = [line.split() for line in text.splitlines()]
     point = next(line for line in lines if line and line[0] == "save_restore[a=1]")
     assert lines[lines.index(point) + 1][:4] == ["save", "1", "500", "ms"]
@@ -36,12 +36,12 @@ def test_every_operation_has_a_line_under_its_point(printed, eventful_run):
 
 
 def test_a_name_with_brackets_is_shown_as_it_is(printed, eventful_run):
-    text = printed(shown(summarize(eventful_run.records())))
+    text = printed(shown(summarize(repeats_of(eventful_run.records()))))
     assert "save_restore[kind=<script>alert(1)</script>|[red]&amp;]" in text
 
 
 def test_a_failed_point_says_how_often_and_why(printed, eventful_run):
-    text = printed(shown(summarize(eventful_run.records())), 200)
+    text = printed(shown(summarize(repeats_of(eventful_run.records()))), 200)
     failed = next(line for line in text.splitlines() if line.startswith("failed:"))
     assert failed.startswith("failed: save_restore[a=3] ")
     assert failed.endswith(": 1 of 1 repeats: ValueError: a|b <b>bold</b> [red]")
@@ -49,7 +49,7 @@ def test_a_failed_point_says_how_often_and_why(printed, eventful_run):
 
 def test_a_skipped_point_says_why(printed, make_record):
     error = ErrorInfo(type="MeshDoesNotFit", message="needs 8 devices [here]")
-    text = printed(shown(summarize([make_record(status="skipped", error=error)])), 200)
+    text = printed(shown(summarize(repeats_of([make_record(status="skipped", error=error)]))), 200)
     assert "MeshDoesNotFit: needs 8 devices [here]" in text
 
 
@@ -60,5 +60,5 @@ def test_notes_and_skipped_combinations_are_shown(printed, eventful_run):
 
 def test_without_a_passed_repeat_there_is_no_table(printed, make_record):
     error = ErrorInfo(type="ValueError", message="no")
-    text = printed(shown(summarize([make_record(status="failed", error=error)])))
+    text = printed(shown(summarize(repeats_of([make_record(status="failed", error=error)]))))
     assert "operation" not in text

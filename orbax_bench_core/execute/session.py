@@ -1,0 +1,198 @@
+"""A measurement under way: its run directory, its entries, its settings and its watcher."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from types import TracebackType
+from typing import Final, Self
+
+from orbax_bench_core.config import Arm, LoadedSuite, parse_suite
+from orbax_bench_core.execute.hosts import Host, LocalHost
+from orbax_bench_core.records import Repeat, RunDirectory, RunInfo
+from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint, entry_from_json, expand
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RunSettings:
+    """How a run is made, beside what the suite says.
+
+    Attributes:
+        local_directory: Scratch directory on the local disk, for benchmarks that use one.
+        remove_repeated_dir: Whether checkpoint data is deleted after each repeat.
+        hlo_dump: Whether XLA writes its HLO protos to `hlo_dump/` in the run directory.
+        devices: Simulated CPU devices over all processes; None takes what each mesh needs.
+        take_turns: Whether workers with different needs never live at the same time.
+        host: What starts the workers.
+    """
+
+    local_directory: str | None = None
+    remove_repeated_dir: bool = False
+    hlo_dump: bool = False
+    devices: int | None = None
+    take_turns: bool = False
+    host: Host = dataclasses.field(default_factory=LocalHost)
+
+
+DEFAULTS: Final = RunSettings()
+
+
+class Event:
+    """Something that happened in a measurement; `steps` adds verdicts to what is defined here."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Progress(Event):
+    """A warm-up or a repeat that begins, or a repeat that has ended.
+
+    Attributes:
+        point: The sweep point, or the pair.
+        index: The repeat; None for a warm-up.
+        arm: Which side of the point it measures; None outside a paired comparison.
+        block: The block of the paired comparison; None outside one.
+        repeat: The repeat's records once it has ended; None while it begins.
+        reused: Whether they were there before this run.
+    """
+
+    point: SweepEntry
+    index: int | None
+    arm: Arm | None = None
+    block: int | None = None
+    repeat: Repeat | None = None
+    reused: bool = False
+
+
+class Watcher:
+    """Whoever watches a measurement; this one takes no notice of it.
+
+    A watcher is a context manager that is entered when measuring begins, after the machine's
+    measuring lock has been taken, and left when it ends.
+    """
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Measuring has ended, perhaps with an error."""
+
+    def __call__(self, event: Event) -> None:
+        """Is told of every event."""
+
+
+Say = Callable[[str], None]
+"""Takes a line for people."""
+
+
+def silent(line: str) -> None:
+    """Says nothing."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Session:
+    """A measurement: the run directory, what is measured, how, and who watches.
+
+    Attributes:
+        directory: The run directory.
+        info: What its `run.json` says.
+        suite: The suite.
+        entries: What is measured: all of the run, or the one of a step.
+        settings: How.
+        watch: Told of every event.
+        say: Takes lines for people.
+    """
+
+    directory: RunDirectory
+    info: RunInfo
+    suite: LoadedSuite
+    entries: tuple[SweepEntry, ...]
+    settings: RunSettings = DEFAULTS
+    watch: Watcher = dataclasses.field(default_factory=Watcher)
+    say: Say = silent
+
+    @classmethod
+    def begin(
+        cls,
+        suite: LoadedSuite,
+        directory: str,
+        *,
+        settings: RunSettings = DEFAULTS,
+        watch: Watcher | None = None,
+        say: Say = silent,
+    ) -> Session:
+        """Expands a suite, and begins its run directory or continues the run that is there.
+
+        Args:
+            suite: The suite.
+            directory: The run directory, local or gs://.
+            settings: How to measure.
+            watch: Told of every event; None for nobody.
+            say: Takes lines for people.
+
+        Raises:
+            UserError: The suite is invalid, or the directory cannot be used.
+        """
+        expansion = expand(suite)
+        run = RunDirectory(directory)
+        return cls(
+            directory=run,
+            info=run.start(suite, expansion),
+            suite=suite,
+            entries=expansion.points,
+            settings=settings,
+            watch=watch or Watcher(),
+            say=say,
+        )
+
+    @classmethod
+    def rejoin(
+        cls,
+        directory: str,
+        entry: str,
+        *,
+        settings: RunSettings = DEFAULTS,
+        watch: Watcher | None = None,
+        say: Say = silent,
+    ) -> Session:
+        """Joins a run that another process has begun, to measure one of its entries.
+
+        Args:
+            directory: The run directory.
+            entry: The point or pair, as the line of JSON that planning gave for it.
+            settings: How to measure.
+            watch: Told of every event; None for nobody.
+            say: Takes lines for people.
+
+        Raises:
+            UserError: The directory holds no run.
+        """
+        run = RunDirectory(directory)
+        info = run.read_info()
+        return cls(
+            directory=run,
+            info=info,
+            suite=parse_suite(info.suite_text, info.suite_file),
+            entries=(entry_from_json(entry),),
+            settings=settings,
+            watch=watch or Watcher(),
+            say=say,
+        )
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of the run is measured here, and no other step measures the rest of it."""
+        return len(self.entries) == len(self.info.expansion.points)
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        """The pairs among the entries."""
+        return tuple(entry for entry in self.entries if isinstance(entry, Pair))
+
+    @property
+    def plain(self) -> tuple[SweepPoint, ...]:
+        """The points that are no pairs."""
+        return tuple(entry for entry in self.entries if isinstance(entry, SweepPoint))

@@ -1,0 +1,38 @@
+"""Measurement of the points of a session, alone on its machine."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from orbax_bench_core.execute import Session, measuring_lock, run_points
+from orbax_bench_core.limits import ensure_limits
+
+
+@contextlib.contextmanager
+def measuring(session: Session, *, lock: bool) -> Iterator[None]:
+    """Holds the machine's measuring lock, and has the session's watcher watch.
+
+    Args:
+        session: What is measured.
+        lock: Whether to wait until nothing else of ours measures on this machine.
+    """
+    with measuring_lock(session.say) if lock else contextlib.nullcontext(), session.watch:
+        yield
+
+
+def measure_points(session: Session, *, limits: bool = True, lock: bool = True) -> None:
+    """Runs every repeat that has no finished record yet.
+
+    Args:
+        session: What is measured, of a suite without arms.
+        limits: Whether to measure what the machine and the storage can do, once per run.
+        lock: Whether to wait until nothing else of ours measures on this machine.
+
+    Raises:
+        CannotRecord: A record could not be written.
+    """
+    with measuring(session, lock=lock):
+        run_points(session)
+        if limits:
+            ensure_limits(session.directory, session.say)
