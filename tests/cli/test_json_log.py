@@ -15,9 +15,7 @@ def events(*progress):
 
 
 def test_a_warm_up_and_a_repeat_begin(make_point):
-    found = events(
-        Progress(point=make_point(), index=None), Progress(point=make_point(), index=3)
-    )
+    found = events(Progress(point=make_point(), index=None), Progress(point=make_point(), index=3))
     assert [(event["event"], event["repeat"]) for event in found] == [
         ("warmup_started", None),
         ("repeat_started", 3),
