@@ -1,4 +1,4 @@
-"""When a schedule fires: cron, as Vertex AI reads it and as Kubeflow reads it.
+"""Cron expressions of schedules, as Vertex AI reads them and as Kubeflow reads them.
 
 People write five fields. Vertex AI takes five, with the time zone in front. Kubeflow Pipelines
 takes six, seconds first, and misreads five without a word: `0 3 * * *` would fire at second 0 of
@@ -50,11 +50,7 @@ class Cron:
         return " ".join(self.fields)
 
     def upcoming(self, count: int = 3) -> list[datetime.datetime]:
-        """Returns the next times that it fires, in its time zone.
-
-        Args:
-            count: How many.
-        """
+        """Returns the next times that it fires, in its time zone."""
         from cronsim import CronSim
 
         now = datetime.datetime.now(zoneinfo.ZoneInfo(self.zone))
@@ -94,9 +90,6 @@ def parse_cron(text: str, zone: str | None = None) -> Cron:
 def for_vertex(cron: Cron) -> str:
     """Returns a cron expression as Vertex AI reads it: `TZ=ZONE` and five fields.
 
-    Args:
-        cron: When to fire.
-
     Raises:
         UserError: It asks for a second other than 0.
     """
@@ -109,9 +102,6 @@ def for_vertex(cron: Cron) -> str:
 
 def for_kubeflow(cron: Cron) -> str:
     """Returns a cron expression as Kubeflow Pipelines reads it: six fields, seconds first.
-
-    Args:
-        cron: When to fire.
 
     Raises:
         UserError: It names a time zone, which Kubeflow cannot honour for one schedule.

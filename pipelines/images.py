@@ -100,9 +100,6 @@ class Image:
 def find_checkout(start: Path) -> Path:
     """Returns the checkout of orbax-bench that holds `start`.
 
-    Args:
-        start: A directory in it.
-
     Raises:
         UserError: There is none; an installed package has no recipe in it.
     """
@@ -161,12 +158,7 @@ def describe(
 
 
 def build_command(image: Image, checkout: Path) -> list[str]:
-    """Returns the command that builds an image, with BuildKit or the legacy builder.
-
-    Args:
-        image: What to build.
-        checkout: The build context.
-    """
+    """Returns the command that builds an image, with BuildKit or the legacy builder."""
     command = ["docker", "build", "--tag", image.tag]
     command += ["--file", str(checkout / image.dockerfile)]
     for name, value in image.arguments.items():
@@ -183,11 +175,7 @@ def push_command(image: Image) -> list[str]:
 
 
 def revision_of(checkout: Path) -> dict[str, str]:
-    """Returns the version, revision and source of a checkout, as build arguments.
-
-    Args:
-        checkout: Root of the checkout; what git does not know of it is `unknown`.
-    """
+    """Returns version, revision and source as build arguments; without git they are `unknown`."""
     project = tomllib.loads((checkout / "pyproject.toml").read_text())["project"]
     revision = _git(checkout, "rev-parse", "HEAD") or UNKNOWN
     if revision != UNKNOWN and _git(checkout, "status", "--porcelain"):
@@ -202,10 +190,6 @@ def revision_of(checkout: Path) -> dict[str, str]:
 
 def build_image(image: Image, checkout: Path) -> None:
     """Builds an image, with docker's own output on the console.
-
-    Args:
-        image: What to build.
-        checkout: The build context.
 
     Raises:
         UserError: Docker is missing or has no engine, the base image cannot be had, or the build

@@ -47,11 +47,6 @@ def read_suite(path: str) -> LoadedSuite:
 def compared(pipeline: Pipeline, loaded: LoadedSuite, parameters: Mapping[str, Any]) -> LoadedSuite:
     """Returns the suite as the pipeline will expand it: with the arms that it was given.
 
-    Args:
-        pipeline: What is to run.
-        loaded: The suite.
-        parameters: The parameters of the pipeline.
-
     Raises:
         UserError: The pipeline compares no arms and has some, or compares some and has none, or
             cannot take them as they are.
@@ -80,10 +75,6 @@ def compared(pipeline: Pipeline, loaded: LoadedSuite, parameters: Mapping[str, A
 
 def check_baseline(baseline: str, points: Sequence[SweepPoint]) -> None:
     """Refuses a stored baseline that has none of the points.
-
-    Args:
-        baseline: What `--baseline` names.
-        points: The points of the suite.
 
     Raises:
         UserError: There is no baseline, it cannot be read, or none of its points is one of these.

@@ -3,10 +3,15 @@
 import os
 
 os.environ["JAX_PLATFORMS"] = "cpu"
-os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+# No test asks how fast a compiled function is; most functions run once.
+os.environ["XLA_FLAGS"] = (
+    "--xla_force_host_platform_device_count=8 --xla_backend_optimization_level=0"
+    " --xla_llvm_disable_expensive_passes=true"
+)
 os.environ["JAX_ENABLE_X64"] = "true"
 
 import datetime
+import functools
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -28,6 +33,44 @@ PROVENANCE = {
     "host": {"name": "h", "kernel": "Linux", "cpu": "EPYC", "cpu_count": 2, "memory_bytes": 2**34},
     "devices": {"count": 8, "kind": "cpu", "platform": "cpu"},
 }
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Keeps what JAX compiles, in this process only: a child that measures must not find it.
+
+    Each process has a folder of its own, since JAX does not write its files in one step.
+    """
+    if "jax" not in sys.modules or not hasattr(session.config, "cache"):
+        return
+    import jax
+
+    folder = session.config.cache.mkdir("jax") / os.environ.get("PYTEST_XDIST_WORKER", "main")
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def parsers() -> Iterator[None]:
+    """Keeps the parsers of commands, which are made anew on each call from all their types."""
+    import typer.main
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command", functools.cache(typer.main.get_command))
+        yield
+
+
+@pytest.fixture(scope="session")
+def once():
+    """Makes a value that no test changes on the first call by its name, and returns it again."""
+    made = {}
+
+    def remember(name, make):
+        if name not in made:
+            made[name] = make()
+        return made[name]
+
+    return remember
 
 
 _MARKS: set[str] = set()

@@ -28,10 +28,9 @@ from orbax_bench_core.baselines.store import (
 )
 from orbax_bench_core.baselines.stored import capture_into, load_baseline, measured_records
 from orbax_bench_core.baselines.view import (
-    print_capture,
-    print_captures,
-    print_points,
-    print_promotions,
+    capture_document,
+    captures_document,
+    promoted_document,
 )
 
 __all__ = [
@@ -40,8 +39,10 @@ __all__ = [
     "Past",
     "Promoted",
     "Registry",
+    "capture_document",
     "capture_into",
     "capture_run",
+    "captures_document",
     "check_revision",
     "find_capture",
     "find_runs",
@@ -49,11 +50,8 @@ __all__ = [
     "load_baseline",
     "measured_records",
     "past_log_ratios",
-    "print_capture",
-    "print_captures",
-    "print_points",
-    "print_promotions",
     "promote_capture",
+    "promoted_document",
     "publish_run",
     "read_model",
     "registry_around",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import itertools
 from collections.abc import Sequence
 from typing import Final
 
@@ -17,8 +16,8 @@ from orbax_bench_core.baselines.model import (
 )
 from orbax_bench_core.baselines.store import Registry, state_after
 from orbax_bench_core.config import ARMS, Arm, UserError, did_you_mean
-from orbax_bench_core.records import UNKNOWN, Record, Repeat, RunDirectory, RunInfo
-from orbax_bench_core.sweep import Pair, SweepEntry, side
+from orbax_bench_core.records import UNKNOWN, Record, Repeat, Run, RunDirectory, RunInfo
+from orbax_bench_core.sweep import Pair
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -56,17 +55,21 @@ def capture_run(
     Raises:
         UserError: There is no run, or the registry cannot be written.
     """
-    info = run.read_info()
+    reader = Run(run)
+    info = reader.info
     found: dict[str, Sequence[Record]] = {}
     left_out: dict[str, str] = {}
-    for point in info.expansion.points:
-        measured = side(point, arm)
-        repeats = _repeats(run, info, point, arm)
-        problem = _problem(repeats)
+    for series in reader.series():
+        if series.arm not in (None, arm):
+            continue
+        repeats = list(reader.repeats(series))
+        # How many repeats an arm needs, its verdict decides.
+        problem = _problem(repeats, info.num_repeats if series.arm is None else 0)
+        measured = series.entry.arm(arm) if isinstance(series.entry, Pair) else series.entry
         if measured.id in found:
             problem = "another point of this run measured the same"
         if problem:
-            left_out[point.name] = problem
+            left_out[series.entry.name] = problem
         else:
             every = (record for repeat in repeats for record in repeat.records.values())
             found[measured.id] = [resolved(record) for record in every]
@@ -97,28 +100,19 @@ def resolved(record: Record) -> Record:
     )
 
 
-def _repeats(run: RunDirectory, info: RunInfo, point: SweepEntry, arm: Arm) -> list[Repeat]:
-    if not isinstance(point, Pair):
-        return [run.read_repeat(point, index) for index in range(info.num_repeats)]
-    records = [
-        record for record in run.point_records(point) if record.arm == arm and not record.warmup
-    ]
-    return [
-        Repeat({record.host: record for record in hosts}, point.arm(arm).processes)
-        for hosts in (list(group) for _, group in itertools.groupby(records, _index))
-    ]
+def _problem(repeats: Sequence[Repeat], expected: int) -> str:
+    """Returns why a series cannot be captured; empty when it can.
 
-
-def _index(record: Record) -> int:
-    return record.repeat
-
-
-def _problem(repeats: Sequence[Repeat]) -> str:
-    """Returns why a point cannot be captured; empty when it can."""
+    Args:
+        repeats: Its measured repeats.
+        expected: How many there should be at least.
+    """
     for repeat in repeats:
-        if repeat.status != "passed":
+        if not repeat.counts:
             reason = "" if repeat.error is None else f": {repeat.error.type}"
             return f"a repeat did not pass{reason}"
+    if len(repeats) < expected:
+        return "a repeat did not pass"
     return "" if repeats else "nothing was measured"
 
 

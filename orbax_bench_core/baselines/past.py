@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from orbax_bench_core.baselines.model import Capture
 from orbax_bench_core.baselines.store import Registry
-from orbax_bench_core.records import Record, by_point, other_surroundings, repeat_times
+from orbax_bench_core.records import Record, other_surroundings, seconds_per_repeat
 
 Past = Mapping[tuple[str, str], tuple[float, ...]]
 """Log ratios of the medians of successive runs, by point id and operation."""
@@ -29,7 +29,7 @@ def past_log_ratios(registry: Registry, candidate: Iterable[Record]) -> Past:
     from orbax_bench_core.gate import run_log_ratio
 
     records = list(candidate)
-    points = {point_id: found[0] for point_id, found in by_point(records).items()}
+    points = {record.point_id: record for record in reversed(records)}
     own = {record.run_id for record in records}
     wanted = [
         (capture.reference, point.point_id)
@@ -42,7 +42,7 @@ def past_log_ratios(registry: Registry, candidate: Iterable[Record]) -> Past:
     for baseline in registry.baselines(wanted):
         if other_surroundings(baseline.records[0], points[baseline.point_id]):
             continue
-        for operation, seconds in repeat_times(baseline.records).items():
+        for operation, seconds in seconds_per_repeat(baseline.records).items():
             if all(value > 0 for value in seconds):
                 times.setdefault((baseline.point_id, operation), []).append(seconds)
     return {

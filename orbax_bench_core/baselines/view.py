@@ -1,4 +1,4 @@
-"""What a registry of baselines holds, as tables."""
+"""Documents of a registry of baselines: captures, one capture, and what is promoted."""
 
 from __future__ import annotations
 
@@ -6,15 +6,24 @@ import collections
 import statistics
 import string
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from orbax_bench_core.baselines.model import Baseline, Capture, Promotion
-from orbax_bench_core.document import percent, seconds
-from orbax_bench_core.records import UNKNOWN, repeat_times
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
+from orbax_bench_core.document import (
+    BLANK,
+    Column,
+    Document,
+    Element,
+    Facts,
+    Heading,
+    Paragraph,
+    Row,
+    Span,
+    Table,
+    percent,
+    seconds,
+)
+from orbax_bench_core.records import UNKNOWN, seconds_per_repeat
 
 _COMMIT: Final = 40
 _SHORT_COMMIT: Final = 12
@@ -22,46 +31,50 @@ _SEVERAL: Final = 4
 _CHANGES: Final = 10
 
 
-def print_captures(
-    captures: Sequence[Capture], current: Mapping[str, str], console: Console
-) -> None:
-    """Prints captures, the newest first, and how many of their points are the baseline.
+def captures_document(captures: Sequence[Capture], current: Mapping[str, str]) -> Document:
+    """Returns captures, the newest first, and how many of their points are the baseline.
 
     Args:
-        captures: The captures.
+        captures: The captures, the oldest first.
         current: Reference of the capture that is each point's baseline, by point id.
-        console: Where to.
     """
-    table = _table("id", "revision", "suite", "points", "arm", "measured", "orbax", "baseline of")
     promoted = collections.Counter(current.values())
+    rows = []
     for capture in reversed(captures):
         chosen = promoted[capture.reference]
-        _row(
-            table,
-            capture.id,
-            short(capture.revision),
-            capture.suite,
-            str(len(capture.points)),
-            capture.arm or "–",
-            f"{capture.measured_at:%Y-%m-%d %H:%M}",
-            version(capture.provenance, "orbax-checkpoint"),
-            "" if not chosen else "all" if chosen == len(capture.points) else f"{chosen} of them",
+        rows.append(
+            _row(
+                capture.id,
+                short(capture.revision),
+                capture.suite,
+                str(len(capture.points)),
+                capture.arm or "–",
+                f"{capture.measured_at:%Y-%m-%d %H:%M}",
+                version(capture.provenance, "orbax-checkpoint"),
+                ""
+                if not chosen
+                else "all"
+                if chosen == len(capture.points)
+                else f"{chosen} of them",
+            )
         )
-    console.print(table)
+    headings = ("id", "revision", "suite", "points", "arm", "measured", "orbax", "baseline of")
+    elements: list[Element] = [_table(headings, rows)]
     if not current:
-        console.print("[dim]No capture is the baseline yet: choose one with `promote`.[/]")
+        missing = "No capture is the baseline yet: choose one with `promote`."
+        elements.append(Paragraph(missing, "dim", fold="wrapped"))
+    return Document(title="Captures", elements=tuple(elements))
 
 
-def print_capture(
-    capture: Capture, baselines: Sequence[Baseline], current: Mapping[str, str], console: Console
-) -> None:
-    """Prints one capture: what ran, on what, and how long it took.
+def capture_document(
+    capture: Capture, baselines: Sequence[Baseline], current: Mapping[str, str]
+) -> Document:
+    """Returns one capture: what ran, on what, and how long it took.
 
     Args:
         capture: The capture.
         baselines: Its points.
         current: Reference of the capture that is each point's baseline, by point id.
-        console: Where to.
     """
     arm = f", {capture.arm} arm" if capture.arm else ""
     facts = {
@@ -72,62 +85,62 @@ def print_capture(
         "versions": versions(capture.provenance),
         "machine": machine(capture.provenance),
     }
-    console.print(capture.reference, style="bold", markup=False, highlight=False)
-    for name, fact in facts.items():
-        console.print(f"  {name:9} {fact}", markup=False, highlight=False, soft_wrap=True)
-    console.print()
-    print_points(baselines, current, console, own=capture.reference)
-
-
-def print_points(
-    baselines: Sequence[Baseline], current: Mapping[str, str], console: Console, *, own: str = ""
-) -> None:
-    """Prints how long each operation of each point took.
-
-    Args:
-        baselines: The points.
-        current: Reference of the capture that is each point's baseline, by point id.
-        console: Where to.
-        own: The capture that all of them are of; empty when they are the baselines.
-    """
+    elements: list[Element] = [
+        Heading(Span(capture.reference), level=1),
+        Facts(tuple((name, Span(fact)) for name, fact in facts.items())),
+        BLANK,
+    ]
     for baseline in baselines:
-        chosen = current.get(baseline.point_id, "none")
-        said = f"from {chosen}" if not own else "the baseline" if chosen == own else ""
-        name = f"{baseline.records[0].point_name} {baseline.point_id} {said}".rstrip()
-        console.print(name, markup=False, highlight=False, soft_wrap=True)
-        table = _table("", "operation", "n", "median", "spread")
-        for operation, times in repeat_times(baseline.records).items():
-            _row(
-                table,
-                "",
-                operation,
-                str(len(times)),
-                seconds(statistics.median(times)),
-                percent(_spread(times)),
-            )
-        console.print(table)
+        chosen = current.get(baseline.point_id, "none") == capture.reference
+        elements += _point(baseline, "the baseline" if chosen else "")
+    return Document(title=capture.reference, elements=tuple(elements))
 
 
-def print_promotions(promotions: Sequence[Promotion], console: Console) -> None:
-    """Prints the last promotions, the newest first.
+def promoted_document(
+    baselines: Sequence[Baseline], current: Mapping[str, str], promotions: Sequence[Promotion]
+) -> Document:
+    """Returns how long each operation of the baselines took, and the last promotions.
 
     Args:
-        promotions: All promotions, in order.
-        console: Where to.
+        baselines: The baselines.
+        current: Reference of the capture that is each point's baseline, by point id.
+        promotions: All promotions, the oldest first.
     """
-    table = _table("promotion", "when", "by", "what became the baseline", "note")
-    for promotion in reversed(promotions[-_CHANGES:]):
+    elements: list[Element] = []
+    for baseline in baselines:
+        elements += _point(baseline, f"from {current.get(baseline.point_id, 'none')}")
+    rows = [
         _row(
-            table,
             str(promotion.number),
             f"{promotion.promoted_at:%Y-%m-%d %H:%M} UTC",
             f"{promotion.by.get('user', UNKNOWN)} on {promotion.by.get('host', UNKNOWN)}",
             _became(promotion),
             promotion.note,
         )
-    console.print(table)
+        for promotion in reversed(promotions[-_CHANGES:])
+    ]
+    headings = ("promotion", "when", "by", "what became the baseline", "note")
+    elements += [BLANK, _table(headings, rows)]
     if len(promotions) > _CHANGES:
-        console.print(f"[dim]and {len(promotions) - _CHANGES} earlier ones; --json has all.[/]")
+        earlier = f"and {len(promotions) - _CHANGES} earlier ones; --json has all."
+        elements.append(Paragraph(earlier, "dim", fold="wrapped"))
+    return Document(title="Baselines", elements=tuple(elements))
+
+
+def _point(baseline: Baseline, said: str) -> list[Element]:
+    """Returns how long each operation of a point took."""
+    name = f"{baseline.records[0].point_name} {baseline.point_id} {said}".rstrip()
+    rows = [
+        _row(
+            operation,
+            str(len(times)),
+            seconds(statistics.median(times)),
+            percent(_spread(times)),
+        )
+        for operation, times in seconds_per_repeat(baseline.records).items()
+    ]
+    table = _table(("operation", "n", "median", "spread"), rows, indented=True)
+    return [Paragraph(Span(name)), table]
 
 
 def short(revision: str) -> str:
@@ -185,24 +198,14 @@ def _spread(times: Sequence[float]) -> float | None:
     return (high - low) / statistics.median(times)
 
 
-def _row(table: Table, *cells: str) -> None:
-    """Adds a row whose text is no markup: names of points have brackets."""
-    from rich.markup import escape
-
-    table.add_row(*map(escape, cells))
+def _row(*cells: str) -> Row:
+    return Row(tuple(map(Span, cells)))
 
 
-def _table(*headings: str) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False)
-    for heading in headings:
-        right = heading in ("points", "n", "median", "spread")
-        table.add_column(
-            heading,
-            justify="right" if right else "left",
-            overflow="fold",
-            no_wrap=heading == "id",
-        )
-    return table
+def _table(headings: Sequence[str], rows: Sequence[Row], *, indented: bool = False) -> Table:
+    numbers = ("points", "n", "median", "spread")
+    columns = (
+        Column(name, "number" if name in numbers else "text", whole=name == "id")
+        for name in headings
+    )
+    return Table(tuple(columns), tuple(rows), indented=indented)

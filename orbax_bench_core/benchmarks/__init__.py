@@ -1,1 +1,1 @@
-"""Built-in benchmarks, one operation per file."""
+"""Built-in benchmarks, one per file."""

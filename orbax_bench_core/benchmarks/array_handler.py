@@ -1,4 +1,4 @@
-"""Writes and reads one array with Orbax's `ArrayHandler` alone, step by step."""
+"""Write and read of one array with Orbax's `ArrayHandler` alone, step by step."""
 
 from __future__ import annotations
 

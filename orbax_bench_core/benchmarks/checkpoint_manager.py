@@ -1,4 +1,4 @@
-"""Saves the steps of a training run with Orbax's `CheckpointManager`, and restores the last."""
+"""Steps of a training run, saved with Orbax's v0 `CheckpointManager`; restore of the last one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trains and saves every step with Orbax's `CheckpointManager`, in a chosen storage format."""
+"""Training that saves every step with Orbax's `CheckpointManager`, in a chosen storage format."""
 
 from __future__ import annotations
 

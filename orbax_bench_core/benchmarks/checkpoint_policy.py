@@ -1,4 +1,4 @@
-"""Offers many steps to a `CheckpointManager` whose policies decide what to save and to keep."""
+"""Save and preservation policies of Orbax's `CheckpointManager`, over many steps."""
 
 from __future__ import annotations
 
@@ -40,9 +40,6 @@ class CheckpointPolicyOptions(BoundedOptions):
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Builds the policies of one combination.
-
-        Args:
-            values: Options as the suite file has them.
 
         Raises:
             ValueError: A policy that does not exist, or lacks its parameter.

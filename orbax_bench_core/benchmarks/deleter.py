@@ -1,4 +1,4 @@
-"""Deletes checkpoints, with one thread or several."""
+"""Deletion of checkpoints, with one thread or several."""
 
 from __future__ import annotations
 

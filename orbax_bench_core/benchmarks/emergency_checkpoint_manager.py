@@ -1,4 +1,4 @@
-"""Saves to local disks often and to persistent storage at times, and restores from the nearest."""
+"""Orbax's emergency `CheckpointManager`: local disks often, persistent storage at times."""
 
 from __future__ import annotations
 

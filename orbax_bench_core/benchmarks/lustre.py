@@ -1,4 +1,4 @@
-"""Saves to a Lustre file system and loads back, with a chosen striping of the files."""
+"""Save and load on a Lustre file system, with a chosen striping of the files."""
 
 from __future__ import annotations
 
@@ -78,11 +78,7 @@ class Lustre(BenchmarksGenerator[LustreOptions]):
 
 
 def file_system(path: epath.Path) -> str:
-    """Returns the type of the file system that holds a directory; "" where nobody knows.
-
-    Args:
-        path: The directory.
-    """
+    """Returns the type of the file system that holds a directory; "" where nobody knows."""
     if "://" in str(path) or not _MOUNTS.exists():
         return ""
     directory, best, kind = Path(path).resolve(), Path(), ""

@@ -1,4 +1,4 @@
-"""Runs a function on the hosts of the devices, with Orbax's dispatcher for colocated Python."""
+"""Dispatch of a function to the hosts of the devices, with Orbax's colocated Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Broadcasts arrays from one replica to all others, without any storage."""
+"""Broadcast of arrays from one replica to all others, without any storage."""
 
 from __future__ import annotations
 

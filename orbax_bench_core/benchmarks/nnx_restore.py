@@ -1,4 +1,4 @@
-"""Saves a Flax NNX model from one number of devices and restores it onto another."""
+"""Save of a Flax NNX model on one number of devices, and restore onto another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads a checkpoint that Orbax wrote."""
+"""Load of an existing Orbax checkpoint."""
 
 from __future__ import annotations
 

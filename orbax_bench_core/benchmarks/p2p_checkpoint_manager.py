@@ -1,4 +1,4 @@
-"""Restores from the local disk, from another host's, or from persistent storage."""
+"""Orbax's peer-to-peer `CheckpointManager`: local disk, another host, or persistent storage."""
 
 from __future__ import annotations
 

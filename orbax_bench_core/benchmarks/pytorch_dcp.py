@@ -1,4 +1,4 @@
-"""Saves a checkpoint with PyTorch's distributed checkpoint (DCP) and loads it back."""
+"""Save and load with PyTorch's distributed checkpoint (DCP)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Saves and loads with the safetensors library for PyTorch, one file per process."""
+"""Save and load with the safetensors library for PyTorch, one file per process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Saves and restores with the handler for trees of Orbax's v0 interface."""
+"""Save and restore with Orbax's v0 `PyTreeCheckpointHandler`."""
 
 from __future__ import annotations
 

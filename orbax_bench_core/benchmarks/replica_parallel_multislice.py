@@ -1,4 +1,4 @@
-"""Saves what several replicas hold, each writing its share of it or one of them writing all."""
+"""Save of replicated arrays: each replica writes its share, or one replica writes all."""
 
 from __future__ import annotations
 

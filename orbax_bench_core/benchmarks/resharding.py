@@ -1,4 +1,4 @@
-"""Loads a checkpoint into other shardings than it was saved with."""
+"""Load of a checkpoint into other shardings than it was saved with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads a checkpoint for several replicas: one reads storage, the others hear from it."""
+"""Load for several replicas: one reads storage and broadcasts, or each reads for itself."""
 
 from __future__ import annotations
 

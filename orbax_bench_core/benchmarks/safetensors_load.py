@@ -1,4 +1,4 @@
-"""Loads a checkpoint in the safetensors format, as the model hubs offer them."""
+"""Load of a checkpoint in the safetensors format, as model hubs offer them."""
 
 from __future__ import annotations
 

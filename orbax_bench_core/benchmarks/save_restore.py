@@ -1,4 +1,4 @@
-"""Saves a checkpoint and loads it back: the round trip that every training job depends on."""
+"""Save and load of a checkpoint: the round trip that every training job depends on."""
 
 from __future__ import annotations
 

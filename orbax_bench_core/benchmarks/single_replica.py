@@ -1,4 +1,4 @@
-"""Restores on one replica, which broadcasts to the others, with Orbax's v0 handler for that."""
+"""Restore on one replica that broadcasts to the others, with Orbax's v0 array handler for that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps a copy of the state in host memory, and loads it onto fewer or more slices."""
+"""Snapshots of the state in host memory, loaded onto fewer or more slices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Saves with `torch.save` and loads with `torch.load`, one file per process."""
+"""Save with `torch.save` and load with `torch.load`, one file per process."""
 
 from __future__ import annotations
 

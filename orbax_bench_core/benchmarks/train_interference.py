@@ -1,4 +1,4 @@
-"""Saves in the middle of a training loop, and says what the save cost the training."""
+"""Interference of a save with the training loop around it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cancels a save of Orbax's v0 `CheckpointManager`."""
+"""Cancellation of a save of Orbax's v0 `CheckpointManager`."""
 
 from __future__ import annotations
 

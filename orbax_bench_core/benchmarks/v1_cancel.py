@@ -1,4 +1,4 @@
-"""Cancels a save of Orbax's v1 `Checkpointer`, and saves the next step."""
+"""Cancellation of a save of Orbax's v1 `Checkpointer`, and the save of the next step."""
 
 from __future__ import annotations
 

@@ -27,8 +27,9 @@ def async_study(
 
     orbax-bench async-study /tmp/async
     """
-    from orbax_bench_core.analysis.async_study import print_study
+    from orbax_bench_core.analysis.async_study import study_document
     from orbax_bench_core.config import UserError
+    from orbax_bench_core.document import print_document
     from orbax_bench_core.records import RunDirectory
     from orbax_bench_core.steps import PAGE, publish_async_study
 
@@ -41,5 +42,5 @@ def async_study(
         print(study.model_dump_json(indent=2))
         return
     console = results_console()
-    print_study(study, console)
+    print_document(study_document(study), console)
     console.print(f"Page: {run.root / PAGE}", markup=False, highlight=False, soft_wrap=True)

@@ -95,7 +95,8 @@ def list_captures(registry: RegistryPath, as_json: AsJson = False) -> None:
 
     orbax-bench baseline list gs://bucket/baselines
     """
-    from orbax_bench_core.baselines import print_captures
+    from orbax_bench_core.baselines import captures_document
+    from orbax_bench_core.document import print_document
 
     place = _existing(registry)
     captures, current = place.captures(), place.current()
@@ -103,7 +104,7 @@ def list_captures(registry: RegistryPath, as_json: AsJson = False) -> None:
         found = [one.model_dump(mode="json") for one in reversed(captures)]
         print(json.dumps({"captures": found, "baseline": current}, indent=2))
     else:
-        print_captures(captures, current, results_console())
+        print_document(captures_document(captures, current), results_console())
 
 
 @app.command()
@@ -124,12 +125,8 @@ def show(
 
     orbax-bench baseline show baselines latest
     """
-    from orbax_bench_core.baselines import (
-        find_capture,
-        print_capture,
-        print_points,
-        print_promotions,
-    )
+    from orbax_bench_core.baselines import capture_document, find_capture, promoted_document
+    from orbax_bench_core.document import print_document
 
     place = _existing(registry)
     current, console = place.current(), results_console()
@@ -139,7 +136,8 @@ def show(
             print(chosen.model_dump_json(indent=2))
             return
         wanted = [(chosen.reference, point.point_id) for point in chosen.points]
-        print_capture(chosen, place.baselines(wanted), current, console)
+        points = place.baselines(wanted)
+        print_document(capture_document(chosen, points, current), console)
         return
     promotions = place.promotions()
     if as_json:
@@ -154,9 +152,7 @@ def show(
         )
         return
     baselines = place.baselines((reference, point_id) for point_id, reference in current.items())
-    print_points(baselines, current, console)
-    console.print()
-    print_promotions(promotions, console)
+    print_document(promoted_document(tuple(baselines), current, promotions), console)
 
 
 @app.command()
@@ -221,13 +217,14 @@ def compare(
 
     orbax-bench baseline compare gs://bucket/baselines results
     """
-    from orbax_bench_core.analysis.verdicts import NO_PAST, compare_unpaired, verdict_table
+    from orbax_bench_core.analysis.verdicts import NO_PAST, compare_unpaired, verdicts_document
     from orbax_bench_core.baselines import (
         load_baseline,
         measured_records,
         past_log_ratios,
         registry_around,
     )
+    from orbax_bench_core.document import print_document
     from orbax_bench_core.records import RunDirectory
 
     directory = RunDirectory(run)
@@ -248,7 +245,7 @@ def compare(
     if as_json:
         print(report.model_dump_json(indent=2))
     else:
-        verdict_table(report, results_console())
+        print_document(verdicts_document(report), results_console())
     if fail_on_warning and report.word == "REGRESSION":
         raise typer.Exit(EXIT_WARNING)
 

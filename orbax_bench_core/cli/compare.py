@@ -45,19 +45,21 @@ def compare(
     """
     from rich.console import Console
 
-    from orbax_bench_core.analysis.verdicts import compare_stored, verdict_table, verdicts_html
+    from orbax_bench_core.analysis.verdicts import compare_stored, verdicts_document
     from orbax_bench_core.cli.measurement import comparison_exit_code
     from orbax_bench_core.config import UserError
+    from orbax_bench_core.document import print_document, to_html
     from orbax_bench_core.records import write_atomically
 
     found = compare_stored(baseline, candidate)
     console = Console()
-    verdict_table(found, console)
+    document = verdicts_document(found)
+    print_document(document, console)
     if html is not None:
         from etils import epath
 
         try:
-            write_atomically(epath.Path(html), verdicts_html(found).encode())
+            write_atomically(epath.Path(html), to_html(document).encode())
         except OSError as error:
             raise UserError(f"cannot write {html}: {error}") from None
         console.print(f"Page: {html}", markup=False, highlight=False, soft_wrap=True)

@@ -43,25 +43,27 @@ def history(
 
     orbax-bench history gs://bucket/nightly 'more/*'
     """
-    from orbax_bench_core.analysis.history import LEAST, MOST, history_html, print_history
+    from orbax_bench_core.analysis.history import LEAST, MOST, history_document
     from orbax_bench_core.analysis.history import history as build
     from orbax_bench_core.baselines import find_runs, registry_path
     from orbax_bench_core.config import UserError
+    from orbax_bench_core.document import print_document, to_html
     from orbax_bench_core.records import write_atomically
 
     if not LEAST <= significance <= MOST:
         raise UserError(f"--significance: give a number from {LEAST:g} to {MOST:g}")
     target = None if html is None else registry_path(html)
     found = build(find_runs(places), significance=significance)
+    document = history_document(found, every=every)
     if target is not None:
         try:
-            write_atomically(target, history_html(found, every=every).encode())
+            write_atomically(target, to_html(document).encode())
         except OSError as failure:
             raise UserError(f"--html: cannot write {target}: {failure}") from None
     if as_json:
         print(found.model_dump_json(indent=2))
         return
     console = results_console()
-    print_history(found, console, every=every)
+    print_document(document, console)
     if target is not None:
         console.print(f"Page: {target}", markup=False, highlight=False, soft_wrap=True)

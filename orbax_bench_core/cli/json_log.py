@@ -7,7 +7,6 @@ import json
 from typing import IO, Any
 
 from orbax_bench_core.analysis.verdicts import PointVerdict
-from orbax_bench_core.cli.progress import operation_seconds
 from orbax_bench_core.execute import Event, Progress, Watcher
 from orbax_bench_core.steps import Judged
 
@@ -41,7 +40,7 @@ class JsonLog(Watcher):
             status=progress.repeat.status,
             reused=progress.reused,
             error=None if error is None else f"{error.type}: {error.message}",
-            seconds=operation_seconds(progress.repeat),
+            seconds=progress.repeat.labelled_seconds(),
         )
 
     def _judged(self, verdict: PointVerdict) -> None:

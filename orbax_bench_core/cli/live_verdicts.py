@@ -17,7 +17,6 @@ from rich.table import Table
 from rich.text import Text
 
 from orbax_bench_core.analysis.verdicts import PointVerdict, nearest_to_trouble, needs_more, words
-from orbax_bench_core.cli.progress import operation_seconds
 from orbax_bench_core.config import Arm, GateConfig
 from orbax_bench_core.document import seconds, shorten
 from orbax_bench_core.execute import Event, Progress, Watcher
@@ -228,7 +227,7 @@ def _outcome(progress: Progress) -> Text:
     if repeat.error is not None:
         said = f"{repeat.error.type}: {repeat.error.message}"
         return Text.assemble((repeat.status, "red"), where, said)
-    found = operation_seconds(repeat)
+    found = repeat.labelled_seconds()
     times = ", ".join(f"{operation} {seconds(value)}" for operation, value in found.items())
     return Text.assemble((repeat.status, "dim"), where, times)
 

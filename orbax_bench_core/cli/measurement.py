@@ -11,13 +11,14 @@ from typing import Final
 from rich.console import Console
 
 from orbax_bench_core.analysis import noise as passports
-from orbax_bench_core.analysis.summary import RunSummary, print_notes, print_summary
-from orbax_bench_core.analysis.verdicts import VerdictReport, compare_stored, verdict_table
+from orbax_bench_core.analysis.summary import RunSummary, notes_document, summary_document
+from orbax_bench_core.analysis.verdicts import VerdictReport, compare_stored, verdicts_document
 from orbax_bench_core.baselines import capture_into, load_baseline
 from orbax_bench_core.cli.json_log import JsonLog
 from orbax_bench_core.cli.live_verdicts import LiveVerdicts
 from orbax_bench_core.cli.progress import ProgressReport
 from orbax_bench_core.config import LoadedSuite, UserError
+from orbax_bench_core.document import print_document
 from orbax_bench_core.execute import CannotRecord, RunSettings, Session, Watcher
 from orbax_bench_core.steps import (
     compare_arms,
@@ -138,7 +139,7 @@ class Measurement:
             baselines: What to compare with, and where to store.
         """
         info = self._session.info
-        print_notes(info, self._console)
+        print_document(notes_document(info), self._console)
         size = f"{len(self._session.plain)} points x {info.num_repeats} repeats"
         self._say(f"{info.suite_name}: {size}")
         try:
@@ -160,7 +161,7 @@ class Measurement:
             allow_inconclusive: Whether INCONCLUSIVE is as good as PASS.
         """
         info, pairs = self._session.info, self._session.pairs
-        print_notes(info, self._console)
+        print_document(notes_document(info), self._console)
         most = info.gate.looks[-1]
         self._say(f"{info.suite_name}: {len(pairs)} points, up to {most} operations per arm")
         self._say(f"  baseline:  {info.baseline}")
@@ -208,11 +209,13 @@ class Measurement:
             summary = publish(directory)
         except OSError as failure:
             return self._unwritten(failure, "report")
-        print_summary(summary, self._console, limits_of(directory, self._session.info, summary))
+        extra = limits_of(directory, self._session.info, summary)
+        document = summary_document(self._session.info, summary, extra=extra)
+        print_document(document, self._console)
         if baselines.compare is not None:
             verdicts = compare_stored(baselines.compare, str(directory.root))
             publish_verdicts(directory, verdicts)
-            verdict_table(verdicts, self._console)
+            print_document(verdicts_document(verdicts), self._console)
         if baselines.capture is not None:
             self._capture(baselines.capture)
         self._say(f"Run directory: {directory.root}")
@@ -230,7 +233,7 @@ class Measurement:
             page = self.publish_verdicts(verdicts)
         except OSError as failure:
             return self._unwritten(failure, "compare")
-        verdict_table(verdicts, self._console)
+        print_document(verdicts_document(verdicts), self._console)
         self._say(f"Report: {page}")
         return comparison_exit_code(verdicts, allow_inconclusive=allow_inconclusive)
 

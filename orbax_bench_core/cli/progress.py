@@ -12,7 +12,6 @@ from rich.progress import Progress as Bar
 
 from orbax_bench_core.document import seconds
 from orbax_bench_core.execute import Event, Progress, Watcher
-from orbax_bench_core.measure import TIME
 from orbax_bench_core.records import Repeat
 
 _MARKS = {"passed": "[green]✓[/]", "failed": "[red]✗[/]", "skipped": "[yellow]–[/]"}
@@ -86,19 +85,8 @@ class ProgressReport(Watcher):
             )
 
 
-def operation_seconds(repeat: Repeat) -> dict[str, float]:
-    """Returns what each operation of a repeat took on its slowest host, in seconds."""
-    slowest: dict[str, float] = {}
-    for record in repeat.records.values():
-        for sample in record.samples:
-            if sample.metric == TIME:
-                label = sample.key.removesuffix(f"_{TIME}")
-                slowest[label] = max(sample.value, slowest.get(label, 0.0))
-    return slowest
-
-
 def _outcome(repeat: Repeat) -> str:
     if repeat.error is not None:
         return f"{repeat.status}: {repeat.error.type}: {repeat.error.message}"
-    found = operation_seconds(repeat)
+    found = repeat.labelled_seconds()
     return ", ".join(f"{operation} {seconds(value)}" for operation, value in found.items())

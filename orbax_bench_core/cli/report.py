@@ -13,7 +13,8 @@ def report(
     """Make every output of a run from its records again."""
     from rich.console import Console
 
-    from orbax_bench_core.analysis.summary import print_notes, print_summary
+    from orbax_bench_core.analysis.summary import notes_document, summary_document
+    from orbax_bench_core.document import print_document
     from orbax_bench_core.records import RunDirectory
     from orbax_bench_core.steps import limits_of, publish
 
@@ -21,5 +22,6 @@ def report(
     run = RunDirectory(directory)
     summary = publish(run)
     info = run.read_info()
-    print_notes(info, console)
-    print_summary(summary, console, limits_of(run, info, summary))
+    print_document(notes_document(info), console)
+    extra = limits_of(run, info, summary)
+    print_document(summary_document(info, summary, extra=extra), console)

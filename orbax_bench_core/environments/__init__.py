@@ -3,5 +3,6 @@
 from orbax_bench_core.environments.errors import EnvironmentFailed as EnvironmentFailed
 from orbax_bench_core.environments.interpreter import Interpreter as Interpreter
 from orbax_bench_core.environments.make import make_environments as make_environments
+from orbax_bench_core.environments.supported import OLDEST_JAX as OLDEST_JAX
 from orbax_bench_core.environments.supported import OLDEST_ORBAX as OLDEST_ORBAX
 from orbax_bench_core.environments.uv import releases as releases

@@ -298,14 +298,14 @@ def kvstore(path: str) -> dict[str, Any]:
     return {"driver": "file", "path": f"{path}/"}
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class Probe:
     """What is known of one probe.
 
     Attributes:
         title: What people call it.
         bounds: What cannot be faster than it, in words.
-        measure: Returns the seconds of each repeat that is kept.
+        function: Measures it; takes the workload, then `cache` and `compressed` if they are set.
         medium: What the bytes pass through. `files` and `devices` are not there everywhere: object
             stores have no local files, and on a CPU a device copy is a memory copy.
         operation: What every such operation must do as well; None for what only some do.
@@ -315,90 +315,58 @@ class Probe:
 
     title: str
     bounds: str
-    measure: Callable[[Workload], list[float]]
+    function: Callable[..., list[float]]
     medium: Literal["files", "memory", "devices", "tensorstore"]
     operation: Literal["save", "load"] | None = None
     cache: Cache | None = None
     compressed: bool | None = None
 
+    def measure(self, workload: Workload) -> list[float]:
+        """Returns the seconds of each repeat that is kept.
 
-def _file_read(cache: Cache) -> Probe:
+        Raises:
+            StaysResident: It is of a cold page cache, and pages cannot be dropped.
+            OSError: Files cannot be written or read.
+            ValueError: TensorStore cannot write or read there, or not this dtype.
+        """
+        given = {"cache": self.cache, "compressed": self.compressed}
+        return self.function(
+            workload, **{k: value for k, value in given.items() if value is not None}
+        )
+
+
+def _tensorstore(name: str, bounds: str, cache: Cache | None, *, compressed: bool) -> Probe:
     return Probe(
-        title=f"{cache} read",
-        bounds=f"a {cache} load",
-        measure=functools.partial(read_files, cache=cache),
-        medium="files",
-        operation="load",
-        cache=cache,
-    )
-
-
-def _raw_write(*, compressed: bool) -> Probe:
-    return Probe(
-        title="TensorStore write" if compressed else "TensorStore write, plain",
-        bounds="a save, compressed" if compressed else "a save, uncompressed",
-        measure=functools.partial(tensorstore_write, compressed=compressed),
-        medium="tensorstore",
-        operation="save",
-        compressed=compressed,
-    )
-
-
-def _raw_read(cache: Cache, *, compressed: bool) -> Probe:
-    return Probe(
-        title=f"TensorStore {cache} read{'' if compressed else ', plain'}",
-        bounds=f"a {cache} load, {'compressed' if compressed else 'uncompressed'}",
-        measure=functools.partial(tensorstore_read, compressed=compressed, cache=cache),
-        medium="tensorstore",
-        operation="load",
-        cache=cache,
-        compressed=compressed,
+        f"TensorStore {name}" if compressed else f"TensorStore {name}, plain",
+        f"{bounds}, {'compressed' if compressed else 'uncompressed'}",
+        tensorstore_write if cache is None else tensorstore_read,
+        "tensorstore",
+        "save" if cache is None else "load",
+        cache,
+        compressed,
     )
 
 
 PROBES: Final[Mapping[ProbeName, Probe]] = {
-    "write_fsync": Probe(
-        title="write + fsync",
-        bounds="every save",
-        measure=write_fsync,
-        medium="files",
-        operation="save",
-    ),
-    "read_cold": _file_read("cold"),
-    "read_warm": _file_read("warm"),
-    "memory_copy": Probe(
-        title="memory copy",
-        bounds="every copy on the way",
-        measure=memory_copy,
-        medium="memory",
-        operation="load",
-    ),
+    "write_fsync": Probe("write + fsync", "every save", write_fsync, "files", "save"),
+    "read_cold": Probe("cold read", "a cold load", read_files, "files", "load", "cold"),
+    "read_warm": Probe("warm read", "a warm load", read_files, "files", "load", "warm"),
+    "memory_copy": Probe("memory copy", "every copy on the way", memory_copy, "memory", "load"),
     "first_touch": Probe(
-        title="first touch of memory",
-        bounds="a load into fresh memory",
-        measure=first_touch,
-        medium="memory",
+        "first touch of memory", "a load into fresh memory", first_touch, "memory"
     ),
-    "host_to_device": Probe(
-        title="host to device",
-        bounds="every load",
-        measure=host_to_device,
-        medium="devices",
-        operation="load",
+    "host_to_device": Probe("host to device", "every load", host_to_device, "devices", "load"),
+    "device_to_host": Probe("device to host", "every save", device_to_host, "devices", "save"),
+    "tensorstore_write": _tensorstore("write", "a save", None, compressed=True),
+    "tensorstore_read_cold": _tensorstore("cold read", "a cold load", "cold", compressed=True),
+    "tensorstore_read_warm": _tensorstore("warm read", "a warm load", "warm", compressed=True),
+    "tensorstore_write_uncompressed": _tensorstore("write", "a save", None, compressed=False),
+    "tensorstore_read_cold_uncompressed": _tensorstore(
+        "cold read", "a cold load", "cold", compressed=False
     ),
-    "device_to_host": Probe(
-        title="device to host",
-        bounds="every save",
-        measure=device_to_host,
-        medium="devices",
-        operation="save",
+    "tensorstore_read_warm_uncompressed": _tensorstore(
+        "warm read", "a warm load", "warm", compressed=False
     ),
-    "tensorstore_write": _raw_write(compressed=True),
-    "tensorstore_read_cold": _raw_read("cold", compressed=True),
-    "tensorstore_read_warm": _raw_read("warm", compressed=True),
-    "tensorstore_write_uncompressed": _raw_write(compressed=False),
-    "tensorstore_read_cold_uncompressed": _raw_read("cold", compressed=False),
-    "tensorstore_read_warm_uncompressed": _raw_read("warm", compressed=False),
 }
 """Every probe, in the order in which they are measured and shown.
 

@@ -16,7 +16,7 @@ from orbax_bench_core.lineage.artifacts import (
 )
 from orbax_bench_core.lineage.digests import baseline_digest, file_digest
 from orbax_bench_core.lineage.find import trace
-from orbax_bench_core.lineage.manifest import SAMPLES, ManifestWriter
+from orbax_bench_core.lineage.manifest import SAMPLES, ManifestWriter, read_manifest
 from orbax_bench_core.lineage.verify import Link, Status
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "input_digests",
     "output_metadata",
     "point_at",
+    "read_manifest",
     "records_metadata",
     "run_digests",
     "trace",

@@ -139,11 +139,11 @@ class ManifestWriter:
             OSError: A record cannot be read.
         """
         self._run, self._info = run, run.read_info()
-        points = self._info.expansion.points
-        self._points = point_digests(run.root, [point.id for point in points])
+        entries = self._info.expansion.points
+        self._points = point_digests(run.root, [entry.id for entry in entries])
         self._records = Made(
             digest=records_digest(self._points),
-            inputs={CONFIG: config_digest(run), **checkpoint_digests(points)},
+            inputs={CONFIG: config_digest(run), **checkpoint_digests(entries)},
         )
         self._made: dict[str, Made] = {}
         self._ran: dict[str, MeasuredWith] = {}
@@ -237,11 +237,18 @@ def read_manifest(run: RunDirectory) -> Manifest | None:
         return None
 
 
-def checkpoint_digests(entries: Iterable[SweepEntry]) -> dict[str, str]:
-    """Returns the digests of the existing checkpoints that points load, in their order."""
+def checkpoint_paths(entries: Iterable[SweepEntry]) -> list[str]:
+    """Returns the existing checkpoints that points and pairs load, in their order."""
     points = (point for entry in entries for point in sides(entry).values())
-    paths = dict.fromkeys(point.checkpoint.path for point in points if point.checkpoint.path)
-    return {f"{CHECKPOINT}{_absolute(path)}": checkpoint_digest(path) for path in paths}
+    return list(dict.fromkeys(point.checkpoint.path for point in points if point.checkpoint.path))
+
+
+def checkpoint_digests(entries: Iterable[SweepEntry]) -> dict[str, str]:
+    """Returns the digest of each existing checkpoint that points and pairs load, by its name."""
+    return {
+        f"{CHECKPOINT}{_absolute(path)}": checkpoint_digest(path)
+        for path in checkpoint_paths(entries)
+    }
 
 
 def package_versions() -> dict[str, str]:

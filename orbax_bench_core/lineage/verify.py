@@ -30,10 +30,10 @@ from orbax_bench_core.lineage.manifest import (
     Made,
     Manifest,
     MeasuredWith,
+    checkpoint_paths,
     read_manifest,
 )
 from orbax_bench_core.records import UNKNOWN, VERDICTS_FILE, RunDirectory
-from orbax_bench_core.sweep import sides
 
 _SHOWN: Final = 3
 
@@ -239,8 +239,7 @@ class Verifier:
 
     def _generated(self) -> Iterator[Link]:
         """Yields what was saved, where no checkpoint was there before."""
-        entries = self._info.expansion.points
-        if any(point.checkpoint.path for entry in entries for point in sides(entry).values()):
+        if checkpoint_paths(self._info.expansion.points):
             return
         contents = self._manifest.contents
         for digest in contents or [""]:

@@ -1,4 +1,4 @@
-"""Measured blocks: `with metrics.measure("save"): ...` captures time, memory, events and I/O."""
+"""Measured blocks: `with metrics.measure("save"): ...` records time, memory, events and I/O."""
 
 from orbax_bench_core.measure.collectors import Reading
 from orbax_bench_core.measure.definition import (
@@ -18,7 +18,7 @@ from orbax_bench_core.measure.interference import (
     interference_of_save,
     interference_of_steps,
 )
-from orbax_bench_core.measure.known_metrics import lookup
+from orbax_bench_core.measure.known_metrics import all_metrics, lookup
 from orbax_bench_core.measure.metrics import Metrics, default_metrics
 from orbax_bench_core.measure.observers import observing
 from orbax_bench_core.measure.profiling import tracing
@@ -39,6 +39,7 @@ __all__ = [
     "Metrics",
     "Reading",
     "Sample",
+    "all_metrics",
     "block_name",
     "default_metrics",
     "interference_of_save",

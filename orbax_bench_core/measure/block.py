@@ -1,4 +1,4 @@
-"""One measured block: the clock, and everything that must stay outside it."""
+"""Measured block: the clock, and the cost of measuring that is kept out of it."""
 
 from __future__ import annotations
 

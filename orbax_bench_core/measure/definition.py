@@ -1,4 +1,4 @@
-"""What a metric is, and a family of metrics whose names only a run can know."""
+"""Definition of a metric, and of a family of metrics whose names only a run can know."""
 
 from __future__ import annotations
 

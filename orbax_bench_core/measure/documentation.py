@@ -1,4 +1,4 @@
-"""The reference of all metrics, written from the registry.
+"""Reference of all metrics, generated from the registry.
 
 `python -m orbax_bench_core.measure.documentation` writes `docs/metrics.md`, for people, and
 `docs/schema/metrics.json`, for programs, into the checkout that it runs from.

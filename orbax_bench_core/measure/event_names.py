@@ -1,4 +1,4 @@
-"""From a `jax.monitoring` event to its metric, and from a metric's name back."""
+"""Metrics of `jax.monitoring` events: name, unit and aggregation, with or without a table entry."""
 
 from __future__ import annotations
 

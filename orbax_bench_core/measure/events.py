@@ -1,4 +1,4 @@
-"""The `jax.monitoring` events of Orbax and JAX that have a metric: the table."""
+"""Table of the `jax.monitoring` events of Orbax and JAX that have a metric."""
 
 from __future__ import annotations
 

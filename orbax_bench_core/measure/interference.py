@@ -1,4 +1,4 @@
-"""What a save costs the training that goes on meanwhile, from the times of training steps."""
+"""Cost of a save for the training beside it, from the times of training steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every metric that can be emitted, by name."""
+"""Registry of metrics by name."""
 
 from __future__ import annotations
 
@@ -78,9 +78,6 @@ def lookup(name: str) -> Metric:
 
     Names that only a run can know resolve too: TensorStore's (`6_tensorstore/...`), events without
     a home (`9_other/...`) and the `_count`, `_max` and `_last` of events that fired repeatedly.
-
-    Args:
-        name: `<namespace>/<name>`.
 
     Returns:
         The metric. For `9_other` names the unit is inferred from the name; the unit that stands

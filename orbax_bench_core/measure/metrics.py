@@ -1,4 +1,4 @@
-"""`Metrics.measure`: what a benchmark author wraps the measured code in."""
+"""Measurement interface of a benchmark: `Metrics.measure` and the samples that it keeps."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from collections import Counter
 from collections.abc import Sequence
 from time import perf_counter_ns
 
-from orbax_bench_core.measure import block as overhead
 from orbax_bench_core.measure import collectors, known_metrics, observers
-from orbax_bench_core.measure.block import Block
+from orbax_bench_core.measure.block import Block, this_thread
 from orbax_bench_core.measure.sample import Sample
 
 _OCCURRENCE_SUFFIX = re.compile(r"\[\d+\]$")
@@ -74,7 +73,7 @@ class Metrics:
             ValueError: The name is empty or ends in `[<number>]`, or `num_bytes` is negative.
         """
         called_ns = perf_counter_ns()
-        clock = overhead.this_thread()
+        clock = this_thread()
         _check_name(name)
         if isinstance(metric_keys, str):
             raise TypeError(f"metric_keys is a list of collectors: write [{metric_keys!r}]")
@@ -110,7 +109,7 @@ class Metrics:
                 or not a number, or the operation has a value of this metric already.
         """
         called_ns = perf_counter_ns()
-        clock = overhead.this_thread()
+        clock = this_thread()
         overhead_ns = clock.overhead_ns
         _check_name(operation)
         unit = known_metrics.lookup(metric).unit

@@ -1,4 +1,4 @@
-"""Streams samples out of the process as soon as each block ends."""
+"""Observers of measured blocks: samples are streamed as each block ends, failures are logged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Profiler traces of measured blocks, without the author doing anything."""
+"""Profiler traces of measured blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One measured value."""
+"""Sample: one measured value."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ from orbax_bench_core.records.machine import (
     storage_provenance,
     surroundings,
 )
-from orbax_bench_core.records.operation_times import by_point, repeat_times
-from orbax_bench_core.records.paired import PairedSeries, paired_series
+from orbax_bench_core.records.operation_times import OperationTimes, seconds_per_repeat
+from orbax_bench_core.records.paired import PairedTimes
 from orbax_bench_core.records.record import (
     PEER_FAILED,
     SCHEMA_VERSION,
@@ -23,12 +23,12 @@ from orbax_bench_core.records.record import (
     State,
     Status,
 )
-from orbax_bench_core.records.run import ByArm
+from orbax_bench_core.records.repeats import Repeat, Series, repeats_of
+from orbax_bench_core.records.run import Run, load_run
 from orbax_bench_core.records.run_directory import (
     LIMITS_FILE,
     STUDY_FILE,
     VERDICTS_FILE,
-    Repeat,
     RunDirectory,
     RunInfo,
 )
@@ -44,26 +44,28 @@ __all__ = [
     "UNKNOWN",
     "VERDICTS_FILE",
     "Attempt",
-    "ByArm",
     "ErrorInfo",
-    "PairedSeries",
+    "OperationTimes",
+    "PairedTimes",
     "Record",
     "Repeat",
     "ResultModel",
+    "Run",
     "RunDirectory",
     "RunInfo",
+    "Series",
     "State",
     "Status",
     "atomic_file",
-    "by_point",
     "checked_record_files",
     "device_provenance",
     "host_provenance",
+    "load_run",
     "other_surroundings",
     "package_version",
-    "paired_series",
     "refuse_other_version",
-    "repeat_times",
+    "repeats_of",
+    "seconds_per_repeat",
     "storage_provenance",
     "surroundings",
     "write_atomically",

@@ -1,57 +1,59 @@
-"""Seconds of operations that were measured one after another, outside any pair."""
+"""Seconds of operations, each on its slowest host.
+
+Three numbers look like one. The sum over the occurrences of an operation in a repeat is what
+verdicts, baselines, histories, noise and studies compare. Each occurrence by itself is what a
+summary describes. Each by its label (`save`, `save[1]`) is what progress and TensorBoard show.
+"""
 
 from __future__ import annotations
 
-import collections
-import itertools
-from collections.abc import Iterable
+import dataclasses
+from collections.abc import Iterable, Mapping
 
-from orbax_bench_core.measure import TIME
 from orbax_bench_core.records.record import Record
+from orbax_bench_core.records.repeats import Repeat, repeats_of
 
 
-def by_point(records: Iterable[Record]) -> dict[str, list[Record]]:
-    """Returns records by the id of their point, in the order in which points first occur."""
-    found: dict[str, list[Record]] = {}
-    for record in records:
-        found.setdefault(record.point_id, []).append(record)
-    return found
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OperationTimes:
+    """Seconds of the operations of one series.
 
-
-def repeat_times(records: Iterable[Record]) -> dict[str, tuple[float, ...]]:
-    """Returns the seconds of each operation in each repeat that passed on every host.
-
-    An operation takes as long as on its slowest host; one that occurs several times in a repeat
-    takes the sum.
-
-    Args:
-        records: Records of one point in one run, repeat by repeat.
+    Attributes:
+        repeats: Of each repeat that counts, the seconds by operation and occurrence.
     """
-    found: dict[str, list[float]] = collections.defaultdict(list)
-    measured = (record for record in records if not record.warmup)
-    for _, group in itertools.groupby(measured, key=lambda record: (record.run_id, record.repeat)):
-        hosts = list(group)
-        if len(hosts) == hosts[0].num_hosts and all(host.status == "passed" for host in hosts):
-            for operation, seconds in repeat_seconds(hosts).items():
-                found[operation].append(seconds)
-    return {operation: tuple(seconds) for operation, seconds in found.items()}
+
+    repeats: tuple[Mapping[tuple[str, int], float], ...]
+
+    @classmethod
+    def of(cls, repeats: Iterable[Repeat]) -> OperationTimes:
+        """Takes the repeats that count, in their order."""
+        return cls(repeats=tuple(repeat.seconds() for repeat in repeats if repeat.counts))
+
+    def per_repeat(self) -> dict[str, tuple[float, ...]]:
+        """Returns one value per repeat: the sum over the occurrences of each operation."""
+        found: dict[str, list[float]] = {}
+        for seconds in self.repeats:
+            for operation, total in total_seconds(seconds).items():
+                found.setdefault(operation, []).append(total)
+        return {operation: tuple(values) for operation, values in found.items()}
+
+    def per_occurrence(self) -> dict[str, tuple[float, ...]]:
+        """Returns one value per occurrence of each operation."""
+        found: dict[str, list[float]] = {}
+        for seconds in self.repeats:
+            for (operation, _), value in seconds.items():
+                found.setdefault(operation, []).append(value)
+        return {operation: tuple(values) for operation, values in found.items()}
 
 
-def repeat_seconds(hosts: Iterable[Record]) -> dict[str, float]:
-    """Returns the seconds of each operation of a repeat, each time on its slowest host.
+def total_seconds(seconds: Mapping[tuple[str, int], float]) -> dict[str, float]:
+    """Returns the sum over the occurrences of each operation of one repeat."""
+    total: dict[str, float] = {}
+    for (operation, _), value in seconds.items():
+        total[operation] = total.get(operation, 0.0) + value
+    return total
 
-    An operation that occurs several times in a repeat takes the sum.
 
-    Args:
-        hosts: The records of the repeat, one per host.
-    """
-    slowest: dict[tuple[str, int], float] = {}
-    for record in hosts:
-        for sample in record.samples:
-            if sample.metric == TIME:
-                key = (sample.operation, sample.occurrence)
-                slowest[key] = max(sample.value, slowest.get(key, sample.value))
-    total: dict[str, float] = collections.defaultdict(float)
-    for (operation, _), seconds in slowest.items():
-        total[operation] += seconds
-    return dict(total)
+def seconds_per_repeat(records: Iterable[Record]) -> dict[str, tuple[float, ...]]:
+    """Returns `OperationTimes.per_repeat` of the records of one series, repeat by repeat."""
+    return OperationTimes.of(repeats_of(records)).per_repeat()

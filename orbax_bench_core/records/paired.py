@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from orbax_bench_core.config import ARMS, Arm
-from orbax_bench_core.records.operation_times import repeat_seconds
-from orbax_bench_core.records.record import PEER_FAILED, Record
+from orbax_bench_core.records.operation_times import total_seconds
+from orbax_bench_core.records.repeats import Repeat
 from orbax_bench_core.sweep import BLOCK_SIZE
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PairedSeries:
+class PairedTimes:
     """The complete blocks of one pair.
 
     Attributes:
@@ -35,6 +35,46 @@ class PairedSeries:
     problem: str = ""
     failed: tuple[Arm, ...] = ()
 
+    @classmethod
+    def of(cls, repeats: Iterable[Repeat]) -> PairedTimes:
+        """Takes the complete blocks among the repeats of one pair; warm-ups are passed over.
+
+        A block counts when all its operations passed on every host. An operation is taken when
+        every repeat of both arms has it.
+        """
+        import numpy as np
+
+        measured = sorted(
+            (repeat for repeat in repeats if repeat.block is not None and not repeat.warmup),
+            key=lambda repeat: repeat.index,
+        )
+        uneven = _uneven(measured)
+        if uneven:
+            return cls(labels=np.zeros((0, BLOCK_SIZE), dtype=bool), times={}, problem=uneven)
+        failures = [repeat for repeat in measured if not repeat.counts]
+        blocks: dict[int, list[Repeat]] = collections.defaultdict(list)
+        for repeat in measured:
+            if repeat.counts:
+                blocks[repeat.index // BLOCK_SIZE].append(repeat)
+        whole = [block for _, block in sorted(blocks.items()) if len(block) == BLOCK_SIZE]
+        seconds = [[total_seconds(repeat.seconds()) for repeat in block] for block in whole]
+        every = [repeat for block in seconds for repeat in block]
+        shared = [name for name in (every[0] if every else {}) if all(name in one for one in every)]
+        return cls(
+            labels=np.array(
+                [[repeat.series.arm == "candidate" for repeat in block] for block in whole],
+                dtype=bool,
+            ).reshape(len(whole), BLOCK_SIZE),
+            times={
+                name: np.array([[repeat[name] for repeat in block] for block in seconds])
+                for name in shared
+            },
+            problem=_failure(failures[0]) if failures else "",
+            failed=tuple(
+                dict.fromkeys(one.series.arm for one in failures if one.series.arm is not None)
+            ),
+        )
+
     def of_arms(self, operation: str) -> dict[Arm, tuple[float, ...]]:
         """Returns the seconds of each arm in the order in which they were measured."""
         times = self.times[operation]
@@ -51,77 +91,23 @@ class PairedSeries:
         return tuple(map(float, (logs * signs).sum(axis=1)))
 
 
-def paired_series(records: Iterable[Record]) -> PairedSeries:
-    """Returns the complete blocks among the records of one pair.
-
-    A block counts when all its operations passed on every host. An operation is taken when every
-    repeat of both arms has it.
-
-    Args:
-        records: The records of the pair; warm-ups are passed over.
-    """
-    import numpy as np
-
-    repeats: dict[int, list[Record]] = collections.defaultdict(list)
-    for record in records:
-        if record.block is not None and not record.warmup:
-            repeats[record.repeat].append(record)
-    hosts = _hosts(repeats.values())
-    uneven = [arm for arm, counts in hosts.items() if len(counts) > 1]
-    if uneven:
-        counts = ", ".join(map(str, sorted(hosts[uneven[0]])))
-        return _nothing(f"the {uneven[0]} was measured with different numbers of hosts: {counts}")
-    failures = [found for index in sorted(repeats) if _failure(found := repeats[index])]
-    problem = _failure(failures[0]) if failures else ""
-    failed = tuple(dict.fromkeys(found[0].arm for found in failures if found[0].arm is not None))
-    blocks: dict[int, list[list[Record]]] = collections.defaultdict(list)
-    for index in sorted(repeats):
-        if not _failure(repeats[index]):
-            blocks[index // BLOCK_SIZE].append(repeats[index])
-    whole = [block for _, block in sorted(blocks.items()) if len(block) == BLOCK_SIZE]
-    seconds = [[repeat_seconds(repeat) for repeat in block] for block in whole]
-    every = [repeat for block in seconds for repeat in block]
-    shared = [name for name in (every[0] if every else {}) if all(name in one for one in every)]
-    return PairedSeries(
-        labels=np.array(
-            [[repeat[0].arm == "candidate" for repeat in block] for block in whole], dtype=bool
-        ).reshape(len(whole), BLOCK_SIZE),
-        times={
-            name: np.array([[repeat[name] for repeat in block] for block in seconds])
-            for name in shared
-        },
-        problem=problem,
-        failed=failed,
-    )
-
-
-def _hosts(repeats: Iterable[Sequence[Record]]) -> dict[Arm, set[int]]:
-    found: dict[Arm, set[int]] = {arm: set() for arm in ARMS}
+def _uneven(repeats: Iterable[Repeat]) -> str:
+    """Returns which arm was measured with different numbers of hosts; empty when none was."""
+    hosts: dict[Arm | None, set[int]] = {arm: set() for arm in ARMS}
     for repeat in repeats:
-        for record in repeat:
-            assert record.arm is not None
-            found[record.arm].add(record.num_hosts)
-    return found
-
-
-def _nothing(problem: str) -> PairedSeries:
-    import numpy as np
-
-    return PairedSeries(labels=np.zeros((0, BLOCK_SIZE), dtype=bool), times={}, problem=problem)
-
-
-def _failure(hosts: Sequence[Record]) -> str:
-    """Returns why one repeat does not count; empty when it does."""
-    arm = hosts[0].arm
-    errors = [record.error for record in hosts if record.error is not None]
-    if errors:
-        error = min(errors, key=lambda found: found.type == PEER_FAILED)
-        word = "was skipped" if hosts[0].status == "skipped" else "failed"
-        return f"the {arm} {word} in block {hosts[0].block}: {error.type}: {error.message}"
-    if len(hosts) < hosts[0].num_hosts:
-        missing = sorted(set(range(hosts[0].num_hosts)) - {record.host for record in hosts})
-        return (
-            f"the {arm} has no record of host {', '.join(map(str, missing))} "
-            f"in block {hosts[0].block}"
-        )
+        hosts[repeat.series.arm].add(repeat.num_hosts)
+    for arm, counts in hosts.items():
+        if len(counts) > 1:
+            numbers = ", ".join(map(str, sorted(counts)))
+            return f"the {arm} was measured with different numbers of hosts: {numbers}"
     return ""
+
+
+def _failure(repeat: Repeat) -> str:
+    """Returns why one repeat does not count."""
+    arm = repeat.series.arm
+    if repeat.error is not None:
+        word = "was skipped" if repeat.status == "skipped" else "failed"
+        return f"the {arm} {word} in block {repeat.block}: {repeat.reason}"
+    missing = ", ".join(map(str, repeat.missing))
+    return f"the {arm} has no record of host {missing} in block {repeat.block}"

@@ -1,70 +1,143 @@
-"""A paired run, seen as one series per arm, as tables and logs show it."""
+"""The read model of a run: its series, repeats, times and samples."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import itertools
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
-from orbax_bench_core.config import ARMS, Arm
+from orbax_bench_core.records.operation_times import OperationTimes
+from orbax_bench_core.records.paired import PairedTimes
 from orbax_bench_core.records.record import Record
-from orbax_bench_core.records.run_directory import RunDirectory, RunInfo
-from orbax_bench_core.sweep import Expansion, Pair, SweepEntry, SweepPoint
+from orbax_bench_core.records.repeats import Repeat, Series, repeats_of
+from orbax_bench_core.records.run_directory import RunDirectory
+from orbax_bench_core.records.samples import samples_table
+from orbax_bench_core.sweep import Pair, SweepPoint, sides
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
 
 
-class ArmPoint(SweepPoint):
-    """One side of a pair, told from the other even when both measure the same.
+class Run:
+    """One run, as its records tell it.
 
     Attributes:
-        pair: Id of the pair.
-        arm: Which side.
+        directory: Where it lies.
+        info: What its `run.json` says.
     """
 
-    pair: str
-    arm: Arm
+    def __init__(self, directory: RunDirectory) -> None:
+        """Reads `run.json`; records are read when they are asked for.
 
-    def model_post_init(self, context: Any, /) -> None:
-        """Takes an id of its own: in an A/A comparison both sides have the same content."""
-        super().model_post_init(context)
-        self.__dict__["id"] = f"{self.pair}-{self.arm}"
+        Raises:
+            UserError: There is no run here, or one of another schema version.
+        """
+        self.directory = directory
+        self.info = directory.read_info()
 
-    @classmethod
-    def of(cls, pair: Pair, arm: Arm) -> ArmPoint:
-        """Returns one side of a pair."""
-        label = ",".join(filter(None, [pair.label, f"arm={arm}"]))
-        side = pair.arm(arm)
-        own = {name: getattr(side, name) for name in SweepPoint.model_fields}
-        return cls(**{**own, "label": label}, pair=pair.id, arm=arm)
+    def series(self) -> tuple[Series, ...]:
+        """Returns what the run measures: each point, and each arm of each pair."""
+        return tuple(
+            series for entry in self.info.expansion.points for series in Series.all_of(entry)
+        )
 
+    def repeats(self, series: Series | None = None, *, warmups: bool = False) -> Iterator[Repeat]:
+        """Yields the repeats that have a record, series by series.
 
-class ByArm(RunDirectory):
-    """A run directory in which each arm of a pair is a point; other points are as they are."""
-
-    def read_info(self) -> RunInfo:
-        """Reads `run.json`, with two points for each pair."""
-        info = super().read_info()
-        expansion = info.expansion
-        points = tuple(side for point in expansion.points for side in _sides(point))
-        changed = Expansion(points=points, skipped=expansion.skipped, notes=expansion.notes)
-        return info.model_copy(update={"expansion": changed})
+        Args:
+            series: The one to read; None reads all.
+            warmups: Whether warm-ups are among them, before the others of their series.
+        """
+        entries = self.info.expansion.points if series is None else (series.entry,)
+        for entry in entries:
+            found = list(repeats_of(self.directory.point_records(entry)))
+            for arm in sides(entry):
+                if series is None or series.arm == arm:
+                    yield from (
+                        repeat
+                        for repeat in found
+                        if repeat.series.arm == arm and (warmups or not repeat.warmup)
+                    )
 
     def records(self) -> Iterator[Record]:
-        """Yields every record: points as in `read_info`, then warm-ups and repeats."""
-        for point in self.read_info().expansion.points:
-            yield from self.point_records(point)
+        """Yields every record, warm-ups included, in the order of `repeats`."""
+        for repeat in self.repeats(warmups=True):
+            yield from repeat.records.values()
 
-    def point_records(self, point: SweepEntry) -> list[Record]:
-        """Returns every readable record of one point, as if it had never been part of a pair."""
-        if not isinstance(point, ArmPoint):
-            return super().point_records(point)
-        of_arm = {"point_id": point.id, "point_name": point.name, "point": point, "arm": None}
-        return [
-            record.model_copy(update=of_arm)
-            for record in self.records_in(point.pair)
-            if record.arm == point.arm
-        ]
+    def operation_times(self, series: Series | None = None) -> dict[str, OperationTimes]:
+        """Returns the seconds of every operation, by id of the series.
+
+        Args:
+            series: The one to read; None reads all.
+        """
+        return {
+            id_: OperationTimes.of(repeats)
+            for id_, repeats in itertools.groupby(
+                self.repeats(series), key=lambda repeat: repeat.series.id
+            )
+        }
+
+    def paired(self, pair: Pair) -> PairedTimes:
+        """Returns the complete blocks of a pair, as arrays."""
+        return PairedTimes.of(repeats_of(self.directory.point_records(pair)))
+
+    def table(self) -> pyarrow.Table:
+        """Returns all samples, warm-ups included, with the columns of `samples.parquet`."""
+        return samples_table(self.directory.records())
+
+    def samples(self) -> pandas.DataFrame:
+        """Returns one row per sample, with the columns of `samples.parquet` and one per option.
+
+        Of failed repeats too: `status` says which. Options stand under `option.<name>`.
+        """
+        frame = self.table().to_pandas()
+        options = [json.loads(text) for text in frame["options"]]
+        for name in sorted({name for one in options for name in one}):
+            frame[f"option.{name}"] = [one.get(name) for one in options]
+        return frame
+
+    def times(self) -> pandas.DataFrame:
+        """Returns one row per series, repeat that counts, and operation.
+
+        The column `seconds` is the time on the slowest host, summed over the occurrences of the
+        operation; options stand under `option.<name>`.
+        """
+        import pandas
+
+        rows = []
+        for repeat in self.repeats():
+            if repeat.counts:
+                common = _columns(repeat)
+                for operation, (seconds,) in OperationTimes.of([repeat]).per_repeat().items():
+                    rows.append({**common, "operation": operation, "seconds": seconds})
+        return pandas.DataFrame(rows)
 
 
-def _sides(entry: SweepEntry) -> list[SweepPoint]:
-    if not isinstance(entry, Pair):
-        return [entry]
-    return [ArmPoint.of(entry, arm) for arm in ARMS]
+def load_run(directory: str) -> Run:
+    """Reads a run directory, local or gs://.
+
+    Args:
+        directory: What `--output-directory` was.
+
+    Raises:
+        UserError: There is no run there, or one that this version cannot read.
+    """
+    return Run(RunDirectory(directory))
+
+
+def _columns(repeat: Repeat) -> Mapping[str, object]:
+    point: SweepPoint = repeat.series.point
+    return {
+        "series_id": repeat.series.id,
+        "series": repeat.series.name,
+        "benchmark": point.benchmark,
+        "checkpoint": point.checkpoint.label,
+        "mesh": "" if point.mesh is None else point.mesh.label,
+        "environment": "" if point.environment is None else point.environment.name,
+        "arm": repeat.series.arm or "",
+        "block": repeat.block,
+        "repeat": repeat.index,
+        **{f"option.{name}": value for name, value in sorted(point.options.items())},
+    }

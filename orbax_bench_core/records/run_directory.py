@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import hashlib
 import uuid
@@ -22,15 +21,13 @@ from orbax_bench_core.config import (
 )
 from orbax_bench_core.records.files import write_atomically
 from orbax_bench_core.records.record import (
-    PEER_FAILED,
     SCHEMA_VERSION,
-    ErrorInfo,
     Record,
     ResultModel,
-    Status,
 )
+from orbax_bench_core.records.repeats import Repeat, Series
 from orbax_bench_core.records.versions import refuse_other_version
-from orbax_bench_core.sweep import Expansion, Pair, SweepEntry, side
+from orbax_bench_core.sweep import BLOCK_SIZE, Expansion, Pair, SweepEntry, side, sides
 
 if TYPE_CHECKING:
     from etils import epath
@@ -76,41 +73,14 @@ class RunInfo(ResultModel):
     status: Literal["running", "complete", "incomplete"] = "running"
 
     @property
+    def num_series(self) -> int:
+        """How many points are measured, each arm of a pair counted."""
+        return sum(len(sides(entry)) for entry in self.expansion.points)
+
+    @property
     def paired(self) -> bool:
         """Whether the run compares two arms."""
         return any(isinstance(entry, Pair) for entry in self.expansion.points)
-
-
-@dataclasses.dataclass(frozen=True)
-class Repeat:
-    """One repeat over all its hosts.
-
-    Attributes:
-        records: Record of each host that has one.
-        num_hosts: How many hosts there should be.
-    """
-
-    records: dict[int, Record]
-    num_hosts: int
-
-    @property
-    def status(self) -> Status:
-        """`passed` or `skipped` when every host says so; `failed` otherwise."""
-        found = {record.status for record in self.records.values()}
-        if len(self.records) == self.num_hosts and len(found) == 1:
-            return found.pop()
-        return "failed"
-
-    @property
-    def finished(self) -> bool:
-        """Whether running the suite again leaves this repeat as it is."""
-        return self.status != "failed"
-
-    @property
-    def error(self) -> ErrorInfo | None:
-        """Why it failed or was skipped: the word of the host that failed first."""
-        errors = [record.error for record in self.records.values() if record.error is not None]
-        return min(errors, key=lambda error: error.type == PEER_FAILED, default=None)
 
 
 class RunDirectory:
@@ -214,7 +184,14 @@ class RunDirectory:
         """Returns one measured repeat, of one side of a pair or of a point, over all its hosts."""
         hosts = range(side(point, arm).processes)
         found = {host: self.read_record(point, repeat, host=host) for host in hosts}
-        return Repeat({host: record for host, record in found.items() if record}, len(hosts))
+        (series,) = (one for one in Series.all_of(point) if one.arm == arm)
+        return Repeat(
+            series=series,
+            index=repeat,
+            block=None if arm is None else repeat // BLOCK_SIZE,
+            records={host: record for host, record in found.items() if record},
+            num_hosts=len(hosts),
+        )
 
     def write_record(self, record: Record) -> None:
         """Writes the record of one repeat."""

@@ -98,6 +98,15 @@ def write_parquet(records: Iterable[Record], file: IO[bytes]) -> None:
         writer.write_table(pyarrow.Table.from_pylist(batch, schema))
 
 
+def samples_table(records: Iterable[Record]) -> pyarrow.Table:
+    """Returns the samples of `records` in memory, with the columns of `COLUMNS`."""
+    import pyarrow
+
+    return pyarrow.Table.from_pylist(
+        [row for record in records for row in rows(record)], arrow_schema()
+    )
+
+
 def arrow_schema() -> pyarrow.Schema:
     """Returns `COLUMNS` as an Arrow schema."""
     import pyarrow

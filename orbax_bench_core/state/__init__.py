@@ -1,4 +1,4 @@
-"""What is checkpointed: synthetic pytrees, meshes, shardings, digests."""
+"""State that is checkpointed: synthetic pytrees, meshes, shardings, digests."""
 
 from orbax_bench_core.state.cache import StateCache
 from orbax_bench_core.state.digests import Digest, check_digest, digest, start_digest

@@ -1,4 +1,4 @@
-"""Keeps the state of the benchmarks, so that repeats do not make it again."""
+"""Cache of the states that repeats share."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from jax.sharding import Mesh
 
 from orbax_bench_core.config import ArraySpec, CheckpointConfig, MeshConfig, leaves
 from orbax_bench_core.state import layout, nnx
-from orbax_bench_core.state import tree as memory
 from orbax_bench_core.state.digests import digest
 from orbax_bench_core.state.loading import load_checkpoint
 from orbax_bench_core.state.synthetic import generate
-from orbax_bench_core.state.tree import tree_bytes
+from orbax_bench_core.state.tree import agreed_bytes, available_bytes, held_bytes, tree_bytes
 
 PyTree = Any
 
@@ -100,7 +99,7 @@ class StateCache:
             self._make_room(_bytes_to_hold(checkpoint, mesh))
             tree = generate(checkpoint.spec, seed=checkpoint.random_seed, mesh=mesh)
         state = State(tree=tree, digest=digest(tree), num_bytes=tree_bytes(tree))
-        return _Entry(state, memory.held_bytes(tree))
+        return _Entry(state, held_bytes(tree))
 
     def _make_room(self, coming: int) -> None:
         """Drops the least recently used states until `coming` more bytes fit.
@@ -111,7 +110,7 @@ class StateCache:
         newest = 1 if coming == 0 else 0
         kept = sum(entry.held_bytes for entry in self._entries.values())
         if limit is None:
-            limit = memory.agreed_bytes((memory.available_bytes() + kept) // 2)
+            limit = agreed_bytes((available_bytes() + kept) // 2)
         while kept + coming > limit and len(self._entries) > newest:
             _, dropped = self._entries.popitem(last=False)
             kept -= dropped.held_bytes

@@ -24,6 +24,8 @@ from orbax_bench_core.authoring import VerificationError
 from orbax_bench_core.state import hashing, layout
 from orbax_bench_core.state.tree import StateError, named_leaves
 
+PyTree = Any
+
 LaneSums = tuple[int, int]
 Pending = Mapping[Any, jax.Array]
 """Sums that are still being computed, by the device whose shard they cover."""
@@ -62,10 +64,6 @@ def start_digest(array: jax.Array) -> Pending:
 def finish(array: jax.Array, pending: Pending) -> LaneSums:
     """Waits for the sums of an array and adds those of the shards that are not replicas.
 
-    Args:
-        array: The array given to `start`.
-        pending: What `start` returned.
-
     Returns:
         The sums over all shards of this process: over the whole array when it holds them all.
     """
@@ -77,11 +75,7 @@ def finish(array: jax.Array, pending: Pending) -> LaneSums:
 
 
 def host_sums(array: np.ndarray[Any, Any]) -> LaneSums:
-    """Returns the sums of a NumPy array, equal to those of a `jax.Array` of the same content.
-
-    Args:
-        array: Any array of numbers or booleans.
-    """
+    """Returns the sums of a NumPy array, equal to those of a `jax.Array` of the same content."""
     native = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("="), copy=False))
     size = min(native.dtype.itemsize, 4)
     words = native.dtype.itemsize // size
@@ -172,9 +166,6 @@ def _words(block: jax.Array) -> list[jax.Array]:
     return [code.astype(jnp.uint32), (code >> 32).astype(jnp.uint32)]
 
 
-PyTree = Any
-
-
 @dataclasses.dataclass(frozen=True)
 class LeafSums:
     """What one process knows about the content of one leaf.
@@ -214,9 +205,6 @@ def digest(tree: PyTree) -> Digest:
 
 def partial_digest(tree: PyTree) -> dict[str, LeafSums]:
     """Sums the parts of each leaf that this process holds, without any communication.
-
-    Args:
-        tree: As for `digest`.
 
     Returns:
         Sums per leaf, for `combine`.
@@ -284,10 +272,6 @@ def check_digest(restored: PyTree, expected: PyTree) -> None:
 
 def compare(expected: Mapping[str, str], actual: Mapping[str, str]) -> list[str]:
     """Lists the differences of two digests for people, in the order of the paths.
-
-    Args:
-        expected: Digest of what was saved.
-        actual: Digest of what was restored.
 
     Returns:
         One line per leaf that is missing, unexpected or different; none when all are equal.

@@ -1,4 +1,4 @@
-"""JAX functions that moved between releases, whatever release is installed."""
+"""JAX functions that moved between releases."""
 
 from __future__ import annotations
 
@@ -18,14 +18,7 @@ def shard_map(
     inputs: PartitionSpec,
     outputs: PartitionSpec,
 ) -> Callable[..., jax.Array]:
-    """Maps a program over the shards of its argument, unchecked.
-
-    Args:
-        program: Takes and returns the part of one device.
-        mesh: The devices.
-        inputs: How the argument is split.
-        outputs: How the result is put together.
-    """
+    """Maps a program over the shards of its argument, unchecked."""
     mapped: Callable[..., jax.Array]
     if hasattr(jax, "shard_map"):
         mapped = jax.shard_map(
@@ -74,11 +67,7 @@ def join_processes(
 
 
 def leaf_name(path: Sequence[Any]) -> str:
-    """Returns the path of a leaf as `params.layers.0.w`.
-
-    Args:
-        path: Keys as `jax.tree_util` gives them.
-    """
+    """Returns the path of a leaf as `params.layers.0.w`."""
     # The same as `jax.tree_util.keystr(path, simple=True, separator=".")`, which 0.5.0 lacks.
     return ".".join(str(_bare(key)) for key in path)
 

@@ -1,4 +1,4 @@
-"""Where the elements of a leaf go: the sharding rules of a checkpoint spec."""
+"""Array layout: shardings of a spec, dtypes that JAX can compute with, programs over shards."""
 
 from __future__ import annotations
 
@@ -17,6 +17,15 @@ from orbax_bench_core import config
 from orbax_bench_core.config import ArraySpec, ShardingEntry
 from orbax_bench_core.state import jax_api
 from orbax_bench_core.state.tree import StateError
+
+NEEDS_X64: Final = frozenset({"int64", "uint64", "float64", "complex128"})
+"""Dtypes that JAX silently narrows unless `jax_enable_x64` is on."""
+
+NUMPY_ONLY: Final = frozenset({"int1", "uint1", "float6_e2m3fn", "float6_e3m2fn"})
+"""Dtypes that JAX names but whose arithmetic it cannot compile."""
+
+_LATE: Final = frozenset({"float4_e2m1fn", "float8_e8m0fnu"})
+"""Dtypes that the oldest JAX of ours lacks."""
 
 
 def sharding_of(leaf: str, spec: ArraySpec, mesh: Mesh | None) -> NamedSharding | None:
@@ -143,22 +152,8 @@ def _prime_factors(number: int) -> list[int]:
     return factors
 
 
-NEEDS_X64: Final = frozenset({"int64", "uint64", "float64", "complex128"})
-"""Dtypes that JAX silently narrows unless `jax_enable_x64` is on."""
-
-NUMPY_ONLY: Final = frozenset({"int1", "uint1", "float6_e2m3fn", "float6_e3m2fn"})
-"""Dtypes that JAX names but whose arithmetic it cannot compile."""
-
-_LATE: Final = frozenset({"float4_e2m1fn", "float8_e8m0fnu"})
-"""Dtypes that the oldest JAX of ours lacks."""
-
-
 def check_dtype(leaf: str, dtype: str) -> None:
     """Checks that arrays of `dtype` can be made by this process.
-
-    Args:
-        leaf: Dotted path of the leaf, for the message.
-        dtype: Canonical name of the dtype.
 
     Raises:
         StateError: JAX cannot compute with the dtype or does not have it, or it needs 64-bit mode,
@@ -186,12 +181,7 @@ def needs_wide_index(shape: Sequence[int]) -> bool:
 
 
 def wide(shape: Sequence[int], dtype: str) -> contextlib.AbstractContextManager[object]:
-    """Returns a context in which a program over such an array may use 64-bit integers.
-
-    Args:
-        shape: Global shape of the array.
-        dtype: Canonical name of its dtype.
-    """
+    """Returns a context in which a program over such an array may use 64-bit integers."""
     if dtype in NEEDS_X64 or needs_wide_index(shape):
         return jax_api.enable_x64()
     return contextlib.nullcontext()
@@ -222,24 +212,13 @@ def over_shards(
     inputs: PartitionSpec,
     outputs: PartitionSpec,
 ) -> Callable[[jax.Array], jax.Array]:
-    """Compiles `program` for all devices of a sharding, without any collective.
-
-    Args:
-        program: Takes and returns the part of one device.
-        sharding: The devices, and the names of their axes.
-        inputs: How the argument is split.
-        outputs: How the result is put together.
-    """
+    """Compiles `program` for all devices of a sharding, without any collective."""
     mapped = jax_api.shard_map(program, sharding.mesh, inputs=inputs, outputs=outputs)
     compiled: Callable[[jax.Array], jax.Array] = jax.jit(mapped)
     return compiled
 
 
 def split_axes(sharding: NamedSharding) -> set[str]:
-    """Returns the mesh axes that split an array.
-
-    Args:
-        sharding: How it is laid out.
-    """
+    """Returns the mesh axes that split an array."""
     entries = (entry if isinstance(entry, tuple) else (entry,) for entry in sharding.spec)
     return {axis for entry in entries for axis in entry if axis is not None}

@@ -1,4 +1,4 @@
-"""Loads an existing checkpoint as the state of a benchmark."""
+"""Existing checkpoints: location of the pytree, load as state, and saved fixtures."""
 
 from __future__ import annotations
 
@@ -18,14 +18,23 @@ from orbax_bench_core.state.tree import StateError, named_leaves
 PyTree = Any
 
 
+TREE_MARK: Final = "_METADATA"
+"""File that Orbax writes beside the arrays of a pytree."""
+
+ROOT_MARK: Final = "_CHECKPOINT_METADATA"
+"""File that Orbax writes into the root of a checkpoint."""
+
+_UNFINISHED: Final = ".orbax-checkpoint-tmp"
+"""How Orbax marks a directory that a save is still writing, or was when it ended."""
+
+_USUAL_NAMES: Final = ("state", "pytree", "default", "items")
+
+
 def load_checkpoint(config: CheckpointConfig) -> PyTree:
     """Loads the checkpoint at `config.path`, written by Orbax v0 or v1.
 
     Arrays take the sharding that the file at `sharding_config_path` gives them or, without one,
     spread over all devices as far as their dimensions allow. The mesh of the suite plays no part.
-
-    Args:
-        config: Path of a checkpoint root or of one item in it, and how to load it.
 
     Returns:
         Nested dicts and lists of `jax.Array` and Python scalars. The arrays are ready.
@@ -46,9 +55,6 @@ def load_checkpoint(config: CheckpointConfig) -> PyTree:
 
 def describe(path: str) -> PyTree:
     """Returns the tree of a checkpoint with a description in place of each array.
-
-    Args:
-        path: Path of a checkpoint root or of one item in it.
 
     Raises:
         StateError: The path is not a checkpoint.
@@ -96,18 +102,6 @@ def _spread(
     return targets
 
 
-TREE_MARK: Final = "_METADATA"
-"""File that Orbax writes beside the arrays of a pytree."""
-
-ROOT_MARK: Final = "_CHECKPOINT_METADATA"
-"""File that Orbax writes into the root of a checkpoint."""
-
-_UNFINISHED: Final = ".orbax-checkpoint-tmp"
-"""How Orbax marks a directory that a save is still writing, or was when it ended."""
-
-_USUAL_NAMES: Final = ("state", "pytree", "default", "items")
-
-
 @dataclasses.dataclass(frozen=True)
 class Location:
     """A pytree in storage, as Orbax's v1 functions want it.
@@ -122,11 +116,7 @@ class Location:
 
 
 def absolute(path: str) -> epath.Path:
-    """Makes a local path absolute, which Orbax requires; addresses stay as they are.
-
-    Args:
-        path: Local path or object-store address.
-    """
+    """Makes a local path absolute, which Orbax requires; addresses stay as they are."""
     return epath.Path(path) if "://" in path else epath.Path(path).expanduser().resolve()
 
 
@@ -187,10 +177,6 @@ def _by_step(directory: epath.Path) -> tuple[int, str]:
 
 def save_fixture(tree: Any, path: str) -> None:
     """Saves a tree as an Orbax v1 checkpoint, replacing a checkpoint that is there.
-
-    Args:
-        tree: The state to save.
-        path: Local path or object-store address of the checkpoint's root.
 
     Raises:
         StateError: The path holds something that is not a checkpoint; it is left alone.

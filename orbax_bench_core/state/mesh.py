@@ -1,4 +1,4 @@
-"""From the `mesh_config` block to devices."""
+"""Device meshes: built from `mesh_config`, or cut from a larger one."""
 
 from __future__ import annotations
 
@@ -46,10 +46,6 @@ def build_mesh(config: MeshConfig, devices: Sequence[jax.Device] | None = None) 
 
 def device_grid(config: MeshConfig, devices: Sequence[Any]) -> DeviceGrid:
     """Arranges devices in the shape of a mesh; `build_mesh` without the `Mesh` around it.
-
-    Args:
-        config: The mesh.
-        devices: The devices to use, all of them.
 
     Raises:
         MeshDoesNotFit: As for `build_mesh`.
@@ -129,10 +125,6 @@ def first_devices(mesh: Mesh, count: int) -> Mesh:
     """Returns the mesh that the first devices of another one form.
 
     Its longest axis becomes shorter; the others stay, so that whatever they shard stays as it is.
-
-    Args:
-        mesh: The whole mesh.
-        count: How many of its devices to take.
 
     Raises:
         StateError: There are fewer devices, or the other axes do not divide `count`.

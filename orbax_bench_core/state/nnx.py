@@ -77,9 +77,6 @@ def merge(factory: str, tree: PyTree) -> Any:
 def load_object(path: str) -> Callable[..., Any]:
     """Imports what `module:name` names.
 
-    Args:
-        path: Import path and attribute, with a colon between.
-
     Raises:
         StateError: There is no such module or attribute, or it cannot be called.
     """

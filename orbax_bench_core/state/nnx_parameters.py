@@ -1,4 +1,4 @@
-"""Prints how many parameters a Flax NNX model has; run as a process of its own."""
+"""Parameter count of a Flax NNX model; run as a process of its own, which prints it."""
 
 from __future__ import annotations
 

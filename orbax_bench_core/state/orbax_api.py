@@ -1,4 +1,4 @@
-"""Orbax's v1 functions, whatever release is installed: 0.12.0 renamed them."""
+"""Orbax's v1 functions and options under one name each: releases renamed and moved them."""
 
 from __future__ import annotations
 
@@ -271,12 +271,7 @@ def is_at_least(release: str) -> bool:
 
 
 def lacks(setting: str, release: str) -> str:
-    """Says that a setting needs a later Orbax than the one that is installed.
-
-    Args:
-        setting: As a suite file has it.
-        release: The first release that has it.
-    """
+    """Says that a setting needs a later Orbax than the one that is installed."""
     return f"{setting} needs orbax-checkpoint >= {release}; this environment has {_installed()}"
 
 

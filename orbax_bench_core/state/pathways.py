@@ -1,4 +1,4 @@
-"""Pathways, where one process controls the devices of many hosts."""
+"""Pathways backend, where one process controls the devices of many hosts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JSON file that says how each leaf of a loaded checkpoint is laid out.
+"""Sharding file: JSON with the layout of each leaf of a loaded checkpoint.
 
 One object; a key is the dotted path of a leaf, its value
 `{"shape": [ints], "dtype": "name", "sharding": {"mesh": {"shape": [ints], "axes": [names]},
@@ -54,9 +54,6 @@ ShardingFile = dict[str, LeafEntry]
 
 def read_sharding_file(path: str) -> ShardingFile:
     """Reads the entries of a sharding file.
-
-    Args:
-        path: Local path or object-store address of the JSON file.
 
     Raises:
         StateError: There is no such file, or its content has another form.

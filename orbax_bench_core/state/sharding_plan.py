@@ -1,4 +1,4 @@
-"""Makes the sharding file for a checkpoint that is there, from its metadata alone.
+"""Sharding plan: the sharding file for an existing checkpoint, from its metadata alone.
 
 `python -m orbax_bench_core.state.sharding_plan CHECKPOINT fsdp=8` prints it.
 """

@@ -1,4 +1,4 @@
-"""Synthetic checkpoints: a spec in, a tree of ready arrays out.
+"""Synthetic state: a tree of ready arrays from a spec.
 
 A value depends on the seed, the path of its leaf and its index in the whole array, and on nothing
 else: not on the mesh, the sharding, the number of processes or the backend. Each device computes

@@ -1,4 +1,4 @@
-"""How much memory the arrays of this process may still take."""
+"""Pytrees: names of leaves, sizes of arrays, and memory that this process may still take."""
 
 from __future__ import annotations
 
@@ -10,6 +10,51 @@ import psutil
 from jax.experimental import multihost_utils
 
 from orbax_bench_core.state import jax_api
+
+PyTree = Any
+
+
+class StateError(ValueError):
+    """The checkpoint, mesh or path that was asked for cannot be made or read here.
+
+    The message names the leaf or path, what was given, what is allowed and what to do.
+    """
+
+
+def named_leaves(tree: PyTree) -> list[tuple[str, Any]]:
+    """Returns every leaf of `tree` with its dotted path, in the order of `jax.tree.leaves`.
+
+    Args:
+        tree: Any pytree; mappings give their keys, sequences their indices, other nodes the names
+            of their fields.
+
+    Returns:
+        Pairs of path and leaf. A tree that is one leaf has the path "".
+
+    Raises:
+        StateError: Two leaves have the same path, for example `{"a.b": x, "a": {"b": y}}`.
+    """
+    named: dict[str, Any] = {}
+    for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
+        name = jax_api.leaf_name(path)
+        if name in named:
+            raise StateError(f"two leaves are called {name!r}; rename one of them")
+        named[name] = leaf
+    return list(named.items())
+
+
+def tree_bytes(tree: Any) -> int:
+    """Returns the bytes of all arrays of a tree, exactly.
+
+    Args:
+        tree: Any pytree. JAX and NumPy arrays count with their global shape, replicas once, types
+            of less than a byte as a byte; other leaves count nothing.
+    """
+    return sum(
+        leaf.nbytes
+        for leaf in jax.tree.leaves(tree)
+        if isinstance(leaf, (jax.Array, np.ndarray, np.generic))
+    )
 
 
 def available_bytes() -> int:
@@ -52,49 +97,3 @@ def _free(stats: dict[str, int] | None) -> int | None:
     if not stats or "bytes_limit" not in stats:
         return None
     return stats["bytes_limit"] - stats.get("bytes_in_use", 0)
-
-
-PyTree = Any
-
-
-def named_leaves(tree: PyTree) -> list[tuple[str, Any]]:
-    """Returns every leaf of `tree` with its dotted path, in the order of `jax.tree.leaves`.
-
-    Args:
-        tree: Any pytree; mappings give their keys, sequences their indices, other nodes the names
-            of their fields.
-
-    Returns:
-        Pairs of path and leaf. A tree that is one leaf has the path "".
-
-    Raises:
-        StateError: Two leaves have the same path, for example `{"a.b": x, "a": {"b": y}}`.
-    """
-    named: dict[str, Any] = {}
-    for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
-        name = jax_api.leaf_name(path)
-        if name in named:
-            raise StateError(f"two leaves are called {name!r}; rename one of them")
-        named[name] = leaf
-    return list(named.items())
-
-
-def tree_bytes(tree: Any) -> int:
-    """Returns the bytes of all arrays of a tree, exactly.
-
-    Args:
-        tree: Any pytree. JAX and NumPy arrays count with their global shape, replicas once, types
-            of less than a byte as a byte; other leaves count nothing.
-    """
-    return sum(
-        leaf.nbytes
-        for leaf in jax.tree.leaves(tree)
-        if isinstance(leaf, (jax.Array, np.ndarray, np.generic))
-    )
-
-
-class StateError(ValueError):
-    """The checkpoint, mesh or path that was asked for cannot be made or read here.
-
-    The message names the leaf or path, what was given, what is allowed and what to do.
-    """

@@ -1,4 +1,4 @@
-"""Random bits to array values: what trained weights look like to a compressor, in any dtype.
+"""Array values from random bits: compressible like trained weights, in any dtype.
 
 A draw is the sum of four 16-bit uniforms (the Irwin-Hall distribution with n = 4), an integer that
 is normal to within 2 % of its standard deviation and that every backend computes alike. The dtype's
@@ -59,9 +59,6 @@ def float_format(name: str) -> FloatFormat:
 
     Where the exponent's range allows, values have the scale of trained weights; narrow formats use
     their whole range, as scaled quantisation does.
-
-    Args:
-        name: Canonical name of the dtype.
     """
     info = jnp.finfo(name)
     random_bits = max(0, info.bits - 16)

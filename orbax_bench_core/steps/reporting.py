@@ -9,32 +9,31 @@ from orbax_bench_core.analysis.async_study import (
     AsyncStudy,
     ParameterCounter,
     async_study,
-    study_html,
-    study_markdown,
+    study_document,
 )
 from orbax_bench_core.analysis.summary import (
     ExtraColumns,
     RunSummary,
     SummaryTable,
-    html_page,
-    markdown_page,
     summarize,
+    summary_document,
 )
 from orbax_bench_core.analysis.verdicts import (
     VerdictReport,
-    verdicts_html,
-    verdicts_markdown,
-    write_plots,
+    verdicts_document,
+    write_verdicts,
 )
+from orbax_bench_core.document import to_html, to_markdown, write_figures
 from orbax_bench_core.exports.tensorboard import write_tensorboard
 from orbax_bench_core.lineage import SAMPLES, ManifestWriter
 from orbax_bench_core.records import (
     STUDY_FILE,
     VERDICTS_FILE,
-    ByArm,
+    Run,
     RunDirectory,
     RunInfo,
     atomic_file,
+    repeats_of,
     write_atomically,
     write_parquet,
 )
@@ -64,14 +63,14 @@ def limits_of(run: RunDirectory, info: RunInfo, summary: RunSummary) -> ExtraCol
     return limits.limit_columns(limits.operation_limits(summary, points, found))
 
 
-def publish(run: RunDirectory) -> RunSummary:
+def publish(directory: RunDirectory) -> RunSummary:
     """Writes tables, pages and TensorBoard's files from the records, and sets the status.
 
     The tables are `samples.parquet` and `summary.csv`, the pages `report.md` and `report.html`;
     `lineage.json` says what each was made from.
 
     Args:
-        run: A run directory; only its records are read, so this can be repeated at any time.
+        directory: A run directory; only its records are read, so this can be repeated at any time.
 
     Returns:
         What the run found.
@@ -79,24 +78,23 @@ def publish(run: RunDirectory) -> RunSummary:
     Raises:
         UserError: There is no run here, or a record is of another schema version.
     """
-    own = run.read_info()
-    paired, manifest = own.paired, ManifestWriter(run)
-    view = ByArm(str(run.root)) if paired else run
-    with atomic_file(run.root / "summary.csv") as file:
+    run, root, manifest = Run(directory), directory.root, ManifestWriter(directory)
+    with atomic_file(root / "summary.csv") as file:
         table = SummaryTable(file)
-        summary = summarize(manifest.watch(view.records()), table)
+        summary = summarize(repeats_of(manifest.watch(run.records())), table)
         table.end()
-    with atomic_file(run.root / SAMPLES) as file:
-        write_parquet(run.records(), file)
-    info = view.read_info()
-    status = info.status if paired else _status(info, summary)
-    info = info.model_copy(update={"status": status})
-    first, extra = next(view.records(), None), limits_of(run, info, summary)
-    write_atomically(run.root / "report.md", markdown_page(info, summary, first, extra).encode())
-    write_atomically(run.root / "report.html", html_page(info, summary, first, extra).encode())
-    write_tensorboard(view, info)
-    if not paired:  # how many repeats a pair needs, its verdicts decide
-        run.write_info(info)
+    with atomic_file(root / SAMPLES) as file:
+        write_parquet(directory.records(), file)
+    info = run.info
+    if not info.paired:  # how many repeats a pair needs, its verdicts decide
+        info = info.model_copy(update={"status": _status(info, summary)})
+    first, extra = next(run.records(), None), limits_of(directory, info, summary)
+    document = summary_document(info, summary, first, extra)
+    write_atomically(root / "report.md", to_markdown(document).encode())
+    write_atomically(root / "report.html", to_html(document).encode())
+    write_tensorboard(run)
+    if not info.paired:
+        directory.write_info(info)
     manifest.note_report()
     return summary
 
@@ -111,11 +109,12 @@ def publish_verdicts(run: RunDirectory, verdicts: VerdictReport) -> epath.Path:
     Returns:
         The HTML page, which needs no other file.
     """
-    write_atomically(run.root / VERDICTS_FILE, verdicts.model_dump_json(indent=1).encode())
-    write_plots(verdicts, run.root / _PLOTS)
-    page = verdicts_markdown(verdicts, plots=_PLOTS)
+    write_verdicts(run, verdicts)
+    document = verdicts_document(verdicts)
+    write_figures(document, run.root / _PLOTS)
+    page = to_markdown(document, figures=_PLOTS)
     write_atomically(run.root / "verdicts.md", page.encode())
-    write_atomically(run.root / "verdicts.html", verdicts_html(verdicts).encode())
+    write_atomically(run.root / "verdicts.html", to_html(document).encode())
     unpaired = any(point.mode == "unpaired" for point in verdicts.points)
     baseline = verdicts.baseline if unpaired else None
     ManifestWriter(run).note_conclusion(VERDICTS_FILE, baseline=baseline)
@@ -132,11 +131,11 @@ PAGE: Final = "async_study.html"
 MARKDOWN: Final = "async_study.md"
 
 
-def publish_async_study(run: RunDirectory) -> AsyncStudy:
+def publish_async_study(directory: RunDirectory) -> AsyncStudy:
     """Writes `async_study.json`, `async_study.md` and `async_study.html` from the records of a run.
 
     Args:
-        run: A run directory; only its records are read, so this can be repeated at any time.
+        directory: A run directory; only its records are read, so this can be repeated at any time.
 
     Returns:
         What the study found.
@@ -145,11 +144,11 @@ def publish_async_study(run: RunDirectory) -> AsyncStudy:
         UserError: There is no run, or it saved no checkpoint in both ways.
         OSError: A file cannot be written.
     """
-    view = ByArm(str(run.root)) if run.read_info().paired else run
-    info = view.read_info()
-    study = async_study(info, view.records(), ParameterCounter(info.suite_file))
-    write_atomically(run.root / STUDY_FILE, study.model_dump_json(indent=1).encode())
-    write_atomically(run.root / MARKDOWN, study_markdown(study).encode())
-    write_atomically(run.root / PAGE, study_html(study).encode())
-    ManifestWriter(run).note_conclusion(STUDY_FILE)
+    run, root = Run(directory), directory.root
+    study = async_study(run, ParameterCounter(run.info.suite_file))
+    write_atomically(root / STUDY_FILE, study.model_dump_json(indent=1).encode())
+    document = study_document(study)
+    write_atomically(root / MARKDOWN, to_markdown(document).encode())
+    write_atomically(root / PAGE, to_html(document).encode())
+    ManifestWriter(directory).note_conclusion(STUDY_FILE)
     return study

@@ -2,7 +2,7 @@
 
 from orbax_bench_core.sweep.catalog import BUILTINS, short_name
 from orbax_bench_core.sweep.classes import load_class, options_class
-from orbax_bench_core.sweep.expansion import Expansion, expand_here
+from orbax_bench_core.sweep.expansion import Expansion, SkippedPoint, expand_here
 from orbax_bench_core.sweep.isolate import benchmark_environment, expand
 from orbax_bench_core.sweep.options import describe_options
 from orbax_bench_core.sweep.pair import (
@@ -23,6 +23,7 @@ __all__ = [
     "BUILTINS",
     "Expansion",
     "Pair",
+    "SkippedPoint",
     "SweepEntry",
     "SweepPoint",
     "arrangement",

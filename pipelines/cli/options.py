@@ -125,20 +125,12 @@ _FILE = _text("YAML file with any of the options below as keys.", metavar="FILE"
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """Gives a command every option of `SETTINGS`, and `--settings`, as `**flags`.
-
-    Args:
-        command: A typer command that takes `flags`.
-    """
+    """Gives a command every option of `SETTINGS`, and `--settings`, as `**flags`."""
     return _with_options(command, {"settings": (_FILE, None)}, dict.fromkeys(SETTINGS))
 
 
 def with_parameters(command: Callable[..., None]) -> Callable[..., None]:
-    """Gives a command every option of `PARAMETERS` as `**flags`.
-
-    Args:
-        command: A typer command that takes `flags`.
-    """
+    """Gives a command every option of `PARAMETERS` as `**flags`."""
     return _with_options(command, PARAMETERS, {})
 
 

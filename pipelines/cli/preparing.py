@@ -99,10 +99,6 @@ def prepare(
 def read_flags(flags: Mapping[str, Any], target: Target) -> Settings:
     """Returns the settings that flags and a settings file give, checked for a target.
 
-    Args:
-        flags: The options of `SETTINGS`, and `settings`.
-        target: Where the pipeline is to run.
-
     Raises:
         UserError: A setting is wrong, or the target cannot honour it.
     """
@@ -120,9 +116,6 @@ def read_flags(flags: Mapping[str, Any], target: Target) -> Settings:
 
 def check_submission(job: Job) -> None:
     """Checks what matters once something is sent to a service.
-
-    Args:
-        job: What is about to be submitted.
 
     Raises:
         UserError: The target does not take submissions, or something is missing.

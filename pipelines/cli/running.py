@@ -52,11 +52,7 @@ def refused_as_exit_code() -> Iterator[None]:
 
 
 def planned(job: Job) -> str:
-    """Returns what a run of the job would send, or start here, as JSON.
-
-    Args:
-        job: What would run.
-    """
+    """Returns what a run of the job would send, or start here, as JSON."""
     if job.placement.target in _SERVICES:
         return as_text(service_for(job, dry=True).planned())
     here = {
@@ -92,13 +88,7 @@ def run_job(job: Job, suite: str, console: Console) -> str | None:
 
 
 def conclude(job: Job, failure: str | None, console: Console) -> int:
-    """Shows what a run found and returns the exit code.
-
-    Args:
-        job: What ran.
-        failure: Why it failed; None when it did not.
-        console: Where to show it.
-    """
+    """Shows what a run found and returns the exit code."""
     directory = job.arguments["output_directory"]
     folders = [str(shape.name) for shape in job.settings.tpu] if len(job.settings.tpu) > 1 else [""]
     codes = []

@@ -1,4 +1,4 @@
-"""The pipelines by name, and what a new one is made of; kfp is imported when one is built."""
+"""The pipelines by name; kfp is imported when one is built."""
 
 from orbax_bench_core.config import UserError, did_you_mean
 from orbax_bench_pipelines.definitions.async_study import ASYNC_STUDY

@@ -61,8 +61,9 @@ def conclude(finished: Finished, console: "Console") -> int:
     """Shows what each size saves; repeats that failed, or no study at all, are a failure."""
     import pydantic
 
-    from orbax_bench_core.analysis.async_study import AsyncStudy, print_study
+    from orbax_bench_core.analysis.async_study import AsyncStudy, study_document
     from orbax_bench_core.cli.measurement import EXIT_FAILED
+    from orbax_bench_core.document import print_document
     from orbax_bench_core.records import STUDY_FILE, RunDirectory
 
     try:
@@ -70,7 +71,7 @@ def conclude(finished: Finished, console: "Console") -> int:
         study = AsyncStudy.model_validate_json(text)
     except (OSError, pydantic.ValidationError):
         return EXIT_FAILED
-    print_study(study, console)
+    print_document(study_document(study), console)
     sizes = [size for series in study.series for size in series.sizes]
     failed = sum(size.blocking.failed + size.background.failed for size in sizes)
     return EXIT_FAILED if failed else 0

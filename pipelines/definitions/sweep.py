@@ -70,21 +70,22 @@ def conclude(finished: Finished, console: "Console") -> int:
 
     A comparison with what was measured apart can only warn, so that it is no part of the code.
     """
-    from orbax_bench_core.analysis.summary import print_notes, print_summary, summarize
-    from orbax_bench_core.analysis.verdicts import VerdictReport, verdict_table
+    from orbax_bench_core.analysis.summary import notes_document, summarize, summary_document
+    from orbax_bench_core.analysis.verdicts import read_verdicts, verdicts_document
     from orbax_bench_core.cli.measurement import EXIT_FAILED, run_exit_code
-    from orbax_bench_core.records import VERDICTS_FILE, RunDirectory
+    from orbax_bench_core.document import print_document
+    from orbax_bench_core.records import load_run
     from orbax_bench_core.steps import limits_of
 
     if finished.failure is not None:
         return EXIT_FAILED
-    directory = RunDirectory(finished.directory)
-    summary, info = summarize(directory.records()), directory.read_info()
-    print_notes(info, console)
-    print_summary(summary, console, limits_of(directory, info, summary))
+    run = load_run(finished.directory)
+    summary, info = summarize(run.repeats()), run.info
+    print_document(notes_document(info), console)
+    extra = limits_of(run.directory, info, summary)
+    print_document(summary_document(info, summary, extra=extra), console)
     if finished.arguments["baseline"]:
-        verdicts = (directory.root / VERDICTS_FILE).read_bytes()
-        verdict_table(VerdictReport.model_validate_json(verdicts), console)
+        print_document(verdicts_document(read_verdicts(run)), console)
     return run_exit_code(summary, console)
 
 

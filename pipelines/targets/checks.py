@@ -1,4 +1,4 @@
-"""Checks of what each target can honour; a setting that a target would silently drop is refused."""
+"""Checks of settings and packages: a setting that a target would silently drop is refused."""
 
 from __future__ import annotations
 
@@ -47,10 +47,6 @@ _TENSORBOARD = re.compile(r"projects/[^/]+/locations/[^/]+/tensorboards/[^/]+")
 def check_settings(settings: Settings, target: Target) -> None:
     """Refuses settings that the target cannot honour.
 
-    Args:
-        settings: What was set.
-        target: Where the pipeline is to run.
-
     Raises:
         UserError: With one problem per setting.
     """
@@ -67,10 +63,6 @@ def check_settings(settings: Settings, target: Target) -> None:
 
 def check_connection(settings: Settings, target: Target) -> None:
     """Refuses to submit without what says where to.
-
-    Args:
-        settings: What was set.
-        target: Where the pipeline is to run.
 
     Raises:
         UserError: Something is missing.
@@ -182,10 +174,6 @@ _PUSH = "push the image to a registry that it can reach and give its full name"
 def check_image(image: str, target: Target) -> str | None:
     """Returns a warning about an image that only this machine may have, if it is one.
 
-    Args:
-        image: The image that steps run in.
-        target: Where the pipeline is to run.
-
     Raises:
         UserError: The target has no way to get it.
     """
@@ -205,9 +193,6 @@ def _problem(name: str, message: str) -> Problem:
 
 def require_extras(target: Target) -> None:
     """Checks that what a target needs is installed.
-
-    Args:
-        target: Where a pipeline is to run, or what it is compiled for.
 
     Raises:
         UserError: A package is missing; the message names the extra to install.

@@ -91,11 +91,7 @@ def run_in_docker(
 
 
 def shared_paths(arguments: Mapping[str, Any]) -> dict[Path, bool]:
-    """Returns the paths that containers share with this machine, and whether they write there.
-
-    Args:
-        arguments: Parameters of the pipeline.
-    """
+    """Returns the paths that containers share with this machine, and whether they write there."""
     LOCK_FILE.touch()
     return {LOCK_FILE: True, **host_paths(arguments, os.environ)}
 
@@ -106,11 +102,7 @@ def handed_on(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def images_of(pipeline: Any) -> list[str]:
-    """Returns the images that the steps of a pipeline name, each once.
-
-    Args:
-        pipeline: What `@dsl.pipeline` made.
-    """
+    """Returns the images that the steps of a pipeline name, each once."""
     executors = pipeline.pipeline_spec.deployment_spec["executors"]
     return list({executor["container"]["image"]: None for executor in executors.values()})
 

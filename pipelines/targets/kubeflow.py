@@ -26,12 +26,7 @@ _API = "/apis/v2beta1"
 
 
 def run_body(job: Job, experiment_id: str) -> kfp_server_api.V2beta1Run:
-    """Returns the body of the request that creates a run.
-
-    Args:
-        job: What to run.
-        experiment_id: The experiment that it belongs to.
-    """
+    """Returns the body of the request that creates a run."""
     return kfp_server_api.V2beta1Run(
         display_name=job.name, experiment_id=experiment_id, **_shared(job)
     )
@@ -43,12 +38,6 @@ def recurring_run_body(
     """Returns the body of the request that creates a recurring run.
 
     Runs that were missed while the cluster was down are not caught up with.
-
-    Args:
-        job: What to run.
-        experiment_id: The experiment that its runs belong to.
-        cron: When to run it.
-        max_concurrent: How many runs may overlap.
     """
     trigger = kfp_server_api.V2beta1Trigger(
         cron_schedule=kfp_server_api.V2beta1CronSchedule(cron=for_kubeflow(cron))
@@ -115,10 +104,6 @@ class Kubeflow:
 
         Kubeflow cannot change one; the new one is created before the old ones are deleted, so that
         a refusal leaves everything as it was.
-
-        Args:
-            cron: When to run.
-            max_concurrent: How many runs may overlap.
 
         Returns:
             The new recurring run and those that it replaces, for people.

@@ -102,9 +102,7 @@ def shell_safe_python(folder: Path) -> Iterator[None]:
 
     kfp puts `sys.executable` unquoted into `sh -c`, which fails in a folder with a space in its
     name. A link would not do: an interpreter finds its environment by the path it was started by.
-
-    Args:
-        folder: Where a script that stands for the interpreter can be put meanwhile.
+    A script in `folder` stands for it meanwhile.
     """
     real = sys.executable
     if shlex.quote(real) == real:

@@ -206,11 +206,7 @@ _SINGULAR = {"node_selectors": "node-selector", "tolerations": "toleration", "la
 
 
 def flag_of(name: str) -> str:
-    """Returns the flag that sets a field.
-
-    Args:
-        name: Name of the field.
-    """
+    """Returns the flag that sets a field."""
     return "--" + _SINGULAR.get(name, name.replace("_", "-"))
 
 

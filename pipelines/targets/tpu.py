@@ -224,9 +224,6 @@ def parse_slice(text: str) -> SliceShape:
 def require_single_host(shape: SliceShape) -> None:
     """Refuses a slice that one pipeline step cannot hold.
 
-    Args:
-        shape: The slice that a step asks for.
-
     Raises:
         UserError: It has several hosts, while a step is one pod.
     """

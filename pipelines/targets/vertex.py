@@ -68,12 +68,7 @@ class Vertex:
         return [Request("POST", f"{self._url}/pipelineJobs?{query}", _plain(body))]
 
     def planned_schedule(self, cron: Cron, max_concurrent: int) -> list[Request]:
-        """Returns what `schedule` would send where there is no schedule of that name yet.
-
-        Args:
-            cron: When to run.
-            max_concurrent: How many runs may overlap.
-        """
+        """Returns what `schedule` would send where there is no schedule of that name yet."""
         return [
             Request("POST", f"{self._url}/schedules", _plain(self._schedule(cron, max_concurrent)))
         ]
@@ -99,10 +94,6 @@ class Vertex:
 
     def schedule(self, cron: Cron, max_concurrent: int) -> str:
         """Creates a schedule, or changes the one of the same name.
-
-        Args:
-            cron: When to run.
-            max_concurrent: How many runs may overlap.
 
         Returns:
             The schedule, for people.

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from orbax_bench_core.config import parse_suite
-from orbax_bench_core.sweep import catalog, expand_here, load_class, options_class
+from orbax_bench_core.sweep import BUILTINS, expand_here, load_class, options_class, short_name
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ALL = ["all_builtins", "all_builtins_2_and_4_processes"]
@@ -36,15 +36,15 @@ def suites():
         generators = [
             entry["generator"] for entry in yaml.safe_load(file.read_text())["benchmarks"]
         ]
-        paths = [catalog.class_path(generator) for generator in generators]
-        if all(catalog.is_builtin(path) for path in paths):
-            yield file.stem, {catalog.short_name(path) for path in paths}
+        paths = [BUILTINS.get(generator, generator) for generator in generators]
+        if set(paths) <= set(BUILTINS.values()):
+            yield file.stem, {short_name(path) for path in paths}
 
 
 SUITES = dict(suites())
 
 
-@pytest.mark.parametrize("name", catalog.BUILTINS)
+@pytest.mark.parametrize("name", BUILTINS)
 def test_every_built_in_has_an_example(name):
     own = [suite for suite, named in SUITES.items() if name in named and suite not in ALL]
     assert own
@@ -70,18 +70,18 @@ def test_an_example_fits_a_laptop(name):
 
 def test_the_two_that_run_all_leave_nothing_out():
     one, several = (SUITES[name] for name in ALL)
-    builtins = set(catalog.BUILTINS)
+    builtins = set(BUILTINS)
     assert one == builtins - ELSEWHERE - SEVERAL_PROCESSES
     assert several == builtins - ELSEWHERE - ONE_PROCESS
 
 
-@pytest.mark.parametrize("name", catalog.BUILTINS)
+@pytest.mark.parametrize("name", BUILTINS)
 def test_every_option_says_what_it_does(name):
     from orbax_bench_core.sweep import describe_options
 
-    options = describe_options(load_class(catalog.BUILTINS[name]))
+    options = describe_options(load_class(BUILTINS[name]))
     assert all(option.meaning for option in options)
-    fields = dataclasses.fields(options_class(load_class(catalog.BUILTINS[name])))
+    fields = dataclasses.fields(options_class(load_class(BUILTINS[name])))
     assert {option.name for option in options} == {field.name for field in fields}
 
 

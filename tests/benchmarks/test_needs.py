@@ -6,7 +6,7 @@ from etils import epath
 from orbax_bench_core.authoring import BenchmarkOptions, TestContext, UnmetNeed, optional_module
 from orbax_bench_core.benchmarks import p2p_checkpoint_manager
 from orbax_bench_core.benchmarks.support import needs
-from orbax_bench_core.sweep import catalog
+from orbax_bench_core.sweep import BUILTINS
 from orbax_bench_core.testing import run_benchmark
 
 
@@ -99,7 +99,7 @@ REQUIRED = {
 MAKES_ITS_OWN = {"snapshotter"}
 
 
-@pytest.mark.parametrize("name", sorted(set(catalog.BUILTINS) - MAKES_ITS_OWN))
+@pytest.mark.parametrize("name", sorted(set(BUILTINS) - MAKES_ITS_OWN))
 def test_a_built_in_without_data_says_in_one_line_what_it_needs(name, tmp_path):
     (outcome,) = run_benchmark(name, str(tmp_path), options=REQUIRED.get(name, {}))
     error = outcome.record.error

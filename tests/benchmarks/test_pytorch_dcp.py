@@ -15,8 +15,8 @@ from safetensors.torch import save_file
 from orbax_bench_core.authoring import UnmetNeed, VerificationError
 from orbax_bench_core.benchmarks.pytorch_dcp import PyTorchDcp, PyTorchDcpOptions
 from orbax_bench_core.benchmarks.support.pytorch import reference_tree
-from orbax_bench_core.execute.group import free_address
 from orbax_bench_core.testing import run_benchmark
+from tests.support.processes import free_address
 
 LEAVES = ("array", "nested.replicated", "step")
 SIZE = 512 * 256 * 2 + 64 * 64 * 4

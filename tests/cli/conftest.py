@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from orbax_bench_core.cli.main import main
+from tests.support.figures import undrawn  # noqa: F401 - fixture
 
 
 @dataclasses.dataclass
@@ -55,3 +56,8 @@ def write_suite(tmp_path):
         return file
 
     return write
+
+
+@pytest.fixture(autouse=True)
+def plain_pages(undrawn):
+    """No test here looks at a figure."""

@@ -1,5 +1,6 @@
 """What does not run a worker is light: it imports neither JAX nor Kubeflow nor Orbax."""
 
+import json
 import pkgutil
 import subprocess
 import sys
@@ -9,55 +10,60 @@ import pytest
 from orbax_bench_core import records
 
 HEAVY = {"jax", "jaxlib", "kfp", "orbax", "tensorstore"}
-LOADED = """
-import sys
-sys.argv = ["orbax-bench", *sys.argv[1:]]
-try:
-    exec(sys.stdin.read())
-except SystemExit:
-    pass
-print(*sorted({name.partition(".")[0] for name in sys.modules}))
+MODULES = {
+    "cli": ["orbax_bench_core.cli.main"],
+    "orchestrator": ["orbax_bench_core.execute.runner"],
+    "sweep": ["orbax_bench_core.sweep.isolate"],
+    "report": ["orbax_bench_core.steps.reporting"],
+    "results": [
+        found.name for found in pkgutil.iter_modules(records.__path__, f"{records.__name__}.")
+    ],
+}
+COMMANDS = {"--help": ["--help"], "run": ["run", "--help"], "list": ["list"]}
+CONTROL = "import jax"
+# One process for all: a start of Python takes longer than what is looked at.
+IMPORTING = """
+import json, sys
+loaded, before = {}, set()
+for name, arguments, code in json.load(sys.stdin):
+    sys.argv = ["orbax-bench", *arguments]
+    try:
+        exec(code)
+    except SystemExit:
+        pass
+    loaded[name] = sorted({module.partition(".")[0] for module in sys.modules} - before)
+    before |= set(loaded[name])
+print(json.dumps(loaded))
 """
 
 
-def heavy_modules_after(code, *arguments):
+@pytest.fixture(scope="module")
+def heavy_modules():
+    """The heavy modules that were imported first by each of these, one after the other."""
+    main = "from orbax_bench_core.cli.main import main; main()"
+    steps = [(name, [], f"import {', '.join(modules)}") for name, modules in MODULES.items()]
+    steps += [(f"orbax-bench {name}", given, main) for name, given in COMMANDS.items()]
+    steps.append((CONTROL, [], CONTROL))
     process = subprocess.run(
-        [sys.executable, "-c", LOADED, *arguments],
-        input=code,
+        [sys.executable, "-c", IMPORTING],
+        input=json.dumps(steps),
         capture_output=True,
         text=True,
         check=True,
     )
-    return HEAVY & set(process.stdout.splitlines()[-1].split())
+    found = json.loads(process.stdout.splitlines()[-1])
+    return {name: HEAVY & set(modules) for name, modules in found.items()}
 
 
-@pytest.mark.parametrize(
-    "modules",
-    [
-        pytest.param(["orbax_bench_core.cli.main"], id="cli"),
-        pytest.param(["orbax_bench_core.execute.runner"], id="orchestrator"),
-        pytest.param(["orbax_bench_core.sweep.isolate"], id="sweep"),
-        pytest.param(["orbax_bench_core.steps.reporting"], id="report"),
-        pytest.param(
-            [
-                found.name
-                for found in pkgutil.iter_modules(records.__path__, f"{records.__name__}.")
-            ],
-            id="results",
-        ),
-    ],
-)
-def test_a_module_imports_nothing_heavy(modules):
-    assert heavy_modules_after(f"import {', '.join(modules)}") == set()
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_imports_nothing_heavy(heavy_modules, name):
+    assert heavy_modules[name] == set()
 
 
-@pytest.mark.parametrize(
-    "arguments", [["--help"], ["run", "--help"], ["list"]], ids=lambda arguments: arguments[0]
-)
-def test_a_command_that_measures_nothing_imports_nothing_heavy(arguments):
-    code = "from orbax_bench_core.cli.main import main; main()"
-    assert heavy_modules_after(code, *arguments) == set()
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_that_measures_nothing_imports_nothing_heavy(heavy_modules, name):
+    assert heavy_modules[f"orbax-bench {name}"] == set()
 
 
-def test_the_check_sees_what_is_imported():
-    assert heavy_modules_after("import jax") >= {"jax", "jaxlib"}
+def test_the_check_sees_what_is_imported(heavy_modules):
+    assert heavy_modules[CONTROL] >= {"jax", "jaxlib"}

@@ -3,7 +3,8 @@ import json
 
 from orbax_bench_core.cli.json_log import JsonLog
 from orbax_bench_core.execute import Progress
-from orbax_bench_core.records import ErrorInfo, Repeat
+from orbax_bench_core.records import ErrorInfo
+from tests.support.repeats import repeat_over
 
 
 def events(*progress):
@@ -24,12 +25,12 @@ def test_a_warm_up_and_a_repeat_begin(make_point):
 
 def test_a_repeat_ends_with_the_seconds_of_its_slowest_host(make_point, make_record):
     records = {host: make_record(host=host, times={"save": 1.0 + host}) for host in (0, 1)}
-    [event] = events(Progress(point=make_point(), index=0, repeat=Repeat(records, 2)))
+    [event] = events(Progress(point=make_point(), index=0, repeat=repeat_over(records, 2)))
     assert (event["status"], event["seconds"], event["error"]) == ("passed", {"save": 2.0}, None)
 
 
 def test_a_failure_says_why(make_point, make_record):
     error = ErrorInfo(type="ValueError", message="no")
-    repeat = Repeat({0: make_record(status="failed", error=error)}, 1)
+    repeat = repeat_over({0: make_record(status="failed", error=error)}, 1)
     [event] = events(Progress(point=make_point(), index=0, repeat=repeat))
     assert (event["status"], event["error"]) == ("failed", "ValueError: no")

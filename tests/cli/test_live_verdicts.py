@@ -9,7 +9,8 @@ from rich.console import Console
 from orbax_bench_core.cli.live_verdicts import LiveVerdicts
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.execute import Progress
-from orbax_bench_core.records import ErrorInfo, Repeat
+from orbax_bench_core.records import ErrorInfo
+from tests.support.repeats import repeat_over
 from tests.support.verdicts import eventful, make_operation, make_report, make_verdicts  # noqa: F401 - fixtures
 
 GATE = GateConfig(looks=(10, 20))
@@ -104,7 +105,7 @@ def test_operations_are_no_lines_in_a_log(log, points):
 def test_a_repeat_that_fails_is_a_line(log, points, make_record):
     record = make_record(status="failed", error=ErrorInfo(type="ValueError", message="[no]"))
     ended = Progress(
-        point=points[0], index=5, arm="candidate", block=1, repeat=Repeat({0: record}, 1)
+        point=points[0], index=5, arm="candidate", block=1, repeat=repeat_over({0: record}, 1)
     )
     assert log(lambda live: live(ended)) == (
         f"failed {points[0].name} candidate, block 2: ValueError: [no]\n"
@@ -113,7 +114,7 @@ def test_a_repeat_that_fails_is_a_line(log, points, make_record):
 
 @pytest.mark.parametrize("verbose", [True, False])
 def test_a_repeat_that_passes_is_a_line_when_asked_for(log, points, make_record, verbose):
-    repeat = Repeat({0: make_record(times={"save": 0.5})}, 1)
+    repeat = repeat_over({0: make_record(times={"save": 0.5})}, 1)
     ended = Progress(point=points[0], index=0, arm="baseline", block=0, repeat=repeat)
     text = log(lambda live: live(ended), verbose=verbose)
     line = f"passed {points[0].name} baseline, block 1: save 500 ms\n"
@@ -121,7 +122,7 @@ def test_a_repeat_that_passes_is_a_line_when_asked_for(log, points, make_record,
 
 
 def test_a_repeat_of_an_earlier_run_is_no_line(log, points, make_record):
-    repeat = Repeat({0: make_record(times={"save": 0.5})}, 1)
+    repeat = repeat_over({0: make_record(times={"save": 0.5})}, 1)
     ended = Progress(point=points[0], index=0, arm="baseline", block=0, repeat=repeat, reused=True)
     assert log(lambda live: live(ended), verbose=True) == ""
 
@@ -142,7 +143,7 @@ def test_a_terminal_has_a_line_per_point_and_what_runs_now(points):
 
 def test_progress_is_shown_as_operations(points, make_record):
     terminal = Terminal(points)
-    repeat = Repeat({0: make_record()}, 1)
+    repeat = repeat_over({0: make_record()}, 1)
     with terminal.live as live:
         live(Progress(point=points[0], index=3, arm="baseline", block=0, repeat=repeat))
         assert terminal.screen()[0].split()[4] == "2/20"

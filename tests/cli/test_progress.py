@@ -7,7 +7,8 @@ from rich.console import Console
 
 from orbax_bench_core.cli.progress import ProgressReport
 from orbax_bench_core.execute import Progress
-from orbax_bench_core.records import ErrorInfo, Repeat
+from orbax_bench_core.records import ErrorInfo
+from tests.support.repeats import repeat_over
 
 
 @pytest.fixture
@@ -26,20 +27,20 @@ def show(make_point):
 
 
 def test_a_repeat_that_passed_is_one_line_with_its_times(show, make_record):
-    repeat = Repeat({0: make_record(times={"save": 0.5, "load": 2.0})}, 1)
+    repeat = repeat_over({0: make_record(times={"save": 0.5, "load": 2.0})}, 1)
     _, text = show({"index": 3, "repeat": repeat})
     assert text == " 1/10 ✓ save_restore[a=[1]] repeat 3: save 500 ms, load 2 s\n"
 
 
 def test_times_are_those_of_the_slowest_host(show, make_record):
     hosts = {host: make_record(host=host, times={"save": 1.0 + host}) for host in range(2)}
-    _, text = show({"index": 0, "repeat": Repeat(hosts, 2)})
+    _, text = show({"index": 0, "repeat": repeat_over(hosts, 2)})
     assert text.endswith("repeat 0: save 2 s\n")
 
 
 def test_a_repeat_that_failed_says_why(show, make_record):
     error = ErrorInfo(type="ValueError", message="[no]")
-    repeat = Repeat({0: make_record(status="failed", error=error)}, 1)
+    repeat = repeat_over({0: make_record(status="failed", error=error)}, 1)
     _, text = show({"index": 0, "repeat": repeat})
     assert text.endswith("✗ save_restore[a=[1]] repeat 0: failed: ValueError: [no]\n")
 
@@ -51,7 +52,7 @@ def test_what_begins_is_no_line_where_there_is_no_terminal(show, index):
 
 
 def test_a_repeat_of_an_earlier_run_is_counted_and_not_shown(show, make_record):
-    report, text = show({"index": 0, "repeat": Repeat({0: make_record()}, 1), "reused": True})
+    report, text = show({"index": 0, "repeat": repeat_over({0: make_record()}, 1), "reused": True})
     assert (report.ended, text) == (1, "")
 
 
@@ -62,6 +63,6 @@ def test_verbose_shows_what_begins(show, index, what):
 
 
 def test_verbose_shows_what_was_done_before(show, make_record):
-    happened = {"index": 0, "repeat": Repeat({0: make_record()}, 1), "reused": True}
+    happened = {"index": 0, "repeat": repeat_over({0: make_record()}, 1), "reused": True}
     _, text = show(happened, verbose=True)
     assert text.startswith(" 1/10 ✓ save_restore[a=[1]] repeat 0: ")

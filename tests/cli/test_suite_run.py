@@ -7,7 +7,7 @@ from rich.console import Console
 
 from orbax_bench_core.analysis.summary import summarize
 from orbax_bench_core.cli.measurement import run_exit_code
-from orbax_bench_core.records import ErrorInfo
+from orbax_bench_core.records import ErrorInfo, repeats_of
 
 ERROR = ErrorInfo(type="ValueError", message="no")
 
@@ -32,4 +32,4 @@ def test_the_exit_code_says_whether_anything_failed_or_nothing_was_measured(
         )
         for i, one in enumerate(statuses)
     ]
-    assert run_exit_code(summarize(records), Console(file=io.StringIO())) == code
+    assert run_exit_code(summarize(repeats_of(records)), Console(file=io.StringIO())) == code

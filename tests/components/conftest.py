@@ -9,6 +9,8 @@ pytest.importorskip("kfp")
 from kfp import dsl
 from kfp.dsl.types.type_annotations import OutputAnnotation
 
+from tests.support.figures import undrawn  # noqa: F401 - fixture
+
 
 @pytest.fixture
 def artifact(tmp_path):
@@ -49,3 +51,8 @@ def records_artifact(artifact):
         return found
 
     return make
+
+
+@pytest.fixture(autouse=True)
+def plain_pages(undrawn):
+    """No test here looks at a figure."""

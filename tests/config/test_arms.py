@@ -1,17 +1,8 @@
-"""Arms and environments in a suite, and arms from a command line."""
+"""Arms and environments in a suite."""
 
 import pytest
 
-from orbax_bench_core.cli.arm_flags import with_arms
-from orbax_bench_core.config.errors import UserError
-from orbax_bench_core.config.load import parse_suite
-
-SUITE = "suite_name: s\nbenchmarks:\n- {generator: g, options: {}}\n"
 ENVIRONMENTS = "environments:\n- {name: old, requirements: [a==1]}\n"
-
-
-def loaded(extra=""):
-    return parse_suite(SUITE + extra, "suite.yaml")
 
 
 def test_an_empty_block_compares_the_suite_with_itself(accept):
@@ -73,36 +64,3 @@ def test_overrides_read_as_a_line(accept):
         "candidate"
     )
     assert str(arm) == "use_ocdbt=false, processes=2"
-
-
-def test_flags_give_a_suite_arms():
-    found = with_arms(loaded(), [], ["use_ocdbt=false", "processes=2"], same=False).suite
-    assert found.arm("candidate").options == {"use_ocdbt": False}
-    assert found.arm("candidate").processes == 2
-    assert found.arm("baseline").options == {}
-
-
-def test_what_flags_add_is_in_the_text_so_that_another_process_reads_it_too():
-    text = with_arms(loaded(), ["a=1"], ["a=[2]"], same=False).text
-    assert parse_suite(text).suite.arm("candidate").options == {"a": [2]}
-    assert text.startswith(SUITE)
-
-
-@pytest.mark.parametrize(
-    ("extra", "baseline", "candidate", "same", "message"),
-    [
-        ("", [], [], False, "nothing to compare"),
-        ("", [], ["a"], False, "expected KEY=VALUE"),
-        ("", [], ["a=1"], True, "leave out the arms"),
-        ("arms: {}\n", [], ["a=1"], False, "arms of its own"),
-        ("", [], ["environment=new"], False, "unknown environment 'new'"),
-    ],
-)
-def test_flags_that_make_no_arms_are_refused(extra, baseline, candidate, same, message):
-    with pytest.raises(UserError, match=message):
-        with_arms(loaded(extra), baseline, candidate, same=same)
-
-
-def test_a_suite_with_arms_needs_no_flags():
-    suite = loaded("arms: {}\n")
-    assert with_arms(suite, [], [], same=False) is suite

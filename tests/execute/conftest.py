@@ -12,7 +12,7 @@ from orbax_bench_core.config import CheckpointConfig, MeshConfig, parse_suite
 from orbax_bench_core.execute import LocalHost, RunSettings, Session, run_points
 from orbax_bench_core.records import Record, RunDirectory
 from orbax_bench_core.sweep import Expansion, SweepPoint
-from tests.support.fake_cli import FAKE_WORKER
+from tests.support.fake_worker import MODULE as FAKE_WORKER
 from tests.support.processes import REAL_CLI, ROOT, start_cli
 from tests.support.scripted import NAME, ScriptedOptions
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import false_discovery_control
 
-from orbax_bench_core.config import GateConfig
-from orbax_bench_core.config.gate import MetricRule
+from orbax_bench_core.config import GateConfig, MetricRule
 from orbax_bench_core.gate import (
     decide,
     false_discovery,

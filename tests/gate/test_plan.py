@@ -2,8 +2,7 @@
 
 import pytest
 
-from orbax_bench_core.config import GateConfig, GateRule
-from orbax_bench_core.config.gate import MetricRule
+from orbax_bench_core.config import GateConfig, GateRule, MetricRule
 from orbax_bench_core.gate import expected_operations, plan, plan_operations
 
 

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.environments import releases
-from orbax_bench_core.environments.supported import OLDEST_JAX, OLDEST_ORBAX
+from orbax_bench_core.environments import OLDEST_JAX, OLDEST_ORBAX, releases
 
 pytestmark = pytest.mark.nightly
 

@@ -28,18 +28,37 @@ def submit(suite, *more, output="gs://b/out"):
     return ["submit", suite, "-o", output, *more]
 
 
-def test_help_imports_neither_kfp_nor_google():
-    code = (
-        "import sys\n"
-        "from orbax_bench_core.cli.main import main\n"
-        "sys.argv = ['orbax-bench', 'pipeline', 'submit', '--help']\n"
-        "try: main()\n"
-        "except SystemExit: pass\n"
-        "heavy = {'kfp', 'google.protobuf', 'jax', 'docker', 'kubernetes'} & set(sys.modules)\n"
-        "assert not heavy, heavy\n"
+HEAVY = {"kfp", "google.protobuf", "jax", "docker", "kubernetes", "orbax"}
+ENDING = f"heavy = {HEAVY} & set(sys.modules)\nassert not heavy, heavy\n"
+
+
+def quietly(code):
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys\n{code}\n{ENDING}"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["pipeline", "submit", "--help"], ["pipeline", "list"], ["image", "build", "--help"]],
+    ids=" ".join,
+)
+def test_help_imports_neither_kfp_nor_google(arguments):
+    quietly(
+        "from orbax_bench_core.cli.main import main\n"
+        f"sys.argv = ['orbax-bench', *{arguments}]\n"
+        "try: main()\n"
+        "except SystemExit: pass"
+    )
+
+
+@pytest.mark.parametrize("room", ["definitions", "suites", "targets"])
+def test_kfp_is_imported_when_a_pipeline_is_built(room):
+    quietly(f"import orbax_bench_pipelines.{room}")
 
 
 def test_list_names_the_parameters(pipeline_command):

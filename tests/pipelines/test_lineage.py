@@ -156,13 +156,12 @@ def test_without_credentials_the_message_says_what_to_do(monkeypatch, tmp_path):
 
 def test_the_command_shows_it(monkeypatch, capsys):
     from orbax_bench_core.cli.main import main
-    from orbax_bench_core.lineage import find
 
     class Installed:
         def load(self):
             return vertex_chain
 
-    monkeypatch.setattr(find, "_vertex", Installed)
+    monkeypatch.setattr("orbax_bench_core.lineage.find._vertex", Installed)
     with FakeMetadata(whole()).serving() as server:
         command = ["lineage", name_of("verdicts"), "--endpoint", server.url, "--json"]
         monkeypatch.setattr(sys, "argv", ["orbax-bench", *command])

@@ -6,8 +6,9 @@ import pytest
 
 from orbax_bench_core.config import UserError, parse_suite
 from orbax_bench_core.records.record import PEER_FAILED, ErrorInfo
-from orbax_bench_core.records.run_directory import Repeat, RunDirectory
+from orbax_bench_core.records.run_directory import RunDirectory
 from orbax_bench_core.sweep import Expansion, Pair, expand_here
+from tests.support.repeats import repeat_over
 
 ERROR = ErrorInfo(type="ValueError", message="no")
 
@@ -182,7 +183,7 @@ def test_a_repeat_is_read_over_all_its_hosts(make_run, make_record, make_point):
     point = make_point(processes=2)
     hosts = [make_record(point, host=host, num_hosts=2) for host in range(2)]
     run = make_run(hosts)
-    assert run.read_repeat(point, 0) == Repeat({0: hosts[0], 1: hosts[1]}, 2)
+    assert run.read_repeat(point, 0) == repeat_over({0: hosts[0], 1: hosts[1]}, 2)
 
 
 @pytest.mark.parametrize(
@@ -201,7 +202,7 @@ def test_a_repeat_passes_when_every_host_says_so(make_record, statuses, status):
         host: make_record(host=host, status=one, error=None if one == "passed" else ERROR)
         for host, one in enumerate(statuses)
     }
-    repeat = Repeat(records, num_hosts=2)
+    repeat = repeat_over(records, 2)
     assert (repeat.status, repeat.finished) == (status, status != "failed")
 
 
@@ -211,7 +212,7 @@ def test_a_repeat_failed_for_the_reason_of_the_host_that_failed_first(make_recor
         0: make_record(status="failed", error=peer),
         1: make_record(status="failed", error=ERROR),
     }
-    assert Repeat(records, num_hosts=2).error == ERROR
+    assert repeat_over(records, 2).error == ERROR
 
 
 def test_data_of_a_repeat_can_be_removed_without_its_record(make_run, make_record):

@@ -7,8 +7,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from orbax_bench_core.inventory import Inventory
-from orbax_bench_core.inventory.inventory import FileCount
+from orbax_bench_core.inventory import FileCount, Inventory
 from orbax_bench_core.measure import TIME, Sample
 from orbax_bench_core.records import schema
 from orbax_bench_core.records.record import Attempt, ErrorInfo, State

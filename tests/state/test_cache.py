@@ -137,7 +137,7 @@ def test_half_of_the_available_memory_is_the_default_limit(
     total = 4 * BYTES
     cache = StateCache()
     monkeypatch.setattr(
-        "orbax_bench_core.state.tree.available_bytes",
+        "orbax_bench_core.state.cache.available_bytes",
         lambda: total - sum(entry.held_bytes for entry in cache._entries.values()),
     )
     for seed in (0, 1, 2, 1, 0):

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from orbax_bench_core.config import dtypes
+from orbax_bench_core.config import BITS
 from orbax_bench_core.state import layout
 from orbax_bench_core.state.digests import combine, compare, digest, partial_digest
 from orbax_bench_core.state.tree import StateError
 
-ALL = [name for name in dtypes.BITS if name not in layout.NUMPY_ONLY]
+ALL = [name for name in BITS if name not in layout.NUMPY_ONLY]
 
 
 def _one(leaf: Any) -> str:

@@ -9,19 +9,19 @@ import psutil
 import pytest
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from orbax_bench_core.state import tree as memory
+from orbax_bench_core.state.tree import available_bytes, held_bytes
 
 
 def test_cpu_devices_share_the_memory_of_the_host() -> None:
     free = psutil.virtual_memory().available
-    assert memory.available_bytes() == pytest.approx(free, rel=0.2)
+    assert available_bytes() == pytest.approx(free, rel=0.2)
 
 
 def test_accelerators_report_their_own_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     stats = {"bytes_limit": 100, "bytes_in_use": 30}
     devices = [SimpleNamespace(memory_stats=lambda: stats) for _ in range(2)]
     monkeypatch.setattr(jax, "local_devices", lambda: devices)
-    assert memory.available_bytes() == 140
+    assert available_bytes() == 140
 
 
 @pytest.mark.parametrize(("spec", "copies"), [(PartitionSpec("x"), 2), (PartitionSpec(), 8)])
@@ -30,4 +30,4 @@ def test_replicas_are_held_as_often_as_they_exist(
 ) -> None:
     sharding = NamedSharding(make_mesh(x=4, y=2), spec)
     tree = {"w": jax.device_put(np.zeros((4, 5), np.float32), sharding), "step": 3}
-    assert memory.held_bytes(tree) == copies * 80
+    assert held_bytes(tree) == copies * 80

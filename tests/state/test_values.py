@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import zstandard
 
-from orbax_bench_core.config import dtypes
+from orbax_bench_core.config import BITS
 from orbax_bench_core.state import layout, values
 from orbax_bench_core.state.hashing import next_word
 
 SIZE = 1 << 19
-REAL = [n for n in dtypes.BITS if n not in layout.NUMPY_ONLY and not n.startswith("complex")]
+REAL = [n for n in BITS if n not in layout.NUMPY_ONLY and not n.startswith("complex")]
 FLOATS = [n for n in REAL if n.startswith(("float", "bfloat"))]
 NARROW_INTS = [n for n in REAL if n.lstrip("u") in {"int2", "int4", "int8", "int16"}]
 

@@ -4,11 +4,10 @@ import functools
 
 from orbax_bench_core import execute
 from orbax_bench_core.cli.main import main
-
-FAKE_WORKER = "tests.support.fake_worker"
+from tests.support.fake_worker import MODULE
 
 if __name__ == "__main__":
     # Commands take their settings from the door when they run.
-    fake = execute.LocalHost(module=FAKE_WORKER)
+    fake = execute.LocalHost(module=MODULE)
     execute.RunSettings = functools.partial(execute.RunSettings, host=fake)
     main()

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -27,16 +28,28 @@ def start_cli(
         arguments: The command and its flags.
         cli: The module to run: with real workers, or with fakes.
         environment: Its environment; None takes that of the tests.
-        ignores_interrupts: Whether it is started as by `nohup`-like shells, with SIGINT ignored.
+        ignores_interrupts: Whether it is started as in the background, with SIGINT ignored.
     """
     given = dict(os.environ if environment is None else environment)
     given["PYTHONPATH"] = os.pathsep.join(filter(None, [given.get("PYTHONPATH"), str(ROOT)]))
-    handler = signal.SIG_IGN if ignores_interrupts else signal.SIG_DFL
-    return subprocess.Popen(
-        [sys.executable, "-m", cli, *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=given,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, handler),
+    # A child takes over what is ignored; `preexec_fn` would fork, which JAX warns of.
+    before = signal.signal(
+        signal.SIGINT, signal.SIG_IGN if ignores_interrupts else signal.default_int_handler
     )
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-m", cli, *map(str, arguments)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=given,
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def free_address() -> str:
+    """Returns an address on this machine at which nothing listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{probe.getsockname()[1]}"

@@ -3,8 +3,8 @@
 import pytest
 
 from orbax_bench_core.analysis.summary import summarize
-from orbax_bench_core.records import ErrorInfo, State
-from orbax_bench_core.sweep.expansion import SkippedPoint
+from orbax_bench_core.records import ErrorInfo, State, repeats_of
+from orbax_bench_core.sweep import SkippedPoint
 
 NASTY = "kind=<script>alert(1)</script>|[red]&amp;"
 
@@ -40,6 +40,6 @@ def pages(eventful_run):
     records = list(eventful_run.records())
 
     def render(page, example=records[0]):
-        return page(eventful_run.read_info(), summarize(records), example)
+        return page(eventful_run.read_info(), summarize(repeats_of(records)), example)
 
     return render

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, Final
 
@@ -24,7 +24,10 @@ class WrongTarget(pytest.fail.Exception):
 
 
 def refuse(
-    executable: object, arguments: object, environment: Mapping[Any, Any] | None, marks: Set[str]
+    executable: object,
+    arguments: object,
+    environment: Mapping[Any, Any] | None,
+    marks: Collection[str],
 ) -> None:
     """Fails a test that starts what its target cannot have.
 

@@ -8,8 +8,12 @@ import zlib
 
 import pytest
 
-from orbax_bench_core.analysis.verdicts import PointVerdict, VerdictReport
-from orbax_bench_core.analysis.verdicts.model import OperationVerdict, Unmatched
+from orbax_bench_core.analysis.verdicts import (
+    OperationVerdict,
+    PointVerdict,
+    Unmatched,
+    VerdictReport,
+)
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.gate import SeriesHealth, Verdict
 

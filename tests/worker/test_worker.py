@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from orbax_bench_core.config import CheckpointConfig, MeshConfig
-from orbax_bench_core.execute.group import free_address
 from orbax_bench_core.worker.protocol import Task, WorkerSetup
+from tests.support.processes import free_address
 
 CLUSTER = {
     "JAX_COORDINATOR_ADDRESS": "10.0.0.1:1234",

@@ -1,4 +1,4 @@
-"""Drawings of an async study: times and the share saved, against the size."""
+"""Figures of an async study: times and the share saved, against the size."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from orbax_bench_core.document import figures, num_bytes, seconds
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
 
 _WIDTH: Final = 9.6
 _HEIGHT: Final = 4.2
@@ -22,29 +23,22 @@ _LEAST_SHARE: Final = -1.0
 """Share at which the axis ends: a background save that blocks twice as long as a blocking one."""
 
 
-def times_svg(series: SizeSeries) -> str:
-    """Returns the drawing of blocked and total times as an `svg` element."""
-    with figures.style():
-        figure = figures.new_figure(_WIDTH, _HEIGHT)
-        draw_times(figure.subplots(), series)
-        return figures.svg(figure, title=f"Blocked and total time by size: {series.name}")
+def times_figure(series: SizeSeries) -> Figure:
+    """Returns the drawing of blocked and total times."""
+    figure = figures.new_figure(_WIDTH, _HEIGHT)
+    draw_times(figure.subplots(), series)
+    return figure
 
 
-def shares_svg(series: SizeSeries, documented: Sequence[Documented]) -> str:
-    """Returns the drawing of the share saved as an `svg` element."""
-    with figures.style():
-        figure = figures.new_figure(_WIDTH, _HEIGHT)
-        draw_shares(figure.subplots(), series, documented)
-        return figures.svg(figure, title=f"Share of blocked time saved by size: {series.name}")
+def shares_figure(series: SizeSeries, documented: Sequence[Documented]) -> Figure:
+    """Returns the drawing of the share of the blocked time that is saved."""
+    figure = figures.new_figure(_WIDTH, _HEIGHT)
+    draw_shares(figure.subplots(), series, documented)
+    return figure
 
 
 def draw_times(axes: Axes, series: SizeSeries) -> None:
-    """Draws blocked and total seconds of both kinds of save, and the lines through the blocked.
-
-    Args:
-        axes: Empty axes.
-        series: The series.
-    """
+    """Draws blocked and total seconds of both kinds of save, and the lines through the blocked."""
     axes.set_xscale("log")
     axes.set_yscale("log")
     places = [_place(series, size) for size in series.sizes]

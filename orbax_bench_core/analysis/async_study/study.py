@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import itertools
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -11,7 +12,7 @@ from orbax_bench_core.analysis.async_study.fit import FEWEST_SIZES, fit_of, rati
 from orbax_bench_core.analysis.async_study.model import AsyncStudy, Kind, Size, SizeSeries
 from orbax_bench_core.analysis.summary import PointStatus, summarize
 from orbax_bench_core.config import UserError
-from orbax_bench_core.records import Record, RunInfo, by_point, repeat_times
+from orbax_bench_core.records import OperationTimes, Repeat, Run
 from orbax_bench_core.sweep import SweepPoint, short_name
 
 OPTION: Final = "async_enabled"
@@ -27,39 +28,40 @@ NEEDED: Final = (
 
 _FEW: Final = 3
 
-_Points = dict[bool, list[list[Record]]]
-"""The records of the points that save one checkpoint, by whether they do so in the background."""
+_Points = dict[bool, list[list[Repeat]]]
+"""The repeats of the series that save one checkpoint, by whether they do so in the background."""
 
 
-def async_study(
-    info: RunInfo,
-    records: Iterable[Record],
-    num_parameters: Callable[[SweepPoint], int | None],
-) -> AsyncStudy:
+def async_study(run: Run, num_parameters: Callable[[SweepPoint], int | None]) -> AsyncStudy:
     """Compares saves in the background with blocking saves of the same checkpoints.
 
     Args:
-        info: The run; of a paired run, as `ByArm` reads it, so that each arm is a point.
-        records: Its records, point by point.
+        run: The run.
         num_parameters: Returns the parameters of a point's model; None where nothing tells.
 
     Raises:
         UserError: No checkpoint was saved in both ways.
     """
     notes: list[str] = []
-    found = by_point(records)
+    info = run.info
+    found = {
+        id_: list(repeats)
+        for id_, repeats in itertools.groupby(
+            run.repeats(warmups=True), key=lambda repeat: repeat.series.id
+        )
+    }
     notes += [
-        f"{point.name}: no repeat has a record yet"
-        for point in info.expansion.plain
-        if OPTION in point.options and point.id not in found
+        f"{series.name}: no repeat has a record yet"
+        for series in run.series()
+        if OPTION in series.point.options and series.id not in found
     ]
     pairs: dict[str, dict[str, _Points]] = collections.defaultdict(dict)
-    for of_point in found.values():
-        point = of_point[0].measured
+    for repeats in found.values():
+        point = repeats[0].series.point
         if isinstance(point.options.get(OPTION), bool):
             checkpoints = pairs[_series_key(point)]
             kinds = checkpoints.setdefault(_checkpoint_key(point), {False: [], True: []})
-            kinds[point.options[OPTION]].append(of_point)
+            kinds[point.options[OPTION]].append(repeats)
     series = []
     names = _names([next(iter(group.values())) for group in pairs.values()])
     for name, group in zip(names, pairs.values(), strict=True):
@@ -119,37 +121,44 @@ def _size(
     kinds: _Points, num_parameters: Callable[[SweepPoint], int | None], notes: list[str]
 ) -> Size | None:
     """Returns the comparison of one checkpoint; None, with a note, where there is none."""
-    every = [point for points in kinds.values() for point in points]
-    first = every[0][0]
+    every = [repeats for points in kinds.values() for repeats in points]
+    first = every[0][0].series
     notes += _failures(every)
     times: dict[bool, dict[str, list[float]]] = {}
     for background, points in kinds.items():
         if not points:
-            notes.append(
-                f"{first.measured.name}: has no partner with `{OPTION}: {json.dumps(background)}`"
-            )
+            notes.append(f"{first.name}: has no partner with `{OPTION}: {json.dumps(background)}`")
             return None
         times[background] = {
             operation: [
-                value for records in points for value in repeat_times(records).get(operation, ())
+                value
+                for repeats in points
+                for value in OperationTimes.of(repeats).per_repeat().get(operation, ())
             ]
             for operation in (BLOCKED, TOTAL)
         }
     for background, operations in times.items():
         lacking = [operation for operation, values in operations.items() if not values]
         if lacking:
-            name = kinds[background][0][0].measured.name
+            name = kinds[background][0][0].series.name
             notes.append(f"{name}: no repeat that passed measured {' and '.join(lacking)}")
             return None
     num_bytes = next(
-        (one.state.num_bytes for point in every for one in point if one.state is not None), 0
+        (
+            record.state.num_bytes
+            for repeats in every
+            for repeat in repeats
+            for record in repeat.records.values()
+            if record.state is not None
+        ),
+        0,
     )
     if not num_bytes:
-        notes.append(f"{first.measured.name}: its records do not say how many bytes were saved")
+        notes.append(f"{first.name}: its records do not say how many bytes were saved")
         return None
     return Size(
-        checkpoint=first.measured.checkpoint.label,
-        num_parameters=num_parameters(first.measured),
+        checkpoint=first.point.checkpoint.label,
+        num_parameters=num_parameters(first.point),
         num_bytes=num_bytes,
         blocking=_kind(kinds[False], times[False]),
         background=_kind(kinds[True], times[True]),
@@ -158,16 +167,16 @@ def _size(
     )
 
 
-def _kind(points: Sequence[list[Record]], times: Mapping[str, Sequence[float]]) -> Kind:
+def _kind(points: Sequence[list[Repeat]], times: Mapping[str, Sequence[float]]) -> Kind:
     return Kind(
-        point_ids=tuple(records[0].point_id for records in points),
+        point_ids=tuple(repeats[0].series.id for repeats in points),
         failed=sum(end.failed + end.skipped for end in _endings(points)),
         blocked=seconds_of(times[BLOCKED]),
         total=seconds_of(times[TOTAL]),
     )
 
 
-def _failures(points: Iterable[list[Record]]) -> list[str]:
+def _failures(points: Iterable[list[Repeat]]) -> list[str]:
     """Returns a note on each point with repeats that are left out."""
     return [
         f"{end.point}: {end.failed + end.skipped} of {end.failed + end.skipped + end.passed} "
@@ -177,8 +186,8 @@ def _failures(points: Iterable[list[Record]]) -> list[str]:
     ]
 
 
-def _endings(points: Iterable[list[Record]]) -> list[PointStatus]:
-    return [end for records in points for end in summarize(records).points]
+def _endings(points: Iterable[list[Repeat]]) -> list[PointStatus]:
+    return [end for repeats in points for end in summarize(repeats).points]
 
 
 def _series_key(point: SweepPoint) -> str:
@@ -213,7 +222,7 @@ def _checkpoint_key(point: SweepPoint) -> str:
 def _names(series: Sequence[_Points]) -> list[str]:
     """Names each series by its benchmark and by what differs between those of one benchmark."""
     points = [
-        next(records for kind in one.values() for records in kind)[0].measured for one in series
+        next(repeats for kind in one.values() for repeats in kind)[0].series.point for one in series
     ]
     aspects = [_aspects(point) for point in points]
     names = []

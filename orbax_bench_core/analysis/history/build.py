@@ -10,7 +10,14 @@ from typing import Any, Final
 from orbax_bench_core.analysis.history.changes import FEWEST, SIGNIFICANCE, change_points
 from orbax_bench_core.analysis.history.model import Change, History, Kind, PastRun, Series
 from orbax_bench_core.baselines import FoundRun
-from orbax_bench_core.records import UNKNOWN, Record, paired_series, repeat_times, surroundings
+from orbax_bench_core.records import (
+    UNKNOWN,
+    PairedTimes,
+    Record,
+    repeats_of,
+    seconds_per_repeat,
+    surroundings,
+)
 from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint
 
 RAW: Final = (
@@ -84,7 +91,7 @@ def _entries(run: FoundRun, records: Sequence[Record]) -> Iterator[_Entry]:
 def _paired(run: FoundRun, pair: Pair, records: Sequence[Record]) -> Iterator[_Entry]:
     from orbax_bench_core.gate import log_ratio, read_blocks
 
-    series = paired_series(records)
+    series = PairedTimes.of(repeats_of(records))
     arms = {record.arm: record for record in reversed(records)}
     if not len(series.labels):
         return
@@ -113,7 +120,7 @@ def _paired(run: FoundRun, pair: Pair, records: Sequence[Record]) -> Iterator[_E
 
 def _separate(run: FoundRun, point: SweepPoint, records: Sequence[Record]) -> Iterator[_Entry]:
     plain = point.replace(environment=None)
-    for operation, seconds in repeat_times(records).items():
+    for operation, seconds in seconds_per_repeat(records).items():
         low, middle, high = _quartiles(seconds)
         yield _Entry(
             key=_Key("seconds", "", plain.id, operation),

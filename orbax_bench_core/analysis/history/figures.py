@@ -1,4 +1,4 @@
-"""Drawing of one series of past runs."""
+"""Figure of one series of past runs."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from orbax_bench_core.document import figures, seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _WIDTH: Final = 9.6
 _HEIGHT: Final = 3.0
@@ -20,21 +21,15 @@ _LEAST: Final = 0.05
 """Least relative room that an axis of ratios shows on each side, lest noise look like mountains."""
 
 
-def series_svg(series: Series) -> str:
-    """Returns the drawing of a series as an `svg` element."""
-    with figures.style():
-        figure = figures.new_figure(_WIDTH, _HEIGHT)
-        draw_series(figure.subplots(), series)
-        return figures.svg(figure, title=f"{series.operation} of {series.point}, run by run")
+def series_figure(series: Series) -> Figure:
+    """Returns the drawing of a series."""
+    figure = figures.new_figure(_WIDTH, _HEIGHT)
+    draw_series(figure.subplots(), series)
+    return figure
 
 
 def draw_series(axes: Axes, series: Series) -> None:
-    """Draws every run with its quartiles, the level of each part, and where it changes.
-
-    Args:
-        axes: Empty axes.
-        series: The series.
-    """
+    """Draws every run with its quartiles, the level of each part, and where it changes."""
     runs = series.runs
     places = range(len(runs))
     values = [run.value for run in runs]

@@ -1,151 +1,168 @@
-"""Past runs in the terminal."""
+"""Document of past runs: each series, where it changed, and every run of it."""
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Final
-
-from rich import box
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+import functools
+from typing import Final
 
 from orbax_bench_core.analysis.history import words
-from orbax_bench_core.analysis.history.model import History, Series
-from orbax_bench_core.document import figures
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
-
-
-_LAST: Final = 10
-"""Runs of a series of seconds that are shown."""
-
-
-def print_history(history: History, console: Console, *, every: bool = False) -> None:
-    """Prints a history: series that changed first, what to know of them, and what it all says.
-
-    Args:
-        history: The history.
-        console: Where to.
-        every: Whether to show operations that decide no verdict, too.
-    """
-    series = words.shown(history, every=every)
-    for one in series:
-        _print_series(one, console)
-    for remark, count in words.remarks(series).items():
-        several = f"{count} series: " if count > 1 else ""
-        _say(f"[dim]note:[/] {escape(several + remark)}", console)
-    for line in history.passed_over:
-        _say(f"[yellow]passed over:[/] {escape(line)}", console)
-    hidden = len(history.series) - len(series)
-    if hidden:
-        _say(
-            f"[dim]{hidden} series of operations that decide nothing: --all shows them.[/]", console
-        )
-    _say(f"[bold]{escape(words.headline(history, series))}[/]", console)
-
-
-def _print_series(series: Series, console: Console) -> None:
-    _say(
-        f"[bold]{escape(series.point)}[/] [dim]{series.point_id}[/] "
-        f"[bold]{escape(series.operation)}[/]",
-        console,
-    )
-    _say(f"  {words.sparkline(series)}  [dim]{escape(words.sides(series))}[/]", console)
-    if series.kind == "seconds":
-        left_out = len(series.runs) - _LAST
-        if left_out > 0:
-            _say(f"  [dim]the last {_LAST} of {len(series.runs)} runs:[/]", console)
-        cells = [words.run_row(series, run) for run in series.runs[-_LAST:]]
-        console.print(_table(words.RUN_HEADINGS, cells))
-        return
-    found = words.rows(series)
-    console.print(
-        _table(
-            words.HEADINGS if series.changes else words.HEADINGS[:4],
-            [row.cells if series.changes else row.cells[:4] for row in found],
-        )
-    )
-    for row in found:
-        if row.change is not None:
-            colour = "red" if row.slower else "green"
-            said = escape(f"{words.effect(row.change)} {words.between(series, row.change)}")
-            _say(f"  [{colour}]{said}[/]", console)
-    console.print()
-
-
-def _table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
-    table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False)
-    table.add_column("")
-    for heading in headings:
-        number = heading in ("runs", "ratio", "change", "p", "n", "median", "spread")
-        table.add_column(heading, justify="right" if number else "left", overflow="fold")
-    for cells in rows:
-        table.add_row("", *map(escape, cells))
-    return table
-
-
-def _say(markup: str, console: Console) -> None:
-    console.print(markup, highlight=False, soft_wrap=True)
-
+from orbax_bench_core.analysis.history.figures import series_figure
+from orbax_bench_core.analysis.history.model import History, PastRun, Series
+from orbax_bench_core.document import (
+    BLANK,
+    Column,
+    Details,
+    Document,
+    Element,
+    Figure,
+    Heading,
+    Items,
+    Kind,
+    Paragraph,
+    Row,
+    Section,
+    Span,
+    Table,
+    Text,
+)
 
 MOST_FIGURES: Final = 60
 """Series that have a figure: a page of thousands could not be opened."""
 
+_LAST: Final = 10
+"""Runs of a series of seconds that a terminal shows."""
 
-def history_html(history: History, *, every: bool = False) -> str:
-    """Returns a page with every series, where it changed, and how to read it.
+_KINDS: Final[dict[str, Kind]] = {"from": "fixed", "to": "fixed", "changed with": "prose"}
+
+
+def history_document(history: History, *, every: bool = False) -> Document:
+    """Returns past runs for people, series that changed first.
 
     Args:
         history: The history.
         every: Whether to show operations that decide no verdict, too.
     """
-    import jinja2
-
-    from orbax_bench_core.analysis.history.figures import series_svg
-
     series = words.shown(history, every=every)
-
-    def drawing(one: Series) -> Markup:
-        from markupsafe import Markup
-
-        # Nothing of the user's is in it that was not escaped when it was drawn.
-        return Markup(series_svg(one))  # noqa: S704
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("orbax_bench_core.document"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
+    return Document(
+        title=f"History of {history.num_runs} runs",
+        elements=_page(history, series),
+        brief=_brief(history, series),
     )
-    environment.filters.update(
-        code=_code,
-        drawing=drawing,
-        variables=figures.variables,
-        rows=words.rows,
-        sides=words.sides,
-    )
+
+
+def _page(history: History, series: list[Series]) -> tuple[Element, ...]:
+    elements: list[Element] = [
+        Heading("History", level=1),
+        Paragraph(words.headline(history, series), "dim"),
+    ]
+    for index, shown in enumerate(series):
+        about = f"{shown.point} {shown.point_id}"
+        elements += [
+            Heading((Span(shown.operation), " ", Span(about, "dim"))),
+            Paragraph(Span(words.sides(shown)), "dim"),
+        ]
+        if index < MOST_FIGURES:
+            title = f"{shown.operation} of {shown.point}, run by run"
+            elements.append(Figure(title, functools.partial(series_figure, shown)))
+        if shown.kind == "ratio":
+            elements.append(_parts(shown, runs=True))
+        elements.append(Details("Every run", (_runs(shown, shown.runs),)))
+    if not series:
+        elements.append(Paragraph("There is nothing to show."))
     significance = f"{100 * history.significance:.3g} %"
-    return environment.get_template("history.html.jinja").render(
-        history=history,
-        series=series,
-        most_figures=MOST_FIGURES,
-        headline=words.headline(history, series),
-        headings=words.HEADINGS,
-        every_headings=words.RUN_HEADINGS,
-        run_row=words.run_row,
-        between=words.between,
-        remarks=words.remarks(series),
-        reading=words.READING.format(significance=significance).splitlines(),
-        hidden=len(history.series) - len(series),
+    reading = words.READING.format(significance=significance).splitlines()
+    notes = _notes(history, series)
+    return (
+        *elements,
+        Section("Notes", (Items(notes),) if notes else ()),
+        Section("How to read this", (Items(tuple(reading)),)),
     )
 
 
-def _code(text: str) -> Markup:
-    """Returns text whose parts in backticks are set as code."""
-    from markupsafe import Markup, escape
+def _notes(history: History, series: list[Series]) -> tuple[Text, ...]:
+    notes = [*_remarks(series), *(f"Passed over {line}" for line in history.passed_over)]
+    hidden = len(history.series) - len(series)
+    if hidden:
+        notes.append(
+            f"{hidden} series of operations that decide no verdict are not shown; `--all` shows "
+            "them."
+        )
+    if notes and len(series) > MOST_FIGURES:
+        notes.append(f"The first {MOST_FIGURES} series have figures, those that changed first.")
+    return tuple(notes)
 
-    marked = re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text)))
-    return Markup(marked)  # noqa: S704
+
+def _remarks(series: list[Series]) -> list[str]:
+    return [
+        f"{count} series: {remark}" if count > 1 else remark
+        for remark, count in words.remarks(series).items()
+    ]
+
+
+def _brief(history: History, series: list[Series]) -> tuple[Element, ...]:
+    elements: list[Element] = []
+    for shown in series:
+        elements += _brief_series(shown)
+    elements += [Paragraph(Span(said), mark=Span("note:", "dim")) for said in _remarks(series)]
+    elements += [
+        Paragraph(Span(line), mark=Span("passed over:", "unsure")) for line in history.passed_over
+    ]
+    hidden = len(history.series) - len(series)
+    if hidden:
+        told = f"{hidden} series of operations that decide nothing: --all shows them."
+        elements.append(Paragraph(told, "dim"))
+    return (*elements, Paragraph(Span(words.headline(history, series), strong=True)))
+
+
+def _brief_series(series: Series) -> list[Element]:
+    name, operation = Span(series.point, strong=True), Span(series.operation, strong=True)
+    elements: list[Element] = [
+        Paragraph((name, " ", Span(series.point_id, "dim"), " ", operation)),
+        Paragraph(
+            (words.sparkline(series), "  ", Span(words.sides(series), "dim")),
+            indent=2,
+        ),
+    ]
+    if series.kind == "seconds":
+        if len(series.runs) > _LAST:
+            told = f"the last {_LAST} of {len(series.runs)} runs:"
+            elements.append(Paragraph(told, "dim", indent=2))
+        return [*elements, _runs(series, series.runs[-_LAST:])]
+    elements.append(_parts(series, changes=bool(series.changes)))
+    for row in words.rows(series):
+        if row.change is not None:
+            said = f"{words.effect(row.change)} {words.between(series, row.change)}"
+            elements.append(Paragraph(Span(said, "bad" if row.slower else "good"), indent=2))
+    return [*elements, BLANK]
+
+
+def _parts(series: Series, *, changes: bool = True, runs: bool = False) -> Table:
+    """Returns the runs between changes.
+
+    Args:
+        series: A series of ratios.
+        changes: Whether to tell the changes, too.
+        runs: Whether to tell between which runs each change lies.
+    """
+    headings = words.HEADINGS if changes else words.HEADINGS[:4]
+    rows = []
+    for row in words.rows(series):
+        cells: list[Text] = [Span(cell) for cell in row.cells[: len(headings)]]
+        if changes and runs:
+            cells[4] = Span(row.cells[4], "bad" if row.slower else "good")
+        if runs and row.change is not None:
+            between = Span(f" ({words.between(series, row.change)})", "dim")
+            cells[-1] = (Span(row.cells[-1]), between)
+        rows.append(Row(tuple(cells)))
+    columns = tuple(Column(heading, _KINDS.get(heading, "number")) for heading in headings)
+    return Table(columns, tuple(rows), indented=True)
+
+
+def _runs(series: Series, runs: tuple[PastRun, ...]) -> Table:
+    numbers = ("n", "median", "spread")
+    columns = (
+        Column(heading, "number" if heading in numbers else "text")
+        for heading in words.RUN_HEADINGS
+    )
+    rows = (Row(tuple(map(Span, words.run_row(series, run)))) for run in runs)
+    return Table(tuple(columns), tuple(rows), indented=True)

@@ -1,14 +1,15 @@
-"""The noise passport: how noisy operations are here, so that a comparison can be planned."""
+"""Noise of measurements in a place (its passport), A/A tests, and the length of comparisons."""
 
 from orbax_bench_core.analysis.noise.forecast import Expectation, expected, forecast
 from orbax_bench_core.analysis.noise.measure import from_records
 from orbax_bench_core.analysis.noise.passport import Noise, Passport, default_path, find, load, save
-from orbax_bench_core.analysis.noise.view import calibration_of
+from orbax_bench_core.analysis.noise.view import calibration_document, calibration_of
 
 __all__ = [
     "Expectation",
     "Noise",
     "Passport",
+    "calibration_document",
     "calibration_of",
     "default_path",
     "expected",

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from orbax_bench_core.analysis.verdicts import PointVerdict, judge_point, together
 from orbax_bench_core.baselines import FoundRun
 from orbax_bench_core.gate import Word
-from orbax_bench_core.records import Record, ResultModel
+from orbax_bench_core.records import Record, ResultModel, repeats_of
 from orbax_bench_core.sweep import Pair
 
 
@@ -49,7 +49,7 @@ def aa_tests(run: FoundRun, pairs: Iterable[Sequence[Record]]) -> list[AaTest]:
         verdict
         for records in pairs
         if records and isinstance(pair := records[0].point, Pair) and pair.identical
-        for verdict in [judge_point(pair, records, run.info)]
+        for verdict in [judge_point(pair, repeats_of(records), run.info)]
         if _looked(verdict)
     ]
     if run.gate.family == "suite" and judged:

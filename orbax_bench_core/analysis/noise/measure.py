@@ -11,7 +11,13 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from orbax_bench_core.analysis.noise.passport import Noise, Passport, point_ids, size_class
-from orbax_bench_core.records import Record, paired_series, repeat_times, surroundings
+from orbax_bench_core.records import (
+    PairedTimes,
+    Record,
+    repeats_of,
+    seconds_per_repeat,
+    surroundings,
+)
 from orbax_bench_core.sweep import baseline_point
 
 _NORMAL_MAD: Final = 0.6744897501960817
@@ -83,10 +89,10 @@ def from_records(records: Iterable[Record]) -> Passport:
 def _sigmas(records: Sequence[Record]) -> dict[str, tuple[float, int]]:
     """Returns sigma and the number of operations of one series, by operation."""
     if records[0].block is None:
-        times = repeat_times(records)
+        times = seconds_per_repeat(records)
         pairs = {name: list(itertools.pairwise(found)) for name, found in times.items()}
     else:
-        paired = paired_series(records)
+        paired = PairedTimes.of(repeats_of(records))
         pairs = {
             name: [
                 (*found[labels == arm],)

@@ -1,4 +1,4 @@
-"""The calibration of the gate and the noise passport in the terminal."""
+"""Document of a calibration: A/A tests of the gate, and the noise passport of a place."""
 
 from __future__ import annotations
 
@@ -8,81 +8,94 @@ import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from rich.console import Console
-
-from orbax_bench_core.analysis import noise as passports
-from orbax_bench_core.analysis.noise import Noise, Passport
 from orbax_bench_core.analysis.noise.calibration import AaTest, aa_tests
+from orbax_bench_core.analysis.noise.measure import from_records
+from orbax_bench_core.analysis.noise.passport import Noise, Passport
 from orbax_bench_core.baselines import find_runs
-from orbax_bench_core.document import num_bytes, seconds
+from orbax_bench_core.document import (
+    BLANK,
+    Column,
+    Document,
+    Element,
+    Paragraph,
+    Role,
+    Row,
+    Span,
+    Table,
+    num_bytes,
+    print_document,
+    seconds,
+)
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
+    from rich.console import Console
 
 _DETECTABLE_AT: Final = (10, 60)
 """Operations per arm for which the table says what they find."""
 
+_LOG_WIDTH: Final = 160
 
-def print_tests(tests: Sequence[AaTest], console: Console) -> None:
-    """Prints how often identical arms were told apart, and which.
 
-    Args:
-        tests: Verdicts on identical arms.
-        console: Where to.
-    """
+def calibration_document(tests: Sequence[AaTest], passport: Passport) -> Document:
+    """Returns how often identical arms were told apart, then how noisy operations are."""
+    return Document(
+        title="Calibration",
+        elements=(*aa_elements(tests), BLANK, passport_table(passport)),
+    )
+
+
+def aa_elements(tests: Sequence[AaTest]) -> tuple[Element, ...]:
+    """Returns how often identical arms were told apart, and which."""
     from orbax_bench_core.gate import reject_rate
 
+    if not tests:
+        missing = "no A/A tests: make some with `orbax-bench ab SUITE --output-directory DIR --aa`"
+        return (Paragraph(missing),)
+    elements: list[Element] = []
     by_alpha: dict[float, list[AaTest]] = collections.defaultdict(list)
     for test in tests:
         by_alpha[test.alpha].append(test)
     for alpha, same in sorted(by_alpha.items()):
         rejected = [test for test in same if test.word == "REGRESSION"]
-        found = reject_rate(len(same), len(rejected), alpha)
-        colour = "red" if found.calibrated is False else "green"
-        console.print(f"[{colour}]{found.statement}[/]", highlight=False, soft_wrap=True)
-        if found.low is not None and found.high is not None:
-            _say(f"  95 % interval of the rate: {found.low:.1%} to {found.high:.1%}", console)
+        rate = reject_rate(len(same), len(rejected), alpha)
+        elements.append(Paragraph(Span(rate.statement, _role(rate.calibrated))))
+        if rate.low is not None and rate.high is not None:
+            interval = f"95 % interval of the rate: {rate.low:.1%} to {rate.high:.1%}"
+            elements.append(Paragraph(interval, indent=2))
         for test in rejected:
-            _say(f"  REGRESSION in run {test.run_id}, {test.point}: {test.place}", console)
+            told = f"REGRESSION in run {test.run_id}, {test.point}: {test.place}"
+            elements.append(Paragraph(Span(told), indent=2))
     words = collections.Counter(test.word for test in tests)
-    if tests:
-        said = ", ".join(f"{count} {word}" for word, count in words.most_common())
-        most = max(test.operations for test in tests)
-        _say(f"  {said}; at most {most} operations per arm", console)
-    else:
-        _say(
-            "no A/A tests: make some with `orbax-bench ab SUITE --output-directory DIR --aa`",
-            console,
-        )
+    counts = ", ".join(f"{count} {word}" for word, count in words.most_common())
+    most = max(test.operations for test in tests)
+    return (*elements, Paragraph(f"{counts}; at most {most} operations per arm", indent=2))
 
 
-def print_passport(passport: Passport, console: Console) -> None:
-    """Prints how noisy operations are, and what that lets a comparison find.
-
-    Args:
-        passport: The passport.
-        console: Where to.
-    """
-    from rich.markup import escape
-
+def passport_table(passport: Passport) -> Table:
+    """Returns how noisy operations are, and what that lets a comparison find."""
     from orbax_bench_core.analysis.verdicts import share
     from orbax_bench_core.config import GateRule
     from orbax_bench_core.gate import detectable
 
-    table = _table()
-    for noise in passport.noise:
-        table.add_row(
-            escape(noise.storage),
-            escape(place(noise)),
-            size(noise),
-            escape(noise.operation),
-            share(noise.sigma),
-            str(noise.n),
-            seconds(noise.repeat_s),
-            *(share(detectable(noise.sigma, n, GateRule())) for n in _DETECTABLE_AT),
+    names = (Column(name) for name in ("storage", "machine", "checkpoint", "operation"))
+    finds = (f"{operations} per arm find" for operations in _DETECTABLE_AT)
+    numbers = (Column(name, "number") for name in ("noise", "n", "a repeat takes", *finds))
+    rows = (
+        Row(
+            (
+                Span(noise.storage),
+                Span(place(noise)),
+                size(noise),
+                Span(noise.operation),
+                share(noise.sigma),
+                str(noise.n),
+                seconds(noise.repeat_s),
+                *(share(detectable(noise.sigma, n, GateRule())) for n in _DETECTABLE_AT),
+            )
         )
-    console.print(table)
+        for noise in passport.noise
+    )
+    return Table((*names, *numbers), tuple(rows))
 
 
 def size(noise: Noise) -> str:
@@ -97,29 +110,9 @@ def place(noise: Noise) -> str:
     return noise.cpu if noise.device in ("cpu", "unknown") else f"{noise.cpu}, {noise.device}"
 
 
-def _table() -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False)
-    found = [f"{operations} per arm find" for operations in _DETECTABLE_AT]
-    for heading in ("storage", "machine", "checkpoint", "operation"):
-        table.add_column(heading, overflow="fold")
-    for heading in ("noise", "n", "a repeat takes", *found):
-        table.add_column(heading, justify="right", overflow="fold")
-    return table
-
-
-def _say(console_line: str, console: Console) -> None:
-    console.print(console_line, markup=False, highlight=False, soft_wrap=True)
-
-
-_WIDTH = 160
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """What A/A runs say of a place.
+    """A/A calibration of a place.
 
     Attributes:
         tests: One verdict per pair whose arms are the same.
@@ -127,24 +120,24 @@ class Calibration:
     """
 
     tests: tuple[AaTest, ...]
-    passport: passports.Passport
+    passport: Passport
 
     @property
     def rejected(self) -> int:
-        """How many of the tests said REGRESSION."""
+        """Number of the tests that said REGRESSION."""
         return sum(test.word == "REGRESSION" for test in self.tests)
 
     def text(self) -> str:
         """Returns everything as text, as wide as a log."""
+        from rich.console import Console
+
         file = io.StringIO()
-        self.show(Console(file=file, width=_WIDTH, soft_wrap=True))
+        self.show(Console(file=file, width=_LOG_WIDTH, soft_wrap=True))
         return file.getvalue()
 
     def show(self, console: Console) -> None:
-        """Prints how often identical arms were told apart, then the noise."""
-        print_tests(self.tests, console)
-        console.print()
-        print_passport(self.passport, console)
+        """Prints everything."""
+        print_document(calibration_document(self.tests, self.passport), console)
 
 
 def calibration_of(places: Sequence[str]) -> Calibration:
@@ -161,4 +154,8 @@ def calibration_of(places: Sequence[str]) -> Calibration:
         pairs = list(run.read())
         tests += aa_tests(run, pairs)
         records += [record for pair in pairs for record in pair]
-    return Calibration(tests=tuple(tests), passport=passports.from_records(records))
+    return Calibration(tests=tuple(tests), passport=from_records(records))
+
+
+def _role(calibrated: bool | None) -> Role:
+    return "bad" if calibrated is False else "good"

@@ -9,10 +9,8 @@ from orbax_bench_core.analysis.summary.aggregate import (
 )
 from orbax_bench_core.analysis.summary.view import (
     ExtraColumns,
-    html_page,
-    markdown_page,
-    print_notes,
-    print_summary,
+    notes_document,
+    summary_document,
 )
 
 __all__ = [
@@ -21,9 +19,7 @@ __all__ = [
     "PointStatus",
     "RunSummary",
     "SummaryTable",
-    "html_page",
-    "markdown_page",
-    "print_notes",
-    "print_summary",
+    "notes_document",
     "summarize",
+    "summary_document",
 ]

@@ -7,7 +7,7 @@ import dataclasses
 import io
 import itertools
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import IO, Final
 
 from orbax_bench_core.analysis.summary.straggler import Straggler, StragglerFinder
@@ -22,7 +22,7 @@ from orbax_bench_core.measure import (
     TIME,
     TOLERATED_SHARE,
 )
-from orbax_bench_core.records import PEER_FAILED, Record
+from orbax_bench_core.records import Repeat, Series
 
 SHOWN: Final = frozenset({BYTES, PAGE_FAULTS, BLOCKED.name, LOST.name, LOST_STEPS.name})
 """Metrics beside the times that reports show."""
@@ -133,25 +133,22 @@ class RunSummary:
     points: Sequence[PointStatus]
 
 
-def summarize(records: Iterable[Record], table: SummaryTable | None = None) -> RunSummary:
-    """Aggregates the measured repeats of a run; warm-ups and failed repeats stay out.
-
-    A repeat counts only when every host that took part has a record that passed.
+def summarize(repeats: Iterable[Repeat], table: SummaryTable | None = None) -> RunSummary:
+    """Aggregates the repeats of a run that count.
 
     Args:
-        records: Records in the order in which points are to appear, repeat by repeat.
+        repeats: Repeats, series by series in the order in which they are to appear.
         table: Takes all metrics of a point once it is complete; then the summary keeps only what
             reports show, so that memory does not grow by every metric of every point.
     """
     metrics: list[MetricSummary] = []
     operations: list[OperationSummary] = []
     points: list[PointStatus] = []
-    for (point_id, name), repeats in itertools.groupby(
-        _repeats(records), key=lambda hosts: (hosts[0].point_id, hosts[0].point_name)
-    ):
-        point = _Point(point_id, name)
-        for hosts in repeats:
-            point.add(hosts)
+    measured = (repeat for repeat in repeats if not repeat.warmup)
+    for series, found_repeats in itertools.groupby(measured, key=lambda repeat: repeat.series):
+        point = _Point(series)
+        for repeat in found_repeats:
+            point.add(repeat)
         found = point.metrics()
         if table is not None:
             table.write(found)
@@ -185,18 +182,13 @@ class SummaryTable:
         self._text.detach()
 
 
-def _repeats(records: Iterable[Record]) -> Iterator[list[Record]]:
-    measured = (record for record in records if not record.warmup)
-    for _, hosts in itertools.groupby(measured, key=lambda r: (r.point_id, r.repeat)):
-        yield list(hosts)
-
-
 class _Point:
-    """What the repeats of one point gave."""
+    """What the repeats of one series gave."""
 
-    def __init__(self, point_id: str, name: str) -> None:
-        self._id = point_id
-        self._name = name
+    def __init__(self, series: Series) -> None:
+        self._id = series.id
+        self._name = series.name
+        self._conditions = series.point.conditions
         self._values: dict[tuple[str, str], list[float]] = {}
         self._units: dict[tuple[str, str], str] = {}
         self._slowest: dict[str, list[float]] = {}
@@ -204,32 +196,24 @@ class _Point:
         self._orbax_gib: dict[str, list[float]] = {}
         self._stragglers = StragglerFinder()
         self._hosts = 0
-        self._conditions = Conditions()
         self._ended = {"passed": 0, "failed": 0, "skipped": 0}
         self._reason = ""
 
-    def add(self, hosts: list[Record]) -> None:
-        """Takes one repeat: the records of its hosts."""
-        statuses = {record.status for record in hosts}
-        whole = len(hosts) == hosts[0].num_hosts
-        status = statuses.pop() if whole and len(statuses) == 1 else "failed"
-        self._ended[status] += 1
-        if status != "passed":
-            self._reason = self._reason or _reason(hosts)
+    def add(self, repeat: Repeat) -> None:
+        """Takes one repeat."""
+        self._ended[repeat.status] += 1
+        if not repeat.counts:
+            self._reason = self._reason or repeat.reason
             return
+        hosts = list(repeat.records.values())
         self._hosts = len(hosts)
-        self._conditions = hosts[0].measured.conditions
         self._stragglers.add(hosts)
-        slowest: dict[tuple[str, int], float] = {}
         for record in hosts:
             for sample in record.samples:
                 key = (sample.operation, sample.metric)
                 self._values.setdefault(key, []).append(sample.value)
                 self._units[key] = sample.unit
-                if sample.metric == TIME:
-                    block = (sample.operation, sample.occurrence)
-                    slowest[block] = max(sample.value, slowest.get(block, sample.value))
-        for (operation, _), value in slowest.items():
+        for (operation, _), value in repeat.seconds().items():
             self._slowest.setdefault(operation, []).append(value)
         # Every host states the bytes of all: they are counted once.
         for sample in hosts[0].samples:
@@ -249,7 +233,7 @@ class _Point:
             OperationSummary(
                 time=self._summary((operation, TIME), found),
                 throughput=self._throughput(operation, found),
-                straggler=stragglers.get((self._id, operation)),
+                straggler=stragglers.get(operation),
                 flag=cache_flag(
                     self._conditions, operation, self._values.get((operation, RESIDENT), ())
                 ),
@@ -295,16 +279,6 @@ class _Point:
             minimum=values[0],
             maximum=values[-1],
         )
-
-
-def _reason(hosts: list[Record]) -> str:
-    """Returns why a repeat failed: the word of the host that failed first, or who is missing."""
-    errors = [record.error for record in hosts if record.error is not None]
-    if errors:
-        error = min(errors, key=lambda found: found.type == PEER_FAILED)
-        return f"{error.type}: {error.message}"
-    missing = set(range(hosts[0].num_hosts)) - {record.host for record in hosts}
-    return f"no record of host(s) {', '.join(map(str, sorted(missing)))}"
 
 
 def cache_flag(conditions: Conditions, operation: str, shares: Sequence[float]) -> str | None:

@@ -7,10 +7,9 @@ import dataclasses
 import statistics
 from collections.abc import Sequence
 
-from orbax_bench_core.measure import Sample, lookup
+from orbax_bench_core.measure import TIME, Sample, lookup
 from orbax_bench_core.records import Record
 
-_TIME = "0_basics/time_s"
 _STAGES = ("2_save_breakdown/", "3_load_breakdown/")
 
 
@@ -36,17 +35,16 @@ class Straggler:
     stage_excess_s: float
 
 
-_Key = tuple[str, str]
 _ByHost = dict[int, dict[str, float]]
 
 
 class StragglerFinder:
-    """Takes repeats one by one; repeats of a single host say nothing and are passed over."""
+    """Finds stragglers of one series; repeats of a single host say nothing."""
 
     def __init__(self) -> None:
-        self._excess: dict[_Key, list[float]] = collections.defaultdict(list)
-        self._slowest: dict[_Key, list[int]] = collections.defaultdict(list)
-        self._stages: dict[tuple[_Key, int], dict[str, float]] = collections.defaultdict(
+        self._excess: dict[str, list[float]] = collections.defaultdict(list)
+        self._slowest: dict[str, list[int]] = collections.defaultdict(list)
+        self._stages: dict[tuple[str, int], dict[str, float]] = collections.defaultdict(
             lambda: collections.defaultdict(float)
         )
 
@@ -55,26 +53,25 @@ class StragglerFinder:
         if len(hosts) < 2:
             return
         for operation, by_host in _by_operation(hosts).items():
-            key = (hosts[0].point_id, operation)
-            times = {host: metrics[_TIME] for host, metrics in by_host.items()}
+            times = {host: metrics[TIME] for host, metrics in by_host.items()}
             slowest = max(times, key=times.__getitem__)
-            self._slowest[key].append(slowest)
-            self._excess[key].append(times[slowest] - statistics.median(times.values()))
+            self._slowest[operation].append(slowest)
+            self._excess[operation].append(times[slowest] - statistics.median(times.values()))
             for stage, excess in _stage_excess(by_host, slowest).items():
-                self._stages[key, slowest][stage] += excess
+                self._stages[operation, slowest][stage] += excess
 
-    def found(self) -> dict[_Key, Straggler]:
-        """Returns the straggler of each point and operation that ran on several hosts."""
+    def found(self) -> dict[str, Straggler]:
+        """Returns the straggler of each operation that ran on several hosts."""
         stragglers = {}
-        for key, hosts in self._slowest.items():
+        for operation, hosts in self._slowest.items():
             [(host, count)] = collections.Counter(hosts).most_common(1)
-            stages = self._stages[key, host]
+            stages = self._stages[operation, host]
             stage = max(stages, key=stages.__getitem__, default=None)
-            stragglers[key] = Straggler(
+            stragglers[operation] = Straggler(
                 host=host,
                 slowest=count,
                 repeats=len(hosts),
-                excess_s=statistics.median(self._excess[key]),
+                excess_s=statistics.median(self._excess[operation]),
                 stage=stage,
                 stage_excess_s=stages[stage] / count if stage is not None else 0.0,
             )
@@ -86,7 +83,7 @@ def _by_operation(hosts: Sequence[Record]) -> dict[str, _ByHost]:
     found: dict[str, _ByHost] = collections.defaultdict(lambda: collections.defaultdict(dict))
     for record in hosts:
         for sample in record.samples:
-            if sample.metric == _TIME or _is_stage(sample):
+            if sample.metric == TIME or _is_stage(sample):
                 metrics = found[sample.operation][record.host]
                 metrics[sample.metric] = metrics.get(sample.metric, 0.0) + sample.value
     return {operation: found_ for operation, found_ in found.items() if len(found_) == len(hosts)}
@@ -104,7 +101,7 @@ def _is_stage(sample: Sample) -> bool:
 def _stage_excess(by_host: _ByHost, slowest: int) -> dict[str, float]:
     excess = {}
     for stage, value in by_host[slowest].items():
-        if stage != _TIME:
+        if stage != TIME:
             others = [metrics.get(stage, 0.0) for metrics in by_host.values()]
             excess[stage] = value - statistics.median(others)
     return excess

@@ -1,19 +1,34 @@
-"""The operations of a run as every report shows them: one table per point, and remarks on it."""
+"""Document of a run's summary: one table per point and remarks on it, problems, provenance."""
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
-from rich.console import Console
-from rich.markup import escape
-
-from orbax_bench_core import document
-from orbax_bench_core.analysis.summary.aggregate import OperationSummary, RunSummary
+from orbax_bench_core.analysis.summary.aggregate import OperationSummary, PointStatus, RunSummary
 from orbax_bench_core.analysis.summary.straggler import Straggler
-from orbax_bench_core.document import digits, percent, seconds
+from orbax_bench_core.document import (
+    Column,
+    Document,
+    Element,
+    Facts,
+    Group,
+    Heading,
+    Items,
+    Only,
+    Paragraph,
+    Role,
+    Row,
+    Section,
+    Span,
+    Table,
+    digits,
+    num_bytes,
+    percent,
+    seconds,
+)
 from orbax_bench_core.measure import BLOCKED, LOST, LOST_STEPS
 from orbax_bench_core.records import Record, RunInfo
 
@@ -139,10 +154,13 @@ def _point_table(
     )
 
 
-def markdown_page(
-    info: RunInfo, summary: RunSummary, example: Record | None, extra: ExtraColumns = NO_EXTRA
-) -> str:
-    """Returns `report.md`.
+def summary_document(
+    info: RunInfo,
+    summary: RunSummary,
+    example: Record | None = None,
+    extra: ExtraColumns = NO_EXTRA,
+) -> Document:
+    """Returns what a run found, for people.
 
     Args:
         info: The run.
@@ -150,63 +168,176 @@ def markdown_page(
         example: Any record of the run, for what it ran on; None when there is none.
         extra: Columns that another room adds.
     """
-    return _render("report.md.jinja", info, summary, example, extra)
+    return Document(
+        title=info.suite_name,
+        elements=_page(info, summary, example, extra),
+        brief=summary_elements(summary, extra),
+        escape=False,
+    )
 
 
-def html_page(
-    info: RunInfo, summary: RunSummary, example: Record | None, extra: ExtraColumns = NO_EXTRA
-) -> str:
-    """Returns `report.html`, which needs no other file and no network.
+def notes_document(info: RunInfo) -> Document:
+    """Returns what a reader of the suite should know: notes, and combinations that are skipped."""
+    notes = [_wrapped("note:", "unsure", note) for note in info.expansion.notes]
+    notes += [
+        _wrapped("skipped:", "unsure", f"{skip.point.name}: {skip.reason}")
+        for skip in info.expansion.skipped
+    ]
+    return Document(title=info.suite_name, elements=tuple(notes))
+
+
+def summary_elements(summary: RunSummary, extra: ExtraColumns = NO_EXTRA) -> tuple[Element, ...]:
+    """Returns what a terminal shows: every operation, then what failed or was skipped.
 
     Args:
-        info: The run.
-        summary: What it found.
-        example: Any record of the run, for what it ran on; None when there is none.
+        summary: What the run found.
         extra: Columns that another room adds.
     """
-    return _render("report.html.jinja", info, summary, example, extra)
-
-
-def _render(
-    template: str, info: RunInfo, summary: RunSummary, example: Record | None, extra: ExtraColumns
-) -> str:
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("orbax_bench_core.document"),
-        autoescape=template.endswith(".html.jinja"),
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.filters["cell"] = document.table_cell
-    return environment.get_template(template).render(
-        info=info,
-        headings=headings(extra),
-        groups=_groups(summary, extra),
-        limits_legend=extra.legend,
-        problems=[point for point in summary.points if point.failed or point.skipped],
-        flags=[f"{p.point} {p.point_id}: {p.flag}" for p in summary.points if p.flag is not None],
-        facts=_facts(example),
-    )
-
-
-def _groups(summary: RunSummary, extra: ExtraColumns) -> list[dict[str, Any]]:
-    slowest = max((op.time.maximum for op in summary.operations), default=0.0) or 1.0
-    groups = []
-    for table in point_tables(summary, extra):
-        rows = [
-            {
-                "cells": cells,
-                "low": 100 * operation.time.minimum / slowest,
-                "median": 100 * operation.time.median / slowest,
-                "high": 100 * operation.time.maximum / slowest,
-            }
-            for cells, operation in zip(table.rows, table.operations, strict=True)
+    elements: list[Element] = []
+    tables = point_tables(summary, extra)
+    if tables:
+        legend = (
+            "Median, interquartile spread over the median, fastest and slowest of n repeats, each "
+            "on its slowest host; GiB/s is all bytes over all seconds."
+        )
+        elements.append(_operations(tables, extra))
+        elements += [
+            Paragraph(said, "dim", fold="wrapped") for said in (legend, extra.legend) if said
         ]
-        remarks = [f"! {said.text}" if said.serious else said.text for said in table.remarks]
-        groups.append({"id": table.point_id, "name": table.name, "rows": rows, "remarks": remarks})
-    return groups
+    if not summary.points:
+        elements.append(Paragraph("No repeat has a record yet."))
+    for point in summary.points:
+        name = f"{point.point} {point.point_id}"
+        if point.flag is not None:
+            elements.append(Paragraph(Span(f"{name}: {point.flag}"), mark=Span("!", "bad")))
+        if point.failed:
+            total = point.failed + point.passed + point.skipped
+            said = f"{name}: {point.failed} of {total} repeats: {point.reason}"
+            elements.append(_wrapped("failed:", "bad", said))
+        elif point.skipped:
+            elements.append(_wrapped("skipped:", "unsure", f"{name}: {point.reason}"))
+    return tuple(elements)
+
+
+def _page(
+    info: RunInfo, summary: RunSummary, example: Record | None, extra: ExtraColumns
+) -> tuple[Element, ...]:
+    tables = point_tables(summary, extra)
+    computed = (
+        "Median and interquartile spread over the measured repeats, each on its slowest host; "
+        "GiB/s is all bytes over all seconds."
+    )
+    bars = (
+        "The bar spans the fastest to the slowest repeat, its mark is the median, all on one scale."
+    )
+    problems = [point for point in summary.points if point.failed or point.skipped]
+    return (
+        Heading(Span(info.suite_name), level=1),
+        Only("html", (_run(info, "×"),)),
+        Only("markdown", (_run(info, "x"),)),
+        Heading("Time per operation"),
+        Only("html", (Paragraph(f"{computed} {bars}", "dim"),)),
+        Only("markdown", (Paragraph(computed),)),
+        _operations(tables, extra),
+        *((Paragraph(extra.legend, "dim"),) if extra.legend else ()),
+        Only("markdown", _remarks(tables)),
+        Section("What did not pass", _problems(problems) if problems else ()),
+        Section("Notes", _notes(info, summary)),
+        Heading("What it ran on"),
+        Facts(tuple((label, Span(fact)) for label, fact in _facts(example).items())),
+    )
+
+
+def _run(info: RunInfo, times: str) -> Paragraph:
+    size = f"{info.num_series} points {times} {info.num_repeats} repeats"
+    said = (
+        f", begun {info.created_at:%Y-%m-%d %H:%M} UTC, {info.status}: {size}, order "
+        f"{info.execution.order}, {info.execution.warmups} warm-up(s)."
+    )
+    return Paragraph(("Run ", Span(info.run_id, code=True), said), "dim")
+
+
+def _operations(tables: Sequence[PointTable], extra: ExtraColumns) -> Table:
+    operation, *numbers = headings(extra)
+    slowest = max((op.time.maximum for table in tables for op in table.operations), default=0.0)
+    scale = 100 / (slowest or 1.0)
+    groups = (
+        Group(
+            label=(Span(table.name, strong=True), " ", Span(table.point_id, "dim")),
+            keys=(Span(table.name), Span(table.point_id)),
+            rows=tuple(
+                Row(
+                    tuple(map(Span, cells)),
+                    bar=(
+                        scale * measured.time.minimum,
+                        scale * measured.time.median,
+                        scale * measured.time.maximum,
+                    ),
+                )
+                for cells, measured in zip(table.rows, table.operations, strict=True)
+            ),
+            remarks=tuple(
+                Paragraph(Span(said.text), mark=Span("!", "bad"), indent=2)
+                if said.serious
+                else Paragraph(Span(said.text), "dim", indent=2)
+                for said in table.remarks
+            ),
+        )
+        for table in tables
+    )
+    return Table(
+        (Column(operation), *(Column(heading, "number") for heading in numbers)),
+        groups=tuple(groups),
+        keys=("point", "id"),
+        bars="range",
+        empty="No repeat has passed.",
+    )
+
+
+def _remarks(tables: Sequence[PointTable]) -> tuple[Element, ...]:
+    """Returns remarks for below a table, which has no room for them in Markdown."""
+    elements: list[Element] = []
+    for table in tables:
+        if table.remarks:
+            texts = (f"! {said.text}" if said.serious else said.text for said in table.remarks)
+            elements += [Paragraph(Span(f"{table.name}:")), Items(tuple(map(Span, texts)))]
+    return tuple(elements)
+
+
+def _problems(points: Sequence[PointStatus]) -> tuple[Element, ...]:
+    counts = tuple(Column(name, "number") for name in ("passed", "failed", "skipped"))
+    reason = Column("reason", "prose")
+    rows = [
+        (str(point.passed), str(point.failed), str(point.skipped), Span(point.reason))
+        for point in points
+    ]
+    names = [(Span(point.point), Span(point.point_id, "dim")) for point in points]
+    together = (
+        Row(((name, " ", point_id), *row))
+        for (name, point_id), row in zip(names, rows, strict=True)
+    )
+    apart = (Row((*name, *row)) for name, row in zip(names, rows, strict=True))
+    return (
+        Only("html", (Table((Column("point"), *counts, reason), tuple(together)),)),
+        Only("markdown", (Table((Column("point"), Column("id"), *counts, reason), tuple(apart)),)),
+    )
+
+
+def _notes(info: RunInfo, summary: RunSummary) -> tuple[Element, ...]:
+    skipped = [f"skipped {skip.point.name}: {skip.reason}" for skip in info.expansion.skipped]
+    flags = [
+        f"{point.point} {point.point_id}: {point.flag}"
+        for point in summary.points
+        if point.flag is not None
+    ]
+    html = (*skipped, *flags, *info.expansion.notes)
+    markdown = (*skipped, *(f"! {flag}" for flag in flags), *info.expansion.notes)
+    if not html:
+        return ()
+    return (
+        Only("html", (Items(tuple(map(Span, html))),)),
+        Only("markdown", (Items(tuple(map(Span, markdown))),)),
+    )
 
 
 def _facts(example: Record | None) -> dict[str, str]:
@@ -217,7 +348,7 @@ def _facts(example: Record | None) -> dict[str, str]:
     host, devices = provenance["host"], provenance["devices"]
     facts = {
         "host": f"{host['name']}, {host['cpu']}, {host['cpu_count']} CPUs, "
-        f"{document.num_bytes(host['memory_bytes'])} memory",
+        f"{num_bytes(host['memory_bytes'])} memory",
         "kernel": host["kernel"],
         "versions": ", ".join(f"{name} {v}" for name, v in provenance["versions"].items()),
         "code": f"{provenance['git']['commit']}, dirty: {provenance['git']['dirty']}",
@@ -225,73 +356,12 @@ def _facts(example: Record | None) -> dict[str, str]:
     if isinstance(devices, dict):
         facts["devices"] = f"{devices['count']} x {devices['kind']} ({devices['platform']})"
     if example.state is not None:
-        facts["checkpoint size"] = document.num_bytes(example.state.num_bytes)
+        facts["checkpoint size"] = num_bytes(example.state.num_bytes)
     return facts
 
 
-def print_notes(info: RunInfo, console: Console) -> None:
-    """Prints what a reader of the suite should know: notes, and combinations that are skipped."""
-    for note in info.expansion.notes:
-        console.print(f"[yellow]note:[/] {escape(note)}")
-    for skip in info.expansion.skipped:
-        console.print(f"[yellow]skipped:[/] {escape(skip.point.name)}: {escape(skip.reason)}")
-
-
-def print_summary(summary: RunSummary, console: Console, extra: ExtraColumns = NO_EXTRA) -> None:
-    """Prints every operation of every point, then what failed or was skipped.
-
-    Args:
-        summary: What the run found.
-        console: Where to.
-        extra: Columns that another room adds.
-    """
-    _print_operations(summary, console, extra)
-    if not summary.points:
-        console.print("No repeat has a record yet.")
-    for point in summary.points:
-        name = f"{escape(point.point)} {point.point_id}"
-        if point.flag is not None:
-            console.print(f"[red]![/] {name}: {escape(point.flag)}", soft_wrap=True)
-        if point.failed:
-            total = point.failed + point.passed + point.skipped
-            console.print(
-                f"[red]failed:[/] {name}: {point.failed} of {total} repeats: {escape(point.reason)}"
-            )
-        elif point.skipped:
-            console.print(f"[yellow]skipped:[/] {name}: {escape(point.reason)}")
-
-
-def _print_operations(summary: RunSummary, console: Console, extra: ExtraColumns) -> None:
-    """Prints one heading per point and one line per operation, in columns that line up."""
-    tables = point_tables(summary, extra)
-    if not tables:
-        return
-    columns = headings(extra)
-    rows = [row for table in tables for row in table.rows]
-    widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
-    console.print(f"[dim]{escape(_line(columns, widths))}[/]", soft_wrap=True)
-    for table in tables:
-        console.print(f"[bold]{escape(table.name)}[/] [dim]{table.point_id}[/]", soft_wrap=True)
-        for row in table.rows:
-            console.print(_line(row, widths), markup=False, highlight=False, soft_wrap=True)
-        for remark in table.remarks:
-            mark = "[red]![/] " if remark.serious else "[dim]"
-            console.print(f"  {mark}{escape(remark.text)}", soft_wrap=True)
-    console.print(
-        "[dim]Median, interquartile spread over the median, fastest and slowest of n repeats, each "
-        "on its slowest host; GiB/s is all bytes over all seconds.[/]"
-    )
-    if extra.legend:
-        console.print(f"[dim]{extra.legend}[/]")
-
-
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    """Returns one row: the first column to the left, numbers to the right."""
-    padded = (
-        cell.rjust(width) if index else cell.ljust(width)
-        for index, (cell, width) in enumerate(zip(cells, widths, strict=True))
-    )
-    return "  " + "  ".join(padded)
+def _wrapped(mark: str, role: Role, text: str) -> Paragraph:
+    return Paragraph(Span(text), mark=Span(mark, role), fold="wrapped")
 
 
 OPERATION_HEADINGS = ("operation", "n", "median", "spread", "min", "max", "GiB/s")

@@ -1,7 +1,14 @@
-"""Paired and unpaired verdicts, advice, words, figures and pages."""
+"""Paired and unpaired verdicts with advice, and their document."""
 
-from orbax_bench_core.analysis.verdicts.figures import write_plots
-from orbax_bench_core.analysis.verdicts.model import PointVerdict, VerdictReport, enforce
+from orbax_bench_core.analysis.verdicts.model import (
+    OperationVerdict,
+    PointVerdict,
+    Unmatched,
+    VerdictReport,
+    enforce,
+    read_verdicts,
+    write_verdicts,
+)
 from orbax_bench_core.analysis.verdicts.paired import (
     judge_point,
     needs_more,
@@ -11,12 +18,14 @@ from orbax_bench_core.analysis.verdicts.paired import (
 )
 from orbax_bench_core.analysis.verdicts.plots import ratio_axis, ratio_limits
 from orbax_bench_core.analysis.verdicts.unpaired import NO_PAST, compare_stored, compare_unpaired
-from orbax_bench_core.analysis.verdicts.view import verdict_table, verdicts_html, verdicts_markdown
+from orbax_bench_core.analysis.verdicts.view import verdicts_document
 from orbax_bench_core.analysis.verdicts.words import headline, nearest_to_trouble, share
 
 __all__ = [
     "NO_PAST",
+    "OperationVerdict",
     "PointVerdict",
+    "Unmatched",
     "VerdictReport",
     "compare_stored",
     "compare_unpaired",
@@ -27,12 +36,11 @@ __all__ = [
     "needs_more",
     "ratio_axis",
     "ratio_limits",
+    "read_verdicts",
     "report",
     "share",
     "together",
-    "verdict_table",
-    "verdicts_html",
-    "verdicts_markdown",
+    "verdicts_document",
     "version_differences",
-    "write_plots",
+    "write_verdicts",
 ]

@@ -1,24 +1,21 @@
-"""Which figures a comparison has, and their files."""
+"""Figures of a comparison: those of its page and those in files."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, VerdictReport
 from orbax_bench_core.analysis.verdicts.plots import draw_blocks, draw_intervals, draw_series
 from orbax_bench_core.analysis.verdicts.words import nearest_to_trouble, primary_first, worst_first
-from orbax_bench_core.document import figures
-from orbax_bench_core.records import write_atomically
+from orbax_bench_core.document import Figure, figures
 
 if TYPE_CHECKING:
-    import os
-
-    from etils import epath
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
 
 MOST_POINTS: Final = 24
 """Points that have figures, the worst first: a page of hundreds could not be opened."""
@@ -45,21 +42,6 @@ class Panel:
     height: float
     draw: Callable[[Axes], None]
     fitted: bool = False
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class PlotFile:
-    """Some drawings side by side in one file.
-
-    Attributes:
-        name: Name of the file.
-        title: What it shows, in words.
-        panels: The drawings.
-    """
-
-    name: str
-    title: str
-    panels: tuple[Panel, ...]
 
 
 def plotted_points(report: VerdictReport) -> list[PointVerdict]:
@@ -115,56 +97,29 @@ def drawn_operations(report: VerdictReport, point: PointVerdict) -> list[Operati
     ]
 
 
-def panel_svg(panel: Panel) -> str:
-    """Returns a drawing as an `svg` element."""
-    with figures.style():
-        return figures.svg(_figure([panel]), title=panel.title)
+def page_figures(report: VerdictReport, point: PointVerdict) -> list[Figure]:
+    """Returns the figures of one point of a comparison on a page, one drawing each."""
+    panels = [interval_panel(report, point)]
+    for operation in drawn_operations(report, point):
+        panels += operation_panels(report, operation)
+    return [Figure(panel.title, functools.partial(_figure, [panel])) for panel in panels]
 
 
-def plot_files(report: VerdictReport, point: PointVerdict) -> Iterator[PlotFile]:
-    """Yields the files of figures of one point of a comparison."""
+def figure_files(report: VerdictReport, point: PointVerdict) -> list[Figure]:
+    """Returns the figures of one point of a comparison as files, one for each operation."""
     panel = interval_panel(report, point)
-    yield PlotFile(name=f"{_safe(point.point_id)}.png", title=panel.title, panels=(panel,))
-    for index, found in enumerate(drawn_operations(report, point)):
-        panels = tuple(operation_panels(report, found))
+    name = f"{_safe(point.point_id)}.png"
+    files = [Figure(panel.title, functools.partial(_figure, [panel]), file=name)]
+    for index, operation in enumerate(drawn_operations(report, point)):
+        panels = operation_panels(report, operation)
         if panels:
-            yield PlotFile(
-                name=f"{_safe(point.point_id)}_{index}_{_safe(found.operation)}.png",
-                title=f"{found.operation} of {point.point}: blocks and series",
-                panels=panels,
-            )
+            title = f"{operation.operation} of {point.point}: blocks and series"
+            name = f"{_safe(point.point_id)}_{index}_{_safe(operation.operation)}.png"
+            files.append(Figure(title, functools.partial(_figure, panels), file=name))
+    return files
 
 
-def write_plots(report: VerdictReport, folder: str | os.PathLike[str]) -> list[epath.Path]:
-    """Writes the figures that `verdicts_markdown` links to, as PNG files.
-
-    Args:
-        report: The comparison.
-        folder: Where to, a local path or gs://; it is created.
-
-    Returns:
-        The files.
-
-    Raises:
-        OSError: A file cannot be written.
-    """
-    from etils import epath
-
-    written = []
-    for point in plotted_points(report):
-        for file in plot_files(report, point):
-            path = epath.Path(folder) / file.name
-            write_atomically(path, _png(file))
-            written.append(path)
-    return written
-
-
-def _png(file: PlotFile) -> bytes:
-    with figures.style():
-        return figures.png(_figure(file.panels))
-
-
-def _figure(panels: Sequence[Panel]) -> Figure:
+def _figure(panels: Sequence[Panel]) -> Drawing:
     """Returns drawings side by side; to be called inside `figures.style`."""
     width, height = _WIDTH * len(panels), max(panel.height for panel in panels)
     fitted = any(panel.fitted for panel in panels)

@@ -9,28 +9,28 @@ from orbax_bench_core.analysis.verdicts.advice import advice
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, VerdictReport
 from orbax_bench_core.config import ARMS, GateConfig
 from orbax_bench_core.gate import Word
-from orbax_bench_core.records import PairedSeries, Record, RunDirectory, RunInfo, paired_series
+from orbax_bench_core.records import PairedTimes, Record, Repeat, RunDirectory, RunInfo, repeats_of
 from orbax_bench_core.sweep import Pair
 
 
 def judge_point(
-    point: Pair, records: Iterable[Record], info: RunInfo, switching: str = ""
+    pair: Pair, repeats: Iterable[Repeat], info: RunInfo, switching: str = ""
 ) -> PointVerdict:
     """Judges what a pair has measured so far.
 
     Args:
-        point: The pair.
-        records: Its records.
+        pair: The pair.
+        repeats: Its repeats, of both arms.
         info: Its run.
         switching: What it cost that its arms took turns; empty when they did not.
     """
-    series = paired_series(records)
+    series = PairedTimes.of(repeats)
     found = _operations(series, info.gate, len(info.expansion.points))
     word = together([one.verdict.word for one in found if one.primary])
     failed = bool(series.failed)
     return PointVerdict(
-        point_id=point.id,
-        point=point.name,
+        point_id=pair.id,
+        point=pair.name,
         # What fails has not passed, however fast it was before.
         word="INCONCLUSIVE" if failed and word == "PASS" else word,
         reason=series.problem or _nothing_primary(found, series, info.gate),
@@ -56,7 +56,7 @@ def judge_run(run: RunDirectory) -> VerdictReport:
     notes: list[str] = []
     for pair in info.expansion.pairs:
         records = run.point_records(pair)
-        points.append(judge_point(pair, records, info))
+        points.append(judge_point(pair, repeats_of(records), info))
         notes += version_differences(records)
     return report(info, points, notes)
 
@@ -85,7 +85,7 @@ def report(
 
 
 def _operations(
-    series: PairedSeries, gate: GateConfig, num_points: int
+    series: PairedTimes, gate: GateConfig, num_points: int
 ) -> tuple[OperationVerdict, ...]:
     from orbax_bench_core.gate import (
         false_discovery,
@@ -146,7 +146,7 @@ def together(words: Sequence[Word]) -> Word:
 
 
 def _nothing_primary(
-    found: Sequence[OperationVerdict], series: PairedSeries, gate: GateConfig
+    found: Sequence[OperationVerdict], series: PairedTimes, gate: GateConfig
 ) -> str:
     if any(one.primary for one in found):
         return ""

@@ -22,9 +22,8 @@ from orbax_bench_core.records import (
     ErrorInfo,
     Record,
     RunDirectory,
-    by_point,
     other_surroundings,
-    repeat_times,
+    seconds_per_repeat,
 )
 from orbax_bench_core.sweep import differences, nearest
 
@@ -56,7 +55,7 @@ def compare_unpaired(
         baseline: What the baseline is, for people.
         candidate: What the candidate is, for people.
     """
-    before, now = by_point(baseline_records), by_point(candidate_records)
+    before, now = _by_point(baseline_records), _by_point(candidate_records)
     points = tuple(
         _judge(before[point_id], records, gate, past)
         for point_id, records in now.items()
@@ -76,12 +75,19 @@ def compare_unpaired(
     )
 
 
+def _by_point(records: Iterable[Record]) -> dict[str, list[Record]]:
+    found: dict[str, list[Record]] = {}
+    for record in records:
+        found.setdefault(record.point_id, []).append(record)
+    return found
+
+
 def _judge(
     before: Sequence[Record], now: Sequence[Record], gate: GateConfig, past: Past
 ) -> PointVerdict:
     from orbax_bench_core.gate import primary_operations
 
-    was, are = repeat_times(before), repeat_times(now)
+    was, are = seconds_per_repeat(before), seconds_per_repeat(now)
     moved = other_surroundings(now[0], before[0])
     shared = [operation for operation in are if operation in was]
     primary = primary_operations(shared, gate)

@@ -1,25 +1,14 @@
-"""Verdicts in the terminal."""
+"""Document of verdicts: the worst point first, advice, figures, and how to read them."""
 
 from __future__ import annotations
 
-import dataclasses
-import re
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote
-
-from rich.console import Console
-from rich.markup import escape
-from rich.padding import Padding
-from rich.table import Table
+from collections.abc import Sequence
+from typing import Final
 
 from orbax_bench_core.analysis.verdicts import words
 from orbax_bench_core.analysis.verdicts.figures import (
-    drawn_operations,
-    interval_panel,
-    operation_panels,
-    panel_svg,
-    plot_files,
+    figure_files,
+    page_figures,
     plotted_points,
 )
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, VerdictReport
@@ -30,371 +19,342 @@ from orbax_bench_core.analysis.verdicts.words import (
     unmatched_line,
     worst_first,
 )
-from orbax_bench_core.document import figures, shorten
+from orbax_bench_core.document import (
+    BLANK,
+    ByWidth,
+    Callout,
+    Cell,
+    Column,
+    Details,
+    Document,
+    Element,
+    Facts,
+    Group,
+    Heading,
+    Items,
+    Only,
+    Paragraph,
+    Role,
+    Row,
+    Section,
+    Span,
+    Table,
+    Text,
+)
 from orbax_bench_core.gate import Word
 
-if TYPE_CHECKING:
-    from markupsafe import Markup
-
-
 WIDE: Final = 110
-"""Columns from which on there is room for advice beside the numbers."""
+"""Columns from which on a terminal has room for advice beside the numbers."""
 
 MANY: Final = 8
 """Number of points above which those that pass have one line each."""
 
+_ROLES: Final[dict[Word, Role]] = {"REGRESSION": "bad", "INCONCLUSIVE": "unsure", "PASS": "good"}
 _HEADINGS: Final = ("operation", "ratio", "95 % interval", "verdict")
+_FEW: Final = 4
+"""Number of points from which on HTML folds the figures of those that pass."""
+
+_FIGURES: Final = (
+    "Figures: the first of each point has every operation on one axis, with its 95 % interval "
+    "(hollow: not primary). Below it are, for each primary operation, the ratio of every block in "
+    "the order measured, and the times of both arms; for a point that passes among many, only for "
+    "the operation nearest to trouble. A dashed line through times is a drift; hollow marks are "
+    "the slow one of two regimes."
+)
 
 
-def verdict_table(report: VerdictReport, console: Console) -> None:
-    """Prints a comparison: its verdict, then every point, the worst first, and how to read it.
+def verdicts_document(report: VerdictReport) -> Document:
+    """Returns verdicts for people.
 
-    A wide terminal shows a table with advice beside the numbers; a narrow one, or what is no
-    terminal, plain lines. When there are many points, those that pass have one line each.
-
-    Args:
-        report: The comparison.
-        console: Where to.
+    A page has figures, of the worst points only where there are very many. A wide terminal shows
+    a table with advice beside the numbers; a narrow one, or what is no terminal, plain lines. When
+    there are many points, those that pass have one line each there.
     """
+    return Document(
+        title=f"{report.word}: {report.suite}",
+        elements=_page(report),
+        brief=_brief(report),
+    )
+
+
+def _page(report: VerdictReport) -> tuple[Element, ...]:
+    points = worst_first(report.points)
+    meanings = words.MEANINGS.items()
+    unmatched = tuple(Span(unmatched_line(found)) for found in report.unmatched)
+    rules = tuple(map(Span, words.rules(report.gate)))
+    described = (f"{word}: {meaning}" for word, meaning in meanings)
+    coloured = (
+        (Span(word, _ROLES[word], strong=True), f": {meaning}") for word, meaning in meanings
+    )
+    return (
+        Only("html", _html_head(report)),
+        Only("markdown", _markdown_head(report)),
+        Heading("Verdicts"),
+        *(_tables(points) if points else (Paragraph("There is no verdict."),)),
+        Section("Points without a partner", (Items(unmatched),) if unmatched else ()),
+        Section("Notes", (Items(report.notes),) if report.notes else ()),
+        Only("html", (Section("Figures", _drawings(report, points)),)),
+        Only("markdown", tuple(_point_section(report, point) for point in points)),
+        Heading("How to read this"),
+        Only("html", (Items((*coloured, *words.READING, _FIGURES)),)),
+        Only("markdown", (Items((*described, *words.READING)),)),
+        Section("The rules that were applied", (Items(rules),)),
+    )
+
+
+def _html_head(report: VerdictReport) -> tuple[Element, ...]:
+    judged = f", judged {report.judged_at:%Y-%m-%d %H:%M} UTC"
+    run = ("Candidate against baseline, run ", Span(report.run_id, code=True), judged)
+    return (
+        Heading(Span(report.suite), level=1),
+        Paragraph(run, "dim"),
+        Callout(_word(report.word), Span(headline(report))),
+        Facts(
+            (
+                ("verdict", f"{report.word}: {words.MEANINGS[report.word]}"),
+                ("baseline", Span(report.baseline)),
+                ("candidate", Span(report.candidate)),
+            )
+        ),
+    )
+
+
+def _markdown_head(report: VerdictReport) -> tuple[Element, ...]:
+    judged = f", judged {report.judged_at:%Y-%m-%d %H:%M} UTC"
+    return (
+        Heading((_word(report.word), f": {report.suite}"), level=1),
+        Paragraph(headline(report)),
+        Facts(
+            (
+                ("verdict", f"{report.word}, that is, {words.MEANINGS[report.word]}"),
+                ("baseline", Span(report.baseline, code=True)),
+                ("candidate", Span(report.candidate, code=True)),
+                ("run", (Span(report.run_id, code=True), judged)),
+            )
+        ),
+    )
+
+
+def _tables(points: Sequence[PointVerdict]) -> tuple[Element, ...]:
+    columns = (
+        Column("metric"),
+        Column("ratio", "number"),
+        Column("95 % interval", "fixed"),
+        Column("verdict", "fixed"),
+        Column("what to do", "prose"),
+    )
+    html = tuple(map(_html_group, points))
+    markdown = tuple(map(_markdown_group, points))
+    return (
+        Only("html", (Table(columns, groups=html),)),
+        Only("markdown", (Table(columns, groups=markdown, keys=("point",)),)),
+    )
+
+
+def _html_group(point: PointVerdict) -> Group:
+    about = f"{point.point_id}, {words.design(point)}"
+    rows = (
+        Row(
+            (
+                *map(Span, _numbers(operation)),
+                _word_cell(operation, point, strong=True),
+                Cell(words.what_to_do(operation), tuple(words.flags(operation))),
+            ),
+            dim=not operation.primary,
+        )
+        for operation in primary_first(point)
+    )
+    return Group(
+        label=(_word(point.word), " ", Span(point.point), " ", Span(about, "dim")),
+        rows=tuple(rows),
+        intro=tuple(map(Paragraph, _remarks(point))),
+    )
+
+
+def _markdown_group(point: PointVerdict) -> Group:
+    """Returns the rows of a point; one without operations has a row that says why."""
+    rows = []
+    for operation in primary_first(point):
+        name, *numbers = _numbers(operation)
+        cells = (*map(Span, numbers), _word_cell(operation, point))
+        rows.append(Row((Span(name, code=True), *cells, words.what_to_do(operation))))
+    nothing = Row(("–", "–", "–", _word(point.word), " ".join(words.remarks(point))))
+    return Group(
+        label=Span(point.point),
+        keys=(Span(point.point, code=True),),
+        rows=tuple(rows) or (nothing,),
+    )
+
+
+def _remarks(point: PointVerdict) -> list[str]:
+    remarks = words.remarks(point)
+    return [f"failed: {remarks[0]}", *remarks[1:]] if point.failed and remarks else remarks
+
+
+def _drawings(report: VerdictReport, points: Sequence[PointVerdict]) -> tuple[Element, ...]:
+    plotted = plotted_points(report)
+    elements: list[Element] = []
+    for point in plotted:
+        summary = (_word(point.word, strong=True), " ", Span(point.point))
+        opened = point.word != "PASS" or len(points) < _FEW
+        elements.append(Details(summary, tuple(page_figures(report, point)), open=opened))
+    if len(plotted) < len(points):
+        bare = f"{len(points) - len(plotted)} more points have no figures here"
+        elements.append(Paragraph(f"{bare}; their numbers are in the table above.", "dim"))
+    return tuple(elements)
+
+
+def _point_section(report: VerdictReport, point: PointVerdict) -> Section:
+    """Returns what Markdown says of a point below the table, if there is anything to say."""
+    items: list[Text] = list(_remarks(point))
+    for operation in primary_first(point):
+        name = Span(operation.operation, code=True)
+        items += [("! ", name, f" {flag}") for flag in words.flags(operation)]
+    figures = figure_files(report, point) if point in plotted_points(report) else ()
+    about = f"{point.word}, {words.design(point)}, id "
+    return Section(
+        (f"{words.MARKS[point.word]} ", Span(point.point, code=True)),
+        (*((Items(tuple(items)),) if items else ()), *figures),
+        lead=(Paragraph((about, Span(point.point_id, code=True))),),
+    )
+
+
+def _brief(report: VerdictReport) -> tuple[Element, ...]:
     points = worst_first(report.points)
     short = [point for point in points if len(points) > MANY and point.word == "PASS"]
     long = points[: len(points) - len(short)]
-    rows = [row for point in long for row in _rows(point)]
-    widths = [max(map(len, column)) for column in zip(_HEADINGS, *_cells(rows), strict=True)]
+    rows = [_cells(operation, point) for point in long for operation in primary_first(point)]
+    widths = [max(map(len, column)) for column in zip(_HEADINGS, *rows, strict=True)]
+    elements: list[Element] = []
     for point in long:
-        _print_point(point, widths, console)
+        elements += _brief_point(point, widths)
     if short:
-        _say(f"[bold]{len(short)} points pass[/], each with its highest ratio:", console)
-    _print_briefly(short, console)
-    for found in report.unmatched:
-        _say(escape(unmatched_line(found)), console, first="[yellow]![/]")
-    for note in report.notes:
-        _say(escape(note), console, first="[yellow]note:[/]")
-    if any(not row.found.primary for row in rows):
-        _say(
-            "[dim]In (parentheses): operations that are not primary; they decide nothing.[/]",
-            console,
-        )
-    _say(
-        f"[dim]Ratio: candidate ({escape(report.candidate)}) over baseline "
-        f"({escape(report.baseline)}); above 1 is slower.[/]",
-        console,
+        passed = Span(f"{len(short)} points pass", strong=True)
+        elements.append(_hanging((passed, ", each with its highest ratio:")))
+        elements += _brief_passes(short)
+    elements += [
+        _hanging(Span(unmatched_line(found)), mark=Span("!", "unsure"))
+        for found in report.unmatched
+    ]
+    elements += [_hanging(Span(note), mark=Span("note:", "unsure")) for note in report.notes]
+    if not all(operation.primary for point in long for operation in point.operations):
+        aside = "In (parentheses): operations that are not primary; they decide nothing."
+        elements.append(_hanging(Span(aside, "dim")))
+    ratio = (
+        f"Ratio: candidate ({report.candidate}) over baseline ({report.baseline}); above 1 is "
+        "slower."
     )
-    _say(f"{_word(report.word)}: {escape(headline(report))}", console)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Row:
-    found: OperationVerdict
-    cells: tuple[str, str, str, str]
-
-
-def _rows(point: PointVerdict) -> Iterator[_Row]:
-    for found in primary_first(point):
-        verdict = found.verdict
-        unpaired = " unpaired" if point.mode == "unpaired" else ""
-        yield _Row(
-            found,
-            (
-                found.operation,
-                words.ratio(verdict.ratio),
-                words.interval(verdict),
-                f"{words.MARKS[verdict.word]} {words.word_of(found)}{unpaired}",
-            ),
-        )
-
-
-def _cells(rows: Sequence[_Row]) -> list[tuple[str, str, str, str]]:
-    return [row.cells for row in rows]
-
-
-def _print_point(point: PointVerdict, widths: Sequence[int], console: Console) -> None:
-    """Prints the name and verdict of a point, then its operations."""
-    _say(
-        f"[bold]{escape(point.point)}[/] [dim]{escape(point.point_id)}, {words.design(point)}[/]",
-        console,
-        first=_word(point.word),
+    return (
+        *elements,
+        _hanging(Span(ratio, "dim")),
+        _hanging((_word(report.word), Span(f": {headline(report)}"))),
     )
-    mark = "[red]failed:[/] " if point.failed else "[dim]note:[/] "
+
+
+def _brief_point(point: PointVerdict, widths: Sequence[int]) -> list[Element]:
+    """Returns the name and verdict of a point, then its operations in columns of all points."""
+    about = Span(f"{point.point_id}, {words.design(point)}", "dim")
+    title = (Span(point.point, strong=True), " ", about)
+    elements: list[Element] = [_hanging(title, mark=_word(point.word))]
+    mark = Span("failed:", "bad") if point.failed else Span("note:", "dim")
     for remark in words.remarks(point):
-        _say(f"{mark}{escape(remark)}", console, indent=2)
-        mark = "[dim]note:[/] "
-    rows = list(_rows(point))
-    if console.is_terminal and console.width >= WIDE:
-        if rows:
-            console.print(_table(rows, widths))
-    else:
-        for row in rows:
-            _print_row(row, widths, console)
-        for advice, operations in _advice(rows).items():
-            _say(f"{escape(', '.join(operations))}: {escape(advice)}", console, indent=2, first="→")
-    console.print()
+        elements.append(_hanging((mark, " ", Span(remark)), indent=2))
+        mark = Span("note:", "dim")
+    operations = primary_first(point)
+    wide = (_wide_table(point, widths),) if operations else ()
+    narrow = (*_lines(point, widths), *_advice(operations))
+    return [*elements, ByWidth(WIDE, wide, narrow, terminal=True), BLANK]
 
 
-def _table(rows: Sequence[_Row], widths: Sequence[int]) -> Padding:
-    """Returns the operations of a point as a table, as wide as those of the other points."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", expand=True)
-    for index, (heading, width) in enumerate(zip(_HEADINGS, widths, strict=True)):
-        right = index == 1
-        table.add_column(heading, width=width, no_wrap=True, justify="right" if right else "left")
-    table.add_column("what to do", ratio=1, overflow="fold")
-    for row in rows:
-        cells = [escape(cell) for cell in row.cells]
-        cells[3] = f"[{_style(row.found)}]{cells[3]}[/]"
-        said = [escape(words.what_to_do(row.found))]
-        said += [f"[yellow]![/] {escape(flag)}" for flag in words.flags(row.found)]
-        style = None if row.found.primary else "dim"
-        table.add_row(*cells, "\n".join(filter(None, said)), style=style)
-    return Padding(table, (0, 0, 0, 2))
+def _wide_table(point: PointVerdict, widths: Sequence[int]) -> Table:
+    columns = (
+        Column(heading, "number" if heading == "ratio" else "text", width=width)
+        for heading, width in zip(_HEADINGS, widths, strict=True)
+    )
+    rows = (
+        Row(
+            (
+                *map(Span, _numbers(operation)),
+                _word_cell(operation, point),
+                Cell(Span(words.what_to_do(operation)), tuple(words.flags(operation))),
+            ),
+            dim=not operation.primary,
+        )
+        for operation in primary_first(point)
+    )
+    return Table((*columns, Column("what to do")), tuple(rows), indented=True, ruled=False)
 
 
-def _print_row(row: _Row, widths: Sequence[int], console: Console) -> None:
-    operation, ratio, interval, word = (escape(cell) for cell in row.cells)
-    # Padded before it is escaped, for a backslash of markup takes no column.
-    operation = operation + " " * (widths[0] - len(row.cells[0]))
-    ratio = " " * (widths[1] - len(row.cells[1])) + ratio
-    interval = interval + " " * (widths[2] - len(row.cells[2]))
-    plain = f"{operation}  {ratio}  {interval}  [{_style(row.found)}]{word}[/]"
-    dim = "" if row.found.primary else "[dim]"
-    _say(f"{dim}{plain}", console, indent=2)
-    for flag in words.flags(row.found):
-        _say(f"{dim}{escape(flag)}", console, indent=4, first="[yellow]![/]")
+def _lines(point: PointVerdict, widths: Sequence[int]) -> list[Element]:
+    elements: list[Element] = []
+    for operation in primary_first(point):
+        name, ratio, interval = _numbers(operation)
+        numbers = f"{name:{widths[0]}}  {ratio:>{widths[1]}}  {interval:{widths[2]}}  "
+        role: Role = "plain" if operation.primary else "dim"
+        elements.append(_hanging((numbers, _word_cell(operation, point)), role, indent=2))
+        elements += [
+            _hanging(Span(flag), role, indent=4, mark=Span("!", "unsure"))
+            for flag in words.flags(operation)
+        ]
+    return elements
 
 
-def _advice(rows: Sequence[_Row]) -> dict[str, list[str]]:
+def _advice(operations: Sequence[OperationVerdict]) -> list[Element]:
     """Returns each advice with the operations that it is for, primary ones only if they pass."""
     given: dict[str, list[str]] = {}
-    for row in rows:
-        advice = words.what_to_do(row.found)
-        if advice and (row.found.primary or row.found.verdict.word != "PASS"):
-            given.setdefault(advice, []).append(row.found.operation)
-    return given
+    for operation in operations:
+        advice = words.what_to_do(operation)
+        if advice and (operation.primary or operation.verdict.word != "PASS"):
+            given.setdefault(advice, []).append(operation.operation)
+    return [
+        _hanging(Span(f"{', '.join(names)}: {advice}"), indent=2, mark="→")
+        for advice, names in given.items()
+    ]
 
 
-def _print_briefly(points: Sequence[PointVerdict], console: Console) -> None:
-    """Prints points that pass on one line each, with their numbers in columns."""
+def _brief_passes(points: Sequence[PointVerdict]) -> list[Element]:
+    """Returns points that pass on one line each, with their numbers in columns."""
     cells = [_brief_cells(point) for point in points]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    elements: list[Element] = []
     for point, numbers in zip(points, cells, strict=True):
         padded = (cell.ljust(width) for cell, width in zip(numbers, widths, strict=True))
         flagged = sum(len(words.flags(operation)) for operation in point.operations)
-        remark = f" [yellow]! {flagged} flag{'' if flagged == 1 else 's'}[/]" if flagged else ""
-        _say(
-            f"{escape(point.point)} [dim]{escape(point.point_id)}[/]{remark}",
-            console,
-            indent=2,
-            first=f"{_word(point.word)} {escape('  '.join(padded))}".rstrip(),
-        )
+        flags = f" ! {flagged} flag{'' if flagged == 1 else 's'}" if flagged else ""
+        name = (Span(point.point), " ", Span(point.point_id, "dim"), Span(flags, "unsure"))
+        mark = (_word(point.word), Span(f" {'  '.join(padded)}".rstrip()))
+        elements.append(_hanging(name, indent=2, mark=mark))
+    return elements
 
 
 def _brief_cells(point: PointVerdict) -> tuple[str, ...]:
-    found = nearest_to_trouble(point)
+    nearest = nearest_to_trouble(point)
     unpaired = "unpaired" if point.mode == "unpaired" else ""
-    if found is None:
-        return ("", "", "", unpaired)
-    return (
-        found.operation,
-        words.ratio(found.verdict.ratio),
-        words.interval(found.verdict),
-        unpaired,
-    )
+    return (*(("", "", "") if nearest is None else _numbers(nearest)), unpaired)
 
 
-def _style(found: OperationVerdict) -> str:
-    style = words.STYLES[found.verdict.word]
-    return style if found.primary else f"dim not bold {style.removeprefix('bold ')}"
+def _cells(operation: OperationVerdict, point: PointVerdict) -> tuple[str, ...]:
+    """Returns an operation as cells with the columns of `_HEADINGS`."""
+    return (*_numbers(operation), _word_cell(operation, point).text)
 
 
-def _word(word: Word) -> str:
-    return f"[{words.STYLES[word]}]{words.MARKS[word]} {word}[/]"
+def _numbers(operation: OperationVerdict) -> tuple[str, str, str]:
+    verdict = operation.verdict
+    return operation.operation, words.ratio(verdict.ratio), words.interval(verdict)
 
 
-def _say(markup: str, console: Console, *, indent: int = 0, first: str = "") -> None:
-    """Prints a line; a terminal wraps it under itself, a log keeps it whole.
-
-    Args:
-        markup: The line.
-        console: Where to.
-        indent: Columns before it.
-        first: Markup that stands before it, under which nothing is wrapped.
-    """
-    if not console.is_terminal:
-        first = f"{first} " if first else ""
-        console.print(f"{' ' * indent}{first}{markup}", highlight=False, soft_wrap=True)
-        return
-    line = Table.grid(padding=(0, 1, 0, 0))
-    cells = [first, markup] if first else [markup]
-    for _ in cells:
-        line.add_column(overflow="fold")
-    line.add_row(*cells)
-    console.print(Padding(line, (0, 0, 0, indent), expand=False), highlight=False)
-
-
-HEADINGS: Final = ("metric", "ratio", "95 % interval", "verdict", "what to do")
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One operation as cells with the columns of `HEADINGS`, and what speaks against it."""
-
-    word: str
-    primary: bool
-    cells: tuple[str, ...]
-    flags: tuple[str, ...]
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
-    """One point."""
-
-    point: PointVerdict
-    mark: str
-    design: str
-    remarks: tuple[str, ...]
-    rows: tuple[Row, ...]
-
-
-def render(template: str, report: VerdictReport, filters: dict[str, Callable[..., Any]]) -> str:
-    """Returns a page.
-
-    Args:
-        template: File name of the template.
-        report: The comparison.
-        filters: What the template calls.
-    """
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("orbax_bench_core.document"),
-        autoescape=template.endswith(".html.jinja"),
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.filters.update(filters)
-    return environment.get_template(template).render(
-        report=report,
-        mark=words.MARKS[report.word],
-        headline=headline(report),
-        headings=HEADINGS,
-        sections=[_section(point) for point in worst_first(report.points)],
-        unmatched=[unmatched_line(found) for found in report.unmatched],
-        meanings=words.MEANINGS,
-        reading=words.READING,
-        rules=words.rules(report.gate),
-    )
-
-
-def _section(point: PointVerdict) -> Section:
-    return Section(
-        point=point,
-        mark=words.MARKS[point.word],
-        design=words.design(point),
-        remarks=tuple(words.remarks(point)),
-        rows=tuple(_row(found, point) for found in primary_first(point)),
-    )
-
-
-def _row(found: OperationVerdict, point: PointVerdict) -> Row:
-    verdict = found.verdict
+def _word_cell(operation: OperationVerdict, point: PointVerdict, *, strong: bool = False) -> Span:
+    word = operation.verdict.word
     unpaired = " unpaired" if point.mode == "unpaired" else ""
-    return Row(
-        word=verdict.word,
-        primary=found.primary,
-        cells=(
-            found.operation,
-            words.ratio(verdict.ratio),
-            words.interval(verdict),
-            f"{words.MARKS[verdict.word]} {words.word_of(found)}{unpaired}",
-            words.what_to_do(found),
-        ),
-        flags=tuple(words.flags(found)),
-    )
+    said = f"{words.MARKS[word]} {words.word_of(operation)}{unpaired}"
+    stands_out = operation.primary and (strong or word == "REGRESSION")
+    return Span(said, _ROLES[word], strong=stands_out)
 
 
-_LONGEST: Final = 120
+def _word(word: Word, *, strong: bool = False) -> Span:
+    stands_out = strong or word == "REGRESSION"
+    return Span(f"{words.MARKS[word]} {word}", _ROLES[word], strong=stands_out)
 
 
-def verdicts_markdown(report: VerdictReport, *, plots: str | None) -> str:
-    """Returns `verdicts.md`: the verdict, every point, and how to read them.
-
-    Args:
-        report: The comparison.
-        plots: Link from the page to the folder into which `write_plots` wrote; None leaves figures
-            out.
-    """
-    plotted = {point.point_id for point in plotted_points(report)}
-
-    def images(point: PointVerdict) -> list[str]:
-        if plots is None or point.point_id not in plotted:
-            return []
-        folder = quote(plots.rstrip("/"), safe="/:.")
-        return [
-            f"![{_prose(shorten(file.title, _LONGEST))}]({folder}/{quote(file.name)})"
-            for file in plot_files(report, point)
-        ]
-
-    return render(
-        "verdicts.md.jinja",
-        report,
-        {"code": _code_span, "prose": _prose, "prose_cell": _prose_cell, "images": images},
-    )
-
-
-def _code_span(text: str) -> str:
-    """Returns a name as a code span, in which nothing is markup, for a table or elsewhere."""
-    plain = " ".join(text.split()).replace("|", "\\|")
-    longest = max(map(len, re.findall("`+", plain)), default=0)
-    fence = "`" * (longest + 1)
-    space = " " if plain.startswith("`") or plain.endswith("`") else ""
-    return f"{fence}{space}{plain}{space}{fence}"
-
-
-def _prose(text: str) -> str:
-    """Returns a sentence on one line, in which only backticks are markup."""
-    plain = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;")
-    return re.sub(r"([\\*\[\]])", r"\\\1", plain)
-
-
-def _prose_cell(text: str) -> str:
-    """Returns a sentence as the cell of a table, which a bar would end."""
-    return _prose(text).replace("|", "\\|")
-
-
-def verdicts_html(report: VerdictReport) -> str:
-    """Returns `verdicts.html`: the verdict, every point, figures, and how to read them.
-
-    It follows the reader's choice of light or dark. When there are very many points, only the worst
-    have figures, and the page says so.
-
-    Args:
-        report: The comparison.
-    """
-    plotted = {point.point_id for point in plotted_points(report)}
-
-    def drawings(point: PointVerdict) -> list[Markup]:
-        return _drawings(report, point) if point.point_id in plotted else []
-
-    return render(
-        "verdicts.html.jinja",
-        report,
-        {"code": _marked_code, "drawings": drawings, "variables": figures.variables},
-    )
-
-
-def _drawings(report: VerdictReport, point: PointVerdict) -> list[Markup]:
-    from markupsafe import Markup
-
-    panels = [interval_panel(report, point)]
-    for found in drawn_operations(report, point):
-        panels += operation_panels(report, found)
-    # Nothing of the user's is in it that was not escaped when it was drawn.
-    return [Markup(panel_svg(panel)) for panel in panels]  # noqa: S704
-
-
-def _marked_code(text: str) -> Markup:
-    """Returns text whose parts in backticks are set as code."""
-    from markupsafe import Markup, escape
-
-    marked = re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text)))
-    return Markup(marked)  # noqa: S704
+def _hanging(text: Text, role: Role = "plain", *, indent: int = 0, mark: Text = "") -> Paragraph:
+    return Paragraph(text, role, mark=mark, indent=indent, fold="hanging")

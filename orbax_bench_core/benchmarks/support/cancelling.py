@@ -1,4 +1,4 @@
-"""What the benchmarks that cancel a save share."""
+"""Options and operations of the benchmarks that cancel a save."""
 
 from __future__ import annotations
 
@@ -45,10 +45,6 @@ def require_cancellable(options: CancelOptions, benchmark: str) -> None:
     Orbax cancels on each host by itself: hosts at different points of a save then delete what
     others write, or wait for each other for minutes.
 
-    Args:
-        options: Whether it is to be cancelled.
-        benchmark: Who asks, for the message.
-
     Raises:
         UnmetNeed: There are several processes.
     """
@@ -63,25 +59,13 @@ def measure_cancel(
     in_progress: Callable[[], bool],
     cancel: Callable[[], object],
 ) -> None:
-    """Waits, cancels, and measures `cancel`; `cancel_too_late` if nothing is left to cancel.
-
-    Args:
-        metrics: Takes the samples.
-        options: How long to wait.
-        in_progress: Says whether the save still goes on.
-        cancel: Cancels it.
-    """
+    """Waits, cancels, and measures `cancel`; `cancel_too_late` if nothing is left to cancel."""
     time.sleep(options.cancel_delay_secs)
     with metrics.measure("cancel" if in_progress() else "cancel_too_late"):
         cancel()
 
 
 def note_outcome(metrics: Metrics, *, committed: bool) -> None:
-    """Notes in the record whether the checkpoint is there in spite of the cancellation.
-
-    Args:
-        metrics: Takes the note.
-        committed: Whether it is.
-    """
+    """Notes in the record whether the checkpoint is there in spite of the cancellation."""
     said = "the save was faster" if committed else "the save was cancelled, and left no checkpoint"
     metrics.notes["cancel"] = [said]

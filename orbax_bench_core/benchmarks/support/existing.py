@@ -1,4 +1,4 @@
-"""The checkpoint that a load-only benchmark loads: one that is there, or one made for it."""
+"""Checkpoints to load: an existing one, or one that is saved first; their load and verification."""
 
 from __future__ import annotations
 
@@ -78,11 +78,7 @@ class Reference:
         return state.sharding_targets(state.read_sharding_file(sharding_file), shapes, devices)
 
     def tree(self, targets: Mapping[str, jax.ShapeDtypeStruct]) -> PyTree:
-        """Returns what to hand to `load`: the tree with a target in place of each array.
-
-        Args:
-            targets: The target of each array, by dotted path.
-        """
+        """Returns what to hand to `load`: the tree with a target in place of each array."""
         import jax
 
         from orbax_bench_core.state import named_leaves
@@ -154,10 +150,6 @@ def find_reference(
 def describe(path: str, location: Location) -> PyTree:
     """Returns the tree of a checkpoint with a description in place of each array.
 
-    Args:
-        path: The path that was given, for messages.
-        location: What it means.
-
     Raises:
         StateError: Orbax cannot read it, or JAX cannot hold one of its arrays.
     """
@@ -203,11 +195,6 @@ def verify(context: TestContext, reference: Reference, restored: PyTree) -> None
     Values must be those of the repeat's data. Without such data the checkpoint is loaded once more,
     in another layout, and both must agree; that is done once per process and checkpoint. Then the
     arrays of `restored` are deleted first, to make room.
-
-    Args:
-        context: The repeat.
-        reference: What was to be loaded.
-        restored: What was loaded.
 
     Raises:
         VerificationError: A value, dtype, shape or leaf differs.

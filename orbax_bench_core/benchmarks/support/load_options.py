@@ -1,4 +1,4 @@
-"""What the benchmarks that load an existing checkpoint have in common."""
+"""Options of the benchmarks that load an existing checkpoint, and digests kept between runs."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from orbax_bench_core.benchmarks.support.replicas import REPLICA, check_broadcas
 
 if TYPE_CHECKING:
     from orbax_bench_core.state import Digest
+
+
+_FILE = "digests.json"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -55,9 +58,6 @@ class LoadOptions(MeasuringOptions):
     def target(self, reference: Reference) -> Any:
         """Returns what to hand to `load`.
 
-        Args:
-            reference: The checkpoint.
-
         Raises:
             StateError: The sharding file does not fit the checkpoint or the devices.
             UnmetNeed: Nothing can be broadcast over the meshes that the sharding file gives.
@@ -85,11 +85,6 @@ class LoadOptions(MeasuringOptions):
     def check(self, context: TestContext, reference: Reference, restored: Any) -> None:
         """Writes the digest of what was loaded, or compares it; call it outside any measured block.
 
-        Args:
-            context: The repeat.
-            reference: What was to be loaded.
-            restored: What was loaded.
-
         Raises:
             StateError: There is no digest to compare with.
             VerificationError: A value, dtype, shape or leaf differs.
@@ -103,9 +98,6 @@ class LoadOptions(MeasuringOptions):
             if context.pytree is None:
                 return
         verify(context, reference, restored)
-
-
-_FILE = "digests.json"
 
 
 def capture(directory: str, tree: Any) -> None:
@@ -128,9 +120,6 @@ def capture(directory: str, tree: Any) -> None:
 
 def captured(directory: str) -> Digest:
     """Returns the digest that `capture` wrote, to verify a load on any layout and number of hosts.
-
-    Args:
-        directory: Where `digests.json` is.
 
     Raises:
         StateError: There is no such file: a check that cannot be made has not passed.

@@ -1,4 +1,4 @@
-"""What the benchmarks of two storage tiers share: each host's own disk, and persistent storage."""
+"""Two-tier checkpointing: options, directories and managers for local and persistent storage."""
 
 from __future__ import annotations
 
@@ -53,11 +53,7 @@ class LocalCheckpointingOptions(BoundedOptions):
     }
 
     def tiers(self, kinds: Any) -> dict[str, Any]:
-        """Returns these options as fields of the options of a manager of Orbax.
-
-        Args:
-            kinds: The module that has the manager's classes of options.
-        """
+        """Returns these options as fields of the options of a manager of Orbax."""
         return {
             "local": kinds.LocalCheckpointOptions(
                 save_interval_steps=self.local_save_interval_steps,
@@ -75,11 +71,6 @@ def require_two_tiers(
     context: TestContext, axis: int, benchmark: str
 ) -> tuple[jax.sharding.Mesh, Any]:
     """Returns the mesh and the checkpoint data of a repeat that can be saved in two tiers.
-
-    Args:
-        context: The repeat.
-        axis: Index of the mesh axis along which replicas lie.
-        benchmark: Who needs them, for messages.
 
     Raises:
         UnmetNeed: Something is missing; the message says what.
@@ -127,15 +118,7 @@ def open_two_tier_manager(
     directories: tuple[epath.Path, epath.Path],
     options: Any,
 ) -> contextlib.closing[Any]:
-    """Opens a manager of two tiers, to be closed whatever happens, and measures how long it takes.
-
-    Args:
-        metrics: Takes `create_checkpoint_manager`.
-        context: The repeat.
-        kind: The manager's class.
-        directories: What `make_directories` returned.
-        options: The manager's options.
-    """
+    """Opens a manager of two tiers, to be closed whatever happens; measures how long that takes."""
     with metrics.measure("create_checkpoint_manager"):
         manager = kind(
             local_directory=directories[0],

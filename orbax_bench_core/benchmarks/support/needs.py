@@ -1,4 +1,8 @@
-"""What a benchmark needs beyond a CPU and one process, said in one line when it is missing."""
+"""Requirements of a benchmark: checks that raise `UnmetNeed` with one line on what is missing.
+
+Everywhere `benchmark` is who asks, for the message, and `axis` the index of the mesh axis along
+which replicas lie.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +21,6 @@ if TYPE_CHECKING:
 def require_tree(context: TestContext, benchmark: str) -> Any:
     """Returns the checkpoint data of a repeat.
 
-    Args:
-        context: The repeat.
-        benchmark: Who needs it, for the message.
-
     Raises:
         UnmetNeed: There is none.
     """
@@ -33,10 +33,6 @@ def require_tree(context: TestContext, benchmark: str) -> Any:
 
 def require_arrays(context: TestContext, benchmark: str) -> Any:
     """Returns the checkpoint data of a repeat, which holds nothing but arrays over a mesh.
-
-    Args:
-        context: The repeat.
-        benchmark: Who needs it, for the message.
 
     Raises:
         UnmetNeed: There is none, or a leaf is something else.
@@ -61,12 +57,6 @@ def require_unsharded_replicas(
 ) -> None:
     """Checks that every replica holds whole arrays.
 
-    Args:
-        found: What `arrays` returned.
-        mesh: The mesh.
-        axis: Index of the mesh axis along which replicas lie.
-        benchmark: Who needs that, for the message.
-
     Raises:
         UnmetNeed: An array is split along that axis.
     """
@@ -83,11 +73,6 @@ def require_unsharded_replicas(
 
 def require_leaf(context: TestContext, name: str, benchmark: str) -> Any:
     """Returns one array of the checkpoint data.
-
-    Args:
-        context: The repeat.
-        name: Its name, at the top of the tree.
-        benchmark: Who needs it, for the message.
 
     Raises:
         UnmetNeed: There is no such array.
@@ -107,10 +92,6 @@ def require_leaf(context: TestContext, name: str, benchmark: str) -> Any:
 def require_mesh(context: TestContext, benchmark: str) -> jax.sharding.Mesh:
     """Returns the device mesh of a repeat.
 
-    Args:
-        context: The repeat.
-        benchmark: Who needs it, for the message.
-
     Raises:
         UnmetNeed: There is none.
     """
@@ -121,11 +102,6 @@ def require_mesh(context: TestContext, benchmark: str) -> jax.sharding.Mesh:
 
 def require_replicas(context: TestContext, axis: int, benchmark: str) -> jax.sharding.Mesh:
     """Returns a mesh with at least two replicas.
-
-    Args:
-        context: The repeat.
-        axis: Index of the mesh axis along which replicas lie.
-        benchmark: Who needs it, for the message.
 
     Raises:
         UnmetNeed: There is no mesh, or none with several replicas along that axis.
@@ -143,10 +119,6 @@ def require_replicas(context: TestContext, axis: int, benchmark: str) -> jax.sha
 def require_processes(least: int, benchmark: str) -> None:
     """Checks that several host processes run together.
 
-    Args:
-        least: How many.
-        benchmark: Who needs them, for the message.
-
     Raises:
         UnmetNeed: There are fewer.
     """
@@ -163,9 +135,6 @@ def require_processes(least: int, benchmark: str) -> None:
 def require_one_process(benchmark: str) -> None:
     """Checks that this process controls every device.
 
-    Args:
-        benchmark: Who needs that, for the message.
-
     Raises:
         UnmetNeed: There are several processes.
     """
@@ -181,9 +150,6 @@ def require_one_process(benchmark: str) -> None:
 def require_pathways(option: str) -> None:
     """Checks that JAX runs on Pathways.
 
-    Args:
-        option: What needs it, for the message.
-
     Raises:
         UnmetNeed: JAX runs on something else.
     """
@@ -196,10 +162,6 @@ def require_pathways(option: str) -> None:
 
 def require_orbax_module(name: str, benchmark: str) -> ModuleType:
     """Imports a module of Orbax that not every release has.
-
-    Args:
-        name: The module, below `orbax.checkpoint`.
-        benchmark: Who needs it, for the message.
 
     Raises:
         UnmetNeed: The installed Orbax lacks it.

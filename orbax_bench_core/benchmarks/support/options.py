@@ -1,4 +1,4 @@
-"""Options that several benchmarks share, and what their hosts do together.
+"""Option mixins, memory release and host synchronization for several benchmarks.
 
 The mixins declare no dataclass fields. The order of an options class's fields is the order of its
 sweep axes, so each class lists its own.

@@ -1,4 +1,4 @@
-"""What the benchmarks of PyTorch have in common."""
+"""PyTorch side of the benchmarks: options, data, process group, file formats and storage."""
 
 from __future__ import annotations
 
@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from etils import epath
 
     from orbax_bench_core.state.torch import TorchLayout
+
+
+PACKAGE = "torch==2.13.0"
+Tensors = Mapping[str, Any]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -112,10 +116,6 @@ class TorchData:
     def verify(self, context: TestContext, tensors: dict[str, Any]) -> None:
         """Checks what was loaded; call it outside any measured block.
 
-        Args:
-            context: The repeat.
-            tensors: The state dict of this process.
-
         Raises:
             VerificationError: A value differs.
         """
@@ -123,14 +123,8 @@ class TorchData:
             context.verify(self.layout.to_jax(tensors), self.expected)
 
 
-PACKAGE = "torch==2.13.0"
-
-
 def import_torch(benchmark: str) -> ModuleType:
     """Returns PyTorch.
-
-    Args:
-        benchmark: Who needs it, for the message.
 
     Raises:
         UnmetNeed: It is not installed, or too old.
@@ -149,9 +143,6 @@ def import_torch(benchmark: str) -> ModuleType:
 
 def device_of_rank(benchmark: str) -> torch.device:
     """Returns where the tensors of this process go: where JAX has its arrays.
-
-    Args:
-        benchmark: Who needs it, for the message.
 
     Raises:
         UnmetNeed: PyTorch is missing, or cannot use the devices that JAX uses.
@@ -182,9 +173,6 @@ def join_ranks(device: torch.device) -> None:
 
     Ranks are the indices of JAX's processes. They meet where `MASTER_ADDR` and `MASTER_PORT` say
     when both are set, as `torchrun` does, and otherwise on the host of JAX's process 0.
-
-    Args:
-        device: What `device_of_rank` returned.
     """
     import jax
     import torch.distributed as dist
@@ -201,11 +189,7 @@ def join_ranks(device: torch.device) -> None:
 
 
 def synchronize(device: torch.device) -> None:
-    """Waits until a device has done all that it was given.
-
-    Args:
-        device: Where the tensors of this process are.
-    """
+    """Waits until a device has done all that it was given."""
     import torch
 
     if device.type == "cuda":
@@ -232,9 +216,6 @@ def _host_of_process_0() -> str:
 
     address = distributed.global_state.coordinator_address or "127.0.0.1:0"
     return str(address).rpartition(":")[0].strip("[]")
-
-
-Tensors = Mapping[str, Any]
 
 
 def round_trip(
@@ -377,23 +358,14 @@ def is_local(path: epath.Path) -> bool:
 
 
 def writer(path: epath.Path, **settings: Any) -> Any:
-    """Returns PyTorch's own writer.
-
-    Args:
-        path: Directory of the checkpoint.
-        **settings: As `FileSystemWriter` takes them.
-    """
+    """Returns PyTorch's own writer."""
     from torch.distributed.checkpoint import FileSystemWriter
 
     return _reaching(path, FileSystemWriter(str(path), **settings))
 
 
 def reader(path: epath.Path) -> Any:
-    """Returns PyTorch's own reader.
-
-    Args:
-        path: Directory of the checkpoint.
-    """
+    """Returns PyTorch's own reader."""
     from torch.distributed.checkpoint import FileSystemReader
 
     return _reaching(path, FileSystemReader(str(path)))

@@ -1,4 +1,4 @@
-"""Arrays that several replicas hold, and whether they all hold the same."""
+"""Replicas of arrays: meshes, broadcast targets, equality of copies, and Orbax's flags for them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,17 @@ if TYPE_CHECKING:
 REPLICA = "replica"
 """Name of the mesh axis along which replicas lie."""
 
+PROCESS_ID_FLAG = "experimental_orbax_use_distributed_process_id"
+MESH_FLAG = "experimental_use_distributed_id_for_mesh_consistency"
+
+_DEFINED_IN = {
+    PROCESS_ID_FLAG: "_src.multihost.multihost",
+    MESH_FLAG: "experimental.emergency.multihost",
+}
+
 
 def require_replica_mesh(context: TestContext, benchmark: str) -> jax.sharding.Mesh:
     """Returns a mesh whose first axis counts replicas.
-
-    Args:
-        context: The repeat.
-        benchmark: Who needs it, for the message.
 
     Raises:
         UnmetNeed: There is no mesh, or its axes are others.
@@ -101,9 +105,6 @@ def over_replicas(
 def check_broadcast(targets: Mapping[str, jax.ShapeDtypeStruct]) -> None:
     """Checks that one replica can load for the others, which Orbax takes for granted.
 
-    Args:
-        targets: Load targets by dotted path.
-
     Raises:
         UnmetNeed: The first axis of a target's mesh does not count replicas.
     """
@@ -128,9 +129,6 @@ def check_replicas(tree: Any) -> None:
 
     The digest of a tree looks at one replica of each part, and so does not see that another one
     got nothing. Every process must call.
-
-    Args:
-        tree: Any pytree.
 
     Raises:
         VerificationError: Two copies of a part differ; the message names the leaf.
@@ -222,15 +220,6 @@ def _bounds(part: tuple[slice, ...]) -> tuple[tuple[int | None, int | None], ...
     return tuple((one.start, one.stop) for one in part)
 
 
-PROCESS_ID_FLAG = "experimental_orbax_use_distributed_process_id"
-MESH_FLAG = "experimental_use_distributed_id_for_mesh_consistency"
-
-_DEFINED_IN = {
-    PROCESS_ID_FLAG: "_src.multihost.multihost",
-    MESH_FLAG: "experimental.emergency.multihost",
-}
-
-
 def initialize() -> None:
     """Has Orbax learn which devices belong to which process; once per process, by all of them."""
     from orbax.checkpoint._src.multihost import multihost
@@ -246,9 +235,6 @@ def orbax_flags(**values: bool) -> Iterator[None]:
     """Sets command-line flags of Orbax for a while.
 
     They are read from the whole process, so they must not outlive the benchmark that sets them.
-
-    Args:
-        **values: Flags by name.
 
     Yields:
         Nothing.

@@ -1,4 +1,4 @@
-"""The safetensors file format: which arrays are in a checkpoint, and writing one.
+"""Safetensors file format: the arrays that a checkpoint holds, and a writer.
 
 A file is the length of its header (8 bytes, little-endian), the header (JSON: dtype, shape and byte
 range of each array by name) and the arrays, little-endian, in row-major order.
@@ -42,9 +42,6 @@ _METADATA: Final = "__metadata__"
 
 def read_arrays(directory: epath.Path) -> dict[str, tuple[list[int], str]]:
     """Returns shape and dtype of every array below a directory, from the headers alone.
-
-    Args:
-        directory: Holds one or more `*.safetensors` files, local or gs://.
 
     Raises:
         ValueError: There is no such file, a file has no header, two files hold an array of the same

@@ -1,4 +1,4 @@
-"""How every benchmark that saves measures a save."""
+"""Operations of a save: blocking part, background part, their whole, and durability."""
 
 from __future__ import annotations
 
@@ -101,11 +101,7 @@ def measure_parts(
 
 
 def await_result(begun: Any) -> None:
-    """Waits for a save in the background, of Orbax or PyTorch: the `finish` of `measure_parts`.
-
-    Args:
-        begun: What the call that began it returned.
-    """
+    """Waits for a save in the background, of Orbax or PyTorch: the `finish` of `measure_parts`."""
     begun.result()
 
 

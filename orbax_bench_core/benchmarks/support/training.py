@@ -1,4 +1,4 @@
-"""Training that a save can disturb: steps that update a checkpoint's arrays in place."""
+"""Training loop that a save can disturb: steps that update a checkpoint's arrays in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Policies of Orbax's `CheckpointManager`, as a suite file describes them."""
+"""Orbax's v0 interface: `CheckpointManager` and its policies, array handlers, saves, restores."""
 
 from __future__ import annotations
 
@@ -86,9 +86,6 @@ class Policies:
     @classmethod
     def from_dict(cls, given: Any) -> Policies:
         """Reads one entry of `checkpoint_policies_options`.
-
-        Args:
-            given: The entry.
 
         Raises:
             ValueError: It has another form; the message says what is allowed.
@@ -234,11 +231,7 @@ def array_handler(
 
 
 def registry_with(array_handler: Any) -> Any:
-    """Returns Orbax's usual handlers, with another one for `jax.Array`.
-
-    Args:
-        array_handler: The handler.
-    """
+    """Returns Orbax's usual handlers, with another one for `jax.Array`."""
     import jax
     import numpy as np
     import orbax.checkpoint as ocp

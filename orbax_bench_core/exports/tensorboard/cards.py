@@ -7,10 +7,10 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from orbax_bench_core.document import num_bytes, seconds, table_cell
-from orbax_bench_core.exports.tensorboard.operations import Operation, Series
+from orbax_bench_core.exports.tensorboard.hparams import series_fields
+from orbax_bench_core.exports.tensorboard.operations import MetricSeries, Operation
 from orbax_bench_core.inventory import ROLES, Inventory
-from orbax_bench_core.records import Record, Repeat, RunInfo
-from orbax_bench_core.sweep import SweepPoint
+from orbax_bench_core.records import Record, Repeat, RunInfo, Series
 
 MISSING = "–"
 
@@ -21,11 +21,12 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(map(table_cell, line))} |" for line in lines)
 
 
-def configuration_card(point: SweepPoint, info: RunInfo) -> str:
+def configuration_card(series: Series, info: RunInfo) -> str:
     """Returns what was measured: benchmark, options, mesh and checkpoint, each in full."""
+    point = series.point
     facts = {
-        "point": point.name,
-        "id": point.id,
+        "point": series.name,
+        "id": series.id,
         "suite": info.suite_name,
         "benchmark": point.benchmark,
         "checkpoint": point.checkpoint.label,
@@ -33,9 +34,7 @@ def configuration_card(point: SweepPoint, info: RunInfo) -> str:
         "devices": "any" if point.num_devices is None else str(point.num_devices),
         "processes": str(point.processes),
     }
-    rest = point.model_dump(
-        mode="json", exclude={"benchmark", "options", "given", "processes", "label"}
-    )
+    rest = series_fields(series, exclude={"benchmark", "options", "given", "processes", "label"})
     options = {name: json.dumps(value) for name, value in sorted(point.options.items())}
     blocks = [
         f"### {name}\n\n```json\n{json.dumps(value, indent=2)}\n```"
@@ -47,21 +46,21 @@ def configuration_card(point: SweepPoint, info: RunInfo) -> str:
     )
 
 
-def run_summary_card(point: SweepPoint, info: RunInfo, repeats: Mapping[int, Repeat]) -> str:
+def run_summary_card(series: Series, info: RunInfo, repeats: Sequence[Repeat]) -> str:
     """Returns how each repeat ended, and what ran on what.
 
     Args:
-        point: The sweep point.
+        series: What was measured.
         info: Its run.
-        repeats: Its measured repeats by index.
+        repeats: Its measured repeats, in order.
     """
-    records = [record for repeat in repeats.values() for record in repeat.records.values()]
-    passed = sum(repeat.status == "passed" for repeat in repeats.values())
+    records = [record for repeat in repeats for record in repeat.records.values()]
+    passed = sum(repeat.counts for repeat in repeats)
     parts = [
-        f"**{point.name}** ({point.id}): {passed} of {info.num_repeats} repeats passed.",
+        f"**{series.name}** ({series.id}): {passed} of {info.num_repeats} repeats passed.",
         table(
             ("repeat", "status", "hosts", "began (UTC)", "took", "why"),
-            [_repeat_row(index, repeat) for index, repeat in repeats.items()],
+            [_repeat_row(repeat) for repeat in repeats],
         ),
     ]
     if records:
@@ -90,14 +89,14 @@ def inventory_card(inventory: Inventory) -> str:
     return "\n\n".join(parts)
 
 
-def _repeat_row(index: int, repeat: Repeat) -> tuple[str, ...]:
+def _repeat_row(repeat: Repeat) -> tuple[str, ...]:
     records = repeat.records.values()
-    missing = sorted(set(range(repeat.num_hosts)) - set(repeat.records))
+    missing = repeat.missing
     reasons = [f"{repeat.error.type}: {repeat.error.message}"] if repeat.error else []
     if missing:
         reasons.append(f"no record from host {', '.join(map(str, missing))}")
     return (
-        str(index),
+        str(repeat.index),
         repeat.status,
         f"{len(records)} of {repeat.num_hosts}",
         f"{min(record.started_at for record in records):%Y-%m-%d %H:%M:%S}",
@@ -162,12 +161,12 @@ def glance_card(operation: Operation, inventory: Inventory | None) -> str:
     return "\n\n".join(parts)
 
 
-def _over_repeats(cost: Series, add_up: Callable[[Sequence[float]], float]) -> str:
+def _over_repeats(cost: MetricSeries, add_up: Callable[[Sequence[float]], float]) -> str:
     value = statistics.median(add_up(list(repeat.values())) for repeat in cost.repeats)
     return _bytes(value) if cost.unit == "bytes" else _value(value, cost.unit)
 
 
-def _of_host(cost: Series, host: int) -> str:
+def _of_host(cost: MetricSeries, host: int) -> str:
     values = cost.of_host(host)
     return _value(statistics.median(values), cost.unit) if values else MISSING
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from orbax_bench_core.sweep import SweepPoint
+from orbax_bench_core.records import Series
+from orbax_bench_core.sweep import Pair
 
 EXPERIMENT_TAG = "_hparams_/experiment"
 SESSION_START_TAG = "_hparams_/session_start_info"
@@ -29,16 +30,16 @@ class Metric(NamedTuple):
     title: str
 
 
-def columns(points: Sequence[SweepPoint]) -> dict[str, dict[str, Value]]:
-    """Returns the hyperparameters of each point, by point id.
+def columns(every: Iterable[Series]) -> dict[str, dict[str, Value]]:
+    """Returns the hyperparameters of each series, by its id.
 
     A column holds one type, so that it can be sorted: numbers, true or false, or text. Where points
     differ in type, all of them become text. A value of none stays out, and its cell empty.
 
     Args:
-        points: The points of a run.
+        every: The series of a run.
     """
-    rows = {point.id: _parameters(point) for point in points}
+    rows = {series.id: _parameters(series) for series in every}
     kinds: dict[str, set[type]] = {}
     for row in rows.values():
         for name, value in row.items():
@@ -127,16 +128,17 @@ def _message(data: Any) -> bytes:
     return bytes(data.SerializeToString(deterministic=True))
 
 
-def _parameters(point: SweepPoint) -> dict[str, Value]:
+def _parameters(series: Series) -> dict[str, Value]:
+    point = series.point
     found: list[tuple[str, tuple[str, ...], Any]] = [
-        ("benchmark", (), point.name.partition("[")[0]),
+        ("benchmark", (), series.name.partition("[")[0]),
         ("checkpoint", (), point.checkpoint.label),
         ("checkpoint_bytes", (), point.checkpoint.num_bytes),
         ("mesh", (), None if point.mesh is None else point.mesh.label),
         ("devices", (), point.num_devices),
     ]
     found += [("options", path, value) for path, value in _flatten(point.options)]
-    rest = point.model_dump(mode="json", exclude=_NOT_SWEPT)
+    rest = series_fields(series, exclude=_NOT_SWEPT)
     found += [(path[0], path[1:], value) for path, value in _flatten(rest)]
     short = Counter(".".join(path) or block for block, path, _ in found)
     named = {}
@@ -148,6 +150,14 @@ def _parameters(point: SweepPoint) -> dict[str, Value]:
         for name, value in named.items()
         if value is not None
     }
+
+
+def series_fields(series: Series, *, exclude: set[str]) -> dict[str, Any]:
+    """Returns the fields of a series' point as plain data and, of an arm, its pair and itself."""
+    fields = series.point.model_dump(mode="json", exclude=exclude)
+    if isinstance(series.entry, Pair):
+        fields |= {"pair": series.entry.id, "arm": series.arm}
+    return fields
 
 
 def _flatten(

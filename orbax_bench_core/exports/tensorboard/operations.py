@@ -16,7 +16,7 @@ Key = tuple[str, str]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Series:
+class MetricSeries:
     """One metric of one operation of one point.
 
     Attributes:
@@ -76,7 +76,7 @@ class Series:
         }
 
 
-def collect(repeats: Iterable[Repeat]) -> dict[Key, Series]:
+def collect(repeats: Iterable[Repeat]) -> dict[Key, MetricSeries]:
     """Gathers the samples of the repeats that passed on every host; others never count.
 
     Args:
@@ -88,7 +88,7 @@ def collect(repeats: Iterable[Repeat]) -> dict[Key, Series]:
     values: dict[Key, list[dict[int, float]]] = {}
     units: dict[Key, str] = {}
     for repeat in repeats:
-        if repeat.status != "passed":
+        if not repeat.counts:
             continue
         here: dict[Key, dict[int, float]] = {}
         for host, record in sorted(repeat.records.items()):
@@ -99,7 +99,7 @@ def collect(repeats: Iterable[Repeat]) -> dict[Key, Series]:
         for key, of_hosts in here.items():
             values.setdefault(key, []).append(of_hosts)
     return {
-        (operation, metric): Series(
+        (operation, metric): MetricSeries(
             operation=operation, metric=metric, unit=units[operation, metric], repeats=found
         )
         for (operation, metric), found in values.items()
@@ -157,9 +157,9 @@ class Operation:
     """
 
     name: str
-    time: Series
+    time: MetricSeries
     num_bytes: Sequence[float]
-    costs: Mapping[str, Series]
+    costs: Mapping[str, MetricSeries]
 
     @property
     def seconds(self) -> list[float]:
@@ -175,7 +175,7 @@ class Operation:
         return sum(self.num_bytes) / _GIB / sum(seconds)
 
 
-def operations(series: Mapping[Key, Series]) -> list[Operation]:
+def operations(series: Mapping[Key, MetricSeries]) -> list[Operation]:
     """Returns the operations among the series of one point, in the order in which they ended."""
     return [
         Operation(
@@ -189,7 +189,7 @@ def operations(series: Mapping[Key, Series]) -> list[Operation]:
     ]
 
 
-def _moved(series: Mapping[Key, Series], operation: str) -> list[float]:
+def _moved(series: Mapping[Key, MetricSeries], operation: str) -> list[float]:
     # Each host states the bytes of the whole operation, so hosts do not add up.
     stated = series.get((operation, BYTES))
     if stated is not None:
@@ -201,7 +201,9 @@ def _moved(series: Mapping[Key, Series], operation: str) -> list[float]:
     return [] if found is None else [max(repeat.values()) * _GIB for repeat in found.repeats]
 
 
-def _costs(series: Mapping[Key, Series], operation: str) -> Iterator[tuple[str, Series]]:
+def _costs(
+    series: Mapping[Key, MetricSeries], operation: str
+) -> Iterator[tuple[str, MetricSeries]]:
     for title, metrics in _COSTS.items():
         for metric in metrics:
             if (operation, metric) in series:

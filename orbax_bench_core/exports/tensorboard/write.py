@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from orbax_bench_core.exports.tensorboard import cards, hparams
@@ -15,8 +15,7 @@ from orbax_bench_core.exports.tensorboard.operations import (
     operations,
 )
 from orbax_bench_core.measure import lookup
-from orbax_bench_core.records import Record, Repeat, RunDirectory, RunInfo, write_atomically
-from orbax_bench_core.sweep import SweepPoint
+from orbax_bench_core.records import Record, Repeat, Run, RunInfo, Series, write_atomically
 
 if TYPE_CHECKING:
     from etils import epath
@@ -26,7 +25,7 @@ SUMMARY = "__summary__"
 _OURS = "orbax-bench"
 
 
-def write_tensorboard(run: RunDirectory, info: RunInfo) -> None:
+def write_tensorboard(run: Run) -> None:
     """Writes scalars, HParams and text cards from the records alone.
 
     Each point has a run `<point>/host_<h>` with what that host measured, a step per repeat, and a
@@ -37,14 +36,13 @@ def write_tensorboard(run: RunDirectory, info: RunInfo) -> None:
     Files that an earlier call wrote and that no longer belong are removed; profiler traces stay.
 
     Args:
-        run: The run directory.
-        info: What its `run.json` says.
+        run: The run.
     """
-    root = run.root / "tensorboard"
+    info, root = run.info, run.directory.root / "tensorboard"
     created = info.created_at.timestamp()
     # TensorBoard wants the word `tfevents` in the name, and reads files in the order of their time.
     name = f"events.out.tfevents.{int(created)}.{info.run_id}.{_OURS}"
-    rows = hparams.columns(info.expansion.plain)
+    rows = hparams.columns(run.series())
     operations: list[Operation] = []
     written: set[epath.Path] = set()
 
@@ -52,15 +50,15 @@ def write_tensorboard(run: RunDirectory, info: RunInfo) -> None:
         write_atomically(folder / name, log.to_bytes())
         written.add(folder / name)
 
-    for point in info.expansion.plain:
-        repeats = _measured_repeats(run, point)
+    for series in run.series():
+        repeats = sorted(run.repeats(series), key=lambda repeat: repeat.index)
         if not repeats:
             continue
-        folder = root / point.directory
-        for host in sorted({host for repeat in repeats.values() for host in repeat.records}):
-            records = [one.records[host] for one in repeats.values() if host in one.records]
+        folder = root / series.directory
+        for host in sorted({host for repeat in repeats for host in repeat.records}):
+            records = [one.records[host] for one in repeats if host in one.records]
             write(folder / f"host_{host}", host_log(records, created))
-        log, found = point_log(point, info, repeats, rows[point.id])
+        log, found = series_log(series, info, repeats, rows[series.id])
         write(folder / SUMMARY, log)
         operations += found
     top = Log(created)
@@ -68,17 +66,6 @@ def write_tensorboard(run: RunDirectory, info: RunInfo) -> None:
     top.hparams(hparams.EXPERIMENT_TAG, columns)
     write(root / SUMMARY, top)
     _remove_others(root, written)
-
-
-def _measured_repeats(run: RunDirectory, point: SweepPoint) -> dict[int, Repeat]:
-    by_index: dict[int, dict[int, Record]] = {}
-    for record in run.point_records(point):
-        if not record.warmup:
-            by_index.setdefault(record.repeat, {})[record.host] = record
-    return {
-        index: Repeat(records=records, num_hosts=point.processes)
-        for index, records in sorted(by_index.items())
-    }
 
 
 def _remove_others(root: epath.Path, written: set[epath.Path]) -> None:
@@ -96,28 +83,28 @@ _HOW_TO_READ = (
 )
 
 
-def point_log(
-    point: SweepPoint,
+def series_log(
+    series: Series,
     info: RunInfo,
-    repeats: Mapping[int, Repeat],
+    repeats: Sequence[Repeat],
     row: Mapping[str, hparams.Value],
 ) -> tuple[Log, list[Operation]]:
     """Returns the log, and the operations that it tells of.
 
     Args:
-        point: The sweep point.
+        series: What was measured.
         info: Its run.
-        repeats: Its measured repeats by index, one or more, each with a record.
+        repeats: Its measured repeats in order, one or more, each with a record.
         row: Its hyperparameters.
     """
-    records = [record for repeat in repeats.values() for record in repeat.records.values()]
+    records = [record for repeat in repeats for record in repeat.records.values()]
     ended = max(map(record_end, records))
-    series = collect(repeats.values())
-    found = operations(series)
+    values = collect(repeats)
+    found = operations(values)
     log = Log(ended)
     log.scalars(
         Scalar(f"{one.tag}_{suffix}", value)
-        for one in series.values()
+        for one in values.values()
         for suffix, value in one.aggregates().items()
     )
     log.scalars(
@@ -125,17 +112,17 @@ def point_log(
         for operation in found
         if operation.throughput is not None
     )
-    log.text("configuration", cards.configuration_card(point, info))
-    log.text("run_summary", f"{cards.run_summary_card(point, info, repeats)}\n\n{_HOW_TO_READ}")
+    log.text("configuration", cards.configuration_card(series, info))
+    log.text("run_summary", f"{cards.run_summary_card(series, info, repeats)}\n\n{_HOW_TO_READ}")
     inventory = next((r.inventory for r in reversed(records) if r.inventory is not None), None)
     if inventory is not None:
         log.text("inventory", cards.inventory_card(inventory))
     for operation in found:
         log.text(f"at_a_glance/{operation.name}", glance_card(operation, inventory))
     began = min(record.started_at.timestamp() for record in records)
-    passed = all(repeat.status == "passed" for repeat in repeats.values())
+    passed = all(repeat.status == "passed" for repeat in repeats)
     # Rows of one name would become one row, and only the id is sure to differ.
-    group = f"{point.name} {point.id[:6]}"
+    group = f"{series.name} {series.id[:6]}"
     log.hparams(hparams.SESSION_START_TAG, hparams.session_start(group, began, row))
     log.hparams(hparams.SESSION_END_TAG, hparams.session_end(ended, passed=passed))
     return log, found

@@ -1,4 +1,4 @@
-"""The collectors by key, and how a block runs a list of them."""
+"""Collectors by key, and how a block runs a list of them."""
 
 from __future__ import annotations
 
@@ -19,20 +19,8 @@ from orbax_bench_core.measure.collectors import (
     tracemalloc,
 )
 from orbax_bench_core.measure.collectors.base import Collector, Reading
-from orbax_bench_core.measure.collectors.clocks import TIME, Cpu
-from orbax_bench_core.measure.collectors.clocks import readings as clock_readings
-from orbax_bench_core.measure.collectors.device_memory import DeviceMemory
-from orbax_bench_core.measure.collectors.jax_monitoring import JaxMonitoring
-from orbax_bench_core.measure.collectors.kernel_counters import (
-    CgroupMemory,
-    DiskIo,
-    Network,
-    PageFaults,
-)
-from orbax_bench_core.measure.collectors.resident_memory import PeakRss, Rss
-from orbax_bench_core.measure.collectors.tensorstore import TensorStore, resolve
-from orbax_bench_core.measure.collectors.thread_pool import ThreadPool
-from orbax_bench_core.measure.collectors.tracemalloc import Tracemalloc
+from orbax_bench_core.measure.collectors.clocks import TIME, clock_readings
+from orbax_bench_core.measure.collectors.tensorstore import resolve
 from orbax_bench_core.measure.definition import Family, Metric
 
 __all__ = [
@@ -57,18 +45,18 @@ _log = logging.getLogger(__name__)
 # move with every system call, and so with what the others do.
 FACTORIES: Mapping[str, Callable[[], Collector]] = MappingProxyType(
     {
-        "cpu": Cpu,
-        "disk_io": DiskIo,
-        "page_faults": PageFaults,
-        "peak_rss": PeakRss,
-        "rss": Rss,
-        "jax_monitoring": JaxMonitoring,
-        "device_memory": DeviceMemory,
-        "tensorstore": TensorStore,
-        "thread_pool": ThreadPool,
-        "network": Network,
-        "cgroup_memory": CgroupMemory,
-        "tracemalloc": Tracemalloc,
+        "cpu": clocks.Cpu,
+        "disk_io": kernel_counters.DiskIo,
+        "page_faults": kernel_counters.PageFaults,
+        "peak_rss": resident_memory.PeakRss,
+        "rss": resident_memory.Rss,
+        "jax_monitoring": jax_monitoring.JaxMonitoring,
+        "device_memory": device_memory.DeviceMemory,
+        "tensorstore": tensorstore.TensorStore,
+        "thread_pool": thread_pool.ThreadPool,
+        "network": kernel_counters.Network,
+        "cgroup_memory": kernel_counters.CgroupMemory,
+        "tracemalloc": tracemalloc.Tracemalloc,
     }
 )
 _OPT_IN = ("tracemalloc",)
@@ -77,18 +65,13 @@ KEYS: tuple[str, ...] = ("time", *FACTORIES)
 DEFAULT_KEYS: tuple[str, ...] = tuple(key for key in KEYS if key not in _OPT_IN)
 
 METRICS: tuple[Metric, ...] = (
-    *clocks.CLOCK_METRICS,
-    *clocks.CPU_METRICS,
-    *kernel_counters.DISK_METRICS,
-    *kernel_counters.PAGE_FAULT_METRICS,
-    *resident_memory.PEAK_METRICS,
-    *resident_memory.RSS_METRICS,
+    *clocks.METRICS,
+    *kernel_counters.METRICS,
+    *resident_memory.METRICS,
     *jax_monitoring.METRICS,
     *device_memory.METRICS,
     *tensorstore.METRICS,
     *thread_pool.METRICS,
-    *kernel_counters.NETWORK_METRICS,
-    *kernel_counters.CGROUP_METRICS,
     *tracemalloc.METRICS,
 )
 FAMILIES: tuple[Family, ...] = tensorstore.FAMILIES

@@ -1,12 +1,12 @@
-"""Collector `device_memory`: arrays that are alive, device memory in use, and its peak."""
+"""Memory of the local devices: live JAX arrays, bytes in use, and their peak."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from orbax_bench_core.measure.collectors.base import Reading
+from orbax_bench_core.measure.collectors.base import Difference, MetricGroup, Reading
 from orbax_bench_core.measure.definition import Metric
 
 if TYPE_CHECKING:
@@ -56,7 +56,8 @@ HBM_PEAK_IS_BOUND = Metric(
     ),
     collector="device_memory",
 )
-METRICS = (LIVE_ARRAYS, HBM_IN_USE, HBM_IN_USE_DIFF, HBM_PEAK, HBM_PEAK_IS_BOUND)
+_DEVICES = MetricGroup(HBM_IN_USE, HBM_IN_USE_DIFF, HBM_PEAK, HBM_PEAK_IS_BOUND)
+METRICS = (LIVE_ARRAYS, *_DEVICES.metrics)
 
 _IN_USE = "bytes_in_use"
 _PEAK = "peak_bytes_in_use"
@@ -64,7 +65,15 @@ _PEAK = "peak_bytes_in_use"
 _Stats = Mapping[str, int]
 
 
-class DeviceMemory:
+class _State(NamedTuple):
+    arrays: int
+    stats: Mapping[jax.Device, _Stats]
+
+
+_NO_BACKEND = _State(0, {})
+
+
+class DeviceMemory(Difference[_State]):
     """Live arrays and device memory, end less start.
 
     It never initializes a JAX backend: `jax.distributed.initialize` must be able to come later.
@@ -76,37 +85,31 @@ class DeviceMemory:
 
         self._live_arrays: Callable[[], Sequence[object]] = jax.live_arrays
         self._has_backend = xla_bridge.backends_are_initialized
-        self._arrays = 0
-        self._stats: Mapping[jax.Device, _Stats] = {}
 
-    def start(self) -> None:
-        """Reads live arrays and device statistics; nothing when JAX has no backend yet."""
-        if self._has_backend():
-            self._arrays = len(self._live_arrays())
-            self._stats = _stats()
-
-    def stop(self) -> list[Reading]:
-        """The changes since `start`."""
+    def _read(self) -> _State:
         if not self._has_backend():
-            return []
-        stats = _stats()
-        arrays = len(self._live_arrays()) - self._arrays
-        found = [Reading(LIVE_ARRAYS.name, float(arrays), LIVE_ARRAYS.unit)]
-        if stats:
-            in_use = max(one[_IN_USE] for one in stats.values())
-            grown, risen = self._growth(stats, _IN_USE), self._growth(stats, _PEAK)
-            found += [
-                Reading(HBM_IN_USE.name, in_use / 2**30, HBM_IN_USE.unit),
-                Reading(HBM_IN_USE_DIFF.name, grown / 2**30, HBM_IN_USE_DIFF.unit),
-                Reading(HBM_PEAK.name, risen / 2**30, HBM_PEAK.unit),
-                Reading(HBM_PEAK_IS_BOUND.name, float(risen <= 0), HBM_PEAK_IS_BOUND.unit),
-            ]
-        return found
+            return _NO_BACKEND
+        return _State(len(self._live_arrays()), _stats())
 
-    def _growth(self, stats: Mapping[jax.Device, _Stats], key: str) -> int:
-        return max(
-            one[key] - self._stats.get(device, {}).get(key, 0) for device, one in stats.items()
-        )
+    def _compare(self, before: _State, after: _State) -> list[Reading]:
+        if after is _NO_BACKEND:
+            return []
+        arrays = Reading(LIVE_ARRAYS.name, float(after.arrays - before.arrays), LIVE_ARRAYS.unit)
+        if not after.stats:
+            return [arrays]
+        in_use = max(one[_IN_USE] for one in after.stats.values())
+        grown, risen = _growth(before, after, _IN_USE), _growth(before, after, _PEAK)
+        return [
+            arrays,
+            *_DEVICES.readings(in_use / 2**30, grown / 2**30, risen / 2**30, risen <= 0),
+        ]
+
+
+def _growth(before: _State, after: _State, key: str) -> int:
+    """The growth of a statistic, on the device where it grew most."""
+    return max(
+        one[key] - before.stats.get(device, {}).get(key, 0) for device, one in after.stats.items()
+    )
 
 
 def _stats() -> dict[jax.Device, _Stats]:

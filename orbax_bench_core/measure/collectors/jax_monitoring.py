@@ -1,4 +1,4 @@
-"""Collector `jax_monitoring`: what Orbax and JAX report about themselves."""
+"""Events that Orbax and JAX report about themselves through `jax.monitoring`."""
 
 from __future__ import annotations
 

@@ -1,120 +1,101 @@
-"""Collector `disk_io`: bytes that the process moved, by system calls and to and from storage."""
+"""Counters of the Linux kernel: storage and network I/O, page faults, memory of the control group.
+
+Collectors `disk_io`, `network`, `page_faults` and `cgroup_memory`. Each gives nothing where the
+kernel does not count.
+"""
 
 from __future__ import annotations
 
 import functools
+import operator
 import os
 import resource
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
-from orbax_bench_core.measure.collectors.base import Reading
+from orbax_bench_core.measure.collectors.base import (
+    Difference,
+    MetricGroup,
+    Reading,
+    read_all,
+    reader,
+)
 from orbax_bench_core.measure.definition import Metric
 
 # What Linux counts: Documentation/filesystems/proc.rst, section 3.3.
 _IO_FILE = "/proc/self/io"
+_NET_FILE = "/proc/self/net/dev"
+_MEMBERSHIP = Path("/proc/self/cgroup")
+_ROOT = Path("/sys/fs/cgroup")
 
-DISK_READ = Metric(
+_disk_bytes = functools.partial(Metric, unit="bytes", better="none", collector="disk_io")
+DISK_READ = _disk_bytes(
     name="6_io/disk_read_bytes",
-    unit="bytes",
-    better="none",
     description="Bytes that the process had fetched from storage, with read-ahead; 0 on a tmpfs",
-    collector="disk_io",
 )
-DISK_WRITE = Metric(
+DISK_WRITE = _disk_bytes(
     name="6_io/disk_write_bytes",
-    unit="bytes",
-    better="none",
     description=(
         "Bytes that the process caused to be written to storage, counted in whole pages when they "
         "become dirty"
     ),
-    collector="disk_io",
 )
-CANCELLED = Metric(
+CANCELLED = _disk_bytes(
     name="6_io/disk_write_cancelled_bytes",
-    unit="bytes",
-    better="none",
     description="Bytes among disk_write_bytes, of any block, whose file went before they were due",
-    collector="disk_io",
 )
-READ_CALLS = Metric(
+READ_CALLS = _disk_bytes(
     name="6_io/read_call_bytes",
-    unit="bytes",
-    better="none",
     description=(
         "Bytes that read calls returned, from the page cache, pipes and terminals too; inner "
         "blocks add some thousand bytes each by being measured"
     ),
-    collector="disk_io",
 )
-WRITE_CALLS = Metric(
+WRITE_CALLS = _disk_bytes(
     name="6_io/write_call_bytes",
-    unit="bytes",
-    better="none",
     description="Bytes given to write calls, to pipes and terminals too",
-    collector="disk_io",
 )
-CACHE_HITS = Metric(
+CACHE_HITS = _disk_bytes(
     name="6_io/page_cache_hit_bytes",
-    unit="bytes",
-    better="none",
     description=(
         "Estimate of the bytes that the page cache spared a read from storage: read_call_bytes - "
         "disk_read_bytes, at least 0. Memory-mapped reads lower it, pipes raise it"
     ),
-    collector="disk_io",
 )
-DISK_METRICS = (DISK_READ, DISK_WRITE, CANCELLED, READ_CALLS, WRITE_CALLS, CACHE_HITS)
+_DISK = MetricGroup(DISK_READ, DISK_WRITE, CANCELLED, READ_CALLS, WRITE_CALLS, CACHE_HITS)
 
-_COUNTERS = (
-    (DISK_READ, b"read_bytes:"),
-    (DISK_WRITE, b"write_bytes:"),
-    (CANCELLED, b"cancelled_write_bytes:"),
-    (WRITE_CALLS, b"wchar:"),
+_network_bytes = functools.partial(Metric, unit="bytes", better="none", collector="network")
+RECEIVED = _network_bytes(
+    name="6_io/network_receive_bytes",
+    description=(
+        "Bytes received by all interfaces but loopback, for the whole host (or container), not for "
+        "this process alone; bridged traffic counts on every interface that it passes"
+    ),
 )
+SENT = _network_bytes(
+    name="6_io/network_transmit_bytes",
+    description="Bytes sent, counted as network_receive_bytes are",
+)
+LOOPBACK = _network_bytes(
+    name="6_io/network_loopback_bytes",
+    description="Bytes that processes of this host (or container) sent each other over loopback",
+)
+_NETWORK = MetricGroup(RECEIVED, SENT, LOOPBACK)
 
+_faults = functools.partial(Metric, unit="count", better="lower", collector="page_faults")
+MINOR = _faults(
+    name="7_memory/minor_faults_count",
+    description=(
+        "Page faults that needed no storage: mostly the first touch of fresh memory, which can "
+        "dominate a load"
+    ),
+)
+MAJOR = _faults(
+    name="7_memory/major_faults_count", description="Page faults that waited for storage"
+)
+_FAULTS = MetricGroup(MINOR, MAJOR)
 
-class DiskIo:
-    """Bytes read and written by all threads of the process, end less start.
-
-    Gives nothing where the kernel does not count them.
-    """
-
-    def __init__(self) -> None:
-        self._read = reader(_IO_FILE)
-        self._before = b""
-
-    def start(self) -> None:
-        """Reads the counters."""
-        if self._read is not None:
-            self._before = self._read(0)
-
-    def stop(self) -> list[Reading]:
-        """The bytes since `start`."""
-        if self._read is None:
-            return []
-        before, after = _parse_io(self._before), _parse_io(self._read(0))
-        # The reading at the start is itself a read call, which the kernel counts once it is done.
-        called = after[b"rchar:"] - before[b"rchar:"] - len(self._before)
-        fetched = after[b"read_bytes:"] - before[b"read_bytes:"]
-        return [
-            *(
-                Reading(metric.name, float(after[key] - before[key]), metric.unit)
-                for metric, key in _COUNTERS
-            ),
-            Reading(READ_CALLS.name, float(called), READ_CALLS.unit),
-            Reading(CACHE_HITS.name, float(max(0, called - fetched)), CACHE_HITS.unit),
-        ]
-
-
-def _parse_io(text: bytes) -> dict[bytes, int]:
-    words = text.split()
-    return dict(zip(words[::2], map(int, words[1::2]), strict=True))
-
-
-PEAK = Metric(
+GROUP_PEAK = Metric(
     name="7_memory/cgroup_peak_mb",
     unit="MiB",
     better="lower",
@@ -125,7 +106,7 @@ PEAK = Metric(
     ),
     collector="cgroup_memory",
 )
-IS_BOUND = Metric(
+GROUP_PEAK_IS_BOUND = Metric(
     name="7_memory/cgroup_peak_is_bound",
     unit="",
     better="none",
@@ -135,34 +116,101 @@ IS_BOUND = Metric(
     ),
     collector="cgroup_memory",
 )
-CGROUP_METRICS = (PEAK, IS_BOUND)
-
-_MEMBERSHIP = Path("/proc/self/cgroup")
-_ROOT = Path("/sys/fs/cgroup")
+_GROUP = MetricGroup(GROUP_PEAK, GROUP_PEAK_IS_BOUND)
+METRICS = (*_DISK.metrics, *_NETWORK.metrics, *_FAULTS.metrics, *_GROUP.metrics)
 
 
-class CgroupMemory:
+class DiskIo(Difference[bytes]):
+    """Bytes read and written by all threads of the process, end less start.
+
+    Gives nothing where the kernel does not count them.
+    """
+
+    def __init__(self) -> None:
+        self._file = reader(_IO_FILE)
+
+    def _read(self) -> bytes | None:
+        return None if self._file is None else self._file(0)
+
+    def _compare(self, before: bytes, after: bytes) -> list[Reading]:
+        old, new = _io_counters(before), _io_counters(after)
+        read, written, cancelled, called, given = (
+            new[key] - old[key]
+            for key in (
+                b"read_bytes:",
+                b"write_bytes:",
+                b"cancelled_write_bytes:",
+                b"rchar:",
+                b"wchar:",
+            )
+        )
+        # The reading at the start is itself a read call, which the kernel counts once it is done.
+        called -= len(before)
+        return _DISK.readings(read, written, cancelled, called, given, max(0, called - read))
+
+
+def _io_counters(text: bytes) -> dict[bytes, int]:
+    words = text.split()
+    return dict(zip(words[::2], map(int, words[1::2]), strict=True))
+
+
+class Network(Difference[bytes]):
+    """Bytes over network interfaces, end less start; nothing where the kernel does not count."""
+
+    def __init__(self) -> None:
+        self._file = reader(_NET_FILE)
+
+    def _read(self) -> bytes | None:
+        return None if self._file is None else read_all(self._file)
+
+    def _compare(self, before: bytes, after: bytes) -> list[Reading]:
+        old = _interface_counters(before)
+        new = old if after == before else _interface_counters(after)
+        return _NETWORK.readings(*map(operator.sub, new, old))
+
+
+_HEADER_LINES = 2
+_LOOPBACK = b"lo"
+_SENT_COLUMN = 8
+
+
+def _interface_counters(text: bytes) -> tuple[int, int, int]:
+    """Bytes received, bytes sent, and bytes over loopback."""
+    received = sent = loopback = 0
+    for line in text.splitlines()[_HEADER_LINES:]:
+        name, _, columns = line.partition(b":")
+        numbers = columns.split()
+        if name.strip() == _LOOPBACK:
+            loopback += int(numbers[0])
+        else:
+            received += int(numbers[0])
+            sent += int(numbers[_SENT_COLUMN])
+    return received, sent, loopback
+
+
+class PageFaults(Difference[tuple[int, int]]):
+    """Page faults of all threads of the process, end less start."""
+
+    def _read(self) -> tuple[int, int]:
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        return usage.ru_minflt, usage.ru_majflt
+
+    def _compare(self, before: tuple[int, int], after: tuple[int, int]) -> list[Reading]:
+        return _FAULTS.readings(after[0] - before[0], after[1] - before[1])
+
+
+class CgroupMemory(Difference[int]):
     """The high-water mark of the control group's memory, in MiB; nothing without such a group."""
 
     def __init__(self) -> None:
         path = _peak_file(os.getpid())
-        self._read = None if path is None else reader(path)
-        self._before = 0
+        self._file = None if path is None else reader(path)
 
-    def start(self) -> None:
-        """Reads the mark."""
-        if self._read is not None:
-            self._before = int(self._read(0))
+    def _read(self) -> int | None:
+        return None if self._file is None else int(self._file(0))
 
-    def stop(self) -> list[Reading]:
-        """The mark, and whether it rose since `start`."""
-        if self._read is None:
-            return []
-        peak = int(self._read(0))
-        return [
-            Reading(PEAK.name, peak / 2**20, PEAK.unit),
-            Reading(IS_BOUND.name, float(peak <= self._before), IS_BOUND.unit),
-        ]
+    def _compare(self, before: int, after: int) -> list[Reading]:
+        return _GROUP.readings(after / 2**20, after <= before)
 
 
 @functools.lru_cache(maxsize=1)
@@ -184,160 +232,3 @@ def _candidates(membership: str) -> Iterator[Path]:
         yield root / group.lstrip("/") / name
         # A container may see the group under the host's name, and its files at the root.
         yield root / name
-
-
-_NET_FILE = "/proc/self/net/dev"
-_HEADER_LINES = 2
-_LOOPBACK = b"lo"
-_SENT_COLUMN = 8
-
-RECEIVED = Metric(
-    name="6_io/network_receive_bytes",
-    unit="bytes",
-    better="none",
-    description=(
-        "Bytes received by all interfaces but loopback, for the whole host (or container), not for "
-        "this process alone; bridged traffic counts on every interface that it passes"
-    ),
-    collector="network",
-)
-SENT = Metric(
-    name="6_io/network_transmit_bytes",
-    unit="bytes",
-    better="none",
-    description="Bytes sent, counted as network_receive_bytes are",
-    collector="network",
-)
-LOOPBACK = Metric(
-    name="6_io/network_loopback_bytes",
-    unit="bytes",
-    better="none",
-    description="Bytes that processes of this host (or container) sent each other over loopback",
-    collector="network",
-)
-NETWORK_METRICS = (RECEIVED, SENT, LOOPBACK)
-
-
-class _Counters(NamedTuple):
-    received: int
-    sent: int
-    loopback: int
-
-
-class Network:
-    """Bytes over network interfaces, end less start; nothing where the kernel does not count."""
-
-    def __init__(self) -> None:
-        self._read = reader(_NET_FILE)
-        self._before = b""
-
-    def start(self) -> None:
-        """Reads the counters."""
-        if self._read is not None:
-            self._before = read_all(self._read)
-
-    def stop(self) -> list[Reading]:
-        """The bytes since `start`."""
-        if self._read is None:
-            return []
-        text = read_all(self._read)
-        before = _parse_net(self._before)
-        after = before if text == self._before else _parse_net(text)
-        return [
-            Reading(metric.name, float(new - old), metric.unit)
-            for metric, old, new in zip(NETWORK_METRICS, before, after, strict=True)
-        ]
-
-
-def _parse_net(text: bytes) -> _Counters:
-    received = sent = loopback = 0
-    for line in text.splitlines()[_HEADER_LINES:]:
-        name, _, columns = line.partition(b":")
-        numbers = columns.split()
-        if name.strip() == _LOOPBACK:
-            loopback += int(numbers[0])
-        else:
-            received += int(numbers[0])
-            sent += int(numbers[_SENT_COLUMN])
-    return _Counters(received, sent, loopback)
-
-
-MINOR = Metric(
-    name="7_memory/minor_faults_count",
-    unit="count",
-    better="lower",
-    description=(
-        "Page faults that needed no storage: mostly the first touch of fresh memory, which can "
-        "dominate a load"
-    ),
-    collector="page_faults",
-)
-MAJOR = Metric(
-    name="7_memory/major_faults_count",
-    unit="count",
-    better="lower",
-    description="Page faults that waited for storage",
-    collector="page_faults",
-)
-PAGE_FAULT_METRICS = (MINOR, MAJOR)
-
-
-class PageFaults:
-    """Page faults of all threads of the process, end less start."""
-
-    def __init__(self) -> None:
-        self._minor = self._major = 0
-
-    def start(self) -> None:
-        """Reads the counts."""
-        self._minor, self._major = _read()
-
-    def stop(self) -> list[Reading]:
-        """The faults since `start`."""
-        minor, major = _read()
-        return [
-            Reading(MINOR.name, float(minor - self._minor), MINOR.unit),
-            Reading(MAJOR.name, float(major - self._major), MAJOR.unit),
-        ]
-
-
-def _read() -> tuple[int, int]:
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_minflt, usage.ru_majflt
-
-
-Read = Callable[[int], bytes]
-
-# The kernel gives at most a page per call where it lists things, and all at once where it does not.
-_MOST = 16384
-
-
-def reader(path: str) -> Read | None:
-    """How to read a file of the kernel's anew, at a tenth of the cost of opening it each time.
-
-    Args:
-        path: For example `/proc/self/io`.
-
-    Returns:
-        Takes the offset at which to read; 0 makes the kernel count again. None when this process
-        cannot open the file.
-    """
-    return _reader(path, os.getpid())
-
-
-def read_all(read: Read) -> bytes:
-    """The whole of a file that may be longer than a page."""
-    text = b""
-    while chunk := read(len(text)):
-        text += chunk
-    return text
-
-
-@functools.cache
-def _reader(path: str, _pid: int) -> Read | None:
-    # By pid: `/proc/self` stays what it was at opening, so a fork would go on reading its parent.
-    try:
-        file = os.open(path, os.O_RDONLY)
-    except OSError:
-        return None
-    return functools.partial(os.pread, file, _MOST)

@@ -1,4 +1,8 @@
-"""Collector `peak_rss`: the largest resident set inside the block."""
+"""Resident set of the process: its growth and its peak in a block.
+
+Collectors `rss` and `peak_rss`. The peak is the kernel's own mark, VmHWM, where this process may
+reset it; elsewhere a thread samples the resident set.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +15,184 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from orbax_bench_core.measure import observers
-from orbax_bench_core.measure.collectors import kernel_counters
-from orbax_bench_core.measure.collectors.base import Reading
+from orbax_bench_core.measure.collectors import base
+from orbax_bench_core.measure.collectors.base import Difference, MetricGroup, Reading
 from orbax_bench_core.measure.definition import Metric
 
 if TYPE_CHECKING:
     import psutil
 
-
 INTERVAL_S = 0.01
+
+RSS = Metric(
+    name="0_basics/host_rss_diff_mb",
+    unit="MiB",
+    better="lower",
+    description="Resident set size at the end less that at the start; not a peak, may be negative",
+    collector="rss",
+)
+PEAK = Metric(
+    name="7_memory/host_peak_rss_mb",
+    unit="MiB",
+    better="lower",
+    description=(
+        "Largest resident set of the process inside the block: the kernel's own mark (VmHWM), or "
+        "the largest of samples 10 ms apart where host_peak_rss_is_bound is 1"
+    ),
+    collector="peak_rss",
+)
+PEAK_DIFF = Metric(
+    name="7_memory/host_peak_rss_diff_mb",
+    unit="MiB",
+    better="lower",
+    description="host_peak_rss_mb less the resident set at the start of the block",
+    collector="peak_rss",
+)
+IS_BOUND = Metric(
+    name="7_memory/host_peak_rss_is_bound",
+    unit="",
+    better="none",
+    description=(
+        "1 where the kernel's mark cannot be reset, so that the peak is sampled and the true one "
+        "is at least that; 0 where it is exact"
+    ),
+    collector="peak_rss",
+)
+_PEAK = MetricGroup(PEAK, PEAK_DIFF, IS_BOUND)
+METRICS = (RSS, *_PEAK.metrics)
+
+
+class Rss(Difference[int]):
+    """Resident set size of this process, end less start, in MiB."""
+
+    def _read(self) -> int:
+        return resident_bytes()
+
+    def _compare(self, before: int, after: int) -> list[Reading]:
+        return [Reading(RSS.name, (after - before) / 2**20, RSS.unit)]
+
+
+def resident_bytes() -> int:
+    """Bytes of memory that this process holds now, shared pages included."""
+    pages = base.reader("/proc/self/statm")
+    if pages is None:
+        return _process(os.getpid()).memory_info().rss
+    return int(pages(0).split(None, 2)[1]) * mmap.PAGESIZE
+
+
+@functools.lru_cache(maxsize=1)
+def _process(pid: int) -> psutil.Process:
+    # By pid: a handle that a fork inherited would go on reading the parent.
+    import psutil
+
+    return psutil.Process(pid)
+
+
+class PeakRss:
+    """Peak of the resident set, in MiB, absolute and above the start.
+
+    The process has one mark, and an inner block needs it reset. So every start and stop first
+    credits the peak so far to all open blocks: each knows its own peak, nested or not.
+    """
+
+    def __init__(self) -> None:
+        self._exact = has_mark()
+        self._before = 0
+        self._peak = 0
+
+    def start(self) -> None:
+        """Begins a peak of its own."""
+        with _lock:
+            if self._exact:
+                if _open:
+                    _credit(read_mark())
+                reset_mark()
+            self._before = self._peak = resident_bytes()
+            _open.append(self)
+        if not self._exact:
+            _sampler.hold()
+
+    def stop(self) -> list[Reading]:
+        """The peak since `start`."""
+        if not self._exact:
+            _sampler.release()
+        with _lock:
+            try:
+                _credit(read_mark() if self._exact else resident_bytes())
+            finally:
+                _open.remove(self)
+        peak, risen = self._peak, self._peak - self._before
+        return _PEAK.readings(peak / 2**20, risen / 2**20, not self._exact)
+
+    def credit(self, peak: int) -> None:
+        """Raises this block's peak to `peak` bytes if that is higher."""
+        self._peak = max(self._peak, peak)
+
+
+_lock = threading.Lock()
+_open: list[PeakRss] = []
+
+
+def _credit(peak: int) -> None:
+    for one in _open:
+        one.credit(peak)
+
+
+_STATUS = "/proc/self/status"
+_MARK = b"VmHWM:"
+# "5" resets VmHWM: Documentation/filesystems/proc.rst of Linux, section 1.1.
+_RESET = b"5"
+
+
+def has_mark() -> bool:
+    """Whether the kernel keeps a mark that this process may reset: Linux, without a strict sandbox.
+
+    The first call in a process resets it.
+    """
+    return _switch(os.getpid()) is not None
+
+
+def reset_mark() -> None:
+    """Lowers the mark to the resident set size of this moment.
+
+    `ru_maxrss` of the process follows the mark, so from here on it too says the peak since then.
+
+    Raises:
+        OSError: `has_mark` is false, or the kernel refuses.
+    """
+    switch = _switch(os.getpid())
+    if switch is None:
+        raise OSError("this process cannot reset VmHWM; ask has_mark() first")
+    os.pwrite(switch, _RESET, 0)
+
+
+def read_mark() -> int:
+    """The largest resident set since `reset_mark`, in bytes.
+
+    Raises:
+        OSError: The kernel keeps no mark.
+    """
+    status = base.reader(_STATUS)
+    found = b"" if status is None else status(0).partition(_MARK)[2]
+    if not found:
+        raise OSError(f"{_STATUS} has no {_MARK.decode()} line; ask has_mark() first")
+    return int(found.split(None, 1)[0]) * 1024
+
+
+@functools.cache
+def _switch(_pid: int) -> int | None:
+    # By pid, as every file of /proc/self that stays open.
+    try:
+        switch = os.open("/proc/self/clear_refs", os.O_WRONLY)
+    except OSError:
+        return None
+    try:
+        os.pwrite(switch, _RESET, 0)
+        read_mark()
+    except OSError:
+        os.close(switch)
+        return None
+    return switch
 
 
 class Sampler:
@@ -70,189 +243,9 @@ class Sampler:
             observers.attempt(self._what, self._sample, None)
 
 
-PEAK = Metric(
-    name="7_memory/host_peak_rss_mb",
-    unit="MiB",
-    better="lower",
-    description=(
-        "Largest resident set of the process inside the block: the kernel's own mark (VmHWM), or "
-        "the largest of samples 10 ms apart where host_peak_rss_is_bound is 1"
-    ),
-    collector="peak_rss",
-)
-PEAK_DIFF = Metric(
-    name="7_memory/host_peak_rss_diff_mb",
-    unit="MiB",
-    better="lower",
-    description="host_peak_rss_mb less the resident set at the start of the block",
-    collector="peak_rss",
-)
-IS_BOUND = Metric(
-    name="7_memory/host_peak_rss_is_bound",
-    unit="",
-    better="none",
-    description=(
-        "1 where the kernel's mark cannot be reset, so that the peak is sampled and the true one "
-        "is at least that; 0 where it is exact"
-    ),
-    collector="peak_rss",
-)
-PEAK_METRICS = (PEAK, PEAK_DIFF, IS_BOUND)
-
-_lock = threading.Lock()
-_open: list[PeakRss] = []
-
-
-class PeakRss:
-    """Peak of the resident set, in MiB, absolute and above the start.
-
-    The process has one mark, and an inner block needs it reset. So every start and stop first
-    credits the peak so far to all open blocks: each knows its own peak, nested or not.
-    """
-
-    def __init__(self) -> None:
-        self._exact = is_available()
-        self._before = 0
-        self._peak = 0
-
-    def start(self) -> None:
-        """Begins a peak of its own."""
-        with _lock:
-            if self._exact:
-                if _open:
-                    _credit(read())
-                reset()
-            self._before = self._peak = resident_bytes()
-            _open.append(self)
-        if not self._exact:
-            _sampler.hold()
-
-    def stop(self) -> list[Reading]:
-        """The peak since `start`."""
-        if not self._exact:
-            _sampler.release()
-        with _lock:
-            try:
-                _credit(read() if self._exact else resident_bytes())
-            finally:
-                _open.remove(self)
-        return [
-            Reading(PEAK.name, self._peak / 2**20, PEAK.unit),
-            Reading(PEAK_DIFF.name, (self._peak - self._before) / 2**20, PEAK_DIFF.unit),
-            Reading(IS_BOUND.name, float(not self._exact), IS_BOUND.unit),
-        ]
-
-    def credit(self, peak: int) -> None:
-        """Raises this block's peak to `peak` bytes if that is higher."""
-        self._peak = max(self._peak, peak)
-
-
-def _credit(peak: int) -> None:
-    for one in _open:
-        one.credit(peak)
-
-
 def _sample() -> None:
     with _lock:
         _credit(resident_bytes())
 
 
 _sampler = Sampler("sample the resident set", _sample)
-
-
-_STATUS = "/proc/self/status"
-_MARK = b"VmHWM:"
-# "5" resets VmHWM: Documentation/filesystems/proc.rst of Linux, section 1.1.
-_RESET = b"5"
-
-
-def is_available() -> bool:
-    """Whether the kernel keeps a mark that this process may reset: Linux, without a strict sandbox.
-
-    The first call in a process resets it.
-    """
-    return _switch(os.getpid()) is not None
-
-
-def reset() -> None:
-    """Lowers the mark to the resident set size of this moment.
-
-    `ru_maxrss` of the process follows the mark, so from here on it too says the peak since then.
-
-    Raises:
-        OSError: `is_available` is false, or the kernel refuses.
-    """
-    switch = _switch(os.getpid())
-    if switch is None:
-        raise OSError("this process cannot reset VmHWM; ask is_available() first")
-    os.pwrite(switch, _RESET, 0)
-
-
-def read() -> int:
-    """The largest resident set since `reset`, in bytes.
-
-    Raises:
-        OSError: The kernel keeps no mark.
-    """
-    status = kernel_counters.reader(_STATUS)
-    found = b"" if status is None else status(0).partition(_MARK)[2]
-    if not found:
-        raise OSError(f"{_STATUS} has no {_MARK.decode()} line; ask is_available() first")
-    return int(found.split(None, 1)[0]) * 1024
-
-
-@functools.cache
-def _switch(_pid: int) -> int | None:
-    # By pid, as every file of /proc/self that stays open.
-    try:
-        switch = os.open("/proc/self/clear_refs", os.O_WRONLY)
-    except OSError:
-        return None
-    try:
-        os.pwrite(switch, _RESET, 0)
-        read()
-    except OSError:
-        os.close(switch)
-        return None
-    return switch
-
-
-RSS = Metric(
-    name="0_basics/host_rss_diff_mb",
-    unit="MiB",
-    better="lower",
-    description="Resident set size at the end less that at the start; not a peak, may be negative",
-    collector="rss",
-)
-RSS_METRICS = (RSS,)
-
-
-class Rss:
-    """Resident set size of this process, end less start, in MiB."""
-
-    def __init__(self) -> None:
-        self._before = 0
-
-    def start(self) -> None:
-        """Reads the resident set size."""
-        self._before = resident_bytes()
-
-    def stop(self) -> list[Reading]:
-        """The growth since `start`."""
-        return [Reading(RSS.name, (resident_bytes() - self._before) / 2**20, RSS.unit)]
-
-
-def resident_bytes() -> int:
-    """Bytes of memory that this process holds now, shared pages included."""
-    pages = kernel_counters.reader("/proc/self/statm")
-    if pages is None:
-        return _process(os.getpid()).memory_info().rss
-    return int(pages(0).split(None, 2)[1]) * mmap.PAGESIZE
-
-
-@functools.lru_cache(maxsize=1)
-def _process(pid: int) -> psutil.Process:
-    # By pid: a handle that a fork inherited would go on reading the parent.
-    import psutil
-
-    return psutil.Process(pid)

@@ -1,4 +1,4 @@
-"""Collector `tensorstore`: what TensorStore's key-value stores and caches did."""
+"""Metrics of TensorStore's key-value stores and caches: changes, means and quantiles in a block."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from orbax_bench_core.measure.collectors.base import Reading
+from orbax_bench_core.measure.collectors.base import Difference, Reading
 from orbax_bench_core.measure.definition import Family, Metric
 
 # Number of observations by the upper end of their bucket; an end is itself outside its bucket.
@@ -120,25 +120,21 @@ class _State(NamedTuple):
 _latest = _State(None, {})
 
 
-class TensorStore:
+class TensorStore(Difference[_State]):
     """Differences of TensorStore's metrics, end less start, of those that changed."""
 
     def __init__(self) -> None:
         import tensorstore
 
         self._library = tensorstore
-        self._before = _latest
 
-    def start(self) -> None:
-        """Reads the metrics."""
-        self._before = _read(self._library)
+    def _read(self) -> _State:
+        return _read(self._library)
 
-    def stop(self) -> list[Reading]:
-        """What changed since `start`."""
-        after = _read(self._library)
-        if after is self._before:
+    def _compare(self, before: _State, after: _State) -> list[Reading]:
+        if after is before:
             return [Reading(CHANGED.name, 0.0, CHANGED.unit)]
-        return _differences(self._before.totals, after.totals)
+        return _differences(before.totals, after.totals)
 
 
 def resolve(name: str) -> Metric | None:

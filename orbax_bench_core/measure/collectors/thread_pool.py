@@ -1,10 +1,10 @@
-"""Collector `thread_pool`: how long TensorStore's work waited for a thread, and how long it ran."""
+"""TensorStore's thread pool: time that its tasks waited for a thread, and time that they ran."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from orbax_bench_core.measure.collectors.base import Reading
+from orbax_bench_core.measure.collectors.base import Difference, Reading
 from orbax_bench_core.measure.definition import Better, Metric
 
 _POOL = "/tensorstore/thread_pool/"
@@ -65,29 +65,25 @@ class _State(NamedTuple):
 _latest = _State([], {})
 
 
-class ThreadPool:
+class ThreadPool(Difference[_State]):
     """Differences of the metrics of TensorStore's threads, of those that changed."""
 
     def __init__(self) -> None:
         import tensorstore
 
         self._library: Any = tensorstore
-        self._before = _latest
 
-    def start(self) -> None:
-        """Reads the metrics."""
-        self._before = _read_pool(self._library)
+    def _read(self) -> _State:
+        return _read_pool(self._library)
 
-    def stop(self) -> list[Reading]:
-        """What changed since `start`, and the futures that are alive."""
-        before, after = self._before.values, _read_pool(self._library).values
+    def _compare(self, before: _State, after: _State) -> list[Reading]:
         found: list[Reading] = []
         for metric, name, scale in _SUMS:
-            grown = after.get(name, 0.0) - before.get(name, 0.0)
+            grown = after.values.get(name, 0.0) - before.values.get(name, 0.0)
             if grown:
                 found.append(Reading(metric.name, grown * scale, metric.unit))
-        mark = after.get(_MARK, 0.0)
-        if mark > before.get(_MARK, 0.0):
+        mark = after.values.get(_MARK, 0.0)
+        if mark > before.values.get(_MARK, 0.0):
             found.append(Reading(MAX_DELAY.name, mark * 1e-9, MAX_DELAY.unit))
         live = _collect(self._library, _LIVE_FUTURES)
         return found + [Reading(LIVE.name, value, LIVE.unit) for value in live.values()]

@@ -1,4 +1,4 @@
-"""Collector `tracemalloc`: the peak of Python's own allocations. Opt-in: it slows all Python."""
+"""Peak of Python's own allocations, by `tracemalloc`. Opt-in: it slows all Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is checkpointed, as PyTorch tensors on ranks."""
+"""State as PyTorch tensors on ranks."""
 
 from orbax_bench_core.state.torch.state import TorchLayout
 

@@ -1,4 +1,4 @@
-"""Where the parts of an array lie when each process is one rank of PyTorch."""
+"""Array parts by process, when each process is one rank of PyTorch."""
 
 from __future__ import annotations
 
@@ -79,11 +79,6 @@ def over_ranks(
     A `DeviceMesh` cuts a dimension by its first axis first. Where a sharding names its axes in
     another order, the axes of the grid change places.
 
-    Args:
-        owners: The process of each device of the mesh.
-        axes: Name of each axis of the mesh.
-        spec: Which axes shard which dimension.
-
     Raises:
         UnmetNeed: The devices of a process are no block of the mesh.
     """
@@ -124,13 +119,7 @@ def boundaries(box: Sequence[slice], shape: Sequence[int]) -> tuple[tuple[int, i
 
 
 def within(box: Sequence[slice], outer: Sequence[slice], shape: Sequence[int]) -> Box:
-    """Returns a part of an array as a part of another part that holds it.
-
-    Args:
-        box: The inner part.
-        outer: The part around it.
-        shape: Global shape, in elements.
-    """
+    """Returns a part of an array as a part of another part that holds it."""
     pairs = zip(boundaries(box, shape), boundaries(outer, shape), strict=True)
     return tuple(slice(start - first, stop - first) for (start, stop), (first, _) in pairs)
 

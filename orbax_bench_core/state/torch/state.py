@@ -1,4 +1,4 @@
-"""A tree of JAX as PyTorch holds it, and back: the same bytes, dtypes and shards per process.
+"""State dicts of PyTorch from a tree of JAX, and back: same bytes, dtypes and shards per process.
 
 Every process is one rank of PyTorch. State dicts are flat: the dotted path of each leaf is its key.
 """
@@ -13,7 +13,6 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding
 
-from orbax_bench_core.state.torch import values as torch_values
 from orbax_bench_core.state.torch.layout import (
     Box,
     boundaries,
@@ -22,6 +21,7 @@ from orbax_bench_core.state.torch.layout import (
     part_of_process,
     within,
 )
+from orbax_bench_core.state.torch.values import to_numpy, to_torch, torch_dtype
 from orbax_bench_core.state.tree import named_leaves
 
 if TYPE_CHECKING:
@@ -56,9 +56,7 @@ class TorchLayout:
             name: part_of_process(name, tuple(leaf.shape), leaf.sharding, join=join)
             for name, leaf in arrays.items()
         }
-        self._dtypes = {
-            name: torch_values.torch_dtype(name, leaf.dtype.name) for name, leaf in arrays.items()
-        }
+        self._dtypes = {name: torch_dtype(name, leaf.dtype.name) for name, leaf in arrays.items()}
         self._shapes = {
             name: tuple(stop - start for start, stop in boundaries(part, arrays[name].shape))
             for name, part in self._parts.items()
@@ -69,9 +67,6 @@ class TorchLayout:
 
         On a CPU a tensor lies over the memory of its array, unless shards are joined; it must not
         be written to.
-
-        Args:
-            tree: The tree with its values.
         """
         return {
             name: self._tensor(name, leaf) if name in self._arrays else leaf
@@ -155,12 +150,12 @@ class TorchLayout:
 
     def _tensor(self, name: str, array: jax.Array) -> torch.Tensor:
         values = _held(array, self._parts[name], self._shapes[name])
-        return torch_values.to_torch(values, self._dtypes[name]).to(self._device)
+        return to_torch(values, self._dtypes[name]).to(self._device)
 
     def _array(self, name: str, tensor: Any) -> jax.Array:
         target, part = self._arrays[name], self._parts[name]
         local = tensor.to_local() if hasattr(tensor, "to_local") else tensor
-        values = torch_values.to_numpy(local, np.dtype(target.dtype), self._shapes[name])
+        values = to_numpy(local, np.dtype(target.dtype), self._shapes[name])
         shape = tuple(target.shape)
 
         def shard(index: Any) -> Any:

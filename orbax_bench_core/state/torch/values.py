@@ -1,4 +1,4 @@
-"""Values from NumPy to PyTorch and back, bit by bit."""
+"""Array values from NumPy to PyTorch and back, bit by bit."""
 
 from __future__ import annotations
 
@@ -25,10 +25,6 @@ _DTYPES: Final = frozenset(
 
 def torch_dtype(name: str, dtype: str) -> torch.dtype:
     """Returns the dtype of the same name.
-
-    Args:
-        name: Dotted path of the leaf, for messages.
-        dtype: Name of its dtype in JAX.
 
     Raises:
         UnmetNeed: PyTorch has none.

@@ -5,7 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from orbax_bench_core.analysis.async_study.view import print_study
+from orbax_bench_core.analysis.async_study.view import study_document
+from orbax_bench_core.document import print_document
 
 
 @pytest.fixture
@@ -14,7 +15,7 @@ def printed():
 
     def of(study, width=300):
         file = io.StringIO()
-        print_study(study, Console(file=file, width=width))
+        print_document(study_document(study), Console(file=file, width=width))
         return file.getvalue()
 
     return of

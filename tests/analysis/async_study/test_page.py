@@ -5,24 +5,33 @@ import re
 import pytest
 
 from orbax_bench_core.analysis.async_study import view
-from orbax_bench_core.analysis.async_study.view import study_html, study_markdown
+from orbax_bench_core.analysis.async_study.view import study_document
+from orbax_bench_core.document import to_html, to_markdown
 from tests.support.pages import assert_whole
 
 
-@pytest.mark.parametrize("name", ["study", "eventful"])
+@pytest.fixture
+def page(once, study):
+    return once("the page of a study", lambda: to_html(study_document(study)))
+
+
+@pytest.fixture
+def eventful_page(once, eventful):
+    return once("the page of an eventful study", lambda: to_html(study_document(eventful)))
+
+
+@pytest.mark.parametrize("name", ["page", "eventful_page"])
 def test_the_page_is_whole_and_needs_nothing_else(request, name):
-    assert_whole(study_html(request.getfixturevalue(name)))
+    assert_whole(request.getfixturevalue(name))
 
 
-def test_a_name_cannot_break_the_page(eventful):
-    text = study_html(eventful)
-    assert "<script>" not in text
-    assert "&lt;script&gt;alert(1)" in text
+def test_a_name_cannot_break_the_page(eventful_page):
+    assert "<script>" not in eventful_page
+    assert "&lt;script&gt;alert(1)" in eventful_page
 
 
-def test_both_figures_name_what_is_measured_documented_and_extrapolated(study):
-    text = study_html(study)
-    assert text.count("<svg") == 2
+def test_both_figures_name_what_is_measured_documented_and_extrapolated(page):
+    assert page.count("<svg") == 2
     for label in (
         "documented: 40 % at 300M",
         "documented: 97 % at 340B",
@@ -30,27 +39,27 @@ def test_both_figures_name_what_is_measured_documented_and_extrapolated(study):
         "sync, blocked",
         "async, total",
     ):
-        assert label in text
+        assert label in page
 
 
 def test_lines_that_miss_are_not_extrapolated(study):
     series = study.series[0]
     missing = series.fit.model_copy(update={"holds": False})
     wild = study.model_copy(update={"series": (series.model_copy(update={"fit": missing}),)})
-    assert "extrapolated, not measured" not in study_html(wild)
+    assert "extrapolated, not measured" not in to_html(study_document(wild))
 
 
 def test_no_curve_where_more_parameters_are_fewer_bytes(study):
     series = study.series[0]
     lighter = series.sizes[-1].model_copy(update={"num_bytes": 1})
     mixed = series.model_copy(update={"sizes": (*series.sizes[:-1], lighter)})
-    text = study_html(study.model_copy(update={"series": (mixed,)}))
+    text = to_html(study_document(study.model_copy(update={"series": (mixed,)})))
     assert "two lines fitted" not in text
     assert text.count("<svg") == 2
 
 
-def test_sizes_in_bytes_have_no_documented_marks(eventful):
-    drawings = re.findall(r"<svg.*?</svg>", study_html(eventful), re.DOTALL)
+def test_sizes_in_bytes_have_no_documented_marks(eventful_page):
+    drawings = re.findall(r"<svg.*?</svg>", eventful_page, re.DOTALL)
     in_bytes = [drawing for drawing in drawings if ">bytes<" in drawing]
     assert len(in_bytes) == 2
     assert not any("documented" in drawing for drawing in in_bytes)
@@ -58,13 +67,13 @@ def test_sizes_in_bytes_have_no_documented_marks(eventful):
 
 def test_very_many_series_have_figures_only_of_the_first(eventful, monkeypatch):
     monkeypatch.setattr(view, "MOST_FIGURES", 1)
-    text = study_html(eventful)
+    text = to_html(study_document(eventful))
     assert text.count("<svg") == 2
     assert "The first 1 series have figures" in text
 
 
 def test_markdown_has_a_table_of_every_size(study):
-    lines = study_markdown(study).splitlines()
+    lines = to_markdown(study_document(study)).splitlines()
     (start,) = (index for index, line in enumerate(lines) if line.startswith("| checkpoint"))
     table = lines[start : start + 6]
     assert {line.count("|") for line in table} == {11}
@@ -73,11 +82,15 @@ def test_markdown_has_a_table_of_every_size(study):
 
 
 def test_a_bar_in_a_name_is_no_column_of_the_markdown(eventful):
-    rows = [line for line in study_markdown(eventful).splitlines() if line.startswith("| kind=")]
+    rows = [
+        line
+        for line in to_markdown(study_document(eventful)).splitlines()
+        if line.startswith("| kind=")
+    ]
     assert len(rows) == 1
     assert rows[0].replace("\\|", "").count("|") == 11
 
 
 def test_notes_are_on_both_pages(eventful):
-    assert "has no partner" in study_html(eventful)
-    assert "has no partner" in study_markdown(eventful)
+    assert "has no partner" in to_html(study_document(eventful))
+    assert "has no partner" in to_markdown(study_document(eventful))

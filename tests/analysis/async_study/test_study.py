@@ -5,7 +5,7 @@ import pytest
 from orbax_bench_core.analysis.async_study.parameters import ParameterCounter
 from orbax_bench_core.analysis.async_study.study import async_study
 from orbax_bench_core.config import CheckpointConfig, Conditions, MeshConfig, UserError
-from orbax_bench_core.records import ByArm, ErrorInfo
+from orbax_bench_core.records import ErrorInfo, Run
 from orbax_bench_core.sweep import Pair
 from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
 
@@ -19,7 +19,7 @@ def study(make_run):
 
     def of(records, **fields):
         run = make_run(records, **fields)
-        return async_study(run.read_info(), run.records(), ParameterCounter())
+        return async_study(Run(run), ParameterCounter())
 
     return of
 
@@ -44,7 +44,7 @@ def test_every_number_of_a_size_is_right(study, make_saves):
 
 def test_sizes_are_in_order_and_have_the_lines_they_were_made_on(make_sizes):
     run = make_sizes()
-    (series,) = async_study(run.read_info(), run.records(), ParameterCounter()).series
+    (series,) = async_study(Run(run), ParameterCounter()).series
     assert [size.num_parameters for size in series.sizes] == [10**6, 10**7, 10**8, 10**9]
     assert series.fit.limit == pytest.approx(0.9, abs=1e-3)
     saved = [size.saved.value for size in series.sizes]
@@ -147,8 +147,8 @@ def test_the_arms_of_a_pair_are_a_pair(make_point, make_record, make_run):
             [("baseline", 2.0), ("candidate", 0.5), ("candidate", 0.5), ("baseline", 2.0)]
         )
     ]
-    view = ByArm(str(make_run(records).root))
-    (series,) = async_study(view.read_info(), view.records(), ParameterCounter()).series
+    run = make_run(records)
+    (series,) = async_study(Run(run), ParameterCounter()).series
     assert series.sizes[0].saved.value == 0.75
 
 
@@ -171,7 +171,7 @@ def test_a_run_without_both_kinds_is_refused_with_what_is_needed(
     }[kind]
     run = make_run(records)
     with pytest.raises(UserError, match=r"both ways: .*examples/async_study\.yaml"):
-        async_study(run.read_info(), run.records(), ParameterCounter())
+        async_study(Run(run), ParameterCounter())
 
 
 def test_points_not_yet_run_are_told(make_run, make_pair, make_point):
@@ -179,5 +179,5 @@ def test_points_not_yet_run_are_told(make_run, make_pair, make_point):
     waiting = make_point(options={"async_enabled": True, "more": 1}, label="waiting")
     points = [*{record.point_id: record.point for record in records}.values(), waiting]
     run = make_run(records, points=points)
-    found = async_study(run.read_info(), run.records(), ParameterCounter())
+    found = async_study(Run(run), ParameterCounter())
     assert "save_restore[waiting]: no repeat has a record yet" in found.notes

@@ -20,14 +20,19 @@ def build():
 
 
 @pytest.fixture
-def changed(build, make_nightly, make_point):
+def changed(once, build, make_nightly, make_point):
     """A series of sixteen runs that becomes slower with a version, under a nasty name."""
     pair = make_point(label=NASTY, candidate=make_point(label=NASTY))
     ratios, versions = [1.0] * 8 + [1.2] * 8, ["0.12.7"] * 8 + ["0.12.8"] * 8
-    return build(make_nightly(ratios, versions, pair=pair, blocks=3))
+    return once(
+        "a changed history",
+        lambda: build(make_nightly(ratios, versions, pair=pair, blocks=3)),
+    )
 
 
 @pytest.fixture
-def separate(build, make_separate_run):
+def separate(once, build, make_separate_run):
     """A series of twelve runs that are not paired."""
-    return build([make_separate_run(day) for day in range(12)])
+    return once(
+        "a history of separate runs", lambda: build([make_separate_run(day) for day in range(12)])
+    )

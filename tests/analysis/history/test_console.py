@@ -5,7 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from orbax_bench_core.analysis.history.view import print_history
+from orbax_bench_core.analysis.history.view import history_document
+from orbax_bench_core.document import print_document
 
 
 @pytest.fixture
@@ -14,7 +15,7 @@ def said():
 
     def say(history, **options):
         console = Console(file=io.StringIO(), width=160)
-        print_history(history, console, **options)
+        print_document(history_document(history, **options), console)
         return console.file.getvalue()
 
     return say

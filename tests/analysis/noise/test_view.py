@@ -7,17 +7,18 @@ from rich.console import Console
 
 from orbax_bench_core.analysis.noise import Noise, Passport
 from orbax_bench_core.analysis.noise.calibration import AaTest
-from orbax_bench_core.analysis.noise.view import print_passport, print_tests
+from orbax_bench_core.analysis.noise.view import aa_elements, passport_table
+from orbax_bench_core.document import Document, print_document
 from tests.support.paired_runs import MONDAY
 
 
 @pytest.fixture
 def said():
-    """Returns what a function prints."""
+    """Returns what elements look like in a terminal."""
 
-    def say(function, content):
+    def say(*elements):
         console = Console(file=io.StringIO(), width=160)
-        function(content, console)
+        print_document(Document(title="", elements=elements), console)
         return console.file.getvalue()
 
     return say
@@ -36,24 +37,24 @@ def aa(word="PASS", alpha=0.01):
 
 
 def test_a_rate_as_promised_is_told(said):
-    text = said(print_tests, [aa()] * 99 + [aa("REGRESSION")])
+    text = said(*aa_elements([aa()] * 99 + [aa("REGRESSION")]))
     assert "1 of 100 A/A tests (1.0%) said REGRESSION where 1.0% may: nothing speaks" in text
     assert "REGRESSION in run run, p[a=1]: /aa/[red]" in text
     assert "99 PASS, 1 REGRESSION; at most 20 operations per arm" in text
 
 
 def test_too_many_false_alarms_are_told(said):
-    assert "that is too many" in said(print_tests, [aa("REGRESSION")] * 5)
+    assert "that is too many" in said(*aa_elements([aa("REGRESSION")] * 5))
 
 
 def test_runs_with_other_levels_are_counted_apart(said):
-    text = said(print_tests, [aa(alpha=0.05), aa(alpha=0.01)])
+    text = said(*aa_elements([aa(alpha=0.05), aa(alpha=0.01)]))
     assert "where 1.0% may" in text
     assert "where 5.0% may" in text
 
 
 def test_without_tests_it_says_how_to_make_some(said):
-    assert "orbax-bench ab SUITE --output-directory DIR --aa" in said(print_tests, [])
+    assert "orbax-bench ab SUITE --output-directory DIR --aa" in said(*aa_elements([]))
 
 
 def test_the_passport_tells_noise_and_what_it_lets_find(said):
@@ -69,7 +70,7 @@ def test_the_passport_tells_noise_and_what_it_lets_find(said):
         repeat_s=3.0,
         points=(),
     )
-    text = said(print_passport, Passport(made_at=MONDAY, noise=(noise,)))
+    text = said(passport_table(Passport(made_at=MONDAY, noise=(noise,))))
     row = text.splitlines()[-1]
     for cell in (
         "ext4",

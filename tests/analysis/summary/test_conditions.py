@@ -6,6 +6,7 @@ from orbax_bench_core.analysis.summary.aggregate import (
 )
 from orbax_bench_core.config import Conditions
 from orbax_bench_core.measure import TIME, Sample
+from orbax_bench_core.records import repeats_of
 
 COLD, WARM = Conditions(cache="cold"), Conditions(cache="warm")
 
@@ -36,5 +37,5 @@ def test_a_cold_point_that_nothing_made_cold_is_flagged():
 def test_defect_8_the_summary_carries_the_flag(make_record, make_point):
     point = make_point(conditions=COLD)
     samples = (Sample("load", 0, TIME, 1.0, "s"), Sample("load", 0, RESIDENT, 0.9, "ratio"))
-    [operation] = summarize([make_record(point, samples=samples)]).operations
+    [operation] = summarize(repeats_of([make_record(point, samples=samples)])).operations
     assert "claims to be cold" in operation.flag

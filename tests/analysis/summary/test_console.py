@@ -6,24 +6,29 @@ import pytest
 from rich.console import Console
 
 from orbax_bench_core.analysis.summary.aggregate import summarize
-from orbax_bench_core.analysis.summary.view import print_notes, print_summary
-from orbax_bench_core.records import ErrorInfo
+from orbax_bench_core.analysis.summary.view import notes_document, summary_elements
+from orbax_bench_core.document import Document, print_document
+from orbax_bench_core.records import ErrorInfo, repeats_of
 
 
 @pytest.fixture
 def printed():
-    """Returns what a function prints on a console of the given width."""
+    """Returns what a terminal of the given width shows."""
 
-    def text(show, found, width=100):
+    def text(document, width=100):
         console = Console(width=width, file=io.StringIO())
-        show(found, console)
+        print_document(document, console)
         return console.file.getvalue()
 
     return text
 
 
+def shown(summary):
+    return Document(title="", elements=summary_elements(summary))
+
+
 def test_every_operation_has_a_line_under_its_point(printed, eventful_run):
-    text = printed(print_summary, summarize(eventful_run.records()))
+    text = printed(shown(summarize(repeats_of(eventful_run.records()))))
     lines = [line.split() for line in text.splitlines()]
     point = next(line for line in lines if line and line[0] == "save_restore[a=1]")
     assert lines[lines.index(point) + 1][:4] == ["save", "1", "500", "ms"]
@@ -31,12 +36,12 @@ def test_every_operation_has_a_line_under_its_point(printed, eventful_run):
 
 
 def test_a_name_with_brackets_is_shown_as_it_is(printed, eventful_run):
-    text = printed(print_summary, summarize(eventful_run.records()))
+    text = printed(shown(summarize(repeats_of(eventful_run.records()))))
     assert "save_restore[kind=<script>alert(1)</script>|[red]&amp;]" in text
 
 
 def test_a_failed_point_says_how_often_and_why(printed, eventful_run):
-    text = printed(print_summary, summarize(eventful_run.records()), 200)
+    text = printed(shown(summarize(repeats_of(eventful_run.records()))), 200)
     failed = next(line for line in text.splitlines() if line.startswith("failed:"))
     assert failed.startswith("failed: save_restore[a=3] ")
     assert failed.endswith(": 1 of 1 repeats: ValueError: a|b <b>bold</b> [red]")
@@ -44,16 +49,16 @@ def test_a_failed_point_says_how_often_and_why(printed, eventful_run):
 
 def test_a_skipped_point_says_why(printed, make_record):
     error = ErrorInfo(type="MeshDoesNotFit", message="needs 8 devices [here]")
-    text = printed(print_summary, summarize([make_record(status="skipped", error=error)]), 200)
+    text = printed(shown(summarize(repeats_of([make_record(status="skipped", error=error)]))), 200)
     assert "MeshDoesNotFit: needs 8 devices [here]" in text
 
 
 def test_notes_and_skipped_combinations_are_shown(printed, eventful_run):
-    text = printed(print_notes, eventful_run.read_info())
+    text = printed(notes_document(eventful_run.read_info()))
     assert text == ("note: mind [this]\nskipped: save_restore[too big [x]]: needs [8] devices\n")
 
 
 def test_without_a_passed_repeat_there_is_no_table(printed, make_record):
     error = ErrorInfo(type="ValueError", message="no")
-    text = printed(print_summary, summarize([make_record(status="failed", error=error)]))
+    text = printed(shown(summarize(repeats_of([make_record(status="failed", error=error)]))))
     assert "operation" not in text

@@ -3,11 +3,12 @@ import pytest
 from orbax_bench_core.analysis.summary.aggregate import summarize
 from orbax_bench_core.analysis.summary.view import ExtraColumns, headings, point_tables
 from orbax_bench_core.measure import BLOCKED, LOST, LOST_STEPS, TIME, Sample
+from orbax_bench_core.records import repeats_of
 
 
 @pytest.fixture
 def save(make_record):
-    return summarize([make_record(times={"save": 2.0})])
+    return summarize(repeats_of([make_record(times={"save": 2.0})]))
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def test_what_a_save_cost_the_training_is_a_remark(make_record):
         Sample("save", 0, LOST_STEPS.name, 12.5, "count"),
         Sample("save", 0, BLOCKED.name, 0.01, "s"),
     )
-    [table] = point_tables(summarize([make_record(samples=samples)]), ExtraColumns())
+    [table] = point_tables(summarize(repeats_of([make_record(samples=samples)])), ExtraColumns())
     assert [remark.text for remark in table.remarks] == [
         "save: cost the training 250 ms (12.5 steps), of which it stood still for 10 ms"
     ]

@@ -5,7 +5,17 @@ import re
 
 import pytest
 
-from orbax_bench_core.analysis.summary.view import html_page, markdown_page
+from orbax_bench_core.analysis.summary.view import summary_document
+from orbax_bench_core.document import to_html, to_markdown
+from orbax_bench_core.records import repeats_of
+
+
+def html_page(*run):
+    return to_html(summary_document(*run))
+
+
+def markdown_page(*run):
+    return to_markdown(summary_document(*run))
 
 
 class Outline(html.parser.HTMLParser):
@@ -108,11 +118,11 @@ def test_a_run_without_records_has_a_page(make_run, make_point, page):
     from orbax_bench_core.analysis.summary.aggregate import summarize
 
     run = make_run([], points=[make_point()])
-    assert "a suite" in page(run.read_info(), summarize([]), None)
+    assert "a suite" in page(run.read_info(), summarize(repeats_of([])), None)
 
 
 def test_html_says_when_no_repeat_has_passed(make_run, make_point):
     from orbax_bench_core.analysis.summary.aggregate import summarize
 
     run = make_run([], points=[make_point()])
-    assert "No repeat has passed." in html_page(run.read_info(), summarize([]), None)
+    assert "No repeat has passed." in html_page(run.read_info(), summarize(repeats_of([])), None)

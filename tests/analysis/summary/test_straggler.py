@@ -5,6 +5,7 @@ import pytest
 from orbax_bench_core.analysis.summary.aggregate import summarize
 from orbax_bench_core.analysis.summary.straggler import StragglerFinder
 from orbax_bench_core.measure import TIME, Sample
+from orbax_bench_core.records import repeats_of
 
 STAGE = "2_save_breakdown/worker_io_s"
 
@@ -63,20 +64,22 @@ def test_a_single_host_has_no_straggler(repeat):
 
 
 def test_an_operation_counts_by_its_slowest_host(repeat):
-    summary = summarize([*repeat((1.0, 0), (3.0, 0)), *repeat((2.0, 0), (1.0, 0), index=1)])
+    summary = summarize(
+        repeats_of([*repeat((1.0, 0), (3.0, 0)), *repeat((2.0, 0), (1.0, 0), index=1)])
+    )
     [operation] = summary.operations
     assert (operation.time.n, operation.time.minimum, operation.time.maximum) == (2, 2.0, 3.0)
     assert operation.straggler is not None
 
 
 def test_metrics_keep_every_host(repeat):
-    summary = summarize(repeat((1.0, 0), (3.0, 0)))
+    summary = summarize(repeats_of(repeat((1.0, 0), (3.0, 0))))
     [time] = [metric for metric in summary.metrics if metric.metric == TIME]
     assert (time.n, time.hosts, time.mean) == (2, 2, 2.0)
 
 
 def test_defect_21_a_repeat_that_lacks_a_host_is_never_aggregated(repeat):
-    summary = summarize(repeat((1.0, 0), (3.0, 0))[:1])
+    summary = summarize(repeats_of(repeat((1.0, 0), (3.0, 0))[:1]))
     assert summary.operations == []
     [point] = summary.points
     assert (point.passed, point.failed) == (0, 1)

@@ -9,7 +9,7 @@ import pytest
 
 from orbax_bench_core.analysis.summary.aggregate import MetricSummary, SummaryTable, summarize
 from orbax_bench_core.measure import BYTES, Sample
-from orbax_bench_core.records import PEER_FAILED, ErrorInfo
+from orbax_bench_core.records import PEER_FAILED, ErrorInfo, repeats_of
 
 ERROR = ErrorInfo(type="ValueError", message="first")
 GIB = 2**30
@@ -27,7 +27,7 @@ def repeats(make_record):
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 20])
 def test_median_and_quartiles_are_those_of_numpy(repeats, n):
     values = random.Random(n).sample(range(1000), n)
-    (found,) = summarize(repeats(*values)).metrics
+    (found,) = summarize(repeats_of(repeats(*values))).metrics
     quantiles = [found.minimum, found.q25, found.median, found.q75, found.p99, found.maximum]
     assert quantiles == pytest.approx(list(np.quantile(values, [0, 0.25, 0.5, 0.75, 0.99, 1])))
     assert (found.mean, found.n) == (pytest.approx(np.mean(values)), n)
@@ -39,7 +39,7 @@ def test_throughput_is_all_bytes_over_all_seconds(make_record):
         make_record(repeat=0, times={"save": 1.0}, sizes={"save": GIB}),
         make_record(repeat=1, times={"save": 4.0}, sizes={"save": GIB}),
     ]
-    (operation,) = summarize(records).operations
+    (operation,) = summarize(repeats_of(records)).operations
     assert operation.throughput == pytest.approx(0.4)
 
 
@@ -47,7 +47,7 @@ def test_throughput_is_all_bytes_over_all_seconds(make_record):
 def test_without_stated_bytes_throughput_is_that_of_the_totals_of_orbax(make_record, name):
     total = Sample("save", 0, f"5_inventory/{name}", 3.0, "GiB")
     time = Sample("save", 0, "0_basics/time_s", 2.0, "s")
-    (operation,) = summarize([make_record(samples=(time, total))]).operations
+    (operation,) = summarize(repeats_of([make_record(samples=(time, total))])).operations
     assert operation.throughput == pytest.approx(1.5)
 
 
@@ -55,7 +55,7 @@ def test_an_operation_without_stated_bytes_beside_one_with_has_no_throughput(mak
     total = Sample("wait", 0, "5_inventory/save_total_gb", 3.0, "GiB")
     record = make_record(times={"save": 1.0, "wait": 1.0}, sizes={"save": GIB})
     record = record.model_copy(update={"samples": (*record.samples, total)})
-    found = {op.time.operation: op.throughput for op in summarize([record]).operations}
+    found = {op.time.operation: op.throughput for op in summarize(repeats_of([record])).operations}
     assert found == {"save": pytest.approx(1.0), "wait": None}
 
 
@@ -67,7 +67,7 @@ def test_an_operation_without_stated_bytes_beside_one_with_has_no_throughput(mak
     ],
 )
 def test_without_bytes_or_time_there_is_no_throughput(make_record, times, sizes):
-    (operation,) = summarize([make_record(times=times, sizes=sizes)]).operations
+    (operation,) = summarize(repeats_of([make_record(times=times, sizes=sizes)])).operations
     assert operation.throughput is None
 
 
@@ -76,7 +76,7 @@ def test_bytes_of_some_repeats_only_give_no_throughput(make_record):
         make_record(repeat=0, times={"save": 1.0}, sizes={"save": GIB}),
         make_record(repeat=1, times={"save": 1.0}),
     ]
-    (operation,) = summarize(records).operations
+    (operation,) = summarize(repeats_of(records)).operations
     assert operation.throughput is None
 
 
@@ -90,7 +90,7 @@ def test_bytes_of_some_repeats_only_give_no_throughput(make_record):
 )
 def test_defect_14_only_measured_repeats_that_passed_count(repeats, make_record, fields):
     other = make_record(repeat=9, times={"save": 1000.0}, **fields)
-    (metric,) = summarize([other, *repeats(1.0, 3.0)]).metrics
+    (metric,) = summarize(repeats_of([other, *repeats(1.0, 3.0)])).metrics
     assert (metric.n, metric.maximum) == (2, 3.0)
 
 
@@ -104,7 +104,7 @@ def test_defect_14_only_measured_repeats_that_passed_count(repeats, make_record,
     ],
 )
 def test_spread_is_the_interquartile_range_over_the_median(repeats, times, spread):
-    (metric,) = summarize(repeats(*times)).metrics
+    (metric,) = summarize(repeats_of(repeats(*times))).metrics
     assert metric.spread == spread
 
 
@@ -114,7 +114,10 @@ def test_points_operations_and_metrics_are_kept_apart(make_record, make_point):
         make_record(one, times={"save": 1.0, "load": 2.0}, sizes={"save": 3.0}),
         make_record(two, times={"save": 4.0}),
     ]
-    found = [(m.point_id, m.operation, m.metric, m.median) for m in summarize(records).metrics]
+    found = [
+        (m.point_id, m.operation, m.metric, m.median)
+        for m in summarize(repeats_of(records)).metrics
+    ]
     assert found == [
         (one.id, "save", "0_basics/time_s", 1.0),
         (one.id, "load", "0_basics/time_s", 2.0),
@@ -125,7 +128,7 @@ def test_points_operations_and_metrics_are_kept_apart(make_record, make_point):
 
 def test_every_occurrence_of_an_operation_counts(make_record):
     samples = tuple(Sample("save", i, "0_basics/time_s", float(i), "s") for i in range(3))
-    (metric,) = summarize([make_record(samples=samples)]).metrics
+    (metric,) = summarize(repeats_of([make_record(samples=samples)])).metrics
     assert (metric.n, metric.median) == (3, 1.0)
 
 
@@ -137,18 +140,20 @@ def test_a_point_says_how_its_repeats_ended_and_why_the_first_one_failed(make_re
         make_record(repeat=2, status="failed", error=later),
         make_record(repeat=3, status="skipped", error=later),
     ]
-    (point,) = summarize(records).points
+    (point,) = summarize(repeats_of(records)).points
     assert (point.passed, point.failed, point.skipped) == (1, 2, 1)
     assert point.reason == "ValueError: first"
 
 
 def test_a_point_that_passed_gives_no_reason(make_record):
-    (point,) = summarize([make_record()]).points
+    (point,) = summarize(repeats_of([make_record()])).points
     assert point.reason == ""
 
 
 def test_a_failed_warm_up_is_no_failed_repeat(make_record):
-    assert summarize([make_record(status="failed", error=ERROR, warmup=True)]).points == []
+    assert (
+        summarize(repeats_of([make_record(status="failed", error=ERROR, warmup=True)])).points == []
+    )
 
 
 @pytest.fixture
@@ -173,22 +178,22 @@ def hosts(make_record, make_point):
 
 
 def test_an_operation_takes_as_long_as_on_its_slowest_host(hosts):
-    (operation,) = summarize([*hosts(1.0, 4.0), *hosts(2.0, 1.0, repeat=1)]).operations
+    (operation,) = summarize(repeats_of([*hosts(1.0, 4.0), *hosts(2.0, 1.0, repeat=1)])).operations
     assert (operation.time.minimum, operation.time.maximum, operation.time.n) == (2.0, 4.0, 2)
 
 
 def test_a_metric_is_over_all_repeats_and_hosts(hosts):
-    metric = summarize([*hosts(1.0, 4.0), *hosts(2.0, 1.0, repeat=1)]).metrics[0]
+    metric = summarize(repeats_of([*hosts(1.0, 4.0), *hosts(2.0, 1.0, repeat=1)])).metrics[0]
     assert (metric.minimum, metric.maximum, metric.n, metric.hosts) == (1.0, 4.0, 4, 2)
 
 
 def test_bytes_that_every_host_states_are_counted_once(hosts):
-    (operation,) = summarize(hosts(1.0, 4.0)).operations
+    (operation,) = summarize(repeats_of(hosts(1.0, 4.0))).operations
     assert operation.throughput == pytest.approx(0.25)
 
 
 def test_a_repeat_that_lacks_a_host_has_failed_and_does_not_count(hosts):
-    summary = summarize([*hosts(9.0, num_hosts=2), *hosts(1.0, 1.0, repeat=1)])
+    summary = summarize(repeats_of([*hosts(9.0, num_hosts=2), *hosts(1.0, 1.0, repeat=1)]))
     assert [operation.time.n for operation in summary.operations] == [1]
     (point,) = summary.points
     assert (point.passed, point.failed) == (1, 1)
@@ -201,23 +206,23 @@ def test_a_repeat_that_failed_on_a_host_failed_for_the_reason_of_that_host(hosts
         hosts(1.0, 1.0, status="failed", error=peer)[0],
         hosts(1.0, 1.0, status="failed", error=ERROR)[1],
     ]
-    (point,) = summarize(records).points
+    (point,) = summarize(repeats_of(records)).points
     assert (point.failed, point.reason) == (1, "ValueError: first")
 
 
 def csv_of(records):
     file = io.BytesIO()
     table = SummaryTable(file)
-    summarize(records, table)
+    summarize(repeats_of(records), table)
     table.end()
     return file.getvalue().decode()
 
 
 def test_beside_a_table_the_summary_keeps_what_reports_show(make_record):
     records = [make_record(times={"save": 1.0}, sizes={"save": 8})]
-    summary = summarize(records, SummaryTable(io.BytesIO()))
+    summary = summarize(repeats_of(records), SummaryTable(io.BytesIO()))
     assert [metric.metric for metric in summary.metrics] == [BYTES]
-    assert summary.operations == summarize(records).operations
+    assert summary.operations == summarize(repeats_of(records)).operations
 
 
 def test_the_csv_reads_back_what_was_found(repeats, make_point):
@@ -226,7 +231,7 @@ def test_the_csv_reads_back_what_was_found(repeats, make_point):
     (row,) = csv.DictReader(io.StringIO(csv_of(records)))
     texts = ("point_id", "point", "operation", "metric", "unit")
     read = {name: value if name in texts else float(value) for name, value in row.items()}
-    assert MetricSummary(**read) == summarize(records).metrics[0]
+    assert MetricSummary(**read) == summarize(repeats_of(records)).metrics[0]
 
 
 def test_the_csv_of_nothing_is_its_header():

@@ -6,7 +6,8 @@ import re
 import pytest
 from rich.console import Console
 
-from orbax_bench_core.analysis.verdicts.view import verdict_table
+from orbax_bench_core.analysis.verdicts.view import verdicts_document
+from orbax_bench_core.document import print_document
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -14,7 +15,7 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 def shown(report, *, width=80, terminal=False):
     file = io.StringIO()
     console = Console(file=file, width=width, force_terminal=terminal, color_system="standard")
-    verdict_table(report, console)
+    print_document(verdicts_document(report), console)
     return file.getvalue()
 
 
@@ -110,7 +111,7 @@ def test_a_verdict_has_its_colour_beside_its_mark_and_word(
 
 def test_a_log_has_no_colours(eventful):
     file = io.StringIO()
-    verdict_table(eventful, Console(file=file, width=80))
+    print_document(verdicts_document(eventful), Console(file=file, width=80))
     assert "\x1b" not in file.getvalue()
 
 

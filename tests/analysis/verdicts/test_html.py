@@ -7,11 +7,16 @@ import re
 import pytest
 
 from orbax_bench_core.analysis.verdicts.figures import MOST_POINTS
-from orbax_bench_core.analysis.verdicts.view import verdicts_html
+from orbax_bench_core.analysis.verdicts.view import verdicts_document
+from orbax_bench_core.document import to_html
 from orbax_bench_core.gate import SeriesHealth
 
 NAME = "save_restore[kind=<script>alert(1)</script>|[red]&amp; *x* `y`]"
 VOID = ("meta",)
+
+
+def verdicts_html(report):
+    return to_html(verdicts_document(report))
 
 
 class Outline(html.parser.HTMLParser):
@@ -182,6 +187,7 @@ def test_a_healthy_series_has_no_remark(make_verdicts, make_report):
     assert "regimes," not in text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_points_beyond_the_most_have_rows_and_no_figures(
     make_operation, make_verdicts, make_report
 ):

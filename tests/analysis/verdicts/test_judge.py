@@ -5,7 +5,7 @@ import pytest
 
 from orbax_bench_core.analysis.verdicts.paired import judge_point, judge_run, needs_more, together
 from orbax_bench_core.config import GateConfig
-from orbax_bench_core.records import ErrorInfo, RunInfo
+from orbax_bench_core.records import ErrorInfo, RunInfo, repeats_of
 from orbax_bench_core.sweep import Pair
 
 
@@ -54,18 +54,18 @@ def words(verdict):
 
 
 def test_a_regression_of_one_primary_operation_is_one_of_the_point(paired_records, pair, info):
-    found = judge_point(pair, paired_records(save=1.4, load=1.0), info)
+    found = judge_point(pair, repeats_of(paired_records(save=1.4, load=1.0)), info)
     assert found.word == "REGRESSION"
     assert words(found) == {"save": "REGRESSION", "load": "PASS"}
     assert found.blocks == 10
 
 
 def test_all_primary_operations_must_pass(paired_records, pair, info):
-    assert judge_point(pair, paired_records(save=1.0, load=1.0), info).word == "PASS"
+    assert judge_point(pair, repeats_of(paired_records(save=1.0, load=1.0)), info).word == "PASS"
 
 
 def test_an_operation_that_is_not_primary_decides_nothing(paired_records, pair, info):
-    found = judge_point(pair, paired_records(save=1.0, save_background=1.4), info)
+    found = judge_point(pair, repeats_of(paired_records(save=1.0, save_background=1.4)), info)
     assert found.word == "PASS"
     by_name = {one.operation: one for one in found.operations}
     assert not by_name["save_background"].primary
@@ -74,7 +74,7 @@ def test_an_operation_that_is_not_primary_decides_nothing(paired_records, pair, 
 
 
 def test_primary_operations_come_first(paired_records, pair, info):
-    found = judge_point(pair, paired_records(prepare=1.0, load=1.0, save=1.0), info)
+    found = judge_point(pair, repeats_of(paired_records(prepare=1.0, load=1.0, save=1.0)), info)
     assert [one.operation for one in found.operations] == ["save", "load", "prepare"]
 
 
@@ -82,7 +82,7 @@ def test_an_arm_that_failed_does_not_pass(paired_records, pair, info):
     records = paired_records(save=1.0)
     error = ErrorInfo(type="OSError", message="gone")
     records[-1] = records[-1].model_copy(update={"status": "failed", "error": error})
-    found = judge_point(pair, records, info)
+    found = judge_point(pair, repeats_of(records), info)
     assert (found.word, found.failed) == ("INCONCLUSIVE", True)
     assert "OSError: gone" in found.reason
     assert words(found) == {"save": "PASS"}
@@ -93,22 +93,22 @@ def test_a_regression_that_was_shown_before_an_arm_failed_stands(paired_records,
     records = paired_records(save=1.4)
     error = ErrorInfo(type="OSError", message="gone")
     records[-1] = records[-1].model_copy(update={"status": "failed", "error": error})
-    assert judge_point(pair, records, info).word == "REGRESSION"
+    assert judge_point(pair, repeats_of(records), info).word == "REGRESSION"
 
 
 def test_nothing_measured_gives_no_verdict(pair, info):
-    found = judge_point(pair, [], info)
+    found = judge_point(pair, repeats_of([]), info)
     assert (found.word, found.reason) == ("INCONCLUSIVE", "no block is complete")
 
 
 def test_no_primary_operation_gives_no_verdict_and_says_what_to_do(paired_records, pair, info):
-    found = judge_point(pair, paired_records(prepare=1.0), info)
+    found = judge_point(pair, repeats_of(paired_records(prepare=1.0)), info)
     assert found.word == "INCONCLUSIVE"
     assert "measured: prepare; name others under `gate.primary`" in found.reason
 
 
 def test_one_block_gives_no_verdict(paired_records, pair, info):
-    found = judge_point(pair, paired_records(blocks=1, save=3.0), info)
+    found = judge_point(pair, repeats_of(paired_records(blocks=1, save=3.0)), info)
     assert found.word == "INCONCLUSIVE"
     assert needs_more(found, info.gate)
 
@@ -122,10 +122,10 @@ def test_a_whole_suite_can_be_one_family(paired_records, make_run, pair):
         for i in range(200)
     ]
     run = make_run(records, points=[pair, *points])
-    alone = judge_point(pair, records, run.read_info())
+    alone = judge_point(pair, repeats_of(records), run.read_info())
     shared = run.read_info().model_copy(update={"gate": GateConfig(family="suite")})
     assert alone.word == "REGRESSION"
-    assert judge_point(pair, records, shared).word != "REGRESSION"
+    assert judge_point(pair, repeats_of(records), shared).word != "REGRESSION"
 
 
 def test_a_run_is_judged_from_its_directory(paired_records, make_run, pair):
@@ -136,7 +136,9 @@ def test_a_run_is_judged_from_its_directory(paired_records, make_run, pair):
 
 def test_the_same_records_give_the_same_verdict(paired_records, pair, info):
     records = paired_records(save=1.1)
-    assert judge_point(pair, records, info) == judge_point(pair, records[::-1], info)
+    assert judge_point(pair, repeats_of(records), info) == judge_point(
+        pair, repeats_of(records[::-1]), info
+    )
 
 
 @pytest.mark.parametrize(

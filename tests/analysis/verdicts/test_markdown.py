@@ -4,8 +4,12 @@ import re
 
 import pytest
 
-from orbax_bench_core.analysis.verdicts.figures import write_plots
-from orbax_bench_core.analysis.verdicts.view import verdicts_markdown
+from orbax_bench_core.analysis.verdicts.view import verdicts_document
+from orbax_bench_core.document import to_markdown, write_figures
+
+
+def verdicts_markdown(report, *, plots):
+    return to_markdown(verdicts_document(report), figures=plots)
 
 
 @pytest.fixture(scope="module")
@@ -60,8 +64,9 @@ def test_the_worst_point_comes_first_and_its_primary_operations_before_others(pa
     assert order == sorted(order)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_all_figures_that_it_links_to_are_written(eventful, page, tmp_path):
-    written = write_plots(eventful, tmp_path / "my plots")
+    written = write_figures(verdicts_document(eventful), tmp_path / "my plots")
     links = re.findall(r"^!\[.*\]\(plots/(.*)\)$", page, re.MULTILINE)
     assert [path.name for path in written] == links
     assert len(links) >= 8

@@ -7,6 +7,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from tensorboard.util.tensor_util import make_ndarray
 
 from orbax_bench_core.exports.tensorboard.write import write_tensorboard
+from orbax_bench_core.records import Run
 
 
 class Events:
@@ -41,7 +42,7 @@ def write(make_run):
 
     def make(records, **fields):
         run = make_run(records, **fields)
-        write_tensorboard(run, run.read_info())
+        write_tensorboard(Run(run))
         return Path(run.root) / "tensorboard"
 
     return make

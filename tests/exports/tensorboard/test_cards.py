@@ -9,9 +9,9 @@ from orbax_bench_core.exports.tensorboard.cards import (
     run_summary_card,
     table,
 )
-from orbax_bench_core.inventory import Inventory
-from orbax_bench_core.inventory.inventory import FileCount
-from orbax_bench_core.records import PEER_FAILED, ErrorInfo, Repeat
+from orbax_bench_core.inventory import FileCount, Inventory
+from orbax_bench_core.records import PEER_FAILED, ErrorInfo
+from tests.support.repeats import repeat_over, series_of
 
 MIB = 2**20
 
@@ -26,31 +26,32 @@ def test_a_bar_does_not_end_a_cell():
 
 
 def test_the_configuration_shows_every_option(make_point, info):
-    card = configuration_card(make_point(options={"use_ocdbt": True, "limit": None}), info)
+    point = make_point(options={"use_ocdbt": True, "limit": None})
+    card = configuration_card(series_of(point), info)
     assert "| use_ocdbt | true |" in card
     assert "| limit | null |" in card
 
 
 def test_the_configuration_shows_the_mesh(make_point, info):
     mesh = MeshConfig(mesh_axes=("fsdp",), ici_parallelism={"fsdp": 8})
-    card = configuration_card(make_point(mesh=mesh), info)
+    card = configuration_card(series_of(make_point(mesh=mesh)), info)
     assert "| mesh | fsdp8 |" in card
     assert '"ici_parallelism"' in card
 
 
 def test_the_configuration_names_the_point_and_its_id(make_point, info):
     point = make_point()
-    assert f"| point | {point.name} |\n| id | {point.id} |" in configuration_card(point, info)
+    assert f"| point | {point.name} |\n| id | {point.id} |" in configuration_card(
+        series_of(point), info
+    )
 
 
 def test_the_run_summary_counts_repeats_that_passed_on_every_host(make_point, make_record, info):
     point = make_point(processes=2)
     hosts = {host: make_record(point, host=host, num_hosts=2) for host in range(2)}
-    repeats = {
-        0: Repeat(records=hosts, num_hosts=2),
-        1: Repeat(records={1: hosts[1]}, num_hosts=2),
-    }
-    card = run_summary_card(point, info, repeats)
+    other = hosts[1].model_copy(update={"repeat": 1})
+    repeats = [repeat_over(hosts, 2), repeat_over({1: other}, 2)]
+    card = run_summary_card(series_of(point), info, repeats)
     assert "1 of 3 repeats passed" in card
     assert "| 1 | failed | 1 of 2 |" in card
     assert "no record from host 0" in card
@@ -62,15 +63,15 @@ def test_the_run_summary_gives_the_cause_not_its_consequence(make_record, info):
         host: make_record(status="failed", error=error, host=host)
         for host, error in enumerate(errors)
     }
-    repeat = Repeat(records=records, num_hosts=2)
-    card = run_summary_card(records[0].point, info, {0: repeat})
+    repeat = repeat_over(records, 2)
+    card = run_summary_card(series_of(records[0].point), info, [repeat])
     assert "ValueError: m" in card
     assert PEER_FAILED not in card
 
 
 def test_the_run_summary_says_what_ran_on_what(make_record, info):
     record = make_record()
-    card = run_summary_card(record.point, info, {0: Repeat(records={0: record}, num_hosts=1)})
+    card = run_summary_card(series_of(record.point), info, [repeat_over({0: record}, 1)])
     assert "| versions | jax 0.10.2 |" in card
     assert "commit c0ffee" in card
 

@@ -4,10 +4,9 @@ import pytest
 
 from orbax_bench_core.exports.tensorboard.cards import glance_card
 from orbax_bench_core.exports.tensorboard.operations import collect, operations
-from orbax_bench_core.inventory import Inventory
-from orbax_bench_core.inventory.inventory import FileCount
+from orbax_bench_core.inventory import FileCount, Inventory
 from orbax_bench_core.measure import BYTES, TIME, Sample
-from orbax_bench_core.records import Repeat
+from tests.support.repeats import repeat_over
 
 MIB = 2**20
 STORE = "6_tensorstore/tensorstore_kvstore_file_bytes_{}_value_diff"
@@ -39,7 +38,7 @@ def card(make_record, make_point):
             )
             for host, factor in enumerate(slower)
         }
-        repeat = Repeat(records=records, num_hosts=len(slower))
+        repeat = repeat_over(records, len(slower))
         [operation] = operations(collect([repeat]))
         lines = glance_card(operation, inventory).splitlines()
         cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]

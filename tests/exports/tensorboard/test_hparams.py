@@ -5,6 +5,7 @@ from tensorboard.plugins.hparams import api_pb2, metadata
 
 from orbax_bench_core.config import MeshConfig
 from orbax_bench_core.exports.tensorboard import hparams
+from tests.support.repeats import series_of
 
 
 @pytest.fixture
@@ -13,7 +14,7 @@ def rows(make_point):
 
     def make(*options, **fields):
         points = [make_point(options=one, **fields) for one in options]
-        return list(hparams.columns(points).values())
+        return list(hparams.columns(map(series_of, points)).values())
 
     return make
 
@@ -87,12 +88,12 @@ def test_an_option_that_is_called_like_a_column_of_ours_says_that_it_is_one(rows
 )
 def test_columns_are_declared_with_their_type(make_point, infos, options, expected):
     points = [make_point(options=one) for one in options]
-    assert infos(hparams.columns(points))["o"].type == expected
+    assert infos(hparams.columns(map(series_of, points)))["o"].type == expected
 
 
 def test_numbers_are_declared_with_their_range(make_point, infos):
     points = [make_point(options={"o": value}) for value in (3, 1, 2)]
-    interval = infos(hparams.columns(points))["o"].domain_interval
+    interval = infos(hparams.columns(map(series_of, points)))["o"].domain_interval
     assert (interval.min_value, interval.max_value) == (1.0, 3.0)
 
 
@@ -100,12 +101,12 @@ def test_columns_in_which_points_differ_come_first(make_point, infos):
     points = [
         make_point(options={"same": 1, "swept": v, "some": s}) for v, s in ((1, 1), (2, None))
     ]
-    found = infos(hparams.columns(points))
+    found = infos(hparams.columns(map(series_of, points)))
     assert [found[name].differs for name in ("same", "swept", "some")] == [False, True, True]
 
 
 def test_the_message_of_an_experiment_is_the_same_every_time(make_point):
-    rows = hparams.columns([make_point(options={"b": 1, "a": 2})])
+    rows = hparams.columns([series_of(make_point(options={"b": 1, "a": 2}))])
     assert hparams.experiment("s", 1.0, rows, []) == hparams.experiment("s", 1.0, rows, [])
 
 

@@ -5,7 +5,8 @@ import pytest
 from orbax_bench_core.analysis.summary import summarize
 from orbax_bench_core.exports.tensorboard.operations import collect, operations
 from orbax_bench_core.measure import BYTES, TIME, Sample
-from orbax_bench_core.records import Repeat
+from orbax_bench_core.records import repeats_of
+from tests.support.repeats import repeat_over
 
 GIB = 2**30
 
@@ -18,7 +19,7 @@ def find():
         by_index = {}
         for record in records:
             by_index.setdefault(record.repeat, {})[record.host] = record
-        repeats = [Repeat(records=hosts, num_hosts=num_hosts) for hosts in by_index.values()]
+        repeats = [repeat_over(hosts, num_hosts) for hosts in by_index.values()]
         return {one.name: one for one in operations(collect(repeats))}
 
     return find_them
@@ -47,7 +48,7 @@ def test_the_summary_says_the_same(find, make_record):
         make_record(repeat=repeat, times={"save": seconds}, sizes={"save": GIB})
         for repeat, seconds in enumerate([1.0, 3.0])
     ]
-    [summary] = summarize(records).operations
+    [summary] = summarize(repeats_of(records)).operations
     assert find(*records)["save"].throughput == summary.throughput
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orbax_bench_core.exports.tensorboard.operations import Operation, Series
+from orbax_bench_core.exports.tensorboard.operations import MetricSeries, Operation
 from orbax_bench_core.exports.tensorboard.write import metric_columns
 from orbax_bench_core.inventory import Inventory
 from orbax_bench_core.measure import TIME, Sample
@@ -13,7 +13,7 @@ ERROR = ErrorInfo(type="ValueError", message="no")
 
 
 def operation(name, num_bytes=()):
-    time = Series(operation=name, metric=TIME, unit="s", repeats=[{0: 1.0}])
+    time = MetricSeries(operation=name, metric=TIME, unit="s", repeats=[{0: 1.0}])
     return Operation(name=name, time=time, num_bytes=num_bytes, costs={})
 
 

@@ -5,15 +5,16 @@ import math
 import numpy
 import pytest
 
-from orbax_bench_core.exports.tensorboard.operations import Series, collect
+from orbax_bench_core.exports.tensorboard.operations import MetricSeries, collect
 from orbax_bench_core.measure import TIME, Sample
-from orbax_bench_core.records import ErrorInfo, Repeat
+from orbax_bench_core.records import ErrorInfo
+from tests.support.repeats import repeat_over
 
 ERROR = ErrorInfo(type="ValueError", message="no")
 
 
 def series(*repeats, metric=TIME, unit="s"):
-    return Series(operation="save", metric=metric, unit=unit, repeats=repeats)
+    return MetricSeries(operation="save", metric=metric, unit=unit, repeats=repeats)
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def make_repeat(make_record, make_point):
             )
             for host, time in enumerate(seconds)
         }
-        return Repeat(records=records, num_hosts=num_hosts)
+        return repeat_over(records, num_hosts)
 
     return make
 
@@ -103,7 +104,7 @@ def test_a_repeat_that_failed_never_counts(make_repeat):
 
 def test_every_occurrence_of_a_name_is_a_series_of_its_own(make_record):
     samples = (Sample("save", 0, TIME, 1.0, "s"), Sample("save", 1, TIME, 2.0, "s"))
-    found = collect([Repeat(records={0: make_record(samples=samples)}, num_hosts=1)])
+    found = collect([repeat_over({0: make_record(samples=samples)}, 1)])
     assert [one.tag for one in found.values()] == [
         "save_0_basics/time_s",
         "save[1]_0_basics/time_s",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.measure.collectors import kernel_counters
+from orbax_bench_core.measure.collectors import base, kernel_counters
 from orbax_bench_core.measure.collectors.kernel_counters import Network
 
 MIB = 2**20
@@ -83,7 +83,7 @@ def test_what_goes_over_loopback_is_counted() -> None:
                 left -= len(receiver.recv(left))
             thread.join()
 
-    if kernel_counters.reader("/proc/self/net/dev") is None:
+    if base.reader("/proc/self/net/dev") is None:
         pytest.skip("the kernel does not count")
 
     assert collect(send)[LOOPBACK] >= MIB

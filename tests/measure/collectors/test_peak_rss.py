@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import mmap
 import threading
-import time
+from collections.abc import Callable
 
 import pytest
 
 from orbax_bench_core.measure import Metrics
 from orbax_bench_core.measure.collectors import resident_memory
+from orbax_bench_core.measure.collectors.resident_memory import resident_bytes
 
 MIB = 2**20
 KEYS = ["peak_rss"]
@@ -20,14 +21,29 @@ IS_BOUND = "7_memory/host_peak_rss_is_bound"
 SLACK = 6
 
 
+SAMPLED = threading.Event()
+"""Set by each sample, which a busy machine may take late."""
+
+
 @pytest.fixture(params=["kernel", "sampled"])
 def source(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Where the peak comes from."""
     if request.param == "sampled":
-        monkeypatch.setattr(resident_memory, "is_available", lambda: False)
-    elif not resident_memory.is_available():
+        monkeypatch.setattr(resident_memory, "has_mark", lambda: False)
+        monkeypatch.setattr(resident_memory, "resident_bytes", noticed(resident_bytes))
+    elif not resident_memory.has_mark():
         pytest.skip("the kernel lets nobody reset VmHWM")
     return str(request.param)
+
+
+def noticed(read: Callable[[], int]) -> Callable[[], int]:
+    def sample() -> int:
+        found = read()
+        if threading.current_thread() is not threading.main_thread():
+            SAMPLED.set()
+        return found
+
+    return sample
 
 
 def hold(mebibytes: int) -> None:
@@ -36,7 +52,10 @@ def hold(mebibytes: int) -> None:
     with mmap.mmap(-1, mebibytes * MIB) as memory:
         for start in range(0, mebibytes * MIB, mmap.PAGESIZE):
             memory[start] = 1
-        time.sleep(0.06)
+        sampling = any(not block._exact for block in resident_memory._open)
+        for _ in range(2 * sampling):  # the first may have begun before
+            SAMPLED.clear()
+            assert SAMPLED.wait(30)
 
 
 @pytest.mark.usefixtures("source")

@@ -7,7 +7,7 @@ import os
 import psutil
 import pytest
 
-from orbax_bench_core.measure.collectors import kernel_counters, resident_memory
+from orbax_bench_core.measure.collectors import base, resident_memory
 
 MIB = 2**20
 
@@ -19,7 +19,7 @@ def test_it_is_what_psutil_says() -> None:
 
 
 def test_without_a_kernel_file_psutil_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_counters, "reader", lambda path: None)
+    monkeypatch.setattr(base, "reader", lambda path: None)
     expected = psutil.Process().memory_info().rss
 
     assert abs(resident_memory.resident_bytes() - expected) <= MIB

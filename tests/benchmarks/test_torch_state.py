@@ -9,9 +9,7 @@ from torch.distributed.tensor import DTensor, Replicate, Shard
 from orbax_bench_core.benchmarks.support.pytorch import join_ranks
 from orbax_bench_core.benchmarks.support.saving import load_target
 from orbax_bench_core.config import CheckpointConfig, MeshConfig
-from orbax_bench_core.state.digests import digest
-from orbax_bench_core.state.mesh import build_mesh
-from orbax_bench_core.state.synthetic import generate
+from orbax_bench_core.state import build_mesh, digest, generate
 from orbax_bench_core.state.torch import TorchLayout
 
 CPU = torch.device("cpu")

@@ -1,0 +1,203 @@
+"""Documents on a terminal or in a log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final, assert_never
+
+from orbax_bench_core.document.elements import (
+    ByWidth,
+    Callout,
+    Cell,
+    Details,
+    Document,
+    Element,
+    Facts,
+    Figure,
+    Heading,
+    Items,
+    Only,
+    Paragraph,
+    Role,
+    Row,
+    Section,
+    Span,
+    Table,
+    Text,
+    plain,
+    spans,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table as RichTable
+    from rich.text import Text as RichText
+
+_STYLES: Final[dict[Role, str]] = {
+    "plain": "",
+    "dim": "dim",
+    "good": "green",
+    "bad": "red",
+    "unsure": "yellow",
+}
+
+
+def print_document(document: Document, console: Console) -> None:
+    """Prints what a document has for a terminal; figures are left out."""
+    _print(document.elements if document.brief is None else document.brief, console)
+
+
+def _print(elements: Iterable[Element], console: Console) -> None:
+    for element in elements:
+        _print_element(element, console)
+
+
+def _print_element(element: Element, console: Console) -> None:
+    match element:
+        case Heading():
+            _print_paragraph(Paragraph(Span(plain(element.text), strong=True)), console)
+        case Paragraph():
+            _print_paragraph(element, console)
+        case Items():
+            for item in element.items:
+                _print_paragraph(Paragraph(item, mark="-"), console)
+        case Facts():
+            width = max((len(name) for name, _ in element.pairs), default=0)
+            for name, fact in element.pairs:
+                _print_paragraph(Paragraph(fact, mark=f"{name:{width}} ", indent=2), console)
+        case Table():
+            _print_table(element, console)
+        case Callout():
+            _print_paragraph(Paragraph(element.text, mark=(element.word, ":")), console)
+        case Details():
+            _print((Paragraph(element.summary), *element.elements), console)
+        case Section():
+            _print((Heading(element.heading), *element.lead, *element.elements), console)
+        case Figure() | Only():
+            pass
+        case ByWidth():
+            wide = console.width >= element.least and (console.is_terminal or not element.terminal)
+            _print(element.wide if wide else element.narrow, console)
+        case _:
+            assert_never(element)
+
+
+def _print_paragraph(paragraph: Paragraph, console: Console) -> None:
+    text = _line(paragraph.text, paragraph.role)
+    mark = _line(paragraph.mark)
+    if paragraph.fold == "hanging" and console.is_terminal:
+        from rich.padding import Padding
+        from rich.table import Table as RichTable
+
+        line = RichTable.grid(padding=(0, 1, 0, 0))
+        cells = [mark, text] if mark else [text]
+        for _ in cells:
+            line.add_column(overflow="fold")
+        line.add_row(*cells)
+        console.print(Padding(line, (0, 0, 0, paragraph.indent), expand=False), highlight=False)
+        return
+    if mark:
+        text = mark.append(" ").append_text(text)
+    if paragraph.indent:
+        text = _line(" " * paragraph.indent).append_text(text)
+    console.print(text, highlight=False, soft_wrap=None if paragraph.fold == "wrapped" else True)
+
+
+def _print_table(table: Table, console: Console) -> None:
+    if table.groups:
+        _print_groups(table, console)
+        return
+    from rich.padding import Padding
+
+    grid = _ruled(table) if table.ruled else _unruled(table)
+    for row in table.rows:
+        cells = [_cell(cell) for cell in row.cells]
+        first = [_line("")] if table.indented and table.ruled else []
+        grid.add_row(*first, *cells, style="dim" if row.dim else None)
+    console.print(Padding(grid, (0, 0, 0, 2)) if table.indented and not table.ruled else grid)
+
+
+def _ruled(table: Table) -> RichTable:
+    from rich import box
+    from rich.table import Table as RichTable
+
+    grid = RichTable(box=box.SIMPLE, show_edge=False, pad_edge=False)
+    if table.indented:
+        grid.add_column("")
+    for column in table.columns:
+        grid.add_column(
+            _line(column.heading),
+            justify="right" if column.kind == "number" else "left",
+            overflow="fold",
+            no_wrap=column.whole,
+        )
+    return grid
+
+
+def _unruled(table: Table) -> RichTable:
+    """Returns an empty table of columns of given widths; the last has what is left."""
+    from rich.table import Table as RichTable
+
+    grid = RichTable(
+        box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", expand=True
+    )
+    for column in table.columns:
+        grid.add_column(
+            _line(column.heading),
+            justify="right" if column.kind == "number" else "left",
+            width=column.width,
+            ratio=1 if column.width is None else None,
+            overflow="fold" if column.width is None else "ellipsis",
+            no_wrap=column.width is not None,
+        )
+    return grid
+
+
+def _print_groups(table: Table, console: Console) -> None:
+    """Prints one line per row below the label of its group, in columns that all groups share."""
+    headings = Row(tuple(column.heading for column in table.columns))
+    rows = [headings, *(row for group in table.groups for row in group.rows)]
+    widths = [max(map(len, column)) for column in zip(*map(_plain_cells, rows), strict=True)]
+
+    def line(row: Row) -> str:
+        padded = (
+            cell.rjust(width) if column.kind == "number" else cell.ljust(width)
+            for column, cell, width in zip(table.columns, _plain_cells(row), widths, strict=True)
+        )
+        return "  " + "  ".join(padded)
+
+    _print_paragraph(Paragraph(line(headings), "dim"), console)
+    for group in table.groups:
+        _print_paragraph(Paragraph(group.label), console)
+        _print(group.intro, console)
+        for row in group.rows:
+            _print_paragraph(Paragraph(line(row), "dim" if row.dim else "plain"), console)
+        _print(group.remarks, console)
+
+
+def _plain_cells(row: Row) -> list[str]:
+    return [plain(cell.text if isinstance(cell, Cell) else cell) for cell in row.cells]
+
+
+def _cell(cell: Text | Cell) -> RichText:
+    if not isinstance(cell, Cell):
+        return _line(cell)
+    text = _line(cell.text)
+    for flag in cell.flags:
+        below = _line((Span("!", "unsure"), f" {flag}"))
+        text = text.append("\n").append_text(below) if text else below
+    return text
+
+
+def _line(text: Text, role: Role = "plain") -> RichText:
+    """Returns a line in which no character of the text is markup."""
+    from rich.text import Text as RichText
+
+    line = RichText(style=_STYLES[role])
+    for piece in spans(text):
+        if isinstance(piece, str):
+            line.append(piece)
+        else:
+            bold = "bold " if piece.strong else ""
+            line.append(piece.text, style=f"{bold}{_STYLES[piece.role]}".strip() or None)
+    return line

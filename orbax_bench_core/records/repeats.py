@@ -1,0 +1,172 @@
+"""Repeats over all their hosts, and the series that they form."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from orbax_bench_core.config import Arm
+from orbax_bench_core.measure import TIME, block_name
+from orbax_bench_core.records.record import PEER_FAILED, Attempt, ErrorInfo, Record, Status
+from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint, short_name, side, sides
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Series:
+    """What is measured again and again: a sweep point, or one arm of a pair.
+
+    Attributes:
+        id: Id of the point, or `<pair id>-<arm>`: both arms of an A/A pair have the same content.
+        name: Name for people.
+        entry: The point, or the pair.
+        arm: The arm of a pair, or of a captured record; None for a point.
+    """
+
+    id: str
+    name: str
+    entry: SweepEntry = dataclasses.field(compare=False, repr=False)
+    arm: Arm | None = None
+
+    @classmethod
+    def all_of(cls, entry: SweepEntry) -> tuple[Series, ...]:
+        """Returns the series of an entry: one of a point, two of a pair."""
+        return tuple(cls._of(entry, arm, entry.id, entry.name) for arm in sides(entry))
+
+    @classmethod
+    def of_record(cls, record: Record) -> Series:
+        """Returns the series that a record belongs to."""
+        return cls._of(record.point, record.arm, record.point_id, record.point_name)
+
+    @classmethod
+    def _of(cls, entry: SweepEntry, arm: Arm | None, id_: str, name: str) -> Series:
+        if isinstance(entry, Pair):
+            id_ = f"{id_}-{arm}"
+            name = f"{short_name(side(entry, arm).benchmark)}[{_label(entry, arm)}]"
+        return cls(id=id_, name=name, entry=entry, arm=arm)
+
+    @property
+    def point(self) -> SweepPoint:
+        """The point that is measured, with a label that names the arm."""
+        point = side(self.entry, self.arm)
+        if isinstance(self.entry, Pair):
+            return point.with_label(_label(self.entry, self.arm))
+        return point
+
+    @property
+    def directory(self) -> str:
+        """Name of the folder that holds what was found, unique in a run."""
+        return f"{short_name(side(self.entry, self.arm).benchmark)}_{self.id}"
+
+
+def _label(pair: Pair, arm: Arm | None) -> str:
+    return ",".join(filter(None, [pair.label, f"arm={arm}"]))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Repeat:
+    """One repeat over all its hosts.
+
+    Attributes:
+        series: What was measured.
+        index: Which repeat; warm-ups count on their own.
+        block: Which block of a paired comparison; None outside one.
+        warmup: Whether it is a discarded repeat.
+        records: Record of each host that has one.
+        num_hosts: How many hosts there should be.
+    """
+
+    series: Series
+    index: int
+    block: int | None = None
+    warmup: bool = False
+    records: Mapping[int, Record]
+    num_hosts: int
+
+    @property
+    def status(self) -> Status:
+        """`passed` or `skipped` when every host says so; `failed` otherwise."""
+        found = {record.status for record in self.records.values()}
+        if len(self.records) == self.num_hosts and len(found) == 1:
+            return found.pop()
+        return "failed"
+
+    @property
+    def finished(self) -> bool:
+        """Whether running the suite again leaves this repeat as it is."""
+        return self.status != "failed"
+
+    @property
+    def counts(self) -> bool:
+        """Whether statistics take it: it passed on every host, and is no warm-up."""
+        return not self.warmup and self.status == "passed"
+
+    @property
+    def error(self) -> ErrorInfo | None:
+        """Why it failed or was skipped: the word of the host that failed first."""
+        errors = [record.error for record in self.records.values() if record.error is not None]
+        return min(errors, key=lambda error: error.type == PEER_FAILED, default=None)
+
+    @property
+    def missing(self) -> tuple[int, ...]:
+        """The hosts that have no record."""
+        return tuple(host for host in range(self.num_hosts) if host not in self.records)
+
+    @property
+    def reason(self) -> str:
+        """Why it did not pass: the first error, or which hosts have no record; empty if passed."""
+        if self.error is not None:
+            return f"{self.error.type}: {self.error.message}"
+        if self.missing:
+            return f"no record of host(s) {', '.join(map(str, self.missing))}"
+        return ""
+
+    @property
+    def attempts(self) -> tuple[Attempt, ...]:
+        """Earlier failed tries on all hosts, host by host, oldest first."""
+        return tuple(attempt for record in self.records.values() for attempt in record.attempts)
+
+    def values(self, metric: str = TIME) -> dict[tuple[str, int], dict[int, float]]:
+        """Returns the values of a metric by operation and occurrence, then by host."""
+        found: dict[tuple[str, int], dict[int, float]] = {}
+        for host, record in self.records.items():
+            for sample in record.samples:
+                if sample.metric == metric:
+                    found.setdefault((sample.operation, sample.occurrence), {})[host] = sample.value
+        return found
+
+    def seconds(self) -> dict[tuple[str, int], float]:
+        """Returns the seconds on the slowest host, by operation and occurrence."""
+        return {block: max(by_host.values()) for block, by_host in self.values().items()}
+
+    def labelled_seconds(self) -> dict[str, float]:
+        """Returns the seconds on the slowest host by label: `save`, `save[1]`, ..."""
+        return {block_name(*block): value for block, value in self.seconds().items()}
+
+
+def repeats_of(records: Iterable[Record]) -> Iterator[Repeat]:
+    """Groups records by repeat: those of a run directory, of a capture, or of JSON lines.
+
+    Args:
+        records: Records of any points, those of one point next to each other.
+
+    Yields:
+        Repeats in the order of their first records.
+    """
+    for _, of_point in itertools.groupby(records, key=lambda one: (one.run_id, one.point_id)):
+        found: dict[tuple[bool, int], list[Record]] = {}
+        for record in of_point:
+            found.setdefault((record.warmup, record.repeat), []).append(record)
+        yield from map(_repeat, found.values())
+
+
+def _repeat(hosts: Sequence[Record]) -> Repeat:
+    first = hosts[0]
+    return Repeat(
+        series=Series.of_record(first),
+        index=first.repeat,
+        block=first.block,
+        warmup=first.warmup,
+        records={record.host: record for record in hosts},
+        num_hosts=first.num_hosts,
+    )

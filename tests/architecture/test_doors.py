@@ -1,0 +1,89 @@
+"""Tests of a room may look inside it, and enter other rooms by their doors, as the code does."""
+
+import ast
+import fnmatch
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TESTS = ROOT / "tests"
+CORE = "orbax_bench_core"
+EXEMPT = ["golden/*support.py"]
+"""Files that hold what was before against what is now, and adapt to moved names in one place."""
+
+CONTRACTS = [
+    contract
+    for contract in tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"][
+        "contracts"
+    ]
+    if contract["type"] == "protected"
+]
+ROOMS = {module.removesuffix(".*") for one in CONTRACTS for module in one["protected_modules"]}
+SECOND_DOORS = [
+    tuple(ignored.split(" -> ")) for one in CONTRACTS for ignored in one.get("ignore_imports", ())
+]
+
+
+def imported(tree: ast.AST) -> Iterator[str]:
+    """Yields the modules of ours that a file imports."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            for name in node.names:
+                module = f"{node.module}.{name.name}"
+                path = ROOT.joinpath(*module.split("."))
+                is_module = path.is_dir() or path.with_suffix(".py").exists()
+                yield module if is_module else str(node.module)
+
+
+def room_of(module: str) -> str:
+    """Returns the innermost room with a door that a module lies in; empty if none has one."""
+    return max((room for room in ROOMS if module.startswith(f"{room}.")), key=len, default="")
+
+
+def may_enter(own: str, module: str) -> bool:
+    """Says whether tests of the room `own` may import a module."""
+    room = room_of(module)
+    if not room or module in ROOMS or own == room or own.startswith(f"{room}."):
+        return True
+    if room.startswith(f"{own}."):
+        return True
+    mine = (f"{own}.", f"{own.removeprefix(f'{CORE}.')}.")
+    return any(
+        fnmatch.fnmatch(module, target) and (importer == "**" or f"{importer}.".startswith(mine))
+        for importer, target in SECOND_DOORS
+    )
+
+
+def violations(file: Path) -> list[str]:
+    place = file.relative_to(TESTS)
+    own = ".".join((CORE, *place.parent.parts))
+    return [
+        f"tests/{place} imports {module}: use `from {room_of(module)} import ...`, or move the "
+        f"test to tests/{'/'.join(room_of(module).split('.')[1:])}"
+        for module in sorted(set(imported(ast.parse(file.read_text()))))
+        if module.startswith(CORE) and not may_enter(own, module)
+    ]
+
+
+@pytest.mark.parametrize("room", sorted(path.name for path in TESTS.iterdir() if path.is_dir()))
+def test_tests_enter_other_rooms_by_their_doors(room):
+    files = [
+        file
+        for file in sorted((TESTS / room).rglob("*.py"))
+        if not any(fnmatch.fnmatch(str(file.relative_to(TESTS)), one) for one in EXEMPT)
+    ]
+    found = [message for file in files for message in violations(file)]
+    assert not found, "\n".join(found)
+
+
+def test_a_way_past_a_door_is_found():
+    assert not may_enter(f"{CORE}.cli", f"{CORE}.gate.plan")
+    assert may_enter(f"{CORE}.gate", f"{CORE}.gate.plan")
+    assert may_enter(f"{CORE}.cli", f"{CORE}.gate")
+    assert may_enter(f"{CORE}.cli", f"{CORE}.gate.health"), "a second door"
+    assert may_enter(f"{CORE}.measure", f"{CORE}.measure.collectors.base"), "a room inside"
