@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import orbax_bench_core
 from orbax_bench_core.environments.installed import own_version
 
 _OURS = "orbax-bench"
@@ -52,7 +51,7 @@ def source_folder(cache: Path) -> Path:
     Args:
         cache: Where the folder goes; it is made when it is not there.
     """
-    package = Path(orbax_bench_core.__file__).resolve().parent
+    package = Path(__file__).resolve().parents[1]
     version = own_version(_OURS)
     digest = hashlib.sha256(f"{package} {version}".encode()).hexdigest()[:16]
     folder = cache / f"source-{digest}"
