@@ -7,6 +7,8 @@ UV_VERSION := 0.13.8
 # The lock would bring gigabytes for GPUs.
 TORCH_VERSION := 2.13.0
 JOBS ?= 2
+# Compiling each module anew in each process would take a third of the time of all tests.
+unexport PYTHONDONTWRITEBYTECODE
 # The lock has accelerators too, which no development environment needs.
 EXTRAS := --extra kfp --extra vertex --extra gcs --extra dev
 

@@ -1,6 +1,7 @@
 """What every test relies on: eight simulated CPU devices, set before JAX can be imported."""
 
 import os
+import re
 
 os.environ["JAX_PLATFORMS"] = "cpu"
 # No test asks how fast a compiled function is; most functions run once.
@@ -12,12 +13,14 @@ os.environ["JAX_ENABLE_X64"] = "true"
 
 import datetime
 import functools
+import itertools
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from _pytest.mark.expression import Expression
 
 from orbax_bench_core.config import CheckpointConfig, parse_suite
 from orbax_bench_core.measure import BYTES, TIME, Sample
@@ -33,6 +36,33 @@ PROVENANCE = {
     "host": {"name": "h", "kernel": "Linux", "cpu": "EPYC", "cpu_count": 2, "memory_bytes": 2**34},
     "devices": {"count": 8, "kind": "cpu", "platform": "cpu"},
 }
+
+
+_MODULE_MARK = re.compile(r"^pytestmark = pytest\.mark\.(\w+)", re.MULTILINE)
+_MARK = re.compile(r"\bmark\.(slow|nightly)\b")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leaves a file unread in which no test can have the marks that are asked for.
+
+    What a file imports, such as the client of a cloud, takes seconds in every process.
+    """
+    if not (config.option.markexpr and collection_path.name.startswith("test_")):
+        return None
+    text = collection_path.read_text()
+    certain, possible = set(_MODULE_MARK.findall(text)), set(_MARK.findall(text))
+    selection = Expression.compile(config.option.markexpr)
+    marks = (
+        certain.union(more)
+        for count in range(len(possible) + 1)
+        for more in itertools.combinations(possible, count)
+    )
+    may = any(selection.evaluate(functools.partial(_is_in, some)) for some in marks)
+    return None if may else True
+
+
+def _is_in(marks: set[str], name: str, **_: object) -> bool:
+    return name in marks
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -33,6 +33,7 @@ def test_v0_what_was_cancelled_is_not_there(run):
     assert outcome.verified
 
 
+@pytest.mark.slow
 def test_v0_cancel_delay_secs_may_be_too_long(run):
     outcome = run(V0Cancel, cancel_delay_secs=1.5)
     assert outcome.operations >= {"cancel_too_late", "restore"}
@@ -55,6 +56,7 @@ def test_v1_what_was_cancelled_is_not_there(run):
     assert outcome.verified
 
 
+@pytest.mark.slow
 def test_v1_what_was_finished_is_deleted(run):
     outcome = run(V1Cancel, cancel_delay_secs=1.5)
     assert "cancel_too_late" in outcome.operations
@@ -92,6 +94,7 @@ def test_v1_another_error_is_no_reason_to_try_again():
         v1_cancel._cancel(Metrics(), Reluctant(errno.EACCES))
 
 
+@pytest.mark.slow
 def test_v1_a_step_that_is_still_there_is_found(run, monkeypatch):
     monkeypatch.setattr(v1_cancel, "_cancel", lambda metrics, checkpointer: checkpointer.wait())
     with pytest.raises(VerificationError, match=r"only step 2 should be there; there is \[1, 2\]"):

@@ -40,6 +40,7 @@ def test_save_interval_steps(run):
     assert steps(outcome) == [0, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("most", "kept"), [(1, [3]), (2, [2, 3]), (9, [0, 1, 2, 3])])
 def test_max_to_keep(run, most, kept):
     assert steps(run(CheckpointManager, train_steps=4, max_to_keep=most)) == kept

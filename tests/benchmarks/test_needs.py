@@ -99,6 +99,7 @@ REQUIRED = {
 MAKES_ITS_OWN = {"snapshotter"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(set(BUILTINS) - MAKES_ITS_OWN))
 def test_a_built_in_without_data_says_in_one_line_what_it_needs(name, tmp_path):
     (outcome,) = run_benchmark(name, str(tmp_path), options=REQUIRED.get(name, {}))

@@ -31,6 +31,7 @@ def run(tmp_path, monkeypatch):
     return call
 
 
+@pytest.mark.slow
 def test_fewer_and_more_devices_hold_the_same_model(run):
     outcomes = run(save_devices=4, restore_devices=[2, 8, None])
     for outcome in outcomes:
@@ -73,6 +74,7 @@ def test_outputs_that_differ_fail_the_repeat(run, monkeypatch):
         outcome.assert_passed()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -31,6 +31,7 @@ def dcp(run):
     return one
 
 
+@pytest.mark.slow
 def test_operations_are_those_of_save_restore(dcp):
     outcome = dcp()
     assert outcome.blocks == ["save_blocking", "save_background", "save", "load"]

@@ -185,6 +185,7 @@ def test_a_wrong_restore_fails_the_repeat(tree, tmp_path):
         SaveRestore().test_fn(context)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "operation"),
     [

@@ -63,12 +63,14 @@ def test_an_answer_on_wild_data_is_affordable(ratio):
     assert sum(one.mean_operations for one in found) / len(found) <= 35
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["iid", "regime", "busy save"])
 def test_intervals_cover_what_they_claim(name):
     found = tally("coverage", name, SOMEWHAT_SLOWER, 80)
     assert abs(found.rate("covered") - 0.95) <= 0.01 + allowed(0.95, 80)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "rule", "least"),
     [

@@ -10,6 +10,7 @@ def test_quiet_times_are_settled_at_the_first_look():
     assert expected_operations(0.02) == 10
 
 
+@pytest.mark.slow
 def test_noisier_times_take_longer():
     found = [expected_operations(sigma) for sigma in (0.05, 0.15, 0.5)]
     assert found == sorted(found)
@@ -31,6 +32,7 @@ def test_a_plan_is_the_same_every_time():
     assert plan(0.1) == plan(0.1)
 
 
+@pytest.mark.slow
 def test_operations_are_planned_by_their_own_rules():
     config = GateConfig(metrics={"load": MetricRule(margin=1.0)})
     found = plan_operations({"save": 0.3, "load": 0.3}, config)

@@ -103,6 +103,7 @@ def test_passport(same_bytes, golden, tmp_path):
     golden("bytes/calibration.json", support.rounded(tests))
 
 
+@pytest.mark.slow
 def test_async_study(same_bytes, tmp_path):
     made.study_run(tmp_path)
     support.said("async-study", tmp_path)
@@ -119,6 +120,7 @@ def test_verdicts_of_separate_runs(same_bytes, tmp_path, monkeypatch):
     same_bytes("verdicts", "verdicts_unpaired", support.rounded(support.dated(text)))
 
 
+@pytest.mark.slow
 def test_history(golden, tmp_path):
     for day in range(10):
         given = {"blocks": 1, "ratio": 1.5 if day > 5 else 1.25, "run_id": f"r{day}", "day": day}
@@ -135,6 +137,7 @@ def test_lineage(same_bytes, tmp_path):
     same_bytes("lineage", "lineage", made_here((plain / "lineage.json").read_text()))
 
 
+@pytest.mark.slow
 def test_verdicts_and_their_lineage(same_bytes, tmp_path):
     paired = tmp_path / "a pair"
     made.paired_run(paired)

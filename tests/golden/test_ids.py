@@ -67,6 +67,7 @@ def own_package(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arms", ARMS)
 @pytest.mark.parametrize("suites", [published, examples], ids=lambda suites: suites.__name__)
 def test_points(golden, suites, arms):

@@ -118,6 +118,7 @@ def test_a_finished_run_is_not_measured_again(earlier, copied):
     assert holds({**found, "suite_file": "plain.yaml"}, json.loads(info))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("earlier", PAIRED, ids=ids(PAIRED))
 def test_a_finished_comparison_is_judged_again_and_not_measured_again(earlier, copied):
     run, before = copied(earlier), contents(earlier)

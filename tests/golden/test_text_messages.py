@@ -67,6 +67,7 @@ def transcript(*said):
     return "\n".join(map(str, said))
 
 
+@pytest.mark.slow
 def test_wrong_suites(shell, golden):
     said = []
     for name, text in SUITES.items():

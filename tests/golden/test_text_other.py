@@ -43,6 +43,7 @@ def test_points_of_suites(shell, golden):
     golden("text/other/expand.txt", transcript(*said))
 
 
+@pytest.mark.slow
 def test_built_ins(shell, golden):
     golden("text/other/list.txt", shell.views("list"))
 

@@ -75,6 +75,7 @@ def test_failed_points_are_left_out_of_a_capture(shell, make_run, make_record, m
     golden("text/baseline/left_out.txt", transcript(*said))
 
 
+@pytest.mark.slow
 def test_history_of_ratios(shell, make_nightly, make_point, golden):
     pair = make_point(label=NASTY, candidate=make_point(label=NASTY))
     ratios, versions = [1.0] * 8 + [1.2] * 8, ["0.12.7"] * 8 + ["0.12.8"] * 8
@@ -114,6 +115,7 @@ def test_calibration_without_identical_arms(shell, make_separate_run, make_point
     golden("text/calibration/separate.txt", str(shell("calibrate", "day000")))
 
 
+@pytest.mark.slow
 def test_async_study(shell, make_sizes, golden):
     make_sizes()
     golden("text/async_study/sizes.txt", shell.views("async-study", "run"))
@@ -121,6 +123,7 @@ def test_async_study(shell, make_sizes, golden):
     golden("text/async_study/async_study.html.txt", shell.page("run/async_study.html"))
 
 
+@pytest.mark.slow
 def test_async_study_of_odd_points(shell, make_pair, make_saves, make_run, make_point, golden):
     checkpoint = make_point().checkpoint.model_copy
     shape = {"params": {"dtype": "bfloat16", "shape": [10**6]}}

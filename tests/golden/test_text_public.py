@@ -119,6 +119,7 @@ def test_modules_that_are_run_exist(golden):
     golden("text/public/modules.txt", "".join(f"python -m {name}\n" for name in sorted(found)))
 
 
+@pytest.mark.slow
 def test_commands_start_light(shell, begin, fill, golden):
     suite = shell.write(
         "suite.yaml",

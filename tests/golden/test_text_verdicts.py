@@ -32,6 +32,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_a_comparison_that_is_done(shell, begin, fill_blocks, golden, name):
     fields, how, flags = CASES[name]
@@ -58,6 +59,7 @@ def test_progress_of_a_comparison_for_machines(shell, begin, fill_blocks, golden
     golden("text/verdicts/faster.txt", shell.views("compare", "out"))
 
 
+@pytest.mark.slow
 def test_an_arm_that_failed(shell, begin, fill_blocks, golden):
     suite = shell.write("suite.yaml", SUITE)
     fill_blocks(begin(suite, "out"), failing="candidate")

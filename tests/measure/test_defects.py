@@ -67,6 +67,7 @@ def test_defect_5_arrays_are_ready_before_the_clock_of_a_save_starts(
     assert ready[0]
 
 
+@pytest.mark.slow
 def test_defect_6_arrays_are_ready_before_the_clock_of_a_load_stops(
     dispatch: Callable[[], Tree],
     at_the_clock: Callable[..., None],

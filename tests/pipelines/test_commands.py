@@ -42,6 +42,7 @@ def quietly(code):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [["pipeline", "submit", "--help"], ["pipeline", "list"], ["image", "build", "--help"]],

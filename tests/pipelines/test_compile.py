@@ -69,6 +69,7 @@ def test_every_task_of_a_package_has_a_component_and_every_component_a_body(
     assert {executor["container"]["image"] for executor in executors.values()} == {IMAGE}
 
 
+@pytest.mark.slow
 def test_the_packages_of_a_release_are_written_to_a_folder_that_is_made(tmp_path, released):
     write_packages(tmp_path / "dist" / "pipelines")
     written = {path.name: path.read_text() for path in (tmp_path / "dist/pipelines").iterdir()}
@@ -76,6 +77,7 @@ def test_the_packages_of_a_release_are_written_to_a_folder_that_is_made(tmp_path
     assert len(written) == 2 * len(PIPELINES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline.name)
 def test_each_slice_is_a_loop_of_its_own(pipeline):
     spec, _ = documents(Target.KFP, pipeline.name, **TWO_SLICES)

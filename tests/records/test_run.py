@@ -63,6 +63,7 @@ def test_a_pair_is_read_as_blocks(paired_run):
     assert Run(run).paired(pair).times["save"].tolist() == [[1.0, 2.0, 2.0, 1.0]]
 
 
+@pytest.mark.slow
 def test_samples_are_a_frame_with_a_column_per_option(make_run, make_record, make_point):
     points = [make_point(options={"a": 1}), make_point(options={"a": 2, "b": "x"})]
     records = [make_record(point, times={"save": 0.5}) for point in points]

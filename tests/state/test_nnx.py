@@ -67,6 +67,7 @@ def test_a_merged_model_says_what_the_original_says() -> None:
     np.testing.assert_array_equal(_outputs(nnx.merge(MANY, tree)), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("devices", [4, 8])
 def test_a_model_survives_a_save_and_a_load_onto_another_mesh(
     tmp_path: Path, make_mesh: Callable[..., Mesh], devices: int

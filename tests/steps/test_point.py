@@ -97,6 +97,7 @@ def test_a_step_measures_its_point_alone(begin):
     assert whole.directory.point_records(whole.entries[1]) == []
 
 
+@pytest.mark.slow
 def test_a_point_that_fails_is_data_unless_the_step_is_strict(begin):
     session = rejoin(begin(act="raise"))
     outcome = measure_point(session, limits=False, lock=False)

@@ -117,6 +117,7 @@ def test_gcs_takes_a_bucket(refused, model):
     assert "takes a gs:// directory" in refused("--local-dir", model, "--gcs", "elsewhere")
 
 
+@pytest.mark.slow
 def test_without_gcloud_and_gcsfs_both_are_named(refused, model, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setitem(sys.modules, "gcsfs", None)  # as if it were not installed

@@ -208,6 +208,7 @@ def meaning(raw):
     return spec + json.dumps(raw, sort_keys=True)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(raw_points, min_size=2, max_size=12, unique_by=meaning))
 def test_defect_29_points_that_differ_never_share_an_id(raws):

@@ -27,6 +27,7 @@ def run(tmp_path):
     return call
 
 
+@pytest.mark.slow
 def test_a_repeat_is_measured_and_verified(run, write_benchmark):
     (outcome,) = run(write_benchmark(ROUND_TRIP), checkpoint=SPEC, mesh=MESH)
     outcome.assert_verified()

@@ -20,6 +20,7 @@ def eventful_page(once, eventful):
     return once("the page of an eventful study", lambda: to_html(study_document(eventful)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["page", "eventful_page"])
 def test_the_page_is_whole_and_needs_nothing_else(request, name):
     assert_whole(request.getfixturevalue(name))
@@ -42,6 +43,7 @@ def test_both_figures_name_what_is_measured_documented_and_extrapolated(page):
         assert label in page
 
 
+@pytest.mark.slow
 def test_lines_that_miss_are_not_extrapolated(study):
     series = study.series[0]
     missing = series.fit.model_copy(update={"holds": False})
@@ -49,6 +51,7 @@ def test_lines_that_miss_are_not_extrapolated(study):
     assert "extrapolated, not measured" not in to_html(study_document(wild))
 
 
+@pytest.mark.slow
 def test_no_curve_where_more_parameters_are_fewer_bytes(study):
     series = study.series[0]
     lighter = series.sizes[-1].model_copy(update={"num_bytes": 1})
@@ -91,6 +94,7 @@ def test_a_bar_in_a_name_is_no_column_of_the_markdown(eventful):
     assert rows[0].replace("\\|", "").count("|") == 11
 
 
+@pytest.mark.slow
 def test_notes_are_on_both_pages(eventful):
     assert "has no partner" in to_html(study_document(eventful))
     assert "has no partner" in to_markdown(study_document(eventful))

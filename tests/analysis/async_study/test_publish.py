@@ -10,6 +10,7 @@ from orbax_bench_core.steps import publish_async_study
 FILES = ["async_study.html", "async_study.json", "async_study.md"]
 
 
+@pytest.mark.slow
 def test_three_files_are_written_and_what_they_were_made_from(make_sizes):
     run = make_sizes()
     before = {path.name for path in run.root.iterdir()}
@@ -20,12 +21,14 @@ def test_three_files_are_written_and_what_they_were_made_from(make_sizes):
     assert made["async_study.html"].inputs == {"async_study.json": made["async_study.json"].digest}
 
 
+@pytest.mark.slow
 def test_the_json_is_the_study(make_sizes):
     run = make_sizes()
     study = publish_async_study(run)
     assert AsyncStudy.model_validate_json((run.root / "async_study.json").read_text()) == study
 
 
+@pytest.mark.slow
 def test_the_same_records_give_the_same_files(make_sizes):
     run = make_sizes()
     publish_async_study(run)

@@ -50,6 +50,7 @@ def test_a_slow_day_does_not_move_the_ratio(series_of, make_paired_run):
     assert [run.value for run in series.runs] == pytest.approx([1.0] * 3, rel=0.005)
 
 
+@pytest.mark.slow
 def test_a_change_says_when_by_how_much_and_with_which_versions(series_of, make_nightly):
     ratios, versions = [1.0] * 8 + [1.2] * 8, ["0.12.7"] * 8 + ["0.12.8"] * 8
     (series,) = series_of(make_nightly(ratios, versions))
@@ -103,6 +104,7 @@ def test_few_runs_say_from_when_on_changes_are_looked_for(series_of, make_nightl
     assert series.remarks == ("Change points are looked for from 10 runs on.",)
 
 
+@pytest.mark.slow
 def test_separate_runs_give_seconds_without_changes_and_say_why(series_of, make_separate_run):
     runs = [make_separate_run(day, 1.0 if day < 10 else 9.0) for day in range(20)]
     (series,) = series_of(runs)

@@ -53,6 +53,7 @@ def test_the_clearest_step_in_the_fewest_runs_is_found():
     assert found([*NOISE[:half], *(100 + NOISE[half:FEWEST])]) == [half]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("significance", "most"), [(0.01, 0.02), (0.05, 0.065)])
 @pytest.mark.parametrize("length", [12, 60])
 def test_without_a_change_few_series_have_one(significance, most, length):

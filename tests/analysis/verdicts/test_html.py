@@ -145,6 +145,7 @@ def test_a_point_that_passes_among_many_is_folded(found, page, make_report, make
     assert "<details open>" in verdicts_html(make_report(make_verdicts("p")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 0.0])
 def test_values_that_are_no_numbers_are_shown_all_the_same(
     make_operation, make_verdicts, make_report, value

@@ -78,6 +78,7 @@ def test_each_row_is_shaded_by_its_own_rule(axes, make_operation, make_verdicts)
     assert starts == pytest.approx([1 / WIDEST, 1.03, 1.15, 1 / WIDEST, 1.1, 1.4])
 
 
+@pytest.mark.slow
 def test_what_was_not_judged_is_said(axes, make_operation, make_verdicts):
     point = make_verdicts("p", make_operation("save", "INCONCLUSIVE", None))
     draw_intervals(axes, point, GateConfig())

@@ -188,6 +188,7 @@ def test_a_tour_of_two_points_is_written_in_well_under_half_a_second(make_run, m
     assert statistics.median(seconds) < 0.5
 
 
+@pytest.mark.slow
 def test_neither_tensorflow_nor_a_summary_writer_is_loaded(make_run, swept):
     run = make_run(swept)
     program = (

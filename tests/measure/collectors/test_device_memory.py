@@ -134,6 +134,7 @@ def test_devices_are_asked_once_whether_they_have_the_statistic(devices: list[An
     assert len(asked) == 1
 
 
+@pytest.mark.slow
 def test_measuring_does_not_initialize_a_backend() -> None:
     code = (
         "from orbax_bench_core.measure import Metrics\n"

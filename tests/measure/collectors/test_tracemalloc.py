@@ -117,6 +117,7 @@ def test_without_tracemalloc_there_are_no_notes() -> None:
     assert metrics.notes == {}
 
 
+@pytest.mark.slow
 def test_finding_the_sites_of_an_inner_block_is_no_peak_of_the_outer_one() -> None:
     # Thousands of sites, which a snapshot copies into objects of its own.
     many = compile(f"[\n{chr(10).join('object(),' for _ in range(5_000))}]", "many", "eval")
