@@ -1,4 +1,4 @@
-"""Errors of users, each with the place of the mistake and what to do about it."""
+"""User errors with the place of the mistake and its remedy; messages for invalid keys."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import dataclasses
 import difflib
 from collections.abc import Iterable
 from typing import Any, Final
+
+_KINDS: Final = {"tuple_type": "a list", "dict_type": "a mapping", "model_type": "a mapping"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -48,20 +50,12 @@ class SuiteError(UserError):
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:
-    """Returns a hint for an unknown name: the nearest known one, or all of them.
-
-    Args:
-        given: The name that is not known.
-        known: The names that are.
-    """
+    """Returns a hint for an unknown name: the nearest known one, or all of them."""
     known = list(known)
     nearest = difflib.get_close_matches(given, known, n=1, cutoff=0.6)
     if nearest:
         return f"did you mean {nearest[0]!r}?"
     return f"known: {', '.join(sorted(known))}" if known else "nothing is known here"
-
-
-_KINDS: Final = {"tuple_type": "a list", "dict_type": "a mapping", "model_type": "a mapping"}
 
 
 def explain(detail: Any, fields: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Elements of a document, with no word on how a terminal, Markdown or HTML shows them."""
+"""Elements of a document, free of how a terminal, Markdown or HTML shows them."""
 
 from __future__ import annotations
 

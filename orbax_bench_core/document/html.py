@@ -1,4 +1,4 @@
-"""Documents as HTML pages that need no other file and no network, light or dark."""
+"""HTML renderer: pages that need no other file and no network, light or dark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where environments are kept, and the one process that makes each."""
+"""Cache folder of the environments, with a lock so that one process makes each."""
 
 from __future__ import annotations
 
@@ -44,13 +44,10 @@ def only_process(folder: Path, waiting: Callable[[], None]) -> Iterator[None]:
 
 
 def source_folder(cache: Path) -> Path:
-    """Returns a folder with this package in it and nothing else of the environment around it.
+    """Returns a folder in `cache` that holds this package alone, made when it is missing.
 
     Every environment's worker takes the package from there, so both sides of a comparison are
     measured by the same code.
-
-    Args:
-        cache: Where the folder goes; it is made when it is not there.
     """
     package = Path(orbax_bench_core.__file__).resolve().parent
     version = own_version(_OURS)
@@ -75,7 +72,7 @@ def _describe(folder: Path, version: str) -> None:
 
 
 def _replace(path: Path, make: Callable[[Path], object]) -> None:
-    """Makes a file or link beside its place and moves it there, whoever does the same."""
+    """Makes a file or link beside its place and moves it there; others may do so at once."""
     with tempfile.TemporaryDirectory(dir=path.parent) as beside:
         make(Path(beside) / path.name)
         (Path(beside) / path.name).replace(path)

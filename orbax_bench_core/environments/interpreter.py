@@ -1,4 +1,4 @@
-"""A Python that runs a worker, and whether it can."""
+"""Interpreters: a Python with the variables of a worker, and the check that it can run one."""
 
 from __future__ import annotations
 
@@ -92,9 +92,6 @@ def worker_variables(cache: Path, folder: Path) -> dict[str, str]:
 
 def check(interpreter: Interpreter) -> dict[str, str]:
     """Checks, in a process of its own, that an interpreter can run a worker.
-
-    Args:
-        interpreter: The interpreter.
 
     Returns:
         Versions of the libraries that the worker uses, by distribution.

@@ -1,4 +1,4 @@
-"""The worker groups of one run."""
+"""Pool of the worker groups of one run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Repeats handed to workers, and a record of every one that fails."""
+"""Runner: repeats handed to workers, and a record of every one that fails."""
 
 from __future__ import annotations
 

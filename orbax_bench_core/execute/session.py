@@ -1,4 +1,4 @@
-"""A measurement under way: its run directory, its entries, its settings and its watcher."""
+"""Session: a measurement under way, with run directory, entries, settings and watcher."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from orbax_bench_core.config import Arm, LoadedSuite, parse_suite
 from orbax_bench_core.execute.hosts import Host, LocalHost
 from orbax_bench_core.records import Repeat, RunDirectory, RunInfo
 from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint, entry_from_json, expand
+
+Say = Callable[[str], None]
+"""Takes a line for people."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -82,10 +85,6 @@ class Watcher:
 
     def __call__(self, event: Event) -> None:
         """Is told of every event."""
-
-
-Say = Callable[[str], None]
-"""Takes a line for people."""
 
 
 def silent(line: str) -> None:

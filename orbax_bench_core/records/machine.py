@@ -1,4 +1,7 @@
-"""What ran, and on what: the facts that make two results comparable, or not."""
+"""Provenance of a record: versions, code, host, devices, storage.
+
+Unpaired runs are comparable only if machine and storage agree.
+"""
 
 from __future__ import annotations
 
@@ -83,11 +86,7 @@ def device_provenance() -> dict[str, Any]:
 
 
 def storage_provenance(path: str) -> dict[str, str]:
-    """Returns what holds `path`: the kind of storage, and where it is mounted.
-
-    Args:
-        path: A local path or a URI.
-    """
+    """Returns the kind of storage that holds `path`, local or a URI, and where it is mounted."""
     scheme, separator, rest = path.partition("://")
     if separator:
         return {"type": scheme, "mount": f"{scheme}://{rest.partition('/')[0]}"}

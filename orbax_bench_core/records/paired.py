@@ -1,4 +1,4 @@
-"""The blocks of a paired comparison: from records to arrays."""
+"""Complete blocks of a paired comparison, as arrays."""
 
 from __future__ import annotations
 

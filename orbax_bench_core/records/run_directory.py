@@ -1,4 +1,4 @@
-"""The run directory: where everything that a run produces lies."""
+"""Run directory: records, `run.json`, logs and checkpoint data of one run."""
 
 from __future__ import annotations
 
@@ -109,10 +109,6 @@ class RunDirectory:
     def start(self, loaded: LoadedSuite, expansion: Expansion) -> RunInfo:
         """Begins a run here, or continues the one of the same suite that is here already.
 
-        Args:
-            loaded: The suite.
-            expansion: Its sweep points.
-
         Raises:
             UserError: The directory belongs to another suite, or cannot be written.
         """
@@ -147,7 +143,7 @@ class RunDirectory:
         return info
 
     def exists(self) -> bool:
-        """Says whether a run is here."""
+        """Returns whether a run is here."""
         return bool(self._info_path.exists())
 
     def read_info(self) -> RunInfo:

@@ -1,4 +1,4 @@
-"""Making the checkpoint that load-only points read."""
+"""Fixture step: the checkpoint that load-only points read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measurement of one sweep point, or of both arms of a pair, as a step of a pipeline."""
+"""Point step: measurement of one sweep point, or of both arms of a pair, in a pipeline."""
 
 from __future__ import annotations
 

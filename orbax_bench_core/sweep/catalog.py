@@ -1,4 +1,4 @@
-"""The built-in benchmarks by name, without importing them."""
+"""Catalog of the built-in benchmarks by name; none of them is imported."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def class_path(generator: str) -> str:
 
 
 def is_builtin(path: str) -> bool:
-    """Says whether `path` is the class of a built-in benchmark."""
+    """Returns whether `path` is the class of a built-in benchmark."""
     return path in BUILTINS.values()
 
 

@@ -1,4 +1,4 @@
-"""From a suite to its sweep points."""
+"""Expansion of a suite into sweep points and pairs."""
 
 from __future__ import annotations
 
@@ -60,9 +60,6 @@ class Expansion(pydantic.BaseModel):
 
 def expand_here(loaded: LoadedSuite) -> Expansion:
     """Expands a suite in this process, importing every benchmark class that it names.
-
-    Args:
-        loaded: The suite.
 
     Raises:
         SuiteError: A class that cannot be used, or an option that it does not take.

@@ -1,4 +1,4 @@
-"""What the orchestrator asks of a worker, and what it hears back."""
+"""Protocol between orchestrator and worker: setups, tasks and events, one JSON object a line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running one repeat inside a worker."""
+"""Repeat inside a worker: context, benchmark, verification and record."""
 
 from __future__ import annotations
 
@@ -33,12 +33,7 @@ def run_repeat(
 ) -> Record:
     """Runs one repeat and returns its record, whatever happens inside the benchmark.
 
-    Args:
-        task: What to run.
-        setup: How this worker is set up.
-        states: Checkpoint data of earlier repeats, to be reused.
-        provenance: What runs, and on what.
-        measured: Called with the samples of each operation as soon as it ends.
+    `measured` is called with the samples of each operation as soon as it ends.
     """
     run = RunDirectory(setup.root)
     repeat = _Repeat(task, setup, run, states, measured)

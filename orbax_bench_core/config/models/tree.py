@@ -1,4 +1,4 @@
-"""The words in which presets describe their arrays."""
+"""Arrays of model presets: dimensions, shardings by mesh axis, scaled widths, train states."""
 
 from __future__ import annotations
 
@@ -37,6 +37,9 @@ SYNONYMS: Final[dict[str, str]] = {
     "pipeline": "stage",
 }
 """Other names of mesh axes, and the name that the rules have for them."""
+
+_GRAIN: Final = 64
+"""Widths are multiples of it where the full width is, so that small meshes divide them evenly."""
 
 
 def most_parts(dimension: str, mesh: MeshAxes) -> int:
@@ -103,10 +106,6 @@ def _entry(names: tuple[str, ...]) -> ShardingEntry:
     if len(names) == 1:
         return names[0]
     return names or None
-
-
-_GRAIN: Final = 64
-"""Widths are multiples of it where the full width is, so that small meshes divide them evenly."""
 
 
 @dataclasses.dataclass(frozen=True)
