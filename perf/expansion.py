@@ -1,4 +1,4 @@
-"""What it takes to expand a suite of ten thousand sweep points."""
+"""Cost of expanding a suite of ten thousand sweep points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often a history cries wolf: change points on raw seconds and on ratios to a reference arm.
+"""False change points of a history, on raw seconds and on ratios to a reference arm.
 
 `python -m perf.history [--series N] [--runs N] [--seed N] [--json FILE]`
 
@@ -32,7 +32,7 @@ BLOCKS: Final = 10
 NOISE: Final = 0.05
 """Coefficient of variation of one operation."""
 SLOW: Final = 1.4
-"""How much longer everything takes while the machine is slow."""
+"""Factor by which everything takes longer while the machine is slow."""
 DWELLS: Final = (3, 10, 30)
 """Mean number of runs that the machine stays fast, or slow."""
 EFFECT: Final = 0.1

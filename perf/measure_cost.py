@@ -1,4 +1,4 @@
-"""What a measured block costs, beside Orbax's own benchmark framework.
+"""Cost of a measured block, beside Orbax's own benchmark framework.
 
 `python -m perf.measure_cost [--upstream-python PATH]`
 `python -m perf.measure_cost --save [--pairs N]`

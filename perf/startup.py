@@ -1,4 +1,4 @@
-"""How soon `orbax-bench --help` answers."""
+"""Start-up time of `orbax-bench --help`."""
 
 from __future__ import annotations
 

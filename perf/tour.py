@@ -107,9 +107,6 @@ def figures(setting: Setting) -> list[Figure]:
 def our_operations_s(directory: Path) -> float:
     """Adds up the outermost operations of a run of ours, from its records, warm-ups included.
 
-    Args:
-        directory: The run directory.
-
     Raises:
         ProbeFailed: It holds no such sample.
     """

@@ -1,4 +1,4 @@
-"""From a run to a capture."""
+"""Capture and promotion: a run becomes a capture, and a capture the baseline of its points."""
 
 from __future__ import annotations
 
@@ -19,10 +19,13 @@ from orbax_bench_core.config import ARMS, Arm, UserError, did_you_mean
 from orbax_bench_core.records import UNKNOWN, Record, Repeat, Run, RunDirectory, RunInfo
 from orbax_bench_core.sweep import Pair
 
+LATEST: Final = "latest"
+PREVIOUS: Final = "previous"
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Captured:
-    """What became of a run.
+    """Result of a capture.
 
     Attributes:
         revision: What it is filed under.
@@ -103,9 +106,7 @@ def resolved(record: Record) -> Record:
 def _problem(repeats: Sequence[Repeat], expected: int) -> str:
     """Returns why a series cannot be captured; empty when it can.
 
-    Args:
-        repeats: Its measured repeats.
-        expected: How many there should be at least.
+    At least `expected` repeats must have passed.
     """
     for repeat in repeats:
         if not repeat.counts:
@@ -150,13 +151,9 @@ def _commit(found: dict[str, Sequence[Record]]) -> str:
     return UNKNOWN
 
 
-LATEST: Final = "latest"
-PREVIOUS: Final = "previous"
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Promoted:
-    """What a promotion did.
+    """Result of a promotion.
 
     Attributes:
         promotion: The promotion.

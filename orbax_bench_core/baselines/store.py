@@ -1,4 +1,4 @@
-"""A registry of baselines on storage."""
+"""Registry: baselines on storage, and the reading and writing of its files."""
 
 from __future__ import annotations
 
@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 
 _PROMOTIONS: Final = "promotions"
 _REVISION: Final = re.compile(r"[A-Za-z0-9][\w.+-]*")
+Model = TypeVar("Model", bound=ResultModel)
+Given = TypeVar("Given")
+Found = TypeVar("Found")
+
+_AT_ONCE: Final = 16
+"""An object store answers many requests at once as fast as one."""
 
 
 class Registry:
@@ -50,7 +56,7 @@ class Registry:
         self.root: epath.Path = registry_path(root)
 
     def exists(self) -> bool:
-        """Says whether something was captured here."""
+        """Returns whether something was captured here."""
         return any(is_capture_id(file.stem) for file in self.root.glob("*/*.json"))
 
     def captures(self) -> list[Capture]:
@@ -80,11 +86,9 @@ class Registry:
         return read_each(read_baseline, files)
 
     def add(self, capture: Capture, baselines: Sequence[Baseline]) -> None:
-        """Writes a capture: it is there once all of it is.
+        """Writes a capture with the samples of each of its points.
 
-        Args:
-            capture: What was captured.
-            baselines: The samples of each of its points.
+        It exists once all of it is written.
 
         Raises:
             UserError: The registry cannot be written.
@@ -188,16 +192,8 @@ def _user() -> str:
         return UNKNOWN
 
 
-Model = TypeVar("Model", bound=ResultModel)
-Given = TypeVar("Given")
-Found = TypeVar("Found")
-
-_AT_ONCE: Final = 16
-"""An object store answers many requests at once as fast as one."""
-
-
 def registry_path(path: str) -> epath.Path:
-    """Returns a path, or says why it cannot be honoured.
+    """Returns a path, local or gs://.
 
     Raises:
         UserError: The path is neither local nor gs://.
@@ -211,12 +207,7 @@ def registry_path(path: str) -> epath.Path:
 
 
 def read_model(file: epath.Path, model: type[Model], what: str) -> Model:
-    """Reads one file.
-
-    Args:
-        file: The file.
-        model: What it should hold.
-        what: What to call that.
+    """Reads one file, which messages call a `what`.
 
     Raises:
         UserError: The file holds something else, or cannot be read.
@@ -259,10 +250,9 @@ def json_files(folder: epath.Path) -> list[epath.Path]:
 
 
 def registry_around(baseline: str) -> Registry | None:
-    """Returns the registry that a baseline is or lies in; None for a run directory and others.
+    """Returns the registry that a baseline is or lies in, as a revision or a capture.
 
-    Args:
-        baseline: Path of a registry, of a revision or capture in one, or of anything else.
+    It is None for a run directory and anything else.
     """
     path = Registry(baseline).root
     if (path / "run.json").exists():

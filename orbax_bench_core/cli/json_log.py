@@ -1,4 +1,4 @@
-"""A run while it goes on, as one JSON object a line, for machines that read logs."""
+"""JSON log of a run under way: one object a line, for machines that read logs."""
 
 from __future__ import annotations
 

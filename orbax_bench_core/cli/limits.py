@@ -1,4 +1,4 @@
-"""`orbax-bench limits`: what this machine and a storage can do at best."""
+"""`orbax-bench limits`: best speeds of this machine and a storage."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def png(figure: Figure) -> bytes:
 
 
 def label(text: str, longest: int = 40) -> str:
-    """Returns a name of the user as a label: printable, on one line and not too long."""
+    """Returns a user's name as a label: printable, on one line, at most `longest` characters."""
     printable = "".join(char if char.isprintable() else " " for char in text)
     return shorten(" ".join(printable.split()), longest)
 

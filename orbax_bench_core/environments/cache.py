@@ -63,7 +63,7 @@ def source_folder(cache: Path) -> Path:
 
 
 def _describe(folder: Path, version: str) -> None:
-    """Lets a worker know the version of the package that measures."""
+    """Writes the version of this package to where a worker reads it."""
     metadata = folder / f"orbax_bench-{version}.dist-info" / "METADATA"
     if not metadata.exists():
         metadata.parent.mkdir(exist_ok=True)

@@ -238,7 +238,7 @@ def key(requirements: Sequence[Requirement]) -> str:
 
 
 def installable(home: Path, requirement: Requirement, folder: Path) -> str:
-    """Returns a requirement as uv can be trusted with it.
+    """Returns a requirement with a wheel of a folder's present sources in place of the folder.
 
     Left to itself, uv takes a folder's wheel from its cache as long as the project file is as it
     was, whatever happened to the sources.

@@ -38,7 +38,7 @@ WORKER_MODULES: Final[Mapping[str, str]] = {
 
 
 class Rule(NamedTuple):
-    """What some releases of Orbax need, and do not declare.
+    """Undeclared requirement of some releases of Orbax.
 
     Attributes:
         first: The first of these releases.

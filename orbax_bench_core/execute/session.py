@@ -18,7 +18,7 @@ Say = Callable[[str], None]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RunSettings:
-    """How a run is made, beside what the suite says.
+    """Settings of a run, beside what the suite says.
 
     Attributes:
         local_directory: Scratch directory on the local disk, for benchmarks that use one.
@@ -66,7 +66,7 @@ class Progress(Event):
 
 
 class Watcher:
-    """Whoever watches a measurement; this one takes no notice of it.
+    """Watcher of a measurement; this one ignores every event.
 
     A watcher is a context manager that is entered when measuring begins, after the machine's
     measuring lock has been taken, and left when it ends.
@@ -88,7 +88,7 @@ class Watcher:
 
 
 def silent(line: str) -> None:
-    """Says nothing."""
+    """Ignores the line."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -113,7 +113,7 @@ def _wheels(package: str, folder: Path) -> dict[Version, Path]:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Found:
-    """Where a search has ended.
+    """Result of a release search.
 
     Attributes:
         last_good: The newest release that passes against the good one; the good one itself when

@@ -180,7 +180,7 @@ def _with_labels(entries: list[SweepEntry]) -> dict[str, SweepEntry]:
 
 
 def _label_parts(entry: SweepEntry, values: Mapping[tuple[str, str], set[str]]) -> Iterator[str]:
-    """Yields what tells an entry from others; what an arm overrides tells no pair from another."""
+    """Yields the values that tell an entry from others, except those that an arm overrides."""
     point, *others = sides(entry).values()
     other = others[0] if others else point
     for name, value in point.options.items():

@@ -189,14 +189,14 @@ def _first_line(failure: BaseException) -> str:
 
 
 def _collect_garbage() -> None:
-    """Collects garbage before the clock starts; what the imports left is looked at only once."""
+    """Collects garbage before the clock starts; objects from imports are looked at only once."""
     gc.collect()
     if not gc.get_freeze_count():
         gc.freeze()
 
 
 def _await_all_hosts(task: Task) -> None:
-    """Has all hosts begin together; a host that never comes is the orchestrator's to notice."""
+    """Has all hosts begin together; the orchestrator notices a host that never comes."""
     if task.num_hosts > 1:
         from jax.experimental import multihost_utils
 

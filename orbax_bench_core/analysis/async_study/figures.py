@@ -18,7 +18,7 @@ _WIDTH: Final = 9.6
 _HEIGHT: Final = 4.2
 _STEPS: Final = 120
 _BEYOND: Final = 3.0
-"""How far an axis goes beyond the sizes on it, as a factor."""
+"""Factor by which an axis goes beyond the sizes on it."""
 _LEAST_SHARE: Final = -1.0
 """Share at which the axis ends: a background save that blocks twice as long as a blocking one."""
 
@@ -65,12 +65,9 @@ def draw_times(axes: Axes, series: SizeSeries) -> None:
 
 
 def draw_shares(axes: Axes, series: SizeSeries, documented: Sequence[Documented]) -> None:
-    """Draws the share of the blocked time that is saved, its curve, and what is documented.
+    """Draws the share of the blocked time that is saved, its curve, and documented figures.
 
-    Args:
-        axes: Empty axes.
-        series: The series.
-        documented: Figures by parameters; left out where the sizes are in bytes.
+    Documented figures go by parameters, and are left out where the sizes are in bytes.
     """
     axes.set_xscale("log")
     places = [_place(series, size) for size in series.sizes]
@@ -184,7 +181,7 @@ def _place(series: SizeSeries, size: Size) -> float:
 
 
 def _one_order(series: SizeSeries) -> bool:
-    """Says whether more parameters are more bytes, so that a curve over bytes is one over both."""
+    """Returns whether more parameters are more bytes, so that a curve over either is one."""
     num_bytes = [size.num_bytes for size in series.sizes]
     return num_bytes == sorted(num_bytes)
 

@@ -1,4 +1,4 @@
-"""Why the share that is saved grows with the size: two straight lines.
+"""Fit of an async study: lines through blocked times, intervals of medians and ratios.
 
 A blocking save takes a fixed time and writes its bytes at the speed of the storage. A save in the
 background blocks for a fixed time too, and until its bytes are copied, at the speed of the copy. So
@@ -21,12 +21,16 @@ FEWEST_SIZES: Final = 3
 NEAR: Final = 0.3
 """Relative distance of a median from its line up to which the line is drawn beyond the data."""
 
+_MISS: Final = 0.05
+
+_MOST_COUNTED: Final = 60
+"""Repeats of each kind up to which arrangements are counted; beyond, the count is normal."""
+
 
 def fit_of(sizes: Sequence[Size]) -> Fit | None:
     """Returns the lines through the medians of the blocked times; None with too few sizes.
 
-    Args:
-        sizes: At least `FEWEST_SIZES` that differ in bytes.
+    The sizes must be at least `FEWEST_SIZES` and differ in bytes.
     """
     if len({size.num_bytes for size in sizes}) < FEWEST_SIZES:
         return None
@@ -71,11 +75,6 @@ def line_through(num_bytes: Sequence[int], times: Sequence[Seconds]) -> Line:
         worst=float(np.abs(away).max()),
         flat=growing == 0 or max(one.low for one in times) <= min(one.high for one in times),
     )
-
-
-_MISS: Final = 0.05
-_MOST_COUNTED: Final = 60
-"""Repeats of each kind up to which arrangements are counted; beyond, the count is normal."""
 
 
 def seconds_of(times: Sequence[float]) -> Seconds:

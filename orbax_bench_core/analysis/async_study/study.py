@@ -1,4 +1,4 @@
-"""Pairs points that differ in nothing but how they save, and compares them size by size."""
+"""Comparison of points that differ in nothing but how they save, size by size."""
 
 from __future__ import annotations
 
@@ -85,9 +85,6 @@ def async_study(run: Run, num_parameters: Callable[[SweepPoint], int | None]) ->
 
 def check_points(points: Iterable[SweepPoint]) -> None:
     """Refuses points of which no checkpoint is saved in both ways, before they are measured.
-
-    Args:
-        points: The points of a suite.
 
     Raises:
         UserError: There is nothing to pair.

@@ -1,4 +1,4 @@
-"""An async study in words and numbers, the same in the terminal and on the pages."""
+"""Numbers and sentences of an async study, the same in the terminal and on the pages."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Shares and ratios are medians over all pairs of an async and a sync repeat, with
 of the rank test; 3 repeats of each kind have none.
 The documented figures are those of the Orbax documentation for models of 300M, 8B and 340B \
 parameters. It does not say on what they were measured, so they show the shape and are no target."""
-"""How to read a study, one line each."""
+"""Reading aid of a study, one line each."""
 
 _DASH: Final = "–"
 _PER_SECOND: Final = {"µs": 1e6, "ms": 1e3, "s": 1.0, "min": 1 / 60}
@@ -68,7 +68,7 @@ def row(size: Size) -> tuple[str, ...]:
 
 
 def headline(study: AsyncStudy) -> str:
-    """Returns what a study says, one sentence per series."""
+    """Returns the result of a study, one sentence per series."""
     return " ".join(_sentence(series, several=len(study.series) > 1) for series in study.series)
 
 
@@ -79,7 +79,7 @@ def documented(figures: tuple[Documented, ...]) -> str:
 
 
 def fit_lines(series: SizeSeries) -> list[str]:
-    """Returns what the lines through the sizes say and what they do not, one sentence each."""
+    """Returns the lines through the sizes and their limits, one sentence each."""
     fit = series.fit
     if fit is None:
         return []

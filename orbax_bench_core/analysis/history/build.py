@@ -1,4 +1,4 @@
-"""From past runs to series."""
+"""Construction of a history: series of past runs, with their change points."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ RAW: Final = (
     "Raw seconds wander from day to day without any change of the code, so no change points are "
     "looked for. Run with a pinned reference arm (`orbax-bench ab`) for a series that holds still."
 )
-"""Why a series of seconds has no change points."""
+"""Reason why a series of seconds has no change points."""
 
 _MOST_REMARKS: Final = 3
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Key:
-    """What makes runs one series: the same reference and, but for its environment, candidate."""
+    """Identity of a series: same reference and, but for its environment, same candidate."""
 
     kind: Kind
     reference: str
@@ -188,7 +188,7 @@ def _some(what: str, found: Sequence[str]) -> list[str]:
 
 
 def _moves(facts: Sequence[Mapping[str, str]], runs: Sequence[PastRun]) -> Iterator[str]:
-    """Yields with which run facts changed that should not have."""
+    """Yields the changes of facts that a series needs constant, and the run of each."""
     for before, now, run in zip(facts, facts[1:], runs[1:], strict=False):
         differs = differences(now, before)
         if differs:

@@ -1,4 +1,4 @@
-"""How long a comparison will probably take."""
+"""Forecast of a comparison: its length and its chance of a verdict, from the noise passport."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from orbax_bench_core.sweep import SweepEntry, baseline_point
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation:
-    """What a comparison of one point will probably take.
+    """Forecast of the comparison of one point.
 
     Attributes:
         operation: The primary operation that takes longest to judge.

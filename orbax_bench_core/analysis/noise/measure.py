@@ -1,4 +1,4 @@
-"""From records to a noise passport."""
+"""Measurement of noise per operation, from records to a noise passport."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Key:
 
 @dataclasses.dataclass(slots=True)
 class _Found:
-    """What the series of one entry gave."""
+    """Noise of the series of one entry."""
 
     sigmas: list[float] = dataclasses.field(default_factory=list)
     repeat_s: list[float] = dataclasses.field(default_factory=list)
@@ -50,10 +50,7 @@ def from_records(records: Iterable[Record]) -> Passport:
 
     Noise is what operations that follow each other differ by: within a block those of the same arm,
     so that neither a difference between arms nor a drift counts. Series of fewer than four
-    operations are left out.
-
-    Args:
-        records: Records of any number of runs, paired or not.
+    operations are left out. The runs may be any number, paired or not.
     """
     series: dict[tuple[str, str], list[Record]] = {}
     starts: dict[str, list[datetime.datetime]] = {}

@@ -1,4 +1,4 @@
-"""What a run found, per point, operation and metric."""
+"""Aggregates of a run per point, operation and metric: quartiles, throughput, `summary.csv`."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ SHOWN: Final = frozenset({BYTES, PAGE_FAULTS, BLOCKED.name, LOST.name, LOST_STEP
 
 _ORBAX_TOTALS = ("5_inventory/save_total_gb", "5_inventory/load_total_gb")
 _GIB = 2**30
+RESIDENT = RESIDENT_SHARE.name
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +98,7 @@ class OperationSummary:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PointStatus:
-    """How the repeats of one point ended, each over all its hosts.
+    """Outcome of the repeats of one point, each over all its hosts.
 
     Attributes:
         point_id: Id of the sweep point.
@@ -120,7 +121,7 @@ class PointStatus:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
-    """What a run found.
+    """Summary of a run.
 
     Attributes:
         metrics: One entry per point, operation and metric, over all repeats and hosts.
@@ -183,7 +184,7 @@ class SummaryTable:
 
 
 class _Point:
-    """What the repeats of one series gave."""
+    """Values of the repeats of one series."""
 
     def __init__(self, series: Series) -> None:
         self._id = series.id
@@ -306,18 +307,10 @@ def cache_flag(conditions: Conditions, operation: str, shares: Sequence[float]) 
 
 
 def uncontrolled_flag(conditions: Conditions, loads: Sequence[str]) -> str | None:
-    """Returns that nothing controlled the page cache of a point that asks for a cold one.
-
-    Args:
-        conditions: What the point asks for.
-        loads: Operations whose resident share was measured.
-    """
+    """Returns that nothing controlled the page cache of a point that asks for a cold one."""
     if conditions.cache == "cold" and not loads:
         return (
             "cache: cold had no effect: the checkpoint is remote, or the benchmark does not call "
             "context.prepare_load"
         )
     return None
-
-
-RESIDENT = RESIDENT_SHARE.name

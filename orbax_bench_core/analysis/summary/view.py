@@ -1,4 +1,4 @@
-"""Document of a run's summary: one table per point and remarks on it, problems, provenance."""
+"""Document of a run's summary: tables of operations, remarks, problems, provenance."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ from orbax_bench_core.document import (
 )
 from orbax_bench_core.measure import BLOCKED, LOST, LOST_STEPS
 from orbax_bench_core.records import Record, RunInfo
+
+OPERATION_HEADINGS = ("operation", "n", "median", "spread", "min", "max", "GiB/s")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,12 +93,7 @@ def headings(extra: ExtraColumns) -> tuple[str, ...]:
 
 
 def point_tables(summary: RunSummary, extra: ExtraColumns) -> list[PointTable]:
-    """Returns one table per point that has an operation.
-
-    Args:
-        summary: What the run found.
-        extra: Columns that another room adds.
-    """
+    """Returns one table per point that has an operation."""
     costs = _training_costs(summary)
     return [
         _point_table(point_id, name, tuple(operations), extra, costs)
@@ -187,12 +184,7 @@ def notes_document(info: RunInfo) -> Document:
 
 
 def summary_elements(summary: RunSummary, extra: ExtraColumns = NO_EXTRA) -> tuple[Element, ...]:
-    """Returns what a terminal shows: every operation, then what failed or was skipped.
-
-    Args:
-        summary: What the run found.
-        extra: Columns that another room adds.
-    """
+    """Returns what a terminal shows: every operation, then what failed or was skipped."""
     elements: list[Element] = []
     tables = point_tables(summary, extra)
     if tables:
@@ -362,9 +354,6 @@ def _facts(example: Record | None) -> dict[str, str]:
 
 def _wrapped(mark: str, role: Role, text: str) -> Paragraph:
     return Paragraph(Span(text), mark=Span(mark, role), fold="wrapped")
-
-
-OPERATION_HEADINGS = ("operation", "n", "median", "spread", "min", "max", "GiB/s")
 
 
 def operation_cells(operation: OperationSummary) -> tuple[str, ...]:

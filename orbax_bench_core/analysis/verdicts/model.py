@@ -1,4 +1,4 @@
-"""Verdicts, as they are kept, shown and handed on."""
+"""Model of `verdicts.json`, and its enforcement."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from orbax_bench_core.gate import SeriesHealth, Verdict, Word
 from orbax_bench_core.records import ResultModel
 
 VERDICTS_VERSION: Final = 1
+_WORDS: Final = ("PASS", "INCONCLUSIVE", "REGRESSION")
 
 
 class OperationVerdict(ResultModel):
@@ -109,9 +110,6 @@ class VerdictReport(ResultModel):
     unmatched: tuple[Unmatched, ...] = ()
     notes: tuple[str, ...] = ()
     judged_at: datetime.datetime
-
-
-_WORDS: Final = ("PASS", "INCONCLUSIVE", "REGRESSION")
 
 
 class NotPassed(Exception):

@@ -1,4 +1,4 @@
-"""Drawing of verdicts: intervals of a point, blocks of an operation, series of both arms."""
+"""Drawings of verdicts: intervals of a point, blocks of an operation, series of both arms."""
 
 from __future__ import annotations
 
@@ -38,16 +38,17 @@ _ZONES: Final = {
 }
 _FAINT: Final = 0.12
 
+WIDEST: Final = 20.0
+"""Ratio at which an axis ends, whatever would lie beyond."""
+
+_STEPS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+_FEW: Final = 6
+
 
 def draw_intervals(axes: Axes, point: PointVerdict, gate: GateConfig) -> None:
     """Draws the interval of every operation of a point on one axis.
 
     Each row is shaded up to its tolerance, and from its margin on.
-
-    Args:
-        axes: Empty axes.
-        point: The point.
-        gate: The rules that were applied.
     """
     operations = primary_first(point)
     verdicts = [found.verdict for found in operations]
@@ -76,13 +77,7 @@ def draw_intervals(axes: Axes, point: PointVerdict, gate: GateConfig) -> None:
 
 
 def draw_blocks(axes: Axes, found: OperationVerdict, rule: GateRule) -> None:
-    """Draws the ratio of every block in the order measured, with the estimate and its interval.
-
-    Args:
-        axes: Empty axes.
-        found: A paired operation.
-        rule: Its rule.
-    """
+    """Draws the ratio of every block in the order measured, with the estimate and its interval."""
     from matplotlib.ticker import MaxNLocator
 
     ratios = [_exp(value) for value in found.block_log_ratios]
@@ -137,10 +132,6 @@ def draw_series(axes: Axes, found: OperationVerdict) -> None:
     """Draws the times of both arms in the order measured, with what their health says.
 
     A line shows a drift that is flagged by its size, hollow marks the slow one of two regimes.
-
-    Args:
-        axes: Empty axes.
-        found: An operation.
     """
     from matplotlib.ticker import MaxNLocator
 
@@ -268,7 +259,7 @@ def _clipped(value: float, limits: tuple[float, float]) -> float:
 
 
 def _real(value: float | None) -> TypeGuard[float]:
-    """Says whether a value has a place on an axis of ratios or times."""
+    """Returns whether a value has a place on an axis of ratios or times."""
     return value is not None and math.isfinite(value) and value > 0
 
 
@@ -277,13 +268,6 @@ def _exp(value: float) -> float:
         return math.exp(value)
     except OverflowError:
         return math.inf
-
-
-WIDEST: Final = 20.0
-"""Ratio at which an axis ends, whatever would lie beyond."""
-
-_STEPS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
-_FEW: Final = 6
 
 
 def ratio_limits(values: Iterable[float], margin: float) -> tuple[float, float]:
@@ -303,13 +287,7 @@ def ratio_limits(values: Iterable[float], margin: float) -> tuple[float, float]:
 
 
 def ratio_axis(axis: Axis, low: float, high: float) -> None:
-    """Makes an axis of a log scale one of ratios, such as 0.9x, 1x and 1.1x.
-
-    Args:
-        axis: The axis.
-        low: Its lower end.
-        high: Its upper end.
-    """
+    """Makes an axis of a log scale one of ratios, such as 0.9x, 1x and 1.1x."""
     from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
     ticks = _ticks(low, high)

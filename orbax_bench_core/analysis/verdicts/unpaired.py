@@ -1,4 +1,4 @@
-"""A run beside a baseline that was measured apart from it: a warning at most."""
+"""Unpaired verdicts: a run beside a baseline that was measured apart, a warning at most."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def compare_unpaired(
     machines or storage, it is INCONCLUSIVE.
 
     Args:
-        baseline_records: Measured records to compare with, as `baseline.load` returns them.
+        baseline_records: Measured records to compare with, as `load_baseline` returns them.
         candidate_records: Measured records that are looked at.
         gate: When a difference counts.
         past: By how much past runs differed, as `past_log_ratios` finds it.

@@ -1,4 +1,4 @@
-"""Verdicts in words and numbers, the same in every report."""
+"""Numbers and sentences of verdicts, the same in every report."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STYLES: Final[dict[Word, str]] = {
     "INCONCLUSIVE": "yellow",
     "PASS": "green",
 }
-"""How the terminal shows each word."""
+"""Terminal style of each word."""
 
 MEANINGS: Final[dict[Word, str]] = {
     "REGRESSION": "the candidate is slower than the baseline by more than the tolerance",
@@ -38,7 +38,9 @@ READING: Final = (
     "A point is REGRESSION when one of its primary operations is, and PASS when all of them are.",
     "Arms that are `unpaired` were run apart: whatever else changed shows as a difference too.",
 )
-"""How to read a table of verdicts, one sentence each."""
+"""Reading aid of a table of verdicts, one sentence each."""
+
+_RANKS: Final[dict[Word, int]] = {"REGRESSION": 0, "INCONCLUSIVE": 1, "PASS": 2}
 
 
 def ratio(value: float | None) -> str:
@@ -74,7 +76,7 @@ def what_to_do(found: OperationVerdict) -> str:
 
 
 def flags(found: OperationVerdict) -> list[str]:
-    """Returns what speaks against the series of an operation, one line each."""
+    """Returns the health flags of an operation's series, one line each."""
     of_arms: dict[str, list[str]] = {}
     for arm in ARMS:
         if arm in found.health:
@@ -86,7 +88,7 @@ def flags(found: OperationVerdict) -> list[str]:
 
 
 def remarks(point: PointVerdict) -> list[str]:
-    """Returns what else there is to say of a point."""
+    """Returns further remarks on a point."""
     said = [point.reason] if point.reason else []
     return [*said, point.switching] if point.switching else said
 
@@ -127,9 +129,6 @@ def _plain(value: float) -> str:
     return f"{value:.3f}" if abs(value) < 9.9995 else f"{value:.4g}"
 
 
-_RANKS: Final[dict[Word, int]] = {"REGRESSION": 0, "INCONCLUSIVE": 1, "PASS": 2}
-
-
 def worst_first(points: Sequence[PointVerdict]) -> list[PointVerdict]:
     """Returns points by verdict; among equals paired ones first, then those that failed."""
     return sorted(
@@ -144,17 +143,13 @@ def primary_first(point: PointVerdict) -> list[OperationVerdict]:
 
 
 def nearest_to_trouble(point: PointVerdict) -> OperationVerdict | None:
-    """Returns the primary operation with the worst verdict and then the highest ratio.
-
-    Args:
-        point: The point; without primary operations there is none to return.
-    """
+    """Returns the primary operation with the worst verdict and then the highest ratio, if any."""
     primary = [found for found in point.operations if found.primary]
     return min(primary, key=_trouble, default=None)
 
 
 def headline(report: VerdictReport) -> str:
-    """Returns what a report comes down to, in one sentence or two, without its word."""
+    """Returns the result of a report in one sentence or two, without its word."""
     if not report.points:
         return "No point is in both arms, so that nothing was compared."
     if report.word == "REGRESSION":

@@ -13,6 +13,7 @@ from orbax_bench_core.inventory import ROLES, Inventory
 from orbax_bench_core.records import Record, Repeat, RunInfo, Series
 
 MISSING = "–"
+_UNIT_BYTES = {"bytes": 1, "MiB": 2**20, "GiB": 2**30}
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -114,9 +115,6 @@ def _manifest(record: Record) -> dict[str, str]:
         else:
             facts[name] = str(value)
     return facts
-
-
-_UNIT_BYTES = {"bytes": 1, "MiB": 2**20, "GiB": 2**30}
 
 
 def glance_card(operation: Operation, inventory: Inventory | None) -> str:

@@ -1,4 +1,4 @@
-"""The format of TensorBoard's event files: messages, each framed by its length and checksums."""
+"""Event file format of TensorBoard: messages, each framed by its length and checksums."""
 
 from __future__ import annotations
 
@@ -140,12 +140,7 @@ class Log:
         self._add(summary, step, wall_time)
 
     def hparams(self, tag: str, content: bytes) -> None:
-        """Adds a message of the HParams plugin, which lies in the metadata of an empty tensor.
-
-        Args:
-            tag: One of the tags that the plugin looks for.
-            content: An `HParamsPluginData` message on the wire.
-        """
+        """Adds a message of the HParams plugin, which lies in the metadata of an empty tensor."""
         from tensorboard.compat.proto import summary_pb2, types_pb2
 
         summary = summary_pb2.Summary()

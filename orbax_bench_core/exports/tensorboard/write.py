@@ -1,4 +1,4 @@
-"""The `tensorboard` folder of a run directory."""
+"""Writing of the `tensorboard` folder of a run directory: logs of points and hosts."""
 
 from __future__ import annotations
 
@@ -24,6 +24,13 @@ if TYPE_CHECKING:
 SUMMARY = "__summary__"
 _OURS = "orbax-bench"
 
+_HOW_TO_READ = (
+    "Scalars of this run end in `_median`, of the slowest host, over the repeats; or in `_mean`, "
+    "`_min`, `_max`, `_p50` and `_p99`, over all repeats and hosts. "
+    f"`{THROUGHPUT}_mean` is all bytes over all seconds. "
+    "Only repeats that passed on every host count."
+)
+
 
 def write_tensorboard(run: Run) -> None:
     """Writes scalars, HParams and text cards from the records alone.
@@ -34,9 +41,6 @@ def write_tensorboard(run: Run) -> None:
 
     The same records give the same files under the same names, so this can be repeated at any time.
     Files that an earlier call wrote and that no longer belong are removed; profiler traces stay.
-
-    Args:
-        run: The run.
     """
     info, root = run.info, run.directory.root / "tensorboard"
     created = info.created_at.timestamp()
@@ -73,14 +77,6 @@ def _remove_others(root: epath.Path, written: set[epath.Path]) -> None:
         for path in root.glob(f"{folders}/events.out.tfevents.*.{_OURS}"):
             if path not in written:
                 path.unlink()
-
-
-_HOW_TO_READ = (
-    "Scalars of this run end in `_median`, of the slowest host, over the repeats; or in `_mean`, "
-    "`_min`, `_max`, `_p50` and `_p99`, over all repeats and hosts. "
-    f"`{THROUGHPUT}_mean` is all bytes over all seconds. "
-    "Only repeats that passed on every host count."
-)
 
 
 def series_log(
@@ -131,11 +127,8 @@ def series_log(
 def metric_columns(found: Iterable[Operation]) -> list[hparams.Metric]:
     """Returns the metric columns of the HParams tab: time and throughput of each operation.
 
-    Operations that move bytes come first, because the tab shows but the first five columns unless
-    asked for more.
-
-    Args:
-        found: The operations of all points; those of one name share their columns.
+    Operations of one name share their columns. Those that move bytes come first, because the tab
+    shows but the first five columns unless asked for more.
     """
     columns: dict[str, list[hparams.Metric]] = {}
     for operation in sorted(found, key=lambda one: one.throughput is None):
