@@ -133,23 +133,23 @@ def simulate(
 def table(outcomes: Sequence[Outcome]) -> Table:
     """Returns the outcomes with their targets."""
     shown = Table("share of series", "slow or fast for", "raw seconds", "ratios", "target", "met?")
-    for one in outcomes:
+    for outcome in outcomes:
         shown.add_row(
             "nothing changes, and a change is found",
-            f"{one.dwell} runs",
-            f"{one.false_raw:.1%}",
-            f"{one.false_ratio:.1%}",
+            f"{outcome.dwell} runs",
+            f"{outcome.false_raw:.1%}",
+            f"{outcome.false_ratio:.1%}",
             f"ratios ≤ {MOST_FALSE:.0%}",
-            "yes" if one.false_ratio <= MOST_FALSE else "no",
+            "yes" if outcome.false_ratio <= MOST_FALSE else "no",
         )
-    for one in outcomes:
+    for outcome in outcomes:
         shown.add_row(
             f"{EFFECT:.0%} slower half-way, and that alone is found, within {NEAR} runs",
-            f"{one.dwell} runs",
-            f"{one.found_raw:.1%}",
-            f"{one.found_ratio:.1%}",
+            f"{outcome.dwell} runs",
+            f"{outcome.found_raw:.1%}",
+            f"{outcome.found_ratio:.1%}",
             f"ratios ≥ {LEAST_FOUND:.0%}",
-            "yes" if one.found_ratio >= LEAST_FOUND else "no",
+            "yes" if outcome.found_ratio >= LEAST_FOUND else "no",
         )
     return shown
 

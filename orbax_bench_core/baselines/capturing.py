@@ -183,9 +183,13 @@ def find_capture(captures: Sequence[Capture], name: str) -> Capture:
         raise UserError("nothing was captured here; capture a run with `baseline capture`")
     if name == LATEST:
         return captures[-1]
-    exact = [one for one in captures if name in (one.id, one.reference, one.revision)]
-    begin = {one.id: one for one in captures if one.id.startswith(name)}
-    revisions = {one.revision: one for one in captures if one.revision.startswith(name)}
+    exact = [
+        capture for capture in captures if name in (capture.id, capture.reference, capture.revision)
+    ]
+    begin = {capture.id: capture for capture in captures if capture.id.startswith(name)}
+    revisions = {
+        capture.revision: capture for capture in captures if capture.revision.startswith(name)
+    }
     if exact:
         return exact[-1]
     if len(begin) == 1:
@@ -195,7 +199,7 @@ def find_capture(captures: Sequence[Capture], name: str) -> Capture:
     several = sorted(begin) or sorted(revisions)
     if several:
         raise UserError(f"{name!r} could be any of: {', '.join(several)}; write more of it")
-    newest = ", ".join(one.reference for one in reversed(captures[-5:]))
+    newest = ", ".join(capture.reference for capture in reversed(captures[-5:]))
     raise UserError(
         f"no capture is called {name!r}; give an id, a revision, {LATEST!r} or {PREVIOUS!r}. "
         f"The newest: {newest}"
@@ -225,9 +229,9 @@ def promote_capture(
         chosen = {point_id: chosen[point_id] for point_id in _named(points, list(chosen))}
     promotion = registry.promote(chosen, note=note)
     log = registry.promotions()
-    place = next(index for index, one in enumerate(log) if one.id == promotion.id)
+    place = next(index for index, logged in enumerate(log) if logged.id == promotion.id)
     before = state_after(log[:place])
-    later = [one for one in log[place + 1 :] if one.points.keys() & chosen.keys()]
+    later = [logged for logged in log[place + 1 :] if logged.points.keys() & chosen.keys()]
     return Promoted(
         promotion=promotion,
         replaced={point_id: before.get(point_id) for point_id in chosen},

@@ -106,7 +106,7 @@ class Registry:
             UserError: A file is not what its name says.
         """
         found = read_each(_read_promotion, json_files(self.root / _PROMOTIONS))
-        return sorted(found, key=lambda one: (one.number, one.id))
+        return sorted(found, key=lambda promotion: (promotion.number, promotion.id))
 
     def current(self) -> dict[str, str]:
         """Returns the reference of the capture that is each point's baseline, by point id."""
@@ -122,7 +122,7 @@ class Registry:
         Raises:
             UserError: The registry cannot be written.
         """
-        last = max((one.number for one in self.promotions()), default=0)
+        last = max((promotion.number for promotion in self.promotions()), default=0)
         promotion = Promotion(
             number=last + 1,
             id=uuid.uuid4().hex[:8],

@@ -103,7 +103,7 @@ def _of_registry(registry: Registry, path: str) -> list[Record]:
 
 def _newest(captures: Iterable[Capture]) -> dict[str, str]:
     """Returns the reference of the newest capture of each point, by point id."""
-    return {point.point_id: one.reference for one in captures for point in one.points}
+    return {point.point_id: capture.reference for capture in captures for point in capture.points}
 
 
 def _records(registry: Registry, chosen: dict[str, str]) -> list[Record]:

@@ -52,9 +52,11 @@ class JsonLog(Watcher):
             reason=verdict.reason,
             blocks=verdict.blocks,
             operations={
-                one.operation: one.verdict.model_dump(include={"word", "ratio", "low", "high"})
-                for one in verdict.operations
-                if one.primary
+                operation.operation: operation.verdict.model_dump(
+                    include={"word", "ratio", "low", "high"}
+                )
+                for operation in verdict.operations
+                if operation.primary
             },
         )
 

@@ -149,7 +149,7 @@ class LiveVerdicts(Watcher):
         verdict = line.verdict
         if verdict is None:
             return Text("… no look yet", style="dim"), f"{line.used}/{self._most}", ""
-        judged = max((one.verdict.operations for one in verdict.operations), default=0)
+        judged = max((operation.verdict.operations for operation in verdict.operations), default=0)
         word = Text(f"{words.MARKS[verdict.word]} {verdict.word}", style=words.STYLES[verdict.word])
         worst = nearest_to_trouble(verdict)
         numbers = ""

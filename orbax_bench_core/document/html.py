@@ -74,7 +74,9 @@ def _join(parts: Iterable[Markup], between: str = "") -> Markup:
 def _body(elements: Iterable[Element]) -> Markup:
     """Returns elements below each other; figures that follow each other are put together."""
     shown = []
-    for drawn, group in itertools.groupby(elements, key=lambda one: isinstance(one, Figure)):
+    for drawn, group in itertools.groupby(
+        elements, key=lambda element: isinstance(element, Figure)
+    ):
         parts = [part for element in group if (part := _element(element))]
         shown += [_tag("div", _join(parts, "\n"), class_="figures")] if drawn else parts
     return _join(shown, "\n")

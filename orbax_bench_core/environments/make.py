@@ -114,7 +114,11 @@ class _Maker:
     ) -> dict[str, str]:
         shutil.rmtree(home, ignore_errors=True)  # an earlier try that did not come to its end
         home.mkdir(parents=True)
-        resolve(home, [installable(home, one, self.folder) for one in requirements], self.folder)
+        resolve(
+            home,
+            [installable(home, requirement, self.folder) for requirement in requirements],
+            self.folder,
+        )
         run_uv("venv", "--python", sys.executable, str(home / "venv"), folder=self.folder)
         run_uv(
             *("pip", "install", "--no-deps", "--requirements", str(home / LOCK)),

@@ -52,4 +52,6 @@ def placement(point: SweepPoint) -> Placement:
 def environments(entries: Iterable[SweepEntry]) -> list[EnvironmentConfig]:
     """Returns the environments that points or pairs name, each once."""
     named = (point.environment for entry in entries for point in sides(entry).values())
-    return list({one.name: one for one in named if one is not None}.values())
+    return list(
+        {environment.name: environment for environment in named if environment is not None}.values()
+    )

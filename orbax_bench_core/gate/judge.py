@@ -48,7 +48,7 @@ def judge(
         raise ValueError(f"alpha_scale is {alpha_scale}; a share is above 0 and at most 1")
     ways = better or {}
     read = {
-        name: read_blocks(found, labels, ways.get(name, "lower")) for name, found in times.items()
+        name: read_blocks(values, labels, ways.get(name, "lower")) for name, values in times.items()
     }
     series = {name: blocks for name, blocks in read.items() if isinstance(blocks, Blocks)}
     rules = {name: config.rule(name) for name in series}

@@ -72,7 +72,7 @@ def device_provenance() -> dict[str, Any]:
     devices = jax.devices()
     coordinates = [getattr(device, "coords", None) for device in devices]
     slices = {getattr(device, "slice_index", 0) for device in devices}
-    known = [tuple(found) for found in coordinates if found is not None]
+    known = [tuple(place) for place in coordinates if place is not None]
     return {
         "platform": devices[0].platform,
         "kind": devices[0].device_kind,
@@ -102,7 +102,7 @@ def storage_provenance(path: str) -> dict[str, str]:
     if not mounts:
         return {"type": UNKNOWN, "mount": UNKNOWN}
     # The last mount at the longest path is the one that is seen.
-    nearest = max(enumerate(mounts), key=lambda found: (len(found[1].mountpoint), found[0]))[1]
+    nearest = max(enumerate(mounts), key=lambda mount: (len(mount[1].mountpoint), mount[0]))[1]
     return {"type": nearest.fstype or UNKNOWN, "mount": nearest.mountpoint}
 
 

@@ -153,7 +153,9 @@ def repeats_of(records: Iterable[Record]) -> Iterator[Repeat]:
     Yields:
         Repeats in the order of their first records.
     """
-    for _, of_point in itertools.groupby(records, key=lambda one: (one.run_id, one.point_id)):
+    for _, of_point in itertools.groupby(
+        records, key=lambda record: (record.run_id, record.point_id)
+    ):
         found: dict[tuple[bool, int], list[Record]] = {}
         for record in of_point:
             found.setdefault((record.warmup, record.repeat), []).append(record)

@@ -180,7 +180,7 @@ class RunDirectory:
         """Returns one measured repeat, of one side of a pair or of a point, over all its hosts."""
         hosts = range(side(point, arm).processes)
         found = {host: self.read_record(point, repeat, host=host) for host in hosts}
-        (series,) = (one for one in Series.all_of(point) if one.arm == arm)
+        (series,) = (each for each in Series.all_of(point) if each.arm == arm)
         return Repeat(
             series=series,
             index=repeat,

@@ -175,7 +175,8 @@ def comparing_releases(
     """
     data = dict(loaded.source.data)
     data["environments"] = [
-        one.model_dump(mode="json", exclude_defaults=True) for one in (baseline, candidate)
+        environment.model_dump(mode="json", exclude_defaults=True)
+        for environment in (baseline, candidate)
     ]
     data["arms"] = {
         "baseline": {"environment": baseline.name},

@@ -61,7 +61,7 @@ def line_through(num_bytes: Sequence[int], times: Sequence[Seconds]) -> Line:
     import numpy as np
     from scipy.optimize import nnls
 
-    medians = np.asarray([one.median for one in times], dtype=np.float64)
+    medians = np.asarray([seconds.median for seconds in times], dtype=np.float64)
     # In units of the largest size, so that both unknowns are of one magnitude.
     largest = max(num_bytes)
     sizes = np.asarray(num_bytes, dtype=np.float64) / largest
@@ -73,7 +73,8 @@ def line_through(num_bytes: Sequence[int], times: Sequence[Seconds]) -> Line:
         s_per_byte=float(growing) / largest,
         residual=math.sqrt(float(np.mean(away**2))),
         worst=float(np.abs(away).max()),
-        flat=growing == 0 or max(one.low for one in times) <= min(one.high for one in times),
+        flat=growing == 0
+        or max(seconds.low for seconds in times) <= min(seconds.high for seconds in times),
     )
 
 
@@ -112,7 +113,7 @@ def ratio_of(above: Sequence[float], below: Sequence[float]) -> Ratio:
         above: Positive times, over which the others are.
         below: Positive times.
     """
-    ratios = sorted(one / other for one in above for other in below)
+    ratios = sorted(time / other for time in above for other in below)
     k = _rejected(len(above), len(below))
     return Ratio(
         value=statistics.median(ratios),

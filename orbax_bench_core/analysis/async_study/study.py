@@ -93,7 +93,7 @@ def check_points(points: Iterable[SweepPoint]) -> None:
     for point in points:
         if isinstance(kind := point.options.get(OPTION), bool):
             kinds[_series_key(point), _checkpoint_key(point)].add(kind)
-    if not any(len(found) == 2 for found in kinds.values()):
+    if not any(len(ways) == 2 for ways in kinds.values()):
         raise UserError(f"this suite saves no checkpoint in both ways: {NEEDED}")
 
 
@@ -219,7 +219,8 @@ def _checkpoint_key(point: SweepPoint) -> str:
 def _names(series: Sequence[_Points]) -> list[str]:
     """Names each series by its benchmark and by what differs between those of one benchmark."""
     points = [
-        next(repeats for kind in one.values() for repeats in kind)[0].series.point for one in series
+        next(repeats for kind in points.values() for repeats in kind)[0].series.point
+        for points in series
     ]
     aspects = [_aspects(point) for point in points]
     names = []

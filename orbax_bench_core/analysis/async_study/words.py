@@ -49,7 +49,7 @@ _DASH: Final = "–"
 _PER_SECOND: Final = {"µs": 1e6, "ms": 1e3, "s": 1.0, "min": 1 / 60}
 
 
-def row(size: Size) -> tuple[str, ...]:
+def size_row(size: Size) -> tuple[str, ...]:
     """Returns one size as cells with the columns of `HEADINGS`."""
     blocking, background = size.blocking, size.background
     counts = dict.fromkeys((blocking.blocked.n, background.blocked.n))
@@ -74,7 +74,9 @@ def headline(study: AsyncStudy) -> str:
 
 def documented(figures: tuple[Documented, ...]) -> str:
     """Returns what the documentation says, in one sentence."""
-    said = ", ".join(f"{percent(one.saved)} at {count(one.num_parameters)}" for one in figures)
+    said = ", ".join(
+        f"{percent(figure.saved)} at {count(figure.num_parameters)}" for figure in figures
+    )
     return f"Documented: {said} parameters."
 
 
@@ -160,13 +162,13 @@ def _line(line: Line) -> str:
     )
 
 
-def _seconds(one: Seconds) -> str:
-    """Returns a median with its interval, in one unit."""
-    median = seconds(one.median)
-    if one.n == 1:
+def _seconds(time: Seconds) -> str:
+    """Returns a median with its interval, in the unit of the median."""
+    median = seconds(time.median)
+    if time.n == 1:
         return median
     factor = _PER_SECOND[median.rpartition(" ")[2]]
-    low, high = (_digits(factor * end) for end in (one.low, one.high))
+    low, high = (_digits(factor * end) for end in (time.low, time.high))
     return f"{median} [{low}, {high}]"
 
 
@@ -175,10 +177,10 @@ def _digits(value: float) -> str:
     return f"{value:.3g}" if value < 999.5 else f"{value:.0f}"
 
 
-def _ratio(one: Ratio) -> str:
-    if one.low is None or one.high is None:
-        return f"{one.value:.2f}x"
-    return f"{one.value:.2f}x [{one.low:.2f}, {one.high:.2f}]"
+def _ratio(ratio: Ratio) -> str:
+    if ratio.low is None or ratio.high is None:
+        return f"{ratio.value:.2f}x"
+    return f"{ratio.value:.2f}x [{ratio.low:.2f}, {ratio.high:.2f}]"
 
 
 def _bare(ratio: float) -> str:

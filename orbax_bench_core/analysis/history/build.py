@@ -71,7 +71,7 @@ def history(runs: Sequence[FoundRun], *, significance: float = SIGNIFICANCE) -> 
     series = [_series(entries, significance) for entries in collected.values()]
     return History(
         significance=significance,
-        series=tuple(sorted(series, key=lambda one: one.kind)),
+        series=tuple(sorted(series, key=lambda each: each.kind)),
         num_runs=len(runs),
         passed_over=tuple(passed_over),
     )
@@ -155,16 +155,16 @@ def _series(entries: Sequence[_Entry], significance: float) -> Series:
 def _changes(runs: Sequence[PastRun], significance: float) -> tuple[Change, ...]:
     values = [math.log(run.value) for run in runs]
     found = change_points(values, significance=significance)
-    ends = [0, *(one.index for one in found), len(runs)]
+    ends = [0, *(point.index for point in found), len(runs)]
     return tuple(
         Change(
             index=cut,
             before=math.exp(_quartiles(values[start:cut])[1]),
             after=math.exp(_quartiles(values[cut:end])[1]),
-            p_value=one.p_value,
+            p_value=point.p_value,
             differs=differences(runs[cut].ran, runs[cut - 1].ran),
         )
-        for one, start, cut, end in zip(found, ends, ends[1:], ends[2:], strict=False)
+        for point, start, cut, end in zip(found, ends, ends[1:], ends[2:], strict=False)
     )
 
 
@@ -230,4 +230,4 @@ def _what_ran(record: Record) -> dict[str, str]:
 def _quartiles(values: Iterable[float]) -> list[float]:
     import numpy as np
 
-    return [float(found) for found in np.percentile(list(values), (25, 50, 75))]
+    return [float(quartile) for quartile in np.percentile(list(values), (25, 50, 75))]

@@ -49,18 +49,18 @@ def shown(history: History, *, every: bool) -> list[Series]:
 
 def headline(history: History, series: Sequence[Series]) -> str:
     """Returns the result of a history in a sentence or two; `series` are those that are shown."""
-    ratios = [one for one in series if one.kind == "ratio"]
+    ratios = [ratio for ratio in series if ratio.kind == "ratio"]
     said = f"{history.num_runs} run{'' if history.num_runs == 1 else 's'}, {len(series)} series."
     if not ratios:
         return f"{said} None is a ratio to a reference arm, so no change can be told."
-    changes = [(change, one) for one in ratios for change in one.changes]
+    changes = [(change, ratio) for ratio in ratios for change in ratio.changes]
     if not changes:
         return f"{said} No change in {len(ratios)} ratios to a reference arm."
-    changed = sum(bool(one.changes) for one in ratios)
-    worst, one = max(changes, key=lambda found: found[0].effect)
+    changed = sum(bool(ratio.changes) for ratio in ratios)
+    worst, slowed = max(changes, key=lambda change: change[0].effect)
     return (
         f"{said} {changed} of {len(ratios)} ratios to a reference arm have changed; the worst "
-        f"change: {one.operation} {effect(worst)} on {day(one.runs[worst.index].began_at)}."
+        f"change: {slowed.operation} {effect(worst)} on {day(slowed.runs[worst.index].began_at)}."
     )
 
 
@@ -125,8 +125,8 @@ def sides(series: Series) -> str:
 def remarks(series: Iterable[Series]) -> dict[str, int]:
     """Returns what else there is to know, each once with the number of series it is about."""
     found: dict[str, int] = {}
-    for one in series:
-        for remark in one.remarks:
+    for each in series:
+        for remark in each.remarks:
             found[remark] = found.get(remark, 0) + 1
     return found
 

@@ -69,8 +69,8 @@ def expected(
         sigma=entries[slowest].sigma,
         operations=operations,
         minutes=len(ARMS) * operations * entries[slowest].repeat_s / 60,
-        chance=min(found.verdict for found in plans.values()),
-        detectable=max(found.detectable for found in plans.values()),
+        chance=min(plan.verdict for plan in plans.values()),
+        detectable=max(plan.detectable for plan in plans.values()),
     )
 
 
@@ -89,15 +89,15 @@ def forecast(points: Sequence[SweepEntry], gate: GateConfig, passport: Passport,
         expected(point, gate, passport, storage=storage, cpu=cpu)
         for point, storage in zip(points, kinds, strict=True)
     ]
-    known = [found for found in each if found is not None]
+    known = [expectation for expectation in each if expectation is not None]
     if not known:
         return (
             f"The noise passport knows nothing like these points on {', '.join(sorted({*kinds}))}: "
             "`orbax-bench calibrate` can take this run into it."
         )
     # Points that the passport does not know will take about as long as those that it does.
-    minutes = sum(found.minutes for found in known) * len(points) / len(known)
-    hardest = max(known, key=lambda found: found.operations)
+    minutes = sum(expectation.minutes for expectation in known) * len(points) / len(known)
+    hardest = max(known, key=lambda expectation: expectation.operations)
     return (
         f"A verdict will probably take {hardest.operations:.0f} operations per arm and point, "
         f"{_wait(minutes)} in all; {hardest.operation} has a noise of {100 * hardest.sigma:.2g} %, "

@@ -225,21 +225,21 @@ class _Point:
 
     def metrics(self) -> list[MetricSummary]:
         """Returns every metric, over all repeats and hosts."""
-        return [self._summary(key, found) for key, found in self._values.items()]
+        return [self._summary(key, values) for key, values in self._values.items()]
 
     def operations(self) -> list[OperationSummary]:
         """Returns every operation, by its slowest hosts."""
         stragglers = self._stragglers.found()
         return [
             OperationSummary(
-                time=self._summary((operation, TIME), found),
-                throughput=self._throughput(operation, found),
+                time=self._summary((operation, TIME), seconds),
+                throughput=self._throughput(operation, seconds),
                 straggler=stragglers.get(operation),
                 flag=cache_flag(
                     self._conditions, operation, self._values.get((operation, RESIDENT), ())
                 ),
             )
-            for operation, found in self._slowest.items()
+            for operation, seconds in self._slowest.items()
         ]
 
     def status(self) -> PointStatus:

@@ -98,7 +98,8 @@ def point_tables(summary: RunSummary, extra: ExtraColumns) -> list[PointTable]:
     return [
         _point_table(point_id, name, tuple(operations), extra, costs)
         for (point_id, name), operations in itertools.groupby(
-            summary.operations, key=lambda found: (found.time.point_id, found.time.point)
+            summary.operations,
+            key=lambda operation: (operation.time.point_id, operation.time.point),
         )
     ]
 

@@ -142,9 +142,11 @@ def _what(verdict: str, path: Path) -> str:
         f"{point.point}: "
         + (
             ", ".join(
-                f"{one.operation} {one.verdict.ratio:.2f}x"
-                for one in point.operations
-                if one.primary and one.verdict.word == verdict and one.verdict.ratio is not None
+                f"{operation.operation} {operation.verdict.ratio:.2f}x"
+                for operation in point.operations
+                if operation.primary
+                and operation.verdict.word == verdict
+                and operation.verdict.ratio is not None
             )
             or point.reason
         )

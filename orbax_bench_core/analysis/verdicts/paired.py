@@ -22,7 +22,7 @@ def judge_point(
     """
     series = PairedTimes.of(repeats)
     found = _operations(series, info.gate, len(info.expansion.points))
-    word = together([one.verdict.word for one in found if one.primary])
+    word = together([operation.verdict.word for operation in found if operation.primary])
     failed = bool(series.failed)
     return PointVerdict(
         point_id=pair.id,
@@ -119,7 +119,7 @@ def needs_more(verdict: PointVerdict, gate: GateConfig) -> bool:
     """Returns whether more blocks could change the verdict of a pair."""
     from orbax_bench_core.gate import point_settled
 
-    found = {one.operation: one.verdict for one in verdict.operations}
+    found = {operation.operation: operation.verdict for operation in verdict.operations}
     return not verdict.failed and not point_settled(found, gate)
 
 
@@ -133,7 +133,7 @@ def together(words: Sequence[Word]) -> Word:
 def _nothing_primary(
     found: Sequence[OperationVerdict], series: PairedTimes, gate: GateConfig
 ) -> str:
-    if any(one.primary for one in found):
+    if any(operation.primary for operation in found):
         return ""
     if not len(series.labels):
         return "no block is complete"

@@ -51,8 +51,8 @@ def draw_intervals(axes: Axes, point: PointVerdict, gate: GateConfig) -> None:
     Each row is shaded up to its tolerance, and from its margin on.
     """
     operations = primary_first(point)
-    verdicts = [found.verdict for found in operations]
-    rules = [gate.rule(found.operation) for found in operations]
+    verdicts = [operation.verdict for operation in operations]
+    rules = [gate.rule(operation.operation) for operation in operations]
     ends = [value for verdict in verdicts for value in (verdict.ratio, verdict.low, verdict.high)]
     limits = ratio_limits(
         [value for value in ends if value is not None], max(rule.margin for rule in rules)
@@ -64,7 +64,7 @@ def draw_intervals(axes: Axes, point: PointVerdict, gate: GateConfig) -> None:
     axes.axvline(1, color=figures.DIM, linewidth=1)
     axes.set_xlim(*limits)
     axes.set_ylim(len(operations) - 0.5, -0.5)
-    axes.set_yticks(range(len(operations)), [_row_label(found) for found in operations])
+    axes.set_yticks(range(len(operations)), [_row_label(operation) for operation in operations])
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     ratio_axis(axes.xaxis, *limits)
@@ -76,12 +76,12 @@ def draw_intervals(axes: Axes, point: PointVerdict, gate: GateConfig) -> None:
     figure.legend(loc="outside lower center", ncols=len(_ZONES))
 
 
-def draw_blocks(axes: Axes, found: OperationVerdict, rule: GateRule) -> None:
+def draw_blocks(axes: Axes, operation: OperationVerdict, rule: GateRule) -> None:
     """Draws the ratio of every block in the order measured, with the estimate and its interval."""
     from matplotlib.ticker import MaxNLocator
 
-    ratios = [_exp(value) for value in found.block_log_ratios]
-    verdict = found.verdict
+    ratios = [_exp(value) for value in operation.block_log_ratios]
+    verdict = operation.verdict
     limits = ratio_limits(
         [*ratios, *(value for value in (verdict.low, verdict.high) if value is not None)],
         rule.margin,
@@ -124,33 +124,35 @@ def draw_blocks(axes: Axes, found: OperationVerdict, rule: GateRule) -> None:
     axes.xaxis.grid(visible=False)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
     axes.set_xlabel("block, in the order measured")
-    axes.set_title(f"{figures.label(found.operation)}: candidate / baseline per block")
+    axes.set_title(f"{figures.label(operation.operation)}: candidate / baseline per block")
     _legend(axes, 3)
 
 
-def draw_series(axes: Axes, found: OperationVerdict) -> None:
+def draw_series(axes: Axes, operation: OperationVerdict) -> None:
     """Draws the times of both arms in the order measured, with what their health says.
 
     A line shows a drift that is flagged by its size, hollow marks the slow one of two regimes.
     """
     from matplotlib.ticker import MaxNLocator
 
-    factor, unit = _unit([value for times in found.times.values() for value in times])
+    factor, unit = _unit([value for times in operation.times.values() for value in times])
     longest = 2
     for arm in ARMS:
-        times = [value * factor for value in found.times.get(arm, ())]
+        times = [value * factor for value in operation.times.get(arm, ())]
         longest = max(longest, len(times))
         if times:
-            _draw_arm(axes, arm, times, found.health.get(arm))
+            _draw_arm(axes, arm, times, operation.health.get(arm))
     axes.set_ylabel(unit)
     axes.set_xlim(0.3, longest + 0.7)
-    shown = [value * factor for times in found.times.values() for value in times if _real(value)]
+    shown = [
+        value * factor for times in operation.times.values() for value in times if _real(value)
+    ]
     axes.set_ylim(0, 1.08 * max(shown, default=1.0))
     axes.yaxis.set_major_locator(MaxNLocator(nbins=6))
     axes.yaxis.grid(visible=True, color=figures.LINE, linewidth=0.5)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
     axes.set_xlabel("operation of the arm, in the order measured")
-    axes.set_title(f"{figures.label(found.operation)}: time of each operation")
+    axes.set_title(f"{figures.label(operation.operation)}: time of each operation")
     remarked = any(":" in str(text) for text in axes.get_legend_handles_labels()[1])
     _legend(axes, 1 if remarked else 2)
 
@@ -188,11 +190,11 @@ def _draw_interval(
     )
 
 
-def _row_label(found: OperationVerdict) -> str:
-    name = figures.label(found.operation, 28)
-    verdict = found.verdict
+def _row_label(operation: OperationVerdict) -> str:
+    name = figures.label(operation.operation, 28)
+    verdict = operation.verdict
     mark = words.MARKS[verdict.word]
-    return f"{name if found.primary else f'({name})'} {mark}"
+    return f"{name if operation.primary else f'({name})'} {mark}"
 
 
 def _draw_arm(axes: Axes, arm: Arm, times: Sequence[float], health: SeriesHealth | None) -> None:

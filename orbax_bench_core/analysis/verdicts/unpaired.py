@@ -107,7 +107,7 @@ def _judge(
     )
     missing = primary_operations({*was, *are} - {*shared}, gate)
     failure = next((record.error for record in now if record.error is not None), None)
-    word = together([one.verdict.word for one in found if one.primary])
+    word = together([operation.verdict.word for operation in found if operation.primary])
     lacking = bool(missing) or failure is not None
     return PointVerdict(
         point_id=now[0].point_id,

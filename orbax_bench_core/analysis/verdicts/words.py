@@ -61,26 +61,26 @@ def share(value: float) -> str:
     return f"{100 * value:.3g} %"
 
 
-def word_of(found: OperationVerdict) -> str:
+def word_of(operation: OperationVerdict) -> str:
     """Returns the word of an operation, in parentheses when it decides nothing."""
-    return found.verdict.word if found.primary else f"({found.verdict.word})"
+    return operation.verdict.word if operation.primary else f"({operation.verdict.word})"
 
 
-def what_to_do(found: OperationVerdict) -> str:
+def what_to_do(operation: OperationVerdict) -> str:
     """Returns the reason why an operation was not judged, and the advice about it."""
-    reason, advice = found.verdict.reason, found.advice
+    reason, advice = operation.verdict.reason, operation.advice
     said = [advice] if reason in advice else [f"Not judged: {reason}.", advice]
-    if found.false_discovery is not None and found.verdict.word == "REGRESSION":
-        said.append(f"(False discovery rate: {share(found.false_discovery)}.)")
+    if operation.false_discovery is not None and operation.verdict.word == "REGRESSION":
+        said.append(f"(False discovery rate: {share(operation.false_discovery)}.)")
     return " ".join(filter(None, said))
 
 
-def flags(found: OperationVerdict) -> list[str]:
+def flags(operation: OperationVerdict) -> list[str]:
     """Returns the health flags of an operation's series, one line each."""
     of_arms: dict[str, list[str]] = {}
     for arm in ARMS:
-        if arm in found.health:
-            for flag in found.health[arm].flags:
+        if arm in operation.health:
+            for flag in operation.health[arm].flags:
                 of_arms.setdefault(flag, []).append(arm)
     return [
         f"{'both arms' if len(arms) > 1 else arms[0]}: {flag}" for flag, arms in of_arms.items()
@@ -139,12 +139,12 @@ def worst_first(points: Sequence[PointVerdict]) -> list[PointVerdict]:
 
 def primary_first(point: PointVerdict) -> list[OperationVerdict]:
     """Returns the operations of a point, primary ones first, otherwise as they were."""
-    return sorted(point.operations, key=lambda found: not found.primary)
+    return sorted(point.operations, key=lambda operation: not operation.primary)
 
 
 def nearest_to_trouble(point: PointVerdict) -> OperationVerdict | None:
     """Returns the primary operation with the worst verdict and then the highest ratio, if any."""
-    primary = [found for found in point.operations if found.primary]
+    primary = [operation for operation in point.operations if operation.primary]
     return min(primary, key=_trouble, default=None)
 
 
@@ -163,27 +163,27 @@ def headline(report: VerdictReport) -> str:
     return said
 
 
-def unmatched_line(found: Unmatched) -> str:
+def unmatched_line(point: Unmatched) -> str:
     """Returns which side alone has a point, and why it has no partner."""
-    said = f"only in the {found.side}: {found.point}"
-    if not found.differs:
+    said = f"only in the {point.side}: {point.point}"
+    if not point.differs:
         return said
-    return f"{said} (the nearest point of the other side differs in {'; '.join(found.differs)})"
+    return f"{said} (the nearest point of the other side differs in {'; '.join(point.differs)})"
 
 
-def _trouble(found: OperationVerdict) -> tuple[int, float]:
-    value = found.verdict.ratio
+def _trouble(operation: OperationVerdict) -> tuple[int, float]:
+    value = operation.verdict.ratio
     # What has no ratio could be anything, and comes first among its equals.
     high = math.inf if value is None or math.isnan(value) else value
-    return _RANKS[found.verdict.word], -high
+    return _RANKS[operation.verdict.word], -high
 
 
 def _regressed(report: VerdictReport) -> str:
     regressed = [
-        (point, found)
+        (point, operation)
         for point in worst_first(report.points)
-        for found in point.operations
-        if found.primary and found.verdict.word == "REGRESSION"
+        for operation in point.operations
+        if operation.primary and operation.verdict.word == "REGRESSION"
     ]
     if not regressed:
         return "A point has regressed."
@@ -203,7 +203,10 @@ def _regressed(report: VerdictReport) -> str:
 
 def _passed(report: VerdictReport) -> str:
     primary = [
-        found.operation for point in report.points for found in point.operations if found.primary
+        operation.operation
+        for point in report.points
+        for operation in point.operations
+        if operation.primary
     ]
     margins = {report.gate.rule(operation).margin for operation in primary}
     large = f"of {share(margins.pop())} or more" if len(margins) == 1 else "as large as its margin"
@@ -223,7 +226,7 @@ def _undecided(report: VerdictReport) -> str:
     if failed:
         said += f" In {_count(failed, 'point')} an arm failed."
     nearest = [found for point in open_points if (found := nearest_to_trouble(point))]
-    judged = [found for found in nearest if found.verdict.ratio is not None]
+    judged = [operation for operation in nearest if operation.verdict.ratio is not None]
     if judged:
         worst = min(judged, key=_trouble)
         said += (

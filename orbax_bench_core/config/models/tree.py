@@ -99,7 +99,7 @@ def _sharding_axes(dimension: str, mesh: MeshAxes) -> list[tuple[str, int]]:
         for name, size in mesh
         if size > 1 and (canonical := SYNONYMS.get(name, name)) in rule
     ]
-    return [(name, size) for _, name, size in sorted(found, key=lambda one: one[0])]
+    return [(name, size) for _, name, size in sorted(found, key=lambda entry: entry[0])]
 
 
 def _entry(names: tuple[str, ...]) -> ShardingEntry:

@@ -153,7 +153,9 @@ def glance_card(operation: Operation, inventory: Inventory | None) -> str:
     parts = [table((operation.name, ""), rows.items())]
     if len(hosts) > 1:
         columns = {"time": operation.time, **operation.costs}
-        lines = [[str(host), *(_of_host(one, host) for one in columns.values())] for host in hosts]
+        lines = [
+            [str(host), *(_of_host(cost, host) for cost in columns.values())] for host in hosts
+        ]
         parts.append(table(("host", *columns), lines))
     parts.append("Medians over the repeats that passed on every host; warm-ups are left out.")
     return "\n\n".join(parts)

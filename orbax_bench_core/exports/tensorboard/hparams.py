@@ -42,7 +42,7 @@ def columns(every: Iterable[Series]) -> dict[str, dict[str, Value]]:
         for name, value in row.items():
             kind = type(value) if isinstance(value, bool | str) else float
             kinds.setdefault(name, set()).add(kind)
-    mixed = {name for name, found in kinds.items() if len(found) > 1}
+    mixed = {name for name, types in kinds.items() if len(types) > 1}
     return {
         point_id: {
             name: json.dumps(value) if name in mixed and not isinstance(value, str) else value

@@ -124,9 +124,9 @@ def collect(repeats: Iterable[Repeat]) -> dict[Key, MetricSeries]:
             values.setdefault(key, []).append(of_hosts)
     return {
         (operation, metric): MetricSeries(
-            operation=operation, metric=metric, unit=units[operation, metric], repeats=found
+            operation=operation, metric=metric, unit=units[operation, metric], repeats=repeats
         )
-        for (operation, metric), found in values.items()
+        for (operation, metric), repeats in values.items()
     }
 
 

@@ -60,7 +60,7 @@ def write_tensorboard(run: Run) -> None:
             continue
         folder = root / series.directory
         for host in sorted({host for repeat in repeats for host in repeat.records}):
-            records = [one.records[host] for one in repeats if host in one.records]
+            records = [repeat.records[host] for repeat in repeats if host in repeat.records]
             write(folder / f"host_{host}", host_log(records, created))
         log, found = series_log(series, info, repeats, rows[series.id])
         write(folder / SUMMARY, log)
@@ -99,9 +99,9 @@ def series_log(
     found = operations(values)
     log = Log(ended)
     log.scalars(
-        Scalar(f"{one.tag}_{suffix}", value)
-        for one in values.values()
-        for suffix, value in one.aggregates().items()
+        Scalar(f"{metric.tag}_{suffix}", value)
+        for metric in values.values()
+        for suffix, value in metric.aggregates().items()
     )
     log.scalars(
         Scalar(_throughput_tag(operation), operation.throughput)
@@ -131,7 +131,7 @@ def metric_columns(found: Iterable[Operation]) -> list[hparams.Metric]:
     shows but the first five columns unless asked for more.
     """
     columns: dict[str, list[hparams.Metric]] = {}
-    for operation in sorted(found, key=lambda one: one.throughput is None):
+    for operation in sorted(found, key=lambda operation: operation.throughput is None):
         name = operation.name
         own = [hparams.Metric(f"{operation.time.tag}_median", f"{name} [s]")]
         if operation.throughput is not None:
