@@ -44,7 +44,7 @@ typecheck: setup
 	cd build/packages && ../../$(BIN)/python -m mypy --config-file ../../pyproject.toml --cache-dir ../../.mypy_cache -p orbax_bench_core -p orbax_bench_components -p orbax_bench_pipelines
 
 unit: setup
-	$(BIN)/python -m pytest -m "not slow and not nightly" -n $(JOBS) --durations 25
+	$(BIN)/python -m pytest -m "not slow and not nightly" -n $(JOBS) --dist worksteal --durations 25
 
 # The real worker, a few times each; no root, no Docker, nothing to install.
 slow: setup

@@ -56,13 +56,6 @@ def inputs() -> tuple[jax.Array, ...]:
     return (jnp.linspace(-1, 1, 8 * WIDTH, dtype=jnp.float32).reshape(8, WIDTH),)
 
 
-def shard_account(seed: int, x: jax.Array, features: int, num_shards: int) -> jax.Array:
-    """Plans the save of an `nnx.Linear`: its parameters, and the share of each shard."""
-    model = nnx.Linear(x.shape[-1], features, rngs=nnx.Rngs(seed))
-    total = sum(leaf.size for leaf in jax.tree.leaves(nnx.state(model)))
-    return jnp.array([float(total), total / num_shards])
-
-
 def sharded(mesh: Mesh) -> Model:
     """Builds the model with every array born where the mesh wants it."""
     with jax.set_mesh(mesh):

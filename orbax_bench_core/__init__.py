@@ -1,1 +1,67 @@
-"""Measure checkpoint operations over sweeps of options, meshes, checkpoints and environments."""
+"""Measure checkpoint operations over sweeps of options, meshes, checkpoints and environments.
+
+The names below are loaded when they are first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from orbax_bench_core.analysis.verdicts import VerdictReport, read_verdicts
+    from orbax_bench_core.config import UserError
+    from orbax_bench_core.gate import Verdict
+    from orbax_bench_core.records import Repeat, Run, Series, load_run
+    from orbax_bench_core.steps import ab, run
+    from orbax_bench_core.sweep import Pair, SweepPoint
+
+    __version__: str
+
+__all__ = [
+    "Pair",
+    "Repeat",
+    "Run",
+    "Series",
+    "SweepPoint",
+    "UserError",
+    "Verdict",
+    "VerdictReport",
+    "__version__",
+    "ab",
+    "load_run",
+    "read_verdicts",
+    "run",
+]
+
+_ROOMS: Final = {
+    "Pair": "sweep",
+    "Repeat": "records",
+    "Run": "records",
+    "Series": "records",
+    "SweepPoint": "sweep",
+    "UserError": "config",
+    "Verdict": "gate",
+    "VerdictReport": "analysis.verdicts",
+    "ab": "steps",
+    "load_run": "records",
+    "read_verdicts": "analysis.verdicts",
+    "run": "steps",
+}
+"""The room that each public name comes from."""
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("orbax-bench")
+    if name in _ROOMS:
+        return getattr(importlib.import_module(f"{__name__}.{_ROOMS[name]}"), name)
+    raise AttributeError(
+        f"module {__name__!r} has no attribute {name!r}; its public names: {', '.join(__all__)}"
+    )
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -35,6 +35,44 @@ PROVENANCE = {
 }
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Keeps what JAX compiles, in this process only: a child that measures must not find it.
+
+    Each process has a folder of its own, since JAX does not write its files in one step.
+    """
+    if "jax" not in sys.modules or not hasattr(session.config, "cache"):
+        return
+    import jax
+
+    folder = session.config.cache.mkdir("jax") / os.environ.get("PYTEST_XDIST_WORKER", "main")
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def parsers() -> Iterator[None]:
+    """Keeps the parsers of commands, which are made anew on each call from all their types."""
+    import typer.main
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command", functools.cache(typer.main.get_command))
+        yield
+
+
+@pytest.fixture(scope="session")
+def once():
+    """Makes a value that no test changes on the first call by its name, and returns it again."""
+    made = {}
+
+    def remember(name, make):
+        if name not in made:
+            made[name] = make()
+        return made[name]
+
+    return remember
+
+
 _MARKS: set[str] = set()
 """Markers of the test under way."""
 
@@ -54,48 +92,6 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     _MARKS.clear()
     _MARKS.update(mark.name for mark in item.iter_markers())
     return (yield)
-
-
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Keeps what JAX compiles, in this process only: a child that measures must not find it.
-
-    Each process has a folder of its own, since JAX does not write its files in one step.
-    """
-    if "jax" not in sys.modules or not hasattr(session.config, "cache"):
-        return
-    import jax
-
-    folder = session.config.cache.mkdir("jax") / os.environ.get("PYTEST_XDIST_WORKER", "main")
-    jax.config.update("jax_compilation_cache_dir", str(folder))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
-    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def light() -> Iterator[None]:
-    """Leaves out what no test asks for: surviving a power cut, and parsers that were made before.
-
-    The commands of an application are made anew on each call, from the types of all arguments.
-    """
-    import typer.main
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda file: None)
-        patch.setattr(typer.main, "get_command", functools.cache(typer.main.get_command))
-        yield
-
-
-@pytest.fixture(scope="session")
-def once():
-    """Makes a value that no test changes on the first call by its name, and returns it again."""
-    made = {}
-
-    def remember(name, make):
-        if name not in made:
-            made[name] = make()
-        return made[name]
-
-    return remember
 
 
 @pytest.fixture(scope="session")

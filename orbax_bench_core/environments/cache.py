@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import orbax_bench_core
 from orbax_bench_core.environments.installed import own_version
 
 _OURS = "orbax-bench"
@@ -49,7 +48,7 @@ def source_folder(cache: Path) -> Path:
     Every environment's worker takes the package from there, so both sides of a comparison are
     measured by the same code.
     """
-    package = Path(orbax_bench_core.__file__).resolve().parent
+    package = Path(__file__).resolve().parents[1]
     version = own_version(_OURS)
     digest = hashlib.sha256(f"{package} {version}".encode()).hexdigest()[:16]
     folder = cache / f"source-{digest}"

@@ -8,9 +8,19 @@ from orbax_bench_core.execute.hosts import Host, LocalHost
 from orbax_bench_core.execute.isolation import LOCK_FILE, allocator_settings, measuring_lock
 from orbax_bench_core.execute.pairs import run_pairs
 from orbax_bench_core.execute.runner import run_points
-from orbax_bench_core.execute.session import Event, Progress, RunSettings, Say, Session, Watcher
+from orbax_bench_core.execute.session import (
+    DEFAULTS,
+    Event,
+    Progress,
+    RunSettings,
+    Say,
+    Session,
+    Watcher,
+    silent,
+)
 
 __all__ = [
+    "DEFAULTS",
     "LOCK_FILE",
     "CannotRecord",
     "Event",
@@ -25,4 +35,5 @@ __all__ = [
     "measuring_lock",
     "run_pairs",
     "run_points",
+    "silent",
 ]

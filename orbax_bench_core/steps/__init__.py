@@ -7,6 +7,7 @@ from orbax_bench_core.steps.measuring import measure_points
 from orbax_bench_core.steps.planning import collect_records, plan, write_records
 from orbax_bench_core.steps.point import SAID, PointFailed, PointOutcome, measure_point, run_point
 from orbax_bench_core.steps.prepare import download, mirror, model_arrays, write_shardings
+from orbax_bench_core.steps.programs import ab, run
 from orbax_bench_core.steps.release_search import (
     Found,
     Outcome,
@@ -35,6 +36,7 @@ __all__ = [
     "Release",
     "RunSettings",
     "Session",
+    "ab",
     "collect_records",
     "compare_arms",
     "comparing_releases",
@@ -50,6 +52,7 @@ __all__ = [
     "publish",
     "publish_async_study",
     "publish_verdicts",
+    "run",
     "run_point",
     "search_releases",
     "write_records",

@@ -12,9 +12,10 @@ from orbax_bench_core.analysis.verdicts import (
     needs_more,
     report,
     version_differences,
+    write_verdicts,
 )
 from orbax_bench_core.execute import Event, Session, run_pairs
-from orbax_bench_core.records import VERDICTS_FILE, RunDirectory, repeats_of, write_atomically
+from orbax_bench_core.records import repeats_of
 from orbax_bench_core.steps.measuring import measuring
 from orbax_bench_core.sweep import Pair
 
@@ -61,11 +62,6 @@ def compare_arms(session: Session, *, lock: bool = True) -> VerdictReport:
     with measuring(session, lock=lock):
         run_pairs(session, settled)
     return report(info, [verdicts[pair.id] for pair in pairs], notes)
-
-
-def write_verdicts(run: RunDirectory, verdicts: VerdictReport) -> None:
-    """Writes `verdicts.json`."""
-    write_atomically(run.root / VERDICTS_FILE, verdicts.model_dump_json(indent=1).encode())
 
 
 def _switching(starts: Sequence[float]) -> str:

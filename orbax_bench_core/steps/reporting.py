@@ -21,6 +21,7 @@ from orbax_bench_core.analysis.summary import (
 from orbax_bench_core.analysis.verdicts import (
     VerdictReport,
     verdicts_document,
+    write_verdicts,
 )
 from orbax_bench_core.document import to_html, to_markdown, write_figures
 from orbax_bench_core.exports.tensorboard import write_tensorboard
@@ -103,7 +104,7 @@ def publish_verdicts(run: RunDirectory, verdicts: VerdictReport) -> epath.Path:
     Returns:
         The HTML page, which needs no other file.
     """
-    write_atomically(run.root / VERDICTS_FILE, verdicts.model_dump_json(indent=1).encode())
+    write_verdicts(run, verdicts)
     document = verdicts_document(verdicts)
     write_figures(document, run.root / _PLOTS)
     page = to_markdown(document, figures=_PLOTS)

@@ -10,9 +10,6 @@ from orbax_bench_pipelines.targets import Placement, SliceShape
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from orbax_bench_core.analysis.verdicts import VerdictReport
-    from orbax_bench_core.records import RunDirectory
-
 
 @dataclasses.dataclass(frozen=True)
 class Finished:
@@ -195,16 +192,3 @@ def judge(placement: Placement, *, output_directory: Any, samples: Any, baseline
         output_directory=output_directory, baseline=baseline, samples=samples
     )
     return placement.place(compared).set_caching_options(False)
-
-
-def read_verdicts(run: "RunDirectory") -> "VerdictReport | None":
-    """Returns the verdicts of a run; None without a `verdicts.json` that can be read."""
-    import pydantic
-
-    from orbax_bench_core.analysis.verdicts import VerdictReport
-    from orbax_bench_core.records import VERDICTS_FILE
-
-    try:
-        return VerdictReport.model_validate_json((run.root / VERDICTS_FILE).read_bytes())
-    except (OSError, pydantic.ValidationError):
-        return None

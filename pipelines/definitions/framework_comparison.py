@@ -9,7 +9,6 @@ from orbax_bench_pipelines.definitions.common import (
     make_checkpoint,
     measure_points,
     on_each_slice,
-    read_verdicts,
 )
 from orbax_bench_pipelines.targets import Placement, SliceShape
 
@@ -65,14 +64,16 @@ def build(placement: Placement) -> Any:
 
 def conclude(finished: Finished, console: "Console") -> int:
     """Shows how many times as long the candidate takes; only what could not be measured fails."""
-    from orbax_bench_core.analysis.verdicts import verdicts_document
+    from orbax_bench_core.analysis.verdicts import read_verdicts, verdicts_document
     from orbax_bench_core.cli.measurement import EXIT_FAILED
+    from orbax_bench_core.config import UserError
     from orbax_bench_core.document import print_document
     from orbax_bench_core.records import RunDirectory
 
-    verdicts = read_verdicts(RunDirectory(finished.directory))
-    if verdicts is None:
-        return EXIT_FAILED
+    try:
+        verdicts = read_verdicts(RunDirectory(finished.directory))
+    except UserError:
+        return EXIT_FAILED  # the steps have said why there are none
     print_document(verdicts_document(verdicts), console)
     return EXIT_FAILED if any(point.failed for point in verdicts.points) else 0
 

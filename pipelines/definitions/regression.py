@@ -9,7 +9,6 @@ from orbax_bench_pipelines.definitions.common import (
     make_checkpoint,
     measure_points,
     on_each_slice,
-    read_verdicts,
 )
 from orbax_bench_pipelines.targets import Placement, SliceShape
 
@@ -97,14 +96,16 @@ def build(placement: Placement) -> Any:
 
 def conclude(finished: Finished, console: "Console") -> int:
     """Shows the verdicts of a run, and returns the exit code."""
-    from orbax_bench_core.analysis.verdicts import verdicts_document
+    from orbax_bench_core.analysis.verdicts import read_verdicts, verdicts_document
     from orbax_bench_core.cli.measurement import EXIT_FAILED, comparison_exit_code
+    from orbax_bench_core.config import UserError
     from orbax_bench_core.document import print_document
     from orbax_bench_core.records import RunDirectory
 
-    verdicts = read_verdicts(RunDirectory(finished.directory))
-    if verdicts is None:
-        return EXIT_FAILED
+    try:
+        verdicts = read_verdicts(RunDirectory(finished.directory))
+    except UserError:
+        return EXIT_FAILED  # the steps have said why there are none
     print_document(verdicts_document(verdicts), console)
     return comparison_exit_code(
         verdicts, allow_inconclusive=finished.arguments["allow_inconclusive"]

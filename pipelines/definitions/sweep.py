@@ -71,10 +71,10 @@ def conclude(finished: Finished, console: "Console") -> int:
     A comparison with what was measured apart can only warn, so that it is no part of the code.
     """
     from orbax_bench_core.analysis.summary import notes_document, summarize, summary_document
-    from orbax_bench_core.analysis.verdicts import VerdictReport, verdicts_document
+    from orbax_bench_core.analysis.verdicts import read_verdicts, verdicts_document
     from orbax_bench_core.cli.measurement import EXIT_FAILED, run_exit_code
     from orbax_bench_core.document import print_document
-    from orbax_bench_core.records import VERDICTS_FILE, load_run
+    from orbax_bench_core.records import load_run
     from orbax_bench_core.steps import limits_of
 
     if finished.failure is not None:
@@ -85,9 +85,7 @@ def conclude(finished: Finished, console: "Console") -> int:
     extra = limits_of(run.directory, info, summary)
     print_document(summary_document(info, summary, extra=extra), console)
     if finished.arguments["baseline"]:
-        verdicts = (run.directory.root / VERDICTS_FILE).read_bytes()
-        report = VerdictReport.model_validate_json(verdicts)
-        print_document(verdicts_document(report), console)
+        print_document(verdicts_document(read_verdicts(run)), console)
     return run_exit_code(summary, console)
 
 

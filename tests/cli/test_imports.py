@@ -14,6 +14,7 @@ MODULES = {
     "cli": ["orbax_bench_core.cli.main"],
     "orchestrator": ["orbax_bench_core.execute.runner"],
     "sweep": ["orbax_bench_core.sweep.isolate"],
+    "plan": ["orbax_bench_core.plan"],
     "report": ["orbax_bench_core.steps.reporting"],
     "results": [
         found.name for found in pkgutil.iter_modules(records.__path__, f"{records.__name__}.")

@@ -42,13 +42,3 @@ def test_the_suite_passes(tmp_path):
     output = run(*command, "--no-limits", *overrides)
     assert output.count("✓") == 2
     assert "restore_devices=16" in output
-
-
-def test_the_account_of_a_linear_layer(monkeypatch):
-    import numpy as np
-
-    monkeypatch.syspath_prepend(str(EXAMPLES))
-    from nnx_sharded_save import shard_account
-
-    account = shard_account(0, np.zeros((2, 8)), features=16, num_shards=4)
-    assert account.tolist() == [(8 + 1) * 16, (8 + 1) * 16 / 4]

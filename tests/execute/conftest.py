@@ -35,7 +35,8 @@ class Orchestrated:
             repeats: Measured repeats of each point.
             given: Fields of `RunSettings`; all others belong to `execution`.
         """
-        fields = {name: given.pop(name) for name in ("devices", "take_turns") if name in given}
+        names = ("devices", "take_turns", "host")
+        fields = {name: given.pop(name) for name in names if name in given}
         execution = {"retries": 0, "warmups": 0, "timeout_s": 60, **given}
         text = {
             "suite_name": "scripted",
@@ -51,7 +52,7 @@ class Orchestrated:
                 info=run.start(loaded, Expansion(points=tuple(self.points))),
                 suite=loaded,
                 entries=tuple(self.points),
-                settings=RunSettings(host=LocalHost(module=FAKE_WORKER), **fields),
+                settings=RunSettings(**{"host": LocalHost(module=FAKE_WORKER), **fields}),
                 watch=self.watched.append,
             )
         )

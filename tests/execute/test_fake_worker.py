@@ -2,11 +2,12 @@
 
 import os
 import queue
+import sys
 
 import pytest
 
 from orbax_bench_core.config import CheckpointConfig
-from orbax_bench_core.execute.hosts import LocalWorker
+from orbax_bench_core.execute.hosts import LocalHost
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.sweep import SweepPoint
 from orbax_bench_core.worker import EVENT, Done, Measured, Ready, Task, WorkerSetup
@@ -25,12 +26,11 @@ MISBEHAVING = {"act": "behave", "only_once": False, "on_host": None}
 @pytest.mark.parametrize(
     ("module", "benchmark", "options"),
     [
-        pytest.param(LocalWorker.module, "misbehaving.Misbehaving", MISBEHAVING, id="real"),
+        pytest.param(LocalHost.module, "misbehaving.Misbehaving", MISBEHAVING, id="real"),
         pytest.param(FAKE_WORKER, NAME, vars(ScriptedOptions()), id="fake"),
     ],
 )
-def test_a_worker_says_what_the_protocol_has(module, benchmark, options, tmp_path, monkeypatch):
-    monkeypatch.setattr(LocalWorker, "module", module)
+def test_a_worker_says_what_the_protocol_has(module, benchmark, options, tmp_path):
     point = SweepPoint(
         benchmark=benchmark,
         options=options,
@@ -43,10 +43,11 @@ def test_a_worker_says_what_the_protocol_has(module, benchmark, options, tmp_pat
         run_id="run", suite="s", config_hash="h", point=point, repeat=0, warmup=False, verify=True
     )
     inbox = queue.SimpleQueue()
-    worker = LocalWorker(
-        ["--setup", setup.model_dump_json()],
+    (worker,) = LocalHost(module=module).launch(
+        [setup],
         environment={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(HERE)])},
-        log_file=tmp_path / "log",
+        executable=sys.executable,
+        logs=[tmp_path / "log"],
         inbox=inbox,
     )
     try:

@@ -50,8 +50,9 @@ def test_the_devices_are_the_default_parallelism(tmp_path):
     assert take(tmp_path, parallelism=None).num_threads == 8
 
 
-def test_a_small_disk_in_memory_caps_the_bytes_and_has_no_cold_reads(memory_disk):
-    limits = take(memory_disk, num_bytes=64 * MIB)
+@pytest.mark.nightly
+def test_a_small_disk_in_memory_caps_the_bytes_and_has_no_cold_reads(small_memory_disk):
+    limits = take(small_memory_disk, num_bytes=64 * MIB)
     assert limits.num_bytes == 8 * MIB
     assert limits.capped_by.startswith("64 MiB was asked for, but only half of the 16 MiB")
     cold = [probe for probe in limits.probes if "cold" in probe.name]
@@ -66,11 +67,12 @@ def test_a_probe_that_fails_leaves_the_others(tmp_path):
     assert "[" not in probes["tensorstore_write"].reason
 
 
-def test_a_disk_that_takes_nothing_is_an_error(memory_disk, monkeypatch):
+@pytest.mark.nightly
+def test_a_disk_that_takes_nothing_is_an_error(small_memory_disk, monkeypatch):
     from orbax_bench_core.limits import measure
 
     # What another process may do between the look at the disk and the first write.
     monkeypatch.setattr(measure, "free_disk_bytes", lambda _: 200 * MIB)
     with pytest.raises(UserError, match=r"nothing can be written: .*No space left"):
-        take(memory_disk, num_bytes=64 * MIB)
-    assert list(memory_disk.iterdir()) == []
+        take(small_memory_disk, num_bytes=64 * MIB)
+    assert list(small_memory_disk.iterdir()) == []

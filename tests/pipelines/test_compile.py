@@ -12,8 +12,6 @@ from orbax_bench_pipelines.targets import Placement, Settings, Target
 from tests.pipelines import strict
 
 TWO_SLICES = {"tpu": ["v5e:2x4", "v6e:2x4"]}
-
-
 _found = {}
 
 
@@ -45,14 +43,14 @@ def released():
 
 @pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline.name)
 def test_the_package_for_gke_parses_strictly(pipeline, released):
-    spec, platform = yaml.safe_load_all(released[f"{pipeline.name}-gke.yaml"])
+    spec, platform = read(released[f"{pipeline.name}-gke.yaml"])
     assert strict.pipeline_spec(spec).pipeline_info.name == f"orbax-bench-{pipeline.name}"
     assert strict.platform_spec(platform).keys() == spec["deploymentSpec"]["executors"].keys()
 
 
 @pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline.name)
 def test_the_package_for_vertex_is_one_document_that_parses_strictly(pipeline, released):
-    [spec] = yaml.safe_load_all(released[f"{pipeline.name}-vertex.yaml"])
+    [spec] = read(released[f"{pipeline.name}-vertex.yaml"])
     assert strict.pipeline_spec(spec).pipeline_info.name == f"orbax-bench-{pipeline.name}"
 
 
@@ -61,7 +59,7 @@ def test_the_package_for_vertex_is_one_document_that_parses_strictly(pipeline, r
 def test_every_task_of_a_package_has_a_component_and_every_component_a_body(
     pipeline, package, released
 ):
-    spec = next(yaml.safe_load_all(released[f"{pipeline.name}-{package}.yaml"]))
+    spec = read(released[f"{pipeline.name}-{package}.yaml"])[0]
     parts, executors = spec["components"], spec["deploymentSpec"]["executors"]
     dags = [spec["root"]["dag"], *(part["dag"] for part in parts.values() if "dag" in part)]
     tasks = [task for dag in dags for task in dag["tasks"].values()]

@@ -6,6 +6,8 @@ from orbax_bench_core.analysis.verdicts.model import (
     Unmatched,
     VerdictReport,
     enforce,
+    read_verdicts,
+    write_verdicts,
 )
 from orbax_bench_core.analysis.verdicts.paired import (
     judge_point,
@@ -34,9 +36,11 @@ __all__ = [
     "needs_more",
     "ratio_axis",
     "ratio_limits",
+    "read_verdicts",
     "report",
     "share",
     "together",
     "verdicts_document",
     "version_differences",
+    "write_verdicts",
 ]

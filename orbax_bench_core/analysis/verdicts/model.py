@@ -6,9 +6,11 @@ import datetime
 from pathlib import Path
 from typing import Final, Literal
 
+import pydantic
+
 from orbax_bench_core.config import Arm, GateConfig, UserError
 from orbax_bench_core.gate import SeriesHealth, Verdict, Word
-from orbax_bench_core.records import ResultModel
+from orbax_bench_core.records import VERDICTS_FILE, ResultModel, Run, RunDirectory, write_atomically
 
 VERDICTS_VERSION: Final = 1
 _WORDS: Final = ("PASS", "INCONCLUSIVE", "REGRESSION")
@@ -114,6 +116,32 @@ class VerdictReport(ResultModel):
 
 class NotPassed(Exception):
     """A comparison did not pass, and it was asked to."""
+
+
+def read_verdicts(run: Run | RunDirectory) -> VerdictReport:
+    """Reads `verdicts.json` of a run: what a comparison found.
+
+        read_verdicts(load_run("out")).word
+
+    Raises:
+        UserError: There is none, or it is not one of this version.
+    """
+    root = run.directory.root if isinstance(run, Run) else run.root
+    path = root / VERDICTS_FILE
+    try:
+        return VerdictReport.model_validate_json(path.read_bytes())
+    except OSError:
+        raise UserError(
+            f"{root} has no verdicts: compare its arms with `orbax-bench ab`, or judge what is "
+            f"there with `orbax-bench compare {root}`"
+        ) from None
+    except pydantic.ValidationError:
+        raise UserError(f"{path} is not a file of verdicts of version {VERDICTS_VERSION}") from None
+
+
+def write_verdicts(run: RunDirectory, verdicts: VerdictReport) -> None:
+    """Writes `verdicts.json` into a run directory."""
+    write_atomically(run.root / VERDICTS_FILE, verdicts.model_dump_json(indent=1).encode())
 
 
 def enforce(verdict: str, verdicts: str | None, *, allow_inconclusive: bool) -> None:

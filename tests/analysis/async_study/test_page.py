@@ -10,20 +10,28 @@ from orbax_bench_core.document import to_html, to_markdown
 from tests.support.pages import assert_whole
 
 
-@pytest.mark.parametrize("name", ["study", "eventful"])
+@pytest.fixture
+def page(once, study):
+    return once("the page of a study", lambda: to_html(study_document(study)))
+
+
+@pytest.fixture
+def eventful_page(once, eventful):
+    return once("the page of an eventful study", lambda: to_html(study_document(eventful)))
+
+
+@pytest.mark.parametrize("name", ["page", "eventful_page"])
 def test_the_page_is_whole_and_needs_nothing_else(request, name):
-    assert_whole(to_html(study_document(request.getfixturevalue(name))))
+    assert_whole(request.getfixturevalue(name))
 
 
-def test_a_name_cannot_break_the_page(eventful):
-    text = to_html(study_document(eventful))
-    assert "<script>" not in text
-    assert "&lt;script&gt;alert(1)" in text
+def test_a_name_cannot_break_the_page(eventful_page):
+    assert "<script>" not in eventful_page
+    assert "&lt;script&gt;alert(1)" in eventful_page
 
 
-def test_both_figures_name_what_is_measured_documented_and_extrapolated(study):
-    text = to_html(study_document(study))
-    assert text.count("<svg") == 2
+def test_both_figures_name_what_is_measured_documented_and_extrapolated(page):
+    assert page.count("<svg") == 2
     for label in (
         "documented: 40 % at 300M",
         "documented: 97 % at 340B",
@@ -31,7 +39,7 @@ def test_both_figures_name_what_is_measured_documented_and_extrapolated(study):
         "sync, blocked",
         "async, total",
     ):
-        assert label in text
+        assert label in page
 
 
 def test_lines_that_miss_are_not_extrapolated(study):
@@ -50,8 +58,8 @@ def test_no_curve_where_more_parameters_are_fewer_bytes(study):
     assert text.count("<svg") == 2
 
 
-def test_sizes_in_bytes_have_no_documented_marks(eventful):
-    drawings = re.findall(r"<svg.*?</svg>", to_html(study_document(eventful)), re.DOTALL)
+def test_sizes_in_bytes_have_no_documented_marks(eventful_page):
+    drawings = re.findall(r"<svg.*?</svg>", eventful_page, re.DOTALL)
     in_bytes = [drawing for drawing in drawings if ">bytes<" in drawing]
     assert len(in_bytes) == 2
     assert not any("documented" in drawing for drawing in in_bytes)

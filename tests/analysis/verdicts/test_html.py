@@ -187,6 +187,7 @@ def test_a_healthy_series_has_no_remark(make_verdicts, make_report):
     assert "regimes," not in text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_points_beyond_the_most_have_rows_and_no_figures(
     make_operation, make_verdicts, make_report
 ):

@@ -1,0 +1,89 @@
+"""Sessions: a whole run, and one entry of it in another process."""
+
+import pytest
+
+from orbax_bench_core.config import UserError, parse_suite
+from orbax_bench_core.execute import Event, LocalHost, RunSettings, Session, Watcher
+
+SUITE = """\
+suite_name: small
+benchmarks: [{generator: save_restore, options: {use_ocdbt: [true, false]}}]
+checkpoint_config: {spec: {w: {dtype: float32, shape: [8]}}}
+"""
+ARMS = "arms: {candidate: {options: {use_compression: false}}}\n"
+
+
+@pytest.fixture
+def begin(tmp_path):
+    return lambda text=SUITE: Session.begin(parse_suite(text), str(tmp_path / "out"))
+
+
+def test_a_session_begins_a_run_of_every_point(begin):
+    session = begin()
+    assert session.whole
+    assert session.entries == session.plain == session.info.expansion.points
+    assert session.pairs == ()
+    assert session.directory.read_info() == session.info
+
+
+def test_a_session_of_a_suite_with_arms_has_pairs(begin):
+    session = begin(SUITE + ARMS)
+    assert session.entries == session.pairs
+    assert session.plain == ()
+    assert len(session.pairs) == 2
+
+
+def test_a_session_continues_the_run_that_is_there(begin):
+    assert begin().info.run_id == begin().info.run_id
+
+
+@pytest.mark.parametrize("text", [SUITE, SUITE + ARMS], ids=["point", "pair"])
+def test_a_step_rejoins_with_one_entry_of_the_run(begin, text):
+    whole = begin(text)
+    settings = RunSettings(devices=2)
+    root, entry = str(whole.directory.root), whole.entries[1]
+    session = Session.rejoin(root, entry.model_dump_json(), settings=settings)
+    assert session.entries == (entry,)
+    assert not session.whole
+    assert (session.info, session.settings) == (whole.info, settings)
+    assert session.suite.suite == whole.suite.suite
+
+
+def test_one_entry_that_is_all_of_a_run_is_the_whole_run(begin):
+    whole = begin(SUITE.replace("[true, false]", "true"))
+    root, (entry,) = str(whole.directory.root), whole.entries
+    assert Session.rejoin(root, entry.model_dump_json()).whole
+
+
+def test_a_step_cannot_rejoin_what_has_not_begun(begin, tmp_path):
+    entry = begin().entries[0].model_dump_json()
+    with pytest.raises(UserError, match=r"is not a run directory: it has no run\.json"):
+        Session.rejoin(str(tmp_path / "elsewhere"), entry)
+
+
+def test_a_session_is_silent_unless_it_is_told_otherwise(begin, capsys):
+    session = begin()
+    session.say("a line")
+    with session.watch:
+        session.watch(Event())
+    assert type(session.watch) is Watcher
+    assert capsys.readouterr() == ("", "")
+
+
+def test_another_host_can_start_the_workers(orchestrate):
+    class Elsewhere:
+        def __init__(self):
+            self.launched = []
+
+        def launch(self, setups, *, environment, executable, logs, inbox):
+            self.launched += zip([setup.root for setup in setups], logs, strict=True)
+            local = LocalHost(module="tests.support.fake_worker")
+            return local.launch(
+                setups, environment=environment, executable=executable, logs=logs, inbox=inbox
+            )
+
+    assert RunSettings().host == LocalHost() == LocalHost(module="orbax_bench_core.worker")
+    run, host = orchestrate("behave"), Elsewhere()
+    run.run(host=host)
+    assert host.launched == [(str(run.directory), run.directory / "logs" / "worker_1_devices.log")]
+    assert run.record("behave").status == "passed"
