@@ -74,10 +74,7 @@ class Registry:
         return _in_order(read_each(_read_capture, files))
 
     def baselines(self, wanted: Iterable[tuple[str, str]]) -> list[Baseline]:
-        """Reads the samples of points.
-
-        Args:
-            wanted: References of captures, each with the id of a point that it has.
+        """Reads the samples of points, each wanted as the reference of a capture and a point's id.
 
         Raises:
             UserError: A file is missing, or not what its name says.

@@ -59,11 +59,9 @@ def did_you_mean(given: str, known: Iterable[str]) -> str:
 
 
 def explain(detail: Any, fields: Iterable[str]) -> str:
-    """Returns the message of one validation error.
+    """Returns the message of one of `pydantic.ValidationError.errors()`.
 
-    Args:
-        detail: One of `pydantic.ValidationError.errors()`.
-        fields: The keys that are allowed where the error is.
+    `fields` are the keys that are allowed where the error is.
     """
     kind, message = detail["type"], str(detail["msg"])
     if kind == "extra_forbidden":

@@ -65,9 +65,7 @@ def find_executable(given: str, folder: Path) -> Path:
 def worker_variables(cache: Path, folder: Path) -> dict[str, str]:
     """Returns the variables with which an interpreter finds the worker and a suite's classes.
 
-    Args:
-        cache: Where the worker's source is linked.
-        folder: The suite's folder, where its benchmark classes lie.
+    The worker's source is linked in `cache`; benchmark classes lie in the suite's `folder`.
 
     Raises:
         EnvironmentFailed: Something on the path would hide a library of the environment.

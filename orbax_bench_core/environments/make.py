@@ -245,12 +245,7 @@ def installable(home: Path, requirement: Requirement, folder: Path) -> str:
     """Returns a requirement with a wheel of a folder's present sources in place of the folder.
 
     Left to itself, uv takes a folder's wheel from its cache as long as the project file is as it
-    was, whatever happened to the sources.
-
-    Args:
-        home: Where a wheel goes that is built.
-        requirement: The requirement.
-        folder: The suite's folder.
+    was, whatever happened to the sources. The wheel is built below `home`.
 
     Raises:
         EnvironmentFailed: The wheel cannot be built.

@@ -90,14 +90,11 @@ _HEADER_BYTES = 12
 
 
 def kinds_of(files: Iterable[PurePosixPath]) -> dict[PurePosixPath, Kind]:
-    """Returns the kind of each file of a checkpoint.
+    """Returns the kind of each file of a checkpoint; all paths are relative to one root.
 
     Zarr chunks and OCDBT files have names without meaning (`0.0`, a hash), so a file is judged by
     the array or database that it lies in. Index files of OCDBT cannot be told from data files by
     their place: they come out as `ocdbt_data`, for `holds_only_nodes` to look inside.
-
-    Args:
-        files: All files of one directory tree, relative to one root.
     """
     found = tuple(files)
     zarr2 = {file.parent for file in found if file.name == ".zarray"}

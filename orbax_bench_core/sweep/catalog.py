@@ -82,8 +82,7 @@ _UPSTREAM_PATHS: Final[dict[str, str]] = {
 def class_path(generator: str) -> str:
     """Returns the import path of the class that a suite's `generator` names.
 
-    Args:
-        generator: A built-in name, a path in Orbax's own framework, or any import path.
+    That is a built-in name, a path in Orbax's own framework, or any import path.
     """
     name = _UPSTREAM_PATHS.get(generator, generator)
     return BUILTINS.get(name, name)

@@ -56,9 +56,6 @@ class WorkerSetup(ResultModel):
     def in_cluster(self, environment: Mapping[str, str]) -> WorkerSetup:
         """Returns this setup with the place in a cluster that JAX's usual variables give.
 
-        Args:
-            environment: The worker's environment.
-
         Raises:
             ValueError: Some of the variables are there, and some are missing.
         """
@@ -115,11 +112,7 @@ class Task(ResultModel):
         return side(self.point, self.arm)
 
     def record(self, **found: Any) -> Record:
-        """Returns the record of this task.
-
-        Args:
-            **found: The fields of `Record` that the task does not know.
-        """
+        """Returns the record of this task; `found` has the fields that the task does not know."""
         return Record(
             run_id=self.run_id,
             suite=self.suite,

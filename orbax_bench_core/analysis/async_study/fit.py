@@ -107,11 +107,8 @@ def ratio_of(above: Sequence[float], below: Sequence[float]) -> Ratio:
 
     The estimate is the median of the ratios of all pairs. The interval holds the ratios that the
     rank test of Wilcoxon, Mann and Whitney does not reject at 2.5 % a side: the pairs' ratios from
-    the k-th smallest to the k-th largest (E. L. Lehmann, "Nonparametrics", section 2.6).
-
-    Args:
-        above: Positive times, over which the others are.
-        below: Positive times.
+    the k-th smallest to the k-th largest (E. L. Lehmann, "Nonparametrics", section 2.6). All times
+    must be positive.
     """
     ratios = sorted(time / other for time in above for other in below)
     k = _rejected(len(above), len(below))

@@ -77,11 +77,7 @@ def expected(
 def forecast(points: Sequence[SweepEntry], gate: GateConfig, passport: Passport, root: str) -> str:
     """Returns what a comparison of points on this machine will probably take, one line for people.
 
-    Args:
-        points: The points or pairs.
-        gate: When a difference counts.
-        passport: How noisy operations are here.
-        root: The run directory, where points have their data that name no storage.
+    Points that name no storage have their data in the run directory, `root`.
     """
     cpu = host_provenance()["host"]["cpu"]
     kinds = [storage_provenance(baseline_point(point).storage or root)["type"] for point in points]

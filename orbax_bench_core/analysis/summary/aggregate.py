@@ -164,11 +164,7 @@ class SummaryTable:
     """`summary.csv`: one line per point, operation and metric."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        """Begins the table.
-
-        Args:
-            file: Where to; it stays open.
-        """
+        """Begins the table in `file`, which stays open."""
         self._text = io.TextIOWrapper(file, "utf-8", newline="", write_through=True)
         fields = [field.name for field in dataclasses.fields(MetricSummary)]
         self._writer = csv.DictWriter(self._text, fields, lineterminator="\n")

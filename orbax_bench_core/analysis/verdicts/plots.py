@@ -273,11 +273,9 @@ def _exp(value: float) -> float:
 
 
 def ratio_limits(values: Iterable[float], margin: float) -> tuple[float, float]:
-    """Returns the ends of an axis that shows all values, no change and the margin.
+    """Returns the ends of an axis that shows all ratios, no change and the margin, such as 0.15.
 
-    Args:
-        values: Ratios; those that are not finite or not positive are left out.
-        margin: The margin of the gate, such as 0.15.
+    Ratios that are not finite or not positive are left out.
     """
     shown = [value for value in values if math.isfinite(value) and value > 0]
     low, high = min([*shown, 1 / (1 + margin)]), max([*shown, 1 + margin])

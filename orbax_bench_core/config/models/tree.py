@@ -43,12 +43,7 @@ _GRAIN: Final = 64
 
 
 def most_parts(dimension: str, mesh: MeshAxes) -> int:
-    """Returns into how many parts a mesh cuts a dimension if no other dimension takes its axes.
-
-    Args:
-        dimension: A key of `RULES`.
-        mesh: The mesh.
-    """
+    """Returns into how many parts a mesh cuts a dimension if no other dimension takes its axes."""
     return math.prod(size for _, size in _sharding_axes(dimension, mesh))
 
 
@@ -114,7 +109,7 @@ class Array:
 
     Attributes:
         shape: In elements.
-        axes: What each dimension is, in the words of `axes.RULES`; None for one never sharded.
+        axes: What each dimension is, a key of `RULES`; None for one never sharded.
         group: The group whose dtype it has, `params` or `optimizer`, or a dtype outright.
     """
 
@@ -143,7 +138,7 @@ class Widths:
 
         Args:
             full: The published width.
-            axis: What the dimension is, in the words of `axes.RULES`.
+            axis: What the dimension is, a key of `RULES`.
         """
         parts = most_parts(axis, self.mesh)
         multiple = math.lcm(_GRAIN, parts if full % parts == 0 else 1)
