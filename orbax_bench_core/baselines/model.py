@@ -104,11 +104,7 @@ class Promotion(ResultModel):
 
 
 def new_capture_id(now: datetime.datetime) -> str:
-    """Returns an id that nobody else makes, and that sorts by date.
-
-    Args:
-        now: The time, UTC.
-    """
+    """Returns an id that nobody else makes, and that sorts by date; `now` is in UTC."""
     return f"{now:%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
 
 

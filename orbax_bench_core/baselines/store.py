@@ -45,10 +45,7 @@ class Registry:
     """
 
     def __init__(self, root: str) -> None:
-        """Names a registry, which need not exist.
-
-        Args:
-            root: Local path or gs:// URI.
+        """Names a registry, local or gs://, which need not exist.
 
         Raises:
             UserError: The path cannot be honoured.
@@ -112,9 +109,7 @@ class Registry:
     def promote(self, points: Mapping[str, str | None], *, note: str = "") -> Promotion:
         """Makes captures the baseline of points, from one moment to the next.
 
-        Args:
-            points: Reference of a capture by point id; None takes a point's baseline away.
-            note: Why.
+        `points` has the reference of a capture by point id; None takes a point's baseline away.
 
         Raises:
             UserError: The registry cannot be written.
@@ -138,11 +133,7 @@ class Registry:
 
 
 def state_after(promotions: Iterable[Promotion]) -> dict[str, str]:
-    """Returns the baseline of each point after promotions.
-
-    Args:
-        promotions: The promotions, in order.
-    """
+    """Returns the baseline of each point after promotions, given in their order."""
     state: dict[str, str | None] = {}
     for promotion in promotions:
         state |= promotion.points

@@ -10,10 +10,7 @@ _REMOTE = "gs://"
 
 
 def checked_path(path: str) -> str:
-    """Returns `path` in full.
-
-    Args:
-        path: A local path, made absolute here, or a `gs://` URI.
+    """Returns `path` in full: a local path is made absolute, a `gs://` URI stays.
 
     Raises:
         ValueError: The URI has a scheme that Orbax cannot write to.

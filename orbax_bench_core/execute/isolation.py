@@ -71,13 +71,10 @@ def _open(lock_file: Path) -> tuple[int, bool]:
 def allocator_settings(host_memory: HostMemory) -> dict[str, str]:
     """Returns the environment that makes glibc treat freed memory as `host_memory` says.
 
-    Virtual machines that back memory lazily hand out fresh pages at under 1 GB/s, against 20 GB/s
-    for memory that is used again, so a load into fresh memory measures the hypervisor. A C library
-    other than glibc ignores these settings.
-
-    Args:
-        host_memory: `reused` keeps it in the heap, `fresh` gives it back at once (anything above
-            128 KiB is mapped anew each time), `default` sets nothing.
+    `reused` keeps it in the heap, `fresh` gives it back at once (anything above 128 KiB is mapped
+    anew each time), `default` sets nothing. Virtual machines that back memory lazily hand out fresh
+    pages at under 1 GB/s, against 20 GB/s for memory that is used again, so a load into fresh
+    memory measures the hypervisor. A C library other than glibc ignores these settings.
     """
     tunables = _TUNABLES.get(host_memory)
     return {} if tunables is None else {"GLIBC_TUNABLES": tunables}

@@ -83,9 +83,7 @@ class SeriesHealth(ResultModel):
 def is_drift(p_value: float | None, drift: float | None) -> bool:
     """Returns whether a change over a series is both improbable by chance and large.
 
-    Args:
-        p_value: P-value of a test for a monotone drift; None when there were too few values.
-        drift: Relative change from start to end; None likewise.
+    `drift` is relative, from start to end; both are None when there were too few values.
     """
     if p_value is None or drift is None:
         return False

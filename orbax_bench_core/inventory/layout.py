@@ -134,14 +134,10 @@ def _zarr(file: PurePosixPath, zarr2: set[PurePosixPath], zarr3: set[PurePosixPa
 
 
 def holds_only_nodes(file: IO[Any], size: int) -> bool:
-    """Returns whether an OCDBT file has index nodes only.
+    """Returns whether an OCDBT file of `size` bytes, open at its beginning, has index nodes only.
 
     Orbax commits several times during one save, and each commit leaves such a file of a few hundred
     bytes beside the data files.
-
-    Args:
-        file: The file, opened for reading bytes, at its beginning.
-        size: Its size, in bytes.
     """
     offset = 0
     while offset < size:

@@ -91,10 +91,7 @@ class RunDirectory:
     """
 
     def __init__(self, root: str) -> None:
-        """Names a run directory, which need not exist.
-
-        Args:
-            root: Local path or gs:// URI.
+        """Names a run directory, local or gs://, which need not exist.
 
         Raises:
             UserError: The path cannot be honoured.

@@ -130,12 +130,9 @@ class Task(ResultModel):
         )
 
     def provenance(self, host: dict[str, Any], root: str, state: State | None) -> dict[str, Any]:
-        """Returns what the record of this task says of where its values come from.
+        """Returns the provenance for the record of this task, from that of `host`.
 
-        Args:
-            host: What runs, and on what.
-            root: The run directory.
-            state: What was saved and loaded; None when the task never got that far.
+        `root` is the run directory; `state` is None when the task never got that far.
         """
         return {
             "devices": UNKNOWN,

@@ -100,9 +100,7 @@ class Sources:
 def cells(sources: Sources, series: int) -> list[Cell]:
     """Returns everything to try out.
 
-    Args:
-        sources: On what.
-        series: Comparisons per cell where a share near 1 % is counted; elsewhere half as many.
+    A share near 1 % is counted over `series` comparisons per cell, anything else over half as many.
     """
     half = series // 2
 

@@ -52,11 +52,8 @@ def line_through(num_bytes: Sequence[int], times: Sequence[Seconds]) -> Line:
     """Returns the line with the least sum of squared relative distances to medians.
 
     Neither part is below 0. Distances are relative, because sizes span decades: absolute distances
-    would fit the largest alone.
-
-    Args:
-        num_bytes: Sizes, not all equal.
-        times: Positive times, one per size.
+    would fit the largest alone. Sizes must not all be equal, and times must be positive, one per
+    size.
     """
     import numpy as np
     from scipy.optimize import nnls

@@ -35,9 +35,7 @@ _Points = dict[bool, list[list[Repeat]]]
 def async_study(run: Run, num_parameters: Callable[[SweepPoint], int | None]) -> AsyncStudy:
     """Compares saves in the background with blocking saves of the same checkpoints.
 
-    Args:
-        run: The run.
-        num_parameters: Returns the parameters of a point's model; None where nothing tells.
+    `num_parameters` returns the parameters of a point's model; None where nothing tells.
 
     Raises:
         UserError: No checkpoint was saved in both ways.

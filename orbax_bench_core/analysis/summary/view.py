@@ -158,14 +158,7 @@ def summary_document(
     example: Record | None = None,
     extra: ExtraColumns = NO_EXTRA,
 ) -> Document:
-    """Returns what a run found, for people.
-
-    Args:
-        info: The run.
-        summary: What it found.
-        example: Any record of the run, for what it ran on; None when there is none.
-        extra: Columns that another room adds.
-    """
+    """Returns the summary of a run for people; `example` is any of its records, if there is one."""
     return Document(
         title=info.suite_name,
         elements=_page(info, summary, example, extra),

@@ -177,11 +177,9 @@ def _unmatched(
 def compare_stored(baseline: str, candidate: str | None) -> VerdictReport:
     """Compares a candidate with a baseline, paired when they are the arms of one run.
 
-    The rules are those of the candidate's suite, or the defaults where only samples are left of it.
-
-    Args:
-        baseline: A run directory or a stored baseline.
-        candidate: A run directory or a stored baseline; None takes the arms of the first.
+    Each is a run directory or a stored baseline; without a candidate, the arms of the first are
+    compared. The rules are those of the candidate's suite, or the defaults where only samples are
+    left of it.
 
     Raises:
         UserError: Something cannot be read, or there is nothing to compare.

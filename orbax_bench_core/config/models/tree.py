@@ -165,9 +165,7 @@ _COUNT: Final = Array((), (), "int32")
 def train_state(params: Tree, optimizer: Optimizer) -> Tree:
     """Returns what is saved: the parameters, and with an optimizer the whole train state.
 
-    Args:
-        params: The parameters.
-        optimizer: `adamw` has two moments of each parameter, `sgd` one trace, `none` nothing.
+    `adamw` has two moments of each parameter, `sgd` one trace, `none` nothing.
     """
     if optimizer == "none":
         return {"params": params}

@@ -48,13 +48,7 @@ def configuration_card(series: Series, info: RunInfo) -> str:
 
 
 def run_summary_card(series: Series, info: RunInfo, repeats: Sequence[Repeat]) -> str:
-    """Returns how each repeat ended, and what ran on what.
-
-    Args:
-        series: What was measured.
-        info: Its run.
-        repeats: Its measured repeats, in order.
-    """
+    """Returns how each repeat ended, in order, and what ran on what."""
     records = [record for repeat in repeats for record in repeat.records.values()]
     passed = sum(repeat.counts for repeat in repeats)
     parts = [

@@ -20,13 +20,10 @@ class Message(Protocol):
 
 
 def encode(events: Iterable[Message]) -> bytes:
-    """Returns `Event` messages as the content of one event file.
+    """Returns `Event` messages as the content of one event file; the first states the version.
 
     TensorBoard's own writers name the file after the time and the process, and reach gs:// only
     with TensorFlow. With the content at hand, a rewrite replaces the same file, on any storage.
-
-    Args:
-        events: The events in order; the first one states the version of the format.
     """
     return b"".join(map(_record, events))
 
