@@ -1,4 +1,4 @@
-"""Writes what is derived from each component: `component.yaml` and `README.md`.
+"""Files that are derived from each component: `component.yaml` and `README.md`.
 
 python -m orbax_bench_components.compile
 """

@@ -1,4 +1,4 @@
-"""The flags of the published guide, so that a script changes one path to move over.
+"""Flags of the published guide, so that a script changes one path to move over.
 
 python -m orbax_bench_core.run_benchmarks --config_file=sweep.yaml --output_directory=/tmp/bench/
 """

@@ -37,8 +37,8 @@ def measuring(setting: Setting) -> list[Figure]:
         None if upstream is None else lambda: _blocks(upstream.python, measure_cost.UPSTREAM),
         say=lambda line: setting.say(f"measure: {line}"),
     )
-    cost, their_cost = pairs.values(lambda found: 1e6 * statistics.fmean(found[_COST]))
-    own, their_own = pairs.values(lambda found: 1e6 * statistics.fmean(found[_OWN_TIME]))
+    cost, their_cost = pairs.values(lambda block: 1e6 * statistics.fmean(block[_COST]))
+    own, their_own = pairs.values(lambda block: 1e6 * statistics.fmean(block[_OWN_TIME]))
     return [
         Figure(
             name="empty measure(): mean cost",
@@ -69,11 +69,11 @@ def data_generation(setting: Setting) -> list[Figure]:
         say=lambda line: setting.say(f"data: {line} (and upstream)" if python else f"data: {line}"),
     )
     pairs = Pairs(
-        ours=tuple(one["ours"] for one in rounds.ours),
-        upstream=tuple(one["upstream"] for one in rounds.ours) if python else None,
+        ours=tuple(sides["ours"] for sides in rounds.ours),
+        upstream=tuple(sides["upstream"] for sides in rounds.ours) if python else None,
     )
-    seconds, their_seconds = pairs.values(lambda one: one[0])
-    memory, their_memory = pairs.values(lambda one: one[1])
+    seconds, their_seconds = pairs.values(lambda measured: measured[0])
+    memory, their_memory = pairs.values(lambda measured: measured[1])
     return [
         Figure(
             name="1 GiB of data: time",

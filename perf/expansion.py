@@ -1,4 +1,4 @@
-"""What it takes to expand a suite of ten thousand sweep points."""
+"""Cost of expanding a suite of ten thousand sweep points."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def figures(setting: Setting) -> list[Figure]:
             None,
             say=lambda line: setting.say(f"expand: {line}"),
         )
-    seconds, _ = runs.values(lambda one: one.seconds)
-    megabytes, _ = runs.values(lambda one: one.peak_bytes / 1e6)
+    seconds, _ = runs.values(lambda run: run.seconds)
+    megabytes, _ = runs.values(lambda run: run.peak_bytes / 1e6)
     name = f"orbax-bench expand, {NUM_POINTS:,} points"
     return [
         Figure(name=f"{name}: time", unit="s", ours=seconds, target=TARGET_S, limits="value"),

@@ -85,12 +85,7 @@ def table(figures: Sequence[Figure]) -> Table:
 
 
 def report(figures: Sequence[Figure], broken: Mapping[str, str]) -> dict[str, Any]:
-    """Returns every raw value and verdict as plain data.
-
-    Args:
-        figures: What was measured.
-        broken: Why a probe gave nothing, by its name.
-    """
+    """Returns every raw value and verdict as plain data."""
     return {
         "python": sys.version,
         "cpu_count": os.cpu_count(),

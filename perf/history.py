@@ -1,4 +1,4 @@
-"""How often a history cries wolf: change points on raw seconds and on ratios to a reference arm.
+"""False change points of a history, on raw seconds and on ratios to a reference arm.
 
 `python -m perf.history [--series N] [--runs N] [--seed N] [--json FILE]`
 
@@ -32,7 +32,7 @@ BLOCKS: Final = 10
 NOISE: Final = 0.05
 """Coefficient of variation of one operation."""
 SLOW: Final = 1.4
-"""How much longer everything takes while the machine is slow."""
+"""Factor by which everything takes longer while the machine is slow."""
 DWELLS: Final = (3, 10, 30)
 """Mean number of runs that the machine stays fast, or slow."""
 EFFECT: Final = 0.1
@@ -133,23 +133,23 @@ def simulate(
 def table(outcomes: Sequence[Outcome]) -> Table:
     """Returns the outcomes with their targets."""
     shown = Table("share of series", "slow or fast for", "raw seconds", "ratios", "target", "met?")
-    for one in outcomes:
+    for outcome in outcomes:
         shown.add_row(
             "nothing changes, and a change is found",
-            f"{one.dwell} runs",
-            f"{one.false_raw:.1%}",
-            f"{one.false_ratio:.1%}",
+            f"{outcome.dwell} runs",
+            f"{outcome.false_raw:.1%}",
+            f"{outcome.false_ratio:.1%}",
             f"ratios ≤ {MOST_FALSE:.0%}",
-            "yes" if one.false_ratio <= MOST_FALSE else "no",
+            "yes" if outcome.false_ratio <= MOST_FALSE else "no",
         )
-    for one in outcomes:
+    for outcome in outcomes:
         shown.add_row(
             f"{EFFECT:.0%} slower half-way, and that alone is found, within {NEAR} runs",
-            f"{one.dwell} runs",
-            f"{one.found_raw:.1%}",
-            f"{one.found_ratio:.1%}",
+            f"{outcome.dwell} runs",
+            f"{outcome.found_raw:.1%}",
+            f"{outcome.found_ratio:.1%}",
             f"ratios ≥ {LEAST_FOUND:.0%}",
-            "yes" if one.found_ratio >= LEAST_FOUND else "no",
+            "yes" if outcome.found_ratio >= LEAST_FOUND else "no",
         )
     return shown
 

@@ -1,4 +1,4 @@
-"""What a measured block costs, beside Orbax's own benchmark framework.
+"""Cost of a measured block, beside Orbax's own benchmark framework.
 
 `python -m perf.measure_cost [--upstream-python PATH]`
 `python -m perf.measure_cost --save [--pairs N]`
@@ -195,7 +195,7 @@ def _print_table(rounds: list[dict[str, Figures]]) -> None:
         for side in sides:
             if label not in rounds[0][side]:
                 continue
-            values = [value * scale for one in rounds for value in one[side][label]]
+            values = [value * scale for sides in rounds for value in sides[side][label]]
             p99 = statistics.quantiles(values, n=100, method="inclusive")[98]
             mean, median = statistics.fmean(values), statistics.median(values)
             ratio = "" if side == OURS else f"   x {_ratio(rounds, side, label):.4f} of means"
@@ -204,7 +204,8 @@ def _print_table(rounds: list[dict[str, Figures]]) -> None:
 
 def _ratio(rounds: list[dict[str, Figures]], side: str, label: str) -> float:
     return statistics.median(
-        statistics.fmean(one[OURS][label]) / statistics.fmean(one[side][label]) for one in rounds
+        statistics.fmean(sides[OURS][label]) / statistics.fmean(sides[side][label])
+        for sides in rounds
     )
 
 

@@ -12,7 +12,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, kw_only=True)
 class Pairs(Generic[Result]):
-    """What two sides gave, in turn.
+    """Results of two sides that were measured in turn.
 
     Attributes:
         ours: One result per round.

@@ -1,4 +1,4 @@
-"""What a local pipeline costs beside the points that it measures.
+"""Overhead of a local pipeline beside the points that it measures.
 
 python -m perf.pipeline [--points N]
 """

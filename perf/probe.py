@@ -1,4 +1,4 @@
-"""What every probe of the harness is given, and what it gives."""
+"""Interface of the harness's probes: their setting and their figures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from perf.upstream import Upstream
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """How to measure.
+    """Setting of a measurement.
 
     Attributes:
         rounds: Pairs per figure, the discarded warm-up not counted.

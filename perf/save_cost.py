@@ -1,4 +1,4 @@
-"""Whether measuring slows what it measures: saves under measurement beside the same saves, bare.
+"""Influence of measuring on a save: saves under measurement beside the same saves, bare.
 
 One process saves 64 MiB again and again, in turn with a bare clock around, under the default
 collectors, and with a bare clock once more, in a random order. The ratios of bare to bare say how

@@ -1,4 +1,4 @@
-"""How soon `orbax-bench --help` answers."""
+"""Start-up time of `orbax-bench --help`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def figures(setting: Setting) -> list[Figure]:
         None,
         say=lambda line: setting.say(f"help: {line}"),
     )
-    seconds, _ = runs.values(lambda one: one.seconds)
+    seconds, _ = runs.values(lambda run: run.seconds)
     return [
         Figure(name="orbax-bench --help", unit="s", ours=seconds, target=TARGET_S, limits="value")
     ]

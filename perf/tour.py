@@ -107,9 +107,6 @@ def figures(setting: Setting) -> list[Figure]:
 def our_operations_s(directory: Path) -> float:
     """Adds up the outermost operations of a run of ours, from its records, warm-ups included.
 
-    Args:
-        directory: The run directory.
-
     Raises:
         ProbeFailed: It holds no such sample.
     """
@@ -128,8 +125,7 @@ def our_operations_s(directory: Path) -> float:
 def upstream_operations_s(directory: Path) -> float:
     """Adds up the outermost operations of an upstream run, from the means that it leaves as JSON.
 
-    Args:
-        directory: Its output directory, with one folder per repeat left in place.
+    The output directory must still have its folder of each repeat.
 
     Raises:
         ProbeFailed: It holds no such mean.

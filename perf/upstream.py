@@ -1,4 +1,4 @@
-"""Finding the upstream framework in another interpreter's environment."""
+"""Search for the upstream framework in another interpreter's environment."""
 
 from __future__ import annotations
 
@@ -30,9 +30,6 @@ class Upstream:
 
 def find_upstream(python: str) -> Upstream:
     """Looks for the framework, and for all that it needs, where `python` finds its packages.
-
-    Args:
-        python: Path of an interpreter.
 
     Raises:
         ProbeFailed: It cannot be imported there.

@@ -18,7 +18,7 @@ from orbax_bench_pipelines.definitions import PIPELINES, Pipeline
 from orbax_bench_pipelines.targets import Package, Placement, Settings, read_settings
 
 GKE_SETTINGS = Path(__file__).parent / "gke.settings.yaml"
-"""What our own packages for GKE are compiled with."""
+"""Settings that our own packages for GKE are compiled with."""
 _CHECKOUT = Path(__file__).parents[1]
 
 

@@ -1,4 +1,4 @@
-"""What every test relies on: eight simulated CPU devices, set before JAX can be imported."""
+"""Basis of every test: eight simulated CPU devices, set before JAX can be imported."""
 
 import os
 import re

@@ -1,3 +1,3 @@
-"""Puts the records of a sweep together."""
+"""The aggregate component."""
 
 from orbax_bench_components.aggregate.component import aggregate as aggregate

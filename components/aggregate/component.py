@@ -1,4 +1,4 @@
-"""Puts the records of a sweep together."""
+"""Component that puts the records of a sweep together."""
 
 from typing import List  # noqa: UP035 - kfp reads this spelling
 

@@ -1,3 +1,3 @@
-"""Checks the gate on runs in which nothing changed."""
+"""The calibrate component."""
 
 from orbax_bench_components.calibrate.component import calibrate as calibrate

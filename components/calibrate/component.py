@@ -1,4 +1,4 @@
-"""Checks the gate on runs in which nothing changed."""
+"""Component that checks the gate on runs in which nothing changed."""
 
 from typing import List  # noqa: UP035 - kfp reads this spelling
 

@@ -1,4 +1,4 @@
-"""Gives the verdict on a run."""
+"""Component that gives the verdict on a run."""
 
 from kfp import dsl
 

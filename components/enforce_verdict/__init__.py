@@ -1,3 +1,3 @@
-"""Fails a pipeline whose candidate has regressed."""
+"""The enforce-verdict component."""
 
 from orbax_bench_components.enforce_verdict.component import enforce_verdict as enforce_verdict

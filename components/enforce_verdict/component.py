@@ -1,4 +1,4 @@
-"""Fails a pipeline whose candidate has regressed."""
+"""Component that fails a pipeline whose candidate has regressed."""
 
 from kfp import dsl
 

@@ -1,4 +1,4 @@
-"""Makes the checkpoint that load-only sweep points read."""
+"""The generate-checkpoint component."""
 
 from orbax_bench_components.generate_checkpoint.component import (
     generate_checkpoint as generate_checkpoint,

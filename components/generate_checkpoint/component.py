@@ -1,4 +1,4 @@
-"""Makes the checkpoint that load-only sweep points read."""
+"""Component that makes the checkpoint that load-only sweep points read."""
 
 from kfp import dsl
 

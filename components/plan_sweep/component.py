@@ -1,4 +1,4 @@
-"""Expands a suite into its sweep points."""
+"""Component that expands a suite into its sweep points."""
 
 from typing import List  # noqa: UP035 - kfp reads this spelling
 

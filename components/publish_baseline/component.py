@@ -1,4 +1,4 @@
-"""Stores a run as a baseline."""
+"""Component that stores a run as a baseline."""
 
 from kfp import dsl
 

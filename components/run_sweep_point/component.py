@@ -1,4 +1,4 @@
-"""Measures one sweep point."""
+"""Component that measures one sweep point."""
 
 from kfp import dsl
 

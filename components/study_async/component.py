@@ -1,4 +1,4 @@
-"""Says what saving in the background saves, by the size of the model."""
+"""Component that compares blocking saves with background saves, by the size of the model."""
 
 from kfp import dsl
 

@@ -1,1 +1,1 @@
-"""What is asked of records: one room per question."""
+"""Analyses of records: one room per question."""

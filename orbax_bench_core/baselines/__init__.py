@@ -1,4 +1,4 @@
-"""Captured baselines, and which of them count: a directory that is only ever added to.
+"""Baselines: captured runs, and which of them count, in a directory that is only ever added to.
 
     <registry>/<revision>/<capture id>/<point id>.json   every raw sample of one point
     <registry>/<revision>/<capture id>.json              what was captured; written last

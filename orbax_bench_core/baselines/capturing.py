@@ -1,4 +1,4 @@
-"""From a run to a capture."""
+"""Capture and promotion: a run becomes a capture, and a capture the baseline of its points."""
 
 from __future__ import annotations
 
@@ -19,10 +19,13 @@ from orbax_bench_core.config import ARMS, Arm, UserError, did_you_mean
 from orbax_bench_core.records import UNKNOWN, Record, Repeat, Run, RunDirectory, RunInfo
 from orbax_bench_core.sweep import Pair
 
+LATEST: Final = "latest"
+PREVIOUS: Final = "previous"
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Captured:
-    """What became of a run.
+    """Result of a capture.
 
     Attributes:
         revision: What it is filed under.
@@ -103,9 +106,7 @@ def resolved(record: Record) -> Record:
 def _problem(repeats: Sequence[Repeat], expected: int) -> str:
     """Returns why a series cannot be captured; empty when it can.
 
-    Args:
-        repeats: Its measured repeats.
-        expected: How many there should be at least.
+    At least `expected` repeats must have passed.
     """
     for repeat in repeats:
         if not repeat.counts:
@@ -150,13 +151,9 @@ def _commit(found: dict[str, Sequence[Record]]) -> str:
     return UNKNOWN
 
 
-LATEST: Final = "latest"
-PREVIOUS: Final = "previous"
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Promoted:
-    """What a promotion did.
+    """Result of a promotion.
 
     Attributes:
         promotion: The promotion.
@@ -186,9 +183,13 @@ def find_capture(captures: Sequence[Capture], name: str) -> Capture:
         raise UserError("nothing was captured here; capture a run with `baseline capture`")
     if name == LATEST:
         return captures[-1]
-    exact = [one for one in captures if name in (one.id, one.reference, one.revision)]
-    begin = {one.id: one for one in captures if one.id.startswith(name)}
-    revisions = {one.revision: one for one in captures if one.revision.startswith(name)}
+    exact = [
+        capture for capture in captures if name in (capture.id, capture.reference, capture.revision)
+    ]
+    begin = {capture.id: capture for capture in captures if capture.id.startswith(name)}
+    revisions = {
+        capture.revision: capture for capture in captures if capture.revision.startswith(name)
+    }
     if exact:
         return exact[-1]
     if len(begin) == 1:
@@ -198,7 +199,7 @@ def find_capture(captures: Sequence[Capture], name: str) -> Capture:
     several = sorted(begin) or sorted(revisions)
     if several:
         raise UserError(f"{name!r} could be any of: {', '.join(several)}; write more of it")
-    newest = ", ".join(one.reference for one in reversed(captures[-5:]))
+    newest = ", ".join(capture.reference for capture in reversed(captures[-5:]))
     raise UserError(
         f"no capture is called {name!r}; give an id, a revision, {LATEST!r} or {PREVIOUS!r}. "
         f"The newest: {newest}"
@@ -228,9 +229,9 @@ def promote_capture(
         chosen = {point_id: chosen[point_id] for point_id in _named(points, list(chosen))}
     promotion = registry.promote(chosen, note=note)
     log = registry.promotions()
-    place = next(index for index, one in enumerate(log) if one.id == promotion.id)
+    place = next(index for index, logged in enumerate(log) if logged.id == promotion.id)
     before = state_after(log[:place])
-    later = [one for one in log[place + 1 :] if one.points.keys() & chosen.keys()]
+    later = [logged for logged in log[place + 1 :] if logged.points.keys() & chosen.keys()]
     return Promoted(
         promotion=promotion,
         replaced={point_id: before.get(point_id) for point_id in chosen},

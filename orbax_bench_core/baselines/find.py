@@ -1,4 +1,4 @@
-"""Finding past runs."""
+"""Search for past runs: run directories, folders of them, and registries of baselines."""
 
 from __future__ import annotations
 

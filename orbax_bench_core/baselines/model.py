@@ -1,4 +1,4 @@
-"""What the files of a registry hold."""
+"""Models of a registry's files: baselines, captures and promotions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CAPTURE_ID: Final = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{8}")
 
 
 class Baseline(ResultModel):
-    """What one sweep point measured in one run.
+    """Samples of one sweep point in one run.
 
     Attributes:
         schema_version: Version of this layout.
@@ -47,7 +47,7 @@ class CapturedPoint(ResultModel):
 
 
 class Capture(ResultModel):
-    """What was captured of one run; its raw samples lie in the folder of the same name.
+    """Capture of one run; its raw samples lie in the folder of the same name.
 
     Attributes:
         schema_version: Version of this layout.
@@ -104,14 +104,10 @@ class Promotion(ResultModel):
 
 
 def new_capture_id(now: datetime.datetime) -> str:
-    """Returns an id that nobody else makes, and that sorts by date.
-
-    Args:
-        now: The time, UTC.
-    """
+    """Returns an id that nobody else makes, and that sorts by date; `now` is in UTC."""
     return f"{now:%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
 
 
 def is_capture_id(name: str) -> bool:
-    """Says whether a name is one that `new_capture_id` makes."""
+    """Returns whether a name is one that `new_capture_id` makes."""
     return _CAPTURE_ID.fullmatch(name) is not None

@@ -1,4 +1,4 @@
-"""By how much runs of the same point have differed in the past."""
+"""Past differences: log ratios between successive captured runs of the same point."""
 
 from __future__ import annotations
 
@@ -16,12 +16,8 @@ Past = Mapping[tuple[str, str], tuple[float, ...]]
 def past_log_ratios(registry: Registry, candidate: Iterable[Record]) -> Past:
     """Returns by how much successive captured runs differed, for the points of a run.
 
-    Each run counts once, in the order in which they were measured. The run itself does not count,
-    nor does what was measured in other surroundings.
-
-    Args:
-        registry: Where past runs were captured.
-        candidate: Records of the run that is to be judged.
+    Each run counts once, in the order in which they were measured. The candidate's own run is left
+    out, and so is what was measured on another machine or storage.
 
     Raises:
         UserError: A file of the registry is not what its name says.

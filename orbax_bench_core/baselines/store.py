@@ -1,4 +1,4 @@
-"""A registry of baselines on storage."""
+"""Registry: baselines on storage, and the reading and writing of its files."""
 
 from __future__ import annotations
 
@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 
 _PROMOTIONS: Final = "promotions"
 _REVISION: Final = re.compile(r"[A-Za-z0-9][\w.+-]*")
+Model = TypeVar("Model", bound=ResultModel)
+Given = TypeVar("Given")
+Found = TypeVar("Found")
+
+_AT_ONCE: Final = 16
+"""An object store answers many requests at once as fast as one."""
 
 
 class Registry:
@@ -39,10 +45,7 @@ class Registry:
     """
 
     def __init__(self, root: str) -> None:
-        """Names a registry, which need not exist.
-
-        Args:
-            root: Local path or gs:// URI.
+        """Names a registry, local or gs://, which need not exist.
 
         Raises:
             UserError: The path cannot be honoured.
@@ -50,7 +53,7 @@ class Registry:
         self.root: epath.Path = registry_path(root)
 
     def exists(self) -> bool:
-        """Says whether something was captured here."""
+        """Returns whether something was captured here."""
         return any(is_capture_id(file.stem) for file in self.root.glob("*/*.json"))
 
     def captures(self) -> list[Capture]:
@@ -68,10 +71,7 @@ class Registry:
         return _in_order(read_each(_read_capture, files))
 
     def baselines(self, wanted: Iterable[tuple[str, str]]) -> list[Baseline]:
-        """Reads the samples of points.
-
-        Args:
-            wanted: References of captures, each with the id of a point that it has.
+        """Reads the samples of points, each wanted as the reference of a capture and a point's id.
 
         Raises:
             UserError: A file is missing, or not what its name says.
@@ -80,11 +80,9 @@ class Registry:
         return read_each(read_baseline, files)
 
     def add(self, capture: Capture, baselines: Sequence[Baseline]) -> None:
-        """Writes a capture: it is there once all of it is.
+        """Writes a capture with the samples of each of its points.
 
-        Args:
-            capture: What was captured.
-            baselines: The samples of each of its points.
+        It exists once all of it is written.
 
         Raises:
             UserError: The registry cannot be written.
@@ -102,7 +100,7 @@ class Registry:
             UserError: A file is not what its name says.
         """
         found = read_each(_read_promotion, json_files(self.root / _PROMOTIONS))
-        return sorted(found, key=lambda one: (one.number, one.id))
+        return sorted(found, key=lambda promotion: (promotion.number, promotion.id))
 
     def current(self) -> dict[str, str]:
         """Returns the reference of the capture that is each point's baseline, by point id."""
@@ -111,14 +109,12 @@ class Registry:
     def promote(self, points: Mapping[str, str | None], *, note: str = "") -> Promotion:
         """Makes captures the baseline of points, from one moment to the next.
 
-        Args:
-            points: Reference of a capture by point id; None takes a point's baseline away.
-            note: Why.
+        `points` has the reference of a capture by point id; None takes a point's baseline away.
 
         Raises:
             UserError: The registry cannot be written.
         """
-        last = max((one.number for one in self.promotions()), default=0)
+        last = max((promotion.number for promotion in self.promotions()), default=0)
         promotion = Promotion(
             number=last + 1,
             id=uuid.uuid4().hex[:8],
@@ -137,11 +133,7 @@ class Registry:
 
 
 def state_after(promotions: Iterable[Promotion]) -> dict[str, str]:
-    """Returns the baseline of each point after promotions.
-
-    Args:
-        promotions: The promotions, in order.
-    """
+    """Returns the baseline of each point after promotions, given in their order."""
     state: dict[str, str | None] = {}
     for promotion in promotions:
         state |= promotion.points
@@ -188,16 +180,8 @@ def _user() -> str:
         return UNKNOWN
 
 
-Model = TypeVar("Model", bound=ResultModel)
-Given = TypeVar("Given")
-Found = TypeVar("Found")
-
-_AT_ONCE: Final = 16
-"""An object store answers many requests at once as fast as one."""
-
-
 def registry_path(path: str) -> epath.Path:
-    """Returns a path, or says why it cannot be honoured.
+    """Returns a path, local or gs://.
 
     Raises:
         UserError: The path is neither local nor gs://.
@@ -211,12 +195,7 @@ def registry_path(path: str) -> epath.Path:
 
 
 def read_model(file: epath.Path, model: type[Model], what: str) -> Model:
-    """Reads one file.
-
-    Args:
-        file: The file.
-        model: What it should hold.
-        what: What to call that.
+    """Reads one file, which messages call a `what`.
 
     Raises:
         UserError: The file holds something else, or cannot be read.
@@ -259,10 +238,9 @@ def json_files(folder: epath.Path) -> list[epath.Path]:
 
 
 def registry_around(baseline: str) -> Registry | None:
-    """Returns the registry that a baseline is or lies in; None for a run directory and others.
+    """Returns the registry that a baseline is or lies in, as a revision or a capture.
 
-    Args:
-        baseline: Path of a registry, of a revision or capture in one, or of anything else.
+    It is None for a run directory and anything else.
     """
     path = Registry(baseline).root
     if (path / "run.json").exists():

@@ -1,4 +1,4 @@
-"""Stored baselines: one file per sweep point, with every raw sample inside."""
+"""Stored baselines of a suite: capture of a run, and load of what to compare with."""
 
 from __future__ import annotations
 
@@ -27,10 +27,6 @@ def capture_into(run: RunDirectory, directory: str) -> tuple[epath.Path, list[st
     """Stores a run in a registry: `<directory>/<commit>/<capture id>/<point id>.json`.
 
     A point with a failed or missing repeat is left out: it must not take the place of a good one.
-
-    Args:
-        run: The run.
-        directory: The registry, local or gs://.
 
     Returns:
         The folder of this capture, or of its revision when there was nothing to store; and the
@@ -75,11 +71,9 @@ def load_baseline(path: str, *, arm: Arm = "candidate") -> list[Record]:
 
 
 def measured_records(records: Iterable[Record], arm: Arm) -> list[Record]:
-    """Returns the records that are no warm-ups: of paired runs those of one arm, as its own points.
+    """Returns the records that are no warm-ups.
 
-    Args:
-        records: Records of one run.
-        arm: Which side of a pair.
+    Of paired runs they are those of one arm, as records of the points that it measured.
     """
     return [
         resolved(record)
@@ -109,7 +103,7 @@ def _of_registry(registry: Registry, path: str) -> list[Record]:
 
 def _newest(captures: Iterable[Capture]) -> dict[str, str]:
     """Returns the reference of the newest capture of each point, by point id."""
-    return {point.point_id: one.reference for one in captures for point in one.points}
+    return {point.point_id: capture.reference for capture in captures for point in capture.points}
 
 
 def _records(registry: Registry, chosen: dict[str, str]) -> list[Record]:

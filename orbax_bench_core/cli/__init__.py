@@ -1,1 +1,1 @@
-"""The orbax-bench command, one file per sub-command."""
+"""The `orbax-bench` command, one file per sub-command."""

@@ -1,4 +1,4 @@
-"""Arguments that several sub-commands share."""
+"""Arguments that several sub-commands share, and the console for results."""
 
 from __future__ import annotations
 
@@ -58,9 +58,12 @@ Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Also show what begins, and what was done before.")
 ]
 
+LOG_WIDTH: Final = 200
+"""Columns of what is no terminal: a log has room for whole lines."""
+
 
 class LogFormat(enum.StrEnum):
-    """How progress and results are shown."""
+    """Format of progress and results."""
 
     TEXT = "text"
     JSON = "json"
@@ -70,10 +73,6 @@ LogFormatOption = Annotated[
     LogFormat,
     typer.Option("--log-format", help="text for people, json for one JSON object a line."),
 ]
-
-
-LOG_WIDTH: Final = 200
-"""Columns of what is no terminal: a log has room for whole lines."""
 
 
 def results_console() -> Console:

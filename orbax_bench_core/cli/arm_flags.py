@@ -15,13 +15,9 @@ _OWN_KEYS: Final = {"environment", "generator", "processes", "storage"}
 def with_arms(
     loaded: LoadedSuite, baseline: Sequence[str], candidate: Sequence[str], *, same: bool
 ) -> LoadedSuite:
-    """Returns a suite with arms: its own, or those of a command line.
+    """Returns a suite with arms: its own, or those of a command line, each `key=value`.
 
-    Args:
-        loaded: The suite.
-        baseline: What the baseline has different, each `key=value`.
-        candidate: What the candidate has different.
-        same: Whether to compare the suite with itself.
+    With `same` the suite is compared with itself.
 
     Raises:
         UserError: There are no arms, or two definitions of them, or one that cannot be read.

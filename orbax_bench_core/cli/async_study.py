@@ -1,4 +1,4 @@
-"""`orbax-bench async-study`: what saving in the background saves, by the size of the model."""
+"""`orbax-bench async-study`: blocked time saved by background saves, by the size of the model."""
 
 from __future__ import annotations
 

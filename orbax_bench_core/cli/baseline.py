@@ -101,7 +101,7 @@ def list_captures(registry: RegistryPath, as_json: AsJson = False) -> None:
     place = _existing(registry)
     captures, current = place.captures(), place.current()
     if as_json:
-        found = [one.model_dump(mode="json") for one in reversed(captures)]
+        found = [capture.model_dump(mode="json") for capture in reversed(captures)]
         print(json.dumps({"captures": found, "baseline": current}, indent=2))
     else:
         print_document(captures_document(captures, current), results_console())
@@ -141,7 +141,7 @@ def show(
         return
     promotions = place.promotions()
     if as_json:
-        log = [one.model_dump(mode="json") for one in promotions]
+        log = [promotion.model_dump(mode="json") for promotion in promotions]
         print(json.dumps({"baseline": current, "promotions": log}, indent=2))
         return
     if not promotions:

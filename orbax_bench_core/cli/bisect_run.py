@@ -176,10 +176,10 @@ class BisectRun:
 def _regressed(verdicts: VerdictReport) -> tuple[str, ...]:
     return tuple(
         dict.fromkeys(
-            one.operation
+            operation.operation
             for point in verdicts.points
-            for one in point.operations
-            if one.primary and one.verdict.word == "REGRESSION"
+            for operation in point.operations
+            if operation.primary and operation.verdict.word == "REGRESSION"
         )
     )
 
@@ -191,9 +191,9 @@ def _margin(verdicts: VerdictReport) -> float:
     far fewer operations than the smallest that matters.
     """
     lows = [
-        one.verdict.low or 1.0
+        operation.verdict.low or 1.0
         for point in verdicts.points
-        for one in point.operations
-        if one.primary and one.verdict.word == "REGRESSION"
+        for operation in point.operations
+        if operation.primary and operation.verdict.word == "REGRESSION"
     ]
     return max(verdicts.gate.margin, math.sqrt(max(lows, default=1.0)) - 1)

@@ -1,4 +1,4 @@
-"""`orbax-bench calibrate`: how often the gate is wrong here, and how noisy it is."""
+"""`orbax-bench calibrate`: false-positive rate of the gate on this machine, and its noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`orbax-bench compare`: verdicts from what is on storage."""
+"""`orbax-bench compare`: verdicts on runs and baselines that are on storage."""
 
 from __future__ import annotations
 

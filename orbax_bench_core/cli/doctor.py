@@ -1,4 +1,4 @@
-"""`orbax-bench doctor`: what this machine has."""
+"""`orbax-bench doctor`: versions, devices, memory and disk of this machine."""
 
 from __future__ import annotations
 

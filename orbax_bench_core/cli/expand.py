@@ -1,4 +1,4 @@
-"""`orbax-bench expand`: what a suite sweeps over."""
+"""`orbax-bench expand` and `list`: sweep points of a suite, and the built-in benchmarks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`orbax-bench history`: past runs, and when they changed."""
+"""`orbax-bench history`: past runs and their change points."""
 
 from __future__ import annotations
 

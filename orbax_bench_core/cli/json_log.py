@@ -1,4 +1,4 @@
-"""A run while it goes on, as one JSON object a line, for machines that read logs."""
+"""JSON log of a run under way: one object a line, for machines that read logs."""
 
 from __future__ import annotations
 
@@ -52,9 +52,11 @@ class JsonLog(Watcher):
             reason=verdict.reason,
             blocks=verdict.blocks,
             operations={
-                one.operation: one.verdict.model_dump(include={"word", "ratio", "low", "high"})
-                for one in verdict.operations
-                if one.primary
+                operation.operation: operation.verdict.model_dump(
+                    include={"word", "ratio", "low", "high"}
+                )
+                for operation in verdict.operations
+                if operation.primary
             },
         )
 

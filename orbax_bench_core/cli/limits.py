@@ -1,4 +1,4 @@
-"""`orbax-bench limits`: what this machine and a storage can do at best."""
+"""`orbax-bench limits`: best speeds of this machine and a storage."""
 
 from __future__ import annotations
 
@@ -69,10 +69,7 @@ def _tell(line: str) -> None:
 
 
 def parse_size(text: str) -> int:
-    """Returns the bytes that a size names.
-
-    Args:
-        text: A number with a binary unit, such as 1.5GiB, or of bytes.
+    """Returns the bytes of a size: a number with a binary unit, such as 1.5GiB, or of bytes.
 
     Raises:
         UserError: It is no such size.

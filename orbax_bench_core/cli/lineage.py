@@ -18,6 +18,16 @@ if TYPE_CHECKING:
 
 EXIT_BROKEN = 1
 
+_MARKS: Final[dict[Status, tuple[str, str]]] = {
+    "unchanged": ("✓ unchanged", "green"),
+    "changed": ("✗ changed since", "red"),
+    "missing": ("✗ missing", "red"),
+    "not recorded": ("✗ not recorded", "red"),
+    "not checked": ("", ""),
+}
+_DIGITS: Final = len("sha256:") + 12
+_SHOWN: Final = 10
+
 
 def lineage(
     given: Annotated[
@@ -60,17 +70,6 @@ def lineage(
 
 def _document(given: str, chain: Link) -> dict[str, object]:
     return {"given": given, "unchanged": not chain.broken, "chain": chain.as_json()}
-
-
-_MARKS: Final[dict[Status, tuple[str, str]]] = {
-    "unchanged": ("✓ unchanged", "green"),
-    "changed": ("✗ changed since", "red"),
-    "missing": ("✗ missing", "red"),
-    "not recorded": ("✗ not recorded", "red"),
-    "not checked": ("", ""),
-}
-_DIGITS: Final = len("sha256:") + 12
-_SHOWN: Final = 10
 
 
 def print_chain(chain: Link) -> None:

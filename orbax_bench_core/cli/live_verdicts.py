@@ -1,4 +1,4 @@
-"""A comparison while it goes on: one line per point, and what runs now."""
+"""Live view of a comparison: one line per point, and the operation under way."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FEWEST_SHARED: Final = 5
 
 @dataclasses.dataclass(slots=True)
 class _Line:
-    """What is known of one point: its name, operations of each arm that ended, last verdict."""
+    """State of one point: its name, operations of each arm that ended, last verdict."""
 
     name: str
     used: int = 0
@@ -40,11 +40,11 @@ class _Line:
 
 
 class LiveVerdicts(Watcher):
-    """Shows how the pairs of a comparison go.
+    """Live view of the pairs of a comparison.
 
     On a terminal every unfinished point has a line that follows it, and a finished one leaves its
-    line above. Elsewhere each look at a point prints a line. Whoever has no `Progress` to pass can
-    call `operation` and `judged` instead.
+    line above. Elsewhere each look at a point prints a line. Without a `Progress` event to pass,
+    `operation` and `judged` can be called instead.
     """
 
     def __init__(
@@ -55,14 +55,7 @@ class LiveVerdicts(Watcher):
         *,
         verbose: bool = False,
     ) -> None:
-        """Shows progress on `console`.
-
-        Args:
-            console: Where to.
-            points: All points of the comparison.
-            gate: Its rules, of which the last look is the most that a point can take.
-            verbose: Whether every operation that ends has a line.
-        """
+        """Shows progress on `console`; with `verbose`, every operation that ends has a line."""
         self._console = console
         self._gate = gate
         self._verbose = verbose
@@ -120,14 +113,7 @@ class LiveVerdicts(Watcher):
         self._show()
 
     def operation(self, point_id: str, arm: Arm | None, block: int, slot: int) -> None:
-        """Shows that an operation begins.
-
-        Args:
-            point_id: Id of its point.
-            arm: Which side it measures.
-            block: Index of its block; all blocks before it have ended.
-            slot: Index of the operation in the block.
-        """
+        """Shows that an operation begins; all blocks before its own have ended."""
         line = self._lines[point_id]
         line.used = max(line.used, (block * BLOCK_SIZE + slot) * 2 // BLOCK_SIZE)
         self._begins(point_id, f"block {block + 1}, operation {slot + 1} of {BLOCK_SIZE}", arm)
@@ -163,7 +149,7 @@ class LiveVerdicts(Watcher):
         verdict = line.verdict
         if verdict is None:
             return Text("… no look yet", style="dim"), f"{line.used}/{self._most}", ""
-        judged = max((one.verdict.operations for one in verdict.operations), default=0)
+        judged = max((operation.verdict.operations for operation in verdict.operations), default=0)
         word = Text(f"{words.MARKS[verdict.word]} {verdict.word}", style=words.STYLES[verdict.word])
         worst = nearest_to_trouble(verdict)
         numbers = ""

@@ -1,4 +1,4 @@
-"""The `orbax-bench` command."""
+"""Entry point of the `orbax-bench` command: its sub-commands, and those of other packages."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Interrupted(Exception):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Output:
-    """Who is shown a measurement, and how much of it.
+    """Output of a measurement: where it is shown, and how much of it.
 
     Attributes:
         console: Where to show progress and results to people.
@@ -63,7 +63,7 @@ class Output:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Baselines:
-    """What a run is compared with, and where it is stored as a baseline.
+    """Baseline that a run is compared with, and the folder where it is stored as one.
 
     Attributes:
         compare: A stored baseline or run directory; None compares with nothing.
@@ -113,12 +113,7 @@ class Measurement:
     ) -> None:
         """Expands the suite, and begins its run directory.
 
-        Args:
-            suite: The suite.
-            output_directory: The run directory.
-            settings: How to run it.
-            output: Who is shown what.
-            lock: Whether to wait until nothing else of ours measures on this machine.
+        With `lock` nothing is measured while something else of ours measures on this machine.
 
         Raises:
             UserError: The suite is invalid, or a path cannot be used.
@@ -132,12 +127,7 @@ class Measurement:
         self._lock = lock
 
     def run(self, *, limits: bool, baselines: Baselines) -> int:
-        """Measures every point, shows what was found, and returns the exit code.
-
-        Args:
-            limits: Whether to measure what the machine and the storage can do.
-            baselines: What to compare with, and where to store.
-        """
+        """Measures every point, shows what was found, and returns the exit code."""
         info = self._session.info
         print_document(notes_document(info), self._console)
         size = f"{len(self._session.plain)} points x {info.num_repeats} repeats"
@@ -269,12 +259,7 @@ def without_arms(suite: LoadedSuite) -> LoadedSuite:
 
 
 def run_exit_code(summary: RunSummary, console: Console) -> int:
-    """Returns the exit code of a run that came to its end.
-
-    Args:
-        summary: What it found.
-        console: Where to say that nothing was measured.
-    """
+    """Returns the exit code of a run that came to its end."""
     if not any(point.passed for point in summary.points):
         console.print("[red]Nothing was measured.[/]")
         return EXIT_FAILED
@@ -282,12 +267,7 @@ def run_exit_code(summary: RunSummary, console: Console) -> int:
 
 
 def comparison_exit_code(verdicts: VerdictReport, *, allow_inconclusive: bool = False) -> int:
-    """Returns the exit code of a comparison: 3 REGRESSION, 1 an arm failed, 4 INCONCLUSIVE, 0 PASS.
-
-    Args:
-        verdicts: What it found.
-        allow_inconclusive: Whether INCONCLUSIVE is as good as PASS.
-    """
+    """Returns the exit code: 3 REGRESSION, 1 an arm failed, 4 INCONCLUSIVE, 0 PASS."""
     if verdicts.word == "REGRESSION":
         return EXIT_REGRESSION
     if any(point.failed for point in verdicts.points):

@@ -1,4 +1,4 @@
-"""`orbax-bench prepare`: a model into place, its shardings into a file."""
+"""`orbax-bench prepare`: fetch and mirror of a model, and its sharding file."""
 
 from __future__ import annotations
 

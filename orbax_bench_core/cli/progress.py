@@ -1,4 +1,4 @@
-"""A run while it goes on: a bar on a terminal, one line per repeat everywhere."""
+"""Progress of a run: a bar on a terminal, one line per repeat everywhere."""
 
 from __future__ import annotations
 
@@ -18,15 +18,12 @@ _MARKS = {"passed": "[green]✓[/]", "failed": "[red]✗[/]", "skipped": "[yello
 
 
 class ProgressReport(Watcher):
-    """Shows how the repeats of a run go."""
+    """Progress view of the repeats of a run."""
 
     def __init__(self, console: Console, *, total: int, verbose: bool) -> None:
-        """Shows progress on `console`.
+        """Shows progress on `console`, out of `total` repeats of the whole run.
 
-        Args:
-            console: Where to.
-            total: Number of repeats of the whole run.
-            verbose: Whether what begins is shown too, and what was done before.
+        With `verbose`, a line is printed for what begins and for what was done before, too.
         """
         self._verbose = verbose
         self._console = console
@@ -45,7 +42,7 @@ class ProgressReport(Watcher):
 
     @property
     def ended(self) -> int:
-        """How many repeats have a record by now."""
+        """Number of repeats that have a record by now."""
         return self._ended
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Which paths can be honoured."""
+"""Base model of the suite file's blocks, and the check of a path that a suite names."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ _REMOTE = "gs://"
 
 
 def checked_path(path: str) -> str:
-    """Returns `path` in full, or says why it cannot be used.
-
-    Args:
-        path: A local path, made absolute here, or a `gs://` URI.
+    """Returns `path` in full: a local path is made absolute, a `gs://` URI stays.
 
     Raises:
         ValueError: The URI has a scheme that Orbax cannot write to.

@@ -1,4 +1,4 @@
-"""The `checkpoint_config` block: what is saved and loaded."""
+"""The `checkpoint_config` block: a checkpoint by tree, path, model preset or Flax NNX factory."""
 
 from __future__ import annotations
 
@@ -14,6 +14,15 @@ from orbax_bench_core.config.base import ConfigModel, checked_path
 from orbax_bench_core.config.errors import did_you_mean, explain
 
 ShardingEntry = str | tuple[str, ...] | None
+Optimizer = Literal["adamw", "sgd", "none"]
+
+MODELS: Final = ("llama-8b", "llama-70b", "llama-405b", "mixtral-8x7b", "gpt2")
+"""Names of the model presets; `config.models` has their trees."""
+
+GROUPS: Final = ("params", "optimizer")
+"""The groups of arrays of a preset whose dtype can be chosen."""
+
+_SOURCES: Final = ("path", "spec", "model", "nnx")
 
 
 class ArraySpec(ConfigModel):
@@ -61,15 +70,6 @@ class ArraySpec(ConfigModel):
 
 Leaf = ArraySpec | Literal["int", "str"]
 Spec = Mapping[str, "Leaf | Spec"]
-Optimizer = Literal["adamw", "sgd", "none"]
-
-MODELS: Final = ("llama-8b", "llama-70b", "llama-405b", "mixtral-8x7b", "gpt2")
-"""Names of the model presets; `config.models` has their trees."""
-
-GROUPS: Final = ("params", "optimizer")
-"""The groups of arrays of a preset whose dtype can be chosen."""
-
-_SOURCES: Final = ("path", "spec", "model", "nnx")
 
 
 def _later_key() -> Any:

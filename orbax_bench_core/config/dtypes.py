@@ -52,8 +52,7 @@ _ALIASES: Final = {
 def canonical(name: str) -> str | None:
     """Returns the canonical name of a dtype, or None when JAX has no such dtype.
 
-    Args:
-        name: A dtype as `jax.numpy` spells it, for example `bfloat16` or `bool_`.
+    The name is as `jax.numpy` spells it, for example `bfloat16` or `bool_`.
     """
     name = _ALIASES.get(name, name)
     return name if name in BITS else None

@@ -1,4 +1,4 @@
-"""Errors of users, each with the place of the mistake and what to do about it."""
+"""User errors with the place of the mistake and its remedy; messages for invalid keys."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import dataclasses
 import difflib
 from collections.abc import Iterable
 from typing import Any, Final
+
+_KINDS: Final = {"tuple_type": "a list", "dict_type": "a mapping", "model_type": "a mapping"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -48,12 +50,7 @@ class SuiteError(UserError):
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:
-    """Returns a hint for an unknown name: the nearest known one, or all of them.
-
-    Args:
-        given: The name that is not known.
-        known: The names that are.
-    """
+    """Returns a hint for an unknown name: the nearest known one, or all of them."""
     known = list(known)
     nearest = difflib.get_close_matches(given, known, n=1, cutoff=0.6)
     if nearest:
@@ -61,15 +58,10 @@ def did_you_mean(given: str, known: Iterable[str]) -> str:
     return f"known: {', '.join(sorted(known))}" if known else "nothing is known here"
 
 
-_KINDS: Final = {"tuple_type": "a list", "dict_type": "a mapping", "model_type": "a mapping"}
-
-
 def explain(detail: Any, fields: Iterable[str]) -> str:
-    """Returns the message of one validation error.
+    """Returns the message of one of `pydantic.ValidationError.errors()`.
 
-    Args:
-        detail: One of `pydantic.ValidationError.errors()`.
-        fields: The keys that are allowed where the error is.
+    `fields` are the keys that are allowed where the error is.
     """
     kind, message = detail["type"], str(detail["msg"])
     if kind == "extra_forbidden":

@@ -1,4 +1,4 @@
-"""The `execution` block: how repeats are ordered, guarded and checked."""
+"""The `execution` and `environments` blocks: order, retries, conditions and library versions."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import Annotated, Literal, Self
 import pydantic
 
 from orbax_bench_core.config.base import ConfigModel
+
+Cache = Literal["warm", "cold"]
+HostMemory = Literal["reused", "fresh", "default"]
 
 
 class EnvironmentConfig(ConfigModel):
@@ -35,10 +38,6 @@ class EnvironmentConfig(ConfigModel):
         """SHA-256 over what it consists of, in hex; its name is not part of that."""
         content = {"requirements": list(self.requirements), "interpreter": self.interpreter}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-Cache = Literal["warm", "cold"]
-HostMemory = Literal["reused", "fresh", "default"]
 
 
 class Conditions(ConfigModel):

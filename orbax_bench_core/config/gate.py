@@ -1,4 +1,4 @@
-"""The `gate` block: when a difference between two arms counts, and how hard it is looked for."""
+"""The `gate` block: tolerance, margin, error levels and looks of the statistical gate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a suite file to a checked `Suite`, with every mistake named by file, line and key."""
+"""Loading of a suite file: a checked `Suite`, every mistake named by file, line and key."""
 
 from __future__ import annotations
 
@@ -25,6 +25,17 @@ _UNAVAILABLE_KEYS = {
 }
 _REMOVE = "remove the block (here: --override {}=null) and the suite runs on what this machine has"
 _DEAD_KEYS = {"reuse_checkpoint": "has no effect, here or in Orbax's own framework"}
+
+_FIELDS_AT: dict[str, type[ConfigModel]] = {
+    "": Suite,
+    "execution": ExecutionConfig,
+    "benchmarks": BenchmarkEntry,
+    "checkpoint_configs": CheckpointConfig,
+    "mesh_configs": MeshConfig,
+    "environments": EnvironmentConfig,
+    "arms": ArmConfig,
+    "gate": GateConfig,
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,11 +77,7 @@ def load_suite(path: str, overrides: Sequence[str] = ()) -> LoadedSuite:
 
 
 def parse_suite(text: str, file: str = "") -> LoadedSuite:
-    """Checks the text of a suite file.
-
-    Args:
-        text: YAML.
-        file: Where the text came from, for messages.
+    """Checks the text of a suite file; messages name `file`.
 
     Raises:
         SuiteError: With one problem per mistake found.
@@ -120,18 +127,6 @@ def _without_dead(data: dict[Any, Any], source: Source, notes: list[str]) -> dic
             data = {name: value for name, value in data.items() if name != key}
             notes.append(f"`{key}` {reason}")
     return data
-
-
-_FIELDS_AT: dict[str, type[ConfigModel]] = {
-    "": Suite,
-    "execution": ExecutionConfig,
-    "benchmarks": BenchmarkEntry,
-    "checkpoint_configs": CheckpointConfig,
-    "mesh_configs": MeshConfig,
-    "environments": EnvironmentConfig,
-    "arms": ArmConfig,
-    "gate": GateConfig,
-}
 
 
 def _explain(detail: Any, source: Source, plural_paths: dict[str, KeyPath]) -> Problem:

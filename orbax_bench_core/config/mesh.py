@@ -1,4 +1,4 @@
-"""The `mesh_config` block: how the devices are laid out."""
+"""The `mesh_config` block, and whether a mesh can hold the shardings of a spec."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that a command line puts in place of those of a suite file.
+"""Overrides: values of a command line in place of those of a suite file.
 
 They travel inside the suite's text, under the key `overrides`, so that whoever reads the text again
 (a process that expands it, a pipeline step on another machine, a run that is continued) sees the
@@ -31,12 +31,7 @@ _PLURALS: Final = {
 
 
 def with_overrides(text: str, overrides: Sequence[str], file: str = "") -> str:
-    """Returns the text of a suite with overrides added to it.
-
-    Args:
-        text: The suite.
-        overrides: Each `KEY.PATH=VALUE`, as `overridden` takes them.
-        file: Where the text came from, for messages.
+    """Returns the text of a suite with overrides added, each in the form that `overridden` takes.
 
     Raises:
         SuiteError: The text is not a mapping, or an override has not that form.
@@ -56,9 +51,6 @@ def overridden(source: Source) -> Source:
     every item; a singular `checkpoint_config` or `mesh_config` is every item of the plural where
     the file has that. Mappings that are missing on the way are made. The value is read as YAML; a
     block of the suite that is set to `null` is taken away.
-
-    Args:
-        source: The file.
 
     Raises:
         SuiteError: An override has another form, or its path leads into nothing.
@@ -181,11 +173,6 @@ def with_keys(text: str, keys: Mapping[str, Any], file: str = "") -> str:
     """Returns the text of a suite with more keys at its top level.
 
     The keys go to the end, so that messages still name the lines of the file.
-
-    Args:
-        text: The suite.
-        keys: What to add, plain data.
-        file: Where the text came from, for messages.
 
     Raises:
         SuiteError: The text is not a mapping, or has one of the keys.

@@ -1,4 +1,4 @@
-"""YAML text in, plain data and the line of every key out."""
+"""YAML source: plain data, and the line of every key."""
 
 from __future__ import annotations
 
@@ -20,11 +20,7 @@ class Source:
     """
 
     def __init__(self, text: str, file: str = "") -> None:
-        """Parses `text`.
-
-        Args:
-            text: YAML. Only plain data: a tag such as `!!python/object` is an error.
-            file: Name to show in messages.
+        """Parses `text`, YAML of plain data; messages name `file`.
 
         Raises:
             SuiteError: The text is not YAML, has a duplicate key, or carries a tag.

@@ -90,7 +90,9 @@ class Suite(ConfigModel):
 
     def environment(self, name: str | None) -> EnvironmentConfig | None:
         """Returns the environment of that name; None for this command's own."""
-        return next((one for one in self.environments if one.name == name), None)
+        return next(
+            (environment for environment in self.environments if environment.name == name), None
+        )
 
     @property
     def identity(self) -> str:
@@ -106,12 +108,15 @@ class Suite(ConfigModel):
             # The order of its leaves is the order in which a checkpoint is written.
             checkpoint["spec"] = json.dumps(checkpoint["spec"])
         measured["processes"] = self.execution.processes
-        measured["conditions"] = [one.model_dump() for one in self.execution.conditions]
+        measured["conditions"] = [
+            conditions.model_dump() for conditions in self.execution.conditions
+        ]
         if self.storage:
             measured["storage"] = self.storage
         if self.environments:
             measured["environments"] = [
-                {"name": one.name, "identity": one.identity} for one in self.environments
+                {"name": environment.name, "identity": environment.identity}
+                for environment in self.environments
             ]
         if self.arms is not None:
             measured["arms"] = self.arms.model_dump(mode="json")

@@ -1,4 +1,4 @@
-"""Documents on a terminal or in a log."""
+"""Terminal renderer: documents on a console or in a log."""
 
 from __future__ import annotations
 

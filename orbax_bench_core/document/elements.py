@@ -1,4 +1,4 @@
-"""Elements of a document, with no word on how a terminal, Markdown or HTML shows them."""
+"""Elements of a document, free of how a terminal, Markdown or HTML shows them."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Callout:
-    """What a page comes down to: a word, and a sentence below it."""
+    """Conclusion of a page: a word, and a sentence below it."""
 
     word: Span
     text: Text
@@ -266,7 +266,7 @@ BLANK = Paragraph("")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """What people read, on a page or on a terminal.
+    """Document for people, on a page or on a terminal.
 
     Attributes:
         title: Title of the page.

@@ -1,4 +1,4 @@
-"""The look of all figures, and their way into a page: SVG that follows light and dark, or PNG."""
+"""Look of all figures, and their rendering: SVG that follows light and dark, or PNG."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ DARK: Final = {
     "--pass": "#5fc27e",
     "--inconclusive": "#e0a83a",
 }
-"""What the variables are on a dark page."""
+"""Values of the variables on a dark page."""
 
 # Its type is a list of all keys of one version of matplotlib.
 _STYLE: Final[Any] = {
@@ -120,12 +120,9 @@ def new_figure(width: float, height: float, *, fitted: bool = True) -> Figure:
 def svg(figure: Figure, *, title: str = "") -> str:
     """Returns a figure as an `svg` element to be put into a page, as wide as there is room.
 
-    Its colours are the variables of the page (`VARIABLES`) where it sets them. It refers to
-    nothing outside, and its ids differ from those of other figures on the page.
-
-    Args:
-        figure: The figure.
-        title: What it shows, for those who cannot see it.
+    Its colours are the variables of the page (`VARIABLES`) where it sets them. It refers to nothing
+    outside, and its ids differ from those of other figures on the page. `title` says what it shows
+    to those who cannot see it.
     """
     file = io.StringIO()
     with style():
@@ -151,7 +148,7 @@ def png(figure: Figure) -> bytes:
 
 
 def label(text: str, longest: int = 40) -> str:
-    """Returns a name of the user as a label: printable, on one line and not too long."""
+    """Returns a user's name as a label: printable, on one line, at most `longest` characters."""
     printable = "".join(char if char.isprintable() else " " for char in text)
     return shorten(" ".join(printable.split()), longest)
 

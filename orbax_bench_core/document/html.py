@@ -1,4 +1,4 @@
-"""Documents as HTML pages that need no other file and no network, light or dark."""
+"""HTML renderer: pages that need no other file and no network, light or dark."""
 
 from __future__ import annotations
 
@@ -74,7 +74,9 @@ def _join(parts: Iterable[Markup], between: str = "") -> Markup:
 def _body(elements: Iterable[Element]) -> Markup:
     """Returns elements below each other; figures that follow each other are put together."""
     shown = []
-    for drawn, group in itertools.groupby(elements, key=lambda one: isinstance(one, Figure)):
+    for drawn, group in itertools.groupby(
+        elements, key=lambda element: isinstance(element, Figure)
+    ):
         parts = [part for element in group if (part := _element(element))]
         shown += [_tag("div", _join(parts, "\n"), class_="figures")] if drawn else parts
     return _join(shown, "\n")

@@ -1,4 +1,4 @@
-"""Documents as Markdown, and the files of the figures that it links to."""
+"""Markdown renderer: documents as text, and the files of the figures that it links to."""
 
 from __future__ import annotations
 
@@ -55,9 +55,7 @@ def to_markdown(document: Document, *, figures: str | None = None) -> str:
 def write_figures(document: Document, folder: str | os.PathLike[str]) -> list[epath.Path]:
     """Writes the figures that the Markdown of a document links to, as PNG files.
 
-    Args:
-        document: The document.
-        folder: Where to, a local path or gs://; it is created.
+    The folder, local or gs://, is created.
 
     Returns:
         The files.

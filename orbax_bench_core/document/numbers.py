@@ -1,4 +1,4 @@
-"""Numbers as people read them, the same in every report."""
+"""Numbers as text: durations, sizes and ratios, the same in every report."""
 
 from __future__ import annotations
 

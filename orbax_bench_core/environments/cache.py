@@ -1,4 +1,4 @@
-"""Where environments are kept, and the one process that makes each."""
+"""Cache folder of the environments, with a lock so that one process makes each."""
 
 from __future__ import annotations
 
@@ -43,13 +43,10 @@ def only_process(folder: Path, waiting: Callable[[], None]) -> Iterator[None]:
 
 
 def source_folder(cache: Path) -> Path:
-    """Returns a folder with this package in it and nothing else of the environment around it.
+    """Returns a folder in `cache` that holds this package alone, made when it is missing.
 
     Every environment's worker takes the package from there, so both sides of a comparison are
     measured by the same code.
-
-    Args:
-        cache: Where the folder goes; it is made when it is not there.
     """
     package = Path(__file__).resolve().parents[1]
     version = own_version(_OURS)
@@ -65,7 +62,7 @@ def source_folder(cache: Path) -> Path:
 
 
 def _describe(folder: Path, version: str) -> None:
-    """Lets a worker know the version of the package that measures."""
+    """Writes the version of this package to where a worker reads it."""
     metadata = folder / f"orbax_bench-{version}.dist-info" / "METADATA"
     if not metadata.exists():
         metadata.parent.mkdir(exist_ok=True)
@@ -74,7 +71,7 @@ def _describe(folder: Path, version: str) -> None:
 
 
 def _replace(path: Path, make: Callable[[Path], object]) -> None:
-    """Makes a file or link beside its place and moves it there, whoever does the same."""
+    """Makes a file or link beside its place and moves it there; others may do so at once."""
     with tempfile.TemporaryDirectory(dir=path.parent) as beside:
         make(Path(beside) / path.name)
         (Path(beside) / path.name).replace(path)

@@ -1,4 +1,4 @@
-"""Why an environment could not be had."""
+"""Failure to make an environment, or to run a worker in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is installed beside this package: what environments have where a suite says nothing."""
+"""Versions installed beside this package: the default of every environment."""
 
 from __future__ import annotations
 

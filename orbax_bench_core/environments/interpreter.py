@@ -1,4 +1,4 @@
-"""A Python that runs a worker, and whether it can."""
+"""Interpreters: a Python with the variables of a worker, and the check that it can run one."""
 
 from __future__ import annotations
 
@@ -65,9 +65,7 @@ def find_executable(given: str, folder: Path) -> Path:
 def worker_variables(cache: Path, folder: Path) -> dict[str, str]:
     """Returns the variables with which an interpreter finds the worker and a suite's classes.
 
-    Args:
-        cache: Where the worker's source is linked.
-        folder: The suite's folder, where its benchmark classes lie.
+    The worker's source is linked in `cache`; benchmark classes lie in the suite's `folder`.
 
     Raises:
         EnvironmentFailed: Something on the path would hide a library of the environment.
@@ -92,9 +90,6 @@ def worker_variables(cache: Path, folder: Path) -> dict[str, str]:
 
 def check(interpreter: Interpreter) -> dict[str, str]:
     """Checks, in a process of its own, that an interpreter can run a worker.
-
-    Args:
-        interpreter: The interpreter.
 
     Returns:
         Versions of the libraries that the worker uses, by distribution.

@@ -1,4 +1,4 @@
-"""Makes the environments of a suite."""
+"""Making of a suite's environments: requirements, their digests, wheels, virtual environments."""
 
 from __future__ import annotations
 
@@ -33,6 +33,15 @@ from orbax_bench_core.environments.uv import run_uv
 
 _AT_ONCE = 4
 _READY = "ready.json"
+_NAMED = ("orbax-checkpoint", "jax")
+_ARCHIVES = (".whl", ".tar.gz", ".zip")
+_DERIVED = ("build", "dist")
+_DERIVED_ANYWHERE = ("__pycache__", "node_modules")
+
+_LOCAL = re.compile(
+    r"(?P<name>[\w.-]+(\[[^]]*\])?\s*@\s*)?(?P<url>file://)?(?P<path>[^\[]*)(?P<extras>.*)"
+)
+_SCHEMA = 1
 
 
 def make_environments(
@@ -105,7 +114,11 @@ class _Maker:
     ) -> dict[str, str]:
         shutil.rmtree(home, ignore_errors=True)  # an earlier try that did not come to its end
         home.mkdir(parents=True)
-        resolve(home, [installable(home, one, self.folder) for one in requirements], self.folder)
+        resolve(
+            home,
+            [installable(home, requirement, self.folder) for requirement in requirements],
+            self.folder,
+        )
         run_uv("venv", "--python", sys.executable, str(home / "venv"), folder=self.folder)
         run_uv(
             *("pip", "install", "--no-deps", "--requirements", str(home / LOCK)),
@@ -123,20 +136,9 @@ class _Maker:
             self.tell(f"environment {config.name}: {what}")
 
 
-_NAMED = ("orbax-checkpoint", "jax")
-
-
 def _is_ready(home: Path, interpreter: Interpreter) -> bool:
     # The link to the Python that it was made with may have lost its target since.
     return (home / _READY).exists() and Path(interpreter.executable).exists()
-
-
-_ARCHIVES = (".whl", ".tar.gz", ".zip")
-_DERIVED = ("build", "dist")
-_DERIVED_ANYWHERE = ("__pycache__", "node_modules")
-_LOCAL = re.compile(
-    r"(?P<name>[\w.-]+(\[[^]]*\])?\s*@\s*)?(?P<url>file://)?(?P<path>[^\[]*)(?P<extras>.*)"
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -227,15 +229,8 @@ def _sources(root: Path) -> Iterator[Path]:
                 yield file
 
 
-_SCHEMA = 1
-
-
 def key(requirements: Sequence[Requirement]) -> str:
-    """Returns what tells an environment from others with other content.
-
-    Args:
-        requirements: What the suite asks for.
-    """
+    """Returns a digest of an environment's content, the same for the same requirements."""
     content = {
         "schema": _SCHEMA,
         "requirements": [requirement.content for requirement in requirements],
@@ -247,15 +242,10 @@ def key(requirements: Sequence[Requirement]) -> str:
 
 
 def installable(home: Path, requirement: Requirement, folder: Path) -> str:
-    """Returns a requirement as uv can be trusted with it.
+    """Returns a requirement with a wheel of a folder's present sources in place of the folder.
 
     Left to itself, uv takes a folder's wheel from its cache as long as the project file is as it
-    was, whatever happened to the sources.
-
-    Args:
-        home: Where a wheel goes that is built.
-        requirement: The requirement.
-        folder: The suite's folder.
+    was, whatever happened to the sources. The wheel is built below `home`.
 
     Raises:
         EnvironmentFailed: The wheel cannot be built.

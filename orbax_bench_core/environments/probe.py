@@ -1,4 +1,4 @@
-"""Says, as JSON, which modules an interpreter has; run by that interpreter, of any Python 3.
+"""Probe of an interpreter: its modules as JSON. It is run by that interpreter, of any Python 3.
 
 Nothing here may need more than the oldest Python that somebody could name.
 """

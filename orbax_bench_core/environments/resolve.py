@@ -1,4 +1,4 @@
-"""From requirements to the exact version of everything that is installed."""
+"""Resolution: the exact version of everything in an environment, from its requirements."""
 
 from __future__ import annotations
 
@@ -16,16 +16,11 @@ LOCK = "requirements.lock"
 
 
 def resolve(home: Path, requirements: Sequence[str], folder: Path) -> None:
-    """Writes `requirements.lock`, the exact content of an environment.
+    """Writes `requirements.lock`, the exact content of the environment in `home`.
 
     What the requirements leave open is as in the environment of this process where that fits, and
-    otherwise the newest that fits. What a release of Orbax is known to need, and does not declare,
-    is seen to.
-
-    Args:
-        home: The environment's folder.
-        requirements: What the suite asks for, as uv is told.
-        folder: The suite's folder.
+    otherwise the newest that fits. Known needs that a release of Orbax does not declare are added.
+    Relative paths are relative to `folder`.
 
     Raises:
         EnvironmentFailed: There is no such set of versions, with what uv said.
@@ -64,10 +59,7 @@ def _version(home: Path, name: str) -> str | None:
 
 
 def refuse_release(orbax: str) -> None:
-    """Refuses a release of Orbax that has nothing to measure.
-
-    Args:
-        orbax: Its version.
+    """Refuses a release of Orbax without the v1 API: nothing in it can be measured.
 
     Raises:
         EnvironmentFailed: It is older than the v1 API.
@@ -82,11 +74,7 @@ def refuse_release(orbax: str) -> None:
 
 
 def requirements_of(orbax: str) -> tuple[str, ...]:
-    """Returns what a release of Orbax needs and does not say.
-
-    Args:
-        orbax: Its version.
-    """
+    """Returns the requirements that a release of Orbax has and does not declare."""
     from packaging.version import Version
 
     version = Version(orbax)
@@ -96,10 +84,6 @@ def requirements_of(orbax: str) -> tuple[str, ...]:
 
 
 def works_with(orbax: str) -> str:
-    """Returns a hint for people whose Orbax cannot be imported; empty where none is known.
-
-    Args:
-        orbax: Its version.
-    """
+    """Returns a hint for people whose Orbax cannot be imported; empty where none is known."""
     needs = requirements_of(orbax)
     return f"orbax-checkpoint {orbax} needs {' and '.join(needs)}" if needs else ""

@@ -1,4 +1,4 @@
-"""What a worker needs of an environment, and which versions go together."""
+"""Requirements of a worker, and the JAX versions that releases of Orbax work with."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WORKER_REQUIREMENTS: Final = (
     "pydantic>=2.12",
     "pyyaml",
 )
-"""What the worker imports. There are no upper bounds: a suite chooses its versions freely."""
+"""Imports of the worker. There are no upper bounds: a suite chooses its versions freely."""
 
 WORKER_MODULES: Final[Mapping[str, str]] = {
     "numpy": "numpy",
@@ -38,7 +38,7 @@ WORKER_MODULES: Final[Mapping[str, str]] = {
 
 
 class Rule(NamedTuple):
-    """What some releases of Orbax need, and do not declare.
+    """Undeclared requirement of some releases of Orbax.
 
     Attributes:
         first: The first of these releases.

@@ -1,4 +1,4 @@
-"""Running uv, which makes virtual environments."""
+"""uv: its executable, its runs, and the releases of a package that it sees."""
 
 from __future__ import annotations
 

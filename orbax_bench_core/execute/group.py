@@ -1,4 +1,4 @@
-"""The workers that run one point together: one per host process, joined by JAX."""
+"""Worker group: the workers that run one point together, one per host process, joined by JAX."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class WorkerGroup:
             worker.dismiss()
 
     def stop(self) -> None:
-        """Ends the workers; more than once is as good as once."""
+        """Ends the workers; a second call does nothing."""
         self.dismiss()
         while self._workers:
             self._workers.pop().stop()
@@ -165,7 +165,7 @@ class WorkerGroup:
 
 
 class CannotRecord(Exception):
-    """A result was measured and there is nowhere to put it: going on would lose more."""
+    """A result was measured and cannot be written: going on would lose more."""
 
 
 def free_address() -> str:

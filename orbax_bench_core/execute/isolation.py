@@ -1,4 +1,4 @@
-"""One measuring run at a time on one machine."""
+"""Isolation of a measurement: the machine's measuring lock, and glibc's use of freed memory."""
 
 from __future__ import annotations
 
@@ -16,6 +16,15 @@ _SHARED = Path("/tmp")  # noqa: S108 - one place for all users, whatever their T
 LOCK_FILE = (_SHARED if _SHARED.is_dir() else Path(tempfile.gettempdir())) / "orbax-bench.lock"
 
 _POLL_S = 0.2
+
+_TUNABLES = {
+    "reused": (
+        "glibc.malloc.mmap_threshold=4294967295:"
+        "glibc.malloc.trim_threshold=9999999999:"
+        "glibc.malloc.arena_max=1"
+    ),
+    "fresh": "glibc.malloc.mmap_threshold=131072:glibc.malloc.trim_threshold=0",
+}
 
 
 @contextlib.contextmanager
@@ -59,26 +68,13 @@ def _open(lock_file: Path) -> tuple[int, bool]:
         return os.open(lock_file, os.O_RDONLY), False
 
 
-_TUNABLES = {
-    "reused": (
-        "glibc.malloc.mmap_threshold=4294967295:"
-        "glibc.malloc.trim_threshold=9999999999:"
-        "glibc.malloc.arena_max=1"
-    ),
-    "fresh": "glibc.malloc.mmap_threshold=131072:glibc.malloc.trim_threshold=0",
-}
-
-
 def allocator_settings(host_memory: HostMemory) -> dict[str, str]:
     """Returns the environment that makes glibc treat freed memory as `host_memory` says.
 
-    Virtual machines that back memory lazily hand out fresh pages at under 1 GB/s, against 20 GB/s
-    for memory that is used again, so a load into fresh memory measures the hypervisor. A C library
-    other than glibc ignores these settings.
-
-    Args:
-        host_memory: `reused` keeps it in the heap, `fresh` gives it back at once (anything above
-            128 KiB is mapped anew each time), `default` sets nothing.
+    `reused` keeps it in the heap, `fresh` gives it back at once (anything above 128 KiB is mapped
+    anew each time), `default` sets nothing. Virtual machines that back memory lazily hand out fresh
+    pages at under 1 GB/s, against 20 GB/s for memory that is used again, so a load into fresh
+    memory measures the hypervisor. A C library other than glibc ignores these settings.
     """
     tunables = _TUNABLES.get(host_memory)
     return {} if tunables is None else {"GLIBC_TUNABLES": tunables}

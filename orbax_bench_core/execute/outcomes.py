@@ -1,4 +1,4 @@
-"""How the tries of a repeat end, when they do not end well."""
+"""Outcomes of tries that did not pass: unmet needs, failed peers, warm-ups that ended."""
 
 from __future__ import annotations
 
@@ -10,24 +10,16 @@ from orbax_bench_core.worker import Done
 
 
 def began_nothing(group: WorkerGroup, ended: Mapping[int, Done], num_hosts: int) -> bool:
-    """Says whether every host found that something is missing before it measured anything.
+    """Returns whether every host lacks something that the point needs, and measured nothing.
 
-    Args:
-        group: The workers; their `measured` is that of the try.
-        ended: How each host ended that ended by itself.
-        num_hosts: How many hosts there are.
+    `ended` has the hosts that ended by themselves; `group.measured` is that of the try.
     """
     unmet = [done for done in ended.values() if done.unmet]
     return len(unmet) == num_hosts and not any(group.measured.values())
 
 
 def peer_failed(host: int, reason: str) -> ErrorInfo:
-    """Describes the end of a host that another one's failure had caused.
-
-    Args:
-        host: The other host.
-        reason: Why it failed.
-    """
+    """Describes the end of a host that the failure of another one, `host`, has caused."""
     return ErrorInfo(type=PEER_FAILED, message=f"ended because host {host} failed: {reason}")
 
 
@@ -51,11 +43,7 @@ class WarmUpEnded(Exception):
         return self._done.status == "skipped"
 
     def errors(self, num_hosts: int) -> dict[int, ErrorInfo]:
-        """Returns what to record for each host.
-
-        Args:
-            num_hosts: How many hosts there are.
-        """
+        """Returns what to record for each host."""
         kind, _, message = self._done.reason.partition(": ")
         if not self.skipped and not self._done.unmet:
             message = f"in a warm-up: {message}"

@@ -1,4 +1,4 @@
-"""Blocks of both arms of each pair, until a verdict is reached."""
+"""Blocks of both arms of each pair, look by look, until each pair is settled."""
 
 from __future__ import annotations
 
@@ -19,12 +19,9 @@ It is given the pair and the seconds that each start of workers took that had to
 def run_pairs(session: Session, settled: Settled) -> None:
     """Runs blocks of both arms of every pair of a session, look by look, until each is settled.
 
-    All pairs are brought to one look before any goes on to the next, so that each pair's blocks
-    are spread over the run and every pair has an early answer.
-
-    Args:
-        session: What is measured.
-        settled: Judges a pair after each look, also when an arm has failed.
+    All pairs are brought to one look before any goes on to the next, so that each pair's blocks are
+    spread over the run and every pair has an early answer. `settled` is asked after each look, also
+    when an arm has failed.
 
     Raises:
         CannotRecord: A record could not be written.

@@ -1,4 +1,4 @@
-"""The worker groups of one run."""
+"""Pool of the worker groups of one run."""
 
 from __future__ import annotations
 
@@ -77,11 +77,7 @@ class WorkerPool:
         self._groups.clear()
 
     def group(self, point: SweepPoint, timeout_s: float) -> WorkerGroup:
-        """Returns a group that can run `point`, starting one when there is none.
-
-        Args:
-            point: The sweep point.
-            timeout_s: Seconds that the group may take to be ready.
+        """Returns a group that can run `point`, starting one within `timeout_s` when there is none.
 
         Raises:
             HostFailed: A worker was not ready in time, or ended before it was.

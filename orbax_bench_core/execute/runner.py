@@ -1,4 +1,4 @@
-"""Repeats handed to workers, and a record of every one that fails."""
+"""Runner: repeats handed to workers, and a record of every one that fails."""
 
 from __future__ import annotations
 
@@ -68,11 +68,7 @@ class Runner:
     ) -> Repeat:
         """Makes sure that one repeat has finished records, or has failed as often as allowed.
 
-        Args:
-            point: The sweep point.
-            index: Which repeat.
-            arm: Which side of the point; None for a point without arms.
-            block: The block of a paired comparison.
+        A point without arms has no `arm`, and only a paired comparison has blocks.
         """
         slot = _Slot(point, index, arm, block)
         repeat = self._run.read_repeat(point, index, arm)

@@ -1,4 +1,4 @@
-"""The order in which repeats are run."""
+"""Schedule of a sweep: the order of its repeats, and the placements that share workers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from orbax_bench_core.config import EnvironmentConfig, ExecutionConfig
 from orbax_bench_core.sweep import SweepEntry, SweepPoint, sides
 
 Slot = tuple[SweepPoint, int]
+Placement = tuple[int, int, str]
 
 
 def schedule(
@@ -18,11 +19,6 @@ def schedule(
 
     Interleaved rounds spread drift of the machine evenly over the points: a machine that slows
     down during a sweep would otherwise look like the fault of the points that come last.
-
-    Args:
-        points: What is swept.
-        num_repeats: Measured repeats of each point.
-        execution: The order, and the seed of the shuffle.
     """
     if execution.order == "sequential":
         return [(point, repeat) for point in points for repeat in range(num_repeats)]
@@ -47,15 +43,8 @@ def _shuffled(points: Sequence[SweepPoint], generator: random.Random) -> list[Sw
     return shuffled
 
 
-Placement = tuple[int, int, str]
-
-
 def placement(point: SweepPoint) -> Placement:
-    """Returns what a point needs of its workers: devices, processes, name of the environment.
-
-    Args:
-        point: A point, or one side of a pair.
-    """
+    """Returns what a point needs of its workers: devices, processes, name of the environment."""
     environment = "" if point.environment is None else point.environment.name
     return (point.num_devices or point.processes, point.processes, environment)
 
@@ -63,4 +52,6 @@ def placement(point: SweepPoint) -> Placement:
 def environments(entries: Iterable[SweepEntry]) -> list[EnvironmentConfig]:
     """Returns the environments that points or pairs name, each once."""
     named = (point.environment for entry in entries for point in sides(entry).values())
-    return list({one.name: one for one in named if one is not None}.values())
+    return list(
+        {environment.name: environment for environment in named if environment is not None}.values()
+    )

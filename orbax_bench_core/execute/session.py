@@ -1,4 +1,4 @@
-"""A measurement under way: its run directory, its entries, its settings and its watcher."""
+"""Session: a measurement under way, with run directory, entries, settings and watcher."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from orbax_bench_core.execute.hosts import Host, LocalHost
 from orbax_bench_core.records import Repeat, RunDirectory, RunInfo
 from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint, entry_from_json, expand
 
+Say = Callable[[str], None]
+"""Takes a line for people."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RunSettings:
-    """How a run is made, beside what the suite says.
+    """Settings of a run, beside what the suite says.
 
     Attributes:
         local_directory: Scratch directory on the local disk, for benchmarks that use one.
@@ -63,7 +66,7 @@ class Progress(Event):
 
 
 class Watcher:
-    """Whoever watches a measurement; this one takes no notice of it.
+    """Watcher of a measurement; this one ignores every event.
 
     A watcher is a context manager that is entered when measuring begins, after the machine's
     measuring lock has been taken, and left when it ends.
@@ -84,12 +87,8 @@ class Watcher:
         """Is told of every event."""
 
 
-Say = Callable[[str], None]
-"""Takes a line for people."""
-
-
 def silent(line: str) -> None:
-    """Says nothing."""
+    """Ignores the line."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -1,1 +1,1 @@
-"""Results for other programs."""
+"""Exports: results in the formats of other programs."""

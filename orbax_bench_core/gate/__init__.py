@@ -1,4 +1,4 @@
-"""The statistical gate: whether a difference between two arms is one.
+"""The statistical gate: verdicts on the difference between two arms.
 
 Plain arrays in, verdicts out; nothing here knows of files, runs or JAX.
 """

@@ -1,4 +1,4 @@
-"""Times of both arms, block by block, checked before any statistics see them."""
+"""Blocks: times of both arms, checked before any statistics see them."""
 
 from __future__ import annotations
 
@@ -83,10 +83,6 @@ def read_blocks(times: Any, labels: Any, better: Better = "lower") -> Blocks | s
 
 def random_labels(blocks: int, rng: np.random.Generator) -> Bools:
     """Returns the order of the arms in every block, each drawn from the six arrangements.
-
-    Args:
-        blocks: Number of blocks.
-        rng: Where chance comes from.
 
     Returns:
         True for the candidate, shape (blocks, 4).

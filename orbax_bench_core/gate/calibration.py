@@ -1,4 +1,4 @@
-"""Whether the gate cries wolf as seldom as it claims: identical arms, counted."""
+"""Calibration of the gate: its false-positive rate on identical arms, with an exact test."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SUSPICIOUS: Final = 0.01
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RejectRate:
-    """How often tests of identical arms found a difference.
+    """False-positive rate of tests of identical arms.
 
     Attributes:
         tests: Number of tests.
@@ -37,15 +37,10 @@ class RejectRate:
 
 
 def reject_rate(n_tests: int, n_rejected: int, alpha: float) -> RejectRate:
-    """Holds the findings of A/A tests against the level that the gate promises.
+    """Tests the findings of A/A tests against the level that the gate promises.
 
-    Only too many speak against it: an exact test of discrete data rejects a little less often than
-    it may. The tests must be independent of each other; operations of one run are not.
-
-    Args:
-        n_tests: Tests of two identical arms.
-        n_rejected: How many of them said REGRESSION.
-        alpha: Share of them that may.
+    Only too many rejections speak against it: an exact test of discrete data rejects a little less
+    often than it may. The tests must be independent of each other; operations of one run are not.
 
     Raises:
         ValueError: If the counts are negative or more were rejected than tested, or alpha is not

@@ -1,4 +1,4 @@
-"""One series of times, one verdict."""
+"""Verdict on one series of times, by the rank test, look by look."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def decide(
     seed: int = 0,
     better: Better = "lower",
 ) -> Verdict:
-    """Says whether the candidate is slower than the baseline.
+    """Decides whether the candidate is slower than the baseline.
 
     The data are gone through look by look, as if they were just coming in, and the first verdict
     stands: data beyond it change nothing, and are not reported. Without a verdict the word and the
     p-values are those of the last look that the data reach, while the estimate, its interval and
-    what is detectable use every block there is. Whatever is wrong with the input is the `reason` of
-    an INCONCLUSIVE.
+    what is detectable use every block there is. If something is wrong with the input, the verdict
+    is INCONCLUSIVE and its `reason` says what.
 
     An interval covers the true ratio 95 times in 100 for a number of blocks that was fixed. Where
     the data chose the moment to stop it covers a little less (93 times at a ratio of 1.10, see
@@ -58,14 +58,7 @@ def cannot_judge(reason: str) -> Verdict:
 
 
 def describe(blocks: Blocks, outcome: Outcome, rule: GateRule, *, seed: int = 0) -> Verdict:
-    """Returns what the looks said, with how large the ratio is and what could have been found.
-
-    Args:
-        blocks: All blocks that were measured.
-        outcome: What the looks at them said.
-        rule: The rule of the looks.
-        seed: Seed of random orders.
-    """
+    """Returns what the looks said, with how large the ratio is and what could have been found."""
     used = blocks
     if outcome.settled and outcome.look is not None:
         used = blocks.first(rule.looks[outcome.look] * len(blocks) // blocks.operations)

@@ -1,4 +1,4 @@
-"""How large the ratio is, by turning the rank test round.
+"""Hodges-Lehmann estimate of the ratio, and its 95 % confidence interval.
 
 The estimate is the ratio at which the aligned rank statistic is what pure chance makes it on
 average (J. L. Hodges and E. L. Lehmann, "Estimates of location based on rank tests", Ann. Math.
@@ -20,14 +20,15 @@ from orbax_bench_core.gate.noise import standard_error, within_block_sigma
 from orbax_bench_core.gate.rank_test import DRAWS, centred_statistic, p_values
 
 SIDE: Final = 0.025
-"""What each side of a 95 % interval may miss."""
+"""Error on each side of a 95 % interval."""
 
 _PRECISION: Final = 1e-7
 """Of the log of the estimate; far below what any clock resolves."""
 
 _HALVINGS: Final = 8
-"""How often the bracket of an end is halved. It begins about as wide as half the interval, so the
-end is known to less than a hundredth of that."""
+"""Halvings of the bracket of an end. It begins about as wide as half the interval, so the end is
+known to less than a hundredth of that.
+"""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Whether a series of times is what statistics take it for."""
+"""Health of a series of times: drift, regimes, outliers, cold operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All operations of one point, and what they say together."""
+"""Verdicts on all operations of one point, with their multiplicity controlled."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def judge(
         raise ValueError(f"alpha_scale is {alpha_scale}; a share is above 0 and at most 1")
     ways = better or {}
     read = {
-        name: read_blocks(found, labels, ways.get(name, "lower")) for name, found in times.items()
+        name: read_blocks(values, labels, ways.get(name, "lower")) for name, values in times.items()
     }
     series = {name: blocks for name, blocks in read.items() if isinstance(blocks, Blocks)}
     rules = {name: config.rule(name) for name in series}
@@ -77,7 +77,7 @@ def primary_operations(operations: Iterable[str], config: GateConfig) -> tuple[s
 
 
 def point_word(verdicts: Mapping[str, Verdict], config: GateConfig) -> Word:
-    """Returns what a point says: any primary regression is one, and only all passes are one."""
+    """Returns the word of a point: any primary regression is one, and only all passes are one."""
     words = [verdicts[name].word for name in primary_operations(verdicts, config)]
     if "REGRESSION" in words:
         return "REGRESSION"
@@ -104,11 +104,7 @@ def false_discovery(verdicts: Mapping[str, Verdict], config: GateConfig) -> dict
     Benjamini and Hochberg's adjusted p-values ("Controlling the false discovery rate", J. R.
     Statist. Soc. B 57 (1995) 289) among those that were looked at. The p-value of a look is first
     divided by the share of alpha that the look may spend, which keeps it a p-value although the
-    data chose when to stop.
-
-    Args:
-        verdicts: What `judge` returned.
-        config: What it was called with.
+    data chose when to stop. `verdicts` are those of `judge` with the same `config`.
 
     Returns:
         One value per operation that is neither primary nor without a look.

@@ -1,4 +1,4 @@
-"""When the data are looked at, what each look may spend, and what it says.
+"""Group-sequential looks: the error that each may spend, and the verdict at the first that settles.
 
 Every look is a chance to be wrong, so the looks share the error: look k of n may spend the share
 k / (1 + ... + n) of alpha, little at first and more later. With four looks and alpha 1 % that is
@@ -22,7 +22,7 @@ _ROUNDING = 1 + 1e-12
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What the looks at one series said.
+    """Result of the looks at one series.
 
     Attributes:
         word: The first verdict, or INCONCLUSIVE.

@@ -1,4 +1,4 @@
-"""How noisy the blocks are, and what that lets a number of operations find."""
+"""Noise of the blocks, and the slow-down that a number of operations can detect."""
 
 from __future__ import annotations
 

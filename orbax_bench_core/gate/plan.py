@@ -1,4 +1,4 @@
-"""How long a comparison will take, before it starts."""
+"""Plan of a comparison: its expected length and power, by simulation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DIGITS: Final = 3
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a comparison is likely to take.
+    """Expected length and power of a comparison.
 
     Attributes:
         operations: Mean number of operations per arm until a verdict or the last look.
@@ -50,7 +50,7 @@ def expected_operations(
 def plan(sigma: float, rule: GateRule | None = None, true_ratio: float = 1.0) -> Plan:
     """Returns how long a comparison will probably take.
 
-    It is tried out: 200 comparisons with independent log-normal times and a fixed seed go through
+    It is simulated: 200 comparisons with independent log-normal times and a fixed seed go through
     the gate itself. Stalls and slow states that the robust sigma leaves out make it take longer.
 
     Args:

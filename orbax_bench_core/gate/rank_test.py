@@ -1,4 +1,4 @@
-"""The aligned rank test of Hodges and Lehmann, with its level from our own randomisation.
+"""Aligned rank test of Hodges and Lehmann, with its level from our own randomisation.
 
 The order of the arms in every block was drawn by us, uniformly from all arrangements. Under the
 hypothesis that the candidate costs `exp(shift)` times the baseline, slot by slot, every other order
@@ -34,7 +34,7 @@ break a tie, and no clock resolves one part in ten thousand million."""
 def p_values(
     blocks: Blocks, shift: float, *, draws: int = DRAWS, seed: int = 0
 ) -> tuple[float, float]:
-    """Returns how surprising the data are if the candidate costs `exp(shift)` times the baseline.
+    """Returns the p-values of both sides if the candidate costs `exp(shift)` times the baseline.
 
     Args:
         blocks: What was measured.

@@ -1,4 +1,4 @@
-"""Whether a series is one kind of time, or two mixed."""
+"""Regimes of a series: two groups of times that are clearly apart, and slow first values."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def find_regimes(logs: Floats) -> Regimes | None:
 def slow_start(logs: Floats) -> int:
     """Returns how many values at the start stand clear above all others; 0 where none do.
 
-    That is how a cache shows that the first operations had to fill. They must make up no more than
+    A cache that the first operations had to fill shows itself so. They must make up no more than
     half of the series, be 1.25 times as slow by their medians, and be apart from the rest by four
     of its robust standard deviations.
     """

@@ -1,4 +1,4 @@
-"""A baseline that was stored and cannot run again: a warning at most.
+"""Unpaired comparison with a stored baseline, which cannot run again: a warning at most.
 
 Two runs on different days differ for reasons that no number of repeats within a run shows. What two
 runs of the same thing have differed by in the past does, so the threshold comes from there.

@@ -13,7 +13,7 @@ Word = Literal["REGRESSION", "PASS", "INCONCLUSIVE"]
 
 
 class Verdict(ResultModel):
-    """What one metric of one point says.
+    """Verdict on one metric of one point.
 
     Attributes:
         word: REGRESSION, PASS or INCONCLUSIVE.
@@ -48,7 +48,7 @@ class Verdict(ResultModel):
 
 
 class SeriesHealth(ResultModel):
-    """Whether one series of times is what statistics take it for.
+    """Health of one series of times.
 
     Attributes:
         n: Number of values.
@@ -81,11 +81,9 @@ class SeriesHealth(ResultModel):
 
 
 def is_drift(p_value: float | None, drift: float | None) -> bool:
-    """Says whether a change over a series is both improbable by chance and large.
+    """Returns whether a change over a series is both improbable by chance and large.
 
-    Args:
-        p_value: P-value of a test for a monotone drift; None when there were too few values.
-        drift: Relative change from start to end; None likewise.
+    `drift` is relative, from start to end; both are None when there were too few values.
     """
     if p_value is None or drift is None:
         return False

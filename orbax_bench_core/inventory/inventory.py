@@ -1,4 +1,4 @@
-"""What a checkpoint occupies on storage."""
+"""Inventory: number and sizes of a checkpoint's files, by their kind."""
 
 from __future__ import annotations
 

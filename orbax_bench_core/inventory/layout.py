@@ -1,4 +1,4 @@
-"""What each file of a checkpoint is for, told from where it lies among the others."""
+"""Kinds of checkpoint files, told from names, folders and neighbours."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ ROLES: Mapping[Kind, Role] = MappingProxyType(
         "other": "other",
     }
 )
-"""Whether a kind holds array values (`data`) or says where and what they are (`metadata`)."""
+"""Role of each kind: array values (`data`), or where and what they are (`metadata`)."""
 
 _BY_NAME: Mapping[str, Kind] = MappingProxyType(
     {
@@ -81,16 +81,20 @@ _OCDBT_FILE = re.compile(r"[0-9a-f]{32}$")
 _CHUNK = re.compile(r"\d+([./]\d+)*$")
 _ZARR3_CHUNK = re.compile(r"c(/\d+)*$")
 
+# Each block that OCDBT itself writes begins with a magic number, big-endian, and its own length,
+# little-endian; values lie between them without any header. See "On-disk format" in TensorStore's
+# documentation of the ocdbt key-value store.
+_BTREE_NODE = bytes.fromhex("0cdb20de")
+_VERSION_NODE = bytes.fromhex("0cdb1234")
+_HEADER_BYTES = 12
+
 
 def kinds_of(files: Iterable[PurePosixPath]) -> dict[PurePosixPath, Kind]:
-    """Says what each file of a checkpoint is for.
+    """Returns the kind of each file of a checkpoint; all paths are relative to one root.
 
     Zarr chunks and OCDBT files have names without meaning (`0.0`, a hash), so a file is judged by
     the array or database that it lies in. Index files of OCDBT cannot be told from data files by
-    their place: they come out as `ocdbt_data`, for `ocdbt_nodes.holds_only_nodes` to look inside.
-
-    Args:
-        files: All files of one directory tree, relative to one root.
+    their place: they come out as `ocdbt_data`, for `holds_only_nodes` to look inside.
     """
     found = tuple(files)
     zarr2 = {file.parent for file in found if file.name == ".zarray"}
@@ -129,23 +133,11 @@ def _zarr(file: PurePosixPath, zarr2: set[PurePosixPath], zarr3: set[PurePosixPa
     return None
 
 
-# Each block that OCDBT itself writes begins with a magic number, big-endian, and its own length,
-# little-endian; values lie between them without any header. See "On-disk format" in TensorStore's
-# documentation of the ocdbt key-value store.
-_BTREE_NODE = bytes.fromhex("0cdb20de")
-_VERSION_NODE = bytes.fromhex("0cdb1234")
-_HEADER_BYTES = 12
-
-
 def holds_only_nodes(file: IO[Any], size: int) -> bool:
-    """Says whether an OCDBT file is nothing but index nodes.
+    """Returns whether an OCDBT file of `size` bytes, open at its beginning, has index nodes only.
 
     Orbax commits several times during one save, and each commit leaves such a file of a few hundred
     bytes beside the data files.
-
-    Args:
-        file: The file, opened for reading bytes, at its beginning.
-        size: Its size, in bytes.
     """
     offset = 0
     while offset < size:

@@ -19,6 +19,9 @@ from orbax_bench_core.records import Record, RunDirectory
 _HOST_MEMORY: HostMemory = "reused"
 _MODULE = "orbax_bench_core.limits"
 
+_MOST_BYTES = 64 << 20
+"""Speeds hardly change beyond this, and the time that it takes to measure them does."""
+
 
 class LimitsRequest(ConfigModel):
     """What a process of its own is asked to measure: the arguments of `measure_limits`."""
@@ -91,10 +94,6 @@ def _run(request: LimitsRequest, path: str, timeout_s: float) -> Limits:
         return Limits.model_validate_json(process.stdout.splitlines()[-1])
     except (IndexError, pydantic.ValidationError):
         raise UserError(f"{problem}: the process printed no limits") from None
-
-
-_MOST_BYTES = 64 << 20
-"""Speeds hardly change beyond this, and the time that it takes to measure them does."""
 
 
 def ensure_limits(run: RunDirectory, say: Callable[[str], None]) -> None:

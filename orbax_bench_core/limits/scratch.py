@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 
 _PREFIX = ".orbax-bench-limits-"
 
+MIN_BYTES = 1 << 20
+"""With less, a probe measures the start of its threads."""
+
+_CGROUP = Path("/sys/fs/cgroup")
+_MAX_RESIDENT = 0.01
+
 
 def is_remote(path: epath.Path) -> bool:
     """Says whether a path is in an object store."""
@@ -72,12 +78,6 @@ def scratch(directory: epath.Path) -> Iterator[epath.Path]:
             shutil.rmtree(Path(folder), ignore_errors=True)
         elif folder.exists():
             folder.rmtree()
-
-
-MIN_BYTES = 1 << 20
-"""With less, a probe measures the start of its threads."""
-
-_CGROUP = Path("/sys/fs/cgroup")
 
 
 def fitting_bytes(requested: int, *, free_disk: int | None, free_memory: int) -> tuple[int, str]:
@@ -150,9 +150,6 @@ def cgroup_free_bytes(root: Path) -> int | None:
 
 def _size(num_bytes: int) -> str:
     return f"{num_bytes / 2**20:.0f} MiB"
-
-
-_MAX_RESIDENT = 0.01
 
 
 class StaysResident(Exception):

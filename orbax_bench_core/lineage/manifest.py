@@ -49,7 +49,7 @@ _CONCLUSIONS: Final = {
     VERDICTS_FILE: ("verdicts.md", "verdicts.html"),
     STUDY_FILE: ("async_study.md", "async_study.html"),
 }
-"""What is drawn from the records of a run, and the pages that show it."""
+"""Files drawn from the records of a run, and the pages that show them."""
 _MOST: Final = 64
 """As many different environments or contents of checkpoints are kept."""
 

@@ -39,7 +39,7 @@ _SHOWN: Final = 3
 
 Status = Literal["unchanged", "changed", "missing", "not recorded", "not checked"]
 BROKEN: tuple[Status, ...] = ("changed", "missing", "not recorded")
-"""What makes a chain one that a verdict cannot be traced along."""
+"""Statuses that break a chain: a verdict cannot be traced along it."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

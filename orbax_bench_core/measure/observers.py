@@ -11,6 +11,12 @@ from typing import Generic, TypeVar
 from orbax_bench_core.measure.sample import Sample
 
 T = TypeVar("T")
+Callback = Callable[[Sequence[Sample]], None]
+
+# Reentrant, so that a callback that measures something recurses instead of hanging.
+_calling = threading.RLock()
+_log = logging.getLogger(__name__)
+_failed: set[str] = set()
 
 
 class Slot(Generic[T]):
@@ -45,11 +51,7 @@ class Slot(Generic[T]):
             self._value = None
 
 
-Callback = Callable[[Sequence[Sample]], None]
-
 _callback: Slot[Callback] = Slot("observing")
-# Reentrant, so that a callback that measures something recurses instead of hanging.
-_calling = threading.RLock()
 
 
 @contextlib.contextmanager
@@ -85,10 +87,6 @@ def notify(samples: Sequence[Sample]) -> None:
         callback = _callback.get()
         if callback is not None:
             attempt("stream samples to the observer", lambda: callback(samples), None)
-
-
-_log = logging.getLogger(__name__)
-_failed: set[str] = set()
 
 
 def attempt(what: str, call: Callable[[], T], otherwise: T) -> T:

@@ -1,4 +1,4 @@
-"""Writing a file so that it is either there in full or not at all."""
+"""Atomic writes: a file is there in full or not at all."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 def write_atomically(path: epath.Path, data: bytes) -> None:
     """Writes `data` to `path`; a crash at any moment leaves the old file or the new one.
 
-    Args:
-        path: Local path or gs:// object; its parent is created.
-        data: The whole content.
+    The path is local or gs://, and its parent is created.
 
     Raises:
         OSError: The file cannot be written, for example because the disk is full.
@@ -37,8 +35,7 @@ def write_atomically(path: epath.Path, data: bytes) -> None:
 def atomic_file(path: epath.Path) -> Iterator[IO[bytes]]:
     """Opens a file that takes the place of `path` once everything is written to it.
 
-    Args:
-        path: Local path or gs:// object; its parent is created.
+    The path is local or gs://, and its parent is created.
 
     Raises:
         OSError: The file cannot be written, for example because the disk is full.

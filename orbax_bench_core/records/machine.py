@@ -1,4 +1,7 @@
-"""What ran, and on what: the facts that make two results comparable, or not."""
+"""Provenance of a record: versions, code, host, devices, storage.
+
+Unpaired runs are comparable only if machine and storage agree.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +72,7 @@ def device_provenance() -> dict[str, Any]:
     devices = jax.devices()
     coordinates = [getattr(device, "coords", None) for device in devices]
     slices = {getattr(device, "slice_index", 0) for device in devices}
-    known = [tuple(found) for found in coordinates if found is not None]
+    known = [tuple(place) for place in coordinates if place is not None]
     return {
         "platform": devices[0].platform,
         "kind": devices[0].device_kind,
@@ -83,11 +86,7 @@ def device_provenance() -> dict[str, Any]:
 
 
 def storage_provenance(path: str) -> dict[str, str]:
-    """Returns what holds `path`: the kind of storage, and where it is mounted.
-
-    Args:
-        path: A local path or a URI.
-    """
+    """Returns the kind of storage that holds `path`, local or a URI, and where it is mounted."""
     scheme, separator, rest = path.partition("://")
     if separator:
         return {"type": scheme, "mount": f"{scheme}://{rest.partition('/')[0]}"}
@@ -103,7 +102,7 @@ def storage_provenance(path: str) -> dict[str, str]:
     if not mounts:
         return {"type": UNKNOWN, "mount": UNKNOWN}
     # The last mount at the longest path is the one that is seen.
-    nearest = max(enumerate(mounts), key=lambda found: (len(found[1].mountpoint), found[0]))[1]
+    nearest = max(enumerate(mounts), key=lambda mount: (len(mount[1].mountpoint), mount[0]))[1]
     return {"type": nearest.fstype or UNKNOWN, "mount": nearest.mountpoint}
 
 

@@ -1,8 +1,9 @@
 """Seconds of operations, each on its slowest host.
 
-Three numbers look like one. The sum over the occurrences of an operation in a repeat is what
-verdicts, baselines, histories, noise and studies compare. Each occurrence by itself is what a
-summary describes. Each by its label (`save`, `save[1]`) is what progress and TensorBoard show.
+Three numbers must not be confused. The sum over the occurrences of an operation in a repeat
+(`per_repeat`) is compared by verdicts, baselines, histories, noise and studies. The time of each
+occurrence (`per_occurrence`) is described by a summary. The time by label (`save`, `save[1]`;
+`Repeat.labelled_seconds`) is shown by progress and TensorBoard.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The blocks of a paired comparison: from records to arrays."""
+"""Complete blocks of a paired comparison, as arrays."""
 
 from __future__ import annotations
 
@@ -59,7 +59,11 @@ class PairedTimes:
         whole = [block for _, block in sorted(blocks.items()) if len(block) == BLOCK_SIZE]
         seconds = [[total_seconds(repeat.seconds()) for repeat in block] for block in whole]
         every = [repeat for block in seconds for repeat in block]
-        shared = [name for name in (every[0] if every else {}) if all(name in one for one in every)]
+        shared = [
+            name
+            for name in (every[0] if every else {})
+            if all(name in seconds for seconds in every)
+        ]
         return cls(
             labels=np.array(
                 [[repeat.series.arm == "candidate" for repeat in block] for block in whole],
@@ -71,7 +75,9 @@ class PairedTimes:
             },
             problem=_failure(failures[0]) if failures else "",
             failed=tuple(
-                dict.fromkeys(one.series.arm for one in failures if one.series.arm is not None)
+                dict.fromkeys(
+                    repeat.series.arm for repeat in failures if repeat.series.arm is not None
+                )
             ),
         )
 

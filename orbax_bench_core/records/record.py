@@ -1,4 +1,4 @@
-"""The JSON that one repeat leaves per host."""
+"""Record: the JSON that one repeat leaves per host."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint, short_name, sid
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Series:
-    """What is measured again and again: a sweep point, or one arm of a pair.
+    """Series of repeats: a sweep point, or one arm of a pair.
 
     Attributes:
         id: Id of the point, or `<pair id>-<arm>`: both arms of an A/A pair have the same content.
@@ -103,7 +103,7 @@ class Repeat:
 
     @property
     def error(self) -> ErrorInfo | None:
-        """Why it failed or was skipped: the word of the host that failed first."""
+        """Error of the host that failed first, or the reason why it was skipped."""
         errors = [record.error for record in self.records.values() if record.error is not None]
         return min(errors, key=lambda error: error.type == PEER_FAILED, default=None)
 
@@ -153,7 +153,9 @@ def repeats_of(records: Iterable[Record]) -> Iterator[Repeat]:
     Yields:
         Repeats in the order of their first records.
     """
-    for _, of_point in itertools.groupby(records, key=lambda one: (one.run_id, one.point_id)):
+    for _, of_point in itertools.groupby(
+        records, key=lambda record: (record.run_id, record.point_id)
+    ):
         found: dict[tuple[bool, int], list[Record]] = {}
         for record in of_point:
             found.setdefault((record.warmup, record.repeat), []).append(record)

@@ -94,8 +94,8 @@ class Run:
         """
         frame = self.table().to_pandas()
         options = [json.loads(text) for text in frame["options"]]
-        for name in sorted({name for one in options for name in one}):
-            frame[f"option.{name}"] = [one.get(name) for one in options]
+        for name in sorted({name for given in options for name in given}):
+            frame[f"option.{name}"] = [given.get(name) for given in options]
         return frame
 
     def times(self) -> pandas.DataFrame:

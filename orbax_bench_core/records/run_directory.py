@@ -1,4 +1,4 @@
-"""The run directory: where everything that a run produces lies."""
+"""Run directory: records, `run.json`, logs and checkpoint data of one run."""
 
 from __future__ import annotations
 
@@ -91,10 +91,7 @@ class RunDirectory:
     """
 
     def __init__(self, root: str) -> None:
-        """Names a run directory, which need not exist.
-
-        Args:
-            root: Local path or gs:// URI.
+        """Names a run directory, local or gs://, which need not exist.
 
         Raises:
             UserError: The path cannot be honoured.
@@ -108,10 +105,6 @@ class RunDirectory:
 
     def start(self, loaded: LoadedSuite, expansion: Expansion) -> RunInfo:
         """Begins a run here, or continues the one of the same suite that is here already.
-
-        Args:
-            loaded: The suite.
-            expansion: Its sweep points.
 
         Raises:
             UserError: The directory belongs to another suite, or cannot be written.
@@ -147,7 +140,7 @@ class RunDirectory:
         return info
 
     def exists(self) -> bool:
-        """Says whether a run is here."""
+        """Returns whether a run is here."""
         return bool(self._info_path.exists())
 
     def read_info(self) -> RunInfo:
@@ -184,7 +177,7 @@ class RunDirectory:
         """Returns one measured repeat, of one side of a pair or of a point, over all its hosts."""
         hosts = range(side(point, arm).processes)
         found = {host: self.read_record(point, repeat, host=host) for host in hosts}
-        (series,) = (one for one in Series.all_of(point) if one.arm == arm)
+        (series,) = (each for each in Series.all_of(point) if each.arm == arm)
         return Repeat(
             series=series,
             index=repeat,

@@ -1,4 +1,4 @@
-"""All samples of a run as one table, `samples.parquet`."""
+"""Samples table: all samples of a run as `samples.parquet`."""
 
 from __future__ import annotations
 
@@ -79,12 +79,7 @@ def rows(record: Record) -> Iterator[dict[str, Any]]:
 
 
 def write_parquet(records: Iterable[Record], file: IO[bytes]) -> None:
-    """Writes the samples of `records` as a Parquet file, holding one row group at a time.
-
-    Args:
-        records: Any number of records.
-        file: Where to.
-    """
+    """Writes the samples of `records` as a Parquet file, holding one row group at a time."""
     import pyarrow.parquet
 
     with pyarrow.parquet.ParquetWriter(file, arrow_schema(), compression="zstd") as writer:

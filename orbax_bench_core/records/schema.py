@@ -48,7 +48,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "unit": "Unit of the value, such as `s`; empty when it has none",
     }
 )
-"""What each column of `samples.parquet` means."""
+"""Meaning of each column of `samples.parquet`."""
 
 _NOT_FINITE = {"enum": ["NaN", "Infinity", "-Infinity"]}
 

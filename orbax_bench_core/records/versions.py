@@ -1,4 +1,4 @@
-"""Refusing records that another version of orbax-bench wrote, and files that are not ours."""
+"""Schema versions of records: those of other versions and foreign files are refused."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from orbax_bench_core.config import Problem, UserError
 from orbax_bench_core.records.record import SCHEMA_VERSION
 
 _FIRST_KEY: Final = re.compile(rb'\s*\{\s*"schema_version"\s*:\s*(\d+)\s*[,}]')
-"""Where records say it: their first key, so that most need not be parsed to be told."""
+"""The version is a record's first key, so that most records need not be parsed to read it."""
 
 _NOT_OURS: Final = (
     "not a record of orbax-bench: give what run-sweep-point wrote, JSON with one record a line, or "
@@ -21,13 +21,9 @@ _NOT_OURS: Final = (
 
 
 def refuse_other_version(data: bytes, file: str) -> None:
-    """Checks the schema version of a record.
+    """Refuses a record of another schema version; the message names `file`.
 
     What is no JSON passes: a torn record is a repeat that is to be run again.
-
-    Args:
-        data: The record, as JSON.
-        file: Where it lies, for the message.
 
     Raises:
         UserError: It has another schema version than ours.
@@ -43,10 +39,7 @@ def refuse_other_version(data: bytes, file: str) -> None:
 
 
 def checked_record_files(paths: Iterable[str]) -> Iterator[str]:
-    """Yields files of records that travelled as JSON lines, each once all of it can be read.
-
-    Args:
-        paths: Files that `write_records` wrote, on any machine.
+    """Yields files of records as JSON lines, each once all of it can be read.
 
     Raises:
         UserError: A file is missing, is not ours, or is of another schema version.

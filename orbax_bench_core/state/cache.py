@@ -17,6 +17,7 @@ from orbax_bench_core.state.synthetic import generate
 from orbax_bench_core.state.tree import agreed_bytes, available_bytes, held_bytes, tree_bytes
 
 PyTree = Any
+_Key = tuple[str, str | None, Mesh | None]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,9 +39,6 @@ class State:
 class _Entry:
     state: State
     held_bytes: int
-
-
-_Key = tuple[str, str | None, Mesh | None]
 
 
 class StateCache:

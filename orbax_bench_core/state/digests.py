@@ -30,6 +30,8 @@ LaneSums = tuple[int, int]
 Pending = Mapping[Any, jax.Array]
 """Sums that are still being computed, by the device whose shard they cover."""
 
+_NARROW: dict[str, int] = {"int2": 2, "uint2": 2, "int4": 4, "uint4": 4, "float4_e2m1fn": 4}
+
 
 def add(sums: Iterable[LaneSums]) -> LaneSums:
     """Adds sums of disjoint parts of an array."""
@@ -94,9 +96,6 @@ def _in_device_memory(array: jax.Array) -> jax.Array:
         return array
     moved: jax.Array = jax.device_put(array, array.sharding.with_memory_kind(kinds.pop()))
     return moved
-
-
-_NARROW: dict[str, int] = {"int2": 2, "uint2": 2, "int4": 4, "uint4": 4, "float4_e2m1fn": 4}
 
 
 def _as_sums(lanes: jax.Array) -> LaneSums:

@@ -25,7 +25,7 @@ ROOT_MARK: Final = "_CHECKPOINT_METADATA"
 """File that Orbax writes into the root of a checkpoint."""
 
 _UNFINISHED: Final = ".orbax-checkpoint-tmp"
-"""How Orbax marks a directory that a save is still writing, or was when it ended."""
+"""Mark of a directory that a save is still writing, or was when it ended."""
 
 _USUAL_NAMES: Final = ("state", "pytree", "default", "items")
 

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from etils import epath
     from orbax.checkpoint import v1 as ocp
 
+_Group = Literal["saving", "storage", "leaf storage", "loading", "memory", "handler"]
+_Chosen = dict[_Group, dict[str, Any]]
+_FIRST = "0.11.12"
+_MUTABLE = "0.12.0"
+
 
 def save(path: epath.Path, tree: Any) -> None:
     """Saves a tree, and returns when it is committed."""
@@ -91,13 +96,6 @@ def _function(name: str, earlier_name: str) -> Any:
     from orbax.checkpoint import v1 as ocp
 
     return getattr(ocp, name, None) or getattr(ocp, earlier_name)
-
-
-_Group = Literal["saving", "storage", "leaf storage", "loading", "memory", "handler"]
-_Chosen = dict[_Group, dict[str, Any]]
-
-_FIRST = "0.11.12"
-_MUTABLE = "0.12.0"
 
 
 @dataclasses.dataclass(frozen=True)

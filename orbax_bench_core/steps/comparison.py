@@ -1,4 +1,4 @@
-"""Comparison of two arms: blocks of both, judged until every pair has its verdict."""
+"""Comparison step: blocks of both arms, judged until every pair has its verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Making the checkpoint that load-only points read."""
+"""Fixture step: the checkpoint that load-only points read."""
 
 from __future__ import annotations
 
@@ -38,9 +38,7 @@ def ensure_checkpoint(suite_text: str, fixture_text: str) -> str | None:
 def make_fixture(fixture_text: str, path: str) -> None:
     """Generates the first checkpoint of a suite on its first mesh, and saves it.
 
-    Args:
-        fixture_text: A suite file whose first `checkpoint_config` has a `spec` or a `model`.
-        path: Where the checkpoint goes; one that is there is replaced.
+    It needs a `spec` or a `model`. A checkpoint that is at `path` already is replaced.
 
     Raises:
         UserError: The fixture suite is invalid, or saving failed.

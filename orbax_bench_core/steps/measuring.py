@@ -1,4 +1,4 @@
-"""Measurement of the points of a session, alone on its machine."""
+"""Measuring step: the points of a session, alone on their machine."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from orbax_bench_core.limits import ensure_limits
 
 @contextlib.contextmanager
 def measuring(session: Session, *, lock: bool) -> Iterator[None]:
-    """Holds the machine's measuring lock, and has the session's watcher watch.
+    """Enters the session's watcher.
 
-    Args:
-        session: What is measured.
-        lock: Whether to wait until nothing else of ours measures on this machine.
+    With `lock`, it first waits until nothing else of ours measures on this machine.
     """
     with measuring_lock(session.say) if lock else contextlib.nullcontext(), session.watch:
         yield

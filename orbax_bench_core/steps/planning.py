@@ -1,4 +1,4 @@
-"""Beginning and end of a run whose points are measured in steps, perhaps on other machines."""
+"""Planning and collection of a run whose points are measured in steps, also on other machines."""
 
 from __future__ import annotations
 
@@ -37,12 +37,7 @@ def write_records(records: Iterable[Record], path: str) -> None:
 
 
 def collect_records(run: RunDirectory, paths: Iterable[str]) -> None:
-    """Puts records that travelled as JSON lines into a run directory that lacks them.
-
-    Args:
-        run: The run directory.
-        paths: Files that `write_records` wrote, on any machine.
-    """
+    """Puts records that travelled as JSON lines into a run directory that lacks them."""
     for path in paths:
         for line in Path(path).read_text().splitlines():
             record = Record.model_validate_json(line)

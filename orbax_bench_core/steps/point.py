@@ -1,4 +1,4 @@
-"""Measurement of one sweep point, or of both arms of a pair, as a step of a pipeline."""
+"""Point step: measurement of one sweep point, or of both arms of a pair, in a pipeline."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class PointFailed(Exception):
 
 
 class PointOutcome(NamedTuple):
-    """What is known of a point once a step has measured it.
+    """Run and records of a point that a step has measured.
 
     Attributes:
         info: The run.
@@ -87,7 +87,7 @@ def run_point(
 
 
 class _Log(Watcher):
-    """Says what happens in lines, for the log of a step."""
+    """Log of a step: one line per event."""
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Progress):

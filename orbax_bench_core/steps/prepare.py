@@ -1,4 +1,4 @@
-"""Gets a safetensors model ready to be loaded: fetches it, mirrors it, plans its shardings."""
+"""Preparation of a safetensors model: download, mirror, and sharding file."""
 
 from __future__ import annotations
 
@@ -65,10 +65,6 @@ def model_arrays(model: epath.Path) -> Arrays:
 def mirror(model: epath.Path, uri: str) -> None:
     """Copies the safetensors files of a model to a bucket, with gcloud where that is installed.
 
-    Args:
-        model: Directory of the model.
-        uri: A gs:// directory.
-
     Raises:
         UnmetNeed: Nothing here can write to a bucket.
         ValueError: The address is no bucket's, or the copy failed.
@@ -95,13 +91,9 @@ def mirror(model: epath.Path, uri: str) -> None:
 
 
 def copy(model: epath.Path, target: epath.Path) -> None:
-    """Copies the safetensors files of a model, with a progress bar.
+    """Copies the safetensors files of a model to a folder, which is created, with a progress bar.
 
     A file that is there in the same size is left alone, so that a copy that was cut short goes on.
-
-    Args:
-        model: Directory of the model, local or gs://.
-        target: Where they go; it is created.
     """
     from rich.console import Console
     from rich.progress import Progress

@@ -1,4 +1,4 @@
-"""Whole programs for notebooks and scripts: a run, and a comparison of two arms."""
+"""Programs for notebooks and scripts: a run, and a comparison of two arms."""
 
 from __future__ import annotations
 

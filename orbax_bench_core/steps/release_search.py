@@ -1,4 +1,4 @@
-"""The releases of a package between two, each with the environment that has it."""
+"""Release search: releases of a package with an environment each, and the bisection over them."""
 
 from __future__ import annotations
 
@@ -21,6 +21,11 @@ from orbax_bench_core.gate import Word
 
 if TYPE_CHECKING:
     from packaging.version import Version
+
+Outcome = Word | Literal["FAILED"]
+"""Verdict of a release against the good one; FAILED when it could not be measured."""
+
+NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -106,13 +111,9 @@ def _wheels(package: str, folder: Path) -> dict[Version, Path]:
     return found
 
 
-Outcome = Word | Literal["FAILED"]
-"""What a release says against the good one; FAILED when it could not be measured."""
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Found:
-    """Where a search has ended.
+    """Result of a release search.
 
     Attributes:
         last_good: The newest release that passes against the good one; the good one itself when
@@ -160,9 +161,6 @@ def search_releases(releases: Sequence[str], outcome: Callable[[str], Outcome]) 
     )
 
 
-NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
-
-
 def comparing_releases(
     loaded: LoadedSuite,
     baseline: EnvironmentConfig,
@@ -172,15 +170,13 @@ def comparing_releases(
 ) -> LoadedSuite:
     """Returns a suite with two environments as its arms.
 
-    Args:
-        loaded: The suite; environments and arms of its own are replaced.
-        baseline: What the baseline runs with.
-        candidate: What the candidate runs with.
-        gate: Keys of the suite's `gate` block to put in place of its own.
+    Environments and arms of its own are replaced. Keys of `gate` go in place of those of the
+    suite's `gate` block.
     """
     data = dict(loaded.source.data)
     data["environments"] = [
-        one.model_dump(mode="json", exclude_defaults=True) for one in (baseline, candidate)
+        environment.model_dump(mode="json", exclude_defaults=True)
+        for environment in (baseline, candidate)
     ]
     data["arms"] = {
         "baseline": {"environment": baseline.name},

@@ -1,4 +1,4 @@
-"""Everything that is derived from the records of a run, written into its directory."""
+"""Reporting step: tables, pages, verdicts and async study of a run, from its records."""
 
 from __future__ import annotations
 
@@ -43,15 +43,14 @@ if TYPE_CHECKING:
 
 
 _PLOTS: Final = "verdicts"
+PAGE: Final = "async_study.html"
+MARKDOWN: Final = "async_study.md"
 
 
 def limits_of(run: RunDirectory, info: RunInfo, summary: RunSummary) -> ExtraColumns:
     """Returns columns on how near operations come to the limits that were measured with a run.
 
-    Args:
-        run: The run directory; without `limits.json` there is nothing to compare with.
-        info: What its `run.json` says.
-        summary: What it found.
+    Without `limits.json` there are none.
     """
     found = limits.read(run)
     if found is None:
@@ -67,10 +66,8 @@ def publish(directory: RunDirectory) -> RunSummary:
     """Writes tables, pages and TensorBoard's files from the records, and sets the status.
 
     The tables are `samples.parquet` and `summary.csv`, the pages `report.md` and `report.html`;
-    `lineage.json` says what each was made from.
-
-    Args:
-        directory: A run directory; only its records are read, so this can be repeated at any time.
+    `lineage.json` says what each was made from. Only records are read, so this can be repeated at
+    any time.
 
     Returns:
         What the run found.
@@ -102,9 +99,7 @@ def publish(directory: RunDirectory) -> RunSummary:
 def publish_verdicts(run: RunDirectory, verdicts: VerdictReport) -> epath.Path:
     """Writes `verdicts.json`, `verdicts.html` and `verdicts.md` with its plots.
 
-    Args:
-        run: The run directory of the candidate.
-        verdicts: What the comparison found.
+    `run` is the run directory of the candidate.
 
     Returns:
         The HTML page, which needs no other file.
@@ -127,15 +122,10 @@ def _status(info: RunInfo, summary: RunSummary) -> Literal["complete", "incomple
     return "complete" if complete else "incomplete"
 
 
-PAGE: Final = "async_study.html"
-MARKDOWN: Final = "async_study.md"
-
-
 def publish_async_study(directory: RunDirectory) -> AsyncStudy:
     """Writes `async_study.json`, `async_study.md` and `async_study.html` from the records of a run.
 
-    Args:
-        directory: A run directory; only its records are read, so this can be repeated at any time.
+    Only records are read, so this can be repeated at any time.
 
     Returns:
         What the study found.

@@ -1,4 +1,4 @@
-"""From a suite to sweep points with stable ids."""
+"""Sweep: the points and pairs of a suite, with stable ids."""
 
 from orbax_bench_core.sweep.catalog import BUILTINS, short_name
 from orbax_bench_core.sweep.classes import load_class, options_class

@@ -1,4 +1,4 @@
-"""The built-in benchmarks by name, without importing them."""
+"""Catalog of the built-in benchmarks by name; none of them is imported."""
 
 from __future__ import annotations
 
@@ -82,15 +82,14 @@ _UPSTREAM_PATHS: Final[dict[str, str]] = {
 def class_path(generator: str) -> str:
     """Returns the import path of the class that a suite's `generator` names.
 
-    Args:
-        generator: A built-in name, a path in Orbax's own framework, or any import path.
+    That is a built-in name, a path in Orbax's own framework, or any import path.
     """
     name = _UPSTREAM_PATHS.get(generator, generator)
     return BUILTINS.get(name, name)
 
 
 def is_builtin(path: str) -> bool:
-    """Says whether `path` is the class of a built-in benchmark."""
+    """Returns whether `path` is the class of a built-in benchmark."""
     return path in BUILTINS.values()
 
 

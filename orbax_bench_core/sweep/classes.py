@@ -1,4 +1,4 @@
-"""Importing the benchmark class that a suite names."""
+"""Import of the benchmark class that a suite names."""
 
 from __future__ import annotations
 
@@ -15,10 +15,7 @@ class BenchmarkClassError(Exception):
 
 
 def load_class(path: str) -> type[BenchmarksGenerator]:
-    """Imports a benchmark class.
-
-    Args:
-        path: Import path, `package.module.Class`.
+    """Imports a benchmark class by its path, `package.module.Class`.
 
     Raises:
         BenchmarkClassError: It cannot be imported, or is not a decorated `BenchmarksGenerator`.

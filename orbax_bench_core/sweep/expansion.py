@@ -1,4 +1,4 @@
-"""From a suite to its sweep points."""
+"""Expansion of a suite into sweep points and pairs."""
 
 from __future__ import annotations
 
@@ -60,9 +60,6 @@ class Expansion(pydantic.BaseModel):
 
 def expand_here(loaded: LoadedSuite) -> Expansion:
     """Expands a suite in this process, importing every benchmark class that it names.
-
-    Args:
-        loaded: The suite.
 
     Raises:
         SuiteError: A class that cannot be used, or an option that it does not take.
@@ -183,7 +180,7 @@ def _with_labels(entries: list[SweepEntry]) -> dict[str, SweepEntry]:
 
 
 def _label_parts(entry: SweepEntry, values: Mapping[tuple[str, str], set[str]]) -> Iterator[str]:
-    """Yields what tells an entry from others; what an arm overrides tells no pair from another."""
+    """Yields the values that tell an entry from others, except those that an arm overrides."""
     point, *others = sides(entry).values()
     other = others[0] if others else point
     for name, value in point.options.items():

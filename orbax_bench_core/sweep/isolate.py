@@ -1,4 +1,4 @@
-"""Expanding a suite without letting its benchmark classes into this process."""
+"""Expansion in a process of its own, so that benchmark classes stay out of this one."""
 
 from __future__ import annotations
 
@@ -19,9 +19,6 @@ def expand(loaded: LoadedSuite) -> Expansion:
 
     Built-in benchmarks keep their heavy imports inside functions and are expanded here. Any other
     class may import JAX, hold a TPU or crash, so a process of its own looks at it.
-
-    Args:
-        loaded: The suite.
 
     Raises:
         SuiteError: A class that cannot be used, or an option that it does not take.
@@ -61,8 +58,7 @@ def expand(loaded: LoadedSuite) -> Expansion:
 def benchmark_environment(suite_file: str) -> dict[str, str]:
     """Returns the environment in which a suite's benchmark classes can be imported.
 
-    Args:
-        suite_file: Path of the suite; a class may lie beside it.
+    A class may lie beside `suite_file`.
     """
     places = [os.environ.get("PYTHONPATH", "")]
     if suite_file and "://" not in suite_file:

@@ -1,4 +1,4 @@
-"""From the options of a suite to one options instance per combination."""
+"""Options of a benchmark: their sweep axes, combinations and descriptions."""
 
 from __future__ import annotations
 

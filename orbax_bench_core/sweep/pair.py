@@ -20,6 +20,13 @@ from orbax_bench_core.sweep.classes import BenchmarkClassError, load_class, opti
 from orbax_bench_core.sweep.options import OptionError, axes, combinations, plain
 from orbax_bench_core.sweep.point import SweepPoint, id_of
 
+BLOCK_SIZE: Final = 4
+"""Operations in a block: two of each arm."""
+
+_ARRANGEMENTS: Final[list[tuple[Arm, ...]]] = sorted(
+    set(itertools.permutations(("baseline", "baseline", "candidate", "candidate")))
+)
+
 
 class ArmError(ValueError):
     """Something that an arm overrides cannot be used; `where` is its key in the suite."""
@@ -124,7 +131,7 @@ SweepEntry = Annotated[
     Annotated[SweepPoint, pydantic.Tag("point")] | Annotated[Pair, pydantic.Tag("pair")],
     pydantic.Discriminator(_kind),
 ]
-"""What an expansion lists: a point or, in a suite with arms, a pair."""
+"""Entry of an expansion: a point or, in a suite with arms, a pair."""
 
 _ENTRY: Final[pydantic.TypeAdapter[SweepPoint | Pair]] = pydantic.TypeAdapter(SweepEntry)
 
@@ -161,10 +168,6 @@ def side(entry: SweepEntry, arm: Arm | None) -> SweepPoint:
 
 def paired(point: SweepPoint, suite: Suite) -> Pair:
     """Returns the pair of points that the arms of a suite make of one of its combinations.
-
-    Args:
-        point: The combination as the suite has it.
-        suite: The suite, with arms.
 
     Raises:
         ArmError: An arm names a benchmark or an option that does not exist.
@@ -219,24 +222,11 @@ def _known(point: SweepPoint, path: str, generator: type[BenchmarkOptions]) -> d
     return {name: value for name, value in point.given_options.items() if name in names}
 
 
-BLOCK_SIZE: Final = 4
-"""Operations in a block: two of each arm."""
-
-_ARRANGEMENTS: Final[list[tuple[Arm, ...]]] = sorted(
-    set(itertools.permutations(("baseline", "baseline", "candidate", "candidate")))
-)
-
-
 def arrangement(run_id: str, pair_id: str, block: int) -> tuple[Arm, ...]:
     """Returns which arm each operation of a block measures, one of six orders with equal chance.
 
     The id of the run is the seed: a run that was interrupted goes on with the order that it began
     with, and two runs of one suite have different orders, so that a disturbance at the same point
     of every run does not always meet the same arm.
-
-    Args:
-        run_id: Id of the run.
-        pair_id: Id of the pair.
-        block: Index of the block.
     """
     return random.Random(f"{run_id}:{pair_id}:{block}").choice(_ARRANGEMENTS)

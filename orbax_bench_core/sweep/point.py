@@ -1,4 +1,4 @@
-"""One combination of a sweep, and its identity."""
+"""Sweep point: one combination of a sweep, and its id."""
 
 from __future__ import annotations
 

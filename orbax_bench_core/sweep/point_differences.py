@@ -1,4 +1,4 @@
-"""In what two sweep points differ."""
+"""Differences of two sweep points, field by field."""
 
 from __future__ import annotations
 

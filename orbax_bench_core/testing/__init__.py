@@ -1,4 +1,4 @@
-"""What a benchmark author tests a benchmark with.
+"""Test tools for benchmark authors.
 
 `run_benchmark` runs a class in this process as a worker would, and gives back all that it measured.
 With `pytest_plugins = ["orbax_bench_core.testing.plugin"]` in a `conftest.py` it is a fixture, and

@@ -1,4 +1,4 @@
-"""A `TestContext` made by hand, for calling `test_fn` directly."""
+"""Test context made by hand, for calling `test_fn` directly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What came of a benchmark that was run for a test."""
+"""Outcome of a benchmark that was run for a test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pytest plugin: `pytest_plugins = ["orbax_bench_core.testing.plugin"]` in a `conftest.py`.
+"""Pytest plugin: `pytest_plugins = ["orbax_bench_core.testing.plugin"]` in a `conftest.py`.
 
 It gives JAX simulated CPU devices, eight or as many as the ini option `orbax_bench_devices` says,
 and two fixtures, `run_benchmark` and `benchmark_context`.

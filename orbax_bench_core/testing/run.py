@@ -1,4 +1,4 @@
-"""Running a benchmark in this process, step by step as a worker runs it."""
+"""Run of a benchmark in this process, step by step as a worker runs it."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _expanded(loaded: LoadedSuite) -> Expansion:
 
 
 def _ignore(samples: Sequence[Sample]) -> None:
-    """Nobody waits for samples one by one here: the record has them all."""
+    """Drops samples that are reported one by one: the record has them all."""
     del samples
 
 

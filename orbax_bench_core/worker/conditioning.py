@@ -1,4 +1,4 @@
-"""Bringing a machine into the conditions of a sweep point, and measuring whether it got there."""
+"""Conditions of a sweep point: the page cache before a load, and its measured residency."""
 
 from __future__ import annotations
 

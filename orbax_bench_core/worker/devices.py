@@ -1,4 +1,4 @@
-"""Simulated CPU devices, so that nobody has to know about XLA's flags."""
+"""Simulated CPU devices, set up without the user's XLA flags."""
 
 from __future__ import annotations
 

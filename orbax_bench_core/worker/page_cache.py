@@ -1,4 +1,4 @@
-"""The page cache: dropping a checkpoint's pages without root, and measuring what is resident."""
+"""Page cache: dropping a checkpoint's pages without root, and the share that is resident."""
 
 from __future__ import annotations
 
@@ -19,9 +19,6 @@ def drop(directory: Path) -> None:
 
     Dirty pages cannot be dropped, so each file is first written to storage. Pages that another
     process has mapped stay, which is why the outcome has to be measured.
-
-    Args:
-        directory: A local directory.
 
     Raises:
         OSError: A file cannot be opened or written back.
@@ -52,9 +49,6 @@ def make_durable(directory: Path) -> None:
 
 def resident_share(directory: Path) -> float | None:
     """Returns the share of the pages below `directory` that are in the page cache, by mincore(2).
-
-    Args:
-        directory: A local directory.
 
     Returns:
         A number from 0 to 1; None when there is no file with a page.

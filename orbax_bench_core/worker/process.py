@@ -1,4 +1,4 @@
-"""The process that holds the devices and runs repeats, one task at a time."""
+"""Worker process: it holds the devices and runs repeats, one task at a time."""
 
 from __future__ import annotations
 

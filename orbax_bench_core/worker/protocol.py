@@ -1,4 +1,4 @@
-"""What the orchestrator asks of a worker, and what it hears back."""
+"""Protocol between orchestrator and worker: setups, tasks and events, one JSON object a line."""
 
 from __future__ import annotations
 
@@ -56,9 +56,6 @@ class WorkerSetup(ResultModel):
     def in_cluster(self, environment: Mapping[str, str]) -> WorkerSetup:
         """Returns this setup with the place in a cluster that JAX's usual variables give.
 
-        Args:
-            environment: The worker's environment.
-
         Raises:
             ValueError: Some of the variables are there, and some are missing.
         """
@@ -115,11 +112,7 @@ class Task(ResultModel):
         return side(self.point, self.arm)
 
     def record(self, **found: Any) -> Record:
-        """Returns the record of this task.
-
-        Args:
-            **found: The fields of `Record` that the task does not know.
-        """
+        """Returns the record of this task; `found` has the fields that the task does not know."""
         return Record(
             run_id=self.run_id,
             suite=self.suite,
@@ -137,12 +130,9 @@ class Task(ResultModel):
         )
 
     def provenance(self, host: dict[str, Any], root: str, state: State | None) -> dict[str, Any]:
-        """Returns what the record of this task says of where its values come from.
+        """Returns the provenance for the record of this task, from that of `host`.
 
-        Args:
-            host: What runs, and on what.
-            root: The run directory.
-            state: What was saved and loaded; None when the task never got that far.
+        `root` is the run directory; `state` is None when the task never got that far.
         """
         return {
             "devices": UNKNOWN,

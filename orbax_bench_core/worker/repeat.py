@@ -1,4 +1,4 @@
-"""Running one repeat inside a worker."""
+"""Repeat inside a worker: context, benchmark, verification and record."""
 
 from __future__ import annotations
 
@@ -33,12 +33,7 @@ def run_repeat(
 ) -> Record:
     """Runs one repeat and returns its record, whatever happens inside the benchmark.
 
-    Args:
-        task: What to run.
-        setup: How this worker is set up.
-        states: Checkpoint data of earlier repeats, to be reused.
-        provenance: What runs, and on what.
-        measured: Called with the samples of each operation as soon as it ends.
+    `measured` is called with the samples of each operation as soon as it ends.
     """
     run = RunDirectory(setup.root)
     repeat = _Repeat(task, setup, run, states, measured)
@@ -194,14 +189,14 @@ def _first_line(failure: BaseException) -> str:
 
 
 def _collect_garbage() -> None:
-    """Collects garbage before the clock starts; what the imports left is looked at only once."""
+    """Collects garbage before the clock starts; objects from imports are looked at only once."""
     gc.collect()
     if not gc.get_freeze_count():
         gc.freeze()
 
 
 def _await_all_hosts(task: Task) -> None:
-    """Has all hosts begin together; a host that never comes is the orchestrator's to notice."""
+    """Has all hosts begin together; the orchestrator notices a host that never comes."""
     if task.num_hosts > 1:
         from jax.experimental import multihost_utils
 

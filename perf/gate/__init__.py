@@ -1,1 +1,1 @@
-"""What the gate reaches, by simulation and by replay, beside the rules of other tools."""
+"""Figures of the gate, by simulation and by replay, beside the rules of other tools."""

@@ -1,4 +1,4 @@
-"""What the statistical gate reaches, by simulation and by replay, with a fixed seed.
+"""Figures of the statistical gate, by simulation and by replay, with a fixed seed.
 
 `python -m perf.gate [--quick] [--jobs N] [--json FILE]`
 
@@ -62,11 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def try_out(wanted: Sequence[Cell], jobs: int) -> dict[Key, Tally]:
     """Counts every cell, with a progress bar on stderr.
 
-    What is counted depends neither on the number of processes nor on which one does what.
-
-    Args:
-        wanted: What to try out.
-        jobs: Number of processes.
+    The counts depend neither on the number of processes nor on which one does what.
     """
     parts = [(cell, part) for cell in wanted for part in cell.parts(_PART)]
     tallies: dict[Key, Tally] = {cell.key: Tally() for cell in wanted}
@@ -106,7 +102,7 @@ def source_table(sources: Sources) -> Table:
 
 
 def alarm_table(rivals: Mapping[str, Mapping[str, float]]) -> Table:
-    """Returns how often each rule cries wolf on identical arms, in percent."""
+    """Returns the share of false alarms of each rule on identical arms, in percent."""
     names = list(next(iter(rivals.values())))
     shown = Table("false alarms at 1.00, %", *names)
     for rule, row in rivals.items():
@@ -138,13 +134,7 @@ def figure_table(found: Sequence[Figure]) -> Table:
 def report(
     found: Sequence[Figure], rivals: Mapping[str, Mapping[str, float]], series: int
 ) -> dict[str, Any]:
-    """Returns every figure as plain data.
-
-    Args:
-        found: The figures.
-        rivals: Share of false alarms by rule and source.
-        series: Comparisons per cell.
-    """
+    """Returns every figure as plain data."""
     return {
         "python": sys.version,
         "series": series,

@@ -1,4 +1,4 @@
-"""One cell of a table: many comparisons of one kind, counted."""
+"""Cells of the gate's tables: many comparisons of one kind, counted."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Kind = Literal["verdicts", "coverage", "stopped coverage", "rivals"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Cell:
-    """What to try out.
+    """Cell of a table: comparisons of one kind.
 
     Attributes:
         kind: `verdicts` counts what the gate says; `coverage` whether the interval at the second
@@ -68,7 +68,7 @@ Part = tuple[Cell, int]
 
 @dataclasses.dataclass(frozen=True)
 class Tally:
-    """What a cell gave: how often each thing was seen, and the operations that it took."""
+    """Counts of a cell: how often each thing was seen, and the operations that it took."""
 
     series: int = 0
     counts: dict[str, int] = dataclasses.field(default_factory=dict)
@@ -104,11 +104,7 @@ class Tally:
 
 
 def run(part: Part) -> Tally:
-    """Tries out one part of a cell.
-
-    Args:
-        part: The part and its seed.
-    """
+    """Tries out one part of a cell."""
     cell, seed = part
     rng = np.random.default_rng(seed)
     return _rivals(cell, rng) if cell.kind == "rivals" else _gate(cell, rng)

@@ -1,4 +1,4 @@
-"""The figures that the gate must reach, and what tells whether it does."""
+"""Figures that the gate must reach, and their targets."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Figure:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Sources:
-    """What the gate is tried on.
+    """Sources of times that the gate is tried on.
 
     Attributes:
         regimes: Made-up noise, by name.
@@ -100,9 +100,7 @@ class Sources:
 def cells(sources: Sources, series: int) -> list[Cell]:
     """Returns everything to try out.
 
-    Args:
-        sources: On what.
-        series: Comparisons per cell where a share near 1 % is counted; elsewhere half as many.
+    A share near 1 % is counted over `series` comparisons per cell, anything else over half as many.
     """
     half = series // 2
 

@@ -1,4 +1,4 @@
-"""What can be wrong with a series of times: six kinds of noise, made up.
+"""Noise models: six kinds of noise in a series of times, made up.
 
 All are multiplicative with a coefficient of variation of 5 % underneath, so that a candidate that
 is r times as slow has r times the time. Series are rows in the order of measurement.

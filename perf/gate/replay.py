@@ -1,4 +1,4 @@
-"""Real times of identical operations, replayed as if they were two arms."""
+"""Replay of real times of identical operations, as if they were two arms."""
 
 from __future__ import annotations
 

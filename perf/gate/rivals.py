@@ -1,4 +1,4 @@
-"""The rules of other tools, as foils: does this baseline against this candidate look slower?
+"""Rules of other tools, as foils: is this candidate reported as slower than this baseline?
 
 Each takes both arms, shape (series, operations), and says for every series whether it would report
 a regression. They are what a tool does by default when its baseline runs first and its candidate

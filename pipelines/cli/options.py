@@ -1,4 +1,4 @@
-"""The options that several sub-commands share.
+"""Options that several sub-commands share.
 
 One option per field of `Settings`, and those that say which pipeline runs with which parameters.
 """
@@ -77,7 +77,7 @@ PARAMETERS: dict[str, tuple[Any, Any]] = {
         None,
     ),
 }
-"""What a pipeline's parameters can be given by: annotation and default."""
+"""Options for a pipeline's parameters: annotation and default."""
 
 SETTINGS: dict[str, Any] = {
     "image": _text("Image that the steps run in.", metavar="IMAGE"),

@@ -1,4 +1,4 @@
-"""The way from what the command line was given to a job that is ready to be submitted."""
+"""Preparation of a submission: from the command line to a job that is ready to be sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job on its target, from its start to its exit code, and what services refuse."""
+"""Run of a job on its target, from its start to its exit code; refusals of services."""
 
 from __future__ import annotations
 

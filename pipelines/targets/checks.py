@@ -42,6 +42,8 @@ _GOOGLE_KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _GOOGLE_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
 _EXPERIMENT = re.compile(r"[a-z0-9][a-z0-9-]{0,127}")
 _TENSORBOARD = re.compile(r"projects/[^/]+/locations/[^/]+/tensorboards/[^/]+")
+_EXAMPLES = {"project": "--project my-project", "location": "--location us-central1"}
+_PUSH = "push the image to a registry that it can reach and give its full name"
 
 
 def check_settings(settings: Settings, target: Target) -> None:
@@ -71,9 +73,6 @@ def check_connection(settings: Settings, target: Target) -> None:
         for name in ("project", "location"):
             if getattr(settings, name) is None:
                 raise UserError(_problem(name, "Vertex AI needs it, such as " + _EXAMPLES[name]))
-
-
-_EXAMPLES = {"project": "--project my-project", "location": "--location us-central1"}
 
 
 def check_directory(path: str, settings: Settings, target: Target, flag: str) -> None:
@@ -166,9 +165,6 @@ def _vertex(settings: Settings) -> Iterable[Problem]:
             )
     if settings.image is not None and "/" not in settings.image:
         yield _problem("image", f"Vertex AI cannot pull {settings.image!r}; {_PUSH}")
-
-
-_PUSH = "push the image to a registry that it can reach and give its full name"
 
 
 def check_image(image: str, target: Target) -> str | None:

@@ -1,4 +1,4 @@
-"""Running a pipeline on this machine, each step in a container of Docker."""
+"""Docker target: a pipeline on this machine, each step in a container."""
 
 from __future__ import annotations
 

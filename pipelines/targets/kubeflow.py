@@ -1,4 +1,4 @@
-"""Runs and recurring runs on Kubeflow Pipelines."""
+"""Kubeflow target: runs and recurring runs on Kubeflow Pipelines."""
 
 from __future__ import annotations
 

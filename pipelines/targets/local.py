@@ -1,4 +1,4 @@
-"""Running a pipeline on this machine, each step a process of the current environment."""
+"""Local target: a pipeline on this machine, each step a process of the current environment."""
 
 from __future__ import annotations
 

@@ -27,6 +27,7 @@ _IMAGE = re.compile(
 _CPU = re.compile(r"\d+(\.\d+)?m?")
 _MEMORY = re.compile(r"\d+(\.\d+)?([EPTGMK]i?)?")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_SINGULAR = {"node_selectors": "node-selector", "tolerations": "toleration", "labels": "label"}
 
 
 class Target(enum.StrEnum):
@@ -200,9 +201,6 @@ class Settings(ConfigModel):
     def given(self) -> list[str]:
         """The names of the fields that are set to something."""
         return [name for name in Settings.model_fields if getattr(self, name) not in (None, (), {})]
-
-
-_SINGULAR = {"node_selectors": "node-selector", "tolerations": "toleration", "labels": "label"}
 
 
 def flag_of(name: str) -> str:

@@ -17,6 +17,8 @@ from orbax_bench_core.config import UserError
 GKE_ACCELERATOR = "cloud.google.com/gke-tpu-accelerator"
 GKE_TOPOLOGY = "cloud.google.com/gke-tpu-topology"
 GKE_RESOURCE = "google.com/tpu"
+_FLAT = ("1x1", "2x2", "2x4", "4x4", "4x8", "8x8", "8x16", "16x16")
+_DEEP = ("2x2x1", "2x2x2", "2x2x4", "2x4x4", "4x4x4")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,9 +50,6 @@ class Generation:
     devices_per_chip: int
     vertex: bool
 
-
-_FLAT = ("1x1", "2x2", "2x4", "4x4", "4x8", "8x8", "8x16", "16x16")
-_DEEP = ("2x2x1", "2x2x2", "2x2x4", "2x4x4", "4x4x4")
 
 GENERATIONS = (
     Generation(

@@ -1,4 +1,4 @@
-"""Runs and schedules on Vertex AI Pipelines."""
+"""Vertex AI target: runs and schedules on Vertex AI Pipelines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a benchmark is given to run one repeat."""
+"""Context of one repeat."""
 
 import pytest
 from etils import epath

@@ -1,4 +1,4 @@
-"""What the guide's classes import."""
+"""Imports of the guide's classes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a benchmark lacks is said in one line."""
+"""Unmet needs of a benchmark, in one line each."""
 
 import pytest
 from etils import epath

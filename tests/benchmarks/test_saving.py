@@ -1,4 +1,4 @@
-"""What every measured save has in common."""
+"""Operations of every measured save."""
 
 import contextlib
 

@@ -1,4 +1,4 @@
-"""What is loaded has the form of what was saved."""
+"""Target of a load: the form of what was saved."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Where PyTorch runs, and what it lacks."""
+"""Process group of PyTorch, and its unmet needs."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""What a save costs the training that goes on beside it."""
+"""Cost of a save for the training beside it."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""What does not run a worker is light: it imports neither JAX nor Kubeflow nor Orbax."""
+"""Light commands: without a worker, neither JAX nor Kubeflow nor Orbax is imported."""
 
 import json
 import pkgutil

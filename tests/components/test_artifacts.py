@@ -1,4 +1,4 @@
-"""What components write, and what their artifacts say of themselves."""
+"""Artifacts of components, and their metadata."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which paths can be honoured."""
+"""Paths that can be honoured."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Whether a mesh can hold a spec, before anything runs."""
+"""Conflicts of a spec with a mesh, before anything runs."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which suites may share a run directory."""
+"""Identity of suites that may share a run directory."""
 
 import pytest
 

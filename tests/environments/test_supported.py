@@ -28,7 +28,7 @@ ENTRIES = (
     ),
 )
 # What comes with every Orbax, JAX and pydantic, and what a suite asks for by what it measures.
-ALONG = {"tensorstore", "typing_extensions"}
+ALONG = {"pydantic_core", "tensorstore", "typing_extensions"}
 ON_REQUEST = {"flax", "pathwaysutils"}
 
 

@@ -1,4 +1,4 @@
-"""What becomes of a sweep when its points misbehave."""
+"""Sweeps with points that misbehave."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which points share a worker."""
+"""Placement of points that share a worker."""
 
 from orbax_bench_core.config import EnvironmentConfig, MeshConfig
 from orbax_bench_core.execute.schedule import environments, placement

@@ -1,4 +1,4 @@
-"""What was measured is checked, and what is wrong with it is said exactly."""
+"""Checks of measured blocks, with exact messages."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What the gate must reach, on fewer comparisons than `python -m perf.gate` makes."""
+"""Figures that the gate must reach, on fewer comparisons than `python -m perf.gate` makes."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Whether a series is what statistics take it for."""
+"""Health of a series of times."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""When data are looked at, what each look may spend, and that the first verdict stands."""
+"""Looks at the data: their times, their shares of the error, and the first verdict that stands."""
 
 import numpy as np
 import pytest

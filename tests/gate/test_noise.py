@@ -1,4 +1,4 @@
-"""How noisy the blocks are, and what that lets them find."""
+"""Noise of the blocks, and the slow-down that it lets them detect."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""How long a comparison will take, before it starts."""
+"""Plan of a comparison, before it starts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a run of a suite shows: while it goes on, at its end, and in its pages."""
+"""Text of a run of a suite: while it goes on, at its end, and in its pages."""
 
 import json
 

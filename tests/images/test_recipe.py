@@ -1,4 +1,4 @@
-"""What the Dockerfiles say."""
+"""Content of the Dockerfiles."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What the published guide and our README promise, run as written."""
+"""Promises of the published guide and our README, run as written."""
 
 import json
 import os

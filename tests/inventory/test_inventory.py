@@ -1,4 +1,4 @@
-"""What a checkpoint occupies on storage."""
+"""Inventory of a checkpoint on storage."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""What files are for, by name and place."""
+"""Kinds of files, by name and place."""
 
 from pathlib import PurePosixPath
 from typing import get_args

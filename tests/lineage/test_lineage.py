@@ -1,4 +1,4 @@
-"""What an artifact says of itself."""
+"""Metadata of an artifact."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What is inside the clock of a block, and what is not."""
+"""Boundaries of a block's clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a metric knows about itself."""
+"""Definition of a metric."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What step times say about a save."""
+"""Cost of a save, from step times."""
 
 from __future__ import annotations
 

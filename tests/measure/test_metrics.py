@@ -1,4 +1,4 @@
-"""What an author sees of `Metrics`."""
+"""Interface of `Metrics` for authors."""
 
 from __future__ import annotations
 

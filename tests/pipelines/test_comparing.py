@@ -1,4 +1,4 @@
-"""What is found wrong with a comparison before anything is measured."""
+"""Mistakes in a comparison that are found before anything is measured."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What pipelines compile to, read back with the protos of the services."""
+"""Compiled pipelines, read back with the protos of the services."""
 
 import pytest
 import yaml

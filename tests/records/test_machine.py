@@ -1,4 +1,4 @@
-"""What ran, and on what."""
+"""Provenance of a record."""
 
 import subprocess
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which part of an array a process holds, and how PyTorch says so."""
+"""Parts of an array by process, and PyTorch's form of them."""
 
 import jax
 import numpy as np

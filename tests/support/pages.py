@@ -1,4 +1,4 @@
-"""What every page that we render must hold."""
+"""Checks that every rendered page must pass."""
 
 import html.parser
 import re

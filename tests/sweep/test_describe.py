@@ -1,4 +1,4 @@
-"""What options are, for people."""
+"""Descriptions of options, for people."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a suite may name as its benchmark, and what it is told otherwise."""
+"""Benchmark classes that a suite may name, and messages for others."""
 
 import pytest
 

@@ -18,7 +18,7 @@ _WIDTH: Final = 9.6
 _HEIGHT: Final = 4.2
 _STEPS: Final = 120
 _BEYOND: Final = 3.0
-"""How far an axis goes beyond the sizes on it, as a factor."""
+"""Factor by which an axis goes beyond the sizes on it."""
 _LEAST_SHARE: Final = -1.0
 """Share at which the axis ends: a background save that blocks twice as long as a blocking one."""
 
@@ -46,8 +46,8 @@ def draw_times(axes: Axes, series: SizeSeries) -> None:
         ("sync", figures.BASELINE, "o", [size.blocking for size in series.sizes]),
         ("async", figures.CANDIDATE, "s", [size.background for size in series.sizes]),
     )
-    for name, colour, marker, found in kinds:
-        _draw_kind(axes, places, found, name, colour, marker)
+    for name, colour, marker, of_kind in kinds:
+        _draw_kind(axes, places, of_kind, name, colour, marker)
     if series.fit is not None and _one_order(series):
         sizes = _spread(series.sizes[0].num_bytes, series.sizes[-1].num_bytes)
         at = [_of_bytes(series, size) for size in sizes]
@@ -65,25 +65,25 @@ def draw_times(axes: Axes, series: SizeSeries) -> None:
 
 
 def draw_shares(axes: Axes, series: SizeSeries, documented: Sequence[Documented]) -> None:
-    """Draws the share of the blocked time that is saved, its curve, and what is documented.
+    """Draws the share of the blocked time that is saved, its curve, and documented figures.
 
-    Args:
-        axes: Empty axes.
-        series: The series.
-        documented: Figures by parameters; left out where the sizes are in bytes.
+    Documented figures go by parameters, and are left out where the sizes are in bytes.
     """
     axes.set_xscale("log")
     places = [_place(series, size) for size in series.sizes]
     saved = [size.saved for size in series.sizes]
     shown = documented if series.by_parameters else ()
-    lowest = min([0.0, *(one.value if one.low is None else one.low for one in saved)])
+    lowest = min([0.0, *(ratio.value if ratio.low is None else ratio.low for ratio in saved)])
     bottom = max(lowest - 0.05, _LEAST_SHARE)
     axes.errorbar(
         places,
-        [max(one.value, bottom) for one in saved],
+        [max(ratio.value, bottom) for ratio in saved],
         yerr=[
-            [0 if one.low is None else max(one.value - max(one.low, bottom), 0) for one in saved],
-            [0 if one.high is None else one.high - one.value for one in saved],
+            [
+                0 if ratio.low is None else max(ratio.value - max(ratio.low, bottom), 0)
+                for ratio in saved
+            ],
+            [0 if ratio.high is None else ratio.high - ratio.value for ratio in saved],
         ],
         fmt="s",
         color=figures.CANDIDATE,
@@ -92,22 +92,22 @@ def draw_shares(axes: Axes, series: SizeSeries, documented: Sequence[Documented]
         label="measured here, 95 % interval",
         zorder=3,
     )
-    reference = [float(one.num_parameters) for one in shown]
+    reference = [float(figure.num_parameters) for figure in shown]
     _draw_curve(axes, series, [*places, *reference])
     if shown:
         axes.plot(
             reference,
-            [one.saved for one in shown],
+            [figure.saved for figure in shown],
             "D",
             color=figures.INCONCLUSIVE,
             markerfacecolor="none",
             markersize=7,
             label="documented, on machines not named",
         )
-    for one in shown:
+    for figure in shown:
         axes.annotate(
-            f"documented: {words.percent(one.saved)} at {words.count(one.num_parameters)}",
-            (one.num_parameters, one.saved),
+            f"documented: {words.percent(figure.saved)} at {words.count(figure.num_parameters)}",
+            (figure.num_parameters, figure.saved),
             xytext=(0, -15),
             textcoords="offset points",
             ha="center",
@@ -128,7 +128,7 @@ def _draw_kind(
     blocked = [kind.blocked for kind in found]
     axes.errorbar(
         places,
-        [one.median for one in blocked],
+        [seconds.median for seconds in blocked],
         yerr=_bars(blocked),
         fmt=marker,
         color=colour,
@@ -184,7 +184,7 @@ def _place(series: SizeSeries, size: Size) -> float:
 
 
 def _one_order(series: SizeSeries) -> bool:
-    """Says whether more parameters are more bytes, so that a curve over bytes is one over both."""
+    """Returns whether more parameters are more bytes, so that a curve over either is one."""
     num_bytes = [size.num_bytes for size in series.sizes]
     return num_bytes == sorted(num_bytes)
 
@@ -193,8 +193,8 @@ def _of_bytes(series: SizeSeries, size: float) -> float:
     """Returns where a number of bytes is on the axis, by interpolation between ordered sizes."""
     import numpy as np
 
-    at = np.log([one.num_bytes for one in series.sizes])
-    places = np.log([_place(series, one) for one in series.sizes])
+    at = np.log([size.num_bytes for size in series.sizes])
+    places = np.log([_place(series, size) for size in series.sizes])
     here = float(np.log(size))
     inside = float(np.clip(here, at[0], at[-1]))
     # Beyond the sizes, bytes per parameter stay what they are at the end.
@@ -207,7 +207,10 @@ def _spread(low: float, high: float) -> list[float]:
 
 
 def _bars(times: Sequence[Seconds]) -> list[list[float]]:
-    return [[one.median - one.low for one in times], [one.high - one.median for one in times]]
+    return [
+        [seconds.median - seconds.low for seconds in times],
+        [seconds.high - seconds.median for seconds in times],
+    ]
 
 
 def _size_axis(axes: Axes, series: SizeSeries, places: Sequence[float]) -> None:

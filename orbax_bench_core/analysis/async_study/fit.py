@@ -1,4 +1,4 @@
-"""Why the share that is saved grows with the size: two straight lines.
+"""Fit of an async study: lines through blocked times, intervals of medians and ratios.
 
 A blocking save takes a fixed time and writes its bytes at the speed of the storage. A save in the
 background blocks for a fixed time too, and until its bytes are copied, at the speed of the copy. So
@@ -21,12 +21,16 @@ FEWEST_SIZES: Final = 3
 NEAR: Final = 0.3
 """Relative distance of a median from its line up to which the line is drawn beyond the data."""
 
+_MISS: Final = 0.05
+
+_MOST_COUNTED: Final = 60
+"""Repeats of each kind up to which arrangements are counted; beyond, the count is normal."""
+
 
 def fit_of(sizes: Sequence[Size]) -> Fit | None:
     """Returns the lines through the medians of the blocked times; None with too few sizes.
 
-    Args:
-        sizes: At least `FEWEST_SIZES` that differ in bytes.
+    The sizes must be at least `FEWEST_SIZES` and differ in bytes.
     """
     if len({size.num_bytes for size in sizes}) < FEWEST_SIZES:
         return None
@@ -48,16 +52,13 @@ def line_through(num_bytes: Sequence[int], times: Sequence[Seconds]) -> Line:
     """Returns the line with the least sum of squared relative distances to medians.
 
     Neither part is below 0. Distances are relative, because sizes span decades: absolute distances
-    would fit the largest alone.
-
-    Args:
-        num_bytes: Sizes, not all equal.
-        times: Positive times, one per size.
+    would fit the largest alone. Sizes must not all be equal, and times must be positive, one per
+    size.
     """
     import numpy as np
     from scipy.optimize import nnls
 
-    medians = np.asarray([one.median for one in times], dtype=np.float64)
+    medians = np.asarray([seconds.median for seconds in times], dtype=np.float64)
     # In units of the largest size, so that both unknowns are of one magnitude.
     largest = max(num_bytes)
     sizes = np.asarray(num_bytes, dtype=np.float64) / largest
@@ -69,13 +70,9 @@ def line_through(num_bytes: Sequence[int], times: Sequence[Seconds]) -> Line:
         s_per_byte=float(growing) / largest,
         residual=math.sqrt(float(np.mean(away**2))),
         worst=float(np.abs(away).max()),
-        flat=growing == 0 or max(one.low for one in times) <= min(one.high for one in times),
+        flat=growing == 0
+        or max(seconds.low for seconds in times) <= min(seconds.high for seconds in times),
     )
-
-
-_MISS: Final = 0.05
-_MOST_COUNTED: Final = 60
-"""Repeats of each kind up to which arrangements are counted; beyond, the count is normal."""
 
 
 def seconds_of(times: Sequence[float]) -> Seconds:
@@ -107,13 +104,10 @@ def ratio_of(above: Sequence[float], below: Sequence[float]) -> Ratio:
 
     The estimate is the median of the ratios of all pairs. The interval holds the ratios that the
     rank test of Wilcoxon, Mann and Whitney does not reject at 2.5 % a side: the pairs' ratios from
-    the k-th smallest to the k-th largest (E. L. Lehmann, "Nonparametrics", section 2.6).
-
-    Args:
-        above: Positive times, over which the others are.
-        below: Positive times.
+    the k-th smallest to the k-th largest (E. L. Lehmann, "Nonparametrics", section 2.6). All times
+    must be positive.
     """
-    ratios = sorted(one / other for one in above for other in below)
+    ratios = sorted(time / other for time in above for other in below)
     k = _rejected(len(above), len(below))
     return Ratio(
         value=statistics.median(ratios),

@@ -1,4 +1,4 @@
-"""What an async study found, as `async_study.json` has it."""
+"""Model of `async_study.json`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ on which machines, with what storage or with which optimizer these were measured
 
 
 class Seconds(ResultModel):
-    """How long an operation took in the repeats of one point.
+    """Median time of an operation over the repeats of one point.
 
     Attributes:
         n: Number of repeats.
@@ -62,7 +62,7 @@ class Ratio(ResultModel):
 
     @property
     def complement(self) -> Ratio:
-        """One less this: what share is saved, from what share is left."""
+        """One less this ratio: the share that is saved, from the share that is left."""
         return Ratio(
             value=1 - self.value,
             low=None if self.high is None else 1 - self.high,
@@ -178,7 +178,7 @@ class SizeSeries(ResultModel):
 
 
 class AsyncStudy(ResultModel):
-    """What a run says of saving in the background.
+    """Result of an async study of one run.
 
     Attributes:
         schema_version: Version of this layout.

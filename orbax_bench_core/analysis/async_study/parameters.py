@@ -1,4 +1,4 @@
-"""How many parameters the model of a checkpoint has: its optimizer's state does not count."""
+"""Parameter count of a checkpoint's model, without the state of its optimizer."""
 
 from __future__ import annotations
 
@@ -20,9 +20,6 @@ def parameters_in(spec: Spec) -> int:
 
     Those are the arrays under `params`; in a tree without one, all but `opt_state`, `optimizer` and
     `step`.
-
-    Args:
-        spec: A tree of arrays, such as a whole train state.
     """
     chosen: Spec
     if _PARAMETERS in spec:
@@ -37,11 +34,7 @@ class ParameterCounter:
     """Counts the parameters of points, each Flax NNX factory once."""
 
     def __init__(self, suite_file: str = "") -> None:
-        """Begins with nothing counted.
-
-        Args:
-            suite_file: Path of the suite; the module of a factory may lie beside it.
-        """
+        """Begins with nothing counted; the module of a factory may lie beside `suite_file`."""
         self._suite_file = suite_file
         self._factories: dict[str, int | None] = {}
 

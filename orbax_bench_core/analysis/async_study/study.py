@@ -1,4 +1,4 @@
-"""Pairs points that differ in nothing but how they save, and compares them size by size."""
+"""Comparison of points that differ in nothing but how they save, size by size."""
 
 from __future__ import annotations
 
@@ -35,9 +35,7 @@ _Points = dict[bool, list[list[Repeat]]]
 def async_study(run: Run, num_parameters: Callable[[SweepPoint], int | None]) -> AsyncStudy:
     """Compares saves in the background with blocking saves of the same checkpoints.
 
-    Args:
-        run: The run.
-        num_parameters: Returns the parameters of a point's model; None where nothing tells.
+    `num_parameters` returns the parameters of a point's model; None where nothing tells.
 
     Raises:
         UserError: No checkpoint was saved in both ways.
@@ -86,9 +84,6 @@ def async_study(run: Run, num_parameters: Callable[[SweepPoint], int | None]) ->
 def check_points(points: Iterable[SweepPoint]) -> None:
     """Refuses points of which no checkpoint is saved in both ways, before they are measured.
 
-    Args:
-        points: The points of a suite.
-
     Raises:
         UserError: There is nothing to pair.
     """
@@ -96,7 +91,7 @@ def check_points(points: Iterable[SweepPoint]) -> None:
     for point in points:
         if isinstance(kind := point.options.get(OPTION), bool):
             kinds[_series_key(point), _checkpoint_key(point)].add(kind)
-    if not any(len(found) == 2 for found in kinds.values()):
+    if not any(len(ways) == 2 for ways in kinds.values()):
         raise UserError(f"this suite saves no checkpoint in both ways: {NEEDED}")
 
 
@@ -222,7 +217,8 @@ def _checkpoint_key(point: SweepPoint) -> str:
 def _names(series: Sequence[_Points]) -> list[str]:
     """Names each series by its benchmark and by what differs between those of one benchmark."""
     points = [
-        next(repeats for kind in one.values() for repeats in kind)[0].series.point for one in series
+        next(repeats for kind in points.values() for repeats in kind)[0].series.point
+        for points in series
     ]
     aspects = [_aspects(point) for point in points]
     names = []

@@ -99,5 +99,5 @@ def _table(series: SizeSeries, headings: tuple[str, ...]) -> Table:
     columns = tuple(
         Column(heading, "number" if heading in words.NUMBERS else "text") for heading in headings
     )
-    rows = (dict(zip(words.HEADINGS, words.row(size), strict=True)) for size in series.sizes)
+    rows = (dict(zip(words.HEADINGS, words.size_row(size), strict=True)) for size in series.sizes)
     return Table(columns, tuple(Row(tuple(row[name] for name in headings)) for row in rows))

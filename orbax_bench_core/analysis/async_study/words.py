@@ -1,4 +1,4 @@
-"""An async study in words and numbers, the same in the terminal and on the pages."""
+"""Numbers and sentences of an async study, the same in the terminal and on the pages."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ Shares and ratios are medians over all pairs of an async and a sync repeat, with
 of the rank test; 3 repeats of each kind have none.
 The documented figures are those of the Orbax documentation for models of 300M, 8B and 340B \
 parameters. It does not say on what they were measured, so they show the shape and are no target."""
-"""How to read a study, one line each."""
+"""Reading aid of a study, one line each."""
 
 _DASH: Final = "–"
 _PER_SECOND: Final = {"µs": 1e6, "ms": 1e3, "s": 1.0, "min": 1 / 60}
 
 
-def row(size: Size) -> tuple[str, ...]:
+def size_row(size: Size) -> tuple[str, ...]:
     """Returns one size as cells with the columns of `HEADINGS`."""
     blocking, background = size.blocking, size.background
     counts = dict.fromkeys((blocking.blocked.n, background.blocked.n))
@@ -68,18 +68,20 @@ def row(size: Size) -> tuple[str, ...]:
 
 
 def headline(study: AsyncStudy) -> str:
-    """Returns what a study says, one sentence per series."""
+    """Returns the result of a study, one sentence per series."""
     return " ".join(_sentence(series, several=len(study.series) > 1) for series in study.series)
 
 
 def documented(figures: tuple[Documented, ...]) -> str:
     """Returns what the documentation says, in one sentence."""
-    said = ", ".join(f"{percent(one.saved)} at {count(one.num_parameters)}" for one in figures)
+    said = ", ".join(
+        f"{percent(figure.saved)} at {count(figure.num_parameters)}" for figure in figures
+    )
     return f"Documented: {said} parameters."
 
 
 def fit_lines(series: SizeSeries) -> list[str]:
-    """Returns what the lines through the sizes say and what they do not, one sentence each."""
+    """Returns the lines through the sizes and their limits, one sentence each."""
     fit = series.fit
     if fit is None:
         return []
@@ -160,13 +162,13 @@ def _line(line: Line) -> str:
     )
 
 
-def _seconds(one: Seconds) -> str:
-    """Returns a median with its interval, in one unit."""
-    median = seconds(one.median)
-    if one.n == 1:
+def _seconds(time: Seconds) -> str:
+    """Returns a median with its interval, in the unit of the median."""
+    median = seconds(time.median)
+    if time.n == 1:
         return median
     factor = _PER_SECOND[median.rpartition(" ")[2]]
-    low, high = (_digits(factor * end) for end in (one.low, one.high))
+    low, high = (_digits(factor * end) for end in (time.low, time.high))
     return f"{median} [{low}, {high}]"
 
 
@@ -175,10 +177,10 @@ def _digits(value: float) -> str:
     return f"{value:.3g}" if value < 999.5 else f"{value:.0f}"
 
 
-def _ratio(one: Ratio) -> str:
-    if one.low is None or one.high is None:
-        return f"{one.value:.2f}x"
-    return f"{one.value:.2f}x [{one.low:.2f}, {one.high:.2f}]"
+def _ratio(ratio: Ratio) -> str:
+    if ratio.low is None or ratio.high is None:
+        return f"{ratio.value:.2f}x"
+    return f"{ratio.value:.2f}x [{ratio.low:.2f}, {ratio.high:.2f}]"
 
 
 def _bare(ratio: float) -> str:

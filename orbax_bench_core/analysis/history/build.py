@@ -1,4 +1,4 @@
-"""From past runs to series."""
+"""Construction of a history: series of past runs, with their change points."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ RAW: Final = (
     "Raw seconds wander from day to day without any change of the code, so no change points are "
     "looked for. Run with a pinned reference arm (`orbax-bench ab`) for a series that holds still."
 )
-"""Why a series of seconds has no change points."""
+"""Reason why a series of seconds has no change points."""
 
 _MOST_REMARKS: Final = 3
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Key:
-    """What makes runs one series: the same reference and, but for its environment, candidate."""
+    """Identity of a series: same reference and, but for its environment, same candidate."""
 
     kind: Kind
     reference: str
@@ -71,7 +71,7 @@ def history(runs: Sequence[FoundRun], *, significance: float = SIGNIFICANCE) -> 
     series = [_series(entries, significance) for entries in collected.values()]
     return History(
         significance=significance,
-        series=tuple(sorted(series, key=lambda one: one.kind)),
+        series=tuple(sorted(series, key=lambda each: each.kind)),
         num_runs=len(runs),
         passed_over=tuple(passed_over),
     )
@@ -155,16 +155,16 @@ def _series(entries: Sequence[_Entry], significance: float) -> Series:
 def _changes(runs: Sequence[PastRun], significance: float) -> tuple[Change, ...]:
     values = [math.log(run.value) for run in runs]
     found = change_points(values, significance=significance)
-    ends = [0, *(one.index for one in found), len(runs)]
+    ends = [0, *(point.index for point in found), len(runs)]
     return tuple(
         Change(
             index=cut,
             before=math.exp(_quartiles(values[start:cut])[1]),
             after=math.exp(_quartiles(values[cut:end])[1]),
-            p_value=one.p_value,
+            p_value=point.p_value,
             differs=differences(runs[cut].ran, runs[cut - 1].ran),
         )
-        for one, start, cut, end in zip(found, ends, ends[1:], ends[2:], strict=False)
+        for point, start, cut, end in zip(found, ends, ends[1:], ends[2:], strict=False)
     )
 
 
@@ -188,7 +188,7 @@ def _some(what: str, found: Sequence[str]) -> list[str]:
 
 
 def _moves(facts: Sequence[Mapping[str, str]], runs: Sequence[PastRun]) -> Iterator[str]:
-    """Yields with which run facts changed that should not have."""
+    """Yields the changes of facts that a series needs constant, and the run of each."""
     for before, now, run in zip(facts, facts[1:], runs[1:], strict=False):
         differs = differences(now, before)
         if differs:
@@ -230,4 +230,4 @@ def _what_ran(record: Record) -> dict[str, str]:
 def _quartiles(values: Iterable[float]) -> list[float]:
     import numpy as np
 
-    return [float(found) for found in np.percentile(list(values), (25, 50, 75))]
+    return [float(quartile) for quartile in np.percentile(list(values), (25, 50, 75))]

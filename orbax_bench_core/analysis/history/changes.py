@@ -1,4 +1,4 @@
-"""When a series has changed: the segmentation that is worth its changes.
+"""Change-point detection over past runs, by penalized segmentation of ranks.
 
 The series is cut where the sum of squares about the means of its parts, plus a penalty for each
 cut, is least (PELT: R. Killick, P. Fearnhead, I. A. Eckley, "Optimal detection of changepoints with
@@ -41,7 +41,7 @@ _DECIMALS: Final = 9
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ChangePoint:
-    """Where a series has changed.
+    """Change point of a series.
 
     Attributes:
         index: Index of the first value after the change.

@@ -1,4 +1,4 @@
-"""Past runs of the same point and operation, one after another."""
+"""Model of a history: series of past runs of the same point and operation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Kind = Literal["ratio", "seconds"]
 
 
 class PastRun(ResultModel):
-    """What one run measured.
+    """Measurement of one past run.
 
     Attributes:
         run_id: The run.
@@ -40,7 +40,7 @@ class PastRun(ResultModel):
 
 
 class Change(ResultModel):
-    """Where a series has changed.
+    """Change point of a series, with the levels around it.
 
     Attributes:
         index: Index of the first run after the change.

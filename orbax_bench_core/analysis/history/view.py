@@ -38,9 +38,7 @@ _KINDS: Final[dict[str, Kind]] = {"from": "fixed", "to": "fixed", "changed with"
 def history_document(history: History, *, every: bool = False) -> Document:
     """Returns past runs for people, series that changed first.
 
-    Args:
-        history: The history.
-        every: Whether to show operations that decide no verdict, too.
+    With `every`, operations that decide no verdict are shown, too.
     """
     series = words.shown(history, every=every)
     return Document(
@@ -137,12 +135,9 @@ def _brief_series(series: Series) -> list[Element]:
 
 
 def _parts(series: Series, *, changes: bool = True, runs: bool = False) -> Table:
-    """Returns the runs between changes.
+    """Returns the runs between the changes of a series of ratios.
 
-    Args:
-        series: A series of ratios.
-        changes: Whether to tell the changes, too.
-        runs: Whether to tell between which runs each change lies.
+    With `changes` the changes are told, too; with `runs`, between which runs each of them lies.
     """
     headings = words.HEADINGS if changes else words.HEADINGS[:4]
     rows = []

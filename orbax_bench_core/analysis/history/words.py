@@ -1,4 +1,4 @@
-"""Past runs in words and numbers, the same in the terminal and on the page."""
+"""Numbers and sentences of a history, the same in the terminal and on the page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ at least one would be found. p is the share of random orders of the runs in whic
 clear.
 The versions and commits beside a change are what differs between the last run before it and the \
 first run after it."""
-"""How to read a history, one line each."""
+"""Reading aid of a history, one line each."""
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _MOST_BARS: Final = 60
@@ -41,33 +41,26 @@ class Row:
 def shown(history: History, *, every: bool) -> list[Series]:
     """Returns the series to show: those that changed first, then the others.
 
-    Args:
-        history: The history.
-        every: Whether to show operations that decide no verdict, too.
+    With `every`, operations that decide no verdict are among them.
     """
     chosen = [series for series in history.series if every or series.primary]
     return sorted(chosen or history.series, key=lambda series: not series.changes)
 
 
 def headline(history: History, series: Sequence[Series]) -> str:
-    """Returns what a history says, in one sentence or two.
-
-    Args:
-        history: The history.
-        series: What is shown of it.
-    """
-    ratios = [one for one in series if one.kind == "ratio"]
+    """Returns the result of a history in a sentence or two; `series` are those that are shown."""
+    ratios = [ratio for ratio in series if ratio.kind == "ratio"]
     said = f"{history.num_runs} run{'' if history.num_runs == 1 else 's'}, {len(series)} series."
     if not ratios:
         return f"{said} None is a ratio to a reference arm, so no change can be told."
-    changes = [(change, one) for one in ratios for change in one.changes]
+    changes = [(change, ratio) for ratio in ratios for change in ratio.changes]
     if not changes:
         return f"{said} No change in {len(ratios)} ratios to a reference arm."
-    changed = sum(bool(one.changes) for one in ratios)
-    worst, one = max(changes, key=lambda found: found[0].effect)
+    changed = sum(bool(ratio.changes) for ratio in ratios)
+    worst, slowed = max(changes, key=lambda change: change[0].effect)
     return (
         f"{said} {changed} of {len(ratios)} ratios to a reference arm have changed; the worst "
-        f"change: {one.operation} {effect(worst)} on {day(one.runs[worst.index].began_at)}."
+        f"change: {slowed.operation} {effect(worst)} on {day(slowed.runs[worst.index].began_at)}."
     )
 
 
@@ -123,7 +116,7 @@ def between(series: Series, change: Change) -> str:
 
 
 def sides(series: Series) -> str:
-    """Returns what a ratio is of, for people."""
+    """Returns the two sides of a ratio, for people."""
     if series.kind == "seconds":
         return "seconds, in which no change points are looked for: see the note below"
     return f"candidate ({series.candidate}) over baseline ({series.baseline})"
@@ -132,8 +125,8 @@ def sides(series: Series) -> str:
 def remarks(series: Iterable[Series]) -> dict[str, int]:
     """Returns what else there is to know, each once with the number of series it is about."""
     found: dict[str, int] = {}
-    for one in series:
-        for remark in one.remarks:
+    for each in series:
+        for remark in each.remarks:
             found[remark] = found.get(remark, 0) + 1
     return found
 

@@ -1,4 +1,4 @@
-"""Whether the gate cries wolf here as seldom as it claims: its verdicts on identical arms."""
+"""A/A tests: the gate's verdicts on runs whose arms are identical."""
 
 from __future__ import annotations
 
@@ -38,10 +38,6 @@ def aa_tests(run: FoundRun, pairs: Iterable[Sequence[Record]]) -> list[AaTest]:
 
     Pairs of one run are tests of their own, as the order of the arms is drawn for each. Where all
     pairs of a suite share alpha, they are one test.
-
-    Args:
-        run: The run.
-        pairs: The records of each of its points.
     """
     if run.info is None:
         return []
@@ -58,11 +54,18 @@ def aa_tests(run: FoundRun, pairs: Iterable[Sequence[Record]]) -> list[AaTest]:
 
 
 def _looked(verdict: PointVerdict) -> bool:
-    return any(one.primary and one.verdict.look is not None for one in verdict.operations)
+    return any(
+        operation.primary and operation.verdict.look is not None for operation in verdict.operations
+    )
 
 
 def _test(run: FoundRun, name: str, verdicts: Sequence[PointVerdict]) -> AaTest:
-    primary = [one.verdict for verdict in verdicts for one in verdict.operations if one.primary]
+    primary = [
+        operation.verdict
+        for verdict in verdicts
+        for operation in verdict.operations
+        if operation.primary
+    ]
     ratios = [verdict.ratio for verdict in primary if verdict.ratio is not None]
     return AaTest(
         run_id=run.run_id,

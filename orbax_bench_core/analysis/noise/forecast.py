@@ -1,4 +1,4 @@
-"""How long a comparison will probably take."""
+"""Forecast of a comparison: its length and its chance of a verdict, from the noise passport."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from orbax_bench_core.sweep import SweepEntry, baseline_point
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation:
-    """What a comparison of one point will probably take.
+    """Forecast of the comparison of one point.
 
     Attributes:
         operation: The primary operation that takes longest to judge.
@@ -69,19 +69,15 @@ def expected(
         sigma=entries[slowest].sigma,
         operations=operations,
         minutes=len(ARMS) * operations * entries[slowest].repeat_s / 60,
-        chance=min(found.verdict for found in plans.values()),
-        detectable=max(found.detectable for found in plans.values()),
+        chance=min(plan.verdict for plan in plans.values()),
+        detectable=max(plan.detectable for plan in plans.values()),
     )
 
 
 def forecast(points: Sequence[SweepEntry], gate: GateConfig, passport: Passport, root: str) -> str:
     """Returns what a comparison of points on this machine will probably take, one line for people.
 
-    Args:
-        points: The points or pairs.
-        gate: When a difference counts.
-        passport: How noisy operations are here.
-        root: The run directory, where points have their data that name no storage.
+    Points that name no storage have their data in the run directory, `root`.
     """
     cpu = host_provenance()["host"]["cpu"]
     kinds = [storage_provenance(baseline_point(point).storage or root)["type"] for point in points]
@@ -89,15 +85,15 @@ def forecast(points: Sequence[SweepEntry], gate: GateConfig, passport: Passport,
         expected(point, gate, passport, storage=storage, cpu=cpu)
         for point, storage in zip(points, kinds, strict=True)
     ]
-    known = [found for found in each if found is not None]
+    known = [expectation for expectation in each if expectation is not None]
     if not known:
         return (
             f"The noise passport knows nothing like these points on {', '.join(sorted({*kinds}))}: "
             "`orbax-bench calibrate` can take this run into it."
         )
     # Points that the passport does not know will take about as long as those that it does.
-    minutes = sum(found.minutes for found in known) * len(points) / len(known)
-    hardest = max(known, key=lambda found: found.operations)
+    minutes = sum(expectation.minutes for expectation in known) * len(points) / len(known)
+    hardest = max(known, key=lambda expectation: expectation.operations)
     return (
         f"A verdict will probably take {hardest.operations:.0f} operations per arm and point, "
         f"{_wait(minutes)} in all; {hardest.operation} has a noise of {100 * hardest.sigma:.2g} %, "

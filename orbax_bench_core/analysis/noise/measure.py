@@ -1,4 +1,4 @@
-"""From records to a noise passport."""
+"""Measurement of noise per operation, from records to a noise passport."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Key:
 
 @dataclasses.dataclass(slots=True)
 class _Found:
-    """What the series of one entry gave."""
+    """Noise of the series of one entry."""
 
     sigmas: list[float] = dataclasses.field(default_factory=list)
     repeat_s: list[float] = dataclasses.field(default_factory=list)
@@ -50,10 +50,7 @@ def from_records(records: Iterable[Record]) -> Passport:
 
     Noise is what operations that follow each other differ by: within a block those of the same arm,
     so that neither a difference between arms nor a drift counts. Series of fewer than four
-    operations are left out.
-
-    Args:
-        records: Records of any number of runs, paired or not.
+    operations are left out. The runs may be any number, paired or not.
     """
     series: dict[tuple[str, str], list[Record]] = {}
     starts: dict[str, list[datetime.datetime]] = {}
@@ -82,7 +79,9 @@ def from_records(records: Iterable[Record]) -> Passport:
         )
         for key, entry in found.items()
     ]
-    noise.sort(key=lambda one: (one.storage, one.cpu, one.device, one.size, one.operation))
+    noise.sort(
+        key=lambda entry: (entry.storage, entry.cpu, entry.device, entry.size, entry.operation)
+    )
     return Passport(made_at=datetime.datetime.now(datetime.UTC), noise=tuple(noise))
 
 
@@ -90,22 +89,22 @@ def _sigmas(records: Sequence[Record]) -> dict[str, tuple[float, int]]:
     """Returns sigma and the number of operations of one series, by operation."""
     if records[0].block is None:
         times = seconds_per_repeat(records)
-        pairs = {name: list(itertools.pairwise(found)) for name, found in times.items()}
+        pairs = {name: list(itertools.pairwise(values)) for name, values in times.items()}
     else:
         paired = PairedTimes.of(repeats_of(records))
         pairs = {
             name: [
-                (*found[labels == arm],)
-                for found, labels in zip(times, paired.labels, strict=True)
+                (*row[labels == arm],)
+                for row, labels in zip(times, paired.labels, strict=True)
                 for arm in (False, True)
             ]
             for name, times in paired.times.items()
         }
-        times = {name: tuple(found.ravel()) for name, found in paired.times.items()}
+        times = {name: tuple(table.ravel()) for name, table in paired.times.items()}
     return {
-        name: (_sigma(pairs[name]), len(found))
-        for name, found in times.items()
-        if len(found) >= _FEWEST and min(found) > 0
+        name: (_sigma(pairs[name]), len(values))
+        for name, values in times.items()
+        if len(values) >= _FEWEST and min(values) > 0
     }
 
 

@@ -1,4 +1,4 @@
-"""What a noise passport holds."""
+"""Noise passport: noise per operation, size class, storage and machine; its file and look-ups."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STEP: Final = 4
 
 
 class Noise(ResultModel):
-    """How noisy one operation is, for checkpoints of about one size in one place.
+    """Noise of one operation, for checkpoints of about one size in one place.
 
     Attributes:
         operation: Name of the operation.
@@ -50,7 +50,7 @@ class Noise(ResultModel):
 
 
 class Passport(ResultModel):
-    """How noisy operations are: `passport.json`.
+    """Noise passport of a place: `passport.json`.
 
     Attributes:
         schema_version: Version of this layout.
@@ -158,7 +158,7 @@ def load(path: str) -> Passport:
 
 
 def find(path: str | None) -> Passport | None:
-    """Returns the passport that is named, or the user's own, or None when there is neither.
+    """Returns the passport of that path, or the user's own, or None when there is neither.
 
     Args:
         path: A file; None takes `default_path` if it exists.

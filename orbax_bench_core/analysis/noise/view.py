@@ -1,4 +1,4 @@
-"""Document of a calibration: A/A tests of the gate, and the noise passport of a place."""
+"""Calibration of a place, and its document: false-positive rate of the gate, and noise."""
 
 from __future__ import annotations
 

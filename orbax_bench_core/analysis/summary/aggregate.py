@@ -1,4 +1,4 @@
-"""What a run found, per point, operation and metric."""
+"""Aggregates of a run per point, operation and metric: quartiles, throughput, `summary.csv`."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ SHOWN: Final = frozenset({BYTES, PAGE_FAULTS, BLOCKED.name, LOST.name, LOST_STEP
 
 _ORBAX_TOTALS = ("5_inventory/save_total_gb", "5_inventory/load_total_gb")
 _GIB = 2**30
+RESIDENT = RESIDENT_SHARE.name
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +98,7 @@ class OperationSummary:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PointStatus:
-    """How the repeats of one point ended, each over all its hosts.
+    """Outcome of the repeats of one point, each over all its hosts.
 
     Attributes:
         point_id: Id of the sweep point.
@@ -120,7 +121,7 @@ class PointStatus:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
-    """What a run found.
+    """Summary of a run.
 
     Attributes:
         metrics: One entry per point, operation and metric, over all repeats and hosts.
@@ -163,11 +164,7 @@ class SummaryTable:
     """`summary.csv`: one line per point, operation and metric."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        """Begins the table.
-
-        Args:
-            file: Where to; it stays open.
-        """
+        """Begins the table in `file`, which stays open."""
         self._text = io.TextIOWrapper(file, "utf-8", newline="", write_through=True)
         fields = [field.name for field in dataclasses.fields(MetricSummary)]
         self._writer = csv.DictWriter(self._text, fields, lineterminator="\n")
@@ -183,7 +180,7 @@ class SummaryTable:
 
 
 class _Point:
-    """What the repeats of one series gave."""
+    """Values of the repeats of one series."""
 
     def __init__(self, series: Series) -> None:
         self._id = series.id
@@ -224,21 +221,21 @@ class _Point:
 
     def metrics(self) -> list[MetricSummary]:
         """Returns every metric, over all repeats and hosts."""
-        return [self._summary(key, found) for key, found in self._values.items()]
+        return [self._summary(key, values) for key, values in self._values.items()]
 
     def operations(self) -> list[OperationSummary]:
         """Returns every operation, by its slowest hosts."""
         stragglers = self._stragglers.found()
         return [
             OperationSummary(
-                time=self._summary((operation, TIME), found),
-                throughput=self._throughput(operation, found),
+                time=self._summary((operation, TIME), seconds),
+                throughput=self._throughput(operation, seconds),
                 straggler=stragglers.get(operation),
                 flag=cache_flag(
                     self._conditions, operation, self._values.get((operation, RESIDENT), ())
                 ),
             )
-            for operation, found in self._slowest.items()
+            for operation, seconds in self._slowest.items()
         ]
 
     def status(self) -> PointStatus:
@@ -306,18 +303,10 @@ def cache_flag(conditions: Conditions, operation: str, shares: Sequence[float]) 
 
 
 def uncontrolled_flag(conditions: Conditions, loads: Sequence[str]) -> str | None:
-    """Returns that nothing controlled the page cache of a point that asks for a cold one.
-
-    Args:
-        conditions: What the point asks for.
-        loads: Operations whose resident share was measured.
-    """
+    """Returns that nothing controlled the page cache of a point that asks for a cold one."""
     if conditions.cache == "cold" and not loads:
         return (
             "cache: cold had no effect: the checkpoint is remote, or the benchmark does not call "
             "context.prepare_load"
         )
     return None
-
-
-RESIDENT = RESIDENT_SHARE.name

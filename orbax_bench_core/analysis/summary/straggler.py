@@ -1,4 +1,4 @@
-"""Which host the others waited for, and what it was doing."""
+"""Stragglers: the host that the others waited for, and the stage in which it was slow."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from orbax_bench_core.measure import TIME, Sample, lookup
 from orbax_bench_core.records import Record
 
 _STAGES = ("2_save_breakdown/", "3_load_breakdown/")
+_ByHost = dict[int, dict[str, float]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,9 +34,6 @@ class Straggler:
     excess_s: float
     stage: str | None
     stage_excess_s: float
-
-
-_ByHost = dict[int, dict[str, float]]
 
 
 class StragglerFinder:

@@ -1,4 +1,4 @@
-"""Document of a run's summary: one table per point and remarks on it, problems, provenance."""
+"""Document of a run's summary: tables of operations, remarks, problems, provenance."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ from orbax_bench_core.document import (
 )
 from orbax_bench_core.measure import BLOCKED, LOST, LOST_STEPS
 from orbax_bench_core.records import Record, RunInfo
+
+OPERATION_HEADINGS = ("operation", "n", "median", "spread", "min", "max", "GiB/s")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,17 +93,13 @@ def headings(extra: ExtraColumns) -> tuple[str, ...]:
 
 
 def point_tables(summary: RunSummary, extra: ExtraColumns) -> list[PointTable]:
-    """Returns one table per point that has an operation.
-
-    Args:
-        summary: What the run found.
-        extra: Columns that another room adds.
-    """
+    """Returns one table per point that has an operation."""
     costs = _training_costs(summary)
     return [
         _point_table(point_id, name, tuple(operations), extra, costs)
         for (point_id, name), operations in itertools.groupby(
-            summary.operations, key=lambda found: (found.time.point_id, found.time.point)
+            summary.operations,
+            key=lambda operation: (operation.time.point_id, operation.time.point),
         )
     ]
 
@@ -160,14 +158,7 @@ def summary_document(
     example: Record | None = None,
     extra: ExtraColumns = NO_EXTRA,
 ) -> Document:
-    """Returns what a run found, for people.
-
-    Args:
-        info: The run.
-        summary: What it found.
-        example: Any record of the run, for what it ran on; None when there is none.
-        extra: Columns that another room adds.
-    """
+    """Returns the summary of a run for people; `example` is any of its records, if there is one."""
     return Document(
         title=info.suite_name,
         elements=_page(info, summary, example, extra),
@@ -187,12 +178,7 @@ def notes_document(info: RunInfo) -> Document:
 
 
 def summary_elements(summary: RunSummary, extra: ExtraColumns = NO_EXTRA) -> tuple[Element, ...]:
-    """Returns what a terminal shows: every operation, then what failed or was skipped.
-
-    Args:
-        summary: What the run found.
-        extra: Columns that another room adds.
-    """
+    """Returns what a terminal shows: every operation, then what failed or was skipped."""
     elements: list[Element] = []
     tables = point_tables(summary, extra)
     if tables:
@@ -362,9 +348,6 @@ def _facts(example: Record | None) -> dict[str, str]:
 
 def _wrapped(mark: str, role: Role, text: str) -> Paragraph:
     return Paragraph(Span(text), mark=Span(mark, role), fold="wrapped")
-
-
-OPERATION_HEADINGS = ("operation", "n", "median", "spread", "min", "max", "GiB/s")
 
 
 def operation_cells(operation: OperationSummary) -> tuple[str, ...]:

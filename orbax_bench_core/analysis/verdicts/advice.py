@@ -1,4 +1,4 @@
-"""What to do about a verdict, in one line."""
+"""Advice about a verdict, in one line."""
 
 from __future__ import annotations
 

@@ -59,23 +59,25 @@ def interval_panel(report: VerdictReport, point: PointVerdict) -> Panel:
     )
 
 
-def operation_panels(report: VerdictReport, found: OperationVerdict) -> list[Panel]:
+def operation_panels(report: VerdictReport, operation: OperationVerdict) -> list[Panel]:
     """Returns the drawings of an operation: its blocks where it is paired, and its series."""
     panels = []
-    if found.block_log_ratios:
+    if operation.block_log_ratios:
         panels.append(
             Panel(
-                title=f"Ratio of candidate to baseline of {found.operation} in each block",
+                title=f"Ratio of candidate to baseline of {operation.operation} in each block",
                 height=_HEIGHT,
-                draw=lambda axes: draw_blocks(axes, found, report.gate.rule(found.operation)),
+                draw=lambda axes: draw_blocks(
+                    axes, operation, report.gate.rule(operation.operation)
+                ),
             )
         )
-    if any(found.times.values()):
+    if any(operation.times.values()):
         panels.append(
             Panel(
-                title=f"Times of {found.operation} in both arms in the order measured",
+                title=f"Times of {operation.operation} in both arms in the order measured",
                 height=_HEIGHT,
-                draw=lambda axes: draw_series(axes, found),
+                draw=lambda axes: draw_series(axes, operation),
             )
         )
     return panels
@@ -91,9 +93,9 @@ def drawn_operations(report: VerdictReport, point: PointVerdict) -> list[Operati
         nearest = nearest_to_trouble(point)
         return [] if nearest is None else [nearest]
     return [
-        found
-        for found in primary_first(point)
-        if found.primary or found.verdict.word == "REGRESSION"
+        operation
+        for operation in primary_first(point)
+        if operation.primary or operation.verdict.word == "REGRESSION"
     ]
 
 

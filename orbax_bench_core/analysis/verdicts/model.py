@@ -1,4 +1,4 @@
-"""Verdicts, as they are kept, shown and handed on."""
+"""Model of `verdicts.json`, and its enforcement."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from orbax_bench_core.gate import SeriesHealth, Verdict, Word
 from orbax_bench_core.records import VERDICTS_FILE, ResultModel, Run, RunDirectory, write_atomically
 
 VERDICTS_VERSION: Final = 1
+_WORDS: Final = ("PASS", "INCONCLUSIVE", "REGRESSION")
 
 
 class OperationVerdict(ResultModel):
@@ -113,9 +114,6 @@ class VerdictReport(ResultModel):
     judged_at: datetime.datetime
 
 
-_WORDS: Final = ("PASS", "INCONCLUSIVE", "REGRESSION")
-
-
 class NotPassed(Exception):
     """A comparison did not pass, and it was asked to."""
 
@@ -172,9 +170,11 @@ def _what(verdict: str, path: Path) -> str:
         f"{point.point}: "
         + (
             ", ".join(
-                f"{one.operation} {one.verdict.ratio:.2f}x"
-                for one in point.operations
-                if one.primary and one.verdict.word == verdict and one.verdict.ratio is not None
+                f"{operation.operation} {operation.verdict.ratio:.2f}x"
+                for operation in point.operations
+                if operation.primary
+                and operation.verdict.word == verdict
+                and operation.verdict.ratio is not None
             )
             or point.reason
         )

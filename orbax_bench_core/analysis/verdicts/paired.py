@@ -1,4 +1,4 @@
-"""From the records of a paired run to its verdicts."""
+"""Paired verdicts: from the records of a run with two arms."""
 
 from __future__ import annotations
 
@@ -18,15 +18,11 @@ def judge_point(
 ) -> PointVerdict:
     """Judges what a pair has measured so far.
 
-    Args:
-        pair: The pair.
-        repeats: Its repeats, of both arms.
-        info: Its run.
-        switching: What it cost that its arms took turns; empty when they did not.
+    `switching` says what it cost that its arms took turns; empty when they did not.
     """
     series = PairedTimes.of(repeats)
     found = _operations(series, info.gate, len(info.expansion.points))
-    word = together([one.verdict.word for one in found if one.primary])
+    word = together([operation.verdict.word for operation in found if operation.primary])
     failed = bool(series.failed)
     return PointVerdict(
         point_id=pair.id,
@@ -45,9 +41,6 @@ def judge_point(
 def judge_run(run: RunDirectory) -> VerdictReport:
     """Judges every pair of a run by the records that it has.
 
-    Args:
-        run: The run directory of a paired run.
-
     Raises:
         UserError: There is no run here.
     """
@@ -64,12 +57,9 @@ def judge_run(run: RunDirectory) -> VerdictReport:
 def report(
     info: RunInfo, points: Sequence[PointVerdict], notes: Iterable[str] = ()
 ) -> VerdictReport:
-    """Returns the verdicts of a run as a whole.
+    """Combines the verdicts of all pairs into the report of the run.
 
-    Args:
-        info: The run.
-        points: The verdict of each pair.
-        notes: What else a reader must know.
+    One regression makes it REGRESSION, and it passes only if all pass.
     """
     return VerdictReport(
         suite=info.suite_name,
@@ -126,15 +116,10 @@ def _operations(
 
 
 def needs_more(verdict: PointVerdict, gate: GateConfig) -> bool:
-    """Says whether more blocks could change what a pair says.
-
-    Args:
-        verdict: What it says by now.
-        gate: The rules.
-    """
+    """Returns whether more blocks could change the verdict of a pair."""
     from orbax_bench_core.gate import point_settled
 
-    found = {one.operation: one.verdict for one in verdict.operations}
+    found = {operation.operation: operation.verdict for operation in verdict.operations}
     return not verdict.failed and not point_settled(found, gate)
 
 
@@ -148,7 +133,7 @@ def together(words: Sequence[Word]) -> Word:
 def _nothing_primary(
     found: Sequence[OperationVerdict], series: PairedTimes, gate: GateConfig
 ) -> str:
-    if any(one.primary for one in found):
+    if any(operation.primary for operation in found):
         return ""
     if not len(series.labels):
         return "no block is complete"
@@ -160,13 +145,10 @@ def _nothing_primary(
 
 
 def version_differences(records: Iterable[Record]) -> tuple[str, ...]:
-    """Returns what differs, each as `jax: 0.9.0 in the baseline, 0.10.2 in the candidate`.
+    """Returns the versions that differ between both arms.
 
-    A comparison of two releases may bring other packages along; then the verdict is on all of them
-    together, and a reader must know.
-
-    Args:
-        records: The records of both arms.
+    Each is `jax: 0.9.0 in the baseline, 0.10.2 in the candidate`. A comparison of two releases may
+    bring other packages along; then the verdict is on all of them together, and a reader must know.
     """
     found: dict[str, dict[str, set[str]]] = {}
     for record in records:

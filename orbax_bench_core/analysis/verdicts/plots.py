@@ -1,4 +1,4 @@
-"""Drawing of verdicts: intervals of a point, blocks of an operation, series of both arms."""
+"""Drawings of verdicts: intervals of a point, blocks of an operation, series of both arms."""
 
 from __future__ import annotations
 
@@ -38,20 +38,21 @@ _ZONES: Final = {
 }
 _FAINT: Final = 0.12
 
+WIDEST: Final = 20.0
+"""Ratio at which an axis ends, whatever would lie beyond."""
+
+_STEPS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+_FEW: Final = 6
+
 
 def draw_intervals(axes: Axes, point: PointVerdict, gate: GateConfig) -> None:
     """Draws the interval of every operation of a point on one axis.
 
     Each row is shaded up to its tolerance, and from its margin on.
-
-    Args:
-        axes: Empty axes.
-        point: The point.
-        gate: The rules that were applied.
     """
     operations = primary_first(point)
-    verdicts = [found.verdict for found in operations]
-    rules = [gate.rule(found.operation) for found in operations]
+    verdicts = [operation.verdict for operation in operations]
+    rules = [gate.rule(operation.operation) for operation in operations]
     ends = [value for verdict in verdicts for value in (verdict.ratio, verdict.low, verdict.high)]
     limits = ratio_limits(
         [value for value in ends if value is not None], max(rule.margin for rule in rules)
@@ -63,7 +64,7 @@ def draw_intervals(axes: Axes, point: PointVerdict, gate: GateConfig) -> None:
     axes.axvline(1, color=figures.DIM, linewidth=1)
     axes.set_xlim(*limits)
     axes.set_ylim(len(operations) - 0.5, -0.5)
-    axes.set_yticks(range(len(operations)), [_row_label(found) for found in operations])
+    axes.set_yticks(range(len(operations)), [_row_label(operation) for operation in operations])
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     ratio_axis(axes.xaxis, *limits)
@@ -75,18 +76,12 @@ def draw_intervals(axes: Axes, point: PointVerdict, gate: GateConfig) -> None:
     figure.legend(loc="outside lower center", ncols=len(_ZONES))
 
 
-def draw_blocks(axes: Axes, found: OperationVerdict, rule: GateRule) -> None:
-    """Draws the ratio of every block in the order measured, with the estimate and its interval.
-
-    Args:
-        axes: Empty axes.
-        found: A paired operation.
-        rule: Its rule.
-    """
+def draw_blocks(axes: Axes, operation: OperationVerdict, rule: GateRule) -> None:
+    """Draws the ratio of every block in the order measured, with the estimate and its interval."""
     from matplotlib.ticker import MaxNLocator
 
-    ratios = [_exp(value) for value in found.block_log_ratios]
-    verdict = found.verdict
+    ratios = [_exp(value) for value in operation.block_log_ratios]
+    verdict = operation.verdict
     limits = ratio_limits(
         [*ratios, *(value for value in (verdict.low, verdict.high) if value is not None)],
         rule.margin,
@@ -129,37 +124,35 @@ def draw_blocks(axes: Axes, found: OperationVerdict, rule: GateRule) -> None:
     axes.xaxis.grid(visible=False)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
     axes.set_xlabel("block, in the order measured")
-    axes.set_title(f"{figures.label(found.operation)}: candidate / baseline per block")
+    axes.set_title(f"{figures.label(operation.operation)}: candidate / baseline per block")
     _legend(axes, 3)
 
 
-def draw_series(axes: Axes, found: OperationVerdict) -> None:
+def draw_series(axes: Axes, operation: OperationVerdict) -> None:
     """Draws the times of both arms in the order measured, with what their health says.
 
     A line shows a drift that is flagged by its size, hollow marks the slow one of two regimes.
-
-    Args:
-        axes: Empty axes.
-        found: An operation.
     """
     from matplotlib.ticker import MaxNLocator
 
-    factor, unit = _unit([value for times in found.times.values() for value in times])
+    factor, unit = _unit([value for times in operation.times.values() for value in times])
     longest = 2
     for arm in ARMS:
-        times = [value * factor for value in found.times.get(arm, ())]
+        times = [value * factor for value in operation.times.get(arm, ())]
         longest = max(longest, len(times))
         if times:
-            _draw_arm(axes, arm, times, found.health.get(arm))
+            _draw_arm(axes, arm, times, operation.health.get(arm))
     axes.set_ylabel(unit)
     axes.set_xlim(0.3, longest + 0.7)
-    shown = [value * factor for times in found.times.values() for value in times if _real(value)]
+    shown = [
+        value * factor for times in operation.times.values() for value in times if _real(value)
+    ]
     axes.set_ylim(0, 1.08 * max(shown, default=1.0))
     axes.yaxis.set_major_locator(MaxNLocator(nbins=6))
     axes.yaxis.grid(visible=True, color=figures.LINE, linewidth=0.5)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
     axes.set_xlabel("operation of the arm, in the order measured")
-    axes.set_title(f"{figures.label(found.operation)}: time of each operation")
+    axes.set_title(f"{figures.label(operation.operation)}: time of each operation")
     remarked = any(":" in str(text) for text in axes.get_legend_handles_labels()[1])
     _legend(axes, 1 if remarked else 2)
 
@@ -197,11 +190,11 @@ def _draw_interval(
     )
 
 
-def _row_label(found: OperationVerdict) -> str:
-    name = figures.label(found.operation, 28)
-    verdict = found.verdict
+def _row_label(operation: OperationVerdict) -> str:
+    name = figures.label(operation.operation, 28)
+    verdict = operation.verdict
     mark = words.MARKS[verdict.word]
-    return f"{name if found.primary else f'({name})'} {mark}"
+    return f"{name if operation.primary else f'({name})'} {mark}"
 
 
 def _draw_arm(axes: Axes, arm: Arm, times: Sequence[float], health: SeriesHealth | None) -> None:
@@ -268,7 +261,7 @@ def _clipped(value: float, limits: tuple[float, float]) -> float:
 
 
 def _real(value: float | None) -> TypeGuard[float]:
-    """Says whether a value has a place on an axis of ratios or times."""
+    """Returns whether a value has a place on an axis of ratios or times."""
     return value is not None and math.isfinite(value) and value > 0
 
 
@@ -279,19 +272,10 @@ def _exp(value: float) -> float:
         return math.inf
 
 
-WIDEST: Final = 20.0
-"""Ratio at which an axis ends, whatever would lie beyond."""
-
-_STEPS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
-_FEW: Final = 6
-
-
 def ratio_limits(values: Iterable[float], margin: float) -> tuple[float, float]:
-    """Returns the ends of an axis that shows all values, no change and the margin.
+    """Returns the ends of an axis that shows all ratios, no change and the margin, such as 0.15.
 
-    Args:
-        values: Ratios; those that are not finite or not positive are left out.
-        margin: The margin of the gate, such as 0.15.
+    Ratios that are not finite or not positive are left out.
     """
     shown = [value for value in values if math.isfinite(value) and value > 0]
     low, high = min([*shown, 1 / (1 + margin)]), max([*shown, 1 + margin])
@@ -303,13 +287,7 @@ def ratio_limits(values: Iterable[float], margin: float) -> tuple[float, float]:
 
 
 def ratio_axis(axis: Axis, low: float, high: float) -> None:
-    """Makes an axis of a log scale one of ratios, such as 0.9x, 1x and 1.1x.
-
-    Args:
-        axis: The axis.
-        low: Its lower end.
-        high: Its upper end.
-    """
+    """Makes an axis of a log scale one of ratios, such as 0.9x, 1x and 1.1x."""
     from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
     ticks = _ticks(low, high)

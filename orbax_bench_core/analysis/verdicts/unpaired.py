@@ -1,4 +1,4 @@
-"""A run beside a baseline that was measured apart from it: a warning at most."""
+"""Unpaired verdicts: a run beside a baseline that was measured apart, a warning at most."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def compare_unpaired(
     machines or storage, it is INCONCLUSIVE.
 
     Args:
-        baseline_records: Measured records to compare with, as `baseline.load` returns them.
+        baseline_records: Measured records to compare with, as `load_baseline` returns them.
         candidate_records: Measured records that are looked at.
         gate: When a difference counts.
         past: By how much past runs differed, as `past_log_ratios` finds it.
@@ -107,7 +107,7 @@ def _judge(
     )
     missing = primary_operations({*was, *are} - {*shared}, gate)
     failure = next((record.error for record in now if record.error is not None), None)
-    word = together([one.verdict.word for one in found if one.primary])
+    word = together([operation.verdict.word for operation in found if operation.primary])
     lacking = bool(missing) or failure is not None
     return PointVerdict(
         point_id=now[0].point_id,
@@ -177,11 +177,9 @@ def _unmatched(
 def compare_stored(baseline: str, candidate: str | None) -> VerdictReport:
     """Compares a candidate with a baseline, paired when they are the arms of one run.
 
-    The rules are those of the candidate's suite, or the defaults where only samples are left of it.
-
-    Args:
-        baseline: A run directory or a stored baseline.
-        candidate: A run directory or a stored baseline; None takes the arms of the first.
+    Each is a run directory or a stored baseline; without a candidate, the arms of the first are
+    compared. The rules are those of the candidate's suite, or the defaults where only samples are
+    left of it.
 
     Raises:
         UserError: Something cannot be read, or there is nothing to compare.

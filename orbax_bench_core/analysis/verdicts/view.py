@@ -80,7 +80,7 @@ def verdicts_document(report: VerdictReport) -> Document:
 def _page(report: VerdictReport) -> tuple[Element, ...]:
     points = worst_first(report.points)
     meanings = words.MEANINGS.items()
-    unmatched = tuple(Span(unmatched_line(found)) for found in report.unmatched)
+    unmatched = tuple(Span(unmatched_line(point)) for point in report.unmatched)
     rules = tuple(map(Span, words.rules(report.gate)))
     described = (f"{word}: {meaning}" for word, meaning in meanings)
     coloured = (
@@ -233,8 +233,8 @@ def _brief(report: VerdictReport) -> tuple[Element, ...]:
         elements.append(_hanging((passed, ", each with its highest ratio:")))
         elements += _brief_passes(short)
     elements += [
-        _hanging(Span(unmatched_line(found)), mark=Span("!", "unsure"))
-        for found in report.unmatched
+        _hanging(Span(unmatched_line(point)), mark=Span("!", "unsure"))
+        for point in report.unmatched
     ]
     elements += [_hanging(Span(note), mark=Span("note:", "unsure")) for note in report.notes]
     if not all(operation.primary for point in long for operation in point.operations):

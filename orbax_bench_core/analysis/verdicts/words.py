@@ -1,4 +1,4 @@
-"""Verdicts in words and numbers, the same in every report."""
+"""Numbers and sentences of verdicts, the same in every report."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STYLES: Final[dict[Word, str]] = {
     "INCONCLUSIVE": "yellow",
     "PASS": "green",
 }
-"""How the terminal shows each word."""
+"""Terminal style of each word."""
 
 MEANINGS: Final[dict[Word, str]] = {
     "REGRESSION": "the candidate is slower than the baseline by more than the tolerance",
@@ -38,7 +38,9 @@ READING: Final = (
     "A point is REGRESSION when one of its primary operations is, and PASS when all of them are.",
     "Arms that are `unpaired` were run apart: whatever else changed shows as a difference too.",
 )
-"""How to read a table of verdicts, one sentence each."""
+"""Reading aid of a table of verdicts, one sentence each."""
+
+_RANKS: Final[dict[Word, int]] = {"REGRESSION": 0, "INCONCLUSIVE": 1, "PASS": 2}
 
 
 def ratio(value: float | None) -> str:
@@ -59,26 +61,26 @@ def share(value: float) -> str:
     return f"{100 * value:.3g} %"
 
 
-def word_of(found: OperationVerdict) -> str:
+def word_of(operation: OperationVerdict) -> str:
     """Returns the word of an operation, in parentheses when it decides nothing."""
-    return found.verdict.word if found.primary else f"({found.verdict.word})"
+    return operation.verdict.word if operation.primary else f"({operation.verdict.word})"
 
 
-def what_to_do(found: OperationVerdict) -> str:
+def what_to_do(operation: OperationVerdict) -> str:
     """Returns the reason why an operation was not judged, and the advice about it."""
-    reason, advice = found.verdict.reason, found.advice
+    reason, advice = operation.verdict.reason, operation.advice
     said = [advice] if reason in advice else [f"Not judged: {reason}.", advice]
-    if found.false_discovery is not None and found.verdict.word == "REGRESSION":
-        said.append(f"(False discovery rate: {share(found.false_discovery)}.)")
+    if operation.false_discovery is not None and operation.verdict.word == "REGRESSION":
+        said.append(f"(False discovery rate: {share(operation.false_discovery)}.)")
     return " ".join(filter(None, said))
 
 
-def flags(found: OperationVerdict) -> list[str]:
-    """Returns what speaks against the series of an operation, one line each."""
+def flags(operation: OperationVerdict) -> list[str]:
+    """Returns the health flags of an operation's series, one line each."""
     of_arms: dict[str, list[str]] = {}
     for arm in ARMS:
-        if arm in found.health:
-            for flag in found.health[arm].flags:
+        if arm in operation.health:
+            for flag in operation.health[arm].flags:
                 of_arms.setdefault(flag, []).append(arm)
     return [
         f"{'both arms' if len(arms) > 1 else arms[0]}: {flag}" for flag, arms in of_arms.items()
@@ -86,7 +88,7 @@ def flags(found: OperationVerdict) -> list[str]:
 
 
 def remarks(point: PointVerdict) -> list[str]:
-    """Returns what else there is to say of a point."""
+    """Returns further remarks on a point."""
     said = [point.reason] if point.reason else []
     return [*said, point.switching] if point.switching else said
 
@@ -127,9 +129,6 @@ def _plain(value: float) -> str:
     return f"{value:.3f}" if abs(value) < 9.9995 else f"{value:.4g}"
 
 
-_RANKS: Final[dict[Word, int]] = {"REGRESSION": 0, "INCONCLUSIVE": 1, "PASS": 2}
-
-
 def worst_first(points: Sequence[PointVerdict]) -> list[PointVerdict]:
     """Returns points by verdict; among equals paired ones first, then those that failed."""
     return sorted(
@@ -140,21 +139,17 @@ def worst_first(points: Sequence[PointVerdict]) -> list[PointVerdict]:
 
 def primary_first(point: PointVerdict) -> list[OperationVerdict]:
     """Returns the operations of a point, primary ones first, otherwise as they were."""
-    return sorted(point.operations, key=lambda found: not found.primary)
+    return sorted(point.operations, key=lambda operation: not operation.primary)
 
 
 def nearest_to_trouble(point: PointVerdict) -> OperationVerdict | None:
-    """Returns the primary operation with the worst verdict and then the highest ratio.
-
-    Args:
-        point: The point; without primary operations there is none to return.
-    """
-    primary = [found for found in point.operations if found.primary]
+    """Returns the primary operation with the worst verdict and then the highest ratio, if any."""
+    primary = [operation for operation in point.operations if operation.primary]
     return min(primary, key=_trouble, default=None)
 
 
 def headline(report: VerdictReport) -> str:
-    """Returns what a report comes down to, in one sentence or two, without its word."""
+    """Returns the result of a report in one sentence or two, without its word."""
     if not report.points:
         return "No point is in both arms, so that nothing was compared."
     if report.word == "REGRESSION":
@@ -168,27 +163,27 @@ def headline(report: VerdictReport) -> str:
     return said
 
 
-def unmatched_line(found: Unmatched) -> str:
+def unmatched_line(point: Unmatched) -> str:
     """Returns which side alone has a point, and why it has no partner."""
-    said = f"only in the {found.side}: {found.point}"
-    if not found.differs:
+    said = f"only in the {point.side}: {point.point}"
+    if not point.differs:
         return said
-    return f"{said} (the nearest point of the other side differs in {'; '.join(found.differs)})"
+    return f"{said} (the nearest point of the other side differs in {'; '.join(point.differs)})"
 
 
-def _trouble(found: OperationVerdict) -> tuple[int, float]:
-    value = found.verdict.ratio
+def _trouble(operation: OperationVerdict) -> tuple[int, float]:
+    value = operation.verdict.ratio
     # What has no ratio could be anything, and comes first among its equals.
     high = math.inf if value is None or math.isnan(value) else value
-    return _RANKS[found.verdict.word], -high
+    return _RANKS[operation.verdict.word], -high
 
 
 def _regressed(report: VerdictReport) -> str:
     regressed = [
-        (point, found)
+        (point, operation)
         for point in worst_first(report.points)
-        for found in point.operations
-        if found.primary and found.verdict.word == "REGRESSION"
+        for operation in point.operations
+        if operation.primary and operation.verdict.word == "REGRESSION"
     ]
     if not regressed:
         return "A point has regressed."
@@ -208,7 +203,10 @@ def _regressed(report: VerdictReport) -> str:
 
 def _passed(report: VerdictReport) -> str:
     primary = [
-        found.operation for point in report.points for found in point.operations if found.primary
+        operation.operation
+        for point in report.points
+        for operation in point.operations
+        if operation.primary
     ]
     margins = {report.gate.rule(operation).margin for operation in primary}
     large = f"of {share(margins.pop())} or more" if len(margins) == 1 else "as large as its margin"
@@ -228,7 +226,7 @@ def _undecided(report: VerdictReport) -> str:
     if failed:
         said += f" In {_count(failed, 'point')} an arm failed."
     nearest = [found for point in open_points if (found := nearest_to_trouble(point))]
-    judged = [found for found in nearest if found.verdict.ratio is not None]
+    judged = [operation for operation in nearest if operation.verdict.ratio is not None]
     if judged:
         worst = min(judged, key=_trouble)
         said += (

@@ -1,4 +1,4 @@
-"""Model presets: a name and a scale in, the tree of a real model's checkpoint out.
+"""Model presets: trees of real models' checkpoints, by name and scale.
 
 A preset becomes an ordinary spec, so that whatever reads specs (sharding checks, sizes, digests,
 the generator) needs to know nothing of models.

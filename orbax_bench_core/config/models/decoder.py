@@ -40,11 +40,7 @@ class Decoder:
     experts: int = 0
 
     def tree(self, widths: Widths) -> Tree:
-        """Returns the parameters; numbers of layers, heads and experts do not shrink.
-
-        Args:
-            widths: The scale.
-        """
+        """Returns the parameters; numbers of layers, heads and experts do not shrink."""
         embed, vocab = widths.of(self.embed, "embed"), widths.of(self.vocab, "vocab")
         head = widths.of_head(self.head)
 

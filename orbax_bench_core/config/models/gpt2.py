@@ -18,11 +18,7 @@ _LAYERS: Final = 12
 
 
 def tree(widths: Widths) -> Tree:
-    """Returns the parameters; the numbers of layers and positions do not shrink.
-
-    Args:
-        widths: The scale.
-    """
+    """Returns the parameters; the numbers of layers and positions do not shrink."""
     embed = widths.of(_EMBED, "embed")
     layers = {str(index): _layer(embed) for index in range(_LAYERS)}
     return {

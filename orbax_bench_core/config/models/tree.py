@@ -1,4 +1,4 @@
-"""The words in which presets describe their arrays."""
+"""Arrays of model presets: dimensions, shardings by mesh axis, scaled widths, train states."""
 
 from __future__ import annotations
 
@@ -38,14 +38,12 @@ SYNONYMS: Final[dict[str, str]] = {
 }
 """Other names of mesh axes, and the name that the rules have for them."""
 
+_GRAIN: Final = 64
+"""Widths are multiples of it where the full width is, so that small meshes divide them evenly."""
+
 
 def most_parts(dimension: str, mesh: MeshAxes) -> int:
-    """Returns into how many parts a mesh cuts a dimension if no other dimension takes its axes.
-
-    Args:
-        dimension: A key of `RULES`.
-        mesh: The mesh.
-    """
+    """Returns into how many parts a mesh cuts a dimension if no other dimension takes its axes."""
     return math.prod(size for _, size in _sharding_axes(dimension, mesh))
 
 
@@ -96,7 +94,7 @@ def _sharding_axes(dimension: str, mesh: MeshAxes) -> list[tuple[str, int]]:
         for name, size in mesh
         if size > 1 and (canonical := SYNONYMS.get(name, name)) in rule
     ]
-    return [(name, size) for _, name, size in sorted(found, key=lambda one: one[0])]
+    return [(name, size) for _, name, size in sorted(found, key=lambda entry: entry[0])]
 
 
 def _entry(names: tuple[str, ...]) -> ShardingEntry:
@@ -105,17 +103,13 @@ def _entry(names: tuple[str, ...]) -> ShardingEntry:
     return names or None
 
 
-_GRAIN: Final = 64
-"""Widths are multiples of it where the full width is, so that small meshes divide them evenly."""
-
-
 @dataclasses.dataclass(frozen=True)
 class Array:
     """One array of a model.
 
     Attributes:
         shape: In elements.
-        axes: What each dimension is, in the words of `axes.RULES`; None for one never sharded.
+        axes: What each dimension is, a key of `RULES`; None for one never sharded.
         group: The group whose dtype it has, `params` or `optimizer`, or a dtype outright.
     """
 
@@ -144,7 +138,7 @@ class Widths:
 
         Args:
             full: The published width.
-            axis: What the dimension is, in the words of `axes.RULES`.
+            axis: What the dimension is, a key of `RULES`.
         """
         parts = most_parts(axis, self.mesh)
         multiple = math.lcm(_GRAIN, parts if full % parts == 0 else 1)
@@ -171,9 +165,7 @@ _COUNT: Final = Array((), (), "int32")
 def train_state(params: Tree, optimizer: Optimizer) -> Tree:
     """Returns what is saved: the parameters, and with an optimizer the whole train state.
 
-    Args:
-        params: The parameters.
-        optimizer: `adamw` has two moments of each parameter, `sgd` one trace, `none` nothing.
+    `adamw` has two moments of each parameter, `sgd` one trace, `none` nothing.
     """
     if optimizer == "none":
         return {"params": params}

@@ -14,7 +14,7 @@ Inbox = queue.SimpleQueue[tuple[int, bytes]]
 
 
 class WorkerDied(Exception):
-    """The worker process has ended while something was expected of it.
+    """The worker process has ended before it answered.
 
     Attributes:
         tail: The last lines that it printed.

@@ -74,14 +74,10 @@ class LocalWorker:
         inbox: Inbox,
         index: int,
     ) -> None:
-        """Starts the process.
+        """Starts the process; what it prints is appended to `log_file`.
 
-        Args:
-            command: Its command line, which the file descriptor for its events is added to.
-            environment: Its environment.
-            log_file: Where everything that it prints is appended.
-            inbox: Where its lines arrive, beside those of the others of its group.
-            index: Index of this worker in its group.
+        A file descriptor for its events is added to `command`. They arrive in `inbox`, under
+        `index`, its place in the group.
         """
         self._inbox = inbox
         self._index = index
@@ -121,11 +117,7 @@ class LocalWorker:
         return WorkerDied(self._cause_of_death(), self.tail())
 
     def tail(self, lines: int = _TAIL_LINES) -> str:
-        """Returns the last lines that the worker printed.
-
-        Args:
-            lines: How many, at most.
-        """
+        """Returns the last lines that the worker printed."""
         with self._log_file.open("rb") as log:
             log.seek(self._log_start)
             printed = log.read().decode(errors="replace").splitlines()

@@ -13,6 +13,7 @@ from orbax_bench_core.inventory import ROLES, Inventory
 from orbax_bench_core.records import Record, Repeat, RunInfo, Series
 
 MISSING = "–"
+_UNIT_BYTES = {"bytes": 1, "MiB": 2**20, "GiB": 2**30}
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -47,13 +48,7 @@ def configuration_card(series: Series, info: RunInfo) -> str:
 
 
 def run_summary_card(series: Series, info: RunInfo, repeats: Sequence[Repeat]) -> str:
-    """Returns how each repeat ended, and what ran on what.
-
-    Args:
-        series: What was measured.
-        info: Its run.
-        repeats: Its measured repeats, in order.
-    """
+    """Returns how each repeat ended, in order, and what ran on what."""
     records = [record for repeat in repeats for record in repeat.records.values()]
     passed = sum(repeat.counts for repeat in repeats)
     parts = [
@@ -116,9 +111,6 @@ def _manifest(record: Record) -> dict[str, str]:
     return facts
 
 
-_UNIT_BYTES = {"bytes": 1, "MiB": 2**20, "GiB": 2**30}
-
-
 def glance_card(operation: Operation, inventory: Inventory | None) -> str:
     """Returns time, throughput and bytes of an operation, and what it cost, on each host too.
 
@@ -155,7 +147,9 @@ def glance_card(operation: Operation, inventory: Inventory | None) -> str:
     parts = [table((operation.name, ""), rows.items())]
     if len(hosts) > 1:
         columns = {"time": operation.time, **operation.costs}
-        lines = [[str(host), *(_of_host(one, host) for one in columns.values())] for host in hosts]
+        lines = [
+            [str(host), *(_of_host(cost, host) for cost in columns.values())] for host in hosts
+        ]
         parts.append(table(("host", *columns), lines))
     parts.append("Medians over the repeats that passed on every host; warm-ups are left out.")
     return "\n\n".join(parts)

@@ -1,4 +1,4 @@
-"""The format of TensorBoard's event files: messages, each framed by its length and checksums."""
+"""Event file format of TensorBoard: messages, each framed by its length and checksums."""
 
 from __future__ import annotations
 
@@ -20,13 +20,10 @@ class Message(Protocol):
 
 
 def encode(events: Iterable[Message]) -> bytes:
-    """Returns `Event` messages as the content of one event file.
+    """Returns `Event` messages as the content of one event file; the first states the version.
 
     TensorBoard's own writers name the file after the time and the process, and reach gs:// only
     with TensorFlow. With the content at hand, a rewrite replaces the same file, on any storage.
-
-    Args:
-        events: The events in order; the first one states the version of the format.
     """
     return b"".join(map(_record, events))
 
@@ -140,12 +137,7 @@ class Log:
         self._add(summary, step, wall_time)
 
     def hparams(self, tag: str, content: bytes) -> None:
-        """Adds a message of the HParams plugin, which lies in the metadata of an empty tensor.
-
-        Args:
-            tag: One of the tags that the plugin looks for.
-            content: An `HParamsPluginData` message on the wire.
-        """
+        """Adds a message of the HParams plugin, which lies in the metadata of an empty tensor."""
         from tensorboard.compat.proto import summary_pb2, types_pb2
 
         summary = summary_pb2.Summary()

@@ -1,4 +1,4 @@
-"""What the HParams tab lists: the sweep points of a run, with typed columns and metrics."""
+"""Content of the HParams tab: the series of a run, with typed columns and metrics."""
 
 from __future__ import annotations
 
@@ -35,9 +35,6 @@ def columns(every: Iterable[Series]) -> dict[str, dict[str, Value]]:
 
     A column holds one type, so that it can be sorted: numbers, true or false, or text. Where points
     differ in type, all of them become text. A value of none stays out, and its cell empty.
-
-    Args:
-        every: The series of a run.
     """
     rows = {series.id: _parameters(series) for series in every}
     kinds: dict[str, set[type]] = {}
@@ -45,7 +42,7 @@ def columns(every: Iterable[Series]) -> dict[str, dict[str, Value]]:
         for name, value in row.items():
             kind = type(value) if isinstance(value, bool | str) else float
             kinds.setdefault(name, set()).add(kind)
-    mixed = {name for name, found in kinds.items() if len(found) > 1}
+    mixed = {name for name, types in kinds.items() if len(types) > 1}
     return {
         point_id: {
             name: json.dumps(value) if name in mixed and not isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""The operations of one point: how long the slowest host took, and how much was moved."""
+"""Operations of one point: times of the slowest host, bytes moved, costs on each host."""
 
 from __future__ import annotations
 
@@ -13,6 +13,30 @@ from orbax_bench_core.records import Repeat
 
 Key = tuple[str, str]
 """Operation, with its `[occurrence]` from the second on, and metric."""
+
+THROUGHPUT = "4_throughput/operation_gbps"
+_GIB = 2**30
+_ORBAX_TOTALS = ("5_inventory/save_total_gb", "5_inventory/load_total_gb")
+_STORES = ("file", "gcs", "gcs_grpc", "s3")
+_STORE_METRIC = "6_tensorstore/tensorstore_kvstore_{store}_bytes_{direction}_value_diff"
+
+_COSTS: Mapping[str, Sequence[str]] = MappingProxyType(
+    {
+        "written by TensorStore": [
+            _STORE_METRIC.format(store=store, direction="written") for store in _STORES
+        ],
+        "read by TensorStore": [
+            _STORE_METRIC.format(store=store, direction="read") for store in _STORES
+        ],
+        "written to disk": ["6_io/disk_write_bytes"],
+        "read from disk": ["6_io/disk_read_bytes"],
+        "sent by network": ["6_io/network_transmit_bytes"],
+        "received by network": ["6_io/network_receive_bytes"],
+        "CPU time": ["0_basics/cpu_s"],
+        "peak memory gained": ["7_memory/host_peak_rss_diff_mb"],
+        "peak HBM gained": ["7_memory/device_hbm_peak_diff_gb"],
+    }
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,9 +124,9 @@ def collect(repeats: Iterable[Repeat]) -> dict[Key, MetricSeries]:
             values.setdefault(key, []).append(of_hosts)
     return {
         (operation, metric): MetricSeries(
-            operation=operation, metric=metric, unit=units[operation, metric], repeats=found
+            operation=operation, metric=metric, unit=units[operation, metric], repeats=repeats
         )
-        for (operation, metric), found in values.items()
+        for (operation, metric), repeats in values.items()
     }
 
 
@@ -118,30 +142,6 @@ def _percentile(ordered: Sequence[float], share: float) -> float:
     low = math.floor(position)
     high = min(low + 1, len(ordered) - 1)
     return ordered[low] + (ordered[high] - ordered[low]) * (position - low)
-
-
-THROUGHPUT = "4_throughput/operation_gbps"
-_GIB = 2**30
-_ORBAX_TOTALS = ("5_inventory/save_total_gb", "5_inventory/load_total_gb")
-_STORES = ("file", "gcs", "gcs_grpc", "s3")
-_STORE_METRIC = "6_tensorstore/tensorstore_kvstore_{store}_bytes_{direction}_value_diff"
-_COSTS: Mapping[str, Sequence[str]] = MappingProxyType(
-    {
-        "written by TensorStore": [
-            _STORE_METRIC.format(store=store, direction="written") for store in _STORES
-        ],
-        "read by TensorStore": [
-            _STORE_METRIC.format(store=store, direction="read") for store in _STORES
-        ],
-        "written to disk": ["6_io/disk_write_bytes"],
-        "read from disk": ["6_io/disk_read_bytes"],
-        "sent by network": ["6_io/network_transmit_bytes"],
-        "received by network": ["6_io/network_receive_bytes"],
-        "CPU time": ["0_basics/cpu_s"],
-        "peak memory gained": ["7_memory/host_peak_rss_diff_mb"],
-        "peak HBM gained": ["7_memory/device_hbm_peak_diff_gb"],
-    }
-)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

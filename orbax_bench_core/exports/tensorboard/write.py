@@ -1,4 +1,4 @@
-"""The `tensorboard` folder of a run directory."""
+"""Writing of the `tensorboard` folder of a run directory: logs of points and hosts."""
 
 from __future__ import annotations
 
@@ -24,6 +24,13 @@ if TYPE_CHECKING:
 SUMMARY = "__summary__"
 _OURS = "orbax-bench"
 
+_HOW_TO_READ = (
+    "Scalars of this run end in `_median`, of the slowest host, over the repeats; or in `_mean`, "
+    "`_min`, `_max`, `_p50` and `_p99`, over all repeats and hosts. "
+    f"`{THROUGHPUT}_mean` is all bytes over all seconds. "
+    "Only repeats that passed on every host count."
+)
+
 
 def write_tensorboard(run: Run) -> None:
     """Writes scalars, HParams and text cards from the records alone.
@@ -34,9 +41,6 @@ def write_tensorboard(run: Run) -> None:
 
     The same records give the same files under the same names, so this can be repeated at any time.
     Files that an earlier call wrote and that no longer belong are removed; profiler traces stay.
-
-    Args:
-        run: The run.
     """
     info, root = run.info, run.directory.root / "tensorboard"
     created = info.created_at.timestamp()
@@ -56,7 +60,7 @@ def write_tensorboard(run: Run) -> None:
             continue
         folder = root / series.directory
         for host in sorted({host for repeat in repeats for host in repeat.records}):
-            records = [one.records[host] for one in repeats if host in one.records]
+            records = [repeat.records[host] for repeat in repeats if host in repeat.records]
             write(folder / f"host_{host}", host_log(records, created))
         log, found = series_log(series, info, repeats, rows[series.id])
         write(folder / SUMMARY, log)
@@ -73,14 +77,6 @@ def _remove_others(root: epath.Path, written: set[epath.Path]) -> None:
         for path in root.glob(f"{folders}/events.out.tfevents.*.{_OURS}"):
             if path not in written:
                 path.unlink()
-
-
-_HOW_TO_READ = (
-    "Scalars of this run end in `_median`, of the slowest host, over the repeats; or in `_mean`, "
-    "`_min`, `_max`, `_p50` and `_p99`, over all repeats and hosts. "
-    f"`{THROUGHPUT}_mean` is all bytes over all seconds. "
-    "Only repeats that passed on every host count."
-)
 
 
 def series_log(
@@ -103,9 +99,9 @@ def series_log(
     found = operations(values)
     log = Log(ended)
     log.scalars(
-        Scalar(f"{one.tag}_{suffix}", value)
-        for one in values.values()
-        for suffix, value in one.aggregates().items()
+        Scalar(f"{metric.tag}_{suffix}", value)
+        for metric in values.values()
+        for suffix, value in metric.aggregates().items()
     )
     log.scalars(
         Scalar(_throughput_tag(operation), operation.throughput)
@@ -131,14 +127,11 @@ def series_log(
 def metric_columns(found: Iterable[Operation]) -> list[hparams.Metric]:
     """Returns the metric columns of the HParams tab: time and throughput of each operation.
 
-    Operations that move bytes come first, because the tab shows but the first five columns unless
-    asked for more.
-
-    Args:
-        found: The operations of all points; those of one name share their columns.
+    Operations of one name share their columns. Those that move bytes come first, because the tab
+    shows but the first five columns unless asked for more.
     """
     columns: dict[str, list[hparams.Metric]] = {}
-    for operation in sorted(found, key=lambda one: one.throughput is None):
+    for operation in sorted(found, key=lambda operation: operation.throughput is None):
         name = operation.name
         own = [hparams.Metric(f"{operation.time.tag}_median", f"{name} [s]")]
         if operation.throughput is not None:

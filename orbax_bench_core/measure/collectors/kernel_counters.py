@@ -118,6 +118,9 @@ GROUP_PEAK_IS_BOUND = Metric(
 )
 _GROUP = MetricGroup(GROUP_PEAK, GROUP_PEAK_IS_BOUND)
 METRICS = (*_DISK.metrics, *_NETWORK.metrics, *_FAULTS.metrics, *_GROUP.metrics)
+_HEADER_LINES = 2
+_LOOPBACK = b"lo"
+_SENT_COLUMN = 8
 
 
 class DiskIo(Difference[bytes]):
@@ -167,11 +170,6 @@ class Network(Difference[bytes]):
         old = _interface_counters(before)
         new = old if after == before else _interface_counters(after)
         return _NETWORK.readings(*map(operator.sub, new, old))
-
-
-_HEADER_LINES = 2
-_LOOPBACK = b"lo"
-_SENT_COLUMN = 8
 
 
 def _interface_counters(text: bytes) -> tuple[int, int, int]:

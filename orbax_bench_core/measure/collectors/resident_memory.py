@@ -60,6 +60,11 @@ IS_BOUND = Metric(
 )
 _PEAK = MetricGroup(PEAK, PEAK_DIFF, IS_BOUND)
 METRICS = (RSS, *_PEAK.metrics)
+_STATUS = "/proc/self/status"
+_MARK = b"VmHWM:"
+
+# "5" resets VmHWM: Documentation/filesystems/proc.rst of Linux, section 1.1.
+_RESET = b"5"
 
 
 class Rss(Difference[int]):
@@ -136,12 +141,6 @@ _open: list[PeakRss] = []
 def _credit(peak: int) -> None:
     for one in _open:
         one.credit(peak)
-
-
-_STATUS = "/proc/self/status"
-_MARK = b"VmHWM:"
-# "5" resets VmHWM: Documentation/filesystems/proc.rst of Linux, section 1.1.
-_RESET = b"5"
 
 
 def has_mark() -> bool:

@@ -10,6 +10,7 @@ from orbax_bench_core.measure.definition import Better, Metric
 _POOL = "/tensorstore/thread_pool/"
 _LIVE_FUTURES = "/tensorstore/futures/live"
 _LATE = "Reported up to 20 ms late, so what comes at the end may count for the next block"
+_MARK = "max_delay_ns"
 
 
 def _metric(name: str, unit: str, better: Better, description: str) -> Metric:
@@ -54,7 +55,6 @@ _SUMS = (
     (STARTED, "started", 1.0),
     (STEALS, "steal_count", 1.0),
 )
-_MARK = "max_delay_ns"
 
 
 class _State(NamedTuple):

@@ -1,4 +1,4 @@
-"""Which points are pairs, and what is said of those that are not."""
+"""Pairing of points in an async study, and notes on those that are left out."""
 
 import pytest
 

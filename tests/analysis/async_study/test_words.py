@@ -35,7 +35,7 @@ def test_a_share_has_its_interval_where_there_is_one():
 
 
 def test_a_row_has_every_column(study):
-    cells = words.row(study.series[0].sizes[0])
+    cells = words.size_row(study.series[0].sizes[0])
     assert len(cells) == len(words.HEADINGS)
     assert cells[:4] == ("1000000", "1M", "1.91 MiB", "6")
     assert cells[4] == "120 ms [118, 122]"
@@ -90,4 +90,4 @@ def test_an_interval_has_the_unit_of_its_median(study):
     size = study.series[0].sizes[0]
     times = size.blocking.blocked.model_copy(update={"median": 0.5, "low": 0.25, "high": 1.5})
     kind = size.blocking.model_copy(update={"blocked": times})
-    assert words.row(size.model_copy(update={"blocking": kind}))[4] == "500 ms [250, 1500]"
+    assert words.size_row(size.model_copy(update={"blocking": kind}))[4] == "500 ms [250, 1500]"

@@ -1,4 +1,4 @@
-"""How long a comparison will take, from the noise that is known."""
+"""Forecast of a comparison's length from known noise."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which host the others waited for."""
+"""Stragglers: the host that the others waited for."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a run found, per point, operation and metric."""
+"""Aggregates of a run per point, operation and metric."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""What to do about a verdict."""
+"""Advice about a verdict."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What verdict is good enough."""
+"""Enforcement of verdicts."""
 
 import pytest
 

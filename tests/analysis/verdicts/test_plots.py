@@ -1,4 +1,4 @@
-"""What verdicts look like."""
+"""Drawings of verdicts."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What comes first, and what a report comes down to."""
+"""Ranking of points and operations, and the headline of a report."""
 
 import math
 

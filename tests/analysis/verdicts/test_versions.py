@@ -1,4 +1,4 @@
-"""Which versions differ between arms."""
+"""Versions that differ between arms."""
 
 from orbax_bench_core.analysis.verdicts.paired import version_differences
 

@@ -1,4 +1,4 @@
-"""Which mesh axes shard which dimensions."""
+"""Mesh axes that shard each kind of dimension."""
 
 import pytest
 

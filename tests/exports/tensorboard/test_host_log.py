@@ -1,4 +1,4 @@
-"""What one host measured, a step per repeat."""
+"""Log of one host, a step per repeat."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What hosts and repeats come to."""
+"""Aggregates over hosts and repeats."""
 
 import math
 

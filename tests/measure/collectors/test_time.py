@@ -1,4 +1,4 @@
-"""What the clock of a block gives."""
+"""Clock of a block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Kubeflow Pipelines server receives, over the loopback interface."""
+"""Requests to a Kubeflow Pipelines server, over the loopback interface."""
 
 import json
 

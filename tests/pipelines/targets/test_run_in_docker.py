@@ -1,4 +1,4 @@
-"""What is handed to containers; tests/images/test_containers.py runs them."""
+"""Arguments of containers; tests/images/test_containers.py runs them."""
 
 import io
 

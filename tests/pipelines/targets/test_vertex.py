@@ -1,4 +1,4 @@
-"""What Vertex AI receives, over the loopback interface."""
+"""Requests to Vertex AI, over the loopback interface."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""How long does it take to load a part of a checkpoint, such as its parameters only?"""
+"""Load of a part of a checkpoint, such as its parameters only."""
 
 from __future__ import annotations
 
