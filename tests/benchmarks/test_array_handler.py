@@ -10,6 +10,7 @@ from orbax_bench_core.benchmarks.array_handler import ArrayHandler, ArrayHandler
 STAGES = ["serialize", "merge_ocdbt", "metadata_validation", "deserialize"]
 
 
+@pytest.mark.slow
 def test_measures_every_stage(run):
     outcome = run(ArrayHandler)
     assert outcome.blocks == STAGES
@@ -37,6 +38,7 @@ def test_use_zarr3(run, zarr3, name):
     assert [path.name for path in outcome.files("*z*arr*")] == [name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("parallel", "chunks"), [(False, 4), (True, 8)])
 def test_use_replica_parallel(run, parallel, chunks):
     outcome = run(ArrayHandler, use_ocdbt=False, use_replica_parallel=parallel)
@@ -74,6 +76,7 @@ def test_use_colocated_python(run):
     assert run(ArrayHandler, use_colocated_python=True).verified
 
 
+@pytest.mark.slow
 def test_an_array_of_that_name_is_needed(run):
     with pytest.raises(UnmetNeed, match="an array called 'array'"):
         run(ArrayHandler, spec={"w": {"dtype": "float32", "shape": [8]}})

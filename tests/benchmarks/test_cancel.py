@@ -24,6 +24,7 @@ def committed(outcome):
     )
 
 
+@pytest.mark.slow
 def test_v0_what_was_cancelled_is_not_there(run):
     outcome = run(V0Cancel, spec=LARGE, cancel_delay_secs=0)
     cancelled = "left no checkpoint" in outcome.metrics.notes["cancel"][0]
@@ -41,6 +42,7 @@ def test_v0_cancel_delay_secs_may_be_too_long(run):
     assert outcome.verified
 
 
+@pytest.mark.slow
 def test_v0_perform_cancellation(run):
     outcome = run(V0Cancel, perform_cancellation=False)
     assert outcome.blocks == ["save_blocking", "save_background", "restore"]
@@ -48,6 +50,7 @@ def test_v0_perform_cancellation(run):
     assert outcome.verified
 
 
+@pytest.mark.slow
 def test_v1_what_was_cancelled_is_not_there(run):
     outcome = run(V1Cancel, spec=LARGE, cancel_delay_secs=0)
     assert outcome.blocks.count("save_blocking") == 2

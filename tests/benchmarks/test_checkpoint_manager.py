@@ -18,6 +18,7 @@ def steps(outcome):
     return sorted(int(path.name) for path in (outcome.folder / "steps").iterdir())
 
 
+@pytest.mark.slow
 def test_measures_a_save_and_a_restore(run):
     outcome = run(CheckpointManager)
     assert outcome.blocks == [*SAVE, "restore"]
@@ -30,10 +31,12 @@ def test_every_item_is_saved(run):
     assert saved >= {"pytree", "json_item", "np_random_key"}
 
 
+@pytest.mark.slow
 def test_train_steps(run):
     assert run(CheckpointManager, train_steps=3).blocks == [*SAVE * 3, "restore"]
 
 
+@pytest.mark.slow
 def test_save_interval_steps(run):
     outcome = run(CheckpointManager, train_steps=4, save_interval_steps=2, max_to_keep=9)
     assert outcome.blocks == [*SAVE, "skip", *SAVE, "skip", "restore"]
@@ -62,6 +65,7 @@ def test_a_manager_that_holds_other_steps_is_found(held):
         checkpoint_manager._check_steps(Holding(*held), [0, 1], CheckpointManagerOptions())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("item", "value", "said"),
     [

@@ -13,6 +13,7 @@ from orbax_bench_core.benchmarks.checkpoint_manager_perf import (
 STEP = ["train_step", "save_blocking", "save_background", "save"]
 
 
+@pytest.mark.slow
 def test_trains_and_saves_every_step_and_restores_the_last(run):
     outcome = run(CheckpointManagerPerf, train_steps=3)
     assert outcome.blocks == [*STEP * 3, "restore"]
@@ -32,6 +33,7 @@ def test_defect_30_use_zarr3_acts(run, zarr3, name):
     assert {path.name for path in outcome.files("*zarr*")} == {name}
 
 
+@pytest.mark.slow
 def test_training_changes_what_is_saved(run, monkeypatch):
     saved = []
     save = ocp.CheckpointManager.save

@@ -9,6 +9,7 @@ from orbax_bench_core.benchmarks.deleter import Deleter, DeleterOptions
 SAVE = ["save_blocking", "save_background", "save"]
 
 
+@pytest.mark.slow
 def test_deletes_each_step_behind_the_last(run):
     outcome = run(Deleter, max_to_keep=9, train_steps=3)
     assert outcome.blocks == [*SAVE, *SAVE, "delete", *SAVE, "delete"]
@@ -16,11 +17,13 @@ def test_deletes_each_step_behind_the_last(run):
     assert outcome.verified
 
 
+@pytest.mark.slow
 def test_save_interval_steps(run):
     outcome = run(Deleter, max_to_keep=9, train_steps=3, save_interval_steps=2)
     assert outcome.blocks == [*SAVE, "skip", *SAVE, "delete"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 3])
 def test_num_deletion_threads(run, monkeypatch, threads):
     seen = []

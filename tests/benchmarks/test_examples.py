@@ -50,6 +50,7 @@ def test_every_built_in_has_an_example(name):
     assert own
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SUITES)
 def test_an_example_expands(name):
     file = EXAMPLES / f"{name}.yaml"

@@ -62,6 +62,7 @@ def test_without_lfs_it_is_named(run, monkeypatch, tmp_path):
         run(Lustre)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("mounts")
 def test_stripe_count_and_stripe_size_kb(run, lfs):
     said = lfs()

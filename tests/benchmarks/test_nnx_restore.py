@@ -53,6 +53,7 @@ def loads(monkeypatch):
     return seen
 
 
+@pytest.mark.slow
 def test_the_model_is_saved_from_and_restored_onto_the_devices_that_are_asked_for(run, loads):
     (outcome,) = run(save_devices=4, restore_devices=2)
     outcome.assert_passed()
@@ -60,6 +61,7 @@ def test_the_model_is_saved_from_and_restored_onto_the_devices_that_are_asked_fo
     assert len(target["kernel"].sharding.device_set) == 2
 
 
+@pytest.mark.slow
 def test_outputs_that_differ_fail_the_repeat(run, monkeypatch):
     merge = nnx.merge
     factors = iter([1.0, 1.1])
@@ -90,6 +92,7 @@ def test_what_is_missing_is_named(run, given, message):
         outcome.assert_passed()
 
 
+@pytest.mark.slow
 def test_the_module_of_the_benchmark_imports_no_flax():
     """The orchestrator reads its options."""
     module = BENCHMARK.rpartition(".")[0]

@@ -40,6 +40,7 @@ def shardings(monkeypatch):
     return trees
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("item", ["", "state"])
 def test_checkpoint_path_is_a_root_or_an_item(run, checkpoint, item):
     outcome = run(OrbaxLoad, spec=ARRAYS, checkpoint_path=str(checkpoint / item))
@@ -68,6 +69,7 @@ def test_by_default_every_array_is_replicated_on_all_devices(run, checkpoint, sh
     assert len(shardings[0]["array"].device_set) == 8
 
 
+@pytest.mark.slow
 def test_sharding_config_path(run, checkpoint, shardings, tmp_path):
     mesh = {"shape": [8], "axes": ["x"]}
     content = {
@@ -87,6 +89,7 @@ def test_sharding_config_path(run, checkpoint, shardings, tmp_path):
     assert shardings[0]["array"].shard_shape((512, 256)) == (64, 256)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broadcast", [True, False])
 def test_use_load_and_broadcast(run, checkpoint, broadcast):
     outcome = run(
@@ -95,6 +98,7 @@ def test_use_load_and_broadcast(run, checkpoint, broadcast):
     assert (BROADCAST in outcome.metrics.results) is broadcast
 
 
+@pytest.mark.slow
 def test_capture_digests_path_and_reference_digests_path(run, checkpoint, tmp_path):
     given = {"spec": None, "checkpoint_path": str(checkpoint)}
     run(OrbaxLoad, **given, capture_digests_path=str(tmp_path / "digests"))
@@ -122,6 +126,7 @@ def test_restore_concurrent_gb(run, checkpoint):
     gc.collect()  # here, and not in a test that would then answer for it
 
 
+@pytest.mark.slow
 def test_metric_tracemalloc_enabled(run, checkpoint):
     given = {"spec": ARRAYS, "checkpoint_path": str(checkpoint)}
     metric = "load_7_memory/tracemalloc_peak_diff_mb"
@@ -134,6 +139,7 @@ def test_use_colocated_python_needs_pathways(run, checkpoint):
         run(OrbaxLoad, spec=ARRAYS, checkpoint_path=str(checkpoint), use_colocated_python=True)
 
 
+@pytest.mark.slow
 def test_the_record_lists_what_was_loaded_and_that_it_was_verified(checkpoint, tmp_path):
     options = {"checkpoint_path": str(checkpoint)}
     (outcome,) = run_benchmark("orbax_load", str(tmp_path / "run"), options=options)

@@ -40,6 +40,7 @@ def test_operations_are_those_of_save_restore(dcp):
     assert outcome.value("save", BYTES) == outcome.value("load", BYTES) == SIZE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [{"async_enabled": False}, {"enable_async_save": False}])
 def test_a_save_may_block(dcp, given):
     outcome = dcp(**given)
@@ -51,6 +52,7 @@ def test_upstreams_name_prevails():
     assert PyTorchDcpOptions(async_enabled=False, enable_async_save=True).asynchronous
 
 
+@pytest.mark.slow
 def test_save_thread_count_and_single_file_per_rank(dcp):
     per_tensor = dcp(single_file_per_rank=False, save_thread_count=2)
     per_thread = dcp(single_file_per_rank=True, save_thread_count=2)
@@ -112,6 +114,7 @@ def test_metric_tracemalloc_enabled(dcp):
     assert metric not in dcp(async_enabled=False).metrics.results
 
 
+@pytest.mark.slow
 def test_enable_trace(tmp_path):
     (outcome,) = run_benchmark(
         "pytorch_dcp",
@@ -134,6 +137,7 @@ def test_nothing_to_save_is_said(run):
         run(PyTorchDcp, spec=None)
 
 
+@pytest.mark.slow
 def test_what_was_damaged_on_storage_is_found(dcp, monkeypatch):
     from . import conftest
 
@@ -159,6 +163,7 @@ def model(tmp_path):
     return str(folder)
 
 
+@pytest.mark.slow
 def test_reference_checkpoint_path_is_saved_as_bfloat16(run, model):
     outcome = run(PyTorchDcp, spec=None, reference_checkpoint_path=model)
     assert outcome.verified

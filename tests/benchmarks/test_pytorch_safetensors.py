@@ -40,6 +40,7 @@ def test_sync_files(save, monkeypatch, sync):
     assert len(synced) == int(sync)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spec", "said"),
     [

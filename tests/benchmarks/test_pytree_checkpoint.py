@@ -44,6 +44,7 @@ def test_use_zarr3(run, zarr3, name):
     assert {path.name for path in outcome.files("*z*arr*")} == {name}
 
 
+@pytest.mark.slow
 def test_use_compression(run):
     plain = run(PyTreeCheckpoint, use_compression=False).num_bytes()
     assert run(PyTreeCheckpoint, use_compression=True).num_bytes() < 0.85 * plain
@@ -55,6 +56,7 @@ def test_use_replica_parallel(run, parallel, chunks):
     assert len(outcome.files("?.0", "pytree/array")) == chunks
 
 
+@pytest.mark.slow
 def test_enable_replica_parallel_separate_folder(run):
     folders = "ocdbt.process_replica_*/manifest.ocdbt"
     separate = {"use_replica_parallel": True, "enable_replica_parallel_separate_folder": True}
@@ -71,6 +73,7 @@ def test_separate_folders_need_ocdbt_and_parallel_replicas(option):
 
 # Orbax abandons its coroutines when it refuses a chunk, and TensorStore, done with another
 # chunk, finds the event loop closed.
+@pytest.mark.slow
 @pytest.mark.usefixtures("abandoned_reads")
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:Exception ignored in:pytest.PytestUnraisableExceptionWarning")
@@ -89,6 +92,7 @@ def test_save_device_host_concurrent_gb(run):
     assert run(PyTreeCheckpoint, save_device_host_concurrent_gb=LARGEST_SHARD_GIB / 8).verified
 
 
+@pytest.mark.slow
 def test_metric_tracemalloc_enabled(run):
     metric = "save_7_memory/tracemalloc_peak_diff_mb"
     assert metric in run(PyTreeCheckpoint, metric_tracemalloc_enabled=True).metrics.results

@@ -16,6 +16,7 @@ from .conftest import ARRAYS
 CHUNKS = "array/c/*/*"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("parallel", "chunks"), [(False, 4), (True, 8)])
 def test_use_replica_parallel(run, parallel, chunks):
     outcome = run(ReplicaParallelMultislice, use_replica_parallel=parallel, use_ocdbt=False)
@@ -23,12 +24,14 @@ def test_use_replica_parallel(run, parallel, chunks):
     assert outcome.verified
 
 
+@pytest.mark.slow
 def test_defect_11_every_saving_is_kept(run):
     outcome = run(ReplicaParallelMultislice, num_savings=3)
     assert outcome.blocks == ["save_blocking", "save_background", "save"] * 3
     assert sorted(path.name for path in (outcome.folder / "ckpt").iterdir()) == ["0", "1", "2"]
 
 
+@pytest.mark.slow
 def test_async_enabled(run):
     assert run(ReplicaParallelMultislice, async_enabled=False).operations == {
         "save",
@@ -36,10 +39,12 @@ def test_async_enabled(run):
     }
 
 
+@pytest.mark.slow
 def test_only_what_was_measured_is_left(run):
     assert [path.name for path in run(ReplicaParallelMultislice).folder.iterdir()] == ["ckpt"]
 
 
+@pytest.mark.slow
 def test_reference_sharding_path_describes_one_replica(run, tmp_path):
     mesh = {"shape": [2, 2], "axes": ["x", "y"]}
     content = {
@@ -61,6 +66,7 @@ def test_reference_sharding_path_describes_one_replica(run, tmp_path):
     assert outcome.verified
 
 
+@pytest.mark.slow
 def test_reference_checkpoint_path_is_left_alone(run, tmp_path, make_tree):
     from etils import epath
 
@@ -73,6 +79,7 @@ def test_reference_checkpoint_path_is_left_alone(run, tmp_path, make_tree):
     assert (tmp_path / "given").exists()
 
 
+@pytest.mark.slow
 def test_the_first_axis_must_count_replicas(run, make_mesh):
     with pytest.raises(UnmetNeed, match="first axis is 'replica'"):
         run(ReplicaParallelMultislice, mesh=make_mesh(data=2, model=4))

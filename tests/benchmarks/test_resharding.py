@@ -71,6 +71,7 @@ def test_reference_checkpoint_path(run, checkpoint):
     assert outcome.files("*") == []
 
 
+@pytest.mark.slow
 def test_reference_sharding_path(run, sharding_file, loaded):
     run(Resharding, reference_sharding_path=sharding_file, spec=ARRAYS)
     (tree,) = loaded
@@ -84,6 +85,7 @@ def test_the_default_layout_is_another_than_the_saved(run, loaded):
     assert tree["array"].shard_shape((512, 256)) == (128, 128)  # saved were parts of 128 x 256
 
 
+@pytest.mark.slow
 def test_options_of_a_save_concern_the_reference(run):
     assert not run(Resharding, use_ocdbt=False).files("manifest.ocdbt", "reference")
 
@@ -106,6 +108,7 @@ def test_without_data_a_wrong_load_is_found(run, checkpoint, monkeypatch):
         run(Resharding, reference_checkpoint_path=checkpoint, spec=None)
 
 
+@pytest.mark.slow
 def test_another_checkpoint_than_the_data_is_found(run, tmp_path, make_tree):
     other = jax.tree.map(np.zeros_like, make_tree(ARRAYS))
     orbax_api.save(epath.Path(tmp_path) / "other", jax.tree.map(jax.numpy.asarray, other))

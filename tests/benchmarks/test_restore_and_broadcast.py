@@ -23,6 +23,7 @@ def test_broadcasts_unless_told_otherwise():
     assert RestoreAndBroadcastOptions().use_load_and_broadcast is True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broadcast", [True, False])
 def test_use_load_and_broadcast(run, broadcast):
     outcome = run(RestoreAndBroadcast, use_load_and_broadcast=broadcast)
@@ -31,6 +32,7 @@ def test_use_load_and_broadcast(run, broadcast):
     assert outcome.verified
 
 
+@pytest.mark.slow
 def test_reference_sharding_path_describes_one_replica(run, tmp_path, monkeypatch):
     mesh = {"shape": [2, 2], "axes": ["x", "y"]}
     content = {
@@ -61,6 +63,7 @@ def test_reference_checkpoint_path_is_what_is_loaded(run, tmp_path, make_tree):
     assert outcome.inventory_path == given / "state"
 
 
+@pytest.mark.slow
 def test_a_replica_that_got_nothing_is_found(run, monkeypatch):
     load = existing.Reference.load
 

@@ -27,6 +27,7 @@ def raw(folder, name, header, data=b""):
     (folder / name).write_bytes(len(text).to_bytes(8, "little") + text + data)
 
 
+@pytest.mark.slow
 def test_every_dtype_comes_back(folder):
     tree = {name: jnp.arange(6).reshape(2, 3).astype(name) for name in DTYPES}
     write_arrays(folder, tree)

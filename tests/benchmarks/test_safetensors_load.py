@@ -58,6 +58,7 @@ def test_a_corrupt_file_is_found(run, model):
         run(SafetensorsLoad, spec=ARRAYS, checkpoint_path=str(model))
 
 
+@pytest.mark.slow
 def test_sharding_config_path_from_prepare(run, model, tmp_path):
     file = tmp_path / "tp.json"
     arrays = read_arrays(epath.Path(model))

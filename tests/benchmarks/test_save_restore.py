@@ -98,11 +98,13 @@ def test_async_enabled(round_trip):
     assert round_trip(async_enabled=False).operations == {"save", "save_blocking", "load"}
 
 
+@pytest.mark.slow
 def test_use_ocdbt(round_trip):
     assert round_trip(use_ocdbt=True).files("manifest.ocdbt")
     assert not round_trip(use_ocdbt=False).files("*.ocdbt")
 
 
+@pytest.mark.slow
 def test_use_zarr3(round_trip):
     third = round_trip(use_ocdbt=False, use_zarr3=True)
     second = round_trip(use_ocdbt=False, use_zarr3=False)
@@ -110,6 +112,7 @@ def test_use_zarr3(round_trip):
     assert (len(second.files("zarr.json")), len(second.files(".zarray"))) == (0, 3)
 
 
+@pytest.mark.slow
 def test_use_compression(round_trip, tree):
     compressed = round_trip(use_compression=True)
     plain = round_trip(use_compression=False)
@@ -117,6 +120,7 @@ def test_use_compression(round_trip, tree):
     assert plain.num_bytes > tree_bytes(tree)
 
 
+@pytest.mark.slow
 def test_use_replica_parallel(round_trip):
     alone = round_trip(use_ocdbt=False, use_replica_parallel=False)
     shared = round_trip(use_ocdbt=False, use_replica_parallel=True)
@@ -124,6 +128,7 @@ def test_use_replica_parallel(round_trip):
     assert (len(alone.files(chunks)), len(shared.files(chunks))) == (1, 8)
 
 
+@pytest.mark.slow
 def test_enable_replica_parallel_separate_folder(round_trip):
     separate = round_trip(use_replica_parallel=True, enable_replica_parallel_separate_folder=True)
     together = round_trip(use_replica_parallel=True)
@@ -138,12 +143,14 @@ def test_separate_folders_need_ocdbt_and_parallel_replicas(option):
     assert not SaveRestoreOptions(**{**given, **option}).is_valid()
 
 
+@pytest.mark.slow
 def test_use_load_and_broadcast(round_trip):
     event = "load_3_load_breakdown/broadcast_s"
     assert event in round_trip(use_load_and_broadcast=True).results
     assert event not in round_trip(use_load_and_broadcast=False).results
 
 
+@pytest.mark.slow
 def test_chunk_byte_size(round_trip):
     whole = round_trip(use_ocdbt=False)
     chunked = round_trip(use_ocdbt=False, chunk_byte_size=8192)
@@ -157,6 +164,7 @@ LARGEST_SHARD_GIB = 512 // 4 * 256 * 2 / 2**30
 
 # Orbax abandons its coroutines when it refuses a chunk, and TensorStore, done with another
 # chunk, finds the event loop closed.
+@pytest.mark.slow
 @pytest.mark.usefixtures("abandoned_reads")
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:Exception ignored in:pytest.PytestUnraisableExceptionWarning")
@@ -168,6 +176,7 @@ def test_concurrency_limits_reach_orbax(round_trip, option):
     gc.collect()
 
 
+@pytest.mark.slow
 def test_metric_tracemalloc_enabled(round_trip):
     metric = "save_7_memory/tracemalloc_peak_diff_mb"
     assert metric in round_trip(metric_tracemalloc_enabled=True).results

@@ -29,6 +29,7 @@ def broadcasts(monkeypatch):
     return seen
 
 
+@pytest.mark.slow
 def test_measures_save_and_restore(run):
     outcome = run(SingleReplica, **LOCAL)
     assert outcome.blocks == ["save_blocking", "save_background", "save", "restore"]
@@ -37,6 +38,7 @@ def test_measures_save_and_restore(run):
     assert outcome.verified
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("axis", "sizes"), [(0, (2, 4)), (1, (4, 2))])
 def test_replica_axis_index(run, broadcasts, make_mesh, axis, sizes):
     names = ("replica", "model") if axis == 0 else ("model", "replica")
@@ -45,6 +47,7 @@ def test_replica_axis_index(run, broadcasts, make_mesh, axis, sizes):
     assert broadcasts[0]["axis"] == axis
 
 
+@pytest.mark.slow
 def test_broadcast_memory_limit_bytes(run, broadcasts):
     run(SingleReplica, **LOCAL)
     run(SingleReplica, **LOCAL, broadcast_memory_limit_bytes=1)

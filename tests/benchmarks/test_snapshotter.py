@@ -29,12 +29,14 @@ def test_one_process_must_control_all(run, monkeypatch):
         run(Snapshotter, spec=None, verify=False)
 
 
+@pytest.mark.slow
 def test_num_savings(run):
     outcome = run(Snapshotter, spec=None, num_savings=2)
     assert outcome.blocks == CYCLE * 2
     assert outcome.verified
 
 
+@pytest.mark.slow
 def test_a_wrong_snapshot_is_found(run, monkeypatch):
     load = snapshotter.Snapshotter.load
 
@@ -46,6 +48,7 @@ def test_a_wrong_snapshot_is_found(run, monkeypatch):
         run(Snapshotter, spec=None)
 
 
+@pytest.mark.slow
 def test_numbers_of_slices(run, make_mesh):
     outcome = run(
         Snapshotter,

@@ -2,10 +2,12 @@
 
 import jax
 import jax.numpy as jnp
+import pytest
 
 from orbax_bench_core.benchmarks.support.saving import load_target
 
 
+@pytest.mark.slow
 def test_an_array_keeps_shape_dtype_and_sharding():
     mesh = jax.make_mesh((8,), ("x",))
     sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("x"))

@@ -62,6 +62,7 @@ def test_joined_shards_are_in_their_places(tree, layout):
         assert bits.tobytes() == np.asarray(tree["nested"][name]).tobytes()
 
 
+@pytest.mark.slow
 def test_values_come_back(tree, layout):
     back = layout.to_jax(layout.local(tree))
     assert digest(back) == digest(tree)

@@ -151,6 +151,7 @@ def test_nothing_compiles_in_measured_steps(measured):
     assert not [key for key in measured.values if key.startswith("steps_") and "8_jax" in key]
 
 
+@pytest.mark.slow
 def test_training_goes_on_beside_a_save_that_is_slow(repeat, monkeypatch):
     from orbax.checkpoint import v1 as ocp
 
@@ -180,6 +181,7 @@ def test_training_goes_on_beside_a_save_that_is_slow(repeat, monkeypatch):
     assert repeat().train("steps_during", "steps") >= 40
 
 
+@pytest.mark.slow
 def test_a_save_that_is_not_asynchronous_blocks_all_training(repeat):
     outcome = repeat(async_enabled=False)
     assert outcome.operations == {"steps_before", "save_blocking", "save", "steps_after"}
@@ -187,21 +189,25 @@ def test_a_save_that_is_not_asynchronous_blocks_all_training(repeat):
     assert outcome.train("save", "lost_s") == outcome.seconds("save_blocking")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("phase", ["steps_before", "steps_after"])
 def test_numbers_of_steps(repeat, phase):
     assert repeat(**{phase: 7}).train(phase, "steps") == 7
 
 
+@pytest.mark.slow
 def test_steps_after_may_be_none(repeat):
     outcome = repeat(steps_after=0)
     assert "steps_after" not in outcome.operations
     assert outcome.train("steps_after", "steps") == 0
 
 
+@pytest.mark.slow
 def test_max_steps_during(repeat):
     assert repeat(max_steps_during=1).train("steps_during", "steps") == 1
 
 
+@pytest.mark.slow
 def test_matrix_size(repeat, monkeypatch):
     made, prepare = [], Training.__init__
 
@@ -214,11 +220,13 @@ def test_matrix_size(repeat, monkeypatch):
     assert made == [24]
 
 
+@pytest.mark.slow
 def test_metric_tracemalloc_enabled(repeat):
     values = repeat(metric_tracemalloc_enabled=True).values
     assert "steps_during_7_memory/tracemalloc_peak_diff_mb" in values
 
 
+@pytest.mark.slow
 def test_options_of_orbax_reach_it(repeat, tmp_path):
     repeat(use_ocdbt=False, use_zarr3=False)
     assert list(tmp_path.rglob(".zarray"))
@@ -239,12 +247,14 @@ def test_what_save_restore_refuses_is_refused_here_too():
     assert not TrainInterferenceOptions(enable_replica_parallel_separate_folder=True).is_valid()
 
 
+@pytest.mark.slow
 def test_what_was_saved_is_loaded_and_verified(repeat, tree):
     outcome = repeat()
     assert len(outcome.restored) == 1
     assert digest(outcome.restored[0]) == digest(tree)
 
 
+@pytest.mark.slow
 def test_a_state_that_was_trained_further_fails_the_repeat(repeat, monkeypatch):
     restart, restarts = Training.restart, itertools.count()
 
@@ -258,6 +268,7 @@ def test_a_state_that_was_trained_further_fails_the_repeat(repeat, monkeypatch):
         repeat()
 
 
+@pytest.mark.slow
 def test_nothing_is_loaded_when_verification_is_off(tree, tmp_path, monkeypatch):
     from orbax.checkpoint import v1 as ocp
 
@@ -270,6 +281,7 @@ def test_nothing_is_loaded_when_verification_is_off(tree, tmp_path, monkeypatch)
     assert loads == []
 
 
+@pytest.mark.slow
 def test_the_data_can_be_used_again_and_again(repeat, tree):
     before = digest(tree)
     for _ in range(2):
@@ -295,6 +307,7 @@ def test_every_value_is_finite(measured):
     assert all(map(math.isfinite, measured.values.values()))
 
 
+@pytest.mark.slow
 def test_a_state_on_one_device_is_trained_there(tmp_path):
     spec = CheckpointConfig.model_validate({"spec": {"w": {"dtype": "float32", "shape": [64]}}})
     context = TestContext(

@@ -68,10 +68,12 @@ def differing(one, other):
     return {name for name in one if one[name] != other[name]}
 
 
+@pytest.mark.slow
 def test_training_starts_at_the_values_of_the_tree(training, tree):
     assert differing(training.state, tree) == set()
 
 
+@pytest.mark.slow
 def test_a_step_changes_every_array_and_nothing_else(training, tree):
     training.steps(1)
     assert differing(training.state, tree) == {*digest(tree)} - {"n"}
@@ -131,12 +133,14 @@ def test_without_an_array_there_is_nothing_to_train(tree):
         Training(tree, matrix_size=8)
 
 
+@pytest.mark.slow
 def test_a_random_key_stays_as_it_is():
     training = Training({"key": jax.random.key(0), "w": jnp.zeros(3)}, matrix_size=8)
     training.steps(1)
     assert jax.random.key_data(training.state["key"]).tolist() == [0, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 8])
 def test_arrays_that_were_loaded_without_a_mesh_can_be_trained(count):
     sharding = spread((16, 4), jax.devices()[:count])
@@ -145,12 +149,14 @@ def test_arrays_that_were_loaded_without_a_mesh_can_be_trained(count):
     assert training.state["w"].sharding == sharding
 
 
+@pytest.mark.slow
 def test_an_array_on_one_device_can_be_trained():
     training = Training(tree_of({"w": {"dtype": "float32", "shape": [4]}}), matrix_size=8)
     training.steps(1)
     assert training.state["w"].device == jax.devices()[0]
 
 
+@pytest.mark.slow
 def test_every_device_multiplies_matrices_of_the_size_asked_for(tree):
     training = Training(tree, matrix_size=64)
     step = training._step.lower(training._arrays, *training._matrices, training._flags[True])
@@ -158,6 +164,7 @@ def test_every_device_multiplies_matrices_of_the_size_asked_for(tree):
     assert 2 * 64**3 <= flops < 1.2 * 2 * 64**3
 
 
+@pytest.mark.slow
 def test_nothing_stays_on_the_devices_when_training_is_over(tree):
     Training(tree, matrix_size=8)
     held = len(jax.live_arrays())

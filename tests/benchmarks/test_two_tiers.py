@@ -36,6 +36,7 @@ def test_one_process_is_not_enough(run, benchmark):
         run(benchmark, spec=ARRAYS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("benchmark", [*MANAGERS, MultisliceBroadcast])
 def test_one_replica_is_not_enough(run, make_mesh, benchmark):
     with pytest.raises(UnmetNeed, match="two or more replicas"):

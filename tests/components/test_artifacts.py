@@ -103,6 +103,7 @@ def test_samples_name_the_records_that_they_were_made_from(aggregated):
     assert inputs == {"records": kept["made"]["records"]["digest"]}
 
 
+@pytest.mark.slow
 def test_records_that_the_run_directory_lacks_are_put_there(aggregated):
     run, outputs = aggregated
     assert len(list(run.records())) == 1

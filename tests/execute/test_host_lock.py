@@ -3,6 +3,8 @@ import subprocess
 import sys
 import threading
 
+import pytest
+
 from orbax_bench_core.execute.isolation import measuring_lock
 
 HOLD = """
@@ -14,6 +16,7 @@ with measuring_lock(print, lock_file=pathlib.Path(sys.argv[1])):
 """
 
 
+@pytest.mark.slow
 def test_a_second_run_waits_and_says_for_whom(tmp_path):
     lock_file = tmp_path / "lock"
     holder = subprocess.Popen(

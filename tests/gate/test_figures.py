@@ -86,6 +86,7 @@ def test_the_rivals_cry_wolf(source, rule, least):
     assert tally("rivals", source, 1.0, 100).rate(rule) >= least
 
 
+@pytest.mark.slow
 def test_the_rivals_are_calibrated_where_their_assumptions_hold():
     found = tally("rivals", "iid", 1.0, 200)
     assert max(found.rate(rule) for rule in found.counts) <= 0.06

@@ -73,6 +73,7 @@ def test_defect_7_collectors_of_inner_blocks_are_outside_the_clocks_of_all_outer
     assert max(seconds(metrics, "a"), seconds(metrics, "b")) < PAUSE_S
 
 
+@pytest.mark.slow
 def test_the_operation_of_an_inner_block_is_inside_the_outer_clock(
     add_scripted: AddScripted,
 ) -> None:

@@ -54,6 +54,7 @@ def save_and_load(tree: Tree, folder: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_defect_5_arrays_are_ready_before_the_clock_of_a_save_starts(
     dispatch: Callable[[], Tree], at_the_clock: Callable[..., None], tmp_path: Path
 ) -> None:

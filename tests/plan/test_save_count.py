@@ -57,6 +57,7 @@ def test_neither_seed_nor_rows_nor_values_change_the_counts():
     assert orbax_save_count(0.0, np.ones(8), 16.0, 4.0).tolist() == expected
 
 
+@pytest.mark.slow
 @needs_flax
 @pytest.mark.parametrize(("width", "features", "shards"), [(8, 16, 4), (3, 5, 2)])
 def test_what_orbax_saves_has_as_many_elements(flax, tmp_path, width, features, shards):

@@ -73,6 +73,7 @@ def test_samples_are_a_frame_with_a_column_per_option(make_run, make_record, mak
     assert frame["value"].tolist() == [0.5, 0.5]
 
 
+@pytest.mark.slow
 def test_times_are_a_frame_with_a_row_per_series_repeat_and_operation(paired_run):
     run, pair = paired_run
     frame = Run(run).times()

@@ -39,6 +39,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return seeds
 
 
+@pytest.mark.slow
 def test_a_state_has_its_digest_and_size(mesh8: Mesh) -> None:
     state = StateCache().get(_checkpoint(), MESH, mesh8)
     assert state.digest == digest(state.tree)
@@ -56,6 +57,7 @@ def test_defect_4_a_state_is_made_once(mesh8: Mesh, made: list[int]) -> None:
     assert first.tree["params"]["w"] is second.tree["params"]["w"]
 
 
+@pytest.mark.slow
 def test_other_seeds_and_meshes_are_other_states(
     mesh8: Mesh, make_mesh: Callable[..., Mesh], made: list[int]
 ) -> None:
@@ -100,6 +102,7 @@ def test_the_least_recently_used_goes_first(mesh8: Mesh, made: list[int]) -> Non
     assert made == [0, 1, 2, 1]
 
 
+@pytest.mark.slow
 def test_replicas_count_towards_the_limit(mesh8: Mesh, made: list[int]) -> None:
     cache = StateCache(max_bytes=9 * BYTES)
     cache.get(_checkpoint(0), MESH, mesh8)
@@ -145,6 +148,7 @@ def test_half_of_the_available_memory_is_the_default_limit(
     assert made == [0, 1, 2, 0]
 
 
+@pytest.mark.slow
 def test_a_loaded_state_serves_every_mesh(
     tmp_path: Path, mesh8: Mesh, make_mesh: Callable[..., Mesh]
 ) -> None:

@@ -26,6 +26,7 @@ def _reference(values: np.ndarray[Any, Any]) -> digests.LaneSums:
     return first, second
 
 
+@pytest.mark.slow
 def test_sums_are_those_of_the_element_hashes(mesh8: Mesh) -> None:
     values = np.arange(64, dtype=np.uint32).reshape(8, 8) ** 5
     array = jax.device_put(values, NamedSharding(mesh8, PartitionSpec("x")))
@@ -50,6 +51,7 @@ def test_arrays_in_host_memory_have_the_same_sums(mesh8: Mesh) -> None:
     assert _sums(jax.device_put(values, sharding)) == _reference(values)
 
 
+@pytest.mark.slow
 def test_numpy_arrays_have_the_same_sums() -> None:
     values = np.arange(60, dtype=np.uint32).reshape(3, 4, 5)
     assert digests.host_sums(values) == _reference(values)

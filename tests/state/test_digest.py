@@ -25,6 +25,7 @@ def _made() -> np.ndarray[Any, Any]:
     return np.random.default_rng(0).standard_normal((16, 8)).astype(np.float32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sizes", "spec"),
     [
@@ -82,6 +83,7 @@ def test_zeros_and_ones_of_one_shape_differ() -> None:
     assert _one(np.zeros((4, 4), np.uint8)) != _one(np.ones((4, 4), np.uint8))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "second"),
     [(0x80000000, 0x00000000), (0x7FC00000, 0x7FC00001), (0x7FC00000, 0xFFC00000)],

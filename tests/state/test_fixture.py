@@ -11,6 +11,7 @@ from orbax_bench_core.state.loading import load_checkpoint, save_fixture
 from orbax_bench_core.state.tree import StateError
 
 
+@pytest.mark.slow
 def test_a_fixture_loads_as_it_was(tmp_path: Path) -> None:
     tree = {"w": jnp.arange(8), "name": "abc", "step": 3}
     save_fixture(tree, str(tmp_path / "fixture"))
@@ -18,6 +19,7 @@ def test_a_fixture_loads_as_it_was(tmp_path: Path) -> None:
     assert digest(loaded) == digest(tree)
 
 
+@pytest.mark.slow
 def test_an_earlier_fixture_is_replaced(tmp_path: Path) -> None:
     save_fixture({"old": jnp.arange(8)}, str(tmp_path / "fixture"))
     save_fixture({"new": jnp.arange(8)}, str(tmp_path / "fixture"))

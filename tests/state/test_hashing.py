@@ -21,10 +21,12 @@ def _indices(block: tuple[int, ...], shape: tuple[int, ...], offsets: list[int])
     return [h * 2**32 + lo for h, lo in zip(highs, lows, strict=True)]
 
 
+@pytest.mark.slow
 def test_index_is_row_major_in_the_whole_array() -> None:
     assert _indices((2, 2), (4, 10), [2, 3]) == [23, 24, 33, 34]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "offsets"),
     [((2**20, 2**20), [2**19, 5]), ((2**40,), [2**35 + 1]), ((1, 2**32), [0, 7])],
@@ -60,6 +62,7 @@ def test_neighbours_are_uncorrelated(step: int) -> None:
     assert abs(correlation) < 5 / np.sqrt(1 << 18)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bit", range(0, 32, 5))
 def test_one_bit_of_the_content_flips_half_of_each_lane(bit: int) -> None:
     index = jnp.arange(4096, dtype=jnp.uint32)

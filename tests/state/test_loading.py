@@ -59,6 +59,7 @@ def saved(tree: Tree, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("save", [_save_v0, _save_v1])
 @pytest.mark.parametrize(
     ("ocdbt", "zarr3"), [(True, True), (True, False), (False, True), (False, False)]
@@ -96,6 +97,7 @@ def test_arrays_spread_over_all_devices_and_are_ready(saved: Path) -> None:
     assert weights.sharding.shard_shape((16, 6)) == (4, 3)
 
 
+@pytest.mark.slow
 def test_the_sharding_file_decides_layout_and_dtype(
     saved: Path, tree: Tree, tmp_path: Path
 ) -> None:

@@ -32,6 +32,7 @@ def _outputs(model: Any) -> np.ndarray[Any, Any]:
     return np.asarray(model(*inputs()))
 
 
+@pytest.mark.slow
 def test_arrays_are_born_with_the_models_shardings(make_mesh: Callable[..., Mesh]) -> None:
     tree = nnx.make_state(MANY, seed=0, mesh=make_mesh(fsdp=8))
     kernel = tree["blocks"]["10"]["kernel"]
@@ -39,22 +40,26 @@ def test_arrays_are_born_with_the_models_shardings(make_mesh: Callable[..., Mesh
     assert tree["mean"].sharding.is_fully_replicated
 
 
+@pytest.mark.slow
 def test_without_a_mesh_arrays_are_whole() -> None:
     tree = nnx.make_state(MANY, seed=0, mesh=None)
     assert len(tree["blocks"]["0"]["kernel"].sharding.device_set) == 1
 
 
+@pytest.mark.slow
 def test_values_do_not_depend_on_the_mesh(make_mesh: Callable[..., Mesh]) -> None:
     whole = nnx.make_state(MANY, seed=3, mesh=None)
     sharded = nnx.make_state(MANY, seed=3, mesh=make_mesh(fsdp=4))
     assert digest(whole) == digest(sharded)
 
 
+@pytest.mark.slow
 def test_the_seed_decides_the_values() -> None:
     one, other = (nnx.make_state(MANY, seed=seed, mesh=None) for seed in (0, 1))
     assert digest(one)["blocks.0.kernel"] != digest(other)["blocks.0.kernel"]
 
 
+@pytest.mark.slow
 def test_a_merged_model_says_what_the_original_says() -> None:
     from flax import nnx as flax_nnx
     from nnx_models import Many
@@ -81,6 +86,7 @@ def test_a_model_survives_a_save_and_a_load_onto_another_mesh(
     np.testing.assert_allclose(after, before, rtol=1e-3, atol=1e-3 * np.abs(before).max())
 
 
+@pytest.mark.slow
 def test_a_tree_moves_to_another_mesh(make_mesh: Callable[..., Mesh]) -> None:
     tree = nnx.make_state(MANY, seed=0, mesh=make_mesh(fsdp=8))
     moved = nnx.onto(tree, make_mesh(fsdp=2))
@@ -89,6 +95,7 @@ def test_a_tree_moves_to_another_mesh(make_mesh: Callable[..., Mesh]) -> None:
     assert digest(moved) == digest(tree)
 
 
+@pytest.mark.slow
 def test_the_cache_makes_the_state_of_a_model(make_mesh: Callable[..., Mesh]) -> None:
     mesh = make_mesh(fsdp=8)
     state = StateCache().get(CheckpointConfig(nnx=MANY, random_seed=3), None, mesh)
@@ -115,6 +122,7 @@ def test_a_sharding_that_does_not_fit_names_the_variable(make_mesh: Callable[...
         nnx.make_state("nnx_models:Uneven", seed=0, mesh=make_mesh(fsdp=4))
 
 
+@pytest.mark.slow
 def test_the_state_of_another_model_is_refused() -> None:
     other = nnx.make_state("nnx_models:Uneven", seed=0, mesh=None)
     with pytest.raises(StateError, match=r"the root of the tree should have \['blocks', "):

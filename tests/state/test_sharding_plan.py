@@ -72,6 +72,7 @@ def test_a_mesh_of_one_axis_gives_what_orbaxs_own_tool_gives(
     assert ours == generate_from_metadata.build_config(str(saved), size, strategy)
 
 
+@pytest.mark.slow
 def test_what_is_written_is_a_sharding_file_to_load_with(
     saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -55,6 +55,7 @@ def test_values_do_not_depend_on_the_layout(
     assert _bytes(made) == _bytes(_array())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", KINDS)
 def test_every_kind_of_dtype_is_made_in_shards(make_mesh: Callable[..., Mesh], dtype: str) -> None:
     mesh = make_mesh(x=4, y=2)
@@ -121,6 +122,7 @@ def test_an_empty_dimension_can_be_sharded(make_mesh: Callable[..., Mesh]) -> No
     assert _array(shape=(0, 4), sharding=("x",), mesh=make_mesh(x=8)).shape == (0, 4)
 
 
+@pytest.mark.slow
 def test_arrays_are_ready(mesh8: Mesh) -> None:
     made: Any = _array("float32", shape=(4096, 4096), sharding=("x",), mesh=mesh8)
     assert made.is_ready()

@@ -78,6 +78,7 @@ def test_floats_have_the_moments_of_a_normal(name: str) -> None:
     assert within_one_sigma == pytest.approx(0.683, abs=0.1 if coarse else 0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bfloat16", "float16", "float8_e4m3fn", "float8_e5m2fnuz"])
 def test_draws_are_rounded_as_a_cast_rounds_them(name: str) -> None:
     words = _words()
@@ -98,6 +99,7 @@ def test_integers_are_normal_over_their_range(name: str) -> None:
     assert made.std() == pytest.approx(values.DRAW_SIGMA, rel=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["int32", "int64", "float32", "float64"])
 def test_low_bits_of_wide_types_are_fair(name: str) -> None:
     made = _values(name)

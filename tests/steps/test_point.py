@@ -79,6 +79,7 @@ def rejoin(session, **how):
     return Session.rejoin(str(session.directory.root), entry, settings=SETTINGS, **how)
 
 
+@pytest.mark.slow
 def test_a_run_needs_no_command_line_and_prints_nothing(begin, capfd):
     session = begin(save_s=[0.02, 0.03])
     measure_points(session, limits=False, lock=False)
@@ -88,6 +89,7 @@ def test_a_run_needs_no_command_line_and_prints_nothing(begin, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 def test_a_step_measures_its_point_alone(begin):
     whole = begin(save_s=[0.02, 0.03])
     outcome = measure_point(rejoin(whole), limits=False, lock=False)
@@ -106,6 +108,7 @@ def test_a_point_that_fails_is_data_unless_the_step_is_strict(begin):
         measure_point(session, limits=False, strict=True, lock=False)
 
 
+@pytest.mark.slow
 def test_a_watcher_is_told_of_every_look_and_the_verdict_of_a_whole_run_is_kept(begin):
     session = begin(ARMS)
     verdicts = compare_arms(session, lock=False)
@@ -114,6 +117,7 @@ def test_a_watcher_is_told_of_every_look_and_the_verdict_of_a_whole_run_is_kept(
     assert (session.directory.root / "verdicts.json").exists()
 
 
+@pytest.mark.slow
 def test_a_step_leaves_the_verdict_of_the_run_to_others(begin):
     whole = begin(ARMS, load_s=0.02, lasts_s=0.0, act=["behave", "lag"])
     session = rejoin(whole, watch=Told())
@@ -124,6 +128,7 @@ def test_a_step_leaves_the_verdict_of_the_run_to_others(begin):
     assert not (session.directory.root / "verdicts.json").exists()
 
 
+@pytest.mark.slow
 def test_a_planned_point_is_run_with_lines_for_the_log_of_its_step(suite, tmp_path, capfd):
     [point] = plan(suite(), str(tmp_path / "out"))
     info, records = run_point(
@@ -135,6 +140,7 @@ def test_a_planned_point_is_run_with_lines_for_the_log_of_its_step(suite, tmp_pa
     assert [line.rpartition(" repeat ")[2] for line in lines] == ["0: passed", "1: passed"]
 
 
+@pytest.mark.slow
 def test_the_log_of_a_step_says_what_each_look_found(suite, tmp_path, capfd):
     [pair] = plan(suite(ARMS), str(tmp_path / "out"))
     run_point(pair, str(tmp_path / "out"), settings=SETTINGS, lock=False)

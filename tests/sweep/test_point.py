@@ -140,6 +140,7 @@ suite_name: s
 """
 
 
+@pytest.mark.slow
 def test_ids_are_the_same_in_every_process_and_order_of_keys():
     def ids(text, seed):
         process = subprocess.run(
@@ -215,6 +216,7 @@ def test_defect_29_points_that_differ_never_share_an_id(raws):
     assert len({build(raw).id for raw in raws}) == len(raws)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(raw_points)
 def test_a_point_travels_as_json_and_stays_itself(raw):

@@ -9,6 +9,7 @@ from orbax_bench_core.testing import make_context
 MESH = {"mesh_axes": ["fsdp"], "ici_parallelism": {"fsdp": 8}}
 
 
+@pytest.mark.slow
 def test_the_tree_lies_on_the_mesh(tmp_path):
     context = make_context(
         str(tmp_path),
@@ -20,6 +21,7 @@ def test_the_tree_lies_on_the_mesh(tmp_path):
     assert context.path.exists()
 
 
+@pytest.mark.slow
 def test_a_preset_may_be_the_checkpoint(tmp_path):
     context = make_context(
         str(tmp_path), BenchmarkOptions(), checkpoint={"model": "llama-8b", "scale": 0.01}
@@ -32,6 +34,7 @@ def test_without_blocks_there_is_neither_tree_nor_mesh(tmp_path):
     assert (context.pytree, context.mesh) == (None, None)
 
 
+@pytest.mark.slow
 def test_verification_compares(tmp_path):
     spec = {"spec": {"w": {"dtype": "int8", "shape": [16]}}}
     context = make_context(str(tmp_path), BenchmarkOptions(), checkpoint=spec)

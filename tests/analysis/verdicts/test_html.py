@@ -139,6 +139,7 @@ def test_it_has_colours_for_light_and_dark(page):
         assert f"{variable}: #" in dark.split("}")[0]
 
 
+@pytest.mark.slow
 def test_a_point_that_passes_among_many_is_folded(found, page, make_report, make_verdicts):
     assert page.count("<details open>") == 3
     assert page.count("<details>") == 1
@@ -188,6 +189,7 @@ def test_a_healthy_series_has_no_remark(make_verdicts, make_report):
     assert "regimes," not in text
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
 def test_points_beyond_the_most_have_rows_and_no_figures(
     make_operation, make_verdicts, make_report

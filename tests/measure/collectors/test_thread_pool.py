@@ -87,6 +87,7 @@ def test_a_quiet_pool_gives_nothing_else() -> None:
     assert collect_from(same, same) == {}
 
 
+@pytest.mark.slow
 def test_work_of_the_library_has_its_waiting(tmp_path: Path) -> None:
     collector = ThreadPool()
     collector.start()
