@@ -16,6 +16,7 @@ import functools
 import itertools
 import subprocess
 import sys
+import types
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from _pytest.mark.expression import Expression
 
 from orbax_bench_core.config import CheckpointConfig, parse_suite
 from orbax_bench_core.measure import BYTES, TIME, Sample
-from orbax_bench_core.records import Record, RunDirectory
+from orbax_bench_core.records import Record, RunDirectory, files
 from orbax_bench_core.sweep import Expansion, Pair, SweepPoint
 from tests.support.targets import refuse
 
@@ -78,6 +79,14 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def unsynced() -> Iterator[None]:
+    """Has records survive no power cut: waiting for disks is most of what writing them takes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "os", types.SimpleNamespace(fsync=lambda number: None))
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -18,6 +18,8 @@ from orbax_bench_core.benchmarks.support.pytorch import reference_tree
 from orbax_bench_core.testing import run_benchmark
 from tests.support.processes import free_address
 
+pytestmark = pytest.mark.slow  # PyTorch takes a second to import
+
 LEAVES = ("array", "nested.replicated", "step")
 SIZE = 512 * 256 * 2 + 64 * 64 * 4
 BYTES = "5_inventory/operation_bytes"
@@ -31,7 +33,6 @@ def dcp(run):
     return one
 
 
-@pytest.mark.slow
 def test_operations_are_those_of_save_restore(dcp):
     outcome = dcp()
     assert outcome.blocks == ["save_blocking", "save_background", "save", "load"]
@@ -40,7 +41,6 @@ def test_operations_are_those_of_save_restore(dcp):
     assert outcome.value("save", BYTES) == outcome.value("load", BYTES) == SIZE
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("given", [{"async_enabled": False}, {"enable_async_save": False}])
 def test_a_save_may_block(dcp, given):
     outcome = dcp(**given)
@@ -52,7 +52,6 @@ def test_upstreams_name_prevails():
     assert PyTorchDcpOptions(async_enabled=False, enable_async_save=True).asynchronous
 
 
-@pytest.mark.slow
 def test_save_thread_count_and_single_file_per_rank(dcp):
     per_tensor = dcp(single_file_per_rank=False, save_thread_count=2)
     per_thread = dcp(single_file_per_rank=True, save_thread_count=2)
@@ -114,7 +113,6 @@ def test_metric_tracemalloc_enabled(dcp):
     assert metric not in dcp(async_enabled=False).metrics.results
 
 
-@pytest.mark.slow
 def test_enable_trace(tmp_path):
     (outcome,) = run_benchmark(
         "pytorch_dcp",
@@ -137,7 +135,6 @@ def test_nothing_to_save_is_said(run):
         run(PyTorchDcp, spec=None)
 
 
-@pytest.mark.slow
 def test_what_was_damaged_on_storage_is_found(dcp, monkeypatch):
     from . import conftest
 
@@ -163,7 +160,6 @@ def model(tmp_path):
     return str(folder)
 
 
-@pytest.mark.slow
 def test_reference_checkpoint_path_is_saved_as_bfloat16(run, model):
     outcome = run(PyTorchDcp, spec=None, reference_checkpoint_path=model)
     assert outcome.verified

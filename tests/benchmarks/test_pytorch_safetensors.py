@@ -10,6 +10,8 @@ from orbax_bench_core.benchmarks.support.safetensors import read_arrays
 
 from .conftest import ARRAYS, SPEC
 
+pytestmark = pytest.mark.slow  # PyTorch takes a second to import
+
 
 @pytest.fixture
 def save(run):
@@ -40,7 +42,6 @@ def test_sync_files(save, monkeypatch, sync):
     assert len(synced) == int(sync)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spec", "said"),
     [

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow  # PyTorch takes a second to import
+
 SUITE = """\
 suite_name: remote
 num_repeats: 1
@@ -18,7 +20,6 @@ benchmarks:
 """
 
 
-@pytest.mark.slow
 def test_all_of_them_save_to_a_bucket_and_load_from_it(emulator, tmp_path):
     unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
     environment = {name: value for name, value in emulator.items() if name not in unset}

@@ -10,6 +10,8 @@ import torch.distributed as dist
 from orbax_bench_core.authoring import UnmetNeed
 from orbax_bench_core.benchmarks.support.pytorch import device_of_rank, import_torch, join_ranks
 
+pytestmark = pytest.mark.slow  # PyTorch takes a second to import
+
 CPU = torch.device("cpu")
 
 

@@ -10,6 +10,8 @@ from orbax_bench_core.authoring import UnmetNeed
 from orbax_bench_core.benchmarks.support import pytorch
 from orbax_bench_core.benchmarks.torch_save import TorchSave, TorchSaveOptions
 
+pytestmark = pytest.mark.slow  # PyTorch takes a second to import
+
 SIZE = 512 * 256 * 2 + 64 * 64 * 4
 
 

@@ -12,6 +12,8 @@ from orbax_bench_core.config import CheckpointConfig, MeshConfig
 from orbax_bench_core.state import build_mesh, digest, generate
 from orbax_bench_core.state.torch import TorchLayout
 
+pytestmark = pytest.mark.slow  # PyTorch takes a second to import
+
 CPU = torch.device("cpu")
 SPEC = {
     "rows": {"dtype": "bfloat16", "shape": [8, 6], "sharding": ["fsdp"]},
@@ -62,7 +64,6 @@ def test_joined_shards_are_in_their_places(tree, layout):
         assert bits.tobytes() == np.asarray(tree["nested"][name]).tobytes()
 
 
-@pytest.mark.slow
 def test_values_come_back(tree, layout):
     back = layout.to_jax(layout.local(tree))
     assert digest(back) == digest(tree)

@@ -8,6 +8,8 @@ import torch
 from orbax_bench_core.authoring import UnmetNeed
 from orbax_bench_core.state.torch.values import to_numpy, to_torch, torch_dtype
 
+pytestmark = pytest.mark.slow  # PyTorch takes a second to import
+
 DTYPES = [
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
