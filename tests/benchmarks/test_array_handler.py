@@ -20,11 +20,13 @@ def test_measures_every_stage(run):
         assert outcome.value(operation, "5_inventory/operation_bytes") == 512 * 256 * 2
 
 
+@pytest.mark.slow
 def test_only_the_array_is_written(run):
     outcome = run(ArrayHandler, use_ocdbt=False)
     assert [path.name for path in outcome.folder.iterdir() if path.is_dir()] == ["array"]
 
 
+@pytest.mark.slow
 def test_use_ocdbt(run):
     plain = run(ArrayHandler, use_ocdbt=False)
     assert plain.blocks == [stage for stage in STAGES if stage != "merge_ocdbt"]
@@ -72,6 +74,7 @@ def test_use_colocated_python_names_its_extra(run, monkeypatch):
         run(ArrayHandler, use_colocated_python=True)
 
 
+@pytest.mark.slow
 def test_use_colocated_python(run):
     assert run(ArrayHandler, use_colocated_python=True).verified
 

@@ -66,6 +66,7 @@ def test_v1_what_was_finished_is_deleted(run):
     assert committed(outcome) == ["2"]
 
 
+@pytest.mark.slow
 def test_v1_perform_cancellation(run):
     outcome = run(V1Cancel, perform_cancellation=False)
     assert outcome.blocks == ["save_blocking", "save_background", "load"]

@@ -26,6 +26,7 @@ def test_measures_a_save_and_a_restore(run):
     assert outcome.verified
 
 
+@pytest.mark.slow
 def test_every_item_is_saved(run):
     saved = {path.name for path in (run(CheckpointManager).folder / "steps" / "0").iterdir()}
     assert saved >= {"pytree", "json_item", "np_random_key"}

@@ -21,6 +21,7 @@ def test_trains_and_saves_every_step_and_restores_the_last(run):
     assert [path.name for path in (outcome.folder / "steps").iterdir()] == ["2"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ocdbt", [True, False])
 def test_defect_30_use_ocdbt_acts(run, ocdbt):
     outcome = run(CheckpointManagerPerf, train_steps=1, use_ocdbt=ocdbt)

@@ -45,6 +45,7 @@ def test_checkpoint_policies_options(policy):
     assert kept == ["2", "4"]
 
 
+@pytest.mark.slow
 def test_num_checkpoints(policy):
     assert policy(described(), number=2).blocks == ["save_blocking", "skip", "save_background"]
 

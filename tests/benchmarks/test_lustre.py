@@ -77,6 +77,7 @@ def test_stripe_count_and_stripe_size_kb(run, lfs):
     assert outcome.verified
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("mounts")
 def test_without_options_the_striping_stays(run, lfs):
     said = lfs()

@@ -50,6 +50,7 @@ def test_checkpoint_path_is_a_root_or_an_item(run, checkpoint, item):
     assert str(outcome.inventory_path) == str(checkpoint / "state")
 
 
+@pytest.mark.slow
 def test_without_a_path_the_data_are_saved_first(run):
     outcome = run(OrbaxLoad)
     assert outcome.verified
@@ -115,6 +116,7 @@ def test_both_digests_at_once_are_refused():
 
 
 # Orbax abandons its coroutines when it refuses to read.
+@pytest.mark.slow
 @pytest.mark.usefixtures("abandoned_reads")
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:Exception ignored in:pytest.PytestUnraisableExceptionWarning")

@@ -53,6 +53,7 @@ def loaded(monkeypatch):
     return trees
 
 
+@pytest.mark.slow
 def test_measures_one_load_of_all_bytes(run):
     outcome = run(Resharding)
     assert outcome.blocks == ["load"]
@@ -61,6 +62,7 @@ def test_measures_one_load_of_all_bytes(run):
     assert outcome.verified
 
 
+@pytest.mark.slow
 def test_without_a_path_the_data_are_saved_first(run):
     assert run(Resharding).files("manifest.ocdbt", "reference")
 
@@ -126,10 +128,12 @@ def test_a_path_without_checkpoint_is_said(run, tmp_path):
         run(Resharding, reference_checkpoint_path=str(tmp_path / "nothing"))
 
 
+@pytest.mark.slow
 def test_a_layout_that_cannot_be_broadcast_is_said(run):
     with pytest.raises(UnmetNeed, match="counts replicas"):
         run(Resharding, use_load_and_broadcast=True)
 
 
+@pytest.mark.slow
 def test_verification_can_be_switched_off(run):
     assert not run(Resharding, verify=False).verified

@@ -54,6 +54,7 @@ def test_reference_sharding_path_describes_one_replica(run, tmp_path, monkeypatc
     assert {shard.data.shape for shard in array.addressable_shards} == {(256, 128)}
 
 
+@pytest.mark.slow
 def test_reference_checkpoint_path_is_what_is_loaded(run, tmp_path, make_tree):
     given = epath.Path(tmp_path) / "given"
     orbax_api.save(given, make_tree(ARRAYS))
@@ -84,6 +85,7 @@ def test_a_replica_that_got_nothing_is_found(run, monkeypatch):
         run(RestoreAndBroadcast)
 
 
+@pytest.mark.slow
 def test_the_first_axis_must_count_replicas(run, make_mesh):
     with pytest.raises(UnmetNeed, match="first axis is 'replica'"):
         run(RestoreAndBroadcast, mesh=make_mesh(data=2, model=4))

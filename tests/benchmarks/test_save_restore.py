@@ -73,6 +73,7 @@ def round_trip(tree, tmp_path):
     return run
 
 
+@pytest.mark.slow
 def test_measures_the_guides_operations(round_trip):
     assert round_trip().operations == {"save", "save_blocking", "save_background", "load"}
 
@@ -86,6 +87,7 @@ def test_defect_13_save_is_its_blocking_and_its_background_part(round_trip):
     assert blocking + background <= whole <= 1.05 * (blocking + background) + 0.001
 
 
+@pytest.mark.slow
 def test_bytes_are_exact(round_trip, tree):
     results = round_trip().results
     expected = 512 * 256 * 2 + 64 * 64 * 4

@@ -54,11 +54,13 @@ def test_broadcast_memory_limit_bytes(run, broadcasts):
     assert [seen["chunks"] for seen in broadcasts] == [1, 2]
 
 
+@pytest.mark.slow
 def test_broadcast_memory_scaling_factor(run, broadcasts):
     run(SingleReplica, **LOCAL, broadcast_memory_scaling_factor=0.5)
     assert broadcasts[0]["memory_scaling_factor"] == 0.5
 
 
+@pytest.mark.slow
 def test_primary_replica_id(run):
     handler = SingleReplicaOptions(primary_replica_id=1).handler()
     assert handler._type_handler_registry.get(jax.Array).primary_replica_id == 1

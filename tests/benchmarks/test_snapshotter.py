@@ -63,6 +63,7 @@ def test_numbers_of_slices(run, make_mesh):
         assert outcome.value(operation, "5_inventory/operation_bytes") == size
 
 
+@pytest.mark.slow
 def test_metric_tracemalloc_enabled(run):
     metric = "save_7_memory/tracemalloc_peak_diff_mb"
     outcome = run(Snapshotter, spec=None, metric_tracemalloc_enabled=True)

@@ -79,6 +79,7 @@ def test_a_step_changes_every_array_and_nothing_else(training, tree):
     assert differing(training.state, tree) == {*digest(tree)} - {"n"}
 
 
+@pytest.mark.slow
 def test_the_tree_itself_is_never_changed(training, tree):
     before = digest(tree)
     training.steps(2)

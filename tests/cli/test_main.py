@@ -124,6 +124,7 @@ def test_the_run_of_another_suite_is_refused(orbax_bench, write_suite, make_run,
     assert f"error: {run.root} holds a run of another suite ('a suite', begun " in outcome.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["orbax_bench_core.cli", "orbax_bench_core.run_benchmarks"])
 def test_the_command_is_also_a_module(module):
     process = subprocess.run(

@@ -110,6 +110,7 @@ def test_records_that_the_run_directory_lacks_are_put_there(aggregated):
     assert pyarrow.parquet.read_table(outputs["samples"].path).num_rows == 1
 
 
+@pytest.mark.slow
 def test_points_that_are_missing_are_simply_not_there(call, make_run, make_point):
     run = make_run([], points=[make_point()])
     outputs = call(aggregate, records=[], output_directory=str(run.root))

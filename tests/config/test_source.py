@@ -6,6 +6,7 @@ from orbax_bench_core.config.errors import SuiteError
 from orbax_bench_core.config.source import Source, dotted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [

@@ -13,6 +13,8 @@ import os, sys
 from pathlib import Path
 from orbax_bench_core.environments.cache import only_process
 
+import pytest
+
 lock = only_process(Path(sys.argv[1]), lambda: None)
 lock.__enter__()
 os._exit(1)
@@ -74,6 +76,7 @@ def test_one_at_a_time(tmp_path):
     assert order == ["first", "second"]
 
 
+@pytest.mark.slow
 def test_a_lock_ends_with_its_process(tmp_path):
     subprocess.run(
         [

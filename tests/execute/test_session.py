@@ -70,6 +70,7 @@ def test_a_session_is_silent_unless_it_is_told_otherwise(begin, capsys):
     assert capsys.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 def test_another_host_can_start_the_workers(orchestrate):
     class Elsewhere:
         def __init__(self):

@@ -26,6 +26,7 @@ def test_the_numbers_of_a_series():
     assert (found.n, found.median, found.spread) == (5, 3.0, pytest.approx(2 / 3))
 
 
+@pytest.mark.slow
 def test_sigma_is_that_of_the_log(steady):
     assert health(steady(4000, 0.2)).sigma == pytest.approx(0.2, rel=0.1)
 
@@ -65,6 +66,7 @@ def test_values_in_a_slow_state_are_no_outliers(steady):
     assert health(steady(60) * np.where(slow, 3.0, 1.0)).outliers == 0.0
 
 
+@pytest.mark.slow
 def test_few_series_of_one_kind_look_like_two(rng):
     found = [health(np.exp(0.05 * rng.standard_normal(12))).regimes for _ in range(200)]
     assert sum(found) <= 6
@@ -139,6 +141,7 @@ def test_one_value_has_no_spread():
     assert (found.median, found.spread, found.sigma) == (2.0, None, None)
 
 
+@pytest.mark.slow
 def test_a_long_series_is_described_too(steady):
     found = health(steady(5000) * np.linspace(1, 2, 5000))
     assert found.drift == pytest.approx(1.0, rel=0.1)

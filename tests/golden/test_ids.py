@@ -76,6 +76,7 @@ def test_points(golden, suites, arms):
     golden(f"ids/{suites.__name__}_{arms}.txt", "\n".join(texts))
 
 
+@pytest.mark.slow
 def test_what_makes_a_point_another(golden, tmp_path):
     file = tmp_path / "suite.yaml"
     file.write_text(EVERY_KEY)

@@ -61,6 +61,7 @@ def test_progress_of_a_run_for_machines(shell, begin, fill, golden):
     golden("text/run/log.json", "".join(f"{json.dumps(line)}\n" for line in lines))
 
 
+@pytest.mark.slow
 def test_a_run_with_baselines(shell, begin, fill, golden):
     shell.draws = False
     suite = shell.write("suite.yaml", SUITE)

@@ -46,6 +46,7 @@ def test_a_comparison_that_is_done(shell, begin, fill_blocks, golden, name):
     golden(f"text/verdicts/{name}.report.md", shell.read("out/report.md"))
 
 
+@pytest.mark.slow
 def test_progress_of_a_comparison_for_machines(shell, begin, fill_blocks, golden):
     shell.draws = False
     suite = shell.write("suite.yaml", SUITE)
@@ -68,6 +69,7 @@ def test_an_arm_that_failed(shell, begin, fill_blocks, golden):
     golden("text/verdicts/failed_candidate.html.txt", shell.page("page.html"))
 
 
+@pytest.mark.slow
 def test_the_arms_of_a_stored_run(shell, begin, fill_blocks, golden):
     suite = shell.write("suite.yaml", SUITE)
     fill_blocks(begin(suite, "out"), ratios=(1.5, 1.0))

@@ -46,6 +46,7 @@ def test_what_was_measured_is_stated(found):
     assert limits.provenance["devices"]["platform"] == "cpu"
 
 
+@pytest.mark.slow
 def test_the_devices_are_the_default_parallelism(tmp_path):
     assert take(tmp_path, parallelism=None).num_threads == 8
 

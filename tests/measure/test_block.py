@@ -36,6 +36,7 @@ def test_the_operation_is_inside_the_clock() -> None:
     assert seconds(metrics, "op") >= PAUSE_S
 
 
+@pytest.mark.slow
 def test_an_empty_block_takes_no_time() -> None:
     metrics = Metrics()
 
@@ -47,6 +48,7 @@ def test_an_empty_block_takes_no_time() -> None:
     assert statistics.median(times) <= 10e-6
 
 
+@pytest.mark.slow
 def test_defect_7_collectors_are_outside_the_clock(add_scripted: AddScripted) -> None:
     add_scripted("slow", pause, pause)
     metrics = Metrics()
@@ -57,6 +59,7 @@ def test_defect_7_collectors_are_outside_the_clock(add_scripted: AddScripted) ->
     assert seconds(metrics, "op") < PAUSE_S
 
 
+@pytest.mark.slow
 def test_defect_7_collectors_of_inner_blocks_are_outside_the_clocks_of_all_outer_ones(
     add_scripted: AddScripted,
 ) -> None:
@@ -86,6 +89,7 @@ def test_the_operation_of_an_inner_block_is_inside_the_outer_clock(
     assert PAUSE_S <= seconds(metrics, "outer") < 2 * PAUSE_S
 
 
+@pytest.mark.slow
 def test_blocks_of_several_metrics_objects_share_the_subtraction(
     add_scripted: AddScripted,
 ) -> None:
@@ -110,6 +114,7 @@ def test_defect_7_three_nested_empty_blocks_take_tens_of_microseconds() -> None:
     assert statistics.median(outermost) <= 50e-6
 
 
+@pytest.mark.slow
 def test_an_observer_inside_a_collector_of_an_inner_block_is_subtracted_once(
     add_scripted: AddScripted,
 ) -> None:
@@ -161,6 +166,7 @@ def test_blocks_that_overlap_without_nesting_subtract_what_they_share(
     assert seconds(metrics, "second") < PAUSE_S
 
 
+@pytest.mark.slow
 def test_other_threads_cost_this_one_nothing_to_subtract(add_scripted: AddScripted) -> None:
     add_scripted("slow", pause, pause)
     metrics = Metrics()

@@ -230,6 +230,7 @@ def test_the_observer_gets_a_recorded_value() -> None:
     assert seen == metrics.samples == [Sample("op", 0, STEPS, 1.0, "count")]
 
 
+@pytest.mark.slow
 def test_recording_is_outside_the_clock_of_enclosing_blocks() -> None:
     metrics = Metrics()
 

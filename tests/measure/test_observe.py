@@ -51,6 +51,7 @@ def test_a_second_observer_is_an_error() -> None:
         observing(lambda _: None).__enter__()
 
 
+@pytest.mark.slow
 def test_the_observer_is_outside_the_clock_of_enclosing_blocks() -> None:
     metrics = Metrics()
 

@@ -123,6 +123,7 @@ def test_nothing_is_traced_afterwards(calls: list[str], under: DirectoryFor) -> 
     assert calls == []
 
 
+@pytest.mark.slow
 def test_the_profiler_is_outside_the_clock(
     under: DirectoryFor, monkeypatch: pytest.MonkeyPatch
 ) -> None:

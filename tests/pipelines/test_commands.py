@@ -57,6 +57,7 @@ def test_help_imports_neither_kfp_nor_google(arguments):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", ["definitions", "suites", "targets"])
 def test_kfp_is_imported_when_a_pipeline_is_built(room):
     quietly(f"import orbax_bench_pipelines.{room}")
@@ -78,6 +79,7 @@ def test_a_dry_run_here_prints_the_parameters(pipeline_command, suite, tmp_path)
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_dry_run_prints_the_body_of_a_kubeflow_run(pipeline_command, suite):
     done = pipeline_command(
         *submit(

@@ -83,6 +83,7 @@ def test_times_are_a_frame_with_a_row_per_series_repeat_and_operation(paired_run
     assert frame["option.use_ocdbt"].all()
 
 
+@pytest.mark.slow
 def test_a_run_without_a_record_has_empty_frames(make_run, make_point):
     run = Run(make_run([], points=[make_point()]))
     assert run.samples().empty

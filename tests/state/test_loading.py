@@ -71,10 +71,12 @@ def test_every_format_loads(
     assert digest(_load(tmp_path / "checkpoint")) == digest(tree)
 
 
+@pytest.mark.slow
 def test_an_item_directory_loads_as_its_root_does(saved: Path, tree: Tree) -> None:
     assert digest(_load(saved / "state")) == digest(tree)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("item", [None, "items"])
 def test_a_step_of_a_checkpoint_manager_loads(tmp_path: Path, tree: Tree, item: str | None) -> None:
     with v0.CheckpointManager(tmp_path / "run", item_names=("items", "extra")) as manager:

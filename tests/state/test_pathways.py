@@ -96,6 +96,7 @@ def test_otherwise_orbax_decides(monkeypatch: pytest.MonkeyPatch, used: bool, wa
     assert _implementation_in(context) == ocp.Context().pathways_options.checkpointing_impl
 
 
+@pytest.mark.slow
 def test_elsewhere_the_key_changes_nothing(tmp_path: Path) -> None:
     ocp.save(tmp_path / "ckpt", {"w": jax.numpy.arange(8.0)})
     config = CheckpointConfig(path=str(tmp_path / "ckpt"), load_with_colocated_python=True)

@@ -42,6 +42,7 @@ def suite_beside(tmp_path):
     return write
 
 
+@pytest.mark.slow
 def test_a_class_beside_the_suite_is_found(suite_beside):
     expansion = expand(load_suite(suite_beside()))
     assert [point.options["size"] for point in expansion.points] == [1, 2]
@@ -50,20 +51,24 @@ def test_a_class_beside_the_suite_is_found(suite_beside):
 PRINTS = "print('{\"points\": 3}'); print('warning!', file=sys.stderr)"
 
 
+@pytest.mark.slow
 def test_what_a_module_prints_does_not_disturb(suite_beside):
     assert len(expand(load_suite(suite_beside(PRINTS))).points) == 2
 
 
+@pytest.mark.slow
 def test_what_a_module_prints_is_not_printed_here(suite_beside, capfd):
     expand(load_suite(suite_beside(PRINTS)))
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 def test_the_class_does_not_enter_this_process(suite_beside):
     expand(load_suite(suite_beside()))
     assert "beside" not in sys.modules
 
 
+@pytest.mark.slow
 def test_a_mistake_keeps_its_place_on_the_way_back(suite_beside):
     suite = suite_beside(options="{size: banana}")
     with pytest.raises(SuiteError) as caught:

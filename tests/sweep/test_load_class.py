@@ -60,6 +60,7 @@ def test_a_good_class_is_loaded(write_module):
     assert issubclass(load_class(f"{write_module(MODULE)}.Good"), BenchmarksGenerator)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "cause"),
     [

@@ -49,6 +49,7 @@ def test_options_and_repeats_give_an_outcome_each(run, write_benchmark):
     assert [outcome.value("work", "0_basics/time_s") for outcome in outcomes] == [2, 2, 3, 3]
 
 
+@pytest.mark.slow
 def test_a_failure_is_an_outcome_with_what_was_measured_before(run, write_benchmark):
     (outcome,) = run(
         write_benchmark("with metrics.measure('first'): pass\nraise RuntimeError('no')")
@@ -58,6 +59,7 @@ def test_a_failure_is_an_outcome_with_what_was_measured_before(run, write_benchm
         outcome.assert_passed()
 
 
+@pytest.mark.slow
 def test_a_benchmark_that_verifies_nothing_is_told_so(run, write_benchmark):
     (outcome,) = run(write_benchmark("pass"), checkpoint=SPEC, mesh=MESH)
     outcome.assert_passed()

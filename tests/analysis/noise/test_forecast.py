@@ -27,6 +27,7 @@ def test_a_quiet_point_takes_the_first_look(expect):
     assert found.minutes == pytest.approx(2 * 10 * 3 / 60)
 
 
+@pytest.mark.slow
 def test_noise_takes_longer_and_finds_less(expect):
     quiet, noisy = expect(0.02), expect(0.4)
     assert noisy.operations > 30
@@ -34,6 +35,7 @@ def test_noise_takes_longer_and_finds_less(expect):
     assert noisy.detectable > quiet.detectable
 
 
+@pytest.mark.slow
 def test_the_noisiest_primary_operation_decides(noisy_records):
     records = noisy_records(0.02)
     passport = from_records(records)

@@ -166,6 +166,7 @@ def test_one_value_is_a_figure_too(make_operation, make_verdicts, make_report):
     assert "µs" in outline(verdicts_html(make_report(make_verdicts("p", one)))).text
 
 
+@pytest.mark.slow
 def test_missing_health_is_no_obstacle(make_operation, make_verdicts, make_report):
     report = make_report(make_verdicts("p", make_operation(health={})))
     assert "1.010x" in outline(verdicts_html(report)).text
@@ -211,6 +212,7 @@ def test_a_point_without_operations_is_shown(make_verdicts, make_report):
     assert "nothing ran" in verdicts_html(make_report(point))
 
 
+@pytest.mark.slow
 def test_the_same_report_is_the_same_page(make_verdicts, make_report):
     report = make_report(make_verdicts("p"))
     assert verdicts_html(report) == verdicts_html(report)

@@ -63,6 +63,7 @@ def test_the_published_number_is_what_people_know(model, rounded):
     assert f"{PUBLISHED[model] / 1e9:.{len(rounded.partition('.')[2])}f}" == rounded
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("scale", SCALES[1:])
 def test_a_scaled_preset_keeps_the_tree_and_is_smaller(model, scale):

@@ -173,6 +173,7 @@ def test_profiler_traces_are_left_alone(make_run, swept, name):
     assert trace.read_bytes() == b"trace"
 
 
+@pytest.mark.slow
 def test_a_tour_of_two_points_is_written_in_well_under_half_a_second(make_run, make_record, swept):
     samples = tuple(
         Sample(operation, 0, metric.name, 1.0, metric.unit)

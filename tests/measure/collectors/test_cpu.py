@@ -42,6 +42,7 @@ def test_it_is_the_sum_of_its_parts() -> None:
     assert found[TOTAL] == found["0_basics/cpu_user_s"] + found["0_basics/cpu_system_s"]
 
 
+@pytest.mark.slow
 def test_waiting_takes_none() -> None:
     assert collect(lambda: time.sleep(0.1))[TOTAL] < 0.05
 
