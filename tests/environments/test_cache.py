@@ -5,6 +5,8 @@ import sys
 import threading
 from pathlib import Path
 
+import pytest
+
 import orbax_bench_core
 from orbax_bench_core.environments.cache import cache_folder, only_process, source_folder
 
@@ -12,8 +14,6 @@ HOLDER = """
 import os, sys
 from pathlib import Path
 from orbax_bench_core.environments.cache import only_process
-
-import pytest
 
 lock = only_process(Path(sys.argv[1]), lambda: None)
 lock.__enter__()
