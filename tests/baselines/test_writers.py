@@ -19,7 +19,7 @@ WRITER = """
 import sys, time
 from pathlib import Path
 from orbax_bench_core.baselines.capturing import capture_run
-from orbax_bench_core.baselines.capturing import promote
+from orbax_bench_core.baselines.capturing import promote_capture as promote
 from orbax_bench_core.baselines.store import Registry
 from orbax_bench_core.records.run_directory import RunDirectory
 
