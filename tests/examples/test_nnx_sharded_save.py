@@ -34,7 +34,7 @@ def test_the_script_restores_onto_half_and_onto_twice_the_devices():
     assert "(256, 64) of (256, 1024)" in lines[1]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_suite_passes(tmp_path):
     suite = EXAMPLES / "nnx_sharded_save.yaml"
     command = ["-m", "orbax_bench_core.cli", "run", suite, "-o", tmp_path / "run", "--no-lock"]

@@ -42,6 +42,7 @@ def statuses(directory):
     return [json.loads(path.read_text())["status"] for path in found]
 
 
+@pytest.mark.nightly
 def test_its_class_is_measured_by_the_steps_of_a_pipeline(environment, suite, tmp_path):
     program = (
         "import pathlib, sys; sys.path.insert(0, sys.argv[1]); import pipeline; "

@@ -32,6 +32,7 @@ def test_cold_and_warm_loads_are_points_of_their_own(suite_run):
     assert "cache=cold" in output
 
 
+@pytest.mark.nightly
 def test_a_durable_save_is_the_save_and_then_some(suite_run):
     run = suite_run(SUITE.format(execution="durable: true"))
     assert run.run()[0] == 0
@@ -41,6 +42,7 @@ def test_a_durable_save_is_the_save_and_then_some(suite_run):
     assert durable > save
 
 
+@pytest.mark.nightly
 def test_without_it_there_is_no_durable_save(suite_run):
     run = suite_run(SUITE.format(execution="durable: false"))
     assert run.run()[0] == 0
@@ -48,6 +50,7 @@ def test_without_it_there_is_no_durable_save(suite_run):
     assert values(record, "save_durable", "0_basics/time_s") == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("host_memory", "setting"),
     [("reused", "trim_threshold=9999999999"), ("fresh", "trim_threshold=0"), ("default", "")],
@@ -62,6 +65,7 @@ def test_the_allocator_is_set_and_stated(suite_run, host_memory, setting):
     assert record["point"]["conditions"]["host_memory"] == host_memory
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("x64", "dtype"), [("true", "passed"), ("false", "failed")])
 def test_defect_32_64_bit_types_are_a_setting(suite_run, x64, dtype):
     suite = SUITE.format(execution=f"x64: {x64}").replace("float32", "float64")

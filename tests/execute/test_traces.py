@@ -30,6 +30,7 @@ def test_the_first_repeat_is_traced_per_operation(suite_run):
     assert traced(run) == {"save": 1, "load": 1}
 
 
+@pytest.mark.nightly
 def test_every_repeat_is_traced_on_request(suite_run):
     options = "{enable_trace: true, trace_every_repeat: true}"
     run = suite_run(SUITE.format(generator="save_restore", options=options))
@@ -37,12 +38,14 @@ def test_every_repeat_is_traced_on_request(suite_run):
     assert traced(run) == {"save": 2, "load": 2}
 
 
+@pytest.mark.nightly
 def test_nothing_is_traced_by_default(suite_run):
     run = suite_run(SUITE.format(generator="save_restore", options="{}"))
     assert run.run()[0] == 0
     assert traced(run) == {}
 
 
+@pytest.mark.nightly
 def test_a_benchmark_that_knows_nothing_of_traces_is_traced(suite_run):
     options = "{act: behave, enable_trace: true}"
     run = suite_run(SUITE.format(generator="misbehaving.Misbehaving", options=options))
@@ -50,6 +53,7 @@ def test_a_benchmark_that_knows_nothing_of_traces_is_traced(suite_run):
     assert traced(run) == {"before": 1, "mishap": 1}
 
 
+@pytest.mark.nightly
 def test_a_trace_of_a_block_that_raises_does_not_spoil_the_next(suite_run):
     options = "{act: [raise, behave], enable_trace: true}"
     run = suite_run(SUITE.format(generator="misbehaving.Misbehaving", options=options))
@@ -59,6 +63,7 @@ def test_a_trace_of_a_block_that_raises_does_not_spoil_the_next(suite_run):
     assert records["behave/repeat_0"]["status"] == "passed"
 
 
+@pytest.mark.nightly
 def test_defect_28_hlo_protos_are_written(suite_run):
     run = suite_run(SUITE.format(generator="save_restore", options="{}"))
     assert run.run("--enable-hlo-dump")[0] == 0

@@ -45,6 +45,7 @@ def readme_blocks():
             yield commands
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("commands", list(readme_blocks()), ids=lambda commands: commands[0])
 def test_the_commands_of_the_readme(commands, tmp_path):
     for command in commands:
@@ -60,6 +61,7 @@ def test_the_readme_shows_the_tour_as_it_is():
     assert (ROOT / "examples" / "tour.yaml").read_text() in README
 
 
+@pytest.mark.nightly
 def test_the_tour_measures_what_the_guide_says(tmp_path):
     done = execute("orbax-bench run examples/tour.yaml -o /tmp/tour", tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -63,6 +63,7 @@ def test_a_run_leaves_everything_in_the_bucket(run):
     assert not Path("gs:").exists()
 
 
+@pytest.mark.nightly
 def test_a_comparison_leaves_its_verdict_in_the_bucket(run):
     code, output, files = run(["ab", "--no-lock"], ARMS)
     assert code == 3, output
@@ -70,6 +71,7 @@ def test_a_comparison_leaves_its_verdict_in_the_bucket(run):
     assert any(file.startswith("verdicts/") and file.endswith(".png") for file in files)
 
 
+@pytest.mark.nightly
 def test_a_pipeline_leaves_everything_in_the_bucket(run):
     code, output, files = run(["pipeline", "run", "--set", "lock=false"], SAVES)
     assert code == 0, output

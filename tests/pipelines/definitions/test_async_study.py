@@ -20,6 +20,7 @@ benchmarks: [{generator: save_restore, options: {async_enabled: %s}}]
 """
 
 
+@pytest.mark.nightly
 def test_each_size_has_both_kinds_of_save(run_pipeline, tmp_path):
     code, output = run_pipeline(SUITE % "[true, false]", "async-study")
     assert code == 0, output
@@ -30,6 +31,7 @@ def test_each_size_has_both_kinds_of_save(run_pipeline, tmp_path):
     assert (tmp_path / "out" / "async_study.html").exists()
 
 
+@pytest.mark.nightly
 def test_a_suite_with_one_kind_of_save_says_what_is_missing(run_pipeline):
     code, output = run_pipeline(SUITE % "true", "async-study")
     assert code == 2

@@ -34,6 +34,7 @@ def verdicts(tmp_path):
     return json.loads((tmp_path / "out" / "verdicts.json").read_text())
 
 
+@pytest.mark.nightly
 def test_a_suite_beside_itself_passes_and_is_captured(run_pipeline, tmp_path):
     registry = tmp_path / "baselines"
     captured = ("--set", f"registry={registry}", "--set", "promote=true")
@@ -53,6 +54,7 @@ def test_a_slower_candidate_is_a_regression_and_is_not_captured(run_pipeline, tm
     assert not registry.exists()
 
 
+@pytest.mark.nightly
 def test_a_calibration_writes_a_passport(run_pipeline, tmp_path):
     passport = tmp_path / "passport.json"
     code, output = run_pipeline(SUITE, "calibration", "--set", f"passport={passport}")
@@ -77,6 +79,7 @@ def test_two_releases_of_orbax_are_compared(run_pipeline, tmp_path):
     assert {record["status"] for record in records} == {"passed"}
 
 
+@pytest.mark.nightly
 def test_a_slower_framework_is_an_answer_and_no_failure(run_pipeline, tmp_path):
     arms = "arms={candidate: {options: {save_s: 0.03}}}"
     code, output = run_pipeline(SUITE, "framework-comparison", "--set", arms)
@@ -87,6 +90,7 @@ def test_a_slower_framework_is_an_answer_and_no_failure(run_pipeline, tmp_path):
     assert save["verdict"]["ratio"] == pytest.approx(1.5, rel=0.1)
 
 
+@pytest.mark.nightly
 def test_a_framework_that_cannot_be_measured_is_a_failure(run_pipeline, tmp_path):
     arms = "arms={candidate: {options: {fails_from: 0}}}"
     code, output = run_pipeline(SUITE, "framework-comparison", "--set", arms)

@@ -94,6 +94,7 @@ def test_gives_the_same_run_directory_as_run(direct, tmp_path):
     assert measured[0] == measured[1]
 
 
+@pytest.mark.nightly
 def test_a_failing_point_is_data(tmp_path):
     suite = tmp_path / "suite.yaml"
     suite.write_text(
@@ -112,6 +113,7 @@ def test_a_failing_point_is_data(tmp_path):
     assert (tmp_path / "out" / "report.html").exists()
 
 
+@pytest.mark.nightly
 def test_a_missing_checkpoint_is_generated_before_it_is_loaded(tmp_path):
     fixture = tmp_path / "fixture.yaml"
     fixture.write_text(SUITE)
@@ -142,6 +144,7 @@ def test_a_missing_checkpoint_is_generated_before_it_is_loaded(tmp_path):
     assert record["state"]["verified"] is True
 
 
+@pytest.mark.nightly
 def test_a_class_beside_the_suite_is_found(tmp_path):
     beside = Path(__file__).with_name("failing_benchmark.py").read_text()
     (tmp_path / "own_benchmark.py").write_text(beside)
@@ -156,6 +159,7 @@ def test_a_class_beside_the_suite_is_found(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.nightly
 def test_a_flag_measures_while_another_run_does(tmp_path):
     suite = tmp_path / "suite.yaml"
     suite.write_text(
@@ -169,6 +173,7 @@ def test_a_flag_measures_while_another_run_does(tmp_path):
     assert "waiting" not in done.stdout
 
 
+@pytest.mark.nightly
 def test_an_invalid_suite_is_one_message_and_exit_code_2(tmp_path):
     suite = tmp_path / "suite.yaml"
     suite.write_text(SUITE.replace("num_repeats", "num_repeat"))
@@ -181,6 +186,7 @@ def test_an_invalid_suite_is_one_message_and_exit_code_2(tmp_path):
     )
 
 
+@pytest.mark.nightly
 def test_a_class_that_does_not_import_stops_before_any_step(tmp_path):
     suite = tmp_path / "suite.yaml"
     suite.write_text("suite_name: x\nbenchmarks: [{generator: no.such.Thing, options: {}}]\n")
