@@ -21,8 +21,6 @@ from typing import Annotated, Any
 
 import typer
 
-from orbax_bench_core.config import UserError, did_you_mean
-
 app = typer.Typer(no_args_is_help=True, help="Build the container images of the components.")
 
 BAKE_FILE = Path("images/docker-bake.json")
@@ -103,6 +101,8 @@ def find_checkout(start: Path) -> Path:
     Raises:
         UserError: There is none; an installed package has no recipe in it.
     """
+    from orbax_bench_core.config import UserError
+
     for folder in (start.absolute(), *start.absolute().parents):
         if (folder / BAKE_FILE).is_file() and (folder / "Dockerfile").is_file():
             return folder
@@ -132,6 +132,8 @@ def describe(
     Raises:
         UserError: There is no such variant, or it has no usual base and none is given.
     """
+    from orbax_bench_core.config import UserError, did_you_mean
+
     bake = json.loads((checkout / BAKE_FILE).read_text())
     known = variants(checkout)
     if variant not in known:
@@ -249,6 +251,8 @@ def _without_credentials(url: str) -> str:
 
 
 def _require_engine() -> None:
+    from orbax_bench_core.config import UserError
+
     if shutil.which("docker") is None:
         raise UserError(
             "docker is not installed: `apt-get install docker.io` on Debian and Ubuntu, Docker "
@@ -263,6 +267,8 @@ def _require_engine() -> None:
 
 
 def _require_base(image: Image) -> None:
+    from orbax_bench_core.config import UserError
+
     if _ask("image", "inspect", image.base).returncode == 0:
         return
     answer = _ask("pull", image.base)
@@ -283,6 +289,8 @@ def _ask(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def _run(command: list[str], problem: str) -> None:
+    from orbax_bench_core.config import UserError
+
     if subprocess.run(command, check=False).returncode:
         raise UserError(problem)
 

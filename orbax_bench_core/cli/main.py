@@ -77,11 +77,13 @@ app.command("sharding")(sharding.sharding)
 
 def main() -> None:
     """Runs the command line; a user's mistake is one message and exit code 2."""
-    from orbax_bench_core.config import UserError
-
     try:
         app()
-    except UserError as error:
+    except Exception as error:
+        from orbax_bench_core.config import UserError  # help needs no suite
+
+        if not isinstance(error, UserError):
+            raise
         for problem in error.problems:
             print(f"error: {problem}", file=sys.stderr)
         sys.exit(EXIT_INVALID)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from orbax_bench_pipelines.cli.options import PipelineName, with_settings
-from orbax_bench_pipelines.targets import Package
+from orbax_bench_pipelines.target import Package
 
 
 @with_settings

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from orbax_bench_pipelines.targets import Target
+from orbax_bench_pipelines.target import Target
 
 PipelineName = Annotated[
     str,

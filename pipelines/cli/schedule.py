@@ -15,7 +15,7 @@ from orbax_bench_pipelines.cli.options import (
     with_parameters,
     with_settings,
 )
-from orbax_bench_pipelines.targets import Target
+from orbax_bench_pipelines.target import Target
 
 if TYPE_CHECKING:
     from orbax_bench_pipelines.cron import Cron

@@ -14,7 +14,7 @@ from orbax_bench_pipelines.cli.options import (
     with_parameters,
     with_settings,
 )
-from orbax_bench_pipelines.targets import Target
+from orbax_bench_pipelines.target import Target
 
 
 @with_parameters

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.targets.placement import Placement
-from orbax_bench_pipelines.targets.settings import Settings, Target
+from orbax_bench_pipelines.targets.settings import Settings
 
 if TYPE_CHECKING:
     from orbax_bench_pipelines.cron import Cron

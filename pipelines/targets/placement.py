@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from orbax_bench_pipelines.targets.settings import Settings, Target
+from orbax_bench_pipelines.target import Target
+from orbax_bench_pipelines.targets.settings import Settings
 from orbax_bench_pipelines.targets.tpu import GKE_RESOURCE, SliceShape
 
 

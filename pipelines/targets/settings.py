@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import logging
 import re
 from collections.abc import Callable, Mapping
@@ -28,30 +27,6 @@ _CPU = re.compile(r"\d+(\.\d+)?m?")
 _MEMORY = re.compile(r"\d+(\.\d+)?([EPTGMK]i?)?")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _SINGULAR = {"node_selectors": "node-selector", "tolerations": "toleration", "labels": "label"}
-
-
-class Target(enum.StrEnum):
-    """Where a pipeline runs."""
-
-    LOCAL = "local"
-    DOCKER = "docker"
-    KFP = "kfp"
-    VERTEX = "vertex"
-
-
-class Package(enum.StrEnum):
-    """What a pipeline is compiled for: two documents for GKE, one for anything else."""
-
-    GKE = "gke"
-    KFP = "kfp"
-    VERTEX = "vertex"
-    DOCKER = "docker"
-    LOCAL = "local"
-
-    @property
-    def target(self) -> Target:
-        """Where such a package runs; GKE is Kubeflow on it."""
-        return Target.KFP if self is Package.GKE else Target(self.value)
 
 
 class Toleration(ConfigModel):

@@ -68,3 +68,14 @@ def test_a_command_that_measures_nothing_imports_nothing_heavy(heavy_modules, na
 
 def test_the_check_sees_what_is_imported(heavy_modules):
     assert heavy_modules[CONTROL] >= {"jax", "jaxlib"}
+
+
+def test_help_reads_no_suite():
+    code = (
+        "import sys; sys.argv = ['orbax-bench', '--help']\n"
+        "from orbax_bench_core.cli.main import main\n"
+        "try: main()\n"
+        "except SystemExit: print(*{'pydantic', 'yaml', 'rich.console'} & sys.modules.keys())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1].split() == []

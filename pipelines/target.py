@@ -1,0 +1,29 @@
+"""Targets of a pipeline, and the packages that they take."""
+
+from __future__ import annotations
+
+import enum
+
+
+class Target(enum.StrEnum):
+    """Where a pipeline runs."""
+
+    LOCAL = "local"
+    DOCKER = "docker"
+    KFP = "kfp"
+    VERTEX = "vertex"
+
+
+class Package(enum.StrEnum):
+    """What a pipeline is compiled for: two documents for GKE, one for anything else."""
+
+    GKE = "gke"
+    KFP = "kfp"
+    VERTEX = "vertex"
+    DOCKER = "docker"
+    LOCAL = "local"
+
+    @property
+    def target(self) -> Target:
+        """Where such a package runs; GKE is Kubeflow on it."""
+        return Target.KFP if self is Package.GKE else Target(self.value)
