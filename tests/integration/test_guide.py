@@ -85,3 +85,18 @@ def test_the_guides_own_class_runs_after_changing_its_two_import_lines(tmp_path)
     done = execute("orbax-bench run tests/data/guide.yaml -o /tmp/guide", tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 points" in done.stdout
+
+
+@pytest.mark.nightly
+def test_a_notebook_runs_the_tour(tmp_path):
+    page = (ROOT / "docs" / "python.md").read_text()
+    first, _ = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    *lines, last = first.strip().splitlines()
+    program = "\n".join([*lines, f"print({last})"])
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert ["option.use_ocdbt", "operation"] in rows
+    assert {row[-2] for row in rows if len(row) > 1} >= {"load", "save", "save_blocking"}
