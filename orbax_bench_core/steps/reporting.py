@@ -91,7 +91,7 @@ def publish(directory: RunDirectory) -> RunSummary:
     write_atomically(root / "report.html", to_html(document).encode())
     write_tensorboard(run)
     if not info.paired:
-        directory.write_info(info)
+        directory.set_status(info.status)
     manifest.note_report()
     return summary
 
