@@ -54,6 +54,22 @@ def test_a_worker_that_is_killed_ends_its_peer_and_the_next_point_is_healthy(sui
     assert {record["status"] for record in healthy.values()} == {"passed"}
 
 
+@pytest.mark.parametrize("frozen", [0, 1])
+def test_a_worker_that_is_frozen_is_named_before_jax_ends_its_peer(suite_run, frozen):
+    text = MISHAP.replace("act: kill, on_host: 1", f"act: freeze, on_host: {frozen}")
+    run = suite_run(text)
+    code, output = run.run()
+    assert code == 1
+    errors = {host: record["error"] for host, record in run.host_records(0, act="freeze").items()}
+    assert (errors[frozen]["type"], errors[1 - frozen]["type"]) == ("Frozen", "PeerFailed"), output
+    assert "stopped (state T)" in errors[frozen]["message"]
+    assert f"host {frozen} failed" in errors[1 - frozen]["message"]
+    assert "do_signal_stop" in errors[frozen]["traceback"]  # where it stands, read from outside
+    assert "Frozen" in output
+    healthy = run.host_records(0, act="behave")
+    assert {record["status"] for record in healthy.values()} == {"passed"}
+
+
 @pytest.mark.parametrize(
     ("act", "kind"), [("raise", "ValueError"), ("die", "WorkerDied"), ("hang", "Timeout")]
 )
