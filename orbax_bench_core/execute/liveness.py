@@ -202,6 +202,14 @@ def judge(series: Iterable[tuple[float, Signs]], patience: Patience = PATIENCE) 
     return pulse.judgement()
 
 
+def signal_name(number: int) -> str:
+    """Returns the name of a signal; most of those for real time have none."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
 def _since(since: float | None, at: float, still: bool) -> float | None:
     if not still:
         return None
@@ -213,7 +221,7 @@ def _said_of_end(signs: Signs) -> str:
         return "has ended"
     if signs.exit_code >= 0:
         return f"ended with exit code {signs.exit_code}"
-    return f"was killed by {signal.Signals(-signs.exit_code).name}"
+    return f"was killed by {signal_name(-signs.exit_code)}"
 
 
 def _said_of_stop(signs: Signs) -> str:

@@ -20,7 +20,10 @@ class ScriptedOptions(BenchmarkOptions):
     Attributes:
         act: What happens in a measured repeat after `save`: `behave`; `raise` an error; `need` or
             `need_late`, for want of something before or after the first operation; `skip`; `die`
-            by SIGKILL; `hang`; `unrecorded`, for a full disk; `lag` behind the other hosts.
+            by SIGKILL; `hang`; `unrecorded`, for a full disk; `lag` behind the other hosts;
+            `freeze` by SIGSTOP; `doze`, which is a freeze from which it is let go after `lasts_s`;
+            `crowd_out`: the other hosts abort, as JAX does when it has lost a peer, and half a
+            second later this one dies by SIGKILL; `outtalk`: they report that instead.
         only_once: Whether it happens in one repeat, and the next ones behave.
         on_host: The only host on which it happens.
         in_warmup: Whether it happens in warm-ups, and not in measured repeats.

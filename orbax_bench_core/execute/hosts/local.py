@@ -14,7 +14,7 @@ from pathlib import Path
 
 from orbax_bench_core.execute.hosts.host import Inbox, WorkerDied
 from orbax_bench_core.execute.hosts.proc import kernel_stacks, read_signs, sleepers
-from orbax_bench_core.execute.liveness import Signs
+from orbax_bench_core.execute.liveness import Signs, signal_name
 from orbax_bench_core.worker import STACKS_SIGNAL, WorkerSetup
 
 _STOP_S = 5.0
@@ -182,6 +182,6 @@ class LocalWorker:
             return "the worker closed its events, and has not ended"
         if code >= 0:
             return f"the worker ended with exit code {code}"
-        name = signal.Signals(-code).name
+        name = signal_name(-code)
         hint = "; the kernel may have killed it for want of memory" if name == "SIGKILL" else ""
         return f"the worker was killed by {name}{hint}"
