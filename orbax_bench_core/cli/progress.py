@@ -87,7 +87,7 @@ class ProgressReport(Watcher):
 
 def retried(retry: Retry) -> Text:
     """Returns the line that tells of a try that has failed and is made again."""
-    arm = "" if retry.arm is None else f" {retry.arm}, block {(retry.block or 0) + 1}"
+    arm = "" if retry.arm is None else f" {retry.arm}, block {retry.block}"
     where = f"{retry.point.name}{arm} repeat {retry.index}"
     return Text.assemble(("↻", "yellow"), f" {where} is tried again: {retry.reason}")
 

@@ -188,6 +188,9 @@ class Vigil:
         if any(pulse.suspect for pulse in pulses):
             time.sleep(self._patience.confirm_s)
             self._look()
+        for host in self._waiting():
+            if self._pulses[host].judgement().liveness is Liveness.DEAD:
+                self._dead(host)
 
     def _unsaid(self, host: int, cause: Cause) -> HostFailed:
         """Describes the failure of a host that has not reported it."""

@@ -38,7 +38,7 @@ def test_every_host_leaves_a_record_and_verifies_its_shards(suite_run, processes
         assert sorted(records) == list(range(processes))
         for record in records.values():
             assert record["num_hosts"] == processes
-            assert record["state"]["verified"] is True
+            assert record["state"]["verified"] == "saved"
             assert record["provenance"]["devices"]["count"] == 2 * processes
             assert {s["operation"] for s in record["samples"]} >= {"save", "load"}
 

@@ -8,6 +8,7 @@ import pytest
 from orbax_bench_core.execute import Patience, Retry, Signs
 from orbax_bench_core.execute.hosts import WorkerDied
 from orbax_bench_core.execute.vigil import HostFailed, Vigil
+from orbax_bench_core.records import ErrorInfo
 from orbax_bench_core.worker import Done
 
 QUICK = Patience(look_s=0.02, confirm_s=0.02, frozen_s=0.08, stalled_s=0.04, settle_s=0.1)
@@ -34,6 +35,10 @@ class Scripted:
 
     def stacks(self):
         return f"stacks of {self.now.pid}"
+
+
+def failed(kind, message):
+    return Done(status="failed", error=ErrorInfo(type=kind, message=message))
 
 
 def keep(*workers, said=(), timeout_s=5.0):
@@ -84,14 +89,14 @@ def test_the_killed_one_is_named_although_its_peer_spoke_first():
 
 
 def test_a_report_of_a_lost_peer_waits_for_the_one_that_was_lost():
-    lost = Done(status="failed", reason="JaxRuntimeError: Gloo AllReduce failed")
+    lost = failed("JaxRuntimeError", "Gloo AllReduce failed")
     found = failure(Scripted(WAITS), Scripted(STOPPED), said=[(0, lost.model_dump_json().encode())])
     assert (found.host, found.kind) == (1, "Frozen")
 
 
 def test_of_two_reports_that_of_an_exception_stands_and_that_of_a_lost_peer_does_not():
-    lost = Done(status="failed", reason="JaxRuntimeError: Gloo AllReduce failed")
-    own = Done(status="failed", reason="ValueError: no")
+    lost = failed("JaxRuntimeError", "Gloo AllReduce failed")
+    own = failed("ValueError", "no")
     said = [(host, one.model_dump_json().encode()) for host, one in enumerate([lost, own])]
     assert keep(Scripted(RUNS), Scripted(RUNS), said=said) == {1: own}
 
@@ -127,6 +132,11 @@ def test_uninterruptible_sleep_ends_nothing_early_and_is_said_at_the_timeout():
 
 def test_a_process_that_ended_while_its_pipe_is_held_open_is_noticed():
     found = failure(Scripted(RUNS), Scripted(KILLED))
+    assert (found.host, found.kind) == (1, "WorkerDied")
+
+
+def test_a_process_that_ended_just_before_the_timeout_is_no_timeout():
+    found = failure(Scripted(WAITS), Scripted(KILLED), timeout_s=0.0)
     assert (found.host, found.kind) == (1, "WorkerDied")
 
 
