@@ -25,6 +25,7 @@ from orbax_bench_core.steps.reporting import (
     publish_async_study,
     publish_search,
     publish_verdicts,
+    settle,
 )
 
 __all__ = [
@@ -61,6 +62,7 @@ __all__ = [
     "run",
     "run_point",
     "search_releases",
+    "settle",
     "write_records",
     "write_shardings",
 ]

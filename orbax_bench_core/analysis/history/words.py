@@ -130,7 +130,9 @@ def sides(series: Series) -> str:
     """Returns the two sides of a ratio, for people."""
     if series.kind == "seconds":
         return "seconds, in which no changes are looked for: see the note below"
-    return f"candidate ({series.candidate}) over baseline ({series.baseline})"
+    names = {"candidate": series.candidate, "baseline": series.baseline}
+    candidate, baseline = (f"{arm} ({name})" if name else arm for arm, name in names.items())
+    return f"{candidate} over {baseline}"
 
 
 def remarks(series: Iterable[Series]) -> dict[str, int]:
