@@ -23,11 +23,9 @@ from orbax_bench_core.analysis.summary import (
 from orbax_bench_core.analysis.verdicts import (
     VerdictReport,
     judge_point,
-    needs_more,
     verdicts_document,
     write_verdicts,
 )
-from orbax_bench_core.config import ARMS
 from orbax_bench_core.document import to_html, to_markdown, write_figures
 from orbax_bench_core.exports.tensorboard import write_tensorboard
 from orbax_bench_core.lineage import SAMPLES, ManifestWriter
@@ -148,12 +146,8 @@ def _finished(run: Run, point: SweepPoint) -> bool:
 
 def _settled(run: Run, pair: Pair) -> bool:
     repeats = [repeat for series in Series.all_of(pair) for repeat in run.repeats(series)]
-    failed = {repeat.series.arm for repeat in repeats if not repeat.counts}
-    if len(failed) == len(ARMS):
-        return False
-    last_look = run.info.gate.looks[-1] * len(ARMS)
     verdict = judge_point(pair, repeats, run.info)
-    return len(repeats) >= last_look or not needs_more(verdict, run.info.gate)
+    return verdict.settled and not verdict.failed
 
 
 def publish_async_study(directory: RunDirectory) -> AsyncStudy:
