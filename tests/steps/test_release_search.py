@@ -114,7 +114,7 @@ def test_the_number_of_comparisons_is_known_before(releases, usual):
     assert expected_comparisons(releases)[0] == usual
     for bad in range(1, releases):
         found = search_releases(
-            names, lambda release, against: _across(int(release), int(against), bad)
+            names, lambda release, against, bad=bad: _across(int(release), int(against), bad)
         )
         assert len(found.steps) <= usual
 

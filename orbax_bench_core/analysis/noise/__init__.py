@@ -1,5 +1,10 @@
 """Noise of measurements in a place (its passport), A/A tests, and the length of comparisons."""
 
+from orbax_bench_core.analysis.noise.components import (
+    Component,
+    between_workers,
+    expected_bound,
+)
 from orbax_bench_core.analysis.noise.forecast import (
     Expectation,
     expected,
@@ -12,13 +17,16 @@ from orbax_bench_core.analysis.noise.passport import Noise, Passport, default_pa
 from orbax_bench_core.analysis.noise.view import calibration_document, calibration_of
 
 __all__ = [
+    "Component",
     "Expectation",
     "Noise",
     "Passport",
+    "between_workers",
     "calibration_document",
     "calibration_of",
     "default_path",
     "expected",
+    "expected_bound",
     "expected_minutes",
     "find",
     "forecast",

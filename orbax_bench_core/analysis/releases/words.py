@@ -75,7 +75,7 @@ def _open(search: ReleaseSearch) -> str:
     last = next(step for step in reversed(search.steps) if step.purpose == "confirm")
     if last.outcome == "PASS":
         return (
-            f"{last.release} passes against its predecessor {last.against}, so the slow-down came in "
-            "smaller steps"
+            f"{last.release} passes against its predecessor {last.against}, so the slow-down came "
+            "in smaller steps"
         )
     return f"{last.release} against its predecessor {last.against} gave no verdict"
