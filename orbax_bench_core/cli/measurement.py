@@ -183,6 +183,11 @@ class Measurement:
         with _stoppable():
             return compare_arms(self._session, lock=self._lock)
 
+    def expected_minutes(self, passport: passports.Passport) -> float | None:
+        """Returns the minutes until every pair has its verdict; None where nothing is known."""
+        info, root = self._session.info, str(self._session.directory.root)
+        return passports.expected_minutes(self._session.pairs, info.gate, passport, root)
+
     def publish_verdicts(self, verdicts: VerdictReport) -> str:
         """Writes the pages of verdicts, and returns where the HTML page is."""
         return str(publish_verdicts(self._session.directory, verdicts))
