@@ -20,8 +20,10 @@ from orbax_bench_core.records.record import (
     ErrorInfo,
     Record,
     ResultModel,
+    SchemaVersion,
     State,
     Status,
+    Verified,
 )
 from orbax_bench_core.records.repeats import Repeat, Series, repeats_of
 from orbax_bench_core.records.run import Run, load_run
@@ -55,9 +57,11 @@ __all__ = [
     "RunDirectory",
     "RunDirectoryGone",
     "RunInfo",
+    "SchemaVersion",
     "Series",
     "State",
     "Status",
+    "Verified",
     "atomic_file",
     "checked_record_files",
     "device_provenance",

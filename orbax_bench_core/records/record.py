@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import pydantic
 
@@ -15,12 +15,33 @@ from orbax_bench_core.measure import Sample
 from orbax_bench_core.records.frames import author_place, without_harness
 from orbax_bench_core.sweep import SweepEntry, SweepPoint, side
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
+READABLE: Final = (1, SCHEMA_VERSION)
+"""Versions that are read; what an earlier one did not have is unknown."""
 
 PEER_FAILED = "PeerFailed"
 """Error type of a host that was ended because another one had failed."""
 
 Status = Literal["passed", "failed", "skipped"]
+
+Verified = Literal["saved", "reference", "itself", "none", "unknown"]
+"""Object of comparison of restored values: what was saved, a reference that another run recorded,
+only another load of the same bytes, nothing; or unknown, in records of version 1."""
+
+
+def _as_this_version(version: object) -> object:
+    return SCHEMA_VERSION if version in READABLE else version
+
+
+def _verified(value: object) -> object:
+    """Returns what version 1 said, which did not know against what."""
+    if value is True:
+        return "unknown"
+    return "none" if value is None or value is False else value
+
+
+SchemaVersion = Annotated[Literal[2], pydantic.BeforeValidator(_as_this_version)]
+"""Version of a file of records; version 1 is read as this one."""
 
 
 class ResultModel(pydantic.BaseModel):
@@ -80,12 +101,12 @@ class State(ResultModel):
     Attributes:
         num_bytes: Logical size of all arrays, in bytes.
         digest: Content digest per leaf, independent of the layout.
-        verified: Whether restored values were compared; None when nothing was.
+        verified: What restored values were compared with, and found equal to.
     """
 
     num_bytes: int
     digest: dict[str, str]
-    verified: bool | None = None
+    verified: Annotated[Verified, pydantic.BeforeValidator(_verified)] = "none"
 
     @property
     def fingerprint(self) -> str:
@@ -125,7 +146,7 @@ class Record(ResultModel):
         attempts: Earlier failed tries, oldest first.
     """
 
-    schema_version: Literal[1] = SCHEMA_VERSION
+    schema_version: SchemaVersion = SCHEMA_VERSION
     run_id: str
     suite: str
     point_id: str

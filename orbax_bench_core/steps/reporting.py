@@ -134,10 +134,8 @@ def settle(run: Run) -> RunInfo:
         for entry in entries
     )
     status: Literal["complete", "incomplete"] = "complete" if complete else "incomplete"
-    info = run.info.model_copy(update={"status": status})
-    if info != run.info:
-        run.directory.write_info(info)
-    return info
+    run.directory.set_status(status)
+    return run.info.model_copy(update={"status": status})
 
 
 def _finished(run: Run, point: SweepPoint) -> bool:

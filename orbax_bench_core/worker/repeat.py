@@ -158,9 +158,10 @@ class _Repeat:
 
     def _verify(self, restored: Any, expected: Any) -> None:
         assert self.state is not None
-        self.state = self.state.model_copy(update={"verified": False})
         check_digest(restored, Digest(self.state.digest) if expected is None else expected)
-        self.state = self.state.model_copy(update={"verified": True})
+        self.state = self.state.model_copy(
+            update={"verified": "saved" if expected is None else "reference"}
+        )
 
     def _local_path(self) -> epath.Path | None:
         from etils import epath
