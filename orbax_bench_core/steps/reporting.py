@@ -113,9 +113,9 @@ def publish_verdicts(run: RunDirectory, verdicts: VerdictReport) -> epath.Path:
     write_atomically(run.root / "verdicts.html", to_html(document).encode())
     unpaired = any(point.mode == "unpaired" for point in verdicts.points)
     baseline = verdicts.baseline if unpaired else None
-    ManifestWriter(run).note_conclusion(VERDICTS_FILE, baseline=baseline)
     if run.exists():
-        settle(Run(run))
+        settle(Run(run))  # before its digest is noted
+    ManifestWriter(run).note_conclusion(VERDICTS_FILE, baseline=baseline)
     return run.root / "verdicts.html"
 
 
@@ -150,7 +150,7 @@ def _settled(run: Run, pair: Pair) -> bool:
         return False
     last_look = run.info.gate.looks[-1] * len(ARMS)
     verdict = judge_point(pair, repeats, run.info)
-    return len(repeats) >= last_look or not needs_more(verdict, run.info.gate)
+    return len(repeats) >= last_look or not needs_more(verdict)
 
 
 def publish_async_study(directory: RunDirectory) -> AsyncStudy:
