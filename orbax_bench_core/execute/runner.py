@@ -80,7 +80,11 @@ class Runner:
             self._watch(slot.progress(repeat=repeat, reused=True))
             return repeat
         for _ in range(self._info.execution.retries + 1):
-            in_vain = self._try(slot, self._tasks(slot, earlier=repeat))
+            try:
+                in_vain = self._try(slot, self._tasks(slot, earlier=repeat))
+            except OSError:
+                self._check_run()
+                raise
             self._check_run()
             repeat = self._run.read_repeat(point, index, arm)
             if repeat.finished or in_vain:

@@ -114,9 +114,9 @@ def publish_verdicts(run: RunDirectory, verdicts: VerdictReport) -> epath.Path:
     write_atomically(run.root / "verdicts.html", to_html(document).encode())
     unpaired = any(point.mode == "unpaired" for point in verdicts.points)
     baseline = verdicts.baseline if unpaired else None
-    ManifestWriter(run).note_conclusion(VERDICTS_FILE, baseline=baseline)
     if run.exists():
-        settle(Run(run))
+        settle(Run(run))  # before its digest is noted
+    ManifestWriter(run).note_conclusion(VERDICTS_FILE, baseline=baseline)
     return run.root / "verdicts.html"
 
 
