@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+import hashlib
+import json
+from typing import Annotated, Any, Final, Literal, Self
 
 import pydantic
 
@@ -90,6 +92,12 @@ class GateConfig(GateRule):
         own = self.metrics.get(operation, MetricRule()).model_dump(exclude_none=True)
         return GateRule(**{**common, **own})
 
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of all rules, in hex: the same for the same rules, however they are written."""
+        canonical = json.dumps(_canonical(self), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
     @pydantic.model_validator(mode="after")
     def _rules_hold(self) -> Self:
         for operation in self.metrics:
@@ -98,3 +106,41 @@ class GateConfig(GateRule):
             except pydantic.ValidationError as error:
                 raise ValueError(f"metrics.{operation}: {error.errors()[0]['msg']}") from None
         return self
+
+
+def gate_changes(before: GateConfig, after: GateConfig) -> str:
+    """Returns what differs between two gates, such as `margin 15 % -> 30 %`; empty if nothing."""
+    old, new = _canonical(before), _canonical(after)
+    names = [*old, *(name for name in new if name not in old)]
+    changed = (
+        f"{name} {_written(name, old.get(name))} -> {_written(name, new.get(name))}"
+        for name in names
+        if old.get(name) != new.get(name)
+    )
+    return ", ".join(changed)
+
+
+_SHARES: Final = ("tolerance", "margin", "max_stalls", "alpha", "pass_alpha")
+
+
+def _canonical(gate: GateConfig) -> dict[str, Any]:
+    """Returns all rules, flat, without what is written and changes nothing."""
+    found = gate.model_dump(mode="json", exclude={"metrics"})
+    found["primary"] = sorted(set(gate.primary))
+    for operation in sorted(gate.metrics):
+        own = gate.metrics[operation].model_dump(exclude_none=True)
+        for name, value in own.items():
+            if value != getattr(gate, name):
+                found[f"metrics.{operation}.{name}"] = value
+    return found
+
+
+def _written(name: str, value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    key = name.rpartition(".")[2]
+    if key in _SHARES:
+        return f"{100 * value:.3g} %"
+    return f"{value:g} s" if key == "min_effect_s" else str(value)

@@ -1,6 +1,7 @@
 """Records, the run directory, the samples table and the read model."""
 
 from orbax_bench_core.records.files import atomic_file, write_atomically
+from orbax_bench_core.records.lease import LeaseLost
 from orbax_bench_core.records.machine import (
     PACKAGES,
     UNKNOWN,
@@ -31,10 +32,12 @@ from orbax_bench_core.records.run_directory import (
     LIMITS_FILE,
     STUDY_FILE,
     VERDICTS_FILE,
+    AlreadyRecorded,
     RunDirectory,
     RunInfo,
 )
 from orbax_bench_core.records.samples import write_parquet
+from orbax_bench_core.records.strays import Stray, stray_lines
 from orbax_bench_core.records.versions import checked_record_files, refuse_other_version
 
 __all__ = [
@@ -45,8 +48,10 @@ __all__ = [
     "STUDY_FILE",
     "UNKNOWN",
     "VERDICTS_FILE",
+    "AlreadyRecorded",
     "Attempt",
     "ErrorInfo",
+    "LeaseLost",
     "OperationTimes",
     "PairedTimes",
     "Record",
@@ -59,6 +64,7 @@ __all__ = [
     "Series",
     "State",
     "Status",
+    "Stray",
     "Verified",
     "atomic_file",
     "checked_record_files",
@@ -71,6 +77,7 @@ __all__ = [
     "repeats_of",
     "seconds_per_repeat",
     "storage_provenance",
+    "stray_lines",
     "surroundings",
     "write_atomically",
     "write_parquet",

@@ -20,7 +20,14 @@ from collections.abc import Iterator
 import pydantic
 
 from orbax_bench_core.measure import TIME, Sample
-from orbax_bench_core.records import ErrorInfo, RunDirectory, State, host_provenance
+from orbax_bench_core.records import (
+    AlreadyRecorded,
+    ErrorInfo,
+    LeaseLost,
+    RunDirectory,
+    State,
+    host_provenance,
+)
 from orbax_bench_core.worker import (
     STACKS_SIGNAL,
     Done,
@@ -29,6 +36,8 @@ from orbax_bench_core.worker import (
     Task,
     Unrecorded,
     WorkerSetup,
+    die_with_parent,
+    leave,
 )
 from tests.support.scripted import ScriptedOptions
 
@@ -89,7 +98,12 @@ class FakeWorker:
             provenance=task.provenance(self._provenance, self._setup.root, None),
         )
         if not (task.warmup and status == "skipped"):
-            self._run.write_record(record)
+            try:
+                self._run.write_record(record, fence=task.fence, replaces=task.replaces)
+            except LeaseLost:
+                leave()
+            except AlreadyRecorded:
+                pass
         reason = "" if record.error is None else f"{record.error.type}: {record.error.message}"
         self._emit(Done(status=record.status, reason=reason))
 
@@ -167,7 +181,10 @@ class FakeWorker:
             time.sleep(0.005)
 
     def _emit(self, event: pydantic.BaseModel) -> None:
-        os.write(self._events, event.model_dump_json().encode() + b"\n")
+        try:
+            os.write(self._events, event.model_dump_json().encode() + b"\n")
+        except BrokenPipeError:
+            leave()
 
 
 def tasks() -> Iterator[Task]:
@@ -191,7 +208,12 @@ def main() -> None:
     parser.add_argument("--setup", required=True)
     parser.add_argument("--events", required=True, type=int)
     parsed = parser.parse_args()
-    worker = FakeWorker(WorkerSetup.model_validate_json(parsed.setup), parsed.events)
+    setup = WorkerSetup.model_validate_json(parsed.setup)
+    # A test may have its orphans live on, as where the kernel cannot end them.
+    orphaned = setup.parent is not None and "OUTLIVE_PARENT" not in os.environ
+    if orphaned and not die_with_parent(setup.parent):
+        leave()
+    worker = FakeWorker(setup, parsed.events)
     for task in tasks():
         worker.perform(task)
 
