@@ -34,6 +34,7 @@ from orbax_bench_core.records.run_directory import (
     VERDICTS_FILE,
     AlreadyRecorded,
     RunDirectory,
+    RunDirectoryGone,
     RunInfo,
 )
 from orbax_bench_core.records.samples import write_parquet
@@ -59,6 +60,7 @@ __all__ = [
     "ResultModel",
     "Run",
     "RunDirectory",
+    "RunDirectoryGone",
     "RunInfo",
     "SchemaVersion",
     "Series",

@@ -100,6 +100,22 @@ def read_if_there(path: epath.Path) -> bytes | None:
         return None
 
 
+def is_there(path: epath.Path) -> bool:
+    """Returns whether there is such a file.
+
+    Raises:
+        OSError: That cannot be known.
+    """
+    try:
+        if _remote(path):
+            bucket, name = _bucket_and_name(path)
+            return bool(_answered(lambda: bucket.blob(name).exists(), path))
+        Path(path).stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
 def names_in(folder: epath.Path) -> list[str]:
     """Returns the names in a folder, sorted; none when there is no such folder.
 

@@ -25,6 +25,7 @@ from orbax_bench_core.config import (
 from orbax_bench_core.records.exclusive import (
     create_exclusively,
     digest,
+    is_there,
     names_in,
     read_if_there,
     swap,
@@ -50,6 +51,10 @@ STUDY_FILE: Final = "async_study.json"
 VERDICTS_FILE: Final = "verdicts.json"
 
 RunStatus = Literal["running", "complete", "incomplete"]
+
+
+class RunDirectoryGone(OSError):
+    """A run directory was there, and is not any more."""
 
 
 class RunInfo(ResultModel):
@@ -219,7 +224,22 @@ class RunDirectory:
         Raises:
             UserError: That cannot be known.
         """
-        return self._read(self._info_path) is not None
+        try:
+            return is_there(self._info_path)
+        except OSError as error:
+            raise _unreadable(self._info_path, error) from None
+
+    def check_there(self) -> None:
+        """Checks that the run which was begun here is still here.
+
+        Raises:
+            RunDirectoryGone: It is not. Writing to it would begin a second one without `run.json`.
+        """
+        if not self.exists():
+            raise RunDirectoryGone(
+                f"the run directory {self.root} is gone: it was renamed or deleted while it was "
+                "measured; put it back under this name to go on"
+            )
 
     def read_info(self) -> RunInfo:
         """Reads `run.json`.

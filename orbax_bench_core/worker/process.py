@@ -15,7 +15,13 @@ from collections.abc import Iterator, Sequence
 import pydantic
 
 from orbax_bench_core.measure import Sample
-from orbax_bench_core.records import Status
+from orbax_bench_core.records import (
+    AlreadyRecorded,
+    LeaseLost,
+    RunDirectory,
+    RunDirectoryGone,
+    Status,
+)
 from orbax_bench_core.worker.devices import simulate_devices
 from orbax_bench_core.worker.orphans import EXIT_ABANDONED, die_with_parent, leave
 from orbax_bench_core.worker.protocol import (
@@ -69,6 +75,8 @@ class _Worker:
         self._setup = setup
         self._events = events
         self._abandoned = False
+        self._run = RunDirectory(setup.root)
+        self._begun = self._run.exists()
 
     def start(self) -> None:
         import jax
@@ -100,18 +108,22 @@ class _Worker:
         )
 
     def perform(self, task: Task) -> Status:
-        from orbax_bench_core.records import AlreadyRecorded, LeaseLost, RunDirectory
+        from orbax_bench_core.worker.metric_report import metric_report
         from orbax_bench_core.worker.repeat import run_repeat
 
-        record = run_repeat(task, self._setup, self._states, self._provenance, self._measured)
-        reason = "" if record.error is None else f"{record.error.type}: {record.error.message}"
+        try:
+            self._check_run()
+            record = run_repeat(task, self._setup, self._states, self._provenance, self._measured)
+            self._check_run()
+        except RunDirectoryGone as gone:
+            self._emit(Unrecorded(reason=str(gone)))
+            return "failed"
+        _log.info("%s", metric_report(record))
         if not (task.warmup and record.status == "skipped"):
             if self._abandoned and self._setup.parent is not None:
                 leave()
             try:
-                RunDirectory(self._setup.root).write_record(
-                    record, fence=task.fence, replaces=task.replaces
-                )
+                self._run.write_record(record, fence=task.fence, replaces=task.replaces)
             except LeaseLost:
                 leave()
             except AlreadyRecorded as final:
@@ -119,7 +131,7 @@ class _Worker:
             except OSError as error:
                 self._emit(Unrecorded(reason=f"cannot write the record: {error}"))
                 return "failed"
-        self._emit(Done(status=record.status, reason=reason))
+        self._emit(Done(status=record.status, error=record.error))
         return record.status
 
     def tasks(self) -> Iterator[Task]:
@@ -138,6 +150,11 @@ class _Worker:
         threading.Thread(target=read, name="tasks", daemon=True).start()
         while line := lines.get():
             yield Task.model_validate_json(line)
+
+    def _check_run(self) -> None:
+        """Checks that the run has not gone; a launcher's workers may have none to begin with."""
+        if self._begun:
+            self._run.check_there()
 
     def _measured(self, samples: Sequence[Sample]) -> None:
         self._emit(Measured(samples=tuple(samples)))

@@ -45,6 +45,9 @@ MODULE = "tests.support.fake_worker"
 NOISE = 0.002
 """Standard deviation of the seconds that are reported, as a share of them."""
 
+OUTLIVES = "OUTLIVE_PARENT" in os.environ
+"""Whether an orphan goes on, as where the kernel cannot end it and no pipe tells it anything."""
+
 
 class Unfinished(Exception):
     """The repeat ends here.
@@ -104,8 +107,7 @@ class FakeWorker:
                 leave()
             except AlreadyRecorded:
                 pass
-        reason = "" if record.error is None else f"{record.error.type}: {record.error.message}"
-        self._emit(Done(status=record.status, reason=reason))
+        self._emit(Done(status=record.status, error=record.error))
 
     def _follow(self, task: Task, script: ScriptedOptions) -> None:
         needed = task.measured.num_devices or 1
@@ -184,7 +186,10 @@ class FakeWorker:
         try:
             os.write(self._events, event.model_dump_json().encode() + b"\n")
         except BrokenPipeError:
-            leave()
+            if not OUTLIVES:
+                leave()
+            if isinstance(event, Measured):  # as it went wrong once: inside the benchmark
+                raise Unfinished("BrokenPipeError", "nobody listens") from None
 
 
 def tasks() -> Iterator[Task]:
@@ -194,8 +199,9 @@ def tasks() -> Iterator[Task]:
     def read() -> None:
         for line in itertools.chain(sys.stdin, [""]):
             lines.put(line)
-        time.sleep(0.5)
-        os._exit(1)
+        if not OUTLIVES:
+            time.sleep(0.5)
+            leave()
 
     threading.Thread(target=read, daemon=True).start()
     while line := lines.get():
@@ -209,9 +215,7 @@ def main() -> None:
     parser.add_argument("--events", required=True, type=int)
     parsed = parser.parse_args()
     setup = WorkerSetup.model_validate_json(parsed.setup)
-    # A test may have its orphans live on, as where the kernel cannot end them.
-    orphaned = setup.parent is not None and "OUTLIVE_PARENT" not in os.environ
-    if orphaned and not die_with_parent(setup.parent):
+    if setup.parent is not None and not OUTLIVES and not die_with_parent(setup.parent):
         leave()
     worker = FakeWorker(setup, parsed.events)
     for task in tasks():
