@@ -38,7 +38,6 @@ from orbax_bench_core.records.run_directory import (
     RunInfo,
 )
 from orbax_bench_core.records.samples import write_parquet
-from orbax_bench_core.records.strays import Stray, stray_lines
 from orbax_bench_core.records.versions import checked_record_files, refuse_other_version
 
 __all__ = [
@@ -66,7 +65,6 @@ __all__ = [
     "Series",
     "State",
     "Status",
-    "Stray",
     "Verified",
     "atomic_file",
     "checked_record_files",
@@ -79,7 +77,6 @@ __all__ = [
     "repeats_of",
     "seconds_per_repeat",
     "storage_provenance",
-    "stray_lines",
     "surroundings",
     "write_atomically",
     "write_parquet",

@@ -39,7 +39,7 @@ from orbax_bench_core.records.record import (
     SchemaVersion,
 )
 from orbax_bench_core.records.repeats import Repeat, Series
-from orbax_bench_core.records.strays import Place, Stray, misplaced, place_of
+from orbax_bench_core.records.strays import Place, Stray, misplaced, place_of, stray_lines
 from orbax_bench_core.records.versions import refuse_other_version
 from orbax_bench_core.sweep import BLOCK_SIZE, Expansion, Pair, SweepEntry, side, sides
 
@@ -194,7 +194,8 @@ class RunDirectory:
                 )
             kept = {"run_id": earlier.run_id, "created_at": earlier.created_at}
             info = info.model_copy(update={**kept, **self._frozen(earlier, info)})
-        info = info.model_copy(update={"seed": info.seed or info.run_id})
+        own = info.run_id if suite.gate.seed is None else str(suite.gate.seed)
+        info = info.model_copy(update={"seed": info.seed or own})
         try:
             self.write_info(info)
         except (OSError, ValueError) as error:
@@ -203,9 +204,8 @@ class RunDirectory:
 
     def _frozen(self, earlier: RunInfo, info: RunInfo) -> dict[str, Any]:
         """Returns the fields of `run.json` that stay as they are; rules change before any block."""
-        frozen: dict[str, Any] = {"seed": earlier.order_seed}
         if not (earlier.paired and any(map(self._has_blocks, earlier.expansion.points))):
-            return frozen
+            return {}
         if earlier.gate.fingerprint != info.gate.fingerprint:
             raise UserError(
                 f"{self.root} was measured for other rules ({gate_changes(earlier.gate, info.gate)}"
@@ -213,7 +213,7 @@ class RunDirectory:
                 "output directory, or judge what is here by other rules, as an exploration: "
                 f"`orbax-bench compare {self.root} --rule margin=0.3`"
             )
-        return {**frozen, "rules": earlier.rules}
+        return {"rules": earlier.rules, "seed": earlier.order_seed}
 
     def _has_blocks(self, point: SweepEntry) -> bool:
         return any(not place.warmup for place, _ in self._files(point.id) if place is not None)
@@ -340,22 +340,28 @@ class RunDirectory:
         return max(made, default=-1) + 1
 
     @property
-    def strays(self) -> tuple[Stray, ...]:
-        """Files among the records that are no records of this run, as far as they were read.
+    def strays(self) -> tuple[str, ...]:
+        """Files among the records that are no records of this run, a line each, as far as read.
 
-        Whoever reads records leaves them out; `records` meets all of them.
+        Whoever reads records leaves them out; `by_point` and `records` meet all of them.
         """
-        return tuple(self._strays[path] for path in sorted(self._strays))
+        found = [self._strays[path] for path in sorted(self._strays)]
+        return stray_lines(found, self.root)
 
     def records(self) -> Iterator[Record]:
         """Yields every record here: points as in `run.json`, then warm-ups and repeats."""
+        for _, records in self.by_point():
+            yield from records
+
+    def by_point(self) -> Iterator[tuple[SweepEntry, Iterator[Record]]]:
+        """Yields every point of the run with its records."""
         info = self.read_info()
         known = {point.id for point in info.expansion.points}
         for name in self._names(self.root / "records"):
             if name not in known and not name.startswith("."):
                 self._note(f"records/{name}", "no point of this run has this id")
         for point in info.expansion.points:
-            yield from self._records_of(point.id, info.run_id)
+            yield point, self._records_of(point.id, info.run_id)
 
     def point_records(self, point: SweepEntry) -> list[Record]:
         """Returns every record of one point: warm-ups, then repeats, by host.
@@ -368,6 +374,7 @@ class RunDirectory:
         return list(self._records_of(point.id, self.read_info().run_id))
 
     def _records_of(self, point_id: str, run_id: str) -> Iterator[Record]:
+        self._forget(point_id)
         places = []
         for place, path in self._files(point_id):
             if place is None:
@@ -394,6 +401,11 @@ class RunDirectory:
             for name in self._names(self.root / folder / repeat):
                 if not name.startswith("."):  # what a writer that was killed has left
                     yield place_of(point_id, repeat, name), f"{folder}/{repeat}/{name}"
+
+    def _forget(self, point_id: str) -> None:
+        """Forgets what was met among the records of a point, which is about to be read again."""
+        for path in [path for path in self._strays if path.startswith(f"records/{point_id}/")]:
+            del self._strays[path]
 
     def _note(self, path: str, reason: str) -> None:
         self._strays[path] = Stray(path, reason)

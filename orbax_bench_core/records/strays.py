@@ -76,17 +76,11 @@ def misplaced(record: Record, place: Place, run_id: str) -> str:
     return "the record of " + " and ".join(found) if found else ""
 
 
-def stray_lines(strays: Sequence[Stray], root: object = "") -> list[str]:
-    """Returns a line for each of the first ten strays, and one that counts the others.
-
-    Args:
-        strays: The strays.
-        root: The run directory, where those of several are shown.
-    """
-    place = f"{root}/" if root else ""
-    lines = [f"left out: {place}{stray}" for stray in strays[:MOST_NAMED]]
+def stray_lines(strays: Sequence[Stray], root: object) -> tuple[str, ...]:
+    """Returns a line for each of the first ten strays of a run directory, and one for the rest."""
+    lines = tuple(f"{root}/{stray}" for stray in strays[:MOST_NAMED])
     if len(strays) > MOST_NAMED:
-        lines.append(f"left out: and {len(strays) - MOST_NAMED} more")
+        return (*lines, f"{root}: and {len(strays) - MOST_NAMED} more")
     return lines
 
 

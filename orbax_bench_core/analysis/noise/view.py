@@ -36,11 +36,17 @@ _DETECTABLE_AT: Final = (10, 60)
 _LOG_WIDTH: Final = 160
 
 
-def calibration_document(tests: Sequence[AaTest], passport: Passport) -> Document:
-    """Returns how often identical arms were told apart, then how noisy operations are."""
+def calibration_document(
+    tests: Sequence[AaTest], passport: Passport, left_out: Sequence[str] = ()
+) -> Document:
+    """Returns how often identical arms were told apart, then how noisy operations are.
+
+    `left_out` are files among the records that are no records of their run, a line each.
+    """
+    strays = (Paragraph(Span(line), mark=Span("left out:", "bad")) for line in left_out)
     return Document(
         title="Calibration",
-        elements=(*aa_elements(tests), BLANK, passport_table(passport)),
+        elements=(*aa_elements(tests), BLANK, passport_table(passport), *strays),
     )
 
 
@@ -117,10 +123,12 @@ class Calibration:
     Attributes:
         tests: One verdict per pair whose arms are the same.
         passport: How noisy operations are there.
+        left_out: Files among the records that are no records of their run, a line each.
     """
 
     tests: tuple[AaTest, ...]
     passport: Passport
+    left_out: tuple[str, ...] = ()
 
     @property
     def rejected(self) -> int:
@@ -137,7 +145,8 @@ class Calibration:
 
     def show(self, console: Console) -> None:
         """Prints everything."""
-        print_document(calibration_document(self.tests, self.passport), console)
+        document = calibration_document(self.tests, self.passport, self.left_out)
+        print_document(document, console)
 
 
 def calibration_of(places: Sequence[str]) -> Calibration:
@@ -149,12 +158,15 @@ def calibration_of(places: Sequence[str]) -> Calibration:
     Raises:
         UserError: A place holds no run.
     """
-    tests, records = [], []
+    tests, records, left_out = [], [], []
     for run in find_runs([place for place in places if place]):
         pairs = list(run.read())
         tests += aa_tests(run, pairs)
         records += [record for pair in pairs for record in pair]
-    return Calibration(tests=tuple(tests), passport=from_records(records))
+        left_out += run.left_out
+    return Calibration(
+        tests=tuple(tests), passport=from_records(records), left_out=tuple(left_out)
+    )
 
 
 def _role(calibrated: bool | None) -> Role:
