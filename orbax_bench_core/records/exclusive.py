@@ -124,7 +124,7 @@ def names_in(folder: epath.Path) -> list[str]:
     """
     if not _remote(folder):
         try:
-            return sorted(os.listdir(folder))
+            return sorted(path.name for path in Path(folder).iterdir())
         except (FileNotFoundError, NotADirectoryError):
             return []
     bucket, prefix = _bucket_and_name(folder)
@@ -200,7 +200,7 @@ def _client() -> Any:
     from google.cloud import storage
 
     if os.environ.get("STORAGE_EMULATOR_HOST"):
-        anonymous = credentials.AnonymousCredentials()  # type: ignore[no-untyped-call]
+        anonymous = credentials.AnonymousCredentials()
         return storage.Client(project="emulator", credentials=anonymous)
     return storage.Client()
 

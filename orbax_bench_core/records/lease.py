@@ -211,7 +211,7 @@ class _Heart:
             self._write(beat=count)
 
     def _write(self, **fields: object) -> None:
-        # A directory that was renamed is not made anew; a disk that is full has a message elsewhere.
+        # A directory that was renamed is not made anew; a full disk has its message elsewhere.
         with contextlib.suppress(OSError):
             if read_if_there(self._path) is not None:
                 lease = self._lease.model_copy(update=fields)
@@ -242,9 +242,7 @@ def _refuse_others(root: epath.Path, owner: str, say: Callable[[str], None]) -> 
                 _await_end(root, other, newest, say)
 
 
-def _await_end(
-    root: epath.Path, owner: str, kept: _Kept, say: Callable[[str], None]
-) -> None:
+def _await_end(root: epath.Path, owner: str, kept: _Kept, say: Callable[[str], None]) -> None:
     """Returns once a lease has ended or is stale.
 
     Raises:

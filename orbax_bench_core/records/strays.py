@@ -69,7 +69,9 @@ def misplaced(record: Record, place: Place, run_id: str) -> str:
         ("run", record.run_id, run_id),
     )
     found = [
-        f"{name} {said} in a place of {name} {meant}" for name, said, meant in pairs if said != meant
+        f"{name} {said} in a place of {name} {meant}"
+        for name, said, meant in pairs
+        if said != meant
     ]
     if not found and record.host >= record.num_hosts:
         found.append(f"host {record.host} of {record.num_hosts}")

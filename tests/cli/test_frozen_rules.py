@@ -113,14 +113,16 @@ def test_other_rules_are_an_exploration(orbax_bench, make_paired_run, tmp_path):
     assert f"{STAMP} (margin 15 % -> 90 %)" in outcome.out
     assert STAMP in page.read_text()
     assert (run.root / "verdicts.json").read_text() == "{}"
-    assert orbax_bench(
-        "compare", run.root, "--rule", "margin=0.9", "--allow-inconclusive"
-    ).code == 4
+    assert (
+        orbax_bench("compare", run.root, "--rule", "margin=0.9", "--allow-inconclusive").code == 4
+    )
 
 
 def test_the_same_rules_are_no_exploration(orbax_bench, make_paired_run):
     run = make_paired_run(1, blocks=10)
-    frozen, again = (orbax_bench("compare", run.root, *more) for more in ([], ["--rule", "margin=0.15"]))
+    frozen, again = (
+        orbax_bench("compare", run.root, *more) for more in ([], ["--rule", "margin=0.15"])
+    )
     assert (again.code, again.out) == (frozen.code, frozen.out)
 
 

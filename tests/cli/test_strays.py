@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -152,9 +153,6 @@ def test_what_cannot_be_read_is_not_taken_for_missing(
 
 def fail_on(monkeypatch, broken):
     """Has the disk fail at one path."""
-    import os
-    from pathlib import Path
-
     def failing(real):
         def call(path, *arguments, **options):
             if str(path) == str(broken):
@@ -163,5 +161,5 @@ def fail_on(monkeypatch, broken):
 
         return call
 
-    for owner, name in ((Path, "read_bytes"), (Path, "stat"), (os, "listdir")):
+    for owner, name in ((Path, "read_bytes"), (Path, "stat"), (Path, "iterdir")):
         monkeypatch.setattr(owner, name, failing(getattr(owner, name)))

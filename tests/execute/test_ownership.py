@@ -1,7 +1,6 @@
 """One command measures a run at a time, and a disk that fails stops it."""
 
 import json
-import os
 import time
 
 import pytest
@@ -70,4 +69,4 @@ def test_a_lease_that_cannot_be_taken_is_a_message(suite_run):
     code, output = run.run(cli=FAKE_CLI)
     assert code == 2, output
     assert f"error: cannot write to {run.directory}: " in output
-    assert os.listdir(run.directory) == ["leases"]
+    assert [path.name for path in run.directory.iterdir()] == ["leases"]

@@ -85,9 +85,12 @@ def test_two_points_are_measured_side_by_side(run, make_point):
 
 
 def test_one_point_is_measured_once_at_a_time(run, make_point):
-    with own(run, make_point()), pytest.raises(UserError, match="point [0-9a-f]+ of this run"):
-        with own(again(run), make_point()):
-            pass
+    with (
+        own(run, make_point()),
+        pytest.raises(UserError, match=r"point [0-9a-f]+ of this run"),
+        own(again(run), make_point()),
+    ):
+        pass
 
 
 @pytest.mark.parametrize("whole_first", [True, False])

@@ -113,9 +113,7 @@ def _brief(history: History, series: list[Series]) -> tuple[Element, ...]:
     elements += [
         Paragraph(Span(line), mark=Span("passed over:", "unsure")) for line in history.passed_over
     ]
-    elements += [
-        Paragraph(Span(line), mark=Span("left out:", "bad")) for line in history.left_out
-    ]
+    elements += [Paragraph(Span(line), mark=Span("left out:", "bad")) for line in history.left_out]
     hidden = len(history.series) - len(series)
     if hidden:
         told = f"{hidden} series of operations that decide nothing: --all shows them."

@@ -158,15 +158,14 @@ def calibration_of(places: Sequence[str]) -> Calibration:
     Raises:
         UserError: A place holds no run.
     """
-    tests, records, left_out = [], [], []
+    tests, records = [], []
+    left_out: list[str] = []
     for run in find_runs([place for place in places if place]):
         pairs = list(run.read())
         tests += aa_tests(run, pairs)
         records += [record for pair in pairs for record in pair]
         left_out += run.left_out
-    return Calibration(
-        tests=tuple(tests), passport=from_records(records), left_out=tuple(left_out)
-    )
+    return Calibration(tests=tuple(tests), passport=from_records(records), left_out=tuple(left_out))
 
 
 def _role(calibrated: bool | None) -> Role:
