@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -88,6 +89,7 @@ def publish(directory: RunDirectory) -> RunSummary:
         table.end()
     with atomic_file(root / SAMPLES) as file:
         write_parquet(directory.records(), file)
+    summary = dataclasses.replace(summary, left_out=directory.strays)
     info = settle(run)
     first, extra = next(run.records(), None), limits_of(directory, info, summary)
     document = summary_document(info, summary, first, extra)
