@@ -67,7 +67,7 @@ class _Worker:
     def start(self) -> None:
         import jax
 
-        from orbax_bench_core.records import device_provenance, host_provenance
+        from orbax_bench_core.records import device_provenance, host_provenance, worker_id
         from orbax_bench_core.state import StateCache, initialize_if_used, join_processes
 
         setup = self._setup
@@ -84,12 +84,14 @@ class _Worker:
         devices = device_provenance()
         self._provenance = {**host_provenance(), "devices": devices}
         self._states = StateCache()
+        self._id = worker_id()
         self._emit(
             Ready(
                 platform=devices["platform"],
                 device_count=jax.device_count(),
                 fixed=not simulated or devices["platform"] != "cpu",
                 provenance=self._provenance,
+                worker=self._id,
             )
         )
 
@@ -97,7 +99,9 @@ class _Worker:
         from orbax_bench_core.records import RunDirectory
         from orbax_bench_core.worker.repeat import run_repeat
 
-        record = run_repeat(task, self._setup, self._states, self._provenance, self._measured)
+        record = run_repeat(
+            task, self._setup, self._states, self._provenance, self._id, self._measured
+        )
         reason = "" if record.error is None else f"{record.error.type}: {record.error.message}"
         if not (task.warmup and record.status == "skipped"):
             try:
