@@ -57,7 +57,6 @@ class LiveVerdicts(Watcher):
     ) -> None:
         """Shows progress on `console`; with `verbose`, every operation that ends has a line."""
         self._console = console
-        self._gate = gate
         self._verbose = verbose
         self._most = gate.looks[-1]
         self._lines = {point.id: _Line(point.name) for point in points}
@@ -122,7 +121,7 @@ class LiveVerdicts(Watcher):
         """Shows what a point says after a look."""
         line = self._lines[verdict.point_id]
         line.verdict = verdict
-        line.ended = verdict.failed or not needs_more(verdict, self._gate)
+        line.ended = verdict.failed or not needs_more(verdict)
         if line.ended or not self._console.is_terminal:
             self._print(self._whole(line))
         self._show()

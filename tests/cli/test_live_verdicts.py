@@ -28,6 +28,7 @@ def judge(make_operation, make_verdicts, points):
     def build(index, *operations, **fields):
         operations = operations or (make_operation(),)
         point = points[index]
+        fields.setdefault("settled", all(one.verdict.settled for one in operations))
         return make_verdicts(point.name, *operations, point_id=point.id, **fields)
 
     return build
@@ -181,7 +182,7 @@ def test_a_point_with_its_verdict_leaves_its_line_above(points, judge, make_oper
 def test_a_point_that_used_up_its_looks_is_done(points, judge, undecided):
     terminal = Terminal(points)
     with terminal.live as live:
-        live.judged(judge(0, undecided(look=len(GATE.looks) - 1)))
+        live.judged(judge(0, undecided(look=len(GATE.looks) - 1), settled=True))
         assert [line.split()[1] for line in terminal.kept()] == ["INCONCLUSIVE"]
 
 

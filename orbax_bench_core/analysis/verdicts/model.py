@@ -9,7 +9,7 @@ from typing import Final, Literal
 import pydantic
 
 from orbax_bench_core.config import Arm, GateConfig, UserError
-from orbax_bench_core.gate import SeriesHealth, Verdict, Word
+from orbax_bench_core.gate import Endpoint, FailureVerdict, SeriesHealth, Verdict, Word
 from orbax_bench_core.records import VERDICTS_FILE, ResultModel, Run, RunDirectory, write_atomically
 
 VERDICTS_VERSION: Final = 1
@@ -56,6 +56,10 @@ class PointVerdict(ResultModel):
         blocks: Number of complete blocks; 0 when unpaired.
         operations: One entry per operation, primary ones first.
         switching: What it cost that the arms took turns on one device; empty when they did not.
+        endpoint: What decided the word: times, stalls, failures, or an operation that an arm lacks.
+        failures: What the failed first attempts say; None when unpaired, and in version 1.
+        settled: Whether more blocks could change nothing.
+        next_look: Operations per arm at the next look; None when settled.
     """
 
     point_id: str
@@ -67,6 +71,10 @@ class PointVerdict(ResultModel):
     blocks: int = 0
     operations: tuple[OperationVerdict, ...] = ()
     switching: str = ""
+    endpoint: Endpoint = "time"
+    failures: FailureVerdict | None = None
+    settled: bool = False
+    next_look: int | None = None
 
 
 class Unmatched(ResultModel):
