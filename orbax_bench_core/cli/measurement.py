@@ -152,7 +152,7 @@ class Measurement:
         """
         info, pairs = self._session.info, self._session.pairs
         print_document(notes_document(info), self._console)
-        most = info.gate.looks[-1]
+        most = max(info.design(pair).looks(info.gate)[-1] for pair in pairs) if pairs else 0
         self._say(f"{info.suite_name}: {len(pairs)} points, up to {most} operations per arm")
         self._say(f"  baseline:  {info.baseline}")
         self._say(f"  candidate: {info.candidate}")
@@ -184,7 +184,10 @@ class Measurement:
     def _view(self, session: Session, *, verbose: bool) -> Watcher:
         if session.suite.suite.arms is None:
             return ProgressReport(self._console, total=self._total, verbose=verbose)
-        return LiveVerdicts(self._console, session.pairs, session.info.gate, verbose=verbose)
+        info = session.info
+        return LiveVerdicts(
+            self._console, session.pairs, info.gate, info.designs, verbose=verbose
+        )
 
     def _kept(self) -> str:
         again = "Run the same command again to"

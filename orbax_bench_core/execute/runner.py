@@ -250,8 +250,8 @@ class _Slot(NamedTuple):
         return side(self.point, self.arm)
 
     def progress(self, **fields: Any) -> Progress:
-        which = {"point": self.point, "index": self.repeat, "arm": self.arm, "block": self.block}
-        return Progress(**{**which, **fields})
+        which = {"point": self.point, "index": self.repeat, "arm": self.arm}
+        return Progress(**{**which, "block": self.block, "life": self.life, **fields})
 
 
 def _ended(repeat: Repeat, arm: Arm | None) -> bool:

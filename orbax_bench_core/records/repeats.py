@@ -168,7 +168,7 @@ class Repeat:
 
     @property
     def impossible(self) -> bool:
-        """Whether it cannot be run here: its mesh does not fit, or something it needs is missing."""
+        """Whether it cannot run here: its mesh does not fit, or something it needs is missing."""
         if self.status == "skipped":
             return True
         return self.status == "failed" and self.error is not None and not self.error.counts

@@ -34,7 +34,8 @@ def run_repeat(
 ) -> Record:
     """Runs one repeat and returns its record, whatever happens inside the benchmark.
 
-    `worker` is the id of this process. `measured` is called with the samples of each operation as soon as it ends.
+    `worker` is the id of this process. `measured` is called with the samples of each operation as
+    soon as it ends.
     """
     run = RunDirectory(setup.root)
     repeat = _Repeat(task, setup, run, states, measured)

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 import pydantic
 
 from orbax_bench_core.measure import TIME, Sample
-from orbax_bench_core.records import ErrorInfo, RunDirectory, State, host_provenance
+from orbax_bench_core.records import ErrorInfo, RunDirectory, State, host_provenance, worker_id
 from orbax_bench_core.worker import (
     STACKS_SIGNAL,
     Done,
@@ -66,6 +66,7 @@ class FakeWorker:
                 device_count=self._num_devices,
                 fixed=pinned is not None,
                 provenance=self._provenance,
+                worker=worker_id(),
             )
         )
 
@@ -87,6 +88,7 @@ class FakeWorker:
             error=error,
             state=State(num_bytes=128, digest={"w": "0" * 32}, verified=True),
             provenance=task.provenance(self._provenance, self._setup.root, None),
+            worker=worker_id(),
         )
         if not (task.warmup and status == "skipped"):
             self._run.write_record(record)
@@ -121,6 +123,10 @@ class FakeWorker:
         here = script.on_host is None or script.on_host == task.host
         if not here or task.warmup != script.in_warmup:
             return False
+        if script.act_at and not _is_among(task, script.act_at):
+            return False
+        if script.first_attempts and task.attempts:
+            return False
         mark = self._run.root / f"happened_{task.point.id}"
         if script.only_once and mark.exists():
             return False
@@ -149,6 +155,9 @@ class FakeWorker:
 
     def _measure(self, operation: str, seconds: float, task: Task) -> None:
         """Reports `seconds` with noise that every run of the same repeat shares."""
+        script = ScriptedOptions(**task.measured.options)
+        if operation == script.lacks and (not script.lacks_at or _is_among(task, script.lacks_at)):
+            return
         noise = random.Random(f"{task.point.id}:{task.repeat}:{task.arm}:{operation}:{task.host}")
         value = seconds * (1 + noise.gauss(0, NOISE))
         sample = Sample(operation, 0, TIME, value, "s")
@@ -168,6 +177,10 @@ class FakeWorker:
 
     def _emit(self, event: pydantic.BaseModel) -> None:
         os.write(self._events, event.model_dump_json().encode() + b"\n")
+
+
+def _is_among(task: Task, repeats: str) -> bool:
+    return not task.warmup and str(task.repeat) in repeats.split()
 
 
 def tasks() -> Iterator[Task]:
