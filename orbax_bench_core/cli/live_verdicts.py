@@ -143,7 +143,7 @@ class LiveVerdicts(Watcher):
         if line.design.lives:
             of = line.design.operations_per_life
             what = f"life {slot + 1} of {BLOCK_SIZE}, operation {operation + 1} of {of}"
-        self._begins(point_id, f"block {block + 1}, {what}", arm)
+        self._begins(point_id, f"block {block}, {what}", arm)
 
     def judged(self, verdict: PointVerdict) -> None:
         """Shows what a point says after a look."""
@@ -251,9 +251,9 @@ def _outcome(progress: Progress) -> Text:
     """Returns how a repeat ended."""
     repeat = progress.repeat
     assert repeat is not None
-    where = f" {progress.point.name} {progress.arm}, block {(progress.block or 0) + 1}: "
+    where = f" {progress.point.name} {progress.arm}, block {progress.block}: "
     if repeat.error is not None:
-        said = f"{repeat.error.type}: {repeat.error.message}"
+        said = repeat.error.said
         return Text.assemble((repeat.status, "red"), where, said)
     found = repeat.labelled_seconds()
     times = ", ".join(f"{operation} {seconds(value)}" for operation, value in found.items())

@@ -85,14 +85,19 @@ class Runner:
             arm: Which side of a pair.
             block: The block of a paired comparison.
             life: The slot of the block, within `lives`, that has a worker of its own.
+
+        Raises:
+            CannotRecord: A record could not be written, or the run directory is gone.
         """
         slot = _Slot(point, index, arm, block, life)
+        self._check_run()
         repeat = self._read(slot)
         if _ended(repeat, arm):
             self._watch(slot.progress(repeat=repeat, reused=True))
             return repeat
         for _ in range(self._info.execution.retries + 1):
             in_vain = self._try(slot, self._tasks(slot, earlier=repeat))
+            self._check_run()
             repeat = self._read(slot)
             if life is not None and repeat.attempts:
                 # What a retry left in its process must not be in the operations that follow.
@@ -229,7 +234,14 @@ class Runner:
                 raise WarmUpEnded(ended)
         group.warm_points.add(slot.measured.id)
 
+    def _check_run(self) -> None:
+        try:
+            self._run.check_there()
+        except OSError as failure:
+            raise CannotRecord(str(failure)) from None
+
     def _write(self, record: Record) -> None:
+        self._check_run()
         try:
             self._run.write_record(record)
         except OSError as failure:

@@ -35,6 +35,7 @@ from orbax_bench_core.records.run_directory import (
     STUDY_FILE,
     VERDICTS_FILE,
     RunDirectory,
+    RunDirectoryGone,
     RunInfo,
 )
 from orbax_bench_core.records.samples import write_parquet
@@ -60,6 +61,7 @@ __all__ = [
     "ResultModel",
     "Run",
     "RunDirectory",
+    "RunDirectoryGone",
     "RunInfo",
     "SchemaVersion",
     "Series",

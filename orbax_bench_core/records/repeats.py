@@ -119,7 +119,7 @@ class Repeat:
     def reason(self) -> str:
         """Why it did not pass: the first error, or which hosts have no record; empty if passed."""
         if self.error is not None:
-            return f"{self.error.type}: {self.error.message}"
+            return self.error.said
         if self.missing:
             return f"no record of host(s) {', '.join(map(str, self.missing))}"
         return ""
@@ -156,7 +156,7 @@ class Repeat:
         """Why the first attempt failed; empty when it did not."""
         for attempt in sorted(self.attempts, key=lambda each: each.error.type == PEER_FAILED):
             if attempt.counts:
-                return f"{attempt.error.type}: {attempt.error.message}"
+                return attempt.error.said
         return self.reason
 
     @property
