@@ -21,7 +21,8 @@ class ScriptedOptions(BenchmarkOptions):
         act: What happens in a measured repeat after `save`: `behave`; `raise` an error; `need` or
             `need_late`, for want of something before or after the first operation; `skip`; `die`
             by SIGKILL; `hang`; `unrecorded`, for a full disk; `lag` behind the other hosts.
-        act_at: The measured repeats in which it happens, such as `3 7`; empty means all.
+        act_at: The measured repeats in which it happens, such as `3 7`; empty means all. Those of
+            an arm of a pair are counted by themselves, whatever the order of the arms.
         first_attempts: Whether it happens in first attempts, and retries behave.
         lacks: An operation that is not measured.
         lacks_at: The repeats that lack it; empty means all.
