@@ -129,7 +129,7 @@ class LiveVerdicts(Watcher):
         line = self._lines[progress.point.id]
         assert progress.index is not None
         line.used = max(line.used, _used(line.design, progress.index, ended=True))
-        failed = progress.repeat.status != "passed"
+        failed = progress.repeat.status != "passed" or progress.repeat.first_failed
         if failed or (self._verbose and not progress.reused):
             self._print(_outcome(progress))
         self._show()
@@ -255,6 +255,9 @@ def _outcome(progress: Progress) -> Text:
     if repeat.error is not None:
         said = repeat.error.said
         return Text.assemble((repeat.status, "red"), where, said)
+    if repeat.first_failed:
+        said = f"{repeat.first_reason}; a retry passed, which counts nowhere"
+        return Text.assemble(("failed", "red"), where, said)
     found = repeat.labelled_seconds()
     times = ", ".join(f"{operation} {seconds(value)}" for operation, value in found.items())
     return Text.assemble((repeat.status, "dim"), where, times)

@@ -191,9 +191,7 @@ class Measurement:
         if session.suite.suite.arms is None:
             return ProgressReport(self._console, total=self._total, verbose=verbose)
         info = session.info
-        return LiveVerdicts(
-            self._console, session.pairs, info.gate, info.designs, verbose=verbose
-        )
+        return LiveVerdicts(self._console, session.pairs, info.gate, info.designs, verbose=verbose)
 
     def _say_stopped(self, stop: Interrupted) -> None:
         # Of a run directory that is gone nothing is left here that the command could go on with.
@@ -296,7 +294,7 @@ def run_exit_code(summary: RunSummary, console: Console) -> int:
 
 
 def comparison_exit_code(verdicts: VerdictReport, *, allow_inconclusive: bool = False) -> int:
-    """Returns the exit code: 3 REGRESSION, 1 an arm failed, 4 INCONCLUSIVE, 0 PASS."""
+    """Returns the exit code: 3 REGRESSION, 1 nothing to compare, 4 INCONCLUSIVE, 0 PASS."""
     if verdicts.word == "REGRESSION":
         return EXIT_REGRESSION
     if any(point.failed for point in verdicts.points):

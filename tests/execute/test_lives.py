@@ -173,8 +173,7 @@ def test_an_operation_that_one_arm_lacks_stays_and_is_missing(compare):
     compared = compare({"lacks": "load", "lacks_at": "0 2"}).run()
     slots = compared.slots("candidate")
     missing = [
-        [value != value for value in life]
-        for life in compared.times.times["load"][0].tolist()
+        [value != value for value in life] for life in compared.times.times["load"][0].tolist()
     ]
     assert missing == [[slot in slots, False] for slot in range(4)]
 
