@@ -5,10 +5,10 @@ from __future__ import annotations
 import datetime
 import re
 import uuid
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from orbax_bench_core.config import Arm
-from orbax_bench_core.records import SCHEMA_VERSION, Record, ResultModel
+from orbax_bench_core.records import SCHEMA_VERSION, Record, ResultModel, SchemaVersion
 
 _CAPTURE_ID: Final = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{8}")
 
@@ -25,7 +25,7 @@ class Baseline(ResultModel):
             as the point that it measured, and still knows its run, block and arm.
     """
 
-    schema_version: Literal[1] = SCHEMA_VERSION
+    schema_version: SchemaVersion = SCHEMA_VERSION
     point_id: str
     commit: str
     captured_at: datetime.datetime
@@ -62,7 +62,7 @@ class Capture(ResultModel):
         provenance: What ran, and on what, from the first record.
     """
 
-    schema_version: Literal[1] = SCHEMA_VERSION
+    schema_version: SchemaVersion = SCHEMA_VERSION
     id: str
     revision: str
     captured_at: datetime.datetime
@@ -94,7 +94,7 @@ class Promotion(ResultModel):
         note: Why, in the words of whoever did it.
     """
 
-    schema_version: Literal[1] = SCHEMA_VERSION
+    schema_version: SchemaVersion = SCHEMA_VERSION
     number: int
     id: str
     promoted_at: datetime.datetime

@@ -115,7 +115,7 @@ class LiveVerdicts(Watcher):
         """Shows that an operation begins; all blocks before its own have ended."""
         line = self._lines[point_id]
         line.used = max(line.used, (block * BLOCK_SIZE + slot) * 2 // BLOCK_SIZE)
-        self._begins(point_id, f"block {block + 1}, operation {slot + 1} of {BLOCK_SIZE}", arm)
+        self._begins(point_id, f"block {block}, operation {slot + 1} of {BLOCK_SIZE}", arm)
 
     def judged(self, verdict: PointVerdict) -> None:
         """Shows what a point says after a look."""
@@ -208,9 +208,9 @@ def _outcome(progress: Progress) -> Text:
     """Returns how a repeat ended."""
     repeat = progress.repeat
     assert repeat is not None
-    where = f" {progress.point.name} {progress.arm}, block {(progress.block or 0) + 1}: "
+    where = f" {progress.point.name} {progress.arm}, block {progress.block}: "
     if repeat.error is not None:
-        said = f"{repeat.error.type}: {repeat.error.message}"
+        said = repeat.error.said
         return Text.assemble((repeat.status, "red"), where, said)
     found = repeat.labelled_seconds()
     times = ", ".join(f"{operation} {seconds(value)}" for operation, value in found.items())

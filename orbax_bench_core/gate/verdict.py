@@ -131,8 +131,8 @@ class SeriesHealth(ResultModel):
         median: Median, seconds.
         spread: Interquartile range over the median, a ratio; None below two values.
         sigma: Robust standard deviation of the log times; None below two values.
-        drift_p: P-value of Kendall's test for a monotone drift; None below four values.
-        drift: Change from start to end by a robust line, such as 0.15 for +15 %; None below four.
+        drift_p: P-value of the test for a drift, see `gate.drift`; None below six values.
+        drift: Change from start to end by a robust line, such as 0.15 for +15 %; None below six.
         regimes: Whether the values fall into two separate groups.
         regime_ratio: Median of the slow group over that of the fast one; None without groups.
         outliers: Share of the values that lie far off the others.

@@ -20,8 +20,10 @@ from orbax_bench_core.records.record import (
     ErrorInfo,
     Record,
     ResultModel,
+    SchemaVersion,
     State,
     Status,
+    Verified,
 )
 from orbax_bench_core.records.repeats import Repeat, Series, repeats_of
 from orbax_bench_core.records.run import Run, load_run
@@ -30,6 +32,7 @@ from orbax_bench_core.records.run_directory import (
     STUDY_FILE,
     VERDICTS_FILE,
     RunDirectory,
+    RunDirectoryGone,
     RunInfo,
 )
 from orbax_bench_core.records.samples import write_parquet
@@ -52,10 +55,13 @@ __all__ = [
     "ResultModel",
     "Run",
     "RunDirectory",
+    "RunDirectoryGone",
     "RunInfo",
+    "SchemaVersion",
     "Series",
     "State",
     "Status",
+    "Verified",
     "atomic_file",
     "checked_record_files",
     "device_provenance",

@@ -5,21 +5,43 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import pydantic
 
 from orbax_bench_core.config import Arm
 from orbax_bench_core.inventory import Inventory
 from orbax_bench_core.measure import Sample
+from orbax_bench_core.records.frames import author_place, without_harness
 from orbax_bench_core.sweep import SweepEntry, SweepPoint, side
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
+READABLE: Final = (1, SCHEMA_VERSION)
+"""Versions that are read; what an earlier one did not have is unknown."""
 
 PEER_FAILED = "PeerFailed"
 """Error type of a host that was ended because another one had failed."""
 
 Status = Literal["passed", "failed", "skipped"]
+
+Verified = Literal["saved", "reference", "itself", "none", "unknown"]
+"""Object of comparison of restored values: what was saved, a reference that another run recorded,
+only another load of the same bytes, nothing; or unknown, in records of version 1."""
+
+
+def _as_this_version(version: object) -> object:
+    return SCHEMA_VERSION if version in READABLE else version
+
+
+def _verified(value: object) -> object:
+    """Returns what version 1 said, which did not know against what."""
+    if value is True:
+        return "unknown"
+    return "none" if value is None or value is False else value
+
+
+SchemaVersion = Annotated[Literal[2], pydantic.BeforeValidator(_as_this_version)]
+"""Version of a file of records; version 1 is read as this one."""
 
 
 class ResultModel(pydantic.BaseModel):
@@ -43,6 +65,21 @@ class ErrorInfo(ResultModel):
     message: str
     traceback: str = ""
 
+    @property
+    def place(self) -> str:
+        """The author's line that failed, such as `my_bench.py:17`; empty where none is known."""
+        return author_place(self.traceback)
+
+    @property
+    def said(self) -> str:
+        """The error on one line: `ValueError: kaboom (my_bench.py:17)`."""
+        return f"{self.type}: {self.message}" + (f" ({self.place})" if self.place else "")
+
+    @property
+    def shown(self) -> str:
+        """The traceback for people: without the frames of the harness."""
+        return without_harness(self.traceback)
+
 
 class Attempt(ResultModel):
     """An earlier try of the same repeat, which failed.
@@ -64,12 +101,12 @@ class State(ResultModel):
     Attributes:
         num_bytes: Logical size of all arrays, in bytes.
         digest: Content digest per leaf, independent of the layout.
-        verified: Whether restored values were compared; None when nothing was.
+        verified: What restored values were compared with, and found equal to.
     """
 
     num_bytes: int
     digest: dict[str, str]
-    verified: bool | None = None
+    verified: Annotated[Verified, pydantic.BeforeValidator(_verified)] = "none"
 
     @property
     def fingerprint(self) -> str:
@@ -109,7 +146,7 @@ class Record(ResultModel):
         attempts: Earlier failed tries, oldest first.
     """
 
-    schema_version: Literal[1] = SCHEMA_VERSION
+    schema_version: SchemaVersion = SCHEMA_VERSION
     run_id: str
     suite: str
     point_id: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import json
 import uuid
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, Literal
@@ -24,6 +25,7 @@ from orbax_bench_core.records.record import (
     SCHEMA_VERSION,
     Record,
     ResultModel,
+    SchemaVersion,
 )
 from orbax_bench_core.records.repeats import Repeat, Series
 from orbax_bench_core.records.versions import refuse_other_version
@@ -35,6 +37,12 @@ if TYPE_CHECKING:
 LIMITS_FILE: Final = "limits.json"
 STUDY_FILE: Final = "async_study.json"
 VERDICTS_FILE: Final = "verdicts.json"
+
+RunStatus = Literal["running", "complete", "incomplete"]
+
+
+class RunDirectoryGone(OSError):
+    """A run directory was there, and is not any more."""
 
 
 class RunInfo(ResultModel):
@@ -57,7 +65,7 @@ class RunInfo(ResultModel):
         status: `running`; `complete` when every repeat is finished; `incomplete` otherwise.
     """
 
-    schema_version: Literal[1] = SCHEMA_VERSION
+    schema_version: SchemaVersion = SCHEMA_VERSION
     run_id: str
     suite_name: str
     suite_identity: str
@@ -70,7 +78,7 @@ class RunInfo(ResultModel):
     candidate: str = ""
     expansion: Expansion
     created_at: datetime.datetime
-    status: Literal["running", "complete", "incomplete"] = "running"
+    status: RunStatus = "running"
 
     @property
     def num_series(self) -> int:
@@ -143,6 +151,18 @@ class RunDirectory:
         """Returns whether a run is here."""
         return bool(self._info_path.exists())
 
+    def check_there(self) -> None:
+        """Checks that the run which was begun here is still here.
+
+        Raises:
+            RunDirectoryGone: It is not. Writing to it would begin a second one without `run.json`.
+        """
+        if not self.exists():
+            raise RunDirectoryGone(
+                f"the run directory {self.root} is gone: it was renamed or deleted while it was "
+                "measured; put it back under this name to go on"
+            )
+
     def read_info(self) -> RunInfo:
         """Reads `run.json`.
 
@@ -162,6 +182,13 @@ class RunDirectory:
                     file=str(self._info_path),
                 )
             ) from None
+
+    def set_status(self, status: RunStatus) -> None:
+        """Changes how far the run is in `run.json`, and leaves the rest as it was written."""
+        content = json.loads(self._info_path.read_bytes())
+        if content.get("status") != status:
+            content["status"] = status
+            write_atomically(self._info_path, json.dumps(content, indent=2).encode())
 
     def write_info(self, info: RunInfo) -> None:
         """Writes `run.json`."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from orbax_bench_core.config import Problem, UserError
-from orbax_bench_core.records.record import SCHEMA_VERSION
+from orbax_bench_core.records.record import READABLE
 
 _FIRST_KEY: Final = re.compile(rb'\s*\{\s*"schema_version"\s*:\s*(\d+)\s*[,}]')
 """The version is a record's first key, so that most records need not be parsed to read it."""
@@ -26,14 +26,14 @@ def refuse_other_version(data: bytes, file: str) -> None:
     What is no JSON passes: a torn record is a repeat that is to be run again.
 
     Raises:
-        UserError: It has another schema version than ours.
+        UserError: It has a schema version that this one does not read.
     """
     found = _version(data)
-    if found is not None and found != SCHEMA_VERSION:
+    if found is not None and found not in READABLE:
         message = (
-            f"a record of schema version {found!r}; this orbax-bench reads version "
-            f"{SCHEMA_VERSION}: read it with the release that wrote it, or measure again into "
-            "another directory"
+            f"a record of schema version {found!r}; this orbax-bench reads versions "
+            f"{' and '.join(map(str, READABLE))}: read it with the release that wrote it, or "
+            "measure again into another directory"
         )
         raise UserError(Problem(message, file=file))
 

@@ -71,7 +71,7 @@ class Outcome:
         """
         self.assert_passed()
         state = self.record.state
-        if state is None or not state.verified:
+        if state is None or state.verified == "none":
             raise AssertionError(
                 f"{self.record.point_name} verified nothing; call context.verify(restored) outside "
                 "the measured blocks"

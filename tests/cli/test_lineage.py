@@ -297,12 +297,12 @@ def test_a_registry_is_asked_for_one_of_its_captures(orbax_bench, run, tmp_path)
 def test_a_record_of_another_schema_version_is_refused(orbax_bench, judged, command):
     run = judged
     path, *_ = run.root.glob("records/*/*/host_0.json")
-    path.write_text(path.read_text().replace('"schema_version": 1', '"schema_version": 3'))
+    path.write_text(path.read_text().replace('"schema_version": 2', '"schema_version": 3'))
     before = (run.root / "samples.parquet").read_bytes()
     outcome = orbax_bench(command, run.root)
     assert outcome.code == 2
     assert outcome.err.startswith(
-        f"error: {path}: a record of schema version 3; this orbax-bench reads version 1: "
+        f"error: {path}: a record of schema version 3; this orbax-bench reads versions 1 and 2: "
     )
     assert (run.root / "samples.parquet").read_bytes() == before
 

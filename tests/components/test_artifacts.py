@@ -161,9 +161,9 @@ def test_records_of_another_schema_version_are_refused(call, artifact, make_run,
     record = make_record()
     run = make_run([], points=[record.point])
     newer = artifact(dsl.Dataset, "newer")
-    line = record.model_dump_json().replace('"schema_version":1', '"schema_version":9')
+    line = record.model_dump_json().replace('"schema_version":2', '"schema_version":9')
     Path(newer.path).write_text(line + "\n")
-    with pytest.raises(UserError, match=r"a record of schema version 9; .* reads version 1"):
+    with pytest.raises(UserError, match=r"a record of schema version 9; .* reads versions 1"):
         call(aggregate, records=[newer], output_directory=str(run.root))
 
 

@@ -54,6 +54,15 @@ def summary(folder):
         return list(csv.DictReader(file))
 
 
+AS_READ = {("schema_version", 1): 2, ("verified", True): "unknown", ("verified", None): "none"}
+"""What version 1 said, as it is read today."""
+
+
+def as_read(key, value):
+    simple = value is None or isinstance(value, bool | int)
+    return AS_READ.get((key, value), value) if simple else value
+
+
 def holds(found, wanted):
     """Says whether a value says all that another one said; a later version may say more.
 
@@ -61,7 +70,7 @@ def holds(found, wanted):
     """
     if isinstance(wanted, dict):
         return wanted.keys() <= found.keys() and all(
-            holds(found[key], wanted[key]) for key in wanted
+            holds(found[key], as_read(key, wanted[key])) for key in wanted
         )
     if isinstance(wanted, list):
         return len(found) == len(wanted) and all(map(holds, found, wanted))
@@ -81,7 +90,10 @@ def test_what_is_read_says_all_that_was_written(earlier):
     for kind, found in files.items():
         for file in found:
             text = file.read_text()
-            assert holds(json.loads(support.written_again(kind, text)), json.loads(text)), file
+            said = json.loads(text)
+            if kind in ("lineage", "limits", "verdicts"):  # have versions of their own
+                del said["schema_version"]
+            assert holds(json.loads(support.written_again(kind, text)), said), file
 
 
 def test_its_digests_still_hold(earlier, copied, golden, tmp_path, monkeypatch):
@@ -92,7 +104,8 @@ def test_its_digests_still_hold(earlier, copied, golden, tmp_path, monkeypatch):
     text = outcome.out.replace(str(run), f"/data/{run.name}")
     golden(f"read/{earlier.parent.name}_{earlier.name}_lineage.json", text)
     support.said("report", run)
-    support.said("lineage", run)
+    if earlier in PLAIN:  # a verdict of the version before was made with the table of its time
+        support.said("lineage", run)
 
 
 def test_the_report_says_the_same(earlier, copied, golden):

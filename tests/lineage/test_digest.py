@@ -68,8 +68,8 @@ def test_records_of_other_points_are_no_part_of_a_run(two_points):
 def test_a_record_of_another_schema_version_is_refused(two_points):
     run, ids = two_points
     path = run.root / "records" / ids[0] / "repeat_0" / "host_0.json"
-    path.write_text(path.read_text().replace('"schema_version": 1', '"schema_version": 2'))
-    with pytest.raises(UserError, match=r"host_0.json: a record of schema version 2; this"):
+    path.write_text(path.read_text().replace('"schema_version": 2', '"schema_version": 3'))
+    with pytest.raises(UserError, match=r"host_0.json: a record of schema version 3; this"):
         point_digests(run.root, ids)
 
 

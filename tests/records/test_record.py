@@ -43,7 +43,7 @@ def test_the_point_of_a_record_keeps_its_id(make_record, make_point):
 @pytest.mark.parametrize(
     "change",
     [
-        pytest.param({"schema_version": 2}, id="schema version"),
+        pytest.param({"schema_version": 3}, id="schema version"),
         pytest.param({"status": "maybe"}, id="status"),
         pytest.param({"unknown": 1}, id="unknown key"),
     ],

@@ -89,7 +89,7 @@ def test_a_directory_without_a_run_says_so(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        pytest.param({"schema_version": 2}, "schema_version: Input should be 1", id="version"),
+        pytest.param({"schema_version": 3}, "schema_version: Input should be 2", id="version"),
         pytest.param({"num_repeats": "x"}, "num_repeats: Input should be a valid", id="damaged"),
     ],
 )
@@ -101,7 +101,7 @@ def test_a_run_of_another_layout_is_refused_by_file_and_key(tmp_path, change, me
         RunDirectory(str(tmp_path)).read_info()
     (problem,) = caught.value.problems
     assert problem.file == str(file)
-    assert problem.message.startswith(f"not readable as schema version 1: {message}")
+    assert problem.message.startswith(f"not readable as schema version 2: {message}")
 
 
 def test_a_record_is_read_back(make_run, make_record):
@@ -158,8 +158,8 @@ def test_the_other_records_can_still_be_read(damaged, damage):
 
 
 def test_a_record_of_another_schema_version_is_not_taken_for_a_torn_one(damaged):
-    run, _ = damaged(lambda text: text.replace('"schema_version": 1', '"schema_version": 2'))
-    with pytest.raises(UserError, match="schema version 2"):
+    run, _ = damaged(lambda text: text.replace('"schema_version": 2', '"schema_version": 3'))
+    with pytest.raises(UserError, match="schema version 3"):
         list(run.records())
 
 

@@ -58,7 +58,7 @@ def test_a_row_holds_the_facts_of_its_sample(make_record, make_point):
     sample = Sample("load", 2, "0_basics/time_s", 0.25, "s")
     (row,) = read([make_record(point, 3, samples=(sample,), host=1)]).to_pylist()
     assert row == {
-        "schema_version": 1,
+        "schema_version": 2,
         "run_id": "run",
         "suite": "a suite",
         "point_id": point.id,
