@@ -55,7 +55,7 @@ class WorkerGroup:
         logs: Sequence[Path],
         timeout_s: float,
     ) -> None:
-        """Starts one worker per setup, and waits until all are ready.
+        """Starts one worker per setup; `await_ready` waits for them.
 
         Args:
             host: What starts them.
@@ -63,10 +63,7 @@ class WorkerGroup:
             environment: Their environment.
             executable: The Python that runs them.
             logs: Where each one's output goes.
-            timeout_s: Seconds that they may take.
-
-        Raises:
-            HostFailed: One of them did not become ready.
+            timeout_s: Seconds that they may take to become ready.
         """
         self._inbox: Inbox = queue.SimpleQueue()
         self._timeout_s = timeout_s
@@ -74,17 +71,25 @@ class WorkerGroup:
         self._num_hosts = len(setups)
         self.warm_points: set[str] = set()
         self.measured: dict[int, list[Sample]] = {}
-        try:
-            self._workers = list(
-                host.launch(
-                    setups,
-                    environment=environment,
-                    executable=executable,
-                    logs=logs,
-                    inbox=self._inbox,
-                )
+        self.ready: dict[int, Ready] = {}
+        self._workers = list(
+            host.launch(
+                setups,
+                environment=environment,
+                executable=executable,
+                logs=logs,
+                inbox=self._inbox,
             )
-            self.ready: dict[int, Ready] = self._await_ready(timeout_s)
+        )
+
+    def await_ready(self) -> None:
+        """Waits until all are ready.
+
+        Raises:
+            HostFailed: One of them did not become ready; all have been ended.
+        """
+        try:
+            self.ready = self._await_ready(self._timeout_s)
         except BaseException:
             self.stop()
             raise

@@ -56,6 +56,7 @@ class Progress(Event):
         index: The repeat; None for a warm-up.
         arm: Which side of the point it measures; None outside a paired comparison.
         block: The block of the paired comparison; None outside one.
+        life: The slot of the block that has a worker of its own; None without lives.
         repeat: The repeat's records once it has ended; None while it begins.
         reused: Whether they were there before this run.
     """
@@ -64,6 +65,7 @@ class Progress(Event):
     index: int | None
     arm: Arm | None = None
     block: int | None = None
+    life: int | None = None
     repeat: Repeat | None = None
     reused: bool = False
 

@@ -81,7 +81,7 @@ class _Worker:
     def start(self) -> None:
         import jax
 
-        from orbax_bench_core.records import device_provenance, host_provenance
+        from orbax_bench_core.records import device_provenance, host_provenance, worker_id
         from orbax_bench_core.state import StateCache, initialize_if_used, join_processes
 
         setup = self._setup
@@ -98,12 +98,14 @@ class _Worker:
         devices = device_provenance()
         self._provenance = {**host_provenance(), "devices": devices}
         self._states = StateCache()
+        self._id = worker_id()
         self._emit(
             Ready(
                 platform=devices["platform"],
                 device_count=jax.device_count(),
                 fixed=not simulated or devices["platform"] != "cpu",
                 provenance=self._provenance,
+                worker=self._id,
             )
         )
 
@@ -113,7 +115,9 @@ class _Worker:
 
         try:
             self._check_run()
-            record = run_repeat(task, self._setup, self._states, self._provenance, self._measured)
+            record = run_repeat(
+                task, self._setup, self._states, self._provenance, self._id, self._measured
+            )
             self._check_run()
         except RunDirectoryGone as gone:
             self._emit(Unrecorded(reason=str(gone)))

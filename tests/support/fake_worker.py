@@ -19,6 +19,7 @@ from collections.abc import Iterator
 
 import pydantic
 
+from orbax_bench_core.config import PER_ARM
 from orbax_bench_core.measure import TIME, Sample
 from orbax_bench_core.records import (
     AlreadyRecorded,
@@ -27,7 +28,9 @@ from orbax_bench_core.records import (
     RunDirectory,
     State,
     host_provenance,
+    worker_id,
 )
+from orbax_bench_core.sweep import Pair
 from orbax_bench_core.worker import (
     STACKS_SIGNAL,
     Done,
@@ -68,6 +71,7 @@ class FakeWorker:
         self._setup = setup
         self._events = events
         self._run = RunDirectory(setup.root)
+        self._info = self._run.read_info() if self._run.exists() else None
         pinned = os.environ.get("JAX_NUM_CPU_DEVICES")
         self._num_devices = int(pinned or setup.num_devices) * setup.num_processes
         devices = {"platform": "cpu", "kind": "cpu", "count": self._num_devices}
@@ -78,6 +82,7 @@ class FakeWorker:
                 device_count=self._num_devices,
                 fixed=pinned is not None,
                 provenance=self._provenance,
+                worker=worker_id(),
             )
         )
 
@@ -99,6 +104,7 @@ class FakeWorker:
             error=error,
             state=State(num_bytes=128, digest={"w": "0" * 32}, verified=True),
             provenance=task.provenance(self._provenance, self._setup.root, None),
+            worker=worker_id(),
         )
         if not (task.warmup and status == "skipped"):
             try:
@@ -137,6 +143,10 @@ class FakeWorker:
         here = script.on_host is None or script.on_host == task.host
         if not here or task.warmup != script.in_warmup:
             return False
+        if script.act_at and not self._is_among(task, script.act_at):
+            return False
+        if script.first_attempts and task.attempts:
+            return False
         mark = self._run.root / f"happened_{task.point.id}"
         if script.only_once and mark.exists():
             return False
@@ -165,11 +175,28 @@ class FakeWorker:
 
     def _measure(self, operation: str, seconds: float, task: Task) -> None:
         """Reports `seconds` with noise that every run of the same repeat shares."""
+        script = ScriptedOptions(**task.measured.options)
+        if operation == script.lacks and (
+            not script.lacks_at or self._is_among(task, script.lacks_at)
+        ):
+            return
         noise = random.Random(f"{task.point.id}:{task.repeat}:{task.arm}:{operation}:{task.host}")
         value = seconds * (1 + noise.gauss(0, NOISE))
         sample = Sample(operation, 0, TIME, value, "s")
         self._samples.append(sample)
         self._emit(Measured(samples=(sample,)))
+
+    def _is_among(self, task: Task, repeats: str) -> bool:
+        return not task.warmup and str(self._number(task)) in repeats.split()
+
+    def _number(self, task: Task) -> int:
+        """Counts the repeats of a point, or of one arm of a pair."""
+        if task.arm is None or not isinstance(task.point, Pair):
+            return task.repeat
+        design = self._info.design(task.point)
+        block, slot, operation = design.place(task.repeat)
+        before = self._info.order(task.point, block)[:slot].count(task.arm)
+        return (PER_ARM * block + before) * design.operations_per_life + operation
 
     def _meet(self, where: str, task: Task) -> None:
         """Waits for all hosts, as a collective would: for ever if one never comes."""

@@ -7,7 +7,7 @@ import datetime
 import itertools
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from orbax_bench_core.analysis.noise.components import Component, between_workers
@@ -165,29 +165,29 @@ def _sigmas(records: Sequence[Record]) -> dict[str, tuple[float, int]]:
         pairs = {name: list(itertools.pairwise(values)) for name, values in times.items()}
     else:
         paired = PairedTimes.of(repeats_of(records))
-        pairs = {
-            name: [
-                pair
-                for row, labels in zip(times, paired.labels, strict=True)
-                for pair in _followers(row, labels)
-            ]
-            for name, times in paired.times.items()
+        pairs = {name: _neighbours(paired, name) for name in paired.times}
+        times = {
+            name: tuple(value for values in paired.of_arms(name).values() for value in values)
+            for name in paired.times
         }
-        times = {name: tuple(table.ravel()) for name, table in paired.times.items()}
     return {
         name: (_sigma(pairs[name]), len(values))
         for name, values in times.items()
-        if len(values) >= _FEWEST and min(values) > 0
+        if len(values) >= _FEWEST and min(values) > 0 and pairs[name]
     }
 
 
-def _followers(row: Any, labels: Any) -> Iterator[tuple[float, ...]]:
-    """Yields operations of a block that follow each other: of one arm, or in one life."""
-    if row.ndim + 1 == _OF_LIVES:
-        for life in row:
-            yield from itertools.pairwise(map(float, life))
-    else:
-        yield from ((*row[labels == arm],) for arm in (False, True))
+def _neighbours(paired: PairedTimes, operation: str) -> list[tuple[float, float]]:
+    """Returns pairs of seconds that differ by the noise of one process alone.
+
+    Those are operations of one life that follow each other; without lives the two operations of an
+    arm in a block.
+    """
+    found = []
+    for row, labels in zip(paired.times[operation], paired.labels, strict=True):
+        series = row if paired.lives else [row[labels == arm] for arm in (False, True)]
+        found += [(float(a), float(b)) for one in series for a, b in itertools.pairwise(one)]
+    return [pair for pair in found if all(map(math.isfinite, pair))]
 
 
 def _sigma(pairs: Iterable[Sequence[float]]) -> float:
