@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 from orbax_bench_core.config import Arm
 from orbax_bench_core.environments import make_environments
-from orbax_bench_core.execute.group import CannotRecord, HostFailed, WorkerGroup
+from orbax_bench_core.execute.group import WorkerGroup
 from orbax_bench_core.execute.outcomes import WarmUpEnded, began_nothing, peer_failed
 from orbax_bench_core.execute.pool import WorkerPool
 from orbax_bench_core.execute.schedule import environments, schedule
-from orbax_bench_core.execute.session import Progress, Session
+from orbax_bench_core.execute.session import Progress, Retry, Session
+from orbax_bench_core.execute.vigil import CannotRecord, HostFailed
 from orbax_bench_core.records import (
     AlreadyRecorded,
     ErrorInfo,
@@ -102,7 +103,7 @@ class Runner:
         if _ended(repeat, arm):
             self._watch(slot.progress(repeat=repeat, reused=True))
             return repeat
-        for _ in range(self._info.execution.retries + 1):
+        for left in range(self._info.execution.retries, -1, -1):
             try:
                 in_vain = self._try(slot, self._tasks(slot, earlier=repeat))
             except OSError:
@@ -115,6 +116,8 @@ class Runner:
                 self._pool.end_life(life)
             if repeat.finished or in_vain:
                 break
+            if left:
+                self._watch(slot.retry(repeat.reason, left))
         self._watch(slot.progress(repeat=repeat))
         return repeat
 
@@ -214,9 +217,8 @@ class Runner:
                 self._pool.discard(group)
             own = ErrorInfo(type=failure.kind, message=failure.message, traceback=failure.tail)
             peer = peer_failed(failure.host, failure.message)
-            record_missing(
-                {host: own if host == failure.host else peer for host in range(num_hosts)}
-            )
+            errors = dict.fromkeys(range(num_hosts), peer)
+            record_missing({**errors, **failure.others, failure.host: own})
         else:
             late = set(range(num_hosts)) - ended.keys()
             first = next((host for host, done in ended.items() if done.status == "failed"), None)
@@ -283,8 +285,14 @@ class _Slot(NamedTuple):
         return side(self.point, self.arm)
 
     def progress(self, **fields: Any) -> Progress:
+        return Progress(**{**self._which(), **fields})
+
+    def retry(self, reason: str, left: int) -> Retry:
+        return Retry(**self._which(), reason=reason, left=left)
+
+    def _which(self) -> dict[str, Any]:
         which = {"point": self.point, "index": self.repeat, "arm": self.arm}
-        return Progress(**{**which, "block": self.block, "life": self.life, **fields})
+        return {**which, "block": self.block, "life": self.life}
 
 
 def _ended(repeat: Repeat, arm: Arm | None) -> bool:

@@ -37,7 +37,9 @@ from orbax_bench_core.worker.protocol import (
 _log = logging.getLogger(__name__)
 
 _GRACE_S = 2.0
-_HEARTBEAT_S = 10
+_HEARTBEAT_S = 60
+"""Seconds of silence after which JAX ends the others. The orchestrator looks at the signs of all
+workers, and is to name the one that failed long before that."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

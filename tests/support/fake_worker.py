@@ -12,6 +12,7 @@ import os
 import queue
 import random
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -131,10 +132,12 @@ class FakeWorker:
         (data / f"saved_by_{task.host}").write_text("")
         self._measure("save", float(str(script.save_s)), task)
         self._meet("saved", task)
-        if script.act != "lag":
+        if script.act not in ("lag", "doze"):
             time.sleep(script.lasts_s)
         if self._acts(task, script):
             self._act(task, script)
+        elif script.on_host is not None and not task.warmup:
+            self._lose_peer(script)
         self._meet("together", task)
         self._measure("load", script.load_s, task)
 
@@ -161,6 +164,15 @@ class FakeWorker:
                 raise Unfinished("UnmetNeed", "this needed something after all")
             case "die":
                 os.kill(os.getpid(), signal.SIGKILL)
+            case "freeze":
+                os.kill(os.getpid(), signal.SIGSTOP)
+            case "doze":
+                wake = f"sleep {script.lasts_s}; kill -CONT {os.getpid()}"
+                subprocess.Popen(["sh", "-c", wake])
+                os.kill(os.getpid(), signal.SIGSTOP)
+            case "crowd_out" | "outtalk":
+                time.sleep(0.5)
+                os.kill(os.getpid(), signal.SIGKILL)
             case "hang":
                 time.sleep(600)
             case "lag":
@@ -172,6 +184,14 @@ class FakeWorker:
                 pass
             case unknown:
                 raise Unfinished("ScriptError", f"no act is called {unknown!r}")
+
+    def _lose_peer(self, script: ScriptedOptions) -> None:
+        """Ends as JAX ends a process whose peer is gone."""
+        if script.act == "crowd_out":
+            print("the JAX distributed service detected fatal errors", file=sys.stderr, flush=True)
+            os.abort()
+        if script.act == "outtalk":
+            raise Unfinished("JaxRuntimeError", "Gloo AllReduce failed: Connection closed by peer")
 
     def _measure(self, operation: str, seconds: float, task: Task) -> None:
         """Reports `seconds` with noise that every run of the same repeat shares."""
