@@ -35,6 +35,7 @@ from orbax_bench_core.records.run_directory import (
     RunInfo,
 )
 from orbax_bench_core.records.samples import write_parquet
+from orbax_bench_core.records.verification import VERIFIED_WORDS, weakest
 from orbax_bench_core.records.versions import checked_record_files, refuse_other_version
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "SCHEMA_VERSION",
     "STUDY_FILE",
     "UNKNOWN",
+    "VERIFIED_WORDS",
     "VERDICTS_FILE",
     "Attempt",
     "ErrorInfo",
@@ -72,6 +74,7 @@ __all__ = [
     "seconds_per_repeat",
     "storage_provenance",
     "surroundings",
+    "weakest",
     "write_atomically",
     "write_parquet",
 ]

@@ -8,7 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from orbax_bench_core.config import Arm
 from orbax_bench_core.measure import TIME, block_name
-from orbax_bench_core.records.record import PEER_FAILED, Attempt, ErrorInfo, Record, Status
+from orbax_bench_core.records.record import (
+    PEER_FAILED,
+    Attempt,
+    ErrorInfo,
+    Record,
+    Status,
+    Verified,
+)
+from orbax_bench_core.records.verification import weakest
 from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint, short_name, side, sides
 
 
@@ -120,6 +128,12 @@ class Repeat:
         if self.missing:
             return f"no record of host(s) {', '.join(map(str, self.missing))}"
         return ""
+
+    @property
+    def verified(self) -> Verified:
+        """What restored values were compared with on every host; `none` where one compared none."""
+        states = [record.state for record in self.records.values()]
+        return weakest("none" if state is None else state.verified for state in states)
 
     @property
     def attempts(self) -> tuple[Attempt, ...]:

@@ -32,6 +32,7 @@ COLUMNS = {
     "warmup": "bool",
     "host": "int64",
     "status": "string",
+    "verified": "string",
     "operation": "string",
     "occurrence": "int64",
     "metric": "string",
@@ -66,6 +67,7 @@ def rows(record: Record) -> Iterator[dict[str, Any]]:
         "warmup": record.warmup,
         "host": record.host,
         "status": record.status,
+        "verified": "none" if record.state is None else record.state.verified,
     }
     for sample in record.samples:
         yield {

@@ -41,6 +41,8 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "warmup": "Whether the repeat is a warm-up, to be left out of every statistic",
         "host": "Index of the host process",
         "status": "How the repeat ended on this host: `passed`, `failed` or `skipped`",
+        "verified": "What restored values were compared with on this host: `saved` in this repeat, "
+        "a `reference`, only another load (`itself`), `none`, or `unknown` in records of version 1",
         "operation": "Name of the measured block, such as `save`",
         "occurrence": "0 for the first block of that name in the repeat, then 1, 2, ...",
         "metric": "`<namespace>/<name>`, such as `0_basics/time_s`",

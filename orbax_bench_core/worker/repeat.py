@@ -11,10 +11,10 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from orbax_bench_core.authoring import TestContext, TestResult, UnmetNeed
+from orbax_bench_core.authoring import Against, TestContext, TestResult, UnmetNeed
 from orbax_bench_core.inventory import Inventory, take_inventory
 from orbax_bench_core.measure import Sample, observing, tracing
-from orbax_bench_core.records import ErrorInfo, Record, RunDirectory, State
+from orbax_bench_core.records import ErrorInfo, Record, RunDirectory, State, weakest
 from orbax_bench_core.state import Digest, MeshDoesNotFit, StateCache, build_mesh, check_digest
 from orbax_bench_core.sweep import load_class, options_class
 from orbax_bench_core.worker.conditioning import PageCacheConditioner
@@ -108,6 +108,7 @@ class _Repeat:
             ),
             verifier=self._verify if self._task.verify else None,
             checkpoint=point.checkpoint,
+            on_verified=self._note_verified,
         )
         traces = _Traces(context)
         context.tracer = traces.claim
@@ -138,9 +139,11 @@ class _Repeat:
     def _verify(self, restored: Any, expected: Any) -> None:
         assert self.state is not None
         check_digest(restored, Digest(self.state.digest) if expected is None else expected)
-        self.state = self.state.model_copy(
-            update={"verified": "saved" if expected is None else "reference"}
-        )
+
+    def _note_verified(self, against: Against) -> None:
+        assert self.state is not None
+        before = () if self.state.verified == "none" else (self.state.verified,)
+        self.state = self.state.model_copy(update={"verified": weakest([*before, against])})
 
     def _local_path(self) -> epath.Path | None:
         from etils import epath

@@ -22,7 +22,7 @@ from orbax_bench_core.measure import (
     TIME,
     TOLERATED_SHARE,
 )
-from orbax_bench_core.records import Repeat, Series
+from orbax_bench_core.records import Repeat, Series, Verified, weakest
 
 SHOWN: Final = frozenset({BYTES, PAGE_FAULTS, BLOCKED.name, LOST.name, LOST_STEPS.name})
 """Metrics beside the times that reports show."""
@@ -108,6 +108,7 @@ class PointStatus:
         skipped: Number that were skipped.
         reason: Why the first one failed or was skipped; empty when all passed.
         flag: Why the point is not what it claims to be; None when nothing speaks against it.
+        verified: What its restored values were compared with, in every repeat that counts.
     """
 
     point_id: str
@@ -117,6 +118,7 @@ class PointStatus:
     skipped: int
     reason: str
     flag: str | None
+    verified: Verified = "none"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,6 +197,7 @@ class _Point:
         self._hosts = 0
         self._ended = {"passed": 0, "failed": 0, "skipped": 0}
         self._reason = ""
+        self._verified: set[Verified] = set()
 
     def add(self, repeat: Repeat) -> None:
         """Takes one repeat."""
@@ -203,6 +206,7 @@ class _Point:
             self._reason = self._reason or repeat.reason
             return
         hosts = list(repeat.records.values())
+        self._verified.add(repeat.verified)
         self._hosts = len(hosts)
         self._stragglers.add(hosts)
         for record in hosts:
@@ -246,6 +250,7 @@ class _Point:
             point=self._name,
             reason=self._reason,
             flag=uncontrolled_flag(self._conditions, loads) if self._ended["passed"] else None,
+            verified=weakest(self._verified),
             **self._ended,
         )
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from orbax_bench_core.analysis.summary.aggregate import OperationSummary, PointStatus, RunSummary
 from orbax_bench_core.analysis.summary.straggler import Straggler
+from orbax_bench_core.analysis.summary.verification import verification_lines
 from orbax_bench_core.document import (
     Column,
     Document,
@@ -192,6 +193,9 @@ def summary_elements(summary: RunSummary, extra: ExtraColumns = NO_EXTRA) -> tup
         ]
     if not summary.points:
         elements.append(Paragraph("No repeat has a record yet."))
+    for line, serious in verification_lines(summary.points):
+        mark = Span("!", "bad") if serious else ""
+        elements.append(Paragraph(Span(line), "plain" if serious else "dim", mark=mark))
     for point in summary.points:
         name = f"{point.point} {point.point_id}"
         if point.flag is not None:
@@ -227,6 +231,7 @@ def _page(
         _operations(tables, extra),
         *((Paragraph(extra.legend, "dim"),) if extra.legend else ()),
         Only("markdown", _remarks(tables)),
+        Section("Verification", _verification(summary.points)),
         Section("What did not pass", _problems(problems) if problems else ()),
         Section("Notes", _notes(info, summary)),
         Heading("What it ran on"),
@@ -288,6 +293,12 @@ def _remarks(tables: Sequence[PointTable]) -> tuple[Element, ...]:
             texts = (f"! {said.text}" if said.serious else said.text for said in table.remarks)
             elements += [Paragraph(Span(f"{table.name}:")), Items(tuple(map(Span, texts)))]
     return tuple(elements)
+
+
+def _verification(points: Sequence[PointStatus]) -> tuple[Element, ...]:
+    lines = verification_lines(points)
+    said = (Span(f"! {line}" if serious else line) for line, serious in lines)
+    return (Items(tuple(said)),) if lines else ()
 
 
 def _problems(points: Sequence[PointStatus]) -> tuple[Element, ...]:
