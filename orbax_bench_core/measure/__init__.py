@@ -1,6 +1,6 @@
 """Measured blocks: `with metrics.measure("save"): ...` records time, memory, events and I/O."""
 
-from orbax_bench_core.measure.collectors import Reading
+from orbax_bench_core.measure.collectors import RETRIES, Reading, also_collecting, code_of
 from orbax_bench_core.measure.definition import (
     BYTES,
     PAGE_FAULTS,
@@ -31,6 +31,7 @@ __all__ = [
     "LOST_STEPS",
     "PAGE_FAULTS",
     "RESIDENT_SHARE",
+    "RETRIES",
     "TIME",
     "TOLERATED_SHARE",
     "Better",
@@ -40,7 +41,9 @@ __all__ = [
     "Reading",
     "Sample",
     "all_metrics",
+    "also_collecting",
     "block_name",
+    "code_of",
     "default_metrics",
     "interference_of_save",
     "interference_of_steps",

@@ -23,6 +23,8 @@ from orbax_bench_core.records.record import (
     SchemaVersion,
     State,
     Status,
+    StoreTrouble,
+    Trouble,
     Verified,
 )
 from orbax_bench_core.records.repeats import Repeat, Series, repeats_of
@@ -32,9 +34,16 @@ from orbax_bench_core.records.run_directory import (
     STUDY_FILE,
     VERDICTS_FILE,
     RunDirectory,
+    RunDirectoryGone,
     RunInfo,
 )
 from orbax_bench_core.records.samples import write_parquet
+from orbax_bench_core.records.store_troubles import (
+    StoreFlagCounter,
+    StoreFlags,
+    flags_of,
+    troubles_of,
+)
 from orbax_bench_core.records.verification import VERIFIED_WORDS, weakest
 from orbax_bench_core.records.versions import checked_record_files, refuse_other_version
 
@@ -56,15 +65,21 @@ __all__ = [
     "ResultModel",
     "Run",
     "RunDirectory",
+    "RunDirectoryGone",
     "RunInfo",
     "SchemaVersion",
     "Series",
     "State",
     "Status",
+    "StoreFlagCounter",
+    "StoreFlags",
+    "StoreTrouble",
+    "Trouble",
     "Verified",
     "atomic_file",
     "checked_record_files",
     "device_provenance",
+    "flags_of",
     "host_provenance",
     "load_run",
     "other_surroundings",
@@ -74,6 +89,7 @@ __all__ = [
     "seconds_per_repeat",
     "storage_provenance",
     "surroundings",
+    "troubles_of",
     "weakest",
     "write_atomically",
     "write_parquet",

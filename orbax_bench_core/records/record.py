@@ -12,6 +12,7 @@ import pydantic
 from orbax_bench_core.config import Arm
 from orbax_bench_core.inventory import Inventory
 from orbax_bench_core.measure import Sample
+from orbax_bench_core.records.frames import author_place, without_harness
 from orbax_bench_core.sweep import SweepEntry, SweepPoint, side
 
 SCHEMA_VERSION: Final = 2
@@ -64,6 +65,21 @@ class ErrorInfo(ResultModel):
     message: str
     traceback: str = ""
 
+    @property
+    def place(self) -> str:
+        """The author's line that failed, such as `my_bench.py:17`; empty where none is known."""
+        return author_place(self.traceback)
+
+    @property
+    def said(self) -> str:
+        """The error on one line: `ValueError: kaboom (my_bench.py:17)`."""
+        return f"{self.type}: {self.message}" + (f" ({self.place})" if self.place else "")
+
+    @property
+    def shown(self) -> str:
+        """The traceback for people: without the frames of the harness."""
+        return without_harness(self.traceback)
+
 
 class Attempt(ResultModel):
     """An earlier try of the same repeat, which failed.
@@ -101,6 +117,26 @@ class State(ResultModel):
         return hashlib.sha256(text.encode()).hexdigest()
 
 
+Trouble = Literal["throttled", "storage errors", "retries"]
+"""Trouble with an object store: answers of 429 or 408, of 500 or more, and requests made again."""
+
+
+class StoreTrouble(ResultModel):
+    """Trouble with an object store during one operation.
+
+    Attributes:
+        operation: Name of the measured block.
+        occurrence: Which block of that name in the repeat, from 0.
+        kind: `throttled` (answers of 429 or 408), `storage errors` (of 500 or more) or `retries`.
+        count: How many TensorStore counted; what others ask of the store is not in it.
+    """
+
+    operation: str
+    occurrence: int
+    kind: Trouble
+    count: int
+
+
 class Record(ResultModel):
     """One repeat of one sweep point on one host.
 
@@ -128,6 +164,7 @@ class Record(ResultModel):
         inventory: What the repeat left on storage.
         provenance: What ran, and on what.
         attempts: Earlier failed tries, oldest first.
+        store_troubles: Operations that an object store throttled or failed; none elsewhere.
     """
 
     schema_version: SchemaVersion = SCHEMA_VERSION
@@ -152,6 +189,7 @@ class Record(ResultModel):
     inventory: Inventory | None = None
     provenance: dict[str, Any] = {}
     attempts: tuple[Attempt, ...] = ()
+    store_troubles: tuple[StoreTrouble, ...] = ()
 
     @property
     def measured(self) -> SweepPoint:

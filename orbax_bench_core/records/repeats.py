@@ -124,7 +124,7 @@ class Repeat:
     def reason(self) -> str:
         """Why it did not pass: the first error, or which hosts have no record; empty if passed."""
         if self.error is not None:
-            return f"{self.error.type}: {self.error.message}"
+            return self.error.said
         if self.missing:
             return f"no record of host(s) {', '.join(map(str, self.missing))}"
         return ""
@@ -134,6 +134,13 @@ class Repeat:
         """What restored values were compared with on every host; `none` where one compared none."""
         states = [record.state for record in self.records.values()]
         return weakest("none" if state is None else state.verified for state in states)
+
+    @property
+    def flagged(self) -> frozenset[str]:
+        """The operations that had trouble with an object store on some host."""
+        return frozenset(
+            trouble.operation for record in self.records.values() for trouble in record.store_troubles
+        )
 
     @property
     def attempts(self) -> tuple[Attempt, ...]:

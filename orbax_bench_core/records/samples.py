@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from orbax_bench_core.records.record import SCHEMA_VERSION, Record
+from orbax_bench_core.records.store_troubles import flags_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,6 +39,7 @@ COLUMNS = {
     "metric": "string",
     "value": "float64",
     "unit": "string",
+    "flags": "string",
 }
 """Columns of `samples.parquet` and their Arrow types; a change needs a new schema version."""
 
@@ -69,6 +71,7 @@ def rows(record: Record) -> Iterator[dict[str, Any]]:
         "status": record.status,
         "verified": "none" if record.state is None else record.state.verified,
     }
+    flags = flags_of(record)
     for sample in record.samples:
         yield {
             **common,
@@ -77,6 +80,7 @@ def rows(record: Record) -> Iterator[dict[str, Any]]:
             "metric": sample.metric,
             "value": sample.value,
             "unit": sample.unit,
+            "flags": ", ".join(flags.get((sample.operation, sample.occurrence), ())),
         }
 
 

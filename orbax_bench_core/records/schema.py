@@ -48,6 +48,8 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "metric": "`<namespace>/<name>`, such as `0_basics/time_s`",
         "value": "The value, in `unit`",
         "unit": "Unit of the value, such as `s`; empty when it has none",
+        "flags": "Trouble with the object store during the operation: `throttled`, "
+        "`storage errors`, `retries`, with commas between; empty when there was none",
     }
 )
 """Meaning of each column of `samples.parquet`."""

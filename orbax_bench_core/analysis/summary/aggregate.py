@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import csv
 import dataclasses
 import io
@@ -11,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import IO, Final
 
 from orbax_bench_core.analysis.summary.straggler import Straggler, StragglerFinder
-from orbax_bench_core.config import Conditions
+from orbax_bench_core.config import ARMS, Conditions
 from orbax_bench_core.measure import (
     BLOCKED,
     BYTES,
@@ -22,7 +23,15 @@ from orbax_bench_core.measure import (
     TIME,
     TOLERATED_SHARE,
 )
-from orbax_bench_core.records import Repeat, Series, Verified, weakest
+from orbax_bench_core.records import (
+    ErrorInfo,
+    Repeat,
+    Series,
+    StoreFlagCounter,
+    Verified,
+    weakest,
+)
+from orbax_bench_core.sweep import BLOCK_SIZE
 
 SHOWN: Final = frozenset({BYTES, PAGE_FAULTS, BLOCKED.name, LOST.name, LOST_STEPS.name})
 """Metrics beside the times that reports show."""
@@ -30,6 +39,10 @@ SHOWN: Final = frozenset({BYTES, PAGE_FAULTS, BLOCKED.name, LOST.name, LOST_STEP
 _ORBAX_TOTALS = ("5_inventory/save_total_gb", "5_inventory/load_total_gb")
 _GIB = 2**30
 RESIDENT = RESIDENT_SHARE.name
+NOTHING_MEASURED: Final = (
+    "its repeats passed without one sample, so that nothing is known of it: wrap the operation in "
+    '`with metrics.measure("save"):`'
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,12 +101,27 @@ class OperationSummary:
             without either.
         straggler: The host that the others waited for; None for a single host.
         flag: Why the operation is not what it claims to be; None when nothing speaks against it.
+        store: What trouble an object store made; empty when it made none.
     """
 
     time: MetricSummary
     throughput: float | None
     straggler: Straggler | None
     flag: str | None
+    store: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """One way in which repeats of a point failed.
+
+    Attributes:
+        error: The error of the first of them.
+        repeats: Which repeats failed in this way.
+    """
+
+    error: ErrorInfo
+    repeats: tuple[int, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +137,9 @@ class PointStatus:
         reason: Why the first one failed or was skipped; empty when all passed.
         flag: Why the point is not what it claims to be; None when nothing speaks against it.
         verified: What its restored values were compared with, in every repeat that counts.
+        failures: The ways in which its repeats failed, those of which an error is known.
+        measured: Whether any repeat that passed has a sample.
+        blocks: The blocks of a paired comparison in which every operation of this arm passed.
     """
 
     point_id: str
@@ -119,6 +150,9 @@ class PointStatus:
     reason: str
     flag: str | None
     verified: Verified = "none"
+    failures: tuple[Failure, ...] = ()
+    measured: bool = True
+    blocks: frozenset[int] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,15 +232,24 @@ class _Point:
         self._ended = {"passed": 0, "failed": 0, "skipped": 0}
         self._reason = ""
         self._verified: set[Verified] = set()
+        self._store = StoreFlagCounter()
+        self._passed_in_block: collections.Counter[int] = collections.Counter()
+        self._failures: dict[str, list[tuple[int, ErrorInfo]]] = {}
 
     def add(self, repeat: Repeat) -> None:
         """Takes one repeat."""
         self._ended[repeat.status] += 1
         if not repeat.counts:
             self._reason = self._reason or repeat.reason
+            if repeat.status == "failed" and repeat.error is not None:
+                failed = (repeat.index, repeat.error)
+                self._failures.setdefault(repeat.error.said, []).append(failed)
             return
+        if repeat.block is not None:
+            self._passed_in_block[repeat.block] += 1
         hosts = list(repeat.records.values())
         self._verified.add(repeat.verified)
+        self._store.add(repeat)
         self._hosts = len(hosts)
         self._stragglers.add(hosts)
         for record in hosts:
@@ -229,7 +272,7 @@ class _Point:
 
     def operations(self) -> list[OperationSummary]:
         """Returns every operation, by its slowest hosts."""
-        stragglers = self._stragglers.found()
+        stragglers, store = self._stragglers.found(), self._store.found()
         return [
             OperationSummary(
                 time=self._summary((operation, TIME), seconds),
@@ -238,6 +281,7 @@ class _Point:
                 flag=cache_flag(
                     self._conditions, operation, self._values.get((operation, RESIDENT), ())
                 ),
+                store=store[operation].sentence if operation in store else "",
             )
             for operation, seconds in self._slowest.items()
         ]
@@ -245,12 +289,24 @@ class _Point:
     def status(self) -> PointStatus:
         """Returns how the repeats ended."""
         loads = [operation for operation, metric in self._values if metric == RESIDENT]
+        measured = any(metric != RESIDENT for _, metric in self._values)
+        flag = uncontrolled_flag(self._conditions, loads) if measured else NOTHING_MEASURED
         return PointStatus(
             point_id=self._id,
             point=self._name,
             reason=self._reason,
-            flag=uncontrolled_flag(self._conditions, loads) if self._ended["passed"] else None,
             verified=weakest(self._verified),
+            flag=flag if self._ended["passed"] else None,
+            failures=tuple(
+                Failure(error=found[0][1], repeats=tuple(index for index, _ in found))
+                for found in self._failures.values()
+            ),
+            measured=measured,
+            blocks=frozenset(
+                block
+                for block, passed in self._passed_in_block.items()
+                if passed * len(ARMS) == BLOCK_SIZE
+            ),
             **self._ended,
         )
 

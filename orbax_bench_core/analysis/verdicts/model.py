@@ -9,8 +9,16 @@ from typing import Final, Literal
 import pydantic
 
 from orbax_bench_core.config import Arm, GateConfig, UserError
-from orbax_bench_core.gate import SeriesHealth, Verdict, Word
-from orbax_bench_core.records import VERDICTS_FILE, ResultModel, Run, RunDirectory, write_atomically
+from orbax_bench_core.gate import Endpoint, FailureVerdict, SeriesHealth, Verdict, Word
+from orbax_bench_core.records import (
+    VERDICTS_FILE,
+    ResultModel,
+    Run,
+    RunDirectory,
+    Trouble,
+    Verified,
+    write_atomically,
+)
 
 VERDICTS_VERSION: Final = 1
 _WORDS: Final = ("PASS", "INCONCLUSIVE", "REGRESSION")
@@ -42,6 +50,32 @@ class OperationVerdict(ResultModel):
     false_discovery: float | None = None
 
 
+class StorageTrouble(ResultModel):
+    """Trouble with an object store in the samples of one operation: throttling, errors, retries.
+
+    Attributes:
+        operation: Name of the operation.
+        flagged: Samples of each arm that met trouble; they count in the verdict as they are.
+        repeats: Samples of each arm.
+        counts: How much of each kind, by arm.
+        more: The arm that met it more often than chance explains; None where none did.
+        p_value: Probability of at least as uneven a share if the arms are the same, by redrawing
+            the labels in blocks; None where nothing is paired.
+    """
+
+    operation: str
+    flagged: dict[Arm, int]
+    repeats: dict[Arm, int]
+    counts: dict[Arm, dict[Trouble, int]]
+    more: Arm | None = None
+    p_value: float | None = None
+
+    @property
+    def share(self) -> float:
+        """Share of the samples of both arms that met trouble."""
+        return sum(self.flagged.values()) / max(1, sum(self.repeats.values()))
+
+
 class PointVerdict(ResultModel):
     """One sweep point in both arms.
 
@@ -56,6 +90,13 @@ class PointVerdict(ResultModel):
         blocks: Number of complete blocks; 0 when unpaired.
         operations: One entry per operation, primary ones first.
         switching: What it cost that the arms took turns on one device; empty when they did not.
+        endpoint: What decided the word: times, stalls, failures, or an operation that an arm lacks,
+            or trouble with storage.
+        failures: What the failed first attempts say; None when unpaired, and in version 1.
+        settled: Whether more blocks could change nothing.
+        next_look: Operations per arm at the next look; None when settled.
+        verified: What the restored values of each arm were compared with, in every repeat.
+        storage: Operations with which an object store had trouble.
     """
 
     point_id: str
@@ -67,6 +108,12 @@ class PointVerdict(ResultModel):
     blocks: int = 0
     operations: tuple[OperationVerdict, ...] = ()
     switching: str = ""
+    endpoint: Endpoint = "time"
+    failures: FailureVerdict | None = None
+    settled: bool = False
+    next_look: int | None = None
+    verified: dict[Arm, Verified] = {}
+    storage: tuple[StorageTrouble, ...] = ()
 
 
 class Unmatched(ResultModel):

@@ -8,6 +8,7 @@ from typing import Final
 
 from orbax_bench_core import baselines
 from orbax_bench_core.analysis.verdicts.advice import advice
+from orbax_bench_core.analysis.verdicts.evidence import with_evidence_of
 from orbax_bench_core.analysis.verdicts.model import (
     OperationVerdict,
     PointVerdict,
@@ -23,6 +24,7 @@ from orbax_bench_core.records import (
     Record,
     RunDirectory,
     other_surroundings,
+    repeats_of,
     seconds_per_repeat,
 )
 from orbax_bench_core.sweep import differences, nearest
@@ -109,7 +111,7 @@ def _judge(
     failure = next((record.error for record in now if record.error is not None), None)
     word = together([operation.verdict.word for operation in found if operation.primary])
     lacking = bool(missing) or failure is not None
-    return PointVerdict(
+    verdict = PointVerdict(
         point_id=now[0].point_id,
         point=now[0].point_name,
         # What fails, or was not measured at all, has not passed.
@@ -118,6 +120,14 @@ def _judge(
         failed=failure is not None,
         mode="unpaired",
         operations=found,
+    )
+    sides: dict[Arm, Sequence[Record]] = {"baseline": before, "candidate": now}
+    return with_evidence_of(
+        verdict,
+        {
+            arm: [repeat for repeat in repeats_of(records) if repeat.counts]
+            for arm, records in sides.items()
+        },
     )
 
 
@@ -154,7 +164,7 @@ def _operation(
 
 def _reason(failure: ErrorInfo | None, missing: Sequence[str], primary: Sequence[str]) -> str:
     if failure is not None:
-        return f"a repeat failed: {failure.type}: {failure.message}"
+        return f"a repeat failed: {failure.said}"
     if missing:
         return f"only one side has measured {', '.join(missing)}"
     return "" if primary else "no primary operation was measured on both sides"
@@ -187,10 +197,17 @@ def compare_stored(baseline: str, candidate: str | None) -> VerdictReport:
     run = RunDirectory(candidate or baseline)
     same = candidate is None or str(RunDirectory(baseline).root) == str(run.root)
     if same:
-        if not (run.exists() and run.read_info().paired):
+        if not run.exists():
             raise UserError(
-                f"{run.root} holds no paired run, so there are no arms to compare; give two paths, "
-                "or measure both arms in one place with `orbax-bench ab`"
+                f"{run.root} holds no run, so there are no arms to compare; give two paths, or "
+                "measure both arms in one place with `orbax-bench ab`"
+            )
+        if not run.read_info().paired:
+            given = "its own arms" if candidate is None else "itself"
+            raise UserError(
+                f"{run.root} holds a run without arms, which cannot be compared with {given}: one "
+                "side was measured, not two. Give a second run or baseline to compare it with, or "
+                "measure both sides in one place with `orbax-bench ab`"
             )
         return judge_run(run)
     assert candidate is not None

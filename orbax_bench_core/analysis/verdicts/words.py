@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
+from orbax_bench_core.analysis.verdicts.evidence import evidence_remarks
 from orbax_bench_core.analysis.verdicts.model import (
     OperationVerdict,
     PointVerdict,
@@ -89,7 +90,7 @@ def flags(operation: OperationVerdict) -> list[str]:
 
 def remarks(point: PointVerdict) -> list[str]:
     """Returns further remarks on a point."""
-    said = [point.reason] if point.reason else []
+    said = [*([point.reason] if point.reason else []), *evidence_remarks(point)]
     return [*said, point.switching] if point.switching else said
 
 

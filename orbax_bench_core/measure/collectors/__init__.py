@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
@@ -14,13 +14,14 @@ from orbax_bench_core.measure.collectors import (
     jax_monitoring,
     kernel_counters,
     resident_memory,
+    store_answers,
     tensorstore,
     thread_pool,
     tracemalloc,
 )
 from orbax_bench_core.measure.collectors.base import Collector, Reading
 from orbax_bench_core.measure.collectors.clocks import TIME, clock_readings
-from orbax_bench_core.measure.collectors.tensorstore import resolve
+from orbax_bench_core.measure.collectors.store_answers import RETRIES, code_of
 from orbax_bench_core.measure.definition import Family, Metric
 
 __all__ = [
@@ -29,17 +30,19 @@ __all__ = [
     "FAMILIES",
     "KEYS",
     "METRICS",
+    "RETRIES",
     "TIME",
     "Collector",
     "Reading",
+    "check",
+    "also_collecting",
     "clock_readings",
+    "code_of",
     "notes",
     "resolve",
     "start",
     "stop",
 ]
-
-_log = logging.getLogger(__name__)
 
 # In the order of the defaults: the earlier, the nearer to the clock. First those whose counters
 # move with every system call, and so with what the others do.
@@ -57,9 +60,10 @@ FACTORIES: Mapping[str, Callable[[], Collector]] = MappingProxyType(
         "network": kernel_counters.Network,
         "cgroup_memory": kernel_counters.CgroupMemory,
         "tracemalloc": tracemalloc.Tracemalloc,
+        "store_answers": store_answers.StoreAnswers,
     }
 )
-_OPT_IN = ("tracemalloc",)
+_OPT_IN = ("tracemalloc", "store_answers")
 # The clock is no collector: it belongs to the block, inside of all of these.
 KEYS: tuple[str, ...] = ("time", *FACTORIES)
 DEFAULT_KEYS: tuple[str, ...] = tuple(key for key in KEYS if key not in _OPT_IN)
@@ -73,10 +77,29 @@ METRICS: tuple[Metric, ...] = (
     *tensorstore.METRICS,
     *thread_pool.METRICS,
     *tracemalloc.METRICS,
+    *store_answers.METRICS,
 )
-FAMILIES: tuple[Family, ...] = tensorstore.FAMILIES
+FAMILIES: tuple[Family, ...] = (*tensorstore.FAMILIES, *store_answers.FAMILIES)
+
+_also: observers.Slot[tuple[str, ...]] = observers.Slot("also_collecting")
 
 Running = Sequence[tuple[str, Collector]]
+
+
+def also_collecting(*keys: str) -> contextlib.AbstractContextManager[None]:
+    """Has every block of this process use further collectors, whatever its own are.
+
+    They stand outermost, farthest from the clock.
+
+    Raises:
+        RuntimeError: This does not nest.
+    """
+    return _also.holding(keys)
+
+
+def resolve(name: str) -> Metric | None:
+    """The metric of a name that a collector can emit and only a run can know, else None."""
+    return tensorstore.resolve(name) or store_answers.resolve(name)
 
 
 def start(keys: tuple[str, ...]) -> Running:
@@ -88,7 +111,7 @@ def start(keys: tuple[str, ...]) -> Running:
     """
     ready = [
         (key, one)
-        for key in _known(keys)
+        for key in _known((*keys, *(_also.get() or ())))
         if (one := observers.attempt(f"load collector {key!r}", FACTORIES[key], None)) is not None
     ]
     started = [
@@ -123,21 +146,26 @@ def _start(collector: Collector) -> bool:
     return True
 
 
-@functools.lru_cache(maxsize=256)
+def check(keys: tuple[str, ...]) -> None:
+    """Checks that every key is one of `KEYS`.
+
+    Raises:
+        ValueError: One is not; the message lists them all.
+    """
+    _known(keys)
+
+
+@functools.lru_cache(maxsize=256)  # blocks in a loop ask for the same keys again and again
 def _known(keys: tuple[str, ...]) -> tuple[str, ...]:
     for key in keys:
         if key not in KEYS:
-            _warn_unknown(key)
+            raise ValueError(_unknown(key))
     return tuple(key for key in dict.fromkeys(keys) if key in FACTORIES)
 
 
-def _warn_unknown(key: str) -> None:
+def _unknown(key: object) -> str:
     import difflib
 
-    near = difflib.get_close_matches(str(key), KEYS, n=1, cutoff=0.0)
-    _log.warning(
-        "unknown collector %r is ignored; did you mean %r? Collectors: %s",
-        key,
-        near[0],
-        ", ".join(KEYS),
-    )
+    near = difflib.get_close_matches(str(key), KEYS, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else "."
+    return f"unknown metric key {key!r}{hint} The keys are: {', '.join(KEYS)}"
