@@ -139,7 +139,9 @@ class Repeat:
     def flagged(self) -> frozenset[str]:
         """The operations that had trouble with an object store on some host."""
         return frozenset(
-            trouble.operation for record in self.records.values() for trouble in record.store_troubles
+            trouble.operation
+            for record in self.records.values()
+            for trouble in record.store_troubles
         )
 
     @property

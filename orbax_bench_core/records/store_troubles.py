@@ -75,7 +75,7 @@ class StoreFlags:
         """What storage did, for people; empty when there was no trouble."""
         if not self.flagged:
             return ""
-        counted = [f"{count} {_SAID[kind]}" for kind, count in self.counts.items() if count]
+        counted = [f"{count} {_SAID[kind]}" for kind, count in self.counts.items()]
         return f"{self.flagged} of {self.repeats} repeats had trouble with storage: " + ", ".join(
             counted
         )
@@ -104,11 +104,11 @@ class StoreFlagCounter:
             operation: StoreFlags(
                 flagged=self._flagged[operation],
                 repeats=repeats,
-                counts={
-                    kind: self._counts[operation][kind]
-                    for kind in _KINDS
-                    if operation in self._counts
-                },
+                counts=self._counts_of(operation),
             )
             for operation, repeats in self._total.items()
         }
+
+    def _counts_of(self, operation: str) -> dict[Trouble, int]:
+        counts = self._counts.get(operation, Counter[Trouble]())
+        return {kind: counts[kind] for kind in _KINDS if counts[kind]}

@@ -56,9 +56,7 @@ def test_a_flipped_bit_fails_also_where_the_data_are_those_of_the_checkpoint(rec
 
 
 @pytest.mark.parametrize("source", ["option", "checkpoint_config"])
-def test_without_a_record_it_is_compared_with_itself_and_never_verified(
-    source, recorded, tmp_path
-):
+def test_without_a_record_it_is_compared_with_itself_and_never_verified(source, recorded, tmp_path):
     (recorded / DIGESTS_FILE).unlink()
     flip_bit(recorded)
     blocks = {} if source == "option" else {"checkpoint": {"path": str(recorded)}}

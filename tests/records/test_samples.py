@@ -45,7 +45,8 @@ def test_the_columns_are_these_until_the_schema_version_changes():
             "repeat",
             "warmup",
         ),
-        *("host", "status", "operation", "occurrence", "metric", "value", "unit"),
+        *("host", "status", "verified", "operation", "occurrence", "metric", "value", "unit"),
+        "flags",
     ]
 
 
@@ -77,11 +78,13 @@ def test_a_row_holds_the_facts_of_its_sample(make_record, make_point):
         "warmup": False,
         "host": 1,
         "status": "passed",
+        "verified": "none",
         "operation": "load",
         "occurrence": 2,
         "metric": "0_basics/time_s",
         "value": 0.25,
         "unit": "s",
+        "flags": "",
     }
 
 

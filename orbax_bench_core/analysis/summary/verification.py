@@ -24,9 +24,7 @@ def verification_lines(points: Iterable[PointStatus]) -> list[tuple[str, bool]]:
     for point in points:
         if point.passed:
             names[point.verified].append(f"{point.point} {point.point_id}")
-    return [
-        (_line(word, found), word not in _TRUSTED) for word, found in names.items() if found
-    ]
+    return [(_line(word, found), word not in _TRUSTED) for word, found in names.items() if found]
 
 
 def _line(word: Verified, names: list[str]) -> str:

@@ -40,9 +40,7 @@ def with_evidence(verdict: PointVerdict, repeats: Iterable[Repeat]) -> PointVerd
     return with_evidence_of(verdict, arms)
 
 
-def with_evidence_of(
-    verdict: PointVerdict, arms: Mapping[Arm, Sequence[Repeat]]
-) -> PointVerdict:
+def with_evidence_of(verdict: PointVerdict, arms: Mapping[Arm, Sequence[Repeat]]) -> PointVerdict:
     """Returns what `with_evidence` does, of repeats that are told apart already."""
     troubles = tuple(_troubles(arms))
     primary = {one.operation for one in verdict.operations if one.primary}
@@ -85,7 +83,9 @@ def _storage(trouble: StorageTrouble) -> str:
         f"{_counts(trouble.counts.get(arm, {}))}"
         for arm in ARMS
     ]
-    said = f"{trouble.operation}: storage made trouble in {' and '.join(each)}; they count as they are"
+    said = (
+        f"{trouble.operation}: storage made trouble in {' and '.join(each)}; they count as they are"
+    )
     if trouble.more is None:
         return said
     return f"{said}; the {trouble.more} is throttled more (p = {trouble.p_value:.2g})"
