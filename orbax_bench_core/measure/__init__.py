@@ -1,6 +1,13 @@
 """Measured blocks: `with metrics.measure("save"): ...` records time, memory, events and I/O."""
 
-from orbax_bench_core.measure.collectors import RETRIES, Reading, also_collecting, code_of
+from orbax_bench_core.measure.collectors import (
+    RETRIES,
+    Heard,
+    Reading,
+    also_collecting,
+    code_of,
+    hearing_events,
+)
 from orbax_bench_core.measure.definition import (
     BYTES,
     PAGE_FAULTS,
@@ -36,6 +43,7 @@ __all__ = [
     "TOLERATED_SHARE",
     "Better",
     "Family",
+    "Heard",
     "Metric",
     "Metrics",
     "Reading",
@@ -45,6 +53,7 @@ __all__ = [
     "block_name",
     "code_of",
     "default_metrics",
+    "hearing_events",
     "interference_of_save",
     "interference_of_steps",
     "lookup",

@@ -137,6 +137,25 @@ class StoreTrouble(ResultModel):
     count: int
 
 
+Effect = Literal["in effect", "not in effect", "not decidable"]
+
+
+class OptionEffect(ResultModel):
+    """Whether one option did what it says.
+
+    Attributes:
+        option: Name of the option.
+        asked: Its value in the sweep point.
+        state: What is proven; `not decidable` where files, samples, events and logs tell neither.
+        proof: What tells it, or why nothing does.
+    """
+
+    option: str
+    asked: Any
+    state: Effect
+    proof: str
+
+
 class Record(ResultModel):
     """One repeat of one sweep point on one host.
 
@@ -164,6 +183,7 @@ class Record(ResultModel):
         inventory: What the repeat left on storage.
         provenance: What ran, and on what.
         attempts: Earlier failed tries, oldest first.
+        effects: Whether the options did what they say, as the first host found out.
         store_troubles: Operations that an object store throttled or failed; none elsewhere.
     """
 
@@ -189,6 +209,7 @@ class Record(ResultModel):
     inventory: Inventory | None = None
     provenance: dict[str, Any] = {}
     attempts: tuple[Attempt, ...] = ()
+    effects: tuple[OptionEffect, ...] = ()
     store_troubles: tuple[StoreTrouble, ...] = ()
 
     @property

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 from orbax_bench_core.authoring import Against, TestContext, TestResult, UnmetNeed
 from orbax_bench_core.inventory import Inventory, take_inventory
 from orbax_bench_core.measure import RESIDENT_SHARE, Sample, also_collecting, observing, tracing
-from orbax_bench_core.records import ErrorInfo, Record, RunDirectory, State, weakest
+from orbax_bench_core.records import ErrorInfo, OptionEffect, Record, RunDirectory, State, weakest
 from orbax_bench_core.state import Digest, MeshDoesNotFit, StateCache, build_mesh, check_digest
 from orbax_bench_core.sweep import load_class, options_class
 from orbax_bench_core.worker.conditioning import PageCacheConditioner
+from orbax_bench_core.worker.effects import Witness, colocated_effect, require_effects
 from orbax_bench_core.worker.protocol import UNMET_NEED, Task, WorkerSetup
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def run_repeat(
         error=error,
         state=repeat.state,
         inventory=repeat.inventory,
+        effects=repeat.effects,
         provenance=task.provenance(provenance, setup.root, repeat.state),
     )
 
@@ -89,11 +91,14 @@ class _Repeat:
         self.notes: dict[str, list[str]] = {}
         self.state: State | None = None
         self.inventory: Inventory | None = None
+        self.effects: tuple[OptionEffect, ...] = ()
 
     def execute(self) -> None:
         point = self._task.measured
         mesh = None if point.mesh is None else build_mesh(point.mesh)
         generator = load_class(point.benchmark)
+        self.effects = colocated_effect(asked=point.checkpoint.load_with_colocated_python)
+        require_effects(self.effects, point.given)
         made = self._states.get(point.checkpoint, point.mesh, mesh)
         self.state = State(num_bytes=made.num_bytes, digest=made.digest)
         if self._task.host == 0:
@@ -115,12 +120,17 @@ class _Repeat:
             checkpoint=point.checkpoint,
             on_verified=self._note_verified,
         )
-        traces = _Traces(context)
+        traces, witness = _Traces(context), Witness(point.options)
         context.tracer = traces.claim
         if self._task.block is not None:
             os.sync()  # what one arm left unwritten would be written at the other's cost
         _collect_garbage()
-        with observing(self._observe), tracing(traces.directory), self._store_watched():
+        with (
+            observing(self._observe),
+            tracing(traces.directory),
+            self._store_watched(),
+            witness.listening(),
+        ):
             result = generator().test_fn(context)
         if not isinstance(result, TestResult):
             raise TypeError(
@@ -130,6 +140,8 @@ class _Repeat:
         self.notes = result.metrics.notes
         if self._task.host == 0:
             self.inventory = take_inventory(result.inventory_path or self._path)
+            self.effects += witness.effects(point, self._path, self.samples)
+            require_effects(self.effects, point.given)
 
     def _refuse_nothing_measured(self) -> None:
         """Refuses a repeat without a sample: whoever made it believes that something is measured.

@@ -21,6 +21,7 @@ from orbax_bench_core.measure.collectors import (
 )
 from orbax_bench_core.measure.collectors.base import Collector, Reading
 from orbax_bench_core.measure.collectors.clocks import TIME, clock_readings
+from orbax_bench_core.measure.collectors.jax_monitoring import Heard, hearing_events
 from orbax_bench_core.measure.collectors.store_answers import RETRIES, code_of
 from orbax_bench_core.measure.definition import Family, Metric
 
@@ -29,6 +30,7 @@ __all__ = [
     "FACTORIES",
     "FAMILIES",
     "KEYS",
+    "Heard",
     "METRICS",
     "RETRIES",
     "TIME",
@@ -38,6 +40,7 @@ __all__ = [
     "also_collecting",
     "clock_readings",
     "code_of",
+    "hearing_events",
     "notes",
     "resolve",
     "start",
