@@ -48,6 +48,7 @@ class JsonLog(Watcher):
             repeat=progress.index,
             **_of_pair(progress),
             status=progress.repeat.status,
+            first_attempt=progress.repeat.first_attempt,
             reused=progress.reused,
             error=None if error is None else error.said,
             seconds=progress.repeat.labelled_seconds(),
@@ -61,6 +62,11 @@ class JsonLog(Watcher):
             verdict=verdict.word,
             reason=verdict.reason,
             blocks=verdict.blocks,
+            attempts={
+                arm: {"count": found.count, "failed": found.failed}
+                for arm, found in verdict.attempts.items()
+            },
+            next_look=verdict.next_look,
             operations={
                 operation.operation: operation.verdict.model_dump(
                     include={"word", "ratio", "low", "high"}
@@ -77,4 +83,6 @@ class JsonLog(Watcher):
 
 
 def _of_pair(progress: Progress | Retry) -> dict[str, Any]:
-    return {} if progress.arm is None else {"arm": progress.arm, "block": progress.block}
+    if progress.arm is None:
+        return {}
+    return {"arm": progress.arm, "block": progress.block, "life": progress.life}

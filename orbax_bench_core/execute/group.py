@@ -35,7 +35,7 @@ class WorkerGroup:
         timeout_s: float,
         patience: Patience = PATIENCE,
     ) -> None:
-        """Starts one worker per setup, and waits until all are ready.
+        """Starts one worker per setup; `await_ready` waits for them.
 
         Args:
             host: What starts them.
@@ -43,28 +43,34 @@ class WorkerGroup:
             environment: Their environment.
             executable: The Python that runs them.
             logs: Where each one's output goes.
-            timeout_s: Seconds that they may take.
+            timeout_s: Seconds that they may take to become ready.
             patience: How long their signs are watched before they count.
-
-        Raises:
-            HostFailed: One of them did not become ready.
         """
         self._inbox: Inbox = queue.SimpleQueue()
         self._patience = patience
+        self._timeout_s = timeout_s
         self._workers: list[WorkerHandle] = []
         self.warm_points: set[str] = set()
         self.measured: dict[int, list[Sample]] = {}
-        try:
-            self._workers = list(
-                host.launch(
-                    setups,
-                    environment=environment,
-                    executable=executable,
-                    logs=logs,
-                    inbox=self._inbox,
-                )
+        self.ready: dict[int, Ready] = {}
+        self._workers = list(
+            host.launch(
+                setups,
+                environment=environment,
+                executable=executable,
+                logs=logs,
+                inbox=self._inbox,
             )
-            self.ready: dict[int, Ready] = self._await_ready(timeout_s)
+        )
+
+    def await_ready(self) -> None:
+        """Waits until all are ready.
+
+        Raises:
+            HostFailed: One of them did not become ready; all have been ended.
+        """
+        try:
+            self.ready = self._await_ready(self._timeout_s)
         except BaseException:
             self.stop()
             raise

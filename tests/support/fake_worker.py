@@ -20,8 +20,18 @@ from collections.abc import Iterator
 
 import pydantic
 
+from orbax_bench_core.config import PER_ARM
 from orbax_bench_core.measure import TIME, Sample
-from orbax_bench_core.records import ErrorInfo, RunDirectory, State, host_provenance
+from orbax_bench_core.records import (
+    AlreadyRecorded,
+    ErrorInfo,
+    LeaseLost,
+    RunDirectory,
+    State,
+    host_provenance,
+    worker_id,
+)
+from orbax_bench_core.sweep import Pair
 from orbax_bench_core.worker import (
     STACKS_SIGNAL,
     Done,
@@ -30,12 +40,17 @@ from orbax_bench_core.worker import (
     Task,
     Unrecorded,
     WorkerSetup,
+    die_with_parent,
+    leave,
 )
 from tests.support.scripted import ScriptedOptions
 
 MODULE = "tests.support.fake_worker"
 NOISE = 0.002
 """Standard deviation of the seconds that are reported, as a share of them."""
+
+OUTLIVES = "OUTLIVE_PARENT" in os.environ
+"""Whether an orphan goes on, as where the kernel cannot end it and no pipe tells it anything."""
 
 
 class Unfinished(Exception):
@@ -57,6 +72,7 @@ class FakeWorker:
         self._setup = setup
         self._events = events
         self._run = RunDirectory(setup.root)
+        self._info = self._run.read_info() if self._run.exists() else None
         pinned = os.environ.get("JAX_NUM_CPU_DEVICES")
         self._num_devices = int(pinned or setup.num_devices) * setup.num_processes
         devices = {"platform": "cpu", "kind": "cpu", "count": self._num_devices}
@@ -67,6 +83,7 @@ class FakeWorker:
                 device_count=self._num_devices,
                 fixed=pinned is not None,
                 provenance=self._provenance,
+                worker=worker_id(),
             )
         )
 
@@ -88,9 +105,15 @@ class FakeWorker:
             error=error,
             state=State(num_bytes=128, digest={"w": "0" * 32}, verified=True),
             provenance=task.provenance(self._provenance, self._setup.root, None),
+            worker=worker_id(),
         )
         if not (task.warmup and status == "skipped"):
-            self._run.write_record(record)
+            try:
+                self._run.write_record(record, fence=task.fence, replaces=task.replaces)
+            except LeaseLost:
+                leave()
+            except AlreadyRecorded:
+                pass
         self._emit(Done(status=record.status, error=record.error))
 
     def _follow(self, task: Task, script: ScriptedOptions) -> None:
@@ -122,6 +145,10 @@ class FakeWorker:
         """Says whether it happens here and now; a mark in the run directory outlives this."""
         here = script.on_host is None or script.on_host == task.host
         if not here or task.warmup != script.in_warmup:
+            return False
+        if script.act_at and not self._is_among(task, script.act_at):
+            return False
+        if script.first_attempts and task.attempts:
             return False
         mark = self._run.root / f"happened_{task.point.id}"
         if script.only_once and mark.exists():
@@ -168,11 +195,28 @@ class FakeWorker:
 
     def _measure(self, operation: str, seconds: float, task: Task) -> None:
         """Reports `seconds` with noise that every run of the same repeat shares."""
+        script = ScriptedOptions(**task.measured.options)
+        if operation == script.lacks and (
+            not script.lacks_at or self._is_among(task, script.lacks_at)
+        ):
+            return
         noise = random.Random(f"{task.point.id}:{task.repeat}:{task.arm}:{operation}:{task.host}")
         value = seconds * (1 + noise.gauss(0, NOISE))
         sample = Sample(operation, 0, TIME, value, "s")
         self._samples.append(sample)
         self._emit(Measured(samples=(sample,)))
+
+    def _is_among(self, task: Task, repeats: str) -> bool:
+        return not task.warmup and str(self._number(task)) in repeats.split()
+
+    def _number(self, task: Task) -> int:
+        """Counts the repeats of a point, or of one arm of a pair."""
+        if task.arm is None or not isinstance(task.point, Pair):
+            return task.repeat
+        design = self._info.design(task.point)
+        block, slot, operation = design.place(task.repeat)
+        before = self._info.order(task.point, block)[:slot].count(task.arm)
+        return (PER_ARM * block + before) * design.operations_per_life + operation
 
     def _meet(self, where: str, task: Task) -> None:
         """Waits for all hosts, as a collective would: for ever if one never comes."""
@@ -186,7 +230,13 @@ class FakeWorker:
             time.sleep(0.005)
 
     def _emit(self, event: pydantic.BaseModel) -> None:
-        os.write(self._events, event.model_dump_json().encode() + b"\n")
+        try:
+            os.write(self._events, event.model_dump_json().encode() + b"\n")
+        except BrokenPipeError:
+            if not OUTLIVES:
+                leave()
+            if isinstance(event, Measured):  # as it went wrong once: inside the benchmark
+                raise Unfinished("BrokenPipeError", "nobody listens") from None
 
 
 def tasks() -> Iterator[Task]:
@@ -196,8 +246,9 @@ def tasks() -> Iterator[Task]:
     def read() -> None:
         for line in itertools.chain(sys.stdin, [""]):
             lines.put(line)
-        time.sleep(0.5)
-        os._exit(1)
+        if not OUTLIVES:
+            time.sleep(0.5)
+            leave()
 
     threading.Thread(target=read, daemon=True).start()
     while line := lines.get():
@@ -210,7 +261,10 @@ def main() -> None:
     parser.add_argument("--setup", required=True)
     parser.add_argument("--events", required=True, type=int)
     parsed = parser.parse_args()
-    worker = FakeWorker(WorkerSetup.model_validate_json(parsed.setup), parsed.events)
+    setup = WorkerSetup.model_validate_json(parsed.setup)
+    if setup.parent is not None and not OUTLIVES and not die_with_parent(setup.parent):
+        leave()
+    worker = FakeWorker(setup, parsed.events)
     for task in tasks():
         worker.perform(task)
 
