@@ -145,12 +145,11 @@ def _finished(run: Run, point: SweepPoint) -> bool:
 
 def _settled(run: Run, pair: Pair) -> bool:
     repeats = [repeat for series in Series.all_of(pair) for repeat in run.repeats(series)]
-    failed = {repeat.series.arm for repeat in repeats if not repeat.counts}
-    if len(failed) == len(ARMS):
-        return False
-    last_look = run.info.gate.looks[-1] * len(ARMS)
     verdict = judge_point(pair, repeats, run.info)
-    return len(repeats) >= last_look or not needs_more(verdict)
+    failed = {repeat.series.arm for repeat in repeats if not repeat.counts}
+    if not verdict.blocks and len(failed) == len(ARMS):
+        return False
+    return not needs_more(verdict)
 
 
 def publish_async_study(directory: RunDirectory) -> AsyncStudy:
