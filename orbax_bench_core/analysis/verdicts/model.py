@@ -10,9 +10,20 @@ import pydantic
 
 from orbax_bench_core.config import Arm, GateConfig, UserError
 from orbax_bench_core.gate import Endpoint, FailureVerdict, SeriesHealth, Verdict, Word
-from orbax_bench_core.records import VERDICTS_FILE, ResultModel, Run, RunDirectory, write_atomically
+from orbax_bench_core.records import (
+    VERDICTS_FILE,
+    FirstAttempts,
+    ResultModel,
+    Run,
+    RunDirectory,
+    write_atomically,
+)
+from orbax_bench_core.sweep import PairDesign
 
 VERDICTS_VERSION: Final = 1
+EXPLORATORY: Final = "exploratory: rules changed after the data"
+"""Stamp of what was judged by other rules than those of its run."""
+
 _WORDS: Final = ("PASS", "INCONCLUSIVE", "REGRESSION")
 
 
@@ -50,8 +61,9 @@ class PointVerdict(ResultModel):
         point: Name of the point.
         word: REGRESSION when a primary operation has regressed, PASS when every one passes,
             otherwise INCONCLUSIVE.
-        reason: Why it could not be judged, or which arm failed; empty when it was judged.
-        failed: Whether an arm failed, so that there was less to judge than was asked for.
+        reason: Why it could not be judged, or what keeps it from passing; empty when it passes.
+        failed: Whether there is nothing to compare: an arm cannot run here, the baseline always
+            fails, or nothing passed in the first block. A candidate that fails is judged.
         mode: `paired` when both arms were run in one place in blocks; otherwise `unpaired`.
         blocks: Number of complete blocks; 0 when unpaired.
         operations: One entry per operation, primary ones first.
@@ -60,6 +72,10 @@ class PointVerdict(ResultModel):
         failures: What the failed first attempts say; None when unpaired, and in version 1.
         settled: Whether more blocks could change nothing.
         next_look: Operations per arm at the next look; None when settled.
+        attempts: First attempts of each arm, also beyond the looks; empty when unpaired, and in
+            version 1.
+        design: Which worker processes the operations had; None when unpaired, and in version 1.
+        continued: Lives that were continued in a new process after an interruption.
     """
 
     point_id: str
@@ -75,6 +91,9 @@ class PointVerdict(ResultModel):
     failures: FailureVerdict | None = None
     settled: bool = False
     next_look: int | None = None
+    attempts: dict[Arm, FirstAttempts] = {}
+    design: PairDesign | None = None
+    continued: int = 0
 
 
 class Unmatched(ResultModel):
@@ -106,6 +125,8 @@ class VerdictReport(ResultModel):
         points: One entry per point that both sides have.
         unmatched: Points that only one side has.
         notes: What else a reader must know, such as versions that differ between the arms.
+        left_out: Files among the records that are no records of the run, a line each.
+        exploratory: That the rules are not those of the run, in one line; empty when they are.
         judged_at: When, UTC.
     """
 
@@ -119,7 +140,14 @@ class VerdictReport(ResultModel):
     points: tuple[PointVerdict, ...]
     unmatched: tuple[Unmatched, ...] = ()
     notes: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    exploratory: str = ""
     judged_at: datetime.datetime
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Notes, and what was left out."""
+        return (*self.notes, *(f"left out: {line}" for line in self.left_out))
 
 
 class NotPassed(Exception):
