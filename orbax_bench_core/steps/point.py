@@ -111,12 +111,15 @@ class _Log(Watcher):
     def _judged(self, event: Judged) -> None:
         verdict = event.verdict
         ratios = ", ".join(
-            f"{operation.operation} {operation.verdict.ratio:.3f}"
+            f"{operation.operation} {words.interval(operation.verdict)} "
+            f"{operation.verdict.ratio:.3f}"
             for operation in verdict.operations
             if operation.primary and operation.verdict.ratio is not None
         )
         said = "; ".join(filter(None, [verdict.reason or ratios, *words.attempts(verdict)]))
-        _say(f"{verdict.point} after {verdict.blocks} blocks: {verdict.word}: {said}")
+        decided = words.decided(verdict)
+        word = f"{verdict.word}, {decided}" if decided else verdict.word
+        _say(f"{verdict.point} after {words.design(verdict)}: {word}: {said}")
 
 
 def _say(line: str) -> None:

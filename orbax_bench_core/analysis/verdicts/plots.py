@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Final, TypeGuard
 from orbax_bench_core.analysis.verdicts import words
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict
 from orbax_bench_core.analysis.verdicts.words import primary_first
-from orbax_bench_core.config import ARMS, Arm, GateConfig, GateRule
+from orbax_bench_core.config import ARMS, PER_ARM, Arm, GateConfig, GateRule
 from orbax_bench_core.document import figures
 from orbax_bench_core.gate import SeriesHealth, Verdict, Word
+from orbax_bench_core.sweep import PairDesign
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -128,26 +129,43 @@ def draw_blocks(axes: Axes, operation: OperationVerdict, rule: GateRule) -> None
     _legend(axes, 3)
 
 
-def draw_series(axes: Axes, operation: OperationVerdict) -> None:
+def draw_series(axes: Axes, point: PointVerdict, operation: OperationVerdict) -> None:
     """Draws the times of both arms in the order measured, with what their health says.
 
     A line shows a drift that is flagged by its size, hollow marks the slow one of two regimes.
+    Rings are stalls, above a dotted line, and crosses on the axis attempts that failed. Where slots
+    were lives, a line joins the operations of each.
     """
     from matplotlib.ticker import MaxNLocator
 
     factor, unit = _unit([value for times in operation.times.values() for value in times])
+    above = _stalled_above(operation)
     longest = 2
     for arm in ARMS:
         times = [value * factor for value in operation.times.get(arm, ())]
-        longest = max(longest, len(times))
+        failed = point.failed_at.get(arm, ())
+        longest = max(longest, len(times) + len(failed))
+        places = _places(len(times), failed)
         if times:
-            _draw_arm(axes, arm, times, operation.health.get(arm))
-    axes.set_ylabel(unit)
-    axes.set_xlim(0.3, longest + 0.7)
+            lives = _lives(places, point.design)
+            _draw_arm(axes, arm, places, times, operation.health.get(arm), lives)
+        if above is not None:
+            stalled = [
+                (place, value)
+                for place, value in zip(places, times, strict=True)
+                if value > above * factor
+            ]
+            _draw_stalls(axes, arm, stalled)
+        _draw_failed(axes, arm, failed)
     shown = [
         value * factor for times in operation.times.values() for value in times if _real(value)
     ]
-    axes.set_ylim(0, 1.08 * max(shown, default=1.0))
+    top = 1.08 * max(shown, default=1.0)
+    if above is not None and above * factor < top:
+        axes.axhline(above * factor, color=figures.DIM, linewidth=1, linestyle=(0, (1, 2)))
+    axes.set_ylabel(unit)
+    axes.set_xlim(0.3, longest + 0.7)
+    axes.set_ylim(0, top)
     axes.yaxis.set_major_locator(MaxNLocator(nbins=6))
     axes.yaxis.grid(visible=True, color=figures.LINE, linewidth=0.5)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
@@ -155,6 +173,59 @@ def draw_series(axes: Axes, operation: OperationVerdict) -> None:
     axes.set_title(f"{figures.label(operation.operation)}: time of each operation")
     remarked = any(":" in str(text) for text in axes.get_legend_handles_labels()[1])
     _legend(axes, 1 if remarked else 2)
+
+
+def _stalled_above(operation: OperationVerdict) -> float | None:
+    """Returns from how many seconds on an operation is a stall; None where nobody looked."""
+    times = [value for values in operation.times.values() for value in values if _real(value)]
+    found = operation.verdict.stalls
+    return None if found is None or not times else found.threshold * statistics.median(times)
+
+
+def _places(count: int, failed: Sequence[int]) -> list[int]:
+    """Returns the places, from 1, of what passed among all attempts of an arm."""
+    taken = set(failed)
+    return [index + 1 for index in range(count + len(taken)) if index not in taken][:count]
+
+
+def _lives(places: Sequence[int], design: PairDesign | None) -> list[int] | None:
+    """Returns the number of the life of each place; None where there were no lives.
+
+    A round goes once through the lives of an arm in a block.
+    """
+    if design is None or not design.lives:
+        return None
+    block = PER_ARM * design.operations_per_life
+    return [(place - 1) // block * PER_ARM + (place - 1) % PER_ARM for place in places]
+
+
+def _draw_stalls(axes: Axes, arm: Arm, stalled: Sequence[tuple[int, float]]) -> None:
+    if stalled:
+        axes.plot(
+            [place for place, _ in stalled],
+            [value for _, value in stalled],
+            "o",
+            color=_ARM_COLOURS[arm],
+            markerfacecolor="none",
+            markersize=11,
+            label=f"{arm}: {len(stalled)} stalled",
+        )
+
+
+def _draw_failed(axes: Axes, arm: Arm, failed: Sequence[int]) -> None:
+    """Draws failed attempts as crosses on the axis of places, where no time can be."""
+    if failed:
+        axes.plot(
+            [index + 1 for index in failed],
+            [0.0 if arm == "baseline" else 0.035] * len(failed),
+            "x",
+            color=_ARM_COLOURS[arm],
+            markersize=7,
+            markeredgewidth=1.8,
+            clip_on=False,
+            transform=axes.get_xaxis_transform(),
+            label=f"{arm}: {len(failed)} failed",
+        )
 
 
 def _shade_row(axes: Axes, row: int, rule: GateRule, high: float) -> None:
@@ -197,16 +268,28 @@ def _row_label(operation: OperationVerdict) -> str:
     return f"{name if operation.primary else f'({name})'} {mark}"
 
 
-def _draw_arm(axes: Axes, arm: Arm, times: Sequence[float], health: SeriesHealth | None) -> None:
+def _draw_arm(
+    axes: Axes,
+    arm: Arm,
+    places: Sequence[int],
+    times: Sequence[float],
+    health: SeriesHealth | None,
+    lives: Sequence[int] | None,
+) -> None:
     colour, marker = _ARM_COLOURS[arm], _ARM_MARKERS[arm]
-    places = list(range(1, len(times) + 1))
     remarks = []
-    axes.plot(places, times, color=colour, linewidth=0.8, alpha=0.5)
+    for life in [None] if lives is None else sorted(set(lives)):
+        joined = [
+            (place, value)
+            for index, (place, value) in enumerate(zip(places, times, strict=True))
+            if lives is None or lives[index] == life
+        ]
+        axes.plot(*zip(*joined, strict=True), color=colour, linewidth=0.8, alpha=0.5)
     if health is not None and health.drift is not None and health.drifts:
         remarks.append(f"drift {100 * health.drift:+.0f} %")
         middle = statistics.median(times)
         axes.plot(
-            (1, len(times)),
+            (places[0], places[-1]),
             (middle * (1 - health.drift / 2), middle * (1 + health.drift / 2)),
             color=colour,
             linewidth=1.6,
