@@ -123,7 +123,8 @@ class PairedTimes:
         """Returns values of one per operation, by arm, in the order of the blocks and rounds."""
         import numpy as np
 
-        rounds = values.reshape(*self.labels.shape, -1).swapaxes(1, 2)
+        per_slot = values.shape[2] if values.ndim > self.labels.ndim else 1
+        rounds = values.reshape(*self.labels.shape, per_slot).swapaxes(1, 2)
         labels = np.broadcast_to(self.labels[:, None, :], rounds.shape)
         return {"baseline": rounds[~labels], "candidate": rounds[labels]}
 

@@ -58,8 +58,11 @@ def attempts(point: PointVerdict) -> list[str]:
     if point.failures is None or not point.attempts:
         return [f"failed attempts were {NOT_LOOKED_AT}"]
     if not any(found.failed for found in point.attempts.values()):
+        looked = point.failures.attempts
+        counts = {found.count for found in point.attempts.values()}
+        by = "" if counts == {looked} else f" by the {looked} per arm that were looked at"
         open_ = f"failures of up to {_share(point.failures.bound)} of attempts cannot be excluded"
-        return [f"no first attempt failed, {_each(point)}: {open_}"]
+        return [f"no first attempt failed, {_each(point)}: {open_}{by}"]
     lines = []
     for arm in ARMS:
         found = point.attempts.get(arm)
@@ -149,7 +152,7 @@ def _each(point: PointVerdict) -> str:
 
 def _up_to(found: FailureVerdict, failed: int) -> str:
     bound = f"up to {_share(found.bound)}"
-    return bound if found.candidate == failed else f"{bound} by the first {found.attempts}"
+    return bound if found.candidate == failed else f"{bound} of the first {found.attempts}"
 
 
 def _share(value: float) -> str:

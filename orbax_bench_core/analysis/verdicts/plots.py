@@ -53,14 +53,14 @@ def draw_intervals(axes: Axes, point: PointVerdict, gate: GateConfig) -> None:
     """
     operations = primary_first(point)
     verdicts = [operation.verdict for operation in operations]
-    rules = [gate.rule(operation.operation) for operation in operations]
+    bounds = [_bounds(operation, gate.rule(operation.operation)) for operation in operations]
     ends = [value for verdict in verdicts for value in (verdict.ratio, verdict.low, verdict.high)]
     limits = ratio_limits(
-        [value for value in ends if value is not None], max(rule.margin for rule in rules)
+        [value for value in ends if value is not None], max(margin for _, margin in bounds)
     )
     axes.set_xscale("log")
-    for row, (verdict, rule) in enumerate(zip(verdicts, rules, strict=True)):
-        _shade_row(axes, row, rule, limits[1])
+    for row, (verdict, bound) in enumerate(zip(verdicts, bounds, strict=True)):
+        _shade_row(axes, row, bound, limits[1])
         _draw_interval(axes, row, verdict, faint=not operations[row].primary, limits=limits)
     axes.axvline(1, color=figures.DIM, linewidth=1)
     axes.set_xlim(*limits)
@@ -83,9 +83,9 @@ def draw_blocks(axes: Axes, operation: OperationVerdict, rule: GateRule) -> None
 
     ratios = [_exp(value) for value in operation.block_log_ratios]
     verdict = operation.verdict
+    tolerance, margin = _bounds(operation, rule)
     limits = ratio_limits(
-        [*ratios, *(value for value in (verdict.low, verdict.high) if value is not None)],
-        rule.margin,
+        [*ratios, *(value for value in (verdict.low, verdict.high) if value is not None)], margin
     )
     colour = COLOURS[verdict.word]
     axes.set_yscale("log")
@@ -97,20 +97,18 @@ def draw_blocks(axes: Axes, operation: OperationVerdict, rule: GateRule) -> None
     if _real(verdict.ratio):
         axes.axhline(verdict.ratio, color=colour, linewidth=1.6, label="estimate")
     axes.axhline(1, color=figures.DIM, linewidth=1)
-    axes.axhline(
-        1 + rule.tolerance,
-        color=figures.DIM,
-        linewidth=1,
-        linestyle=(0, (1, 2)),
-        label=f"tolerance {words.share(rule.tolerance)}",
-    )
-    axes.axhline(
-        1 + rule.margin,
-        color=figures.DIM,
-        linewidth=1,
-        linestyle=(0, (5, 3)),
-        label=f"margin {words.share(rule.margin)}",
-    )
+    floor = words.seconds_of(rule.min_effect_s)
+    for name, given, bound, dashes in (
+        ("tolerance", rule.tolerance, tolerance, (1, 2)),
+        ("margin", rule.margin, margin, (5, 3)),
+    ):
+        axes.axhline(
+            1 + bound,
+            color=figures.DIM,
+            linewidth=1,
+            linestyle=(0, dashes),
+            label=f"{name} {words.share(given) if bound == given else floor}",
+        )
     axes.plot(
         [block for block, _ in shown],
         [ratio for _, ratio in shown],
@@ -228,9 +226,17 @@ def _draw_failed(axes: Axes, arm: Arm, failed: Sequence[int]) -> None:
         )
 
 
-def _shade_row(axes: Axes, row: int, rule: GateRule, high: float) -> None:
+def _bounds(operation: OperationVerdict, rule: GateRule) -> tuple[float, float]:
+    """Returns tolerance and margin as shares of the baseline's median, floors of seconds in it."""
+    times = [value for value in operation.times.get("baseline", ()) if _real(value)]
+    least = rule.min_effect_s / statistics.median(times) if times else 0.0
+    return max(rule.tolerance, least), max(rule.margin, least)
+
+
+def _shade_row(axes: Axes, row: int, bounds: tuple[float, float], high: float) -> None:
     top, bottom = row - 0.5, row + 0.5
-    ends = (1 / WIDEST, 1 + rule.tolerance, 1 + rule.margin, 2 * max(high, 1 + rule.margin))
+    tolerance, margin = bounds
+    ends = (1 / WIDEST, 1 + tolerance, 1 + margin, 2 * max(high, 1 + margin))
     for (start, end), colour in zip(itertools.pairwise(ends), _ZONES.values(), strict=True):
         axes.fill_betweenx([top, bottom], start, end, color=colour, alpha=_FAINT, linewidth=0)
 

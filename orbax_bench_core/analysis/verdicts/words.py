@@ -309,13 +309,12 @@ def _worst(point: PointVerdict, operation: OperationVerdict) -> str:
     verdict = operation.verdict
     if verdict.endpoint == "stalls":
         return f"{operation.operation} stalls in {point.point}: {verdict.reason}."
-    return f"{operation.operation} takes {_range(verdict)} as long in {point.point}."
-
-
-def _range(verdict: Verdict) -> str:
-    """Returns the interval of a ratio before its best guess, as far as they are known."""
-    found, between = ratio(verdict.ratio), interval(verdict)
-    return found if between == "–" else f"{between} times (best guess {found})"
+    between, guess = interval(verdict), ratio(verdict.ratio)
+    if between == "–":
+        return f"{operation.operation} takes {guess} as long in {point.point}."
+    return (
+        f"{operation.operation} takes {between} times as long in {point.point}, best guess {guess}."
+    )
 
 
 def _passed(report: VerdictReport) -> str:
@@ -355,7 +354,9 @@ def _undecided(report: VerdictReport) -> str:
     judged = [operation for operation in nearest if operation.verdict.ratio is not None]
     if judged:
         worst = min(judged, key=_trouble)
-        said += f" The highest ratio is {_range(worst.verdict)} ({worst.operation})."
+        between = interval(worst.verdict)
+        within = "" if between == "–" else f" within {between}, best guess"
+        said += f" The highest ratio is{within} {ratio(worst.verdict.ratio)} ({worst.operation})."
     return said
 
 
