@@ -23,7 +23,7 @@ from typing import Final
 
 import numpy as np
 
-from orbax_bench_core.config import GateConfig, load_suite
+from orbax_bench_core.config import PER_ARM, GateConfig, load_suite
 from orbax_bench_core.gate import judge, random_labels
 from perf.gate.noise import Floats
 from perf.process import ROOT
@@ -37,7 +37,6 @@ REPLAYS: Final = 100
 
 _DATA: Final = Path(__file__).parent / "gate" / "data" / "demo.csv"
 _OPERATIONS: Final = ("save_blocking", "save", "load")
-_SLOTS: Final = 4
 
 
 def recorded(suite: str) -> list[dict[str, Floats]]:
@@ -63,13 +62,19 @@ def replay(suite: str, replays: int = REPLAYS, seed: int = 0) -> Counter[str]:
 
 
 def _judged(run: Mapping[str, Floats], gate: GateConfig, rng: np.random.Generator) -> str:
-    labels = random_labels(gate.last_stall_look() * 2 // _SLOTS, rng)
+    """Judges a stretch look by look, as a comparison does that stops at its verdict."""
+    labels = random_labels(gate.last_stall_look() // PER_ARM, rng)
     start = rng.integers(len(next(iter(run.values()))) - labels.size + 1)
     times = {
         operation: seconds[start : start + labels.size].reshape(labels.shape)
         for operation, seconds in run.items()
     }
-    found = judge(times, labels, gate)
+    look: int | None = gate.looks[0]
+    while look is not None:
+        blocks = look // PER_ARM
+        so_far = {operation: seconds[:blocks] for operation, seconds in times.items()}
+        found = judge(so_far, labels[:blocks], gate)
+        look = found.next_look
     return found.word if found.word == "PASS" else f"{found.word} ({found.endpoint})"
 
 
