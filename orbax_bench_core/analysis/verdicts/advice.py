@@ -71,7 +71,7 @@ def advice(
     if not primary:
         return "Decides nothing: if it matters, name it in `gate.primary` and run anew."
     if ended and verdict.look is not None and not verdict.settled:
-        return "Its point was settled by another operation first: see to that one."
+        return "Its point was settled before it was: see to what decided that first."
     return " ".join([_of_doubt(verdict, operation, rule, health), *_unsteady(health)])
 
 
@@ -158,7 +158,7 @@ def _otherwise(operation: str, rule: GateRule, health: Mapping[Arm, SeriesHealth
     margin_s = None if baseline is None else rule.margin * baseline.median
     if margin_s is not None and rule.min_effect_s < margin_s < _SHORT:
         ways.append(
-            f"set `gate.min_effect_s` if {seconds_of(margin_s)} ({_percent(rule.margin)} of it) do "
+            f"set `gate.min_effect_s` if {seconds_of(float(f'{margin_s:.2g}'))} ({_percent(rule.margin)} of it) do "
             "not matter"
         )
     elif margin_s is None:

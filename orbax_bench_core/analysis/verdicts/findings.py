@@ -15,7 +15,7 @@ ENDPOINTS: Final[Mapping[Endpoint, str]] = {
     "time": "the typical time",
     "stalls": "stalls",
     "failures": "failed attempts",
-    "missing": "an operation that an arm lacks",
+    "missing": "a missing operation",
     "storage": "trouble with storage",
 }
 """Each endpoint, for people."""
@@ -122,7 +122,7 @@ def _of_stalls(verdict: Verdict) -> str:
         f"the {arm} stalls in {found.candidate} of {found.operations} operations, the baseline in "
         f"{found.baseline or 'none'}"
     )
-    means = "" if found.mean_ratio is None else f", mean time {found.mean_ratio:.2f}x"
+    means = "" if found.mean_ratio is None else f", mean time of what passed {found.mean_ratio:.2f}x"
     limit = f"; {verdict.reason}" if "max_stalls" in verdict.reason else ""
     return f"{said} (more than {found.threshold:.3g} times the median{means}){limit}"
 
@@ -132,7 +132,7 @@ def _counted(found: StallVerdict | None) -> str:
         return f"stalls were {NOT_LOOKED_AT}"
     if not _some(found):
         return f"no stalls in {_count(found.operations, 'operation')}"
-    means = "" if found.mean_ratio is None else f", mean time {found.mean_ratio:.2f}x"
+    means = "" if found.mean_ratio is None else f", mean time of what passed {found.mean_ratio:.2f}x"
     return (
         f"{found.candidate} of {_count(found.operations, 'operation')} stalled, and "
         f"{found.baseline} of the baseline{means}"

@@ -87,12 +87,13 @@ def draw_blocks(axes: Axes, operation: OperationVerdict, rule: GateRule) -> None
     limits = ratio_limits(
         [*ratios, *(value for value in (verdict.low, verdict.high) if value is not None)], margin
     )
-    colour = COLOURS[verdict.word]
+    colour = COLOURS[verdict.time_word or verdict.word]
     axes.set_yscale("log")
     blocks = range(1, len(ratios) + 1)
     shown = [(block, ratio) for block, ratio in zip(blocks, ratios, strict=True) if _real(ratio)]
-    if verdict.low is not None and verdict.high is not None and verdict.low < verdict.high:
-        low, high = _clipped(verdict.low, limits), _clipped(verdict.high, limits)
+    low, high = words.ends(verdict)
+    if low is not None and high is not None and low < high:
+        low, high = _clipped(low, limits), _clipped(high, limits)
         axes.axhspan(low, high, color=colour, alpha=_FAINT, linewidth=0, label="95 % interval")
     if _real(verdict.ratio):
         axes.axhline(verdict.ratio, color=colour, linewidth=1.6, label="estimate")
@@ -155,6 +156,7 @@ def draw_series(axes: Axes, point: PointVerdict, operation: OperationVerdict) ->
             ]
             _draw_stalls(axes, arm, stalled)
         _draw_failed(axes, arm, failed)
+    _name_marks(axes)
     shown = [
         value * factor for times in operation.times.values() for value in times if _real(value)
     ]
@@ -169,7 +171,8 @@ def draw_series(axes: Axes, point: PointVerdict, operation: OperationVerdict) ->
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
     axes.set_xlabel("operation of the arm, in the order measured")
     axes.set_title(f"{figures.label(operation.operation)}: time of each operation")
-    remarked = any(":" in str(text) for text in axes.get_legend_handles_labels()[1])
+    named = list(map(str, axes.get_legend_handles_labels()[1]))
+    remarked = len(named) <= len(ARMS) and any(":" in name for name in named)
     _legend(axes, 1 if remarked else 2)
 
 
@@ -206,7 +209,7 @@ def _draw_stalls(axes: Axes, arm: Arm, stalled: Sequence[tuple[int, float]]) -> 
             color=_ARM_COLOURS[arm],
             markerfacecolor="none",
             markersize=11,
-            label=f"{arm}: {len(stalled)} stalled",
+            label=f"_{arm}_stalled",
         )
 
 
@@ -222,8 +225,18 @@ def _draw_failed(axes: Axes, arm: Arm, failed: Sequence[int]) -> None:
             markeredgewidth=1.8,
             clip_on=False,
             transform=axes.get_xaxis_transform(),
-            label=f"{arm}: {len(failed)} failed",
+            label=f"_{arm}_failed",
         )
+
+
+def _name_marks(axes: Axes) -> None:
+    """Puts rings and crosses into the legend, once for both arms."""
+    drawn = {str(line.get_label()) for line in axes.get_lines()}
+    for name, marker in (("stalled", "o"), ("failed", "x")):
+        if any(label.endswith(f"_{name}") for label in drawn):
+            axes.plot(
+                [], [], marker, color=figures.DIM, markerfacecolor="none", markersize=7, label=name
+            )
 
 
 def _bounds(operation: OperationVerdict, rule: GateRule) -> tuple[float, float]:
@@ -248,9 +261,11 @@ def _draw_interval(
     if verdict.ratio is None or not _real(verdict.ratio):
         axes.text(1, row, "  not judged", color=figures.DIM, va="center", style="italic")
         return
-    colour = COLOURS[verdict.word]
-    low = verdict.ratio if verdict.low is None or math.isnan(verdict.low) else verdict.low
-    high = verdict.ratio if verdict.high is None or math.isnan(verdict.high) else verdict.high
+    # The interval is one of the time, whatever stalls say.
+    word = verdict.time_word or verdict.word
+    colour = COLOURS[word]
+    low, high = words.ends(verdict)
+    low, high = verdict.ratio if low is None else low, verdict.ratio if high is None else high
     ends = (_clipped(low, limits), _clipped(high, limits))
     width = 1.2 if faint else 2.2
     axes.plot(ends, (row, row), color=colour, linewidth=width, solid_capstyle="butt")
@@ -260,7 +275,7 @@ def _draw_interval(
     axes.plot(
         _clipped(verdict.ratio, limits),
         row,
-        _MARKERS[verdict.word],
+        _MARKERS[word],
         color=colour,
         markerfacecolor="none" if faint else colour,
         markersize=6,
@@ -271,7 +286,8 @@ def _row_label(operation: OperationVerdict) -> str:
     name = figures.label(operation.operation, 28)
     verdict = operation.verdict
     mark = words.MARKS[verdict.word]
-    return f"{name if operation.primary else f'({name})'} {mark}"
+    stalls = " stalls" if verdict.word != "PASS" and verdict.endpoint == "stalls" else ""
+    return f"{name if operation.primary else f'({name})'} {mark}{stalls}"
 
 
 def _draw_arm(

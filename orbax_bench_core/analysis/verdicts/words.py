@@ -73,11 +73,22 @@ def ratio(value: float | None) -> str:
 
 
 def interval(verdict: Verdict) -> str:
-    """Returns the 95 % interval of a ratio, such as `[1.152–1.271]`; a dash without one."""
+    """Returns the 95 % interval of a ratio, such as `[1.152–1.271]`; a dash without one.
+
+    Where too few blocks rule out nothing on one side, it ends there at 0 or at infinity.
+    """
+    low, high = ends(verdict)
+    return "–" if low is None or high is None else f"[{_plain(low)}–{_plain(high)}]"
+
+
+def ends(verdict: Verdict) -> tuple[float, float] | tuple[None, None]:
+    """Returns both ends of an interval, or None for both where there is none."""
     low, high = verdict.low, verdict.high
-    if low is None or high is None or math.isnan(low) or math.isnan(high):
-        return "–"
-    return f"[{_plain(low)}–{_plain(high)}]"
+    if (low is None and high is None) or any(
+        end is not None and math.isnan(end) for end in (low, high)
+    ):
+        return None, None
+    return 0.0 if low is None else low, math.inf if high is None else high
 
 
 def share(value: float) -> str:
@@ -115,10 +126,16 @@ def flags(operation: OperationVerdict) -> list[str]:
 def remarks(point: PointVerdict) -> list[str]:
     """Returns further remarks on a point."""
     return [
-        *filter(None, [point.reason, *attempts(point), cause(point)]),
+        *filter(None, [_told_once(point), *attempts(point), cause(point)]),
         *filter(None, [*evidence_remarks(point), point.switching]),
         *filter(None, [processes(point), continued(point)]),
     ]
+
+
+def _told_once(point: PointVerdict) -> str:
+    """Returns the reason of a point; empty where its attempts or an operation say the same."""
+    told = point.endpoint == "stalls" or (point.endpoint == "failures" and point.attempts)
+    return "" if told and not point.failed else point.reason
 
 
 def cause(point: PointVerdict) -> str:

@@ -144,7 +144,7 @@ def test_a_floor_is_not_advised_where_the_margin_is_long():
 
 def test_an_operation_whose_point_is_settled_does_not_ask_for_more():
     said = advice(open_verdict(settled=False), "save", GATE, ended=True)
-    assert said == "Its point was settled by another operation first: see to that one."
+    assert said == "Its point was settled before it was: see to what decided that first."
 
 
 def test_the_last_look_of_a_settled_point_still_says_what_it_takes():

@@ -62,14 +62,14 @@ def test_a_pass_with_stalls_in_both_arms_counts_them(make_operation):
     found = stalls(2, 3, 20, 0.31, mean_ratio=0.97)
     assert finding(make_operation(verdict={"stalls": found})) == (
         "PASS for the typical time; 2 of 20 operations stalled, and 3 of the baseline, mean time "
-        "0.97x: stalls of up to 31 % of operations cannot be excluded."
+        "of what passed 0.97x: stalls of up to 31 % of operations cannot be excluded."
     )
 
 
 def test_a_regression_by_stalls_says_so(stalling):
     assert finding(stalling) == (
         "REGRESSION by stalls: the candidate stalls in 6 of 60 operations, the baseline in none "
-        "(more than 1.5 times the median, mean time 1.28x)."
+        "(more than 1.5 times the median, mean time of what passed 1.28x)."
     )
 
 
@@ -157,7 +157,7 @@ def test_a_file_of_version_1_was_not_looked_at(passed, undrawn):
     [
         ({"endpoint": "failures", "word": "REGRESSION"}, "decided by failed attempts"),
         ({"endpoint": "stalls", "word": "INCONCLUSIVE"}, "decided by stalls"),
-        ({"endpoint": "missing", "word": "INCONCLUSIVE"}, "an operation that an arm lacks"),
+        ({"endpoint": "missing", "word": "INCONCLUSIVE"}, "decided by a missing operation"),
         ({"endpoint": "time", "word": "REGRESSION"}, "decided by the typical time"),
     ],
 )

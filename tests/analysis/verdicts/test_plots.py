@@ -172,9 +172,11 @@ def looked(make_operation):
 
 def test_stalls_have_rings_and_failed_attempts_crosses(axes, looked, make_verdicts):
     draw_series(axes, make_verdicts("p", looked, failed_at={"candidate": (1,)}), looked)
-    assert marks(axes, "x") == {"candidate: 1 failed": [2]}
+    assert marks(axes, "x") == {"_candidate_failed": [2], "failed": []}
     rings = {label: places for label, places in marks(axes, "o").items() if "stalled" in label}
-    assert rings == {"candidate: 1 stalled": [4]}
+    assert rings == {"_candidate_stalled": [4], "stalled": []}
+    named = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert named == ["baseline", "candidate", "stalled", "failed"]
     assert list(lines(axes)["candidate"].get_xdata()) == [1, 3, 4]
 
 

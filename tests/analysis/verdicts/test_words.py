@@ -32,7 +32,8 @@ def test_a_ratio_has_three_decimals(value, written):
         (1.152, 1.271, "[1.152–1.271]"),
         (0.0, math.inf, "[0.000–∞]"),
         (math.nan, 1.0, "–"),
-        (None, 1.0, "–"),
+        (None, 1.0, "[0.000–1.000]"),
+        (0.9, None, "[0.900–∞]"),
         (None, None, "–"),
     ],
 )
