@@ -11,12 +11,15 @@ from orbax_bench_core.records.machine import (
     package_version,
     storage_provenance,
     surroundings,
+    worker_id,
 )
 from orbax_bench_core.records.operation_times import OperationTimes, seconds_per_repeat
-from orbax_bench_core.records.paired import PairedTimes
+from orbax_bench_core.records.paired import FirstAttempts, PairedTimes
 from orbax_bench_core.records.record import (
+    NO_ENVIRONMENT,
     PEER_FAILED,
     SCHEMA_VERSION,
+    UNMET_NEED,
     Attempt,
     ErrorInfo,
     Record,
@@ -42,16 +45,19 @@ from orbax_bench_core.records.versions import checked_record_files, refuse_other
 
 __all__ = [
     "LIMITS_FILE",
+    "NO_ENVIRONMENT",
     "PACE",
     "PACKAGES",
     "PEER_FAILED",
     "SCHEMA_VERSION",
     "STUDY_FILE",
     "UNKNOWN",
+    "UNMET_NEED",
     "VERDICTS_FILE",
     "AlreadyRecorded",
     "Attempt",
     "ErrorInfo",
+    "FirstAttempts",
     "LeaseLost",
     "OperationTimes",
     "PairedTimes",
@@ -79,6 +85,7 @@ __all__ = [
     "seconds_per_repeat",
     "storage_provenance",
     "surroundings",
+    "worker_id",
     "write_atomically",
     "write_parquet",
 ]

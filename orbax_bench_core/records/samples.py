@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
+from orbax_bench_core.measure import Sample
 from orbax_bench_core.records.record import SCHEMA_VERSION, Record
 
 if TYPE_CHECKING:
@@ -28,9 +29,12 @@ COLUMNS = {
     "conditions": "string",
     "arm": "string",
     "block": "int64",
+    "life": "int64",
     "repeat": "int64",
     "warmup": "bool",
     "host": "int64",
+    "worker": "string",
+    "attempt": "int64",
     "status": "string",
     "operation": "string",
     "occurrence": "int64",
@@ -44,7 +48,7 @@ _ROWS_PER_GROUP = 50_000
 
 
 def rows(record: Record) -> Iterator[dict[str, Any]]:
-    """Yields one row per sample of a record, with the columns of `COLUMNS`."""
+    """Yields one row per sample of a record and of its failed attempts, as `COLUMNS` has it."""
     point = record.measured
     common = {
         "schema_version": SCHEMA_VERSION,
@@ -62,12 +66,20 @@ def rows(record: Record) -> Iterator[dict[str, Any]]:
         "conditions": point.conditions.model_dump_json(),
         "arm": record.arm or "",
         "block": record.block,
+        "life": record.life,
         "repeat": record.repeat,
         "warmup": record.warmup,
         "host": record.host,
-        "status": record.status,
     }
-    for sample in record.samples:
+    for number, attempt in enumerate(record.attempts):
+        own = {"worker": attempt.worker, "attempt": number, "status": "failed"}
+        yield from _rows({**common, **own}, attempt.samples)
+    last = {"worker": record.worker, "attempt": len(record.attempts), "status": record.status}
+    yield from _rows({**common, **last}, record.samples)
+
+
+def _rows(common: Mapping[str, Any], samples: Iterable[Sample]) -> Iterator[dict[str, Any]]:
+    for sample in samples:
         yield {
             **common,
             "operation": sample.operation,

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from orbax_bench_core.authoring import TestContext, TestResult, UnmetNeed
 from orbax_bench_core.inventory import Inventory, take_inventory
 from orbax_bench_core.measure import RESIDENT_SHARE, Sample, observing, tracing
-from orbax_bench_core.records import ErrorInfo, Record, RunDirectory, State
+from orbax_bench_core.records import UNMET_NEED, ErrorInfo, Record, RunDirectory, State
 from orbax_bench_core.state import Digest, MeshDoesNotFit, StateCache, build_mesh, check_digest
 from orbax_bench_core.sweep import load_class, options_class
 from orbax_bench_core.worker.conditioning import PageCacheConditioner
-from orbax_bench_core.worker.protocol import UNMET_NEED, Task, WorkerSetup
+from orbax_bench_core.worker.protocol import Task, WorkerSetup
 
 if TYPE_CHECKING:
     from etils import epath
@@ -29,11 +29,13 @@ def run_repeat(
     setup: WorkerSetup,
     states: StateCache,
     provenance: dict[str, Any],
+    worker: str,
     measured: Callable[[Sequence[Sample]], None],
 ) -> Record:
     """Runs one repeat and returns its record, whatever happens inside the benchmark.
 
-    `measured` is called with the samples of each operation as soon as it ends.
+    `worker` is the id of this process. `measured` is called with the samples of each operation as
+    soon as it ends.
     """
     run = RunDirectory(setup.root)
     repeat = _Repeat(task, setup, run, states, measured)
@@ -60,6 +62,7 @@ def run_repeat(
         state=repeat.state,
         inventory=repeat.inventory,
         provenance=task.provenance(provenance, setup.root, repeat.state),
+        worker=worker,
     )
 
 

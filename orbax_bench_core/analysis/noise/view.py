@@ -8,6 +8,7 @@ import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from orbax_bench_core.analysis.noise import words
 from orbax_bench_core.analysis.noise.calibration import AaTest, aa_tests
 from orbax_bench_core.analysis.noise.measure import from_records
 from orbax_bench_core.analysis.noise.passport import Noise, Passport
@@ -46,7 +47,14 @@ def calibration_document(
     strays = (Paragraph(Span(line), mark=Span("left out:", "bad")) for line in left_out)
     return Document(
         title="Calibration",
-        elements=(*aa_elements(tests), BLANK, passport_table(passport), *strays),
+        elements=(
+            *aa_elements(tests),
+            BLANK,
+            passport_table(passport),
+            BLANK,
+            *component_elements(passport),
+            *strays,
+        ),
     )
 
 
@@ -71,10 +79,51 @@ def aa_elements(tests: Sequence[AaTest]) -> tuple[Element, ...]:
         for test in rejected:
             told = f"REGRESSION in run {test.run_id}, {test.point}: {test.place}"
             elements.append(Paragraph(Span(told), indent=2))
-    words = collections.Counter(test.word for test in tests)
-    counts = ", ".join(f"{count} {word}" for word, count in words.most_common())
+    elements += _at_no_tolerance(tests)
+    found = collections.Counter(test.word for test in tests)
+    counts = ", ".join(f"{count} {word}" for word, count in found.most_common())
     most = max(test.operations for test in tests)
     return (*elements, Paragraph(f"{counts}; at most {most} operations per arm", indent=2))
+
+
+def _at_no_tolerance(tests: Sequence[AaTest]) -> list[Element]:
+    known = [test for test in tests if test.p_value is not None]
+    if not known:
+        return []
+    apart = [test for test in known if test.differs]
+    said = (
+        f"at no tolerance {len(apart)} of {len(known)} tell the same arms apart, where "
+        f"{known[0].alpha:.1%} may: the gate's tolerance hides an offset of some percent, this "
+        "does not"
+    )
+    told = (
+        f"told apart in run {test.run_id}, {test.point} (p = {test.p_value:.2g}): {test.place}"
+        for test in apart
+    )
+    rate = _calibrated(len(known), len(apart), known[0].alpha)
+    return [
+        Paragraph(Span(said, _role(rate)), indent=2),
+        *(Paragraph(Span(line), indent=4) for line in told),
+    ]
+
+
+def _calibrated(tests: int, rejected: int, alpha: float) -> bool | None:
+    from orbax_bench_core.gate import reject_rate
+
+    return reject_rate(tests, rejected, alpha).calibrated
+
+
+def component_elements(passport: Passport) -> tuple[Element, ...]:
+    """Returns by how much workers differ, and what that means for arms with a process each."""
+    lines = [
+        Paragraph(Span(words.component(noise, component, what)))
+        for noise in passport.noise
+        for component, what in ((noise.tau, "process"), (noise.interaction, "interaction"))
+        if component is not None
+    ]
+    if not lines:
+        return (Paragraph(Span(words.NO_WORKERS, "dim")),)
+    return (*lines, Paragraph(Span(words.bounds(passport)), "dim"))
 
 
 def passport_table(passport: Passport) -> Table:

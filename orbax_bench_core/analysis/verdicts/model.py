@@ -10,7 +10,15 @@ import pydantic
 
 from orbax_bench_core.config import Arm, GateConfig, UserError
 from orbax_bench_core.gate import Endpoint, FailureVerdict, SeriesHealth, Verdict, Word
-from orbax_bench_core.records import VERDICTS_FILE, ResultModel, Run, RunDirectory, write_atomically
+from orbax_bench_core.records import (
+    VERDICTS_FILE,
+    FirstAttempts,
+    ResultModel,
+    Run,
+    RunDirectory,
+    write_atomically,
+)
+from orbax_bench_core.sweep import PairDesign
 
 VERDICTS_VERSION: Final = 1
 EXPLORATORY: Final = "exploratory: rules changed after the data"
@@ -53,8 +61,9 @@ class PointVerdict(ResultModel):
         point: Name of the point.
         word: REGRESSION when a primary operation has regressed, PASS when every one passes,
             otherwise INCONCLUSIVE.
-        reason: Why it could not be judged, or which arm failed; empty when it was judged.
-        failed: Whether an arm failed, so that there was less to judge than was asked for.
+        reason: Why it could not be judged, or what keeps it from passing; empty when it passes.
+        failed: Whether there is nothing to compare: an arm cannot run here, the baseline always
+            fails, or nothing passed in the first block. A candidate that fails is judged.
         mode: `paired` when both arms were run in one place in blocks; otherwise `unpaired`.
         blocks: Number of complete blocks; 0 when unpaired.
         operations: One entry per operation, primary ones first.
@@ -63,6 +72,10 @@ class PointVerdict(ResultModel):
         failures: What the failed first attempts say; None when unpaired, and in version 1.
         settled: Whether more blocks could change nothing.
         next_look: Operations per arm at the next look; None when settled.
+        attempts: First attempts of each arm, also beyond the looks; empty when unpaired, and in
+            version 1.
+        design: Which worker processes the operations had; None when unpaired, and in version 1.
+        continued: Lives that were continued in a new process after an interruption.
     """
 
     point_id: str
@@ -78,6 +91,9 @@ class PointVerdict(ResultModel):
     failures: FailureVerdict | None = None
     settled: bool = False
     next_look: int | None = None
+    attempts: dict[Arm, FirstAttempts] = {}
+    design: PairDesign | None = None
+    continued: int = 0
 
 
 class Unmatched(ResultModel):
