@@ -17,9 +17,10 @@ from rich.table import Table
 from rich.text import Text
 
 from orbax_bench_core.analysis.verdicts import PointVerdict, nearest_to_trouble, needs_more, words
+from orbax_bench_core.cli.progress import retried
 from orbax_bench_core.config import Arm, GateConfig
 from orbax_bench_core.document import seconds, shorten
-from orbax_bench_core.execute import Event, Progress, Watcher
+from orbax_bench_core.execute import Event, Progress, Retry, Watcher
 from orbax_bench_core.steps import Judged
 from orbax_bench_core.sweep import BLOCK_SIZE, Pair, PairDesign
 
@@ -116,6 +117,8 @@ class LiveVerdicts(Watcher):
         """Shows one thing that happened."""
         if isinstance(event, Progress):
             self._progress(event)
+        elif isinstance(event, Retry):
+            self._print(retried(event))
         elif isinstance(event, Judged):
             self.judged(event.verdict)
 

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from orbax_bench_core.environments import EnvironmentFailed, Interpreter
-from orbax_bench_core.execute.group import HostFailed, WorkerGroup, free_address
+from orbax_bench_core.execute.group import WorkerGroup, free_address
 from orbax_bench_core.execute.isolation import allocator_settings
+from orbax_bench_core.execute.vigil import HostFailed
 from orbax_bench_core.records import NO_ENVIRONMENT
 from orbax_bench_core.sweep import Placement, benchmark_environment, placement
 from orbax_bench_core.worker import WorkerSetup
@@ -235,6 +236,7 @@ class WorkerPool:
             executable=sys.executable if interpreter is None else interpreter.executable,
             logs=[self._logs / f"{name}.log" for name in names],
             timeout_s=timeout_s,
+            patience=self._settings.patience,
         )
 
     def _pinned_devices(self, processes: int) -> dict[str, str]:

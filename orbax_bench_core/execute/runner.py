@@ -11,12 +11,20 @@ from typing import Any, NamedTuple
 
 from orbax_bench_core.config import Arm
 from orbax_bench_core.environments import make_environments
-from orbax_bench_core.execute.group import CannotRecord, HostFailed, WorkerGroup
+from orbax_bench_core.execute.group import WorkerGroup
 from orbax_bench_core.execute.outcomes import WarmUpEnded, began_nothing, peer_failed
 from orbax_bench_core.execute.pool import WorkerPool
 from orbax_bench_core.execute.schedule import environments, schedule
-from orbax_bench_core.execute.session import Progress, Session
-from orbax_bench_core.records import ErrorInfo, Record, Repeat, host_provenance
+from orbax_bench_core.execute.session import Progress, Retry, Session
+from orbax_bench_core.execute.vigil import CannotRecord, HostFailed
+from orbax_bench_core.records import (
+    AlreadyRecorded,
+    ErrorInfo,
+    LeaseLost,
+    Record,
+    Repeat,
+    host_provenance,
+)
 from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint, placement, side, sides
 from orbax_bench_core.worker import Done, Task
 
@@ -95,8 +103,12 @@ class Runner:
         if _ended(repeat, arm):
             self._watch(slot.progress(repeat=repeat, reused=True))
             return repeat
-        for _ in range(self._info.execution.retries + 1):
-            in_vain = self._try(slot, self._tasks(slot, earlier=repeat))
+        for left in range(self._info.execution.retries, -1, -1):
+            try:
+                in_vain = self._try(slot, self._tasks(slot, earlier=repeat))
+            except OSError:
+                self._check_run()
+                raise
             self._check_run()
             repeat = self._read(slot)
             if life is not None and repeat.attempts:
@@ -104,6 +116,8 @@ class Runner:
                 self._pool.end_life(life)
             if repeat.finished or in_vain:
                 break
+            if left:
+                self._watch(slot.retry(repeat.reason, left))
         self._watch(slot.progress(repeat=repeat))
         return repeat
 
@@ -134,6 +148,7 @@ class Runner:
     def _tasks(self, slot: _Slot, *, earlier: Repeat | None = None) -> list[Task]:
         """Returns one task per host; without `earlier`, of a warm-up."""
         records = {} if earlier is None else earlier.records
+        fence = "" if self._run.fence is None else str(self._run.fence)
         return [
             Task(
                 run_id=self._info.run_id,
@@ -149,9 +164,17 @@ class Runner:
                 num_hosts=slot.measured.processes,
                 verify=self._info.execution.verify == "digest",
                 attempts=records[host].as_attempt() if host in records else (),
+                fence=fence,
+                replaces=self._replaced(slot, earlier, host),
             )
             for host in range(slot.measured.processes)
         ]
+
+    def _replaced(self, slot: _Slot, earlier: Repeat | None, host: int) -> str:
+        """Returns the seal of the record of a host that passed in a repeat that did not."""
+        if earlier is None or host not in earlier.records or not earlier.records[host].finished:
+            return ""
+        return self._run.seal(slot.point, slot.repeat, host=host)
 
     def _try(self, slot: _Slot, tasks: Sequence[Task]) -> bool:
         """Runs a repeat in a group that is warm for its point; whatever happens is recorded.
@@ -194,9 +217,8 @@ class Runner:
                 self._pool.discard(group)
             own = ErrorInfo(type=failure.kind, message=failure.message, traceback=failure.tail)
             peer = peer_failed(failure.host, failure.message)
-            record_missing(
-                {host: own if host == failure.host else peer for host in range(num_hosts)}
-            )
+            errors = dict.fromkeys(range(num_hosts), peer)
+            record_missing({**errors, **failure.others, failure.host: own})
         else:
             late = set(range(num_hosts)) - ended.keys()
             first = next((host for host, done in ended.items() if done.status == "failed"), None)
@@ -243,8 +265,9 @@ class Runner:
     def _write(self, record: Record) -> None:
         self._check_run()
         try:
-            self._run.write_record(record)
-        except OSError as failure:
+            with contextlib.suppress(AlreadyRecorded):  # it came to its end after all
+                self._run.write_record(record)
+        except (OSError, LeaseLost) as failure:
             raise CannotRecord(f"cannot write the record: {failure}") from None
 
 
@@ -262,8 +285,14 @@ class _Slot(NamedTuple):
         return side(self.point, self.arm)
 
     def progress(self, **fields: Any) -> Progress:
+        return Progress(**{**self._which(), **fields})
+
+    def retry(self, reason: str, left: int) -> Retry:
+        return Retry(**self._which(), reason=reason, left=left)
+
+    def _which(self) -> dict[str, Any]:
         which = {"point": self.point, "index": self.repeat, "arm": self.arm}
-        return Progress(**{**which, "block": self.block, "life": self.life, **fields})
+        return {**which, "block": self.block, "life": self.life}
 
 
 def _ended(repeat: Repeat, arm: Arm | None) -> bool:

@@ -61,7 +61,8 @@ class ErrorInfo(ResultModel):
     """Why a repeat failed, or was skipped.
 
     Attributes:
-        type: Name of the exception, or `WorkerDied`, `Timeout`, `PeerFailed`, `MeshDoesNotFit`.
+        type: Name of the exception, or `WorkerDied`, `Frozen`, `Stalled`, `Timeout`, `PeerFailed`,
+            `MeshDoesNotFit`.
         message: One line for people.
         traceback: The full traceback, or the last lines that a dead worker wrote.
     """
@@ -136,6 +137,45 @@ class State(ResultModel):
         return hashlib.sha256(text.encode()).hexdigest()
 
 
+Trouble = Literal["throttled", "storage errors", "retries"]
+"""Trouble with an object store: answers of 429 or 408, of 500 or more, and requests made again."""
+
+
+class StoreTrouble(ResultModel):
+    """Trouble with an object store during one operation.
+
+    Attributes:
+        operation: Name of the measured block.
+        occurrence: Which block of that name in the repeat, from 0.
+        kind: `throttled` (answers of 429 or 408), `storage errors` (of 500 or more) or `retries`.
+        count: How many TensorStore counted; what others ask of the store is not in it.
+    """
+
+    operation: str
+    occurrence: int
+    kind: Trouble
+    count: int
+
+
+Effect = Literal["in effect", "not in effect", "not decidable"]
+
+
+class OptionEffect(ResultModel):
+    """Whether one option did what it says.
+
+    Attributes:
+        option: Name of the option.
+        asked: Its value in the sweep point.
+        state: What is proven; `not decidable` where files, samples, events and logs tell neither.
+        proof: What tells it, or why nothing does.
+    """
+
+    option: str
+    asked: Any
+    state: Effect
+    proof: str
+
+
 class Record(ResultModel):
     """One repeat of one sweep point on one host.
 
@@ -167,6 +207,8 @@ class Record(ResultModel):
         worker: Id of the process that measured: `<host>:<pid>:<start>`; empty where none came so
             far, and in records of version 1.
         attempts: Earlier failed tries, oldest first.
+        effects: Whether the options did what they say, as the first host found out.
+        store_troubles: Operations that an object store throttled or failed; none elsewhere.
     """
 
     schema_version: SchemaVersion = SCHEMA_VERSION
@@ -193,6 +235,8 @@ class Record(ResultModel):
     provenance: dict[str, Any] = {}
     worker: str = ""
     attempts: tuple[Attempt, ...] = ()
+    effects: tuple[OptionEffect, ...] = ()
+    store_troubles: tuple[StoreTrouble, ...] = ()
 
     @property
     def measured(self) -> SweepPoint:

@@ -9,7 +9,15 @@ from typing import Final
 
 from orbax_bench_core.config import Arm
 from orbax_bench_core.measure import TIME, block_name
-from orbax_bench_core.records.record import PEER_FAILED, Attempt, ErrorInfo, Record, Status
+from orbax_bench_core.records.record import (
+    PEER_FAILED,
+    Attempt,
+    ErrorInfo,
+    Record,
+    Status,
+    Verified,
+)
+from orbax_bench_core.records.verification import weakest
 from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint, short_name, side, sides
 
 
@@ -123,6 +131,21 @@ class Repeat:
         if self.missing:
             return f"no record of host(s) {', '.join(map(str, self.missing))}"
         return ""
+
+    @property
+    def verified(self) -> Verified:
+        """What restored values were compared with on every host; `none` where one compared none."""
+        states = [record.state for record in self.records.values()]
+        return weakest("none" if state is None else state.verified for state in states)
+
+    @property
+    def flagged(self) -> frozenset[str]:
+        """The operations that had trouble with an object store on some host."""
+        return frozenset(
+            trouble.operation
+            for record in self.records.values()
+            for trouble in record.store_troubles
+        )
 
     @property
     def attempts(self) -> tuple[Attempt, ...]:

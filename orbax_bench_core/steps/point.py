@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from orbax_bench_core.analysis.verdicts import words
-from orbax_bench_core.execute import Event, Progress, RunSettings, Session, Watcher
+from orbax_bench_core.execute import Event, Progress, Retry, RunSettings, Session, Watcher
 from orbax_bench_core.records import Record, RunInfo
 from orbax_bench_core.steps.comparison import Judged, compare_arms
 from orbax_bench_core.steps.measuring import measure_points
@@ -96,6 +96,8 @@ class _Log(Watcher):
     def __call__(self, event: Event) -> None:
         if isinstance(event, Progress):
             self._progress(event)
+        elif isinstance(event, Retry):
+            _say(f"{event.point.name} repeat {event.index} is tried again: {event.reason}")
         elif isinstance(event, Judged):
             self._judged(event)
 

@@ -20,6 +20,7 @@ from orbax_bench_core.records import (
     State,
     Status,
     storage_provenance,
+    troubles_of,
 )
 from orbax_bench_core.sweep import SweepEntry, SweepPoint, side
 
@@ -42,6 +43,8 @@ class WorkerSetup(ResultModel):
         coordinator: Address at which worker 0 coordinates them; None for a worker on its own.
         local_directory: Scratch directory on the local disk, for benchmarks that use one.
         remove_repeated_dir: Whether checkpoint data is deleted after each repeat.
+        parent: Process id of the orchestrator, with which the worker ends; None where a launcher
+            started it.
     """
 
     root: str
@@ -52,6 +55,7 @@ class WorkerSetup(ResultModel):
     coordinator: str | None = None
     local_directory: str | None = None
     remove_repeated_dir: bool = False
+    parent: int | None = None
 
     def in_cluster(self, environment: Mapping[str, str]) -> WorkerSetup:
         """Returns this setup with the place in a cluster that JAX's usual variables give.
@@ -92,6 +96,8 @@ class Task(ResultModel):
         num_hosts: How many host processes take part.
         verify: Whether restored values are compared with what was saved.
         attempts: Earlier tries that failed.
+        fence: Lease under which it is measured; empty where nobody holds one.
+        replaces: Seal of the record of an earlier try that may be replaced although it passed.
     """
 
     run_id: str
@@ -107,6 +113,8 @@ class Task(ResultModel):
     num_hosts: int = 1
     verify: bool
     attempts: tuple[Attempt, ...] = ()
+    fence: str = ""
+    replaces: str = ""
 
     @property
     def measured(self) -> SweepPoint:
@@ -129,6 +137,7 @@ class Task(ResultModel):
             host=self.host,
             num_hosts=self.num_hosts,
             attempts=self.attempts,
+            store_troubles=troubles_of(found.get("samples", ())),
             **found,
         )
 

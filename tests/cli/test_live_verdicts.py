@@ -8,7 +8,7 @@ from rich.console import Console
 
 from orbax_bench_core.cli.live_verdicts import LiveVerdicts
 from orbax_bench_core.config import GateConfig
-from orbax_bench_core.execute import Progress
+from orbax_bench_core.execute import Progress, Retry
 from orbax_bench_core.records import ErrorInfo
 from tests.support.repeats import repeat_over
 from tests.support.verdicts import eventful, make_operation, make_report, make_verdicts  # noqa: F401 - fixtures
@@ -110,6 +110,13 @@ def test_a_repeat_that_fails_is_a_line(log, points, make_record):
     )
     assert log(lambda live: live(ended)) == (
         f"failed {points[0].name} candidate, block 1: ValueError: [no]\n"
+    )
+
+
+def test_a_try_that_is_made_again_is_a_line(log, points):
+    retry = Retry(point=points[0], index=5, arm="candidate", block=1, reason="[no]", left=1)
+    assert log(lambda live: live(retry)) == (
+        f"↻ {points[0].name} candidate, block 1 repeat 5 is tried again: [no]\n"
     )
 
 

@@ -12,6 +12,7 @@ import os
 import queue
 import random
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -21,7 +22,15 @@ import pydantic
 
 from orbax_bench_core.config import PER_ARM
 from orbax_bench_core.measure import TIME, Sample
-from orbax_bench_core.records import ErrorInfo, RunDirectory, State, host_provenance, worker_id
+from orbax_bench_core.records import (
+    AlreadyRecorded,
+    ErrorInfo,
+    LeaseLost,
+    RunDirectory,
+    State,
+    host_provenance,
+    worker_id,
+)
 from orbax_bench_core.sweep import Pair
 from orbax_bench_core.worker import (
     STACKS_SIGNAL,
@@ -31,12 +40,17 @@ from orbax_bench_core.worker import (
     Task,
     Unrecorded,
     WorkerSetup,
+    die_with_parent,
+    leave,
 )
 from tests.support.scripted import ScriptedOptions
 
 MODULE = "tests.support.fake_worker"
 NOISE = 0.002
 """Standard deviation of the seconds that are reported, as a share of them."""
+
+OUTLIVES = "OUTLIVE_PARENT" in os.environ
+"""Whether an orphan goes on, as where the kernel cannot end it and no pipe tells it anything."""
 
 
 class Unfinished(Exception):
@@ -94,7 +108,12 @@ class FakeWorker:
             worker=worker_id(),
         )
         if not (task.warmup and status == "skipped"):
-            self._run.write_record(record)
+            try:
+                self._run.write_record(record, fence=task.fence, replaces=task.replaces)
+            except LeaseLost:
+                leave()
+            except AlreadyRecorded:
+                pass
         self._emit(Done(status=record.status, error=record.error))
 
     def _follow(self, task: Task, script: ScriptedOptions) -> None:
@@ -113,10 +132,12 @@ class FakeWorker:
         (data / f"saved_by_{task.host}").write_text("")
         self._measure("save", float(str(script.save_s)), task)
         self._meet("saved", task)
-        if script.act != "lag":
+        if script.act not in ("lag", "doze"):
             time.sleep(script.lasts_s)
         if self._acts(task, script):
             self._act(task, script)
+        elif script.on_host is not None and not task.warmup:
+            self._lose_peer(script)
         self._meet("together", task)
         self._measure("load", script.load_s, task)
 
@@ -143,6 +164,15 @@ class FakeWorker:
                 raise Unfinished("UnmetNeed", "this needed something after all")
             case "die":
                 os.kill(os.getpid(), signal.SIGKILL)
+            case "freeze":
+                os.kill(os.getpid(), signal.SIGSTOP)
+            case "doze":
+                wake = f"sleep {script.lasts_s}; kill -CONT {os.getpid()}"
+                subprocess.Popen(["sh", "-c", wake])
+                os.kill(os.getpid(), signal.SIGSTOP)
+            case "crowd_out" | "outtalk":
+                time.sleep(0.5)
+                os.kill(os.getpid(), signal.SIGKILL)
             case "hang":
                 time.sleep(600)
             case "lag":
@@ -154,6 +184,14 @@ class FakeWorker:
                 pass
             case unknown:
                 raise Unfinished("ScriptError", f"no act is called {unknown!r}")
+
+    def _lose_peer(self, script: ScriptedOptions) -> None:
+        """Ends as JAX ends a process whose peer is gone."""
+        if script.act == "crowd_out":
+            print("the JAX distributed service detected fatal errors", file=sys.stderr, flush=True)
+            os.abort()
+        if script.act == "outtalk":
+            raise Unfinished("JaxRuntimeError", "Gloo AllReduce failed: Connection closed by peer")
 
     def _measure(self, operation: str, seconds: float, task: Task) -> None:
         """Reports `seconds` with noise that every run of the same repeat shares."""
@@ -192,7 +230,13 @@ class FakeWorker:
             time.sleep(0.005)
 
     def _emit(self, event: pydantic.BaseModel) -> None:
-        os.write(self._events, event.model_dump_json().encode() + b"\n")
+        try:
+            os.write(self._events, event.model_dump_json().encode() + b"\n")
+        except BrokenPipeError:
+            if not OUTLIVES:
+                leave()
+            if isinstance(event, Measured):  # as it went wrong once: inside the benchmark
+                raise Unfinished("BrokenPipeError", "nobody listens") from None
 
 
 def tasks() -> Iterator[Task]:
@@ -202,8 +246,9 @@ def tasks() -> Iterator[Task]:
     def read() -> None:
         for line in itertools.chain(sys.stdin, [""]):
             lines.put(line)
-        time.sleep(0.5)
-        os._exit(1)
+        if not OUTLIVES:
+            time.sleep(0.5)
+            leave()
 
     threading.Thread(target=read, daemon=True).start()
     while line := lines.get():
@@ -216,7 +261,10 @@ def main() -> None:
     parser.add_argument("--setup", required=True)
     parser.add_argument("--events", required=True, type=int)
     parsed = parser.parse_args()
-    worker = FakeWorker(WorkerSetup.model_validate_json(parsed.setup), parsed.events)
+    setup = WorkerSetup.model_validate_json(parsed.setup)
+    if setup.parent is not None and not OUTLIVES and not die_with_parent(setup.parent):
+        leave()
+    worker = FakeWorker(setup, parsed.events)
     for task in tasks():
         worker.perform(task)
 

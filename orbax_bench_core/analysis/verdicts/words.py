@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
+from orbax_bench_core.analysis.verdicts.evidence import evidence_remarks
 from orbax_bench_core.analysis.verdicts.model import (
     OperationVerdict,
     PointVerdict,
@@ -90,7 +91,7 @@ def flags(operation: OperationVerdict) -> list[str]:
 def remarks(point: PointVerdict) -> list[str]:
     """Returns further remarks on a point."""
     return [
-        *filter(None, [point.reason, *attempts(point), point.switching]),
+        *filter(None, [point.reason, *attempts(point), *evidence_remarks(point), point.switching]),
         *filter(None, [processes(point), continued(point)]),
     ]
 
@@ -181,6 +182,12 @@ def nearest_to_trouble(point: PointVerdict) -> OperationVerdict | None:
 
 def headline(report: VerdictReport) -> str:
     """Returns the result of a report in one sentence or two, without its word."""
+    if report.exploratory:
+        return f"{report.exploratory}. {_said(report)}"
+    return _said(report)
+
+
+def _said(report: VerdictReport) -> str:
     if not report.points:
         return "No point is in both arms, so that nothing was compared."
     if report.word == "REGRESSION":
