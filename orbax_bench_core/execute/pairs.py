@@ -82,5 +82,5 @@ def _lives(runner: Runner, info: RunInfo, pair: Pair, block: int) -> Iterator[Re
         for slot, operation in design.order(alive=alive):
             repeat = design.repeat(block, slot, operation)
             yield runner.finish(pair, repeat, arms[slot], block, slot)
-            if operation == design.operations_per_life - 1:
+            if not alive and operation == design.operations_per_life - 1:
                 runner.end_life(slot)

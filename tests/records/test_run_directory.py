@@ -267,18 +267,25 @@ def pair_suite(gate="{}"):
     )
 
 
-def test_a_run_goes_on_with_the_design_that_it_began_with(tmp_path):
+def test_the_design_of_a_pair_is_frozen_with_the_rules(tmp_path, make_record):
     begun = start(tmp_path, pair_suite())
     assert [design.workers for design in begun.designs.values()] == ["lives"]
     later = start(tmp_path, pair_suite("{operations_per_life: 4}"))
-    assert later.designs == begun.designs
+    assert [design.operations_per_life for design in later.designs.values()] == [4]
+    (pair,) = later.expansion.pairs
+    record = make_record(pair, arm="baseline", block=0, life=0, run_id=later.run_id)
+    RunDirectory(str(tmp_path)).write_record(record)
+    with pytest.raises(UserError, match="operations_per_life 4 -> 2"):
+        start(tmp_path, pair_suite())
 
 
-def test_a_run_of_version_1_goes_on_without_lives(tmp_path):
-    start(tmp_path, pair_suite())
+def test_a_run_of_version_1_goes_on_without_lives(tmp_path, make_record):
+    (pair,) = start(tmp_path, pair_suite()).expansion.pairs
     content = json.loads((tmp_path / "run.json").read_text())
     del content["designs"]
     (tmp_path / "run.json").write_text(json.dumps(content))
+    run = RunDirectory(str(tmp_path))
+    run.write_record(make_record(pair, arm="baseline", block=0, run_id=content["run_id"]))
     info = start(tmp_path, pair_suite())
     assert [design.workers for design in info.designs.values()] == ["one_per_arm"]
 
