@@ -26,6 +26,10 @@ UNMET_NEED: Final = "UnmetNeed"
 """Error type of a repeat that needs what is not here."""
 NO_ENVIRONMENT: Final = "EnvironmentFailed"
 """Error type of a repeat whose environment could not be made."""
+WITHOUT_EFFECT: Final = "OptionWithoutEffect"
+"""Error type of a repeat whose numbers would stand under a false name."""
+
+_NO_FAILURES: Final = (UNMET_NEED, NO_ENVIRONMENT, WITHOUT_EFFECT)
 
 Status = Literal["passed", "failed", "skipped"]
 
@@ -73,8 +77,11 @@ class ErrorInfo(ResultModel):
 
     @property
     def counts(self) -> bool:
-        """Whether it is a failure of what was measured; a want of something here is none."""
-        return self.type not in (UNMET_NEED, NO_ENVIRONMENT)
+        """Whether it is a failure of what was to be measured, which says something of that.
+
+        A need, an environment or an effect that is missing says that it cannot be measured.
+        """
+        return self.type not in _NO_FAILURES
 
     @property
     def place(self) -> str:
@@ -111,7 +118,7 @@ class Attempt(ResultModel):
 
     @property
     def counts(self) -> bool:
-        """Whether it is a failure of what was measured; a want of something here is none."""
+        """Whether it is a failure of what was to be measured, as `ErrorInfo.counts` says."""
         return self.error.counts
 
 
@@ -135,6 +142,45 @@ class State(ResultModel):
             return "none"
         text = json.dumps(self.digest, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+Trouble = Literal["throttled", "storage errors", "retries"]
+"""Trouble with an object store: answers of 429 or 408, of 500 or more, and requests made again."""
+
+
+class StoreTrouble(ResultModel):
+    """Trouble with an object store during one operation.
+
+    Attributes:
+        operation: Name of the measured block.
+        occurrence: Which block of that name in the repeat, from 0.
+        kind: `throttled` (answers of 429 or 408), `storage errors` (of 500 or more) or `retries`.
+        count: How many TensorStore counted; what others ask of the store is not in it.
+    """
+
+    operation: str
+    occurrence: int
+    kind: Trouble
+    count: int
+
+
+Effect = Literal["in effect", "not in effect", "not decidable"]
+
+
+class OptionEffect(ResultModel):
+    """Whether one option did what it says.
+
+    Attributes:
+        option: Name of the option.
+        asked: Its value in the sweep point.
+        state: What is proven; `not decidable` where files, samples, events and logs tell neither.
+        proof: What tells it, or why nothing does.
+    """
+
+    option: str
+    asked: Any
+    state: Effect
+    proof: str
 
 
 class Record(ResultModel):
@@ -168,6 +214,8 @@ class Record(ResultModel):
         worker: Id of the process that measured: `<host>:<pid>:<start>`; empty where none came so
             far, and in records of version 1.
         attempts: Earlier failed tries, oldest first.
+        effects: Whether the options did what they say, as the first host found out.
+        store_troubles: Operations that an object store throttled or failed; none elsewhere.
     """
 
     schema_version: SchemaVersion = SCHEMA_VERSION
@@ -194,6 +242,8 @@ class Record(ResultModel):
     provenance: dict[str, Any] = {}
     worker: str = ""
     attempts: tuple[Attempt, ...] = ()
+    effects: tuple[OptionEffect, ...] = ()
+    store_troubles: tuple[StoreTrouble, ...] = ()
 
     @property
     def measured(self) -> SweepPoint:

@@ -9,7 +9,15 @@ from typing import Final
 
 from orbax_bench_core.config import Arm
 from orbax_bench_core.measure import TIME, block_name
-from orbax_bench_core.records.record import PEER_FAILED, Attempt, ErrorInfo, Record, Status
+from orbax_bench_core.records.record import (
+    PEER_FAILED,
+    Attempt,
+    ErrorInfo,
+    Record,
+    Status,
+    Verified,
+)
+from orbax_bench_core.records.verification import weakest
 from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint, short_name, side, sides
 
 
@@ -125,6 +133,21 @@ class Repeat:
         return ""
 
     @property
+    def verified(self) -> Verified:
+        """What restored values were compared with on every host; `none` where one compared none."""
+        states = [record.state for record in self.records.values()]
+        return weakest("none" if state is None else state.verified for state in states)
+
+    @property
+    def flagged(self) -> frozenset[str]:
+        """The operations that had trouble with an object store on some host."""
+        return frozenset(
+            trouble.operation
+            for record in self.records.values()
+            for trouble in record.store_troubles
+        )
+
+    @property
     def attempts(self) -> tuple[Attempt, ...]:
         """Earlier failed tries on all hosts, host by host, oldest first."""
         return tuple(attempt for record in self.records.values() for attempt in record.attempts)
@@ -133,7 +156,7 @@ class Repeat:
     def first_failed(self) -> bool:
         """Whether the first attempt failed or hung, whatever a retry did.
 
-        A want of something here, such as a device, is no failure of what is measured.
+        What cannot be measured, for want of a device or of an option's effect, has not failed.
         """
         errors = [attempt.error for attempt in self.attempts]
         errors += [
@@ -168,7 +191,7 @@ class Repeat:
 
     @property
     def impossible(self) -> bool:
-        """Whether it cannot run here: its mesh does not fit, or something it needs is missing."""
+        """Whether it cannot be measured: its mesh does not fit, or something is missing."""
         if self.status == "skipped":
             return True
         return self.status == "failed" and self.error is not None and not self.error.counts

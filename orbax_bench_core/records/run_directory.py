@@ -85,8 +85,8 @@ class RunInfo(ResultModel):
         seed: Seed of the order of the arms; empty for the id of the run.
         baseline: What the baseline arm has different, for people; empty without arms.
         candidate: What the candidate arm has different.
-        designs: Which workers the operations of each pair have, by the pair's id. It was decided
-            when the run began; a run of version 1 has none here, see `design`.
+        designs: Which workers the operations of each pair have, by the pair's id, frozen with the
+            rules; a run of version 1 has none here, see `design`.
         expansion: The points, those skipped, and notes.
         created_at: When the run began, UTC.
         status: `running`; `complete` when every repeat is finished; `incomplete` otherwise.
@@ -215,11 +215,7 @@ class RunDirectory:
                     f"{self.root} holds a run of another suite ({earlier.suite_name!r}, begun "
                     f"{earlier.created_at:%Y-%m-%d %H:%M} UTC); choose another output directory"
                 )
-            kept = {
-                "run_id": earlier.run_id,
-                "created_at": earlier.created_at,
-                "designs": {pair.id: earlier.design(pair) for pair in expansion.pairs},
-            }
+            kept = {"run_id": earlier.run_id, "created_at": earlier.created_at}
             info = info.model_copy(update={**kept, **self._frozen(earlier, info)})
         try:
             self.write_info(info)
@@ -238,7 +234,8 @@ class RunDirectory:
                 "output directory, or judge what is here by other rules, as an exploration: "
                 f"`orbax-bench compare {self.root} --rule margin=0.3`"
             )
-        return {"rules": earlier.rules, "seed": earlier.seed}
+        designs = {pair.id: earlier.design(pair) for pair in earlier.expansion.pairs}
+        return {"rules": earlier.rules, "seed": earlier.seed, "designs": designs}
 
     def _has_blocks(self, point: SweepEntry) -> bool:
         return any(not place.warmup for place, _ in self._files(point.id) if place is not None)

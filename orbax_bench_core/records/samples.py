@@ -8,6 +8,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from orbax_bench_core.measure import Sample
 from orbax_bench_core.records.record import SCHEMA_VERSION, Record
+from orbax_bench_core.records.store_troubles import flags_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,11 +37,13 @@ COLUMNS = {
     "worker": "string",
     "attempt": "int64",
     "status": "string",
+    "verified": "string",
     "operation": "string",
     "occurrence": "int64",
     "metric": "string",
     "value": "float64",
     "unit": "string",
+    "flags": "string",
 }
 """Columns of `samples.parquet` and their Arrow types; a change needs a new schema version."""
 
@@ -72,13 +75,22 @@ def rows(record: Record) -> Iterator[dict[str, Any]]:
         "host": record.host,
     }
     for number, attempt in enumerate(record.attempts):
-        own = {"worker": attempt.worker, "attempt": number, "status": "failed"}
-        yield from _rows({**common, **own}, attempt.samples)
-    last = {"worker": record.worker, "attempt": len(record.attempts), "status": record.status}
-    yield from _rows({**common, **last}, record.samples)
+        own = {"worker": attempt.worker, "attempt": number, "status": "failed", "verified": "none"}
+        yield from _rows({**common, **own}, attempt.samples, {})
+    last = {
+        "worker": record.worker,
+        "attempt": len(record.attempts),
+        "status": record.status,
+        "verified": "none" if record.state is None else record.state.verified,
+    }
+    yield from _rows({**common, **last}, record.samples, flags_of(record))
 
 
-def _rows(common: Mapping[str, Any], samples: Iterable[Sample]) -> Iterator[dict[str, Any]]:
+def _rows(
+    common: Mapping[str, Any],
+    samples: Iterable[Sample],
+    flags: Mapping[tuple[str, int], Sequence[str]],
+) -> Iterator[dict[str, Any]]:
     for sample in samples:
         yield {
             **common,
@@ -87,6 +99,7 @@ def _rows(common: Mapping[str, Any], samples: Iterable[Sample]) -> Iterator[dict
             "metric": sample.metric,
             "value": sample.value,
             "unit": sample.unit,
+            "flags": ", ".join(flags.get((sample.operation, sample.occurrence), ())),
         }
 
 

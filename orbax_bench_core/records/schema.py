@@ -44,11 +44,15 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "worker": "Id of the process that measured; empty in records of version 1",
         "attempt": "0 for the first attempt at the repeat, then 1, 2, ...: verdicts take the first",
         "status": "How the attempt ended on this host: `passed`, `failed` or `skipped`",
+        "verified": "What restored values were compared with on this host: `saved` in this repeat, "
+        "a `reference`, only another load (`itself`), `none`, or `unknown` in records of version 1",
         "operation": "Name of the measured block, such as `save`",
         "occurrence": "0 for the first block of that name in the repeat, then 1, 2, ...",
         "metric": "`<namespace>/<name>`, such as `0_basics/time_s`",
         "value": "The value, in `unit`",
         "unit": "Unit of the value, such as `s`; empty when it has none",
+        "flags": "Trouble with the object store during the operation: `throttled`, "
+        "`storage errors`, `retries`, with commas between; empty when there was none",
     }
 )
 """Meaning of each column of `samples.parquet`."""

@@ -20,6 +20,7 @@ from orbax_bench_core.records import (
     State,
     Status,
     storage_provenance,
+    troubles_of,
 )
 from orbax_bench_core.sweep import SweepEntry, SweepPoint, side
 
@@ -136,6 +137,7 @@ class Task(ResultModel):
             host=self.host,
             num_hosts=self.num_hosts,
             attempts=self.attempts,
+            store_troubles=troubles_of(found.get("samples", ())),
             **found,
         )
 

@@ -46,17 +46,9 @@ def test_the_columns_are_these_until_the_schema_version_changes():
             "repeat",
             "warmup",
         ),
-        *(
-            "host",
-            "worker",
-            "attempt",
-            "status",
-            "operation",
-            "occurrence",
-            "metric",
-            "value",
-            "unit",
-        ),
+        *("host", "worker", "attempt", "status", "verified"),
+        *("operation", "occurrence", "metric", "value", "unit"),
+        "flags",
     ]
 
 
@@ -91,11 +83,13 @@ def test_a_row_holds_the_facts_of_its_sample(make_record, make_point):
         "worker": "h:7:1.00",
         "attempt": 0,
         "status": "passed",
+        "verified": "none",
         "operation": "load",
         "occurrence": 2,
         "metric": "0_basics/time_s",
         "value": 0.25,
         "unit": "s",
+        "flags": "",
     }
 
 

@@ -11,6 +11,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from typing import IO, Final
 
+from orbax_bench_core.analysis.summary.effects import EffectFinder
 from orbax_bench_core.analysis.summary.straggler import Straggler, StragglerFinder
 from orbax_bench_core.config import ARMS, Conditions
 from orbax_bench_core.measure import (
@@ -23,7 +24,15 @@ from orbax_bench_core.measure import (
     TIME,
     TOLERATED_SHARE,
 )
-from orbax_bench_core.records import ErrorInfo, Repeat, Series
+from orbax_bench_core.records import (
+    ErrorInfo,
+    OptionEffect,
+    Repeat,
+    Series,
+    StoreFlagCounter,
+    Verified,
+    weakest,
+)
 from orbax_bench_core.sweep import BLOCK_SIZE
 
 SHOWN: Final = frozenset({BYTES, PAGE_FAULTS, BLOCKED.name, LOST.name, LOST_STEPS.name})
@@ -94,12 +103,14 @@ class OperationSummary:
             without either.
         straggler: The host that the others waited for; None for a single host.
         flag: Why the operation is not what it claims to be; None when nothing speaks against it.
+        store: What trouble an object store made; empty when it made none.
     """
 
     time: MetricSummary
     throughput: float | None
     straggler: Straggler | None
     flag: str | None
+    store: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +138,8 @@ class PointStatus:
         skipped: Number that were skipped.
         reason: Why the first one failed or was skipped; empty when all passed.
         flag: Why the point is not what it claims to be; None when nothing speaks against it.
+        verified: What its restored values were compared with, in every repeat that counts.
+        effects: What is proven of each option, in any repeat.
         failures: The ways in which its repeats failed, those of which an error is known.
         measured: Whether any repeat that passed has a sample.
         blocks: The blocks of a paired comparison in which every operation of this arm passed.
@@ -139,6 +152,8 @@ class PointStatus:
     skipped: int
     reason: str
     flag: str | None
+    verified: Verified = "none"
+    effects: tuple[OptionEffect, ...] = ()
     failures: tuple[Failure, ...] = ()
     measured: bool = True
     blocks: frozenset[int] = frozenset()
@@ -222,12 +237,17 @@ class _Point:
         self._hosts = 0
         self._ended = {"passed": 0, "failed": 0, "skipped": 0}
         self._reason = ""
+        self._verified: set[Verified] = set()
+        self._store = StoreFlagCounter()
+        self._effects = EffectFinder()
         self._passed_in_block: collections.Counter[int] = collections.Counter()
         self._failures: dict[str, list[tuple[int, ErrorInfo]]] = {}
 
     def add(self, repeat: Repeat) -> None:
         """Takes one repeat."""
         self._ended[repeat.status] += 1
+        for record in repeat.records.values():
+            self._effects.add(record.effects)
         if not repeat.counts:
             self._reason = self._reason or repeat.reason
             if repeat.status == "failed" and repeat.error is not None:
@@ -237,6 +257,8 @@ class _Point:
         if repeat.block is not None:
             self._passed_in_block[repeat.block] += 1
         hosts = list(repeat.records.values())
+        self._verified.add(repeat.verified)
+        self._store.add(repeat)
         self._hosts = len(hosts)
         self._stragglers.add(hosts)
         for record in hosts:
@@ -259,7 +281,7 @@ class _Point:
 
     def operations(self) -> list[OperationSummary]:
         """Returns every operation, by its slowest hosts."""
-        stragglers = self._stragglers.found()
+        stragglers, store = self._stragglers.found(), self._store.found()
         return [
             OperationSummary(
                 time=self._summary((operation, TIME), seconds),
@@ -268,6 +290,7 @@ class _Point:
                 flag=cache_flag(
                     self._conditions, operation, self._values.get((operation, RESIDENT), ())
                 ),
+                store=store[operation].sentence if operation in store else "",
             )
             for operation, seconds in self._slowest.items()
         ]
@@ -281,6 +304,8 @@ class _Point:
             point_id=self._id,
             point=self._name,
             reason=self._reason,
+            verified=weakest(self._verified),
+            effects=self._effects.found(),
             flag=flag if self._ended["passed"] else None,
             failures=tuple(
                 Failure(error=found[0][1], repeats=tuple(index for index, _ in found))

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from orbax_bench_core.analysis.verdicts.advice import advice
+from orbax_bench_core.analysis.verdicts.evidence import with_evidence
 from orbax_bench_core.analysis.verdicts.model import (
     EXPLORATORY,
     OperationVerdict,
@@ -34,6 +35,7 @@ def judge_point(
     """
     from orbax_bench_core.gate import judge
 
+    repeats = list(repeats)
     series, design = PairedTimes.of(repeats), info.design(pair)
     scale = 1 / len(info.expansion.points) if info.gate.family == "suite" else 1.0
     judged = judge(
@@ -47,7 +49,7 @@ def judge_point(
     problem = series.problem or _no_baseline(series, judged)
     stopped = series.stopped or bool(_no_baseline(series, judged))
     found, word = _operations(series, info.gate, judged, stopped=stopped), judged.word
-    return PointVerdict(
+    verdict = PointVerdict(
         point_id=pair.id,
         point=pair.name,
         # What cannot be compared has not passed, however fast it was before.
@@ -66,6 +68,7 @@ def judge_point(
         design=design,
         continued=series.continued,
     )
+    return with_evidence(verdict, repeats)
 
 
 def judge_run(run: RunDirectory, rules: Sequence[str] = ()) -> VerdictReport:

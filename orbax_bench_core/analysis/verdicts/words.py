@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
+from orbax_bench_core.analysis.verdicts.evidence import evidence_remarks
 from orbax_bench_core.analysis.verdicts.model import (
     OperationVerdict,
     PointVerdict,
@@ -90,7 +91,7 @@ def flags(operation: OperationVerdict) -> list[str]:
 def remarks(point: PointVerdict) -> list[str]:
     """Returns further remarks on a point."""
     return [
-        *filter(None, [point.reason, *attempts(point), point.switching]),
+        *filter(None, [point.reason, *attempts(point), *evidence_remarks(point), point.switching]),
         *filter(None, [processes(point), continued(point)]),
     ]
 
