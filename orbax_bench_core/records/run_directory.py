@@ -201,6 +201,7 @@ class RunDirectory:
             execution=suite.execution,
             gate=suite.gate,
             rules=suite.gate.fingerprint,
+            seed="" if suite.gate.seed is None else str(suite.gate.seed),
             baseline="" if suite.arms is None else str(suite.arms.baseline),
             candidate="" if suite.arms is None else str(suite.arms.candidate),
             designs={pair.id: design_of(pair, suite.gate) for pair in expansion.pairs},
@@ -216,8 +217,6 @@ class RunDirectory:
                 )
             kept = {"run_id": earlier.run_id, "created_at": earlier.created_at}
             info = info.model_copy(update={**kept, **self._frozen(earlier, info)})
-        own = info.run_id if suite.gate.seed is None else str(suite.gate.seed)
-        info = info.model_copy(update={"seed": info.seed or own})
         try:
             self.write_info(info)
         except (OSError, ValueError) as error:
@@ -236,7 +235,7 @@ class RunDirectory:
                 f"`orbax-bench compare {self.root} --rule margin=0.3`"
             )
         designs = {pair.id: earlier.design(pair) for pair in earlier.expansion.pairs}
-        return {"rules": earlier.rules, "seed": earlier.order_seed, "designs": designs}
+        return {"rules": earlier.rules, "seed": earlier.seed, "designs": designs}
 
     def _has_blocks(self, point: SweepEntry) -> bool:
         return any(not place.warmup for place, _ in self._files(point.id) if place is not None)
