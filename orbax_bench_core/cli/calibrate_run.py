@@ -109,4 +109,3 @@ class CalibrationRun:
 
     def _say(self, line: str) -> None:
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)
-

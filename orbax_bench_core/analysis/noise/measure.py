@@ -160,6 +160,7 @@ def _largest(tables: Iterable[Any]) -> Component | None:
 
 def _sigmas(records: Sequence[Record]) -> dict[str, tuple[float, int]]:
     """Returns sigma and the number of operations of one series, by operation."""
+    pairs: dict[str, list[Sequence[float]]]
     if records[0].block is None:
         times = seconds_per_repeat(records)
         pairs = {name: list(itertools.pairwise(values)) for name, values in times.items()}
@@ -181,7 +182,7 @@ def _sigmas(records: Sequence[Record]) -> dict[str, tuple[float, int]]:
     }
 
 
-def _followers(row: Any, labels: Any) -> Iterator[tuple[float, ...]]:
+def _followers(row: Any, labels: Any) -> Iterator[Sequence[float]]:
     """Yields operations of a block that follow each other: of one arm, or in one life."""
     if row.ndim + 1 == _OF_LIVES:
         for life in row:
