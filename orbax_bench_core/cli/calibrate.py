@@ -60,6 +60,8 @@ def calibrate(
     orbax-bench ab suite.yaml --output-directory aa/monday --aa
 
     orbax-bench calibrate aa --save ~/.cache/orbax-bench/passport.json
+
+    Exit codes: 0; 1 files were left out, for they are not what their place says.
     """
     from orbax_bench_core.analysis import noise as passports
     from orbax_bench_core.analysis.noise import calibration_of
@@ -80,13 +82,15 @@ def calibrate(
         plain = {
             "tests": [test.model_dump(mode="json") for test in found.tests],
             "passport": found.passport.model_dump(mode="json"),
+            "left_out": found.left_out,
         }
         print(json.dumps(plain, indent=2))
-        return
+        raise typer.Exit(1 if found.left_out else 0)
     console = results_console()
     found.show(console)
     if save is not None:
         console.print(f"Passport: {save}", markup=False, highlight=False, soft_wrap=True)
+    raise typer.Exit(1 if found.left_out else 0)
 
 
 def _measure(

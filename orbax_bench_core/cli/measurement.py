@@ -294,18 +294,31 @@ def run_exit_code(summary: RunSummary, console: Console) -> int:
         console.print("[red]Nothing was measured.[/]")
         return EXIT_FAILED
     unmeasured = any(point.passed and not point.measured for point in summary.points)
-    return EXIT_FAILED if unmeasured or any(point.failed for point in summary.points) else 0
+    failed = unmeasured or any(point.failed for point in summary.points)
+    return EXIT_FAILED if failed or summary.left_out else 0
 
 
 def comparison_exit_code(verdicts: VerdictReport, *, allow_inconclusive: bool = False) -> int:
-    """Returns the exit code: 3 REGRESSION, 1 an arm failed, 4 INCONCLUSIVE, 0 PASS."""
+    """Returns the exit code: 3 REGRESSION, 4 INCONCLUSIVE or exploratory, 0 PASS.
+
+    It is 1 when an arm failed, or files had to be left out, and nothing has regressed.
+    """
+    if verdicts.exploratory:
+        return EXIT_INCONCLUSIVE
     if verdicts.word == "REGRESSION":
         return EXIT_REGRESSION
-    if any(point.failed for point in verdicts.points):
+    if verdicts.left_out or any(point.failed for point in verdicts.points):
         return EXIT_FAILED
     if verdicts.word == "INCONCLUSIVE" and not allow_inconclusive:
         return EXIT_INCONCLUSIVE
     return 0
+
+
+def stored_exit_code(verdicts: VerdictReport, *, allow_inconclusive: bool) -> int:
+    """Returns the exit code of a comparison of what is on storage; unpaired ones only warn."""
+    if verdicts.exploratory or any(point.mode == "paired" for point in verdicts.points):
+        return comparison_exit_code(verdicts, allow_inconclusive=allow_inconclusive)
+    return EXIT_FAILED if verdicts.left_out else 0
 
 
 @contextlib.contextmanager

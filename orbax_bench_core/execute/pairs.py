@@ -33,16 +33,16 @@ def run_pairs(session: Session, settled: Settled) -> None:
             going_on = []
             for pair in unsettled:
                 started = len(runner.starts)
-                whole = _run_blocks(runner, pair, range(first, end), session.info.run_id)
+                whole = _run_blocks(runner, pair, range(first, end), session.info.order_seed)
                 if not settled(pair, runner.starts[started:]) and whole:
                     going_on.append(pair)
             unsettled = going_on
 
 
-def _run_blocks(runner: Runner, pair: Pair, blocks: range, run_id: str) -> bool:
+def _run_blocks(runner: Runner, pair: Pair, blocks: range, seed: str) -> bool:
     """Returns whether every operation of the blocks passed; the first that fails ends them."""
     for block in blocks:
-        for slot, arm in enumerate(arrangement(run_id, pair.id, block)):
+        for slot, arm in enumerate(arrangement(seed, pair.id, block)):
             repeat = runner.finish(pair, block * BLOCK_SIZE + slot, arm, block)
             if repeat.status != "passed":
                 return False

@@ -16,7 +16,14 @@ from orbax_bench_core.execute.outcomes import WarmUpEnded, began_nothing, peer_f
 from orbax_bench_core.execute.pool import WorkerPool
 from orbax_bench_core.execute.schedule import environments, placement, schedule
 from orbax_bench_core.execute.session import Progress, Session
-from orbax_bench_core.records import ErrorInfo, Record, Repeat, host_provenance
+from orbax_bench_core.records import (
+    AlreadyRecorded,
+    ErrorInfo,
+    LeaseLost,
+    Record,
+    Repeat,
+    host_provenance,
+)
 from orbax_bench_core.sweep import SweepEntry, SweepPoint, side, sides
 from orbax_bench_core.worker import Done, Task
 
@@ -80,7 +87,11 @@ class Runner:
             self._watch(slot.progress(repeat=repeat, reused=True))
             return repeat
         for _ in range(self._info.execution.retries + 1):
-            in_vain = self._try(slot, self._tasks(slot, earlier=repeat))
+            try:
+                in_vain = self._try(slot, self._tasks(slot, earlier=repeat))
+            except OSError:
+                self._check_run()
+                raise
             self._check_run()
             repeat = self._run.read_repeat(point, index, arm)
             if repeat.finished or in_vain:
@@ -91,6 +102,7 @@ class Runner:
     def _tasks(self, slot: _Slot, *, earlier: Repeat | None = None) -> list[Task]:
         """Returns one task per host; without `earlier`, of a warm-up."""
         records = {} if earlier is None else earlier.records
+        fence = "" if self._run.fence is None else str(self._run.fence)
         return [
             Task(
                 run_id=self._info.run_id,
@@ -105,9 +117,17 @@ class Runner:
                 num_hosts=slot.measured.processes,
                 verify=self._info.execution.verify == "digest",
                 attempts=records[host].as_attempt() if host in records else (),
+                fence=fence,
+                replaces=self._replaced(slot, earlier, host),
             )
             for host in range(slot.measured.processes)
         ]
+
+    def _replaced(self, slot: _Slot, earlier: Repeat | None, host: int) -> str:
+        """Returns the seal of the record of a host that passed in a repeat that did not."""
+        if earlier is None or host not in earlier.records or not earlier.records[host].finished:
+            return ""
+        return self._run.seal(slot.point, slot.repeat, host=host)
 
     def _try(self, slot: _Slot, tasks: Sequence[Task]) -> bool:
         """Runs a repeat in a group that is warm for its point; whatever happens is recorded.
@@ -192,8 +212,9 @@ class Runner:
     def _write(self, record: Record) -> None:
         self._check_run()
         try:
-            self._run.write_record(record)
-        except OSError as failure:
+            with contextlib.suppress(AlreadyRecorded):  # it came to its end after all
+                self._run.write_record(record)
+        except (OSError, LeaseLost) as failure:
             raise CannotRecord(f"cannot write the record: {failure}") from None
 
 

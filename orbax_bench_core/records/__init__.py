@@ -1,6 +1,7 @@
 """Records, the run directory, the samples table and the read model."""
 
 from orbax_bench_core.records.files import atomic_file, write_atomically
+from orbax_bench_core.records.lease import LeaseLost
 from orbax_bench_core.records.machine import (
     PACKAGES,
     UNKNOWN,
@@ -31,6 +32,7 @@ from orbax_bench_core.records.run_directory import (
     LIMITS_FILE,
     STUDY_FILE,
     VERDICTS_FILE,
+    AlreadyRecorded,
     RunDirectory,
     RunDirectoryGone,
     RunInfo,
@@ -46,8 +48,10 @@ __all__ = [
     "STUDY_FILE",
     "UNKNOWN",
     "VERDICTS_FILE",
+    "AlreadyRecorded",
     "Attempt",
     "ErrorInfo",
+    "LeaseLost",
     "OperationTimes",
     "PairedTimes",
     "Record",

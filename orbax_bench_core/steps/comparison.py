@@ -61,7 +61,8 @@ def compare_arms(session: Session, *, lock: bool = True) -> VerdictReport:
 
     with measuring(session, lock=lock):
         run_pairs(session, settled)
-    return report(info, [verdicts[pair.id] for pair in pairs], notes)
+    found = [verdicts[pair.id] for pair in pairs]
+    return report(info, found, notes, session.directory.strays)
 
 
 def _switching(starts: Sequence[float]) -> str:

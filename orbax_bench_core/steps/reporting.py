@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -88,6 +89,7 @@ def publish(directory: RunDirectory) -> RunSummary:
         table.end()
     with atomic_file(root / SAMPLES) as file:
         write_parquet(directory.records(), file)
+    summary = dataclasses.replace(summary, left_out=directory.strays)
     info = settle(run)
     first, extra = next(run.records(), None), limits_of(directory, info, summary)
     document = summary_document(info, summary, first, extra)
@@ -114,9 +116,9 @@ def publish_verdicts(run: RunDirectory, verdicts: VerdictReport) -> epath.Path:
     write_atomically(run.root / "verdicts.html", to_html(document).encode())
     unpaired = any(point.mode == "unpaired" for point in verdicts.points)
     baseline = verdicts.baseline if unpaired else None
-    ManifestWriter(run).note_conclusion(VERDICTS_FILE, baseline=baseline)
     if run.exists():
-        settle(Run(run))
+        settle(Run(run))  # before its digest is noted
+    ManifestWriter(run).note_conclusion(VERDICTS_FILE, baseline=baseline)
     return run.root / "verdicts.html"
 
 

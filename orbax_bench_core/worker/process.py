@@ -15,8 +15,15 @@ from collections.abc import Iterator, Sequence
 import pydantic
 
 from orbax_bench_core.measure import Sample
-from orbax_bench_core.records import RunDirectory, RunDirectoryGone, Status
+from orbax_bench_core.records import (
+    AlreadyRecorded,
+    LeaseLost,
+    RunDirectory,
+    RunDirectoryGone,
+    Status,
+)
 from orbax_bench_core.worker.devices import simulate_devices
+from orbax_bench_core.worker.orphans import EXIT_ABANDONED, die_with_parent, leave
 from orbax_bench_core.worker.protocol import (
     STACKS_SIGNAL,
     Done,
@@ -54,9 +61,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     setup = WorkerSetup.model_validate_json(parsed.setup).in_cluster(os.environ)
+    if setup.parent is not None and not die_with_parent(setup.parent):
+        return EXIT_ABANDONED
     worker = _Worker(setup, events=parsed.events)
     worker.start()
-    tasks = _tasks() if parsed.tasks is None else _tasks_of_host(parsed.tasks, setup)
+    tasks = worker.tasks() if parsed.tasks is None else _tasks_of_host(parsed.tasks, setup)
     ended = [worker.perform(task) for task in tasks]
     return int("failed" in ended)
 
@@ -65,6 +74,7 @@ class _Worker:
     def __init__(self, setup: WorkerSetup, events: int | None) -> None:
         self._setup = setup
         self._events = events
+        self._abandoned = False
         self._run = RunDirectory(setup.root)
         self._begun = self._run.exists()
 
@@ -110,13 +120,36 @@ class _Worker:
             return "failed"
         _log.info("%s", metric_report(record))
         if not (task.warmup and record.status == "skipped"):
+            if self._abandoned and self._setup.parent is not None:
+                leave()
             try:
-                self._run.write_record(record)
+                self._run.write_record(record, fence=task.fence, replaces=task.replaces)
+            except LeaseLost:
+                leave()
+            except AlreadyRecorded as final:
+                _log.warning("this try is not kept: %s", final)
             except OSError as error:
                 self._emit(Unrecorded(reason=f"cannot write the record: {error}"))
                 return "failed"
         self._emit(Done(status=record.status, error=record.error))
         return record.status
+
+    def tasks(self) -> Iterator[Task]:
+        """Yields tasks from standard input until it is closed."""
+        lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+        def read() -> None:
+            for line in sys.stdin:
+                lines.put(line)
+            self._abandoned = True
+            lines.put("")
+            # Nobody is left to hand results to, so an operation under way is stopped too.
+            time.sleep(_GRACE_S)
+            leave()
+
+        threading.Thread(target=read, name="tasks", daemon=True).start()
+        while line := lines.get():
+            yield Task.model_validate_json(line)
 
     def _check_run(self) -> None:
         """Checks that the run has not gone; a launcher's workers may have none to begin with."""
@@ -130,8 +163,11 @@ class _Worker:
         if self._events is None:
             return
         line = event.model_dump_json().encode() + b"\n"
-        while line:
-            line = line[os.write(self._events, line) :]
+        try:
+            while line:
+                line = line[os.write(self._events, line) :]
+        except BrokenPipeError:
+            leave()
 
 
 def _tasks_of_host(path: str, setup: WorkerSetup) -> Iterator[Task]:
@@ -141,20 +177,3 @@ def _tasks_of_host(path: str, setup: WorkerSetup) -> Iterator[Task]:
     hosts = {"host": setup.process_id, "num_hosts": setup.num_processes}
     for line in epath.Path(path).read_text().splitlines():
         yield Task.model_validate_json(line).model_copy(update=hosts)
-
-
-def _tasks() -> Iterator[Task]:
-    """Yields tasks from standard input until it is closed."""
-    lines: queue.SimpleQueue[str] = queue.SimpleQueue()
-
-    def read() -> None:
-        for line in sys.stdin:
-            lines.put(line)
-        lines.put("")
-        # Nobody is left to hand results to, so an operation under way is stopped too.
-        time.sleep(_GRACE_S)
-        os._exit(1)
-
-    threading.Thread(target=read, name="tasks", daemon=True).start()
-    while line := lines.get():
-        yield Task.model_validate_json(line)

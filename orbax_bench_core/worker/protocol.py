@@ -43,6 +43,8 @@ class WorkerSetup(ResultModel):
         coordinator: Address at which worker 0 coordinates them; None for a worker on its own.
         local_directory: Scratch directory on the local disk, for benchmarks that use one.
         remove_repeated_dir: Whether checkpoint data is deleted after each repeat.
+        parent: Process id of the orchestrator, with which the worker ends; None where a launcher
+            started it.
     """
 
     root: str
@@ -53,6 +55,7 @@ class WorkerSetup(ResultModel):
     coordinator: str | None = None
     local_directory: str | None = None
     remove_repeated_dir: bool = False
+    parent: int | None = None
 
     def in_cluster(self, environment: Mapping[str, str]) -> WorkerSetup:
         """Returns this setup with the place in a cluster that JAX's usual variables give.
@@ -92,6 +95,8 @@ class Task(ResultModel):
         num_hosts: How many host processes take part.
         verify: Whether restored values are compared with what was saved.
         attempts: Earlier tries that failed.
+        fence: Lease under which it is measured; empty where nobody holds one.
+        replaces: Seal of the record of an earlier try that may be replaced although it passed.
     """
 
     run_id: str
@@ -106,6 +111,8 @@ class Task(ResultModel):
     num_hosts: int = 1
     verify: bool
     attempts: tuple[Attempt, ...] = ()
+    fence: str = ""
+    replaces: str = ""
 
     @property
     def measured(self) -> SweepPoint:

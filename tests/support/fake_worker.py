@@ -20,7 +20,14 @@ from collections.abc import Iterator
 import pydantic
 
 from orbax_bench_core.measure import TIME, Sample
-from orbax_bench_core.records import ErrorInfo, RunDirectory, State, host_provenance
+from orbax_bench_core.records import (
+    AlreadyRecorded,
+    ErrorInfo,
+    LeaseLost,
+    RunDirectory,
+    State,
+    host_provenance,
+)
 from orbax_bench_core.worker import (
     STACKS_SIGNAL,
     Done,
@@ -29,12 +36,17 @@ from orbax_bench_core.worker import (
     Task,
     Unrecorded,
     WorkerSetup,
+    die_with_parent,
+    leave,
 )
 from tests.support.scripted import ScriptedOptions
 
 MODULE = "tests.support.fake_worker"
 NOISE = 0.002
 """Standard deviation of the seconds that are reported, as a share of them."""
+
+OUTLIVES = "OUTLIVE_PARENT" in os.environ
+"""Whether an orphan goes on, as where the kernel cannot end it and no pipe tells it anything."""
 
 
 class Unfinished(Exception):
@@ -89,7 +101,12 @@ class FakeWorker:
             provenance=task.provenance(self._provenance, self._setup.root, None),
         )
         if not (task.warmup and status == "skipped"):
-            self._run.write_record(record)
+            try:
+                self._run.write_record(record, fence=task.fence, replaces=task.replaces)
+            except LeaseLost:
+                leave()
+            except AlreadyRecorded:
+                pass
         self._emit(Done(status=record.status, error=record.error))
 
     def _follow(self, task: Task, script: ScriptedOptions) -> None:
@@ -166,7 +183,13 @@ class FakeWorker:
             time.sleep(0.005)
 
     def _emit(self, event: pydantic.BaseModel) -> None:
-        os.write(self._events, event.model_dump_json().encode() + b"\n")
+        try:
+            os.write(self._events, event.model_dump_json().encode() + b"\n")
+        except BrokenPipeError:
+            if not OUTLIVES:
+                leave()
+            if isinstance(event, Measured):  # as it went wrong once: inside the benchmark
+                raise Unfinished("BrokenPipeError", "nobody listens") from None
 
 
 def tasks() -> Iterator[Task]:
@@ -176,8 +199,9 @@ def tasks() -> Iterator[Task]:
     def read() -> None:
         for line in itertools.chain(sys.stdin, [""]):
             lines.put(line)
-        time.sleep(0.5)
-        os._exit(1)
+        if not OUTLIVES:
+            time.sleep(0.5)
+            leave()
 
     threading.Thread(target=read, daemon=True).start()
     while line := lines.get():
@@ -190,7 +214,10 @@ def main() -> None:
     parser.add_argument("--setup", required=True)
     parser.add_argument("--events", required=True, type=int)
     parsed = parser.parse_args()
-    worker = FakeWorker(WorkerSetup.model_validate_json(parsed.setup), parsed.events)
+    setup = WorkerSetup.model_validate_json(parsed.setup)
+    if setup.parent is not None and not OUTLIVES and not die_with_parent(setup.parent):
+        leave()
+    worker = FakeWorker(setup, parsed.events)
     for task in tasks():
         worker.perform(task)
 

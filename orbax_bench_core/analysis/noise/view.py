@@ -37,8 +37,14 @@ _DETECTABLE_AT: Final = (10, 60)
 _LOG_WIDTH: Final = 160
 
 
-def calibration_document(tests: Sequence[AaTest], passport: Passport) -> Document:
-    """Returns how often identical arms were told apart, then how noisy operations are."""
+def calibration_document(
+    tests: Sequence[AaTest], passport: Passport, left_out: Sequence[str] = ()
+) -> Document:
+    """Returns how often identical arms were told apart, then how noisy operations are.
+
+    `left_out` are files among the records that are no records of their run, a line each.
+    """
+    strays = (Paragraph(Span(line), mark=Span("left out:", "bad")) for line in left_out)
     return Document(
         title="Calibration",
         elements=(
@@ -47,6 +53,7 @@ def calibration_document(tests: Sequence[AaTest], passport: Passport) -> Documen
             passport_table(passport),
             BLANK,
             *component_elements(passport),
+            *strays,
         ),
     )
 
@@ -166,10 +173,12 @@ class Calibration:
     Attributes:
         tests: One verdict per pair whose arms are the same.
         passport: How noisy operations are there.
+        left_out: Files among the records that are no records of their run, a line each.
     """
 
     tests: tuple[AaTest, ...]
     passport: Passport
+    left_out: tuple[str, ...] = ()
 
     @property
     def rejected(self) -> int:
@@ -186,7 +195,8 @@ class Calibration:
 
     def show(self, console: Console) -> None:
         """Prints everything."""
-        print_document(calibration_document(self.tests, self.passport), console)
+        document = calibration_document(self.tests, self.passport, self.left_out)
+        print_document(document, console)
 
 
 def calibration_of(places: Sequence[str]) -> Calibration:
@@ -199,11 +209,13 @@ def calibration_of(places: Sequence[str]) -> Calibration:
         UserError: A place holds no run.
     """
     tests, records = [], []
+    left_out: list[str] = []
     for run in find_runs([place for place in places if place]):
         pairs = list(run.read())
         tests += aa_tests(run, pairs)
         records += [record for pair in pairs for record in pair]
-    return Calibration(tests=tuple(tests), passport=from_records(records))
+        left_out += run.left_out
+    return Calibration(tests=tuple(tests), passport=from_records(records), left_out=tuple(left_out))
 
 
 def _role(calibrated: bool | None) -> Role:

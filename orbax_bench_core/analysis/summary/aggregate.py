@@ -152,11 +152,13 @@ class RunSummary:
         metrics: One entry per point, operation and metric, over all repeats and hosts.
         operations: One entry per point and operation.
         points: How each point ended.
+        left_out: Files among the records that are no records of the run, a line each.
     """
 
     metrics: Sequence[MetricSummary]
     operations: Sequence[OperationSummary]
     points: Sequence[PointStatus]
+    left_out: Sequence[str] = ()
 
 
 def summarize(repeats: Iterable[Repeat], table: SummaryTable | None = None) -> RunSummary:

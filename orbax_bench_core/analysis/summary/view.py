@@ -211,6 +211,7 @@ def summary_elements(summary: RunSummary, extra: ExtraColumns = NO_EXTRA) -> tup
             elements.append(_wrapped("failed:", "bad", said))
         elif point.skipped:
             elements.append(_wrapped("skipped:", "unsure", f"{name}: {point.reason}"))
+    elements += [_wrapped("left out:", "bad", line) for line in summary.left_out]
     return tuple(elements)
 
 
@@ -366,8 +367,9 @@ def _notes(info: RunInfo, summary: RunSummary) -> tuple[Element, ...]:
         for point in summary.points
         if point.flag is not None
     ]
-    html = (*skipped, *flags, *info.expansion.notes)
-    markdown = (*skipped, *(f"! {flag}" for flag in flags), *info.expansion.notes)
+    left_out = [f"left out: {line}" for line in summary.left_out]
+    html = (*skipped, *flags, *left_out, *info.expansion.notes)
+    markdown = (*skipped, *(f"! {text}" for text in (*flags, *left_out)), *info.expansion.notes)
     if not html:
         return ()
     return (

@@ -13,6 +13,9 @@ from orbax_bench_core.gate import Endpoint, FailureVerdict, SeriesHealth, Verdic
 from orbax_bench_core.records import VERDICTS_FILE, ResultModel, Run, RunDirectory, write_atomically
 
 VERDICTS_VERSION: Final = 1
+EXPLORATORY: Final = "exploratory: rules changed after the data"
+"""Stamp of what was judged by other rules than those of its run."""
+
 _WORDS: Final = ("PASS", "INCONCLUSIVE", "REGRESSION")
 
 
@@ -106,6 +109,8 @@ class VerdictReport(ResultModel):
         points: One entry per point that both sides have.
         unmatched: Points that only one side has.
         notes: What else a reader must know, such as versions that differ between the arms.
+        left_out: Files among the records that are no records of the run, a line each.
+        exploratory: That the rules are not those of the run, in one line; empty when they are.
         judged_at: When, UTC.
     """
 
@@ -119,7 +124,14 @@ class VerdictReport(ResultModel):
     points: tuple[PointVerdict, ...]
     unmatched: tuple[Unmatched, ...] = ()
     notes: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    exploratory: str = ""
     judged_at: datetime.datetime
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Notes, and what was left out."""
+        return (*self.notes, *(f"left out: {line}" for line in self.left_out))
 
 
 class NotPassed(Exception):

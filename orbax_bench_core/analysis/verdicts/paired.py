@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from orbax_bench_core.analysis.verdicts.advice import advice
-from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, VerdictReport
-from orbax_bench_core.config import ARMS, GateConfig
+from orbax_bench_core.analysis.verdicts.model import (
+    EXPLORATORY,
+    OperationVerdict,
+    PointVerdict,
+    VerdictReport,
+)
+from orbax_bench_core.config import ARMS, GateConfig, changed_gate, gate_changes
 from orbax_bench_core.gate import Judged, Word
 from orbax_bench_core.records import PairedTimes, Record, Repeat, RunDirectory, RunInfo, repeats_of
 from orbax_bench_core.sweep import Pair
+
+NOT_FROZEN: Final = (
+    "The rules of this run were not frozen when it began, as those of version 1 were not: they are "
+    "those that its run.json has now."
+)
+"""Note on a run of version 1."""
 
 
 def judge_point(
@@ -45,29 +57,47 @@ def judge_point(
     )
 
 
-def judge_run(run: RunDirectory) -> VerdictReport:
+def judge_run(run: RunDirectory, rules: Sequence[str] = ()) -> VerdictReport:
     """Judges every pair of a run by the records that it has.
 
+    Args:
+        run: The run.
+        rules: Rules to change, each `KEY=VALUE`; the result is no verdict of the run then.
+
     Raises:
-        UserError: There is no run here.
+        UserError: There is no run here, or a rule is wrong.
     """
-    info = run.read_info()
+    frozen = run.read_info()
+    info = frozen.model_copy(update={"gate": changed_gate(frozen.gate, rules)})
     points: list[PointVerdict] = []
     notes: list[str] = []
-    for pair in info.expansion.pairs:
-        records = run.point_records(pair)
-        points.append(judge_point(pair, repeats_of(records), info))
-        notes += version_differences(records)
-    return report(info, points, notes)
+    for pair, found in run.by_point():
+        records = list(found)
+        if isinstance(pair, Pair):
+            points.append(judge_point(pair, repeats_of(records), info))
+            notes += version_differences(records)
+    judged = report(info, points, notes, run.strays)
+    return judged.model_copy(update={"exploratory": exploratory(frozen.gate, info.gate)})
+
+
+def exploratory(before: GateConfig, now: GateConfig) -> str:
+    """Returns the stamp of a judgement by other rules; empty when they are the same."""
+    changes = gate_changes(before, now)
+    return f"{EXPLORATORY} ({changes})" if changes else ""
 
 
 def report(
-    info: RunInfo, points: Sequence[PointVerdict], notes: Iterable[str] = ()
+    info: RunInfo,
+    points: Sequence[PointVerdict],
+    notes: Iterable[str] = (),
+    left_out: Sequence[str] = (),
 ) -> VerdictReport:
     """Combines the verdicts of all pairs into the report of the run.
 
     One regression makes it REGRESSION, and it passes only if all pass.
     """
+    if info.rules is None:
+        notes = (*notes, NOT_FROZEN)
     return VerdictReport(
         suite=info.suite_name,
         run_id=info.run_id,
@@ -77,6 +107,7 @@ def report(
         gate=info.gate,
         points=tuple(points),
         notes=tuple(dict.fromkeys(notes)),
+        left_out=tuple(left_out),
         judged_at=datetime.datetime.now(datetime.UTC),
     )
 

@@ -14,9 +14,9 @@ from orbax_bench_core.analysis.verdicts.model import (
     Unmatched,
     VerdictReport,
 )
-from orbax_bench_core.analysis.verdicts.paired import judge_run, together
+from orbax_bench_core.analysis.verdicts.paired import exploratory, judge_run, together
 from orbax_bench_core.baselines import Past, past_log_ratios, registry_around
-from orbax_bench_core.config import Arm, GateConfig, UserError
+from orbax_bench_core.config import Arm, GateConfig, UserError, changed_gate
 from orbax_bench_core.gate import Verdict
 from orbax_bench_core.records import (
     ErrorInfo,
@@ -174,12 +174,19 @@ def _unmatched(
     return found
 
 
-def compare_stored(baseline: str, candidate: str | None) -> VerdictReport:
+def compare_stored(
+    baseline: str, candidate: str | None, rules: Sequence[str] = ()
+) -> VerdictReport:
     """Compares a candidate with a baseline, paired when they are the arms of one run.
 
     Each is a run directory or a stored baseline; without a candidate, the arms of the first are
     compared. The rules are those of the candidate's suite, or the defaults where only samples are
     left of it.
+
+    Args:
+        baseline: The baseline.
+        candidate: The candidate.
+        rules: Rules to change, each `KEY=VALUE`; the result is stamped as exploratory then.
 
     Raises:
         UserError: Something cannot be read, or there is nothing to compare.
@@ -199,15 +206,23 @@ def compare_stored(baseline: str, candidate: str | None) -> VerdictReport:
                 "side was measured, not two. Give a second run or baseline to compare it with, or "
                 "measure both sides in one place with `orbax-bench ab`"
             )
-        return judge_run(run)
+        return judge_run(run, rules)
     assert candidate is not None
-    before, now = baselines.load_baseline(baseline), baselines.load_baseline(candidate)
+    left_out: list[str] = []
+    before, now = (
+        baselines.load_baseline(path, left_out=left_out) for path in (baseline, candidate)
+    )
     registry = registry_around(baseline)
-    return compare_unpaired(
+    frozen = run.read_info().gate if run.exists() else GateConfig()
+    gate = changed_gate(frozen, rules)
+    found = compare_unpaired(
         before,
         now,
-        run.read_info().gate if run.exists() else GateConfig(),
+        gate,
         NO_PAST if registry is None else past_log_ratios(registry, now),
         baseline=baseline,
         candidate=candidate,
+    )
+    return found.model_copy(
+        update={"left_out": tuple(left_out), "exploratory": exploratory(frozen, gate)}
     )

@@ -150,6 +150,12 @@ def nearest_to_trouble(point: PointVerdict) -> OperationVerdict | None:
 
 def headline(report: VerdictReport) -> str:
     """Returns the result of a report in one sentence or two, without its word."""
+    if report.exploratory:
+        return f"{report.exploratory}. {_said(report)}"
+    return _said(report)
+
+
+def _said(report: VerdictReport) -> str:
     if not report.points:
         return "No point is in both arms, so that nothing was compared."
     if report.word == "REGRESSION":

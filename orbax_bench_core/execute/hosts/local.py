@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from orbax_bench_core.execute.held import held_locks
 from orbax_bench_core.execute.hosts.host import Inbox, WorkerDied
 from orbax_bench_core.worker import STACKS_SIGNAL, WorkerSetup
 
@@ -45,7 +46,8 @@ class LocalHost:
         workers: list[LocalWorker] = []
         try:
             for index, (setup, log_file) in enumerate(zip(setups, logs, strict=True)):
-                command = [executable, "-m", self.module, "--setup", setup.model_dump_json()]
+                own = setup.model_copy(update={"parent": os.getpid()})
+                command = [executable, "-m", self.module, "--setup", own.model_dump_json()]
                 workers.append(
                     LocalWorker(
                         command,
@@ -91,7 +93,7 @@ class LocalWorker:
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
-                pass_fds=[events_out],
+                pass_fds=[events_out, *held_locks()],
                 env=dict(environment),
                 # Ctrl-C is for the orchestrator, which then stops its workers in order.
                 start_new_session=True,
