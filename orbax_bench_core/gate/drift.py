@@ -46,9 +46,9 @@ def drift_p_value(logs: Floats) -> float | None:
     if np.ptp(logs) == 0:
         return 1.0
     middle, spread = float(np.median(logs)), robust_sigma(logs) or 0.0
-    values: Floats = np.clip(logs, *(middle + side * _FAR * spread for side in (-1, 1)))
-    values = values if spread else logs
-    order: Floats = np.arange(count) - (count - 1) / 2
+    reach = _FAR * spread if spread else math.inf
+    values: Floats = np.clip(logs, middle - reach, middle + reach)
+    order: Floats = np.arange(count, dtype=np.float64) - (count - 1) / 2
     rest = values - values.mean() - order * (values @ order) / (order @ order)
     if np.allclose(rest, 0):
         return 0.0

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from orbax_bench_core.analysis.noise.measure import one_worker
 from orbax_bench_core.analysis.noise.passport import Passport
 from orbax_bench_core.config import ARMS, GateConfig
 from orbax_bench_core.records import host_provenance, storage_provenance
-from orbax_bench_core.sweep import SweepEntry, baseline_point
+from orbax_bench_core.sweep import Pair, SweepEntry, baseline_point
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +55,7 @@ def expected(
     """
     from orbax_bench_core.gate import plan_operations
 
+    per_life = operations_per_life(point, gate)
     entries = {
         operation: entry
         for operation in gate.primary
@@ -61,7 +63,14 @@ def expected(
     }
     if not entries:
         return None
-    plans = plan_operations({name: entry.sigma for name, entry in entries.items()}, gate)
+    offsets = [entry.tau.estimate for entry in entries.values() if entry.tau is not None]
+    plans = plan_operations(
+        {name: entry.sigma for name, entry in entries.items()},
+        gate,
+        per_life=per_life,
+        # Of arms in one worker the offset of the worker is no part of the ratio.
+        tau=max(offsets, default=0.0) if per_life > 1 else 0.0,
+    )
     slowest = max(plans, key=lambda name: (plans[name].operations, entries[name].sigma))
     operations = plans[slowest].operations
     return Expectation(
@@ -72,6 +81,12 @@ def expected(
         chance=min(plan.verdict for plan in plans.values()),
         detectable=max(plan.detectable for plan in plans.values()),
     )
+
+
+def operations_per_life(point: SweepEntry, gate: GateConfig) -> int:
+    """Returns the operations of one worker in a block; 1 where both arms share one worker."""
+    together = not isinstance(point, Pair) or one_worker(point)
+    return 1 if together and gate.lives == "auto" else gate.operations_per_life
 
 
 def forecast(points: Sequence[SweepEntry], gate: GateConfig, passport: Passport, root: str) -> str:

@@ -106,7 +106,7 @@ def _add_workers(entry: _Found, operation: str, records: Sequence[Record]) -> No
     paired = PairedTimes.of(repeats_of(records))
     if (table := paired.times[operation]).ndim == _OF_LIVES:
         entry.lives.append(waves_of_lives(table, paired.labels, same=pair.identical))
-    elif not pair.identical and _one_worker(pair):
+    elif not pair.identical and one_worker(pair):
         entry.ratios.setdefault(pair.id, []).append(paired.log_ratios(operation))
 
 
@@ -131,7 +131,7 @@ def waves_of_lives(times: Any, labels: Any, *, same: bool) -> Any:
     return np.log(table[whole])
 
 
-def _one_worker(pair: Pair) -> bool:
+def one_worker(pair: Pair) -> bool:
     """Returns whether both arms can run in one worker."""
     needs = [(each.environment, each.processes, each.num_devices) for each in sides(pair).values()]
     return needs[0] == needs[1]
