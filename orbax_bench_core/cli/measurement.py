@@ -155,7 +155,7 @@ class Measurement:
         """
         info, pairs = self._session.info, self._session.pairs
         print_document(notes_document(info), self._console)
-        most = info.gate.looks[-1]
+        most = max(info.design(pair).looks(info.gate)[-1] for pair in pairs) if pairs else 0
         self._say(
             f"{info.suite_name}: {count(len(pairs), 'point')}, up to {most} operations per arm"
         )
@@ -195,7 +195,8 @@ class Measurement:
     def _view(self, session: Session, *, verbose: bool) -> Watcher:
         if session.suite.suite.arms is None:
             return ProgressReport(self._console, total=self._total, verbose=verbose)
-        return LiveVerdicts(self._console, session.pairs, session.info.gate, verbose=verbose)
+        info = session.info
+        return LiveVerdicts(self._console, session.pairs, info.gate, info.designs, verbose=verbose)
 
     def _say_stopped(self, stop: Interrupted) -> None:
         # Of a run directory that is gone nothing is left here that the command could go on with.

@@ -12,6 +12,7 @@ from typing import Final, Self
 
 from orbax_bench_core.config import Arm, LoadedSuite, UserError, parse_suite
 from orbax_bench_core.execute.hosts import Host, LocalHost
+from orbax_bench_core.execute.liveness import PATIENCE, Patience
 from orbax_bench_core.records import Repeat, RunDirectory, RunInfo
 from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint, entry_from_json, expand
 
@@ -30,6 +31,7 @@ class RunSettings:
         devices: Simulated CPU devices over all processes; None takes what each mesh needs.
         take_turns: Whether workers with different needs never live at the same time.
         host: What starts the workers.
+        patience: How long the signs of workers are watched before they count.
     """
 
     local_directory: str | None = None
@@ -38,6 +40,7 @@ class RunSettings:
     devices: int | None = None
     take_turns: bool = False
     host: Host = dataclasses.field(default_factory=LocalHost)
+    patience: Patience = PATIENCE
 
 
 DEFAULTS: Final = RunSettings()
@@ -56,6 +59,7 @@ class Progress(Event):
         index: The repeat; None for a warm-up.
         arm: Which side of the point it measures; None outside a paired comparison.
         block: The block of the paired comparison; None outside one.
+        life: The slot of the block that has a worker of its own; None without lives.
         repeat: The repeat's records once it has ended; None while it begins.
         reused: Whether they were there before this run.
     """
@@ -64,8 +68,32 @@ class Progress(Event):
     index: int | None
     arm: Arm | None = None
     block: int | None = None
+    life: int | None = None
     repeat: Repeat | None = None
     reused: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Retry(Event):
+    """A try of a repeat has failed, and it is tried again.
+
+    Attributes:
+        point: The sweep point, or the pair.
+        index: The repeat.
+        arm: Which side of the point it measures; None outside a paired comparison.
+        block: The block of the paired comparison; None outside one.
+        life: The slot of the block that has a worker of its own; None without lives.
+        reason: Why the try failed, and which host is to blame.
+        left: How often it may be tried from here on.
+    """
+
+    point: SweepEntry
+    index: int
+    arm: Arm | None = None
+    block: int | None = None
+    life: int | None = None
+    reason: str
+    left: int
 
 
 class Watcher:

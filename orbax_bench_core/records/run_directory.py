@@ -41,7 +41,17 @@ from orbax_bench_core.records.record import (
 from orbax_bench_core.records.repeats import Repeat, Series
 from orbax_bench_core.records.strays import Place, Stray, misplaced, place_of, stray_lines
 from orbax_bench_core.records.versions import refuse_other_version
-from orbax_bench_core.sweep import BLOCK_SIZE, Expansion, Pair, SweepEntry, side, sides
+from orbax_bench_core.sweep import (
+    Expansion,
+    Pair,
+    PairDesign,
+    SweepEntry,
+    arrangement,
+    design_of,
+    earlier_design,
+    side,
+    sides,
+)
 
 if TYPE_CHECKING:
     from etils import epath
@@ -75,6 +85,8 @@ class RunInfo(ResultModel):
         seed: Seed of the order of the arms; empty for the id of the run.
         baseline: What the baseline arm has different, for people; empty without arms.
         candidate: What the candidate arm has different.
+        designs: Which workers the operations of each pair have, by the pair's id. It was decided
+            when the run began; a run of version 1 has none here, see `design`.
         expansion: The points, those skipped, and notes.
         created_at: When the run began, UTC.
         status: `running`; `complete` when every repeat is finished; `incomplete` otherwise.
@@ -93,6 +105,7 @@ class RunInfo(ResultModel):
     seed: str = ""
     baseline: str = ""
     candidate: str = ""
+    designs: dict[str, PairDesign] = {}
     expansion: Expansion
     created_at: datetime.datetime
     status: RunStatus = "running"
@@ -101,6 +114,14 @@ class RunInfo(ResultModel):
     def num_series(self) -> int:
         """How many points are measured, each arm of a pair counted."""
         return sum(len(sides(entry)) for entry in self.expansion.points)
+
+    def design(self, pair: Pair) -> PairDesign:
+        """Returns the design of a pair; that of version 1 where none was decided."""
+        return self.designs.get(pair.id) or earlier_design(pair)
+
+    def order(self, pair: Pair, block: int) -> tuple[Arm, ...]:
+        """Returns the arm of each of the 4 slots of a block."""
+        return arrangement(self.order_seed, pair.id, block)
 
     @property
     def order_seed(self) -> str:
@@ -182,6 +203,7 @@ class RunDirectory:
             rules=suite.gate.fingerprint,
             baseline="" if suite.arms is None else str(suite.arms.baseline),
             candidate="" if suite.arms is None else str(suite.arms.candidate),
+            designs={pair.id: design_of(pair, suite.gate) for pair in expansion.pairs},
             expansion=expansion,
             created_at=datetime.datetime.now(datetime.UTC),
         )
@@ -192,7 +214,11 @@ class RunDirectory:
                     f"{self.root} holds a run of another suite ({earlier.suite_name!r}, begun "
                     f"{earlier.created_at:%Y-%m-%d %H:%M} UTC); choose another output directory"
                 )
-            kept = {"run_id": earlier.run_id, "created_at": earlier.created_at}
+            kept = {
+                "run_id": earlier.run_id,
+                "created_at": earlier.created_at,
+                "designs": {pair.id: earlier.design(pair) for pair in expansion.pairs},
+            }
             info = info.model_copy(update={**kept, **self._frozen(earlier, info)})
         own = info.run_id if suite.gate.seed is None else str(suite.gate.seed)
         info = info.model_copy(update={"seed": info.seed or own})
@@ -288,15 +314,31 @@ class RunDirectory:
         data = self._read(self._path(Place(point.id, repeat, False, host)))
         return "" if data is None else digest(data)
 
-    def read_repeat(self, point: SweepEntry, repeat: int, arm: Arm | None = None) -> Repeat:
-        """Returns one measured repeat, of one side of a pair or of a point, over all its hosts."""
+    def read_repeat(
+        self,
+        point: SweepEntry,
+        repeat: int,
+        arm: Arm | None = None,
+        block: int | None = None,
+        life: int | None = None,
+    ) -> Repeat:
+        """Returns one measured repeat over all its hosts.
+
+        Args:
+            point: The point or pair.
+            repeat: Its index.
+            arm: Which side of a pair.
+            block: The block that it belongs to.
+            life: The slot of the block that has a worker of its own for it.
+        """
         hosts = range(side(point, arm).processes)
         found = {host: self.read_record(point, repeat, host=host) for host in hosts}
         (series,) = (each for each in Series.all_of(point) if each.arm == arm)
         return Repeat(
             series=series,
             index=repeat,
-            block=None if arm is None else repeat // BLOCK_SIZE,
+            block=block,
+            life=life,
             records={host: record for host, record in found.items() if record},
             num_hosts=len(hosts),
         )

@@ -37,7 +37,9 @@ from orbax_bench_core.worker.protocol import (
 _log = logging.getLogger(__name__)
 
 _GRACE_S = 2.0
-_HEARTBEAT_S = 10
+_HEARTBEAT_S = 60
+"""Seconds of silence after which JAX ends the others. The orchestrator looks at the signs of all
+workers, and is to name the one that failed long before that."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -81,7 +83,7 @@ class _Worker:
     def start(self) -> None:
         import jax
 
-        from orbax_bench_core.records import device_provenance, host_provenance
+        from orbax_bench_core.records import device_provenance, host_provenance, worker_id
         from orbax_bench_core.state import StateCache, initialize_if_used, join_processes
 
         setup = self._setup
@@ -98,12 +100,14 @@ class _Worker:
         devices = device_provenance()
         self._provenance = {**host_provenance(), "devices": devices}
         self._states = StateCache()
+        self._id = worker_id()
         self._emit(
             Ready(
                 platform=devices["platform"],
                 device_count=jax.device_count(),
                 fixed=not simulated or devices["platform"] != "cpu",
                 provenance=self._provenance,
+                worker=self._id,
             )
         )
 
@@ -113,7 +117,9 @@ class _Worker:
 
         try:
             self._check_run()
-            record = run_repeat(task, self._setup, self._states, self._provenance, self._measured)
+            record = run_repeat(
+                task, self._setup, self._states, self._provenance, self._id, self._measured
+            )
             self._check_run()
         except RunDirectoryGone as gone:
             self._emit(Unrecorded(reason=str(gone)))

@@ -12,6 +12,7 @@ from orbax_bench_core.config import Arm
 from orbax_bench_core.measure import Sample
 from orbax_bench_core.records import (
     UNKNOWN,
+    UNMET_NEED,
     Attempt,
     ErrorInfo,
     Record,
@@ -19,11 +20,10 @@ from orbax_bench_core.records import (
     State,
     Status,
     storage_provenance,
+    troubles_of,
 )
 from orbax_bench_core.sweep import SweepEntry, SweepPoint, side
 
-UNMET_NEED: Final = "UnmetNeed"
-"""Error type of a repeat that needs what is not here."""
 STACKS_SIGNAL: Final = signal.SIGUSR1
 """Has a worker print the stacks of its threads."""
 
@@ -91,6 +91,7 @@ class Task(ResultModel):
         warmup: Whether the repeat is discarded.
         arm: Which side of the point to measure; None outside a paired comparison.
         block: The block of the paired comparison; None outside one, and for a warm-up.
+        life: The slot of the block that this worker is for; None outside lives, and for a warm-up.
         host: Index of the host process.
         num_hosts: How many host processes take part.
         verify: Whether restored values are compared with what was saved.
@@ -107,6 +108,7 @@ class Task(ResultModel):
     warmup: bool
     arm: Arm | None = None
     block: int | None = None
+    life: int | None = None
     host: int = 0
     num_hosts: int = 1
     verify: bool
@@ -131,9 +133,11 @@ class Task(ResultModel):
             warmup=self.warmup,
             arm=self.arm,
             block=self.block,
+            life=self.life,
             host=self.host,
             num_hosts=self.num_hosts,
             attempts=self.attempts,
+            store_troubles=troubles_of(found.get("samples", ())),
             **found,
         )
 
@@ -160,6 +164,7 @@ class Ready(ResultModel):
         device_count: Number of devices over all processes.
         fixed: Whether the devices are what this machine has, rather than what was asked for.
         provenance: What runs, and on what.
+        worker: Id of this process, unique on all machines; see `worker_id`.
     """
 
     event: Literal["ready"] = "ready"
@@ -167,6 +172,7 @@ class Ready(ResultModel):
     device_count: int
     fixed: bool
     provenance: dict[str, Any]
+    worker: str = ""
 
 
 class Measured(ResultModel):

@@ -153,6 +153,7 @@ def test_what_cannot_be_read_is_not_taken_for_missing(
 
 def fail_on(monkeypatch, broken):
     """Has the disk fail at one path."""
+
     def failing(real):
         def call(path, *arguments, **options):
             if str(path) == str(broken):

@@ -5,11 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from orbax_bench_core.analysis.noise.measure import one_worker
 from orbax_bench_core.analysis.noise.passport import Passport
 from orbax_bench_core.config import ARMS, GateConfig
 from orbax_bench_core.records import host_provenance, storage_provenance
-from orbax_bench_core.sweep import Pair, SweepEntry, baseline_point
+from orbax_bench_core.sweep import Pair, ProcessNoise, SweepEntry, baseline_point, design_of
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +54,7 @@ def expected(
     """
     from orbax_bench_core.gate import plan_operations
 
-    per_life = operations_per_life(point, gate)
+    per_life = operations_per_life(point, gate, passport)
     entries = {
         operation: entry
         for operation in gate.primary
@@ -83,10 +82,30 @@ def expected(
     )
 
 
-def operations_per_life(point: SweepEntry, gate: GateConfig) -> int:
-    """Returns the operations of one worker in a block; 1 where both arms share one worker."""
-    together = not isinstance(point, Pair) or one_worker(point)
-    return 1 if together and gate.lives == "auto" else gate.operations_per_life
+def process_noise(
+    point: SweepEntry, gate: GateConfig, passport: Passport, *, storage: str | None = None
+) -> ProcessNoise:
+    """Returns what a passport knows of processes: the worst of the primary operations of a point.
+
+    `storage` is the kind of storage; None takes any.
+    """
+    entries = [passport.entry(point, operation, storage=storage) for operation in gate.primary]
+    found = [entry for entry in entries if entry is not None]
+    offsets = [entry.tau.high for entry in found if entry.tau is not None]
+    ratios = [entry.interaction.low for entry in found if entry.interaction is not None]
+    return ProcessNoise(
+        # Where one operation is not known, nothing can be said of all.
+        offset_high=max(offsets) if offsets and len(offsets) == len(found) else None,
+        interaction_low=max(ratios, default=None),
+    )
+
+
+def operations_per_life(point: SweepEntry, gate: GateConfig, passport: Passport) -> int:
+    """Returns the operations of one worker in a block; 1 where arms have workers for good."""
+    if not isinstance(point, Pair):
+        return 1
+    noise = process_noise(point, gate, passport)
+    return design_of(point, gate, passport=noise).operations_per_life
 
 
 def forecast(points: Sequence[SweepEntry], gate: GateConfig, passport: Passport, root: str) -> str:

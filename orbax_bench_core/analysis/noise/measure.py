@@ -7,7 +7,7 @@ import datetime
 import itertools
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from orbax_bench_core.analysis.noise.components import Component, between_workers
@@ -19,15 +19,12 @@ from orbax_bench_core.records import (
     seconds_per_repeat,
     surroundings,
 )
-from orbax_bench_core.sweep import Pair, baseline_point, sides
+from orbax_bench_core.sweep import Pair, baseline_point, placement
 
 _NORMAL_MAD: Final = 0.6744897501960817
 """Median absolute deviation of a standard normal."""
 
 _FEWEST: Final = 4
-
-_OF_LIVES: Final = 3
-"""Dimensions of a table of times whose slots are lives of workers: blocks, slots, operations."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -104,9 +101,10 @@ def _add_workers(entry: _Found, operation: str, records: Sequence[Record]) -> No
     if not isinstance(pair, Pair):
         return
     paired = PairedTimes.of(repeats_of(records))
-    if (table := paired.times[operation]).ndim == _OF_LIVES:
-        entry.lives.append(waves_of_lives(table, paired.labels, same=pair.identical))
-    elif not pair.identical and one_worker(pair):
+    if paired.lives:
+        times = paired.times[operation]
+        entry.lives.append(waves_of_lives(times, paired.labels, same=pair.identical))
+    elif not pair.identical and placement(pair.baseline) == placement(pair.candidate):
         entry.ratios.setdefault(pair.id, []).append(paired.log_ratios(operation))
 
 
@@ -129,12 +127,6 @@ def waves_of_lives(times: Any, labels: Any, *, same: bool) -> Any:
         table = table.reshape(-1, table.shape[1] // 2, table.shape[2])
     whole = (np.isfinite(table) & (table > 0)).all(axis=(1, 2))
     return np.log(table[whole])
-
-
-def one_worker(pair: Pair) -> bool:
-    """Returns whether both arms can run in one worker."""
-    needs = [(each.environment, each.processes, each.num_devices) for each in sides(pair).values()]
-    return needs[0] == needs[1]
 
 
 def _same_length(runs: Sequence[Sequence[float]]) -> Any:
@@ -166,29 +158,29 @@ def _sigmas(records: Sequence[Record]) -> dict[str, tuple[float, int]]:
         pairs = {name: list(itertools.pairwise(values)) for name, values in times.items()}
     else:
         paired = PairedTimes.of(repeats_of(records))
-        pairs = {
-            name: [
-                pair
-                for row, labels in zip(times, paired.labels, strict=True)
-                for pair in _followers(row, labels)
-            ]
-            for name, times in paired.times.items()
+        pairs = {name: _neighbours(paired, name) for name in paired.times}
+        times = {
+            name: tuple(value for values in paired.of_arms(name).values() for value in values)
+            for name in paired.times
         }
-        times = {name: tuple(table.ravel()) for name, table in paired.times.items()}
     return {
         name: (_sigma(pairs[name]), len(values))
         for name, values in times.items()
-        if len(values) >= _FEWEST and min(values) > 0
+        if len(values) >= _FEWEST and min(values) > 0 and pairs[name]
     }
 
 
-def _followers(row: Any, labels: Any) -> Iterator[Sequence[float]]:
-    """Yields operations of a block that follow each other: of one arm, or in one life."""
-    if row.ndim + 1 == _OF_LIVES:
-        for life in row:
-            yield from itertools.pairwise(map(float, life))
-    else:
-        yield from ((*row[labels == arm],) for arm in (False, True))
+def _neighbours(paired: PairedTimes, operation: str) -> list[tuple[float, float]]:
+    """Returns pairs of seconds that differ by the noise of one process alone.
+
+    Those are operations of one life that follow each other; without lives the two operations of an
+    arm in a block.
+    """
+    found = []
+    for row, labels in zip(paired.times[operation], paired.labels, strict=True):
+        series = row if paired.lives else [row[labels == arm] for arm in (False, True)]
+        found += [(float(a), float(b)) for one in series for a, b in itertools.pairwise(one)]
+    return [pair for pair in found if all(map(math.isfinite, pair))]
 
 
 def _sigma(pairs: Iterable[Sequence[float]]) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from orbax_bench_core.analysis.verdicts.advice import advice
+from orbax_bench_core.analysis.verdicts.evidence import with_evidence
 from orbax_bench_core.analysis.verdicts.model import (
     EXPLORATORY,
     OperationVerdict,
@@ -28,33 +29,46 @@ NOT_FROZEN: Final = (
 def judge_point(
     pair: Pair, repeats: Iterable[Repeat], info: RunInfo, switching: str = ""
 ) -> PointVerdict:
-    """Judges what a pair has measured so far.
+    """Judges what a pair has measured so far: the first attempts in its complete blocks.
 
     `switching` says what it cost that its arms took turns; empty when they did not.
     """
     from orbax_bench_core.gate import judge
 
-    series = PairedTimes.of(repeats)
+    repeats = list(repeats)
+    series, design = PairedTimes.of(repeats), info.design(pair)
     scale = 1 / len(info.expansion.points) if info.gate.family == "suite" else 1.0
-    judged = judge(series.times, series.labels, info.gate, alpha_scale=scale)
-    found, word = _operations(series, info.gate, judged), judged.word
-    failed = bool(series.failed)
-    return PointVerdict(
+    judged = judge(
+        series.times,
+        series.labels,
+        info.gate,
+        failed=series.failed,
+        per_life=design.operations_per_life,
+        alpha_scale=scale,
+    )
+    problem = series.problem or _no_baseline(series, judged)
+    stopped = series.stopped or bool(_no_baseline(series, judged))
+    found, word = _operations(series, info.gate, judged, stopped=stopped), judged.word
+    verdict = PointVerdict(
         point_id=pair.id,
         point=pair.name,
-        # What fails has not passed, however fast it was before.
-        word="INCONCLUSIVE" if failed and word == "PASS" else word,
-        reason=series.problem or _nothing_primary(found, series, info.gate) or judged.reason,
-        failed=failed,
+        # What cannot be compared has not passed, however fast it was before.
+        word="INCONCLUSIVE" if stopped and word == "PASS" else word,
+        reason=problem or _nothing_primary(found, series, info.gate) or judged.reason,
+        failed=stopped,
         mode="paired",
         blocks=len(series.labels),
         operations=found,
         switching=switching,
         endpoint=judged.endpoint,
         failures=judged.failures,
-        settled=judged.settled,
-        next_look=judged.next_look,
+        settled=judged.settled or stopped,
+        next_look=None if stopped else judged.next_look,
+        attempts=series.attempts,
+        design=design,
+        continued=series.continued,
     )
+    return with_evidence(verdict, repeats)
 
 
 def judge_run(run: RunDirectory, rules: Sequence[str] = ()) -> VerdictReport:
@@ -113,7 +127,7 @@ def report(
 
 
 def _operations(
-    series: PairedTimes, gate: GateConfig, judged: Judged
+    series: PairedTimes, gate: GateConfig, judged: Judged, *, stopped: bool
 ) -> tuple[OperationVerdict, ...]:
     from orbax_bench_core.gate import false_discovery, health
 
@@ -133,7 +147,7 @@ def _operations(
                     gate,
                     primary=operation in primary,
                     health=healths,
-                    failed=bool(series.failed),
+                    failed=stopped,
                     ended=judged.settled,
                 ),
                 health=healths,
@@ -155,6 +169,17 @@ def together(words: Sequence[Word]) -> Word:
     if "REGRESSION" in words:
         return "REGRESSION"
     return "PASS" if words and set(words) == {"PASS"} else "INCONCLUSIVE"
+
+
+def _no_baseline(series: PairedTimes, judged: Judged) -> str:
+    """Returns that the baseline failed whenever it was tried, by the first look; else nothing.
+
+    A candidate that always fails is a finding. A baseline that does leaves nothing to compare with.
+    """
+    baseline = series.attempts["baseline"]
+    if judged.failures.look is None or not baseline.count or baseline.failed < baseline.count:
+        return ""
+    return f"every first attempt of the baseline failed, in {baseline.example}"
 
 
 def _nothing_primary(

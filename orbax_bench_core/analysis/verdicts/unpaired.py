@@ -8,6 +8,7 @@ from typing import Final
 
 from orbax_bench_core import baselines
 from orbax_bench_core.analysis.verdicts.advice import advice
+from orbax_bench_core.analysis.verdicts.evidence import with_evidence_of
 from orbax_bench_core.analysis.verdicts.model import (
     OperationVerdict,
     PointVerdict,
@@ -23,6 +24,7 @@ from orbax_bench_core.records import (
     Record,
     RunDirectory,
     other_surroundings,
+    repeats_of,
     seconds_per_repeat,
 )
 from orbax_bench_core.sweep import differences, nearest
@@ -109,7 +111,7 @@ def _judge(
     failure = next((record.error for record in now if record.error is not None), None)
     word = together([operation.verdict.word for operation in found if operation.primary])
     lacking = bool(missing) or failure is not None
-    return PointVerdict(
+    verdict = PointVerdict(
         point_id=now[0].point_id,
         point=now[0].point_name,
         # What fails, or was not measured at all, has not passed.
@@ -118,6 +120,14 @@ def _judge(
         failed=failure is not None,
         mode="unpaired",
         operations=found,
+    )
+    sides: dict[Arm, Sequence[Record]] = {"baseline": before, "candidate": now}
+    return with_evidence_of(
+        verdict,
+        {
+            arm: [repeat for repeat in repeats_of(records) if repeat.counts]
+            for arm, records in sides.items()
+        },
     )
 
 

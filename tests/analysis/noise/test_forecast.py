@@ -2,9 +2,16 @@
 
 import pytest
 
-from orbax_bench_core.analysis.noise import Component, expected, forecast, from_records
+from orbax_bench_core.analysis.noise import (
+    Component,
+    expected,
+    forecast,
+    from_records,
+    process_noise,
+)
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.records import host_provenance, storage_provenance
+from orbax_bench_core.sweep import ProcessNoise
 from tests.analysis.noise.conftest import MIB, checkpoint
 
 GATE = GateConfig()
@@ -91,3 +98,20 @@ def test_process_noise_that_is_known_is_counted(noisy_records):
     known = passport.noise[0].model_copy(update={"tau": tau})
     noisy = expected(records[0].point, gate, passport.model_copy(update={"noise": (known,)}))
     assert noisy.detectable > expected(records[0].point, gate, passport).detectable
+
+
+def test_what_a_passport_knows_of_processes_is_the_worst_of_the_primary(noisy_records):
+    records = noisy_records(0.05)
+    passport = from_records(records)
+    point = records[0].point
+    assert process_noise(point, GATE, passport) == ProcessNoise()
+    tau = Component(estimate=0.0, low=0.0, high=0.008, p_value=0.5, workers=40, rounds=2)
+    ratio = tau.model_copy(update={"low": 0.02, "high": 0.1})
+    save = passport.noise[0].model_copy(update={"tau": tau, "interaction": ratio})
+    load = save.model_copy(update={"operation": "load", "tau": None})
+    known = passport.model_copy(update={"noise": (save,)})
+    assert process_noise(point, GATE, known) == ProcessNoise(
+        offset_high=0.008, interaction_low=0.02
+    )
+    half = passport.model_copy(update={"noise": (save, load)})
+    assert process_noise(point, GATE, half).offset_high is None
