@@ -152,7 +152,7 @@ def _largest(tables: Iterable[Any]) -> Component | None:
 
 def _sigmas(records: Sequence[Record]) -> dict[str, tuple[float, int]]:
     """Returns sigma and the number of operations of one series, by operation."""
-    pairs: dict[str, list[Sequence[float]]]
+    pairs: dict[str, Sequence[Sequence[float]]]
     if records[0].block is None:
         times = seconds_per_repeat(records)
         pairs = {name: list(itertools.pairwise(values)) for name, values in times.items()}
