@@ -9,7 +9,13 @@ from typing import Final, Self
 
 from orbax_bench_core.config import Arm, LoadedSuite, parse_suite
 from orbax_bench_core.execute.hosts import Host, LocalHost
-from orbax_bench_core.records import Repeat, RunDirectory, RunInfo
+from orbax_bench_core.records import (
+    CodeUnderTest,
+    Repeat,
+    RunDirectory,
+    RunInfo,
+    code_under_test,
+)
 from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint, entry_from_json, expand
 
 Say = Callable[[str], None]
@@ -100,6 +106,7 @@ class Session:
         info: What its `run.json` says.
         suite: The suite.
         entries: What is measured: all of the run, or the one of a step.
+        code: Revisions of what is under test from now on.
         settings: How.
         watch: Told of every event.
         say: Takes lines for people.
@@ -109,6 +116,7 @@ class Session:
     info: RunInfo
     suite: LoadedSuite
     entries: tuple[SweepEntry, ...]
+    code: CodeUnderTest = dataclasses.field(default_factory=CodeUnderTest)
     settings: RunSettings = DEFAULTS
     watch: Watcher = dataclasses.field(default_factory=Watcher)
     say: Say = silent
@@ -137,11 +145,13 @@ class Session:
         """
         expansion = expand(suite)
         run = RunDirectory(directory)
+        code = code_under_test(expansion.files, suite.source.file)
         return cls(
             directory=run,
-            info=run.start(suite, expansion),
+            info=run.start(suite, expansion, code),
             suite=suite,
             entries=expansion.points,
+            code=code,
             settings=settings,
             watch=watch or Watcher(),
             say=say,
@@ -176,6 +186,7 @@ class Session:
             info=info,
             suite=parse_suite(info.suite_text, info.suite_file),
             entries=(entry_from_json(entry),),
+            code=info.code,
             settings=settings,
             watch=watch or Watcher(),
             say=say,

@@ -1,6 +1,15 @@
 """Records, the run directory, the samples table and the read model."""
 
+from orbax_bench_core.records.code import (
+    CodeUnderTest,
+    Source,
+    code_of,
+    code_under_test,
+    loaded_code,
+)
 from orbax_bench_core.records.files import atomic_file, write_atomically
+from orbax_bench_core.records.git import Answer as GitAnswer
+from orbax_bench_core.records.git import ask as ask_git
 from orbax_bench_core.records.machine import (
     PACKAGES,
     UNKNOWN,
@@ -46,7 +55,9 @@ __all__ = [
     "UNKNOWN",
     "VERDICTS_FILE",
     "Attempt",
+    "CodeUnderTest",
     "ErrorInfo",
+    "GitAnswer",
     "OperationTimes",
     "PairedTimes",
     "Record",
@@ -57,14 +68,19 @@ __all__ = [
     "RunInfo",
     "SchemaVersion",
     "Series",
+    "Source",
     "State",
     "Status",
     "Verified",
+    "ask_git",
     "atomic_file",
     "checked_record_files",
+    "code_of",
+    "code_under_test",
     "device_provenance",
     "host_provenance",
     "load_run",
+    "loaded_code",
     "other_surroundings",
     "package_version",
     "refuse_other_version",

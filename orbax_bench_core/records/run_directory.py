@@ -20,6 +20,7 @@ from orbax_bench_core.config import (
     UserError,
     checked_path,
 )
+from orbax_bench_core.records.code import CodeUnderTest
 from orbax_bench_core.records.files import write_atomically
 from orbax_bench_core.records.record import (
     SCHEMA_VERSION,
@@ -57,6 +58,8 @@ class RunInfo(ResultModel):
         baseline: What the baseline arm has different, for people; empty without arms.
         candidate: What the candidate arm has different.
         expansion: The points, those skipped, and notes.
+        code: Revisions of the benchmark classes and of the suite file when the run began; a record
+            has those that it was measured with.
         created_at: When the run began, UTC.
         status: `running`; `complete` when every repeat is finished; `incomplete` otherwise.
     """
@@ -73,6 +76,7 @@ class RunInfo(ResultModel):
     baseline: str = ""
     candidate: str = ""
     expansion: Expansion
+    code: CodeUnderTest = CodeUnderTest()
     created_at: datetime.datetime
     status: RunStatus = "running"
 
@@ -107,8 +111,12 @@ class RunDirectory:
         except ValueError as error:
             raise UserError(str(error)) from None
 
-    def start(self, loaded: LoadedSuite, expansion: Expansion) -> RunInfo:
+    def start(
+        self, loaded: LoadedSuite, expansion: Expansion, code: CodeUnderTest | None = None
+    ) -> RunInfo:
         """Begins a run here, or continues the one of the same suite that is here already.
+
+        `code` is what is under test; a run that goes on keeps what it began with.
 
         Raises:
             UserError: The directory belongs to another suite, or cannot be written.
@@ -126,6 +134,7 @@ class RunDirectory:
             baseline="" if suite.arms is None else str(suite.arms.baseline),
             candidate="" if suite.arms is None else str(suite.arms.candidate),
             expansion=expansion,
+            code=code or CodeUnderTest(),
             created_at=datetime.datetime.now(datetime.UTC),
         )
         earlier = self.read_info() if self.exists() else None
@@ -135,7 +144,11 @@ class RunDirectory:
                     f"{self.root} holds a run of another suite ({earlier.suite_name!r}, begun "
                     f"{earlier.created_at:%Y-%m-%d %H:%M} UTC); choose another output directory"
                 )
-            kept = {"run_id": earlier.run_id, "created_at": earlier.created_at}
+            kept = {
+                "run_id": earlier.run_id,
+                "created_at": earlier.created_at,
+                "code": earlier.code,
+            }
             info = info.model_copy(update=kept)
         try:
             self.write_info(info)

@@ -1,7 +1,7 @@
 """Sweep: the points and pairs of a suite, with stable ids."""
 
 from orbax_bench_core.sweep.catalog import BUILTINS, short_name
-from orbax_bench_core.sweep.classes import load_class, options_class
+from orbax_bench_core.sweep.classes import load_class, options_class, source_file
 from orbax_bench_core.sweep.expansion import Expansion, SkippedPoint, expand_here
 from orbax_bench_core.sweep.isolate import benchmark_environment, expand
 from orbax_bench_core.sweep.options import describe_options
@@ -40,4 +40,5 @@ __all__ = [
     "short_name",
     "side",
     "sides",
+    "source_file",
 ]

@@ -55,6 +55,14 @@ def options_class(generator: type[BenchmarksGenerator]) -> type[BenchmarkOptions
     return generator.options_class
 
 
+def source_file(generator: type) -> str:
+    """Returns the file that defines a class; empty when it has none, as in a notebook."""
+    try:
+        return inspect.getsourcefile(generator) or ""
+    except (OSError, TypeError):
+        return ""
+
+
 def _import_hint(error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name in _NEEDED_BY_UPSTREAM:
         return (

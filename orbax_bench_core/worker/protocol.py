@@ -89,6 +89,7 @@ class Task(ResultModel):
         block: The block of the paired comparison; None outside one, and for a warm-up.
         host: Index of the host process.
         num_hosts: How many host processes take part.
+        code: Revisions of the benchmark class and of the suite file.
         verify: Whether restored values are compared with what was saved.
         attempts: Earlier tries that failed.
     """
@@ -103,6 +104,7 @@ class Task(ResultModel):
     block: int | None = None
     host: int = 0
     num_hosts: int = 1
+    code: dict[str, Any] = {}
     verify: bool
     attempts: tuple[Attempt, ...] = ()
 
@@ -137,6 +139,7 @@ class Task(ResultModel):
         return {
             "devices": UNKNOWN,
             **host,
+            "code": self.code,
             "config_hash": self.config_hash,
             "seed": self.measured.checkpoint.random_seed,
             "checkpoint_digest": UNKNOWN if state is None else state.fingerprint,

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from orbax_bench_core.authoring import TestContext, TestResult, UnmetNeed
 from orbax_bench_core.inventory import Inventory, take_inventory
 from orbax_bench_core.measure import Sample, observing, tracing
-from orbax_bench_core.records import ErrorInfo, Record, RunDirectory, State
+from orbax_bench_core.records import ErrorInfo, Record, RunDirectory, State, loaded_code
 from orbax_bench_core.state import Digest, MeshDoesNotFit, StateCache, build_mesh, check_digest
-from orbax_bench_core.sweep import load_class, options_class
+from orbax_bench_core.sweep import load_class, options_class, source_file
 from orbax_bench_core.worker.conditioning import PageCacheConditioner
 from orbax_bench_core.worker.protocol import UNMET_NEED, Task, WorkerSetup
 
@@ -59,7 +59,10 @@ def run_repeat(
         error=error,
         state=repeat.state,
         inventory=repeat.inventory,
-        provenance=task.provenance(provenance, setup.root, repeat.state),
+        provenance={
+            **task.provenance(provenance, setup.root, repeat.state),
+            "code": repeat.code,
+        },
     )
 
 
@@ -84,11 +87,13 @@ class _Repeat:
         self.notes: dict[str, list[str]] = {}
         self.state: State | None = None
         self.inventory: Inventory | None = None
+        self.code = task.code
 
     def execute(self) -> None:
         point = self._task.measured
         mesh = None if point.mesh is None else build_mesh(point.mesh)
         generator = load_class(point.benchmark)
+        self.code = loaded_code(self.code, source_file(generator))
         made = self._states.get(point.checkpoint, point.mesh, mesh)
         self.state = State(num_bytes=made.num_bytes, digest=made.digest)
         if self._task.host == 0:
