@@ -44,6 +44,10 @@ class ArmOption(enum.StrEnum):
 WhichArm = Annotated[
     ArmOption, typer.Option("--arm", help="Which side of a paired run (`ab`) to take.")
 ]
+Force = Annotated[
+    bool,
+    typer.Option("--force", help="Promote it even if its code had changes that no commit has."),
+]
 
 
 @app.command()
@@ -54,13 +58,14 @@ def capture(
     label: Annotated[
         str | None,
         typer.Option(
-            help="What to file it under, such as v0.12.8; by default the commit of the code that "
-            "ran."
+            help="What to file it under, such as v0.12.8; by default the commit of the code under "
+            "test: of your class or, for a built-in, of the suite file."
         ),
     ] = None,
     promote: Annotated[
         bool, typer.Option("--promote", help="Make it the baseline of its points at once.")
     ] = False,
+    force: Force = False,
     note: Annotated[str, typer.Option(help="Why, for those who look at promotions later.")] = "",
 ) -> None:
     """Store a run: one file per point, with every raw sample.
@@ -85,8 +90,9 @@ def capture(
     count = len(captured.capture.points)
     _say(console, f"captured {count} point{'' if count == 1 else 's'}:")
     _say(console, f"{place.root}/{captured.capture.reference}")
+    _say(console, f"code under test: {captured.capture.code.words}")
     if promote:
-        _promote(place, captured.capture.id, [], note, console)
+        _promote(place, captured.capture.id, [], note, console, force=force)
 
 
 @app.command("list")
@@ -114,7 +120,8 @@ def show(
         str | None,
         typer.Argument(
             metavar="[CAPTURE]",
-            help="An id or its beginning, a revision, or `latest`; by default what is promoted.",
+            help="An id or its beginning, a label, a commit, a tag, a branch, `nearest` or "
+            "`latest`; by default what is promoted.",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -163,14 +170,15 @@ def promote(
         typer.Option(
             "--to",
             metavar="CAPTURE",
-            help="An id or its beginning, a revision, `latest`, or `previous` to undo the last "
-            "promotion.",
+            help="An id or its beginning, a label, a commit, a tag, a branch, `nearest`, `latest`, "
+            "or `previous` to undo the last promotion.",
         ),
     ] = "latest",
     point: Annotated[
         list[str] | None,
         typer.Option(metavar="ID", help="Only this point of it; repeatable."),
     ] = None,
+    force: Force = False,
     note: Annotated[str, typer.Option(help="Why, for those who look at it later.")] = "",
 ) -> None:
     """Make a capture the baseline of its points.
@@ -181,7 +189,7 @@ def promote(
 
     orbax-bench baseline promote baselines --to previous
     """
-    _promote(_existing(registry), to, point or [], note, results_console())
+    _promote(_existing(registry), to, point or [], note, results_console(), force=force)
 
 
 @app.command()
@@ -190,7 +198,9 @@ def compare(
         str,
         typer.Argument(
             metavar="BASELINE",
-            help="A registry (what is promoted in it), a revision or capture in one, or a run.",
+            help="A registry (what is promoted in it), REGISTRY/NAME for one of its captures, or a "
+            "run. NAME is an id, a label, a commit, a tag, a branch, or `nearest`: the nearest "
+            "ancestor of HEAD that has a capture.",
         ),
     ],
     run: Annotated[str, typer.Argument(metavar="RUN", help="The run directory to look at.")],
@@ -223,16 +233,18 @@ def compare(
         measured_records,
         past_log_ratios,
         registry_around,
+        resolve_baseline,
     )
     from orbax_bench_core.document import print_document
     from orbax_bench_core.records import RunDirectory
 
     directory = RunDirectory(run)
     info = directory.read_info()
-    before, now = (
-        load_baseline(baseline, arm=_arm(arm)),
-        measured_records(directory.records(), _arm(arm)),
+    now = measured_records(directory.records(), _arm(arm))
+    baseline = resolve_baseline(
+        baseline, points={record.point_id for record in now}, apart_from={info.run_id}
     )
+    before = load_baseline(baseline, arm=_arm(arm))
     known = _existing(history) if history is not None else registry_around(baseline)
     report = compare_unpaired(
         before,
@@ -250,10 +262,18 @@ def compare(
         raise typer.Exit(EXIT_WARNING)
 
 
-def _promote(registry: Registry, name: str, points: list[str], note: str, console: Console) -> None:
+def _promote(
+    registry: Registry,
+    name: str,
+    points: list[str],
+    note: str,
+    console: Console,
+    *,
+    force: bool,
+) -> None:
     from orbax_bench_core.baselines import promote_capture
 
-    done = promote_capture(registry, name, points=points, note=note)
+    done = promote_capture(registry, name, points=points, note=note, force=force)
     for point_id, reference in done.promotion.points.items():
         before = done.replaced[point_id]
         _say(console, f"{point_id}: {reference or 'none'}, was {before or 'none'}")

@@ -94,6 +94,11 @@ class CodeUnderTest(ResultModel):
     generators: dict[str, Source] = {}
     suite: Source = Source()
 
+    def under_test(self, point: SweepPoint) -> Source:
+        """Returns the code under test of a point, as `code_of` does of a record."""
+        built_in = point.benchmark in BUILTINS.values()
+        return self.suite if built_in else self.generators.get(point.benchmark, Source())
+
     def of(self, point: SweepPoint) -> dict[str, Any]:
         """Returns the part that the record of a point keeps, as plain data."""
         generator = self.generators.get(point.benchmark, Source())

@@ -133,7 +133,7 @@ class RunDirectory:
             gate=suite.gate,
             baseline="" if suite.arms is None else str(suite.arms.baseline),
             candidate="" if suite.arms is None else str(suite.arms.candidate),
-            expansion=expansion,
+            expansion=expansion.model_copy(update={"files": {}}),
             code=code or CodeUnderTest(),
             created_at=datetime.datetime.now(datetime.UTC),
         )

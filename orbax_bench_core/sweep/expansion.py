@@ -19,7 +19,12 @@ from orbax_bench_core.config import (
     sharding_conflict,
 )
 from orbax_bench_core.sweep import catalog
-from orbax_bench_core.sweep.classes import BenchmarkClassError, load_class, options_class, source_file
+from orbax_bench_core.sweep.classes import (
+    BenchmarkClassError,
+    load_class,
+    options_class,
+    source_file,
+)
 from orbax_bench_core.sweep.options import OptionError, axes, combinations, plain
 from orbax_bench_core.sweep.pair import ArmError, Pair, SweepEntry, paired, sides
 from orbax_bench_core.sweep.point import SweepPoint

@@ -1,42 +1,12 @@
 """Code under test: revisions of benchmark classes and suite files, from git."""
 
 import os
-import subprocess
 
 import pytest
 
 from orbax_bench_core.records import code as module
 from orbax_bench_core.records import code_of, code_under_test
-
-
-@pytest.fixture
-def git(tmp_path, monkeypatch):
-    """Runs git in a repository `repository` of its own; returns what it says."""
-    for name in ("AUTHOR", "COMMITTER"):
-        monkeypatch.setenv(f"GIT_{name}_NAME", "n")
-        monkeypatch.setenv(f"GIT_{name}_EMAIL", "n@example.org")
-    folder = tmp_path / "repository"
-    folder.mkdir()
-
-    def run(*arguments):
-        command = ["git", "-C", str(folder), "-c", "init.defaultBranch=trunk", *arguments]
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
-
-    run("init", "-q")
-    return run
-
-
-@pytest.fixture
-def repository(git, tmp_path):
-    """A repository with a benchmark and a suite, both committed."""
-    folder = tmp_path / "repository"
-    (folder / "benches").mkdir()
-    (folder / "benches" / "mine.py").write_text("value = 1\n")
-    (folder / "suite.yaml").write_text("a: 1\n")
-    (folder / ".gitignore").write_text("environment/\n")
-    git("add", ".")
-    git("commit", "-qm", "first")
-    return folder
+from tests.support.repositories import git, repository  # noqa: F401 - fixtures
 
 
 def source(repository, name="benches/mine.py"):

@@ -98,6 +98,7 @@ class VerdictReport(ResultModel):
         points: One entry per point that both sides have.
         unmatched: Points that only one side has.
         notes: What else a reader must know, such as versions that differ between the arms.
+        revisions: The code under test of each arm, in words; empty in files of an earlier release.
         judged_at: When, UTC.
     """
 
@@ -111,6 +112,7 @@ class VerdictReport(ResultModel):
     points: tuple[PointVerdict, ...]
     unmatched: tuple[Unmatched, ...] = ()
     notes: tuple[str, ...] = ()
+    revisions: dict[Arm, str] = {}
     judged_at: datetime.datetime
 
 

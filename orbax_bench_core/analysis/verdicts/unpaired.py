@@ -15,7 +15,13 @@ from orbax_bench_core.analysis.verdicts.model import (
     VerdictReport,
 )
 from orbax_bench_core.analysis.verdicts.paired import judge_run, together
-from orbax_bench_core.baselines import Past, past_log_ratios, registry_around
+from orbax_bench_core.analysis.verdicts.revisions import revision_note, revisions
+from orbax_bench_core.baselines import (
+    Past,
+    past_log_ratios,
+    registry_around,
+    resolve_baseline,
+)
 from orbax_bench_core.config import Arm, GateConfig, UserError
 from orbax_bench_core.gate import Verdict
 from orbax_bench_core.records import (
@@ -61,6 +67,14 @@ def compare_unpaired(
         for point_id, records in now.items()
         if point_id in before
     )
+    shared = [point_id for point_id in now if point_id in before]
+    by_arm: dict[Arm, dict[str, list[Record]]] = {"baseline": before, "candidate": now}
+    code = revisions(
+        (arm, record)
+        for arm, records in by_arm.items()
+        for point_id in shared
+        for record in records[point_id]
+    )
     first = next((records[0] for records in [*now.values(), *before.values()]), None)
     return VerdictReport(
         suite="" if first is None else first.suite,
@@ -70,6 +84,8 @@ def compare_unpaired(
         word=together([point.word for point in points]),
         gate=gate,
         points=points,
+        notes=(revision_note(code),) if code else (),
+        revisions=code,
         unmatched=(*_unmatched("baseline", before, now), *_unmatched("candidate", now, before)),
         judged_at=datetime.datetime.now(datetime.UTC),
     )
@@ -194,7 +210,13 @@ def compare_stored(baseline: str, candidate: str | None) -> VerdictReport:
             )
         return judge_run(run)
     assert candidate is not None
-    before, now = baselines.load_baseline(baseline), baselines.load_baseline(candidate)
+    now = baselines.load_baseline(candidate)
+    baseline = resolve_baseline(
+        baseline,
+        points={record.point_id for record in now},
+        apart_from={record.run_id for record in now},
+    )
+    before = baselines.load_baseline(baseline)
     registry = registry_around(baseline)
     return compare_unpaired(
         before,
