@@ -128,7 +128,7 @@ def _of_branch(captures: Sequence[Capture], name: str) -> Capture | None:
     """Returns the capture of a branch, or of anything else that git knows."""
     here = Path.cwd()
     for reference in (f"refs/heads/{name}", f"refs/remotes/{name}", f"refs/remotes/origin/{name}"):
-        if ask_git(here, "rev-parse", "--verify", "--quiet", reference).ok:
+        if ask_git(here, "show-ref", "--verify", "--quiet", reference).ok:
             return _nearest(captures, reference, name)
     commit = ask_git(
         here, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"
