@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orbax_bench_core.cli.arguments import results_console
+from orbax_bench_core.cli.arguments import Metrics, ShownMetrics, results_console
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -213,6 +213,7 @@ def compare(
             "the baseline is in.",
         ),
     ] = None,
+    metrics: Metrics = ShownMetrics.CHANGED,
     fail_on_warning: Annotated[
         bool, typer.Option("--fail-on-warning", help="Exit with 3 when a point looks slower.")
     ] = False,
@@ -257,7 +258,7 @@ def compare(
     if as_json:
         print(report.model_dump_json(indent=2))
     else:
-        print_document(verdicts_document(report), results_console())
+        print_document(verdicts_document(report, metrics.value), results_console())
     if fail_on_warning and report.word == "REGRESSION":
         raise typer.Exit(EXIT_WARNING)
 

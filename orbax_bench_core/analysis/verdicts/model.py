@@ -10,6 +10,7 @@ import pydantic
 
 from orbax_bench_core.config import Arm, GateConfig, UserError
 from orbax_bench_core.gate import SeriesHealth, Verdict, Word
+from orbax_bench_core.measure import Better
 from orbax_bench_core.records import VERDICTS_FILE, ResultModel, Run, RunDirectory, write_atomically
 
 VERDICTS_VERSION: Final = 1
@@ -42,6 +43,34 @@ class OperationVerdict(ResultModel):
     false_discovery: float | None = None
 
 
+class MetricChange(ResultModel):
+    """One metric of one operation in both arms.
+
+    Attributes:
+        operation: Name of the operation, with its `[occurrence]` from the second on.
+        metric: `<namespace>/<name>`.
+        unit: Unit of the medians; empty when it has none.
+        better: Which direction is an improvement; `none` when neither is.
+        baseline: Median over the repeats of the baseline; None when it has none.
+        candidate: Median over the repeats of the candidate; None when it has none.
+        repeats: In how many repeats each arm has it.
+        delta: Difference of the medians over that of the baseline; None when one is missing, or the
+            baseline's is 0 and the candidate's is not.
+        apart: Cliff's delta: chance that a value of the candidate is above one of the baseline,
+            less the chance that it is below. None when an arm has no value.
+    """
+
+    operation: str
+    metric: str
+    unit: str
+    better: Better
+    baseline: float | None
+    candidate: float | None
+    repeats: dict[Arm, int]
+    delta: float | None
+    apart: float | None
+
+
 class PointVerdict(ResultModel):
     """One sweep point in both arms.
 
@@ -56,6 +85,8 @@ class PointVerdict(ResultModel):
         blocks: Number of complete blocks; 0 when unpaired.
         operations: One entry per operation, primary ones first.
         switching: What it cost that the arms took turns on one device; empty when they did not.
+        metrics: Every metric in both arms, in the order of measurement; empty in files of an
+            earlier release.
     """
 
     point_id: str
@@ -67,6 +98,7 @@ class PointVerdict(ResultModel):
     blocks: int = 0
     operations: tuple[OperationVerdict, ...] = ()
     switching: str = ""
+    metrics: tuple[MetricChange, ...] = ()
 
 
 class Unmatched(ResultModel):

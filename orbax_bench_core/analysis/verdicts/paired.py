@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Iterable, Sequence
 
 from orbax_bench_core.analysis.verdicts.advice import advice
+from orbax_bench_core.analysis.verdicts.metrics import compare_metrics
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, VerdictReport
 from orbax_bench_core.analysis.verdicts.revisions import revision_changes, revisions_of_run
 from orbax_bench_core.config import ARMS, GateConfig
@@ -21,7 +22,8 @@ def judge_point(
 
     `switching` says what it cost that its arms took turns; empty when they did not.
     """
-    series = PairedTimes.of(repeats)
+    known = list(repeats)
+    series = PairedTimes.of(known)
     found = _operations(series, info.gate, len(info.expansion.points))
     word = together([operation.verdict.word for operation in found if operation.primary])
     failed = bool(series.failed)
@@ -36,6 +38,9 @@ def judge_point(
         blocks=len(series.labels),
         operations=found,
         switching=switching,
+        metrics=compare_metrics(
+            *([each for each in known if each.series.arm == arm] for arm in ARMS)
+        ),
     )
 
 

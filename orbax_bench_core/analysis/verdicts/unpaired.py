@@ -8,6 +8,7 @@ from typing import Final
 
 from orbax_bench_core import baselines
 from orbax_bench_core.analysis.verdicts.advice import advice
+from orbax_bench_core.analysis.verdicts.metrics import compare_metrics
 from orbax_bench_core.analysis.verdicts.model import (
     OperationVerdict,
     PointVerdict,
@@ -29,6 +30,7 @@ from orbax_bench_core.records import (
     Record,
     RunDirectory,
     other_surroundings,
+    repeats_of,
     seconds_per_repeat,
 )
 from orbax_bench_core.sweep import differences, nearest
@@ -134,6 +136,7 @@ def _judge(
         failed=failure is not None,
         mode="unpaired",
         operations=found,
+        metrics=compare_metrics(repeats_of(before), repeats_of(now)),
     )
 
 
