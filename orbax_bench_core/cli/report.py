@@ -9,6 +9,14 @@ import typer
 
 def report(
     directory: Annotated[str, typer.Argument(metavar="DIR", help="A run directory.")],
+    deep: Annotated[
+        bool,
+        typer.Option(
+            "--deep",
+            help="Note a digest of all bytes of the checkpoints that were loaded, also of those "
+            "beyond 256 MiB, for `lineage --deep`.",
+        ),
+    ] = False,
 ) -> None:
     """Make every output of a run from its records again."""
     from rich.console import Console
@@ -20,7 +28,7 @@ def report(
 
     console = Console()
     run = RunDirectory(directory)
-    summary = publish(run)
+    summary = publish(run, deep=deep)
     info = run.read_info()
     print_document(notes_document(info), console)
     extra = limits_of(run, info, summary)
