@@ -21,7 +21,12 @@ from typing import Annotated, Any
 
 import typer
 
-app = typer.Typer(no_args_is_help=True, help="Build the container images of the components.")
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Build the container images of the components.",
+)
 
 BAKE_FILE = Path("images/docker-bake.json")
 UNKNOWN = "unknown"

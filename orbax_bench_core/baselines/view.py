@@ -11,6 +11,7 @@ from typing import Any, Final
 from orbax_bench_core.baselines.model import Baseline, Capture, Promotion
 from orbax_bench_core.document import (
     BLANK,
+    ByWidth,
     Column,
     Document,
     Element,
@@ -29,6 +30,9 @@ _COMMIT: Final = 40
 _SHORT_COMMIT: Final = 12
 _SEVERAL: Final = 4
 _CHANGES: Final = 10
+_WIDE: Final = 110
+"""Columns that all of a capture takes: in fewer, words would be broken."""
+_BRIEF: Final = ("id", "revision", "points", "measured", "baseline of")
 
 
 def captures_document(captures: Sequence[Capture], current: Mapping[str, str]) -> Document:
@@ -59,7 +63,15 @@ def captures_document(captures: Sequence[Capture], current: Mapping[str, str]) -
             )
         )
     headings = ("id", "revision", "suite", "points", "arm", "measured", "orbax", "baseline of")
-    elements: list[Element] = [_table(headings, rows)]
+    brief = [Row(tuple(row.cells[headings.index(name)] for name in _BRIEF)) for row in rows]
+    left_out = "A wider terminal shows suite, arm and version of Orbax, too; --json has all."
+    elements: list[Element] = [
+        ByWidth(
+            _WIDE,
+            (_table(headings, rows),),
+            (_table(_BRIEF, brief), Paragraph(left_out, "dim", fold="wrapped")),
+        )
+    ]
     if not current:
         missing = "No capture is the baseline yet: choose one with `promote`."
         elements.append(Paragraph(missing, "dim", fold="wrapped"))

@@ -20,6 +20,7 @@ EXIT_WARNING = 3
 
 app = typer.Typer(
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode=None,
     help="Keep runs as baselines, and compare with them.\n\nA registry is a directory, local or "
     "gs://, that is only ever added to: captures of the same code lie side by side, and promoting "
@@ -236,6 +237,7 @@ def compare(
         registry_around,
         resolve_baseline,
     )
+    from orbax_bench_core.config import UserError
     from orbax_bench_core.document import print_document
     from orbax_bench_core.records import RunDirectory
 
@@ -259,6 +261,8 @@ def compare(
         print(report.model_dump_json(indent=2))
     else:
         print_document(verdicts_document(report, metrics.value), results_console())
+    if not report.points:
+        raise UserError(f"{baseline} and {run} have no point in common: nothing was compared")
     if fail_on_warning and report.word == "REGRESSION":
         raise typer.Exit(EXIT_WARNING)
 

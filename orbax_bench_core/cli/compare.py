@@ -76,6 +76,11 @@ def compare(
             raise UserError(f"cannot write {html}: {error}") from None
         if not as_json:
             console.print(f"Page: {html}", markup=False, highlight=False, soft_wrap=True)
+    if not found.points:
+        raise UserError(
+            f"{baseline} and {candidate or baseline} have no point in common, so that nothing was "
+            "compared; above stands in what their points differ"
+        )
     paired = any(point.mode == "paired" for point in found.points)
     raise typer.Exit(
         comparison_exit_code(found, allow_inconclusive=allow_inconclusive) if paired else 0

@@ -19,6 +19,7 @@ def expand(
 ) -> None:
     """List the sweep points of a suite without running anything."""
     from orbax_bench_core.config import load_suite
+    from orbax_bench_core.document import count
     from orbax_bench_core.sweep import expand as expand_suite
 
     loaded = load_suite(suite, override or ())
@@ -37,7 +38,8 @@ def expand(
     if arms is not None:
         print(f"baseline: {arms.baseline}")
         print(f"candidate: {arms.candidate}")
-    print(f"{len(expansion.points)} points{'' if arms is None else ', each in both arms'}")
+    in_arms = "" if arms is None else ", each in both arms"
+    print(f"{count(len(expansion.points), 'point')}{in_arms}")
 
 
 def list_builtins() -> None:

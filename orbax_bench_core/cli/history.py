@@ -1,4 +1,4 @@
-"""`orbax-bench history`: past runs and their change points."""
+"""`orbax-bench history`: past runs, and flags where they changed."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def history(
     significance: Annotated[
         float,
         typer.Option(
-            help="Share of series without any change in which one may be found, from 0.001 to 0.1."
+            help="Chance of a flag within 60 nights when nothing has changed, from 0.001 to 0.1."
         ),
-    ] = 0.01,
+    ] = 0.05,
     every: Annotated[
         bool, typer.Option("--all", help="Show operations that decide no verdict, too.")
     ] = False,
@@ -36,8 +36,10 @@ def history(
     """Show past runs in the order of time, and when they changed.
 
     Of paired runs (`ab`) it follows the ratio to the reference arm, which holds still while the
-    machine does not, and shows each change with the versions and commits before and after it. Pin
-    the reference: an environment with exact versions. Of other runs it shows seconds.
+    machine does not, and flags each change with the versions and commits before and after it. A
+    flag is a question: the command that asks it, in a paired comparison of both sides, stands
+    beside it. Pin the reference: an environment with exact versions. Of other runs it shows
+    seconds.
 
     orbax-bench history nightly --html history.html
 

@@ -39,7 +39,7 @@ class JsonLog(Watcher):
             **_of_pair(progress),
             status=progress.repeat.status,
             reused=progress.reused,
-            error=None if error is None else f"{error.type}: {error.message}",
+            error=None if error is None else error.said,
             seconds=progress.repeat.labelled_seconds(),
         )
 

@@ -57,7 +57,6 @@ class LiveVerdicts(Watcher):
     ) -> None:
         """Shows progress on `console`; with `verbose`, every operation that ends has a line."""
         self._console = console
-        self._gate = gate
         self._verbose = verbose
         self._most = gate.looks[-1]
         self._lines = {point.id: _Line(point.name) for point in points}
@@ -116,13 +115,13 @@ class LiveVerdicts(Watcher):
         """Shows that an operation begins; all blocks before its own have ended."""
         line = self._lines[point_id]
         line.used = max(line.used, (block * BLOCK_SIZE + slot) * 2 // BLOCK_SIZE)
-        self._begins(point_id, f"block {block + 1}, operation {slot + 1} of {BLOCK_SIZE}", arm)
+        self._begins(point_id, f"block {block}, operation {slot + 1} of {BLOCK_SIZE}", arm)
 
     def judged(self, verdict: PointVerdict) -> None:
         """Shows what a point says after a look."""
         line = self._lines[verdict.point_id]
         line.verdict = verdict
-        line.ended = verdict.failed or not needs_more(verdict, self._gate)
+        line.ended = verdict.failed or not needs_more(verdict)
         if line.ended or not self._console.is_terminal:
             self._print(self._whole(line))
         self._show()
@@ -209,9 +208,9 @@ def _outcome(progress: Progress) -> Text:
     """Returns how a repeat ended."""
     repeat = progress.repeat
     assert repeat is not None
-    where = f" {progress.point.name} {progress.arm}, block {(progress.block or 0) + 1}: "
+    where = f" {progress.point.name} {progress.arm}, block {progress.block}: "
     if repeat.error is not None:
-        said = f"{repeat.error.type}: {repeat.error.message}"
+        said = repeat.error.said
         return Text.assemble((repeat.status, "red"), where, said)
     found = repeat.labelled_seconds()
     times = ", ".join(f"{operation} {seconds(value)}" for operation, value in found.items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import sys
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     import importlib.metadata
 
 EXIT_INVALID = 2
+EXIT_FAILED = 1
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 _PLUGINS = "orbax_bench.commands"
 
 
@@ -76,12 +79,19 @@ app.command("sharding")(sharding.sharding)
 
 
 def main() -> None:
-    """Runs the command line; a user's mistake is one message and exit code 2."""
+    """Runs the command line; a user's mistake is one message and exit code 2.
+
+    A disk that is full or read-only is one message as well, and exit code 1.
+    """
     try:
         app()
     except Exception as error:
         from orbax_bench_core.config import UserError  # help needs no suite
 
+        if isinstance(error, OSError) and error.errno in _UNWRITABLE:
+            advice = "make room, or name a place that can be written"
+            print(f"error: cannot write: {error}; {advice}", file=sys.stderr)
+            sys.exit(EXIT_FAILED)
         if not isinstance(error, UserError):
             raise
         for problem in error.problems:

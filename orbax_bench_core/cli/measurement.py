@@ -18,14 +18,16 @@ from orbax_bench_core.cli.json_log import JsonLog
 from orbax_bench_core.cli.live_verdicts import LiveVerdicts
 from orbax_bench_core.cli.progress import ProgressReport
 from orbax_bench_core.config import LoadedSuite, UserError
-from orbax_bench_core.document import print_document
+from orbax_bench_core.document import count, print_document
 from orbax_bench_core.execute import CannotRecord, RunSettings, Session, Watcher
+from orbax_bench_core.records import Run
 from orbax_bench_core.steps import (
     compare_arms,
     limits_of,
     measure_points,
     publish,
     publish_verdicts,
+    settle,
 )
 
 EXIT_FAILED: Final = 1
@@ -130,13 +132,14 @@ class Measurement:
         """Measures every point, shows what was found, and returns the exit code."""
         info = self._session.info
         print_document(notes_document(info), self._console)
-        size = f"{len(self._session.plain)} points x {info.num_repeats} repeats"
+        repeats = count(info.num_repeats, "repeat")
+        size = f"{count(len(self._session.plain), 'point')} x {repeats}"
         self._say(f"{info.suite_name}: {size}")
         try:
             with _stoppable():
                 measure_points(self._session, limits=limits, lock=self._lock)
         except Interrupted as stop:
-            self._say(f"{stop}; {self._kept()}")
+            self._say_stopped(stop)
             code = stop.code
         else:
             code = self._conclude_run(baselines)
@@ -153,7 +156,9 @@ class Measurement:
         info, pairs = self._session.info, self._session.pairs
         print_document(notes_document(info), self._console)
         most = info.gate.looks[-1]
-        self._say(f"{info.suite_name}: {len(pairs)} points, up to {most} operations per arm")
+        self._say(
+            f"{info.suite_name}: {count(len(pairs), 'point')}, up to {most} operations per arm"
+        )
         self._say(f"  baseline:  {info.baseline}")
         self._say(f"  candidate: {info.candidate}")
         if passport is not None:
@@ -162,7 +167,8 @@ class Measurement:
         try:
             verdicts = self.verdicts()
         except Interrupted as stop:
-            self._say(f"{stop}; {self._kept()}")
+            self._say_stopped(stop)
+            self._log_end(exit_code=stop.code, verdict=None)
             return stop.code
         code = self._conclude_comparison(verdicts, allow_inconclusive=allow_inconclusive)
         self._log_end(exit_code=code, verdict=verdicts.word)
@@ -186,6 +192,14 @@ class Measurement:
             return ProgressReport(self._console, total=self._total, verbose=verbose)
         return LiveVerdicts(self._console, session.pairs, session.info.gate, verbose=verbose)
 
+    def _say_stopped(self, stop: Interrupted) -> None:
+        # Of a run directory that is gone nothing is left here that the command could go on with.
+        there = self._session.directory.exists()
+        self._say(f"{stop}; {self._kept()}" if there else str(stop))
+        if there:
+            with contextlib.suppress(OSError):  # it may be the disk that has ended the run
+                settle(Run(self._session.directory))
+
     def _kept(self) -> str:
         again = "Run the same command again to"
         if isinstance(self._session.watch, ProgressReport):
@@ -197,17 +211,17 @@ class Measurement:
         directory = self._session.directory
         try:
             summary = publish(directory)
+            extra = limits_of(directory, self._session.info, summary)
+            document = summary_document(self._session.info, summary, extra=extra)
+            print_document(document, self._console)
+            if baselines.compare is not None:
+                verdicts = compare_stored(baselines.compare, str(directory.root))
+                publish_verdicts(directory, verdicts)
+                print_document(verdicts_document(verdicts), self._console)
+            if baselines.capture is not None:
+                self._capture(baselines.capture)
         except OSError as failure:
             return self._unwritten(failure, "report")
-        extra = limits_of(directory, self._session.info, summary)
-        document = summary_document(self._session.info, summary, extra=extra)
-        print_document(document, self._console)
-        if baselines.compare is not None:
-            verdicts = compare_stored(baselines.compare, str(directory.root))
-            publish_verdicts(directory, verdicts)
-            print_document(verdicts_document(verdicts), self._console)
-        if baselines.capture is not None:
-            self._capture(baselines.capture)
         self._say(f"Run directory: {directory.root}")
         return run_exit_code(summary, self._console)
 
@@ -228,10 +242,7 @@ class Measurement:
         return comparison_exit_code(verdicts, allow_inconclusive=allow_inconclusive)
 
     def _unwritten(self, failure: OSError, command: str) -> int:
-        self._say(
-            f"cannot write the results: {failure}\nEvery record is kept: make room, then "
-            f"`orbax-bench {command} {self._session.directory.root}`"
-        )
+        self._say(unwritten(failure, command, str(self._session.directory.root)))
         return EXIT_FAILED
 
     def _log_end(self, **fields: object) -> None:
@@ -241,6 +252,20 @@ class Measurement:
 
     def _say(self, line: str) -> None:
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def unwritten(failure: OSError, command: str, root: str) -> str:
+    """Returns what to do when the results of a run cannot be written.
+
+    Args:
+        failure: Why, such as a disk that is full or read-only.
+        command: The command that writes them again.
+        root: The run directory.
+    """
+    return (
+        f"cannot write the results to {root}: {failure}\nEvery record is kept: make room, or make "
+        f"it writable, then `orbax-bench {command} {root}`"
+    )
 
 
 def without_arms(suite: LoadedSuite) -> LoadedSuite:
@@ -263,7 +288,8 @@ def run_exit_code(summary: RunSummary, console: Console) -> int:
     if not any(point.passed for point in summary.points):
         console.print("[red]Nothing was measured.[/]")
         return EXIT_FAILED
-    return EXIT_FAILED if any(point.failed for point in summary.points) else 0
+    unmeasured = any(point.passed and not point.measured for point in summary.points)
+    return EXIT_FAILED if unmeasured or any(point.failed for point in summary.points) else 0
 
 
 def comparison_exit_code(verdicts: VerdictReport, *, allow_inconclusive: bool = False) -> int:

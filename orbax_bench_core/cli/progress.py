@@ -84,6 +84,6 @@ class ProgressReport(Watcher):
 
 def _outcome(repeat: Repeat) -> str:
     if repeat.error is not None:
-        return f"{repeat.status}: {repeat.error.type}: {repeat.error.message}"
+        return f"{repeat.status}: {repeat.error.said}"
     found = repeat.labelled_seconds()
     return ", ".join(f"{operation} {seconds(value)}" for operation, value in found.items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -18,17 +19,25 @@ def report(
         ),
     ] = False,
 ) -> None:
-    """Make every output of a run from its records again."""
+    """Make every output of a run from its records again.
+
+    Exit codes: 0 all is written, 1 it cannot be written, 2 there is no run.
+    """
     from rich.console import Console
 
     from orbax_bench_core.analysis.summary import notes_document, summary_document
+    from orbax_bench_core.cli.measurement import EXIT_FAILED, unwritten
     from orbax_bench_core.document import print_document
     from orbax_bench_core.records import RunDirectory
     from orbax_bench_core.steps import limits_of, publish
 
     console = Console()
     run = RunDirectory(directory)
-    summary = publish(run, deep=deep)
+    try:
+        summary = publish(run, deep=deep)
+    except OSError as failure:
+        print(f"error: {unwritten(failure, 'report', str(run.root))}", file=sys.stderr)
+        raise typer.Exit(EXIT_FAILED) from None
     info = run.read_info()
     print_document(notes_document(info), console)
     extra = limits_of(run, info, summary)

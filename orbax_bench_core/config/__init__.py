@@ -19,7 +19,14 @@ from orbax_bench_core.config.execution import (
     ExecutionConfig,
     HostMemory,
 )
-from orbax_bench_core.config.gate import GateConfig, GateRule, MetricRule
+from orbax_bench_core.config.gate import (
+    MAX_PRIMARY,
+    PER_ARM,
+    GateConfig,
+    GateRule,
+    MetricRule,
+    gate_changes,
+)
 from orbax_bench_core.config.load import LoadedSuite, load_suite, parse_suite
 from orbax_bench_core.config.mesh import MeshConfig, sharding_conflict
 from orbax_bench_core.config.models import expanded
@@ -30,6 +37,8 @@ from orbax_bench_core.config.suite import BenchmarkEntry, Suite
 __all__ = [
     "ARMS",
     "BITS",
+    "MAX_PRIMARY",
+    "PER_ARM",
     "Arm",
     "ArraySpec",
     "BenchmarkEntry",
@@ -59,6 +68,7 @@ __all__ = [
     "did_you_mean",
     "expanded",
     "explain",
+    "gate_changes",
     "leaves",
     "load_suite",
     "parse_suite",

@@ -13,8 +13,10 @@ def checked_path(path: str) -> str:
     """Returns `path` in full: a local path is made absolute, a `gs://` URI stays.
 
     Raises:
-        ValueError: The URI has a scheme that Orbax cannot write to.
+        ValueError: The path is empty, or the URI has a scheme that Orbax cannot write to.
     """
+    if not path.strip():
+        raise ValueError("the path is empty; name a directory, `.` for the one that this runs in")
     if path.startswith(_REMOTE):
         return path.rstrip("/")
     scheme, separator, rest = path.partition("://")

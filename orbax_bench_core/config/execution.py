@@ -14,6 +14,36 @@ Cache = Literal["warm", "cold"]
 HostMemory = Literal["reused", "fresh", "default"]
 
 
+_PLACES = ("-", ".", "~", "git+")
+_FILES = (".whl", ".zip", ".tar.gz")
+
+
+def checked_requirement(given: str, environment: str) -> None:
+    """Checks what can be checked of a requirement before anything is installed.
+
+    A path, a URL or an option of pip is looked at when the environment is made.
+
+    Args:
+        given: As the suite has it.
+        environment: Name of its environment, for the message.
+
+    Raises:
+        ValueError: It is nothing that pip could install.
+    """
+    text = given.strip()
+    if "/" in text or "@" in text or text.startswith(_PLACES) or text.endswith(_FILES):
+        return
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    try:
+        Requirement(text)
+    except InvalidRequirement:
+        raise ValueError(
+            f"{environment}: {given!r} is no requirement; write name==version, such as "
+            "jax==0.10.2, a URL, or the path of a wheel or a folder"
+        ) from None
+
+
 class EnvironmentConfig(ConfigModel):
     """One item of `environments`: a virtual environment to make, or an interpreter that is there.
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+import hashlib
+import json
+import math
+from typing import Annotated, Any, Final, Literal, Self
 
 import pydantic
 
@@ -11,6 +14,24 @@ from orbax_bench_core.config.base import ConfigModel
 Share = Annotated[float, pydantic.Field(gt=0, lt=1)]
 
 MAX_PRIMARY = 3
+
+PER_ARM: Final = 2
+"""Slots of each arm in one block; a slot is an operation, or the life of a worker."""
+
+LOOKS: Final = (10, 20, 40, 60)
+"""Operations per arm at the looks, unless the suite says otherwise."""
+
+DEFAULT_PRIMARY: Final = ("save_blocking", "save", "load")
+
+_BLOCKS_OF_LIVES: Final = {1: (5, 10, 20, 30), 2: (4, 6, 10, 15)}
+_BLOCKS_OF_LONG_LIVES: Final = (4, 6, 8, 12)
+"""Blocks of lives at the default looks. Four are the fewest whose orders, 6 to the 4th, make the
+level of the first look possible."""
+
+_STALL_FACTOR: Final = (5, 3)
+"""Stalls are rarer than times are noisy: their last look is at 5/3 of the last one of the times."""
+
+_CONFIDENCE: Final = 0.95
 
 
 class GateRule(ConfigModel):
@@ -21,26 +42,47 @@ class GateRule(ConfigModel):
             is larger. Called delta in the method.
         margin: Smallest relative slow-down that nobody may miss: PASS says that the true one is
             smaller. Called Delta in the method.
+        min_effect_s: Slow-down in seconds below which nobody minds, however large its share: both
+            the tolerance and the margin are at least as many seconds.
+        max_stalls: Share of stalled operations that PASS has to exclude with 95 % confidence; None
+            asks for no more than that the candidate does not stall more often.
         alpha: Probability of a REGRESSION when the slow-down is within the tolerance, over all
             looks together.
         pass_alpha: Probability of a PASS when the slow-down is the margin, over all looks together.
-        looks: Operations per arm after which the data are looked at, ascending.
+        looks: Operations per arm after which the data are looked at, ascending; see `looks_of`.
         draws: Random orders that stand in for all of them when there are too many to list.
     """
 
     tolerance: Annotated[float, pydantic.Field(ge=0)] = 0.03
     margin: Annotated[float, pydantic.Field(gt=0)] = 0.15
+    min_effect_s: Annotated[float, pydantic.Field(ge=0, allow_inf_nan=False)] = 0.0
+    max_stalls: Share | None = None
     alpha: Share = 0.01
     pass_alpha: Share = 0.05
     looks: Annotated[
         tuple[pydantic.PositiveInt, ...], pydantic.Field(min_length=1, strict=False)
-    ] = (
-        10,
-        20,
-        40,
-        60,
-    )
+    ] = LOOKS
     draws: Annotated[int, pydantic.Field(ge=999)] = 1999
+
+    def looks_of(self, per_life: int = 1) -> tuple[int, ...]:
+        """Returns the looks, in operations per arm, each a whole number of blocks.
+
+        The default looks become those of the method for lives: 16, 24, 40 and 60 operations with 2
+        per life. Looks that a suite names are rounded up to whole blocks.
+
+        Args:
+            per_life: Operations of one life of a worker; 1 for arms in one worker.
+        """
+        block = PER_ARM * per_life
+        if self.looks == LOOKS:
+            blocks = _BLOCKS_OF_LIVES.get(per_life, _BLOCKS_OF_LONG_LIVES)
+            return tuple(block * count for count in blocks)
+        return tuple(dict.fromkeys(block * -(-look // block) for look in self.looks))
+
+    def last_stall_look(self, per_life: int = 1) -> int:
+        """Returns the last look at stalls, in operations per arm: 100 by default."""
+        block, (times, over) = PER_ARM * per_life, _STALL_FACTOR
+        return block * -(-self.looks_of(per_life)[-1] * times // (over * block))
 
     @pydantic.model_validator(mode="after")
     def _check(self) -> Self:
@@ -53,6 +95,14 @@ class GateRule(ConfigModel):
             raise ValueError(f"looks must ascend, got {list(self.looks)}")
         if odd := [look for look in self.looks if look % 2]:
             raise ValueError(f"looks must be even, for a block has two per arm; got {odd}")
+        last = self.last_stall_look()
+        if self.max_stalls is not None and (1 - self.max_stalls) ** last > 1 - _CONFIDENCE:
+            needed = math.ceil(math.log(1 - _CONFIDENCE) / math.log1p(-self.max_stalls))
+            raise ValueError(
+                f"max_stalls {self.max_stalls:g} can never be shown: even without a stall it takes "
+                f"{needed} operations per arm, and the last look at stalls is at {last} (5/3 of "
+                f"the last of looks)"
+            )
         return self
 
 
@@ -61,6 +111,7 @@ class MetricRule(ConfigModel):
 
     tolerance: Annotated[float, pydantic.Field(ge=0)] | None = None
     margin: Annotated[float, pydantic.Field(gt=0)] | None = None
+    min_effect_s: Annotated[float, pydantic.Field(ge=0, allow_inf_nan=False)] | None = None
 
 
 class GateConfig(GateRule):
@@ -68,27 +119,42 @@ class GateConfig(GateRule):
 
     Attributes:
         primary: Operations whose times decide the verdict, at most 3; those that a benchmark does
-            not have are left out. All others are shown, and decide nothing.
+            not have are left out. All others are shown, and decide nothing. A benchmark that has
+            none of the default ones is judged by the first 3 operations that it measures.
         metrics: What single operations have different, by name.
         family: What `alpha` is shared among: the operations of one `point`, or of all points of
             the `suite`.
+        lives: Whether every slot of a block is a worker process of its own: `auto` where the arms
+            cannot share one worker, or `always`.
+        operations_per_life: Measured operations of each such process.
+        seed: Seed of the order of the arms in the blocks; None takes the id of the run.
     """
 
     primary: Annotated[
         tuple[str, ...], pydantic.Field(min_length=1, max_length=MAX_PRIMARY, strict=False)
-    ] = (
-        "save_blocking",
-        "save",
-        "load",
-    )
+    ] = DEFAULT_PRIMARY
     metrics: dict[str, MetricRule] = {}
     family: Literal["point", "suite"] = "point"
+    lives: Literal["auto", "always"] = "auto"
+    operations_per_life: Annotated[int, pydantic.Field(ge=1)] = 2
+    seed: int | None = None
 
     def rule(self, operation: str) -> GateRule:
         """Returns the rule for the time of one operation."""
         common = {name: getattr(self, name) for name in GateRule.model_fields}
         own = self.metrics.get(operation, MetricRule()).model_dump(exclude_none=True)
         return GateRule(**{**common, **own})
+
+    @property
+    def names_primary(self) -> bool:
+        """Whether the suite says itself which operations decide."""
+        return self.primary != DEFAULT_PRIMARY
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of all rules, in hex: the same for the same rules, however they are written."""
+        canonical = json.dumps(_canonical(self), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()
 
     @pydantic.model_validator(mode="after")
     def _rules_hold(self) -> Self:
@@ -98,3 +164,41 @@ class GateConfig(GateRule):
             except pydantic.ValidationError as error:
                 raise ValueError(f"metrics.{operation}: {error.errors()[0]['msg']}") from None
         return self
+
+
+def gate_changes(before: GateConfig, after: GateConfig) -> str:
+    """Returns what differs between two gates, such as `margin 15 % -> 30 %`; empty if nothing."""
+    old, new = _canonical(before), _canonical(after)
+    names = [*old, *(name for name in new if name not in old)]
+    changed = (
+        f"{name} {_written(name, old.get(name))} -> {_written(name, new.get(name))}"
+        for name in names
+        if old.get(name) != new.get(name)
+    )
+    return ", ".join(changed)
+
+
+_SHARES: Final = ("tolerance", "margin", "max_stalls", "alpha", "pass_alpha")
+
+
+def _canonical(gate: GateConfig) -> dict[str, Any]:
+    """Returns all rules, flat, without what is written and changes nothing."""
+    found = gate.model_dump(mode="json", exclude={"metrics"})
+    found["primary"] = sorted(set(gate.primary))
+    for operation in sorted(gate.metrics):
+        own = gate.metrics[operation].model_dump(exclude_none=True)
+        for name, value in own.items():
+            if value != getattr(gate, name):
+                found[f"metrics.{operation}.{name}"] = value
+    return found
+
+
+def _written(name: str, value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    key = name.rpartition(".")[2]
+    if key in _SHARES:
+        return f"{100 * value:.3g} %"
+    return f"{value:g} s" if key == "min_effect_s" else str(value)

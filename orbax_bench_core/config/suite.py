@@ -11,7 +11,11 @@ import pydantic
 from orbax_bench_core.config.arms import Arm, ArmConfig, ArmsConfig
 from orbax_bench_core.config.base import ConfigModel, checked_path
 from orbax_bench_core.config.checkpoint import CheckpointConfig
-from orbax_bench_core.config.execution import EnvironmentConfig, ExecutionConfig
+from orbax_bench_core.config.execution import (
+    EnvironmentConfig,
+    ExecutionConfig,
+    checked_requirement,
+)
 from orbax_bench_core.config.gate import GateConfig
 from orbax_bench_core.config.mesh import MeshConfig
 
@@ -75,9 +79,12 @@ class Suite(ConfigModel):
 
     @pydantic.field_validator("environments")
     @classmethod
-    def _distinct_names(
+    def _installable_under_distinct_names(
         cls, environments: tuple[EnvironmentConfig, ...]
     ) -> tuple[EnvironmentConfig, ...]:
+        for environment in environments:
+            for requirement in environment.requirements:
+                checked_requirement(requirement, environment.name)
         names = [environment.name for environment in environments]
         if repeated := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"each name may be used once, got {repeated} again")

@@ -6,6 +6,7 @@ from orbax_bench_core.document.elements import (
     ByWidth,
     Callout,
     Cell,
+    Code,
     Column,
     Details,
     Document,
@@ -28,13 +29,14 @@ from orbax_bench_core.document.elements import (
 from orbax_bench_core.document.figures import shorten
 from orbax_bench_core.document.html import to_html
 from orbax_bench_core.document.markdown import to_markdown, write_figures
-from orbax_bench_core.document.numbers import digits, num_bytes, percent, seconds, table_cell
+from orbax_bench_core.document.numbers import count, digits, num_bytes, percent, seconds, table_cell
 
 __all__ = [
     "BLANK",
     "ByWidth",
     "Callout",
     "Cell",
+    "Code",
     "Column",
     "Details",
     "Document",
@@ -53,6 +55,7 @@ __all__ = [
     "Span",
     "Table",
     "Text",
+    "count",
     "digits",
     "num_bytes",
     "percent",

@@ -9,6 +9,7 @@ from orbax_bench_core.document.elements import (
     ByWidth,
     Callout,
     Cell,
+    Code,
     Details,
     Document,
     Element,
@@ -61,6 +62,9 @@ def _print_element(element: Element, console: Console) -> None:
         case Items():
             for item in element.items:
                 _print_paragraph(Paragraph(item, mark="-"), console)
+        case Code():
+            for line in element.text.splitlines():
+                _print_paragraph(Paragraph(Span(line), indent=2), console)
         case Facts():
             width = max((len(name) for name, _ in element.pairs), default=0)
             for name, fact in element.pairs:

@@ -84,6 +84,13 @@ class Items:
 
 
 @dataclass(frozen=True, slots=True)
+class Code:
+    """Lines as a program printed them, such as a traceback; nothing in them is markup."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """Names and what each of them is."""
 
@@ -199,7 +206,7 @@ class Callout:
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """Elements that HTML folds under a line."""
+    """Elements that HTML folds under a line; Markdown only where `Code` is among them."""
 
     summary: Text
     elements: tuple[Element, ...]
@@ -250,6 +257,7 @@ Element: TypeAlias = (
     Heading
     | Paragraph
     | Items
+    | Code
     | Facts
     | Table
     | Figure

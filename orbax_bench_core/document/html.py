@@ -12,6 +12,7 @@ from orbax_bench_core.document.elements import (
     ByWidth,
     Callout,
     Cell,
+    Code,
     Column,
     Details,
     Document,
@@ -92,6 +93,8 @@ def _element(element: Element) -> Markup:
             return _tag("p", _sentence(element), class_=_role(element.role))
         case Items():
             return _tag("ul", _join((_tag("li", _line(item)) for item in element.items), "\n"))
+        case Code():
+            return _tag("pre", _piece(Span(element.text.rstrip())))
         case Facts():
             pairs = (
                 _tag("dt", _line(name)) + _tag("dd", _line(fact)) for name, fact in element.pairs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, assert_never
@@ -12,6 +13,7 @@ from orbax_bench_core.document.elements import (
     ByWidth,
     Callout,
     Cell,
+    Code,
     Column,
     Details,
     Document,
@@ -104,6 +106,8 @@ class _Markdown:
                 return [f"{mark} {self._line(element.text)}".strip()]
             case Items():
                 return ["\n".join(f"- {self._line(item)}" for item in element.items)]
+            case Code():
+                return [_fenced(element.text)]
             case Facts():
                 return ["\n".join(f"- {name}: {self._line(said)}" for name, said in element.pairs)]
             case Table():
@@ -116,7 +120,12 @@ class _Markdown:
             case Callout():
                 return [f"{element.word.text}: {self._line(element.text)}"]
             case Details():
-                return [self._line(element.summary), *self.blocks(element.elements)]
+                shown = [self._line(element.summary), *self.blocks(element.elements)]
+                if not any(isinstance(inner, Code) for inner in element.elements):
+                    return shown
+                # What a program printed is long; whoever shows Markdown folds it.
+                summary = f"<details><summary>{html.escape(plain(element.summary))}</summary>"
+                return [summary, *shown[1:], "</details>"]
             case Section():
                 shown = self.blocks(element.elements)
                 heading = f"## {self._line(element.heading)}"
@@ -169,6 +178,12 @@ class _Markdown:
         if not self._escape:
             return line
         return re.sub(r"([\\*\[\]])", r"\\\1", line.replace("&", "&amp;").replace("<", "&lt;"))
+
+
+def _fenced(text: str) -> str:
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}text\n{text.rstrip()}\n{fence}"
 
 
 def _row(cells: Iterable[str]) -> str:

@@ -25,6 +25,11 @@ def num_bytes(value: float) -> str:
     return f"{digits(value)} TiB"
 
 
+def count(number: int, what: str) -> str:
+    """Returns a number of things: `1 point`, `2 points`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
 def table_cell(text: str) -> str:
     """Returns text as the cell of a Markdown table, which a bar or a new line would end."""
     return " ".join(text.replace("|", "\\|").split())

@@ -44,12 +44,13 @@ class WarmUpEnded(Exception):
 
     def errors(self, num_hosts: int) -> dict[int, ErrorInfo]:
         """Returns what to record for each host."""
-        kind, _, message = self._done.reason.partition(": ")
+        own = self._done.error or ErrorInfo(type="Unknown", message="no reason was given")
         if not self.skipped and not self._done.unmet:
-            message = f"in a warm-up: {message}"
-        own, peer = ErrorInfo(type=kind, message=message), peer_failed(self._host, message)
+            own = own.model_copy(update={"message": f"in a warm-up: {own.message}"})
+        peer = peer_failed(self._host, own.message)
 
         def same(host: int) -> bool:
-            return self.skipped or self.ended.get(host) == self._done
+            ended = self.ended.get(host)
+            return self.skipped or (ended is not None and ended.reason == self._done.reason)
 
         return {host: own if same(host) else peer for host in range(num_hosts)}

@@ -70,14 +70,19 @@ class Runner:
         """Makes sure that one repeat has finished records, or has failed as often as allowed.
 
         A point without arms has no `arm`, and only a paired comparison has blocks.
+
+        Raises:
+            CannotRecord: A record could not be written, or the run directory is gone.
         """
         slot = _Slot(point, index, arm, block)
+        self._check_run()
         repeat = self._run.read_repeat(point, index, arm)
         if repeat.finished:
             self._watch(slot.progress(repeat=repeat, reused=True))
             return repeat
         for _ in range(self._info.execution.retries + 1):
             in_vain = self._try(slot, self._tasks(slot, earlier=repeat))
+            self._check_run()
             repeat = self._run.read_repeat(point, index, arm)
             if repeat.finished or in_vain:
                 break
@@ -180,7 +185,14 @@ class Runner:
                 raise WarmUpEnded(ended)
         group.warm_points.add(slot.measured.id)
 
+    def _check_run(self) -> None:
+        try:
+            self._run.check_there()
+        except OSError as failure:
+            raise CannotRecord(str(failure)) from None
+
     def _write(self, record: Record) -> None:
+        self._check_run()
         try:
             self._run.write_record(record)
         except OSError as failure:

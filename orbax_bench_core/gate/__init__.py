@@ -5,29 +5,33 @@ Plain arrays in, verdicts out; nothing here knows of files, runs or JAX.
 
 from orbax_bench_core.gate.blocks import random_labels, read_blocks
 from orbax_bench_core.gate.calibration import RejectRate, reject_rate
-from orbax_bench_core.gate.decide import decide
-from orbax_bench_core.gate.estimate import log_ratio
+from orbax_bench_core.gate.detectable import detectable
 from orbax_bench_core.gate.health import health
-from orbax_bench_core.gate.judge import (
-    false_discovery,
-    judge,
-    point_settled,
-    point_word,
-    primary_operations,
-)
-from orbax_bench_core.gate.noise import detectable
+from orbax_bench_core.gate.interval import log_ratio
+from orbax_bench_core.gate.judge import Judged, false_discovery, judge, primary_operations
 from orbax_bench_core.gate.plan import Plan, expected_operations, plan, plan_operations
+from orbax_bench_core.gate.proportion import upper_bound
 from orbax_bench_core.gate.regimes import find_regimes
 from orbax_bench_core.gate.unpaired import decide_unpaired, run_log_ratio
-from orbax_bench_core.gate.verdict import SeriesHealth, Verdict, Word
+from orbax_bench_core.gate.verdict import (
+    Endpoint,
+    FailureVerdict,
+    SeriesHealth,
+    StallVerdict,
+    Verdict,
+    Word,
+)
 
 __all__ = [
+    "Endpoint",
+    "FailureVerdict",
+    "Judged",
     "Plan",
     "RejectRate",
     "SeriesHealth",
+    "StallVerdict",
     "Verdict",
     "Word",
-    "decide",
     "decide_unpaired",
     "detectable",
     "expected_operations",
@@ -38,11 +42,10 @@ __all__ = [
     "log_ratio",
     "plan",
     "plan_operations",
-    "point_settled",
-    "point_word",
     "primary_operations",
     "random_labels",
     "read_blocks",
     "reject_rate",
     "run_log_ratio",
+    "upper_bound",
 ]

@@ -1,4 +1,4 @@
-"""Blocks: times of both arms, checked before any statistics see them."""
+"""Blocks: values of both arms, checked before any statistics see them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,25 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
+from orbax_bench_core.config import PER_ARM
+
 Better = Literal["lower", "higher"]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-SLOTS: Final = 4
-PER_ARM: Final = 2
-"""Operations of each arm in one block."""
+SLOTS: Final = 2 * PER_ARM
+
+FAILED: Final = math.log(10.0)
+"""What failed or hung counts as ten times as slow as the slowest that did not."""
 
 _FEWEST_BLOCKS: Final = 2
+
+
+class Missing(str):
+    """What is wrong with blocks in which an arm lacks the operation."""
+
+    __slots__ = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,59 +35,131 @@ class Blocks:
     """Log costs of both arms.
 
     Attributes:
-        logs: Natural log of what each operation cost, shape (blocks, slots); more is worse.
-        candidate: Which slots were the candidate's, same shape, equally many in every block.
+        logs: Natural log of what each operation cost, shape (blocks, slots, operations of a slot);
+            more is worse. Where `failed`, the largest other one and log 10.
+        candidate: Which slots were the candidate's, shape (blocks, slots), equally many in every
+            block. A slot is one operation, or several in the life of one worker.
+        failed: Which operations failed or hung, same shape as `logs`.
+        lives: Whether every slot is the life of a worker process of its own.
     """
 
     logs: Floats
     candidate: Bools
+    failed: Bools
+    lives: bool = False
 
     def __len__(self) -> int:
         return len(self.logs)
 
     @property
+    def per_life(self) -> int:
+        """Operations of one slot."""
+        return int(self.logs.shape[2])
+
+    @property
     def operations(self) -> int:
         """Operations per arm."""
-        return int(self.candidate.sum())
+        return int(self.candidate.sum()) * self.per_life
+
+    @property
+    def labels(self) -> Bools:
+        """Which operations were the candidate's, shape of `logs`."""
+        return np.broadcast_to(self.candidate[:, :, None], self.logs.shape)
 
     def first(self, blocks: int) -> Blocks:
-        """Returns the first so many blocks."""
-        return Blocks(logs=self.logs[:blocks], candidate=self.candidate[:blocks])
+        """Returns the first so many blocks, as if there were no others."""
+        failed = self.failed[:blocks]
+        return Blocks(
+            logs=_with_failed(self.logs[:blocks], failed),
+            candidate=self.candidate[:blocks],
+            failed=failed,
+            lives=self.lives,
+        )
 
-    def log_ratios(self) -> Floats:
-        """Returns the mean log of the candidate less that of the baseline, one per block."""
-        baseline = np.where(self.candidate, 0.0, self.logs).sum(axis=1)
-        candidate = np.where(self.candidate, self.logs, 0.0).sum(axis=1)
-        return np.asarray((candidate - baseline) / PER_ARM, dtype=np.float64)
+    def some_worked(self, candidate: bool) -> bool:
+        """Returns whether any operation of an arm worked."""
+        return not self.failed[self.candidate == candidate].all()
+
+    def median(self) -> float:
+        """Returns the median of what an operation of the baseline cost that worked."""
+        return math.exp(float(np.median(self.logs[~self.labels & ~self.failed])))
+
+    def as_baseline(self, shift: float, floor: float = 0.0) -> Floats:
+        """Returns all logs as they would be without the slow-down that is supposed.
+
+        It is g(t) = max(exp(shift) t, t + floor), so what the candidate took is mapped back by
+        min(t / exp(shift), t - floor). What is not positive then ranks below everything else.
+
+        Args:
+            shift: Log of the supposed ratio.
+            floor: Smallest supposed slow-down, in the unit of the values.
+        """
+        shifted = self.logs - shift * self.labels
+        if floor <= 0:
+            return shifted
+        with np.errstate(invalid="ignore", divide="ignore"):
+            less = np.log(np.exp(self.logs) - floor)
+        found = np.where(self.labels, np.fmin(shifted, less), self.logs)
+        impossible = self.labels & ~np.isfinite(less)
+        lowest = found[~impossible].min() - FAILED
+        return np.where(impossible, lowest, found)
 
 
 def read_blocks(times: Any, labels: Any, better: Better = "lower") -> Blocks | str:
     """Checks what was measured.
 
     Args:
-        times: Positive values, shape (blocks, 4): by block, and by slot in the order of execution.
-        labels: True where the candidate ran, same shape, two per block.
+        times: Positive values, shape (blocks, 4): by block, and by slot in the order of execution;
+            or (blocks, 4, m) where a slot is the life of a worker with m operations. `inf` is an
+            operation that failed or hung, `nan` one that its repeat lacks.
+        labels: True where the candidate ran, shape (blocks, 4), two per block.
         better: Which way the values are good. Where higher is better the reciprocal is what an
             operation costs, so that a ratio above 1 is worse for every metric.
 
     Returns:
-        The blocks, or in words what is wrong with them.
+        The blocks, or in words what is wrong with them: `Missing` where values are `nan`.
     """
     try:
         values = np.asarray(times, dtype=np.float64)
     except (TypeError, ValueError):
-        return "times are not a table of numbers: every block needs a number in each of its 4 slots"
-    if values.ndim != 2 or values.shape[1] != SLOTS:
-        return f"times have the shape {values.shape}, not (blocks, {SLOTS})"
-    candidate = _candidate(labels)
+        return (
+            "times are not a table of numbers: every block needs a number in each of its "
+            f"{SLOTS} slots"
+        )
+    if values.ndim not in (2, 3) or values.shape[1] != SLOTS or not values.shape[-1]:
+        return f"times have the shape {values.shape}, not (blocks, {SLOTS}) or (blocks, {SLOTS}, m)"
+    candidate = read_labels(labels)
     if isinstance(candidate, str):
         return candidate
-    if candidate.shape != values.shape:
+    if candidate.shape != values.shape[:2]:
         return f"labels have the shape {candidate.shape}, but times have {values.shape}"
-    if problem := _unbalanced(candidate) or _unusable(values) or _too_few(len(values)):
+    lives = values.ndim > candidate.ndim
+    values = values.reshape(*candidate.shape, -1)
+    problem = _missing(values, candidate) or _unusable(values) or _too_few(len(values))
+    if problem:
         return problem
-    logs = np.log(values)
-    return Blocks(logs=-logs if better == "higher" else logs, candidate=candidate)
+    failed = np.isposinf(values)
+    for arm, chosen in (("baseline", ~candidate), ("candidate", candidate)):
+        # A candidate that always fails is a finding, a baseline that does is none.
+        if failed[chosen].all() and (arm == "baseline" or failed.all()):
+            return f"every attempt of the {arm} failed: there is nothing to compare with"
+    logs = np.log(np.where(failed, 1.0, values))
+    costs = -logs if better == "higher" else logs
+    return Blocks(logs=_with_failed(costs, failed), candidate=candidate, failed=failed, lives=lives)
+
+
+def read_labels(labels: Any) -> Bools | str:
+    """Returns which slots are the candidate's, shape (blocks, 4), or what is wrong with them."""
+    try:
+        found = np.asarray(labels)
+    except ValueError:
+        return f"labels are not a table: every block needs one in each of its {SLOTS} slots"
+    if found.dtype != np.bool_ and not (found.dtype.kind in "iu" and np.isin(found, (0, 1)).all()):
+        return "labels must be true for the candidate and false for the baseline, nothing else"
+    candidate = found.astype(np.bool_)
+    if candidate.ndim != 2 or candidate.shape[1] != SLOTS:
+        return f"labels have the shape {candidate.shape}, not (blocks, {SLOTS})"
+    return _unbalanced(candidate) or candidate
 
 
 def random_labels(blocks: int, rng: np.random.Generator) -> Bools:
@@ -90,14 +171,12 @@ def random_labels(blocks: int, rng: np.random.Generator) -> Bools:
     return np.asarray(rng.random((blocks, SLOTS)).argsort(axis=1) < PER_ARM)
 
 
-def _candidate(labels: Any) -> Bools | str:
-    try:
-        found = np.asarray(labels)
-    except ValueError:
-        return "labels are not a table: every block needs one in each of its 4 slots"
-    if found.dtype != np.bool_ and not (found.dtype.kind in "iu" and np.isin(found, (0, 1)).all()):
-        return "labels must be true for the candidate and false for the baseline, nothing else"
-    return found.astype(np.bool_)
+def _with_failed(logs: Floats, failed: Bools) -> Floats:
+    """Returns logs in which what failed is ten times as slow as the slowest that worked."""
+    if not failed.any():
+        return logs
+    slowest = 0.0 if failed.all() else float(logs[~failed].max())
+    return np.where(failed, slowest + FAILED, logs)
 
 
 def _unbalanced(candidate: Bools) -> str:
@@ -106,20 +185,34 @@ def _unbalanced(candidate: Bools) -> str:
             return f"block {block} lacks the {'baseline' if count else 'candidate'} arm"
         if count != PER_ARM:
             return (
-                f"block {block} has {count} operations of the candidate and {SLOTS - count} of the "
+                f"block {block} has {count} slots of the candidate and {SLOTS - count} of the "
                 f"baseline, not {PER_ARM} of each"
             )
     return ""
 
 
+def _missing(values: Floats, candidate: Bools) -> str:
+    lacks = np.isnan(values)
+    found = []
+    for arm, chosen in (("baseline", ~candidate), ("candidate", candidate)):
+        count = int(lacks[chosen].sum())
+        if count:
+            block = int((lacks & chosen[:, :, None]).any(axis=(1, 2)).argmax())
+            of = int(chosen.sum()) * values.shape[2]
+            found.append(f"the {arm} lacks it in {count} of {of} repeats, first in block {block}")
+    return Missing("; ".join(found))
+
+
 def _unusable(values: Floats) -> str:
-    for (block, slot), value in np.ndenumerate(values):
-        if not (math.isfinite(value) and value > 0):
-            return (
-                f"the value in block {block}, slot {slot} is {value:g}: a ratio needs positive, "
-                "finite numbers"
-            )
-    return ""
+    bad = ~(values > 0)
+    if not bad.any():
+        return ""
+    block, slot, _ = (int(place[0]) for place in bad.nonzero())
+    value = values[bad][0]
+    return (
+        f"the value in block {block}, slot {slot} is {value:g}: a ratio needs positive, finite "
+        "numbers"
+    )
 
 
 def _too_few(blocks: int) -> str:

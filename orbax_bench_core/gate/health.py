@@ -9,12 +9,12 @@ from typing import Any, Final
 import numpy as np
 
 from orbax_bench_core.gate.blocks import Floats
+from orbax_bench_core.gate.drift import drift_p_value
 from orbax_bench_core.gate.noise import robust_sigma
 from orbax_bench_core.gate.regimes import Regimes, find_regimes, slow_start
 from orbax_bench_core.gate.verdict import SeriesHealth, is_drift
 from orbax_bench_core.measure import TOLERATED_SHARE
 
-_FEWEST_FOR_DRIFT: Final = 4
 _LONGEST_FOR_PAIRS: Final = 1000
 
 _FAR: Final = 3.5
@@ -25,13 +25,17 @@ _LEAST_SIGMA: Final = 1e-3
 """Values that agree to a thousandth are no outliers of each other, however often they are equal."""
 
 _MANY_OUTLIERS: Final = 0.05
+_FEWEST_OUTLIERS: Final = 2
+"""A value in ten lies that far off in one of eight series of ten normal values."""
 
 
 def health(times: Any, *, resident: Sequence[float | bool] | None = None) -> SeriesHealth:
     """Describes one series of one arm.
 
-    Kendall's test takes the values as independent, so a series that wanders may be called a drift;
-    only one that is both improbable (p below 1 %) and as large as 5 % is flagged.
+    A drift is flagged when it is both improbable (p below 1 %, with allowance for values that
+    follow each other, see `drift_p_value`) and as large as 5 %. Of series that only wander, with a
+    correlation of 0.8 from one value to the next or less, at most 5 % are flagged as drifting, and
+    as many for outliers.
 
     Args:
         times: Seconds in the order of measurement. Values that are no positive, finite number are
@@ -54,8 +58,7 @@ def health(times: Any, *, resident: Sequence[float | bool] | None = None) -> Ser
     outliers = _outliers(logs, regimes)
     flags += _drift_flag(drift_p, drift)
     flags += _regime_flag(regimes)
-    if outliers > _MANY_OUTLIERS:
-        flags.append(f"{outliers:.0%} of the values lie far off the others")
+    flags += _outlier_flag(outliers, len(values))
     shares = None if resident is None else np.asarray(resident, dtype=np.float64)
     if shares is not None and shares.shape == given.shape:
         flags += _mixture_flag(shares[usable])
@@ -79,16 +82,15 @@ def health(times: Any, *, resident: Sequence[float | bool] | None = None) -> Ser
 
 
 def _drift(logs: Floats) -> tuple[float | None, float | None]:
-    """Returns the p-value of Kendall's test, and the Theil-Sen change from first to last."""
-    if len(logs) < _FEWEST_FOR_DRIFT:
+    """Returns the p-value of the drift test, and the Theil-Sen change from first to last."""
+    p_value = drift_p_value(logs)
+    if p_value is None:
         return None, None
-    from scipy.stats import kendalltau, theilslopes
+    from scipy.stats import theilslopes
 
-    order = np.arange(len(logs))
-    p_value = 1.0 if np.ptp(logs) == 0 else float(kendalltau(order, logs).pvalue)
     # The slope is the median over all pairs, which do not fit into memory for a long series.
     step = math.ceil(len(logs) / _LONGEST_FOR_PAIRS)
-    slope = float(theilslopes(logs[::step], order[::step])[0])
+    slope = float(theilslopes(logs[::step], np.arange(len(logs))[::step])[0])
     return p_value, math.expm1(slope * (len(logs) - 1))
 
 
@@ -102,10 +104,17 @@ def _outliers(logs: Floats, regimes: Regimes | None) -> float:
     return far / len(logs)
 
 
+def _outlier_flag(outliers: float, count: int) -> list[str]:
+    # The share is a whole number of values over their count.
+    if outliers <= _MANY_OUTLIERS or round(outliers * count) < _FEWEST_OUTLIERS:
+        return []
+    return [f"{outliers:.0%} of the values lie far off the others"]
+
+
 def _drift_flag(p_value: float | None, drift: float | None) -> list[str]:
     if drift is None or not is_drift(p_value, drift):
         return []
-    return [f"drifts by {drift:+.0%} from start to end (Kendall p = {p_value:.1g})"]
+    return [f"drifts by {drift:+.0%} from start to end (p = {p_value:.1g})"]
 
 
 def _regime_flag(regimes: Regimes | None) -> list[str]:

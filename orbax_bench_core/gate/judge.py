@@ -1,15 +1,68 @@
-"""Verdicts on all operations of one point, with their multiplicity controlled."""
+"""Verdict on one point: the times of its operations, their stalls, and its failed attempts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+import dataclasses
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
-from orbax_bench_core.config import GateConfig, GateRule
-from orbax_bench_core.gate.blocks import Better, Blocks, read_blocks
-from orbax_bench_core.gate.decide import cannot_judge, describe
-from orbax_bench_core.gate.looks import Outcome, settle, shares
-from orbax_bench_core.gate.verdict import Verdict, Word
+import numpy as np
+
+from orbax_bench_core.config import MAX_PRIMARY, GateConfig, GateRule
+from orbax_bench_core.gate.blocks import (
+    SLOTS,
+    Better,
+    Blocks,
+    Bools,
+    Floats,
+    read_blocks,
+    read_labels,
+)
+from orbax_bench_core.gate.failures import nothing_worked, settle_failures
+from orbax_bench_core.gate.location import settle
+from orbax_bench_core.gate.looks import Schedule, within
+from orbax_bench_core.gate.operation import cannot_judge, describe
+from orbax_bench_core.gate.rank_test import p_values
+from orbax_bench_core.gate.verdict import Endpoint, FailureVerdict, Verdict, Word
+
+_NOTHING_WORKED: Final = (
+    "every attempt of both arms failed in the first block: this is the place or the suite, and "
+    "says nothing of the candidate"
+)
+
+_ORDER: Final[Mapping[Word, tuple[Endpoint, ...]]] = {
+    "REGRESSION": ("failures", "time", "stalls"),
+    # What is missing is told first: no number of operations mends it.
+    "INCONCLUSIVE": ("missing", "failures", "stalls", "time"),
+}
+"""Which of several reasons for a word is told."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """Verdict on one point.
+
+    Attributes:
+        word: REGRESSION if times, stalls or failures regressed; PASS if all three pass for every
+            primary operation; otherwise INCONCLUSIVE.
+        endpoint: Which of them decided.
+        reason: Why it could not be judged, or what keeps it from passing; empty otherwise.
+        operations: One verdict per operation, in the order of the times.
+        primary: The operations that decide.
+        failures: What the failed attempts say.
+        settled: Whether more blocks could change nothing, so that a live run can stop.
+        next_look: Operations per arm at the next look; None when settled.
+    """
+
+    word: Word
+    endpoint: Endpoint
+    reason: str = ""
+    operations: dict[str, Verdict]
+    primary: tuple[str, ...]
+    failures: FailureVerdict
+    settled: bool
+    next_look: int | None
 
 
 def judge(
@@ -17,11 +70,16 @@ def judge(
     labels: Any,
     config: GateConfig,
     *,
+    failed: Any = None,
+    per_life: int | None = None,
     seed: int = 0,
     alpha_scale: float = 1.0,
     better: Mapping[str, Better] | None = None,
-) -> dict[str, Verdict]:
-    """Judges every operation of a point; cheap enough to call after each look of a live run.
+) -> Judged:
+    """Judges a point; cheap enough to call after each look of a live run.
+
+    The data are gone through look by look, as if they were just coming in, and the first verdict
+    stands: data beyond it change nothing, and are not reported.
 
     Primary operations share alpha under Holm's procedure at every look. One that could not be
     measured well enough to be judged still has its share, so that losing data makes nothing easier
@@ -30,29 +88,34 @@ def judge(
     verdict, settled or not, is what its times would say, and decides nothing.
 
     Args:
-        times: Seconds by operation, each of shape (blocks, 4).
-        labels: True where the candidate ran, same shape.
+        times: Seconds by operation, each of shape (blocks, 4), or (blocks, 4, m) where each slot is
+            the life of a worker with m operations: `inf` where the first attempt failed or hung,
+            `nan` where its repeat lacks the operation. Every operation that occurs in either arm.
+        labels: True where the candidate ran, shape (blocks, 4).
         config: Which operations are primary, and the rule of each.
+        failed: Which first attempts failed or hung, same shape as the times; None takes those in
+            which a time is `inf`. What such an attempt lacks is failed and not missing.
+        per_life: m, needed only where there are no times; None takes it from them.
         seed: Seed of random orders, where there are too many blocks to count all.
         alpha_scale: Share of alpha that this point has: 1 / number of points where the whole suite
             is one family. It scales REGRESSION only, for a suite passes when all points do.
         better: Which way an operation's values are good, where that is not `lower`.
 
-    Returns:
-        One verdict per operation, in the order of `times`.
-
     Raises:
-        ValueError: If `alpha_scale` is not above 0 and at most 1.
+        ValueError: If `alpha_scale` is not above 0 and at most 1, or the shape of `failed` is not
+            that of the labels.
     """
     if not 0 < alpha_scale <= 1:
         raise ValueError(f"alpha_scale is {alpha_scale}; a share is above 0 and at most 1")
-    ways = better or {}
+    attempts = _Attempts.of(times, labels, failed, per_life)
     read = {
-        name: read_blocks(values, labels, ways.get(name, "lower")) for name, values in times.items()
+        name: read_blocks(attempts.fill(values), labels, (better or {}).get(name, "lower"))
+        for name, values in times.items()
     }
     series = {name: blocks for name, blocks in read.items() if isinstance(blocks, Blocks)}
-    rules = {name: config.rule(name) for name in series}
+    rules = {name: _rule(config, name, better) for name in series}
     primary = primary_operations(times, config)
+    share = alpha_scale / max(1, len(primary))
     outcomes = settle(
         {name: series[name] for name in primary if name in series},
         {name: rules[name] for name in primary if name in series},
@@ -60,42 +123,44 @@ def judge(
         alpha_scale=alpha_scale,
         seed=seed,
     )
-    verdicts = {}
+    found: dict[str, Verdict] = {}
     for name, blocks in read.items():
         if isinstance(blocks, str):
-            verdicts[name] = cannot_judge(blocks)
-        else:
-            outcome = outcomes.get(name) or _alone(blocks, rules[name], seed)
-            verdicts[name] = describe(blocks, outcome, rules[name], seed=seed)
-    return verdicts
+            found[name] = cannot_judge(blocks)
+            continue
+        rule, scale = rules[name], share if name in outcomes else 1.0
+        outcome = outcomes.get(name) or settle({name: blocks}, {name: rule}, seed=seed)[name]
+        found[name] = describe(blocks, rule, outcome, alpha_scale=scale, seed=seed)
+    found = _with_faster(found, series, primary, config, alpha_scale, seed)
+    end = _end([found[name] for name in primary or found])
+    failures, known = settle_failures(
+        attempts.failed, attempts.labels, config, end=end, alpha_scale=alpha_scale, seed=seed
+    )
+    broken = nothing_worked(attempts.failed)
+    word, endpoint, reason = _point_word(found, primary, failures, broken)
+    settled = broken or word == "REGRESSION" or (end is not None and known)
+    looks = Schedule.of(config, attempts.per_life).looks
+    ahead = [look for look in looks if look > attempts.operations]
+    return Judged(
+        word=word,
+        endpoint=endpoint,
+        reason=reason,
+        operations=found,
+        primary=primary,
+        failures=failures,
+        settled=settled or not ahead,
+        next_look=None if settled or not ahead else ahead[0],
+    )
 
 
 def primary_operations(operations: Iterable[str], config: GateConfig) -> tuple[str, ...]:
-    """Returns those of a point's operations that decide its word, in the order of the config."""
-    present = set(operations)
-    return tuple(name for name in dict.fromkeys(config.primary) if name in present)
+    """Returns those of a point's operations that decide its word, in the order of the config.
 
-
-def point_word(verdicts: Mapping[str, Verdict], config: GateConfig) -> Word:
-    """Returns the word of a point: any primary regression is one, and only all passes are one."""
-    words = [verdicts[name].word for name in primary_operations(verdicts, config)]
-    if "REGRESSION" in words:
-        return "REGRESSION"
-    return "PASS" if words and all(word == "PASS" for word in words) else "INCONCLUSIVE"
-
-
-def point_settled(verdicts: Mapping[str, Verdict], config: GateConfig) -> bool:
-    """Returns whether more blocks could not change a point's word, so that a live run can stop.
-
-    That is when a primary operation has regressed, or when each has its verdict or has used up its
-    looks. Where a point has no primary operation, all the others are waited for instead.
+    Where none of the default ones occurs, the first three that do decide, in their own order.
     """
-    deciding = primary_operations(verdicts, config) or tuple(verdicts)
-    if point_word(verdicts, config) == "REGRESSION":
-        return True
-    last = len(config.looks) - 1
-    found = [verdicts[name] for name in deciding]
-    return bool(found) and all(verdict.settled or verdict.look == last for verdict in found)
+    present = tuple(dict.fromkeys(operations))
+    named = tuple(name for name in dict.fromkeys(config.primary) if name in present)
+    return named if named or config.names_primary else present[:MAX_PRIMARY]
 
 
 def false_discovery(verdicts: Mapping[str, Verdict], config: GateConfig) -> dict[str, float]:
@@ -110,9 +175,8 @@ def false_discovery(verdicts: Mapping[str, Verdict], config: GateConfig) -> dict
         One value per operation that is neither primary nor without a look.
     """
     primary = primary_operations(verdicts, config)
-    weights = shares(config)
     found = {
-        name: min(1.0, verdict.p_regression / weights[verdict.look])
+        name: min(1.0, verdict.p_regression / Schedule.of(config).shares[verdict.look])
         for name, verdict in verdicts.items()
         if name not in primary and verdict.p_regression is not None and verdict.look is not None
     }
@@ -123,5 +187,140 @@ def false_discovery(verdicts: Mapping[str, Verdict], config: GateConfig) -> dict
     return adjusted
 
 
-def _alone(blocks: Blocks, rule: GateRule, seed: int) -> Outcome:
-    return settle({"alone": blocks}, {"alone": rule}, seed=seed)["alone"]
+def _rule(config: GateConfig, name: str, better: Mapping[str, Better] | None) -> GateRule:
+    rule = config.rule(name)
+    if (better or {}).get(name) == "higher":  # its values are no seconds
+        return rule.model_copy(update={"min_effect_s": 0.0})
+    return rule
+
+
+def _end(verdicts: Sequence[Verdict]) -> int | None:
+    """Returns the look at which the word of a point was settled by its operations; None if open.
+
+    One regression ends it at once. Otherwise all are waited for, but one that an arm lacks.
+    """
+    regressed = [_look(verdict) for verdict in verdicts if verdict.word == "REGRESSION"]
+    if regressed:
+        return min(regressed)
+    if not verdicts or not all(verdict.settled for verdict in verdicts):
+        return None
+    return max(map(_look, verdicts))
+
+
+def _look(verdict: Verdict) -> int:
+    """Returns the index of the last look at an operation."""
+    looks = [verdict.look, None if verdict.stalls is None else verdict.stalls.look]
+    if verdict.endpoint == "stalls" and verdict.word == "REGRESSION":
+        looks = looks[1:]
+    return max((look for look in looks if look is not None), default=0)
+
+
+def _point_word(
+    found: Mapping[str, Verdict], primary: Sequence[str], failures: FailureVerdict, broken: bool
+) -> tuple[Word, Endpoint, str]:
+    """Returns the word of a point, which endpoint decided it, and why it is no PASS."""
+    if broken:
+        return "INCONCLUSIVE", "failures", _NOTHING_WORKED
+    for word, order in _ORDER.items():
+        for endpoint in order:
+            if endpoint == "failures" and failures.word == word and failures.look is not None:
+                return word, endpoint, failures.reason
+            for name in primary:
+                verdict = found[name]
+                if (verdict.word, verdict.endpoint) == (word, endpoint):
+                    return word, endpoint, f"{name}: {verdict.reason}" if verdict.reason else ""
+    return ("PASS" if primary else "INCONCLUSIVE"), "time", ""
+
+
+def _with_faster(
+    found: Mapping[str, Verdict],
+    series: Mapping[str, Blocks],
+    primary: Sequence[str],
+    config: GateConfig,
+    alpha_scale: float,
+    seed: int,
+) -> dict[str, Verdict]:
+    """Marks candidates that are faster: the ratio 1.00 is rejected downward, under Holm.
+
+    The p-value of a look is first divided by the share of alpha that the look may spend.
+    """
+    shares = {name: _evidence(found[name], blocks, config, seed) for name, blocks in series.items()}
+    faster = {n for n in shares if n not in primary and within(shares[n], config.alpha)}
+    order = sorted((n for n in shares if n in primary), key=shares.__getitem__)
+    for rejected, name in enumerate(order):
+        if not within(shares[name], config.alpha * alpha_scale / (len(primary) - rejected)):
+            break
+        faster.add(name)
+    return {
+        name: verdict.model_copy(update={"faster": True}) if name in faster else verdict
+        for name, verdict in found.items()
+    }
+
+
+def _evidence(verdict: Verdict, blocks: Blocks, config: GateConfig, seed: int) -> float:
+    """Returns the p-value of a candidate that is not faster, over the share of its look."""
+    if verdict.word != "PASS" or verdict.look is None:
+        return math.inf
+    schedule = Schedule.of(config, blocks.per_life)
+    used = blocks.first(schedule.blocks(verdict.look))
+    p_value = p_values(used, 0.0, draws=config.draws, seed=seed)[1]
+    return p_value / schedule.shares[verdict.look]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Attempts:
+    """First attempts of a point: which slots were the candidate's, and which attempts failed.
+
+    Attributes:
+        labels: Shape (blocks, 4); no blocks where the labels cannot be read.
+        failed: Shape (blocks, 4, operations of a slot).
+    """
+
+    labels: Bools
+    failed: Bools
+
+    @classmethod
+    def of(
+        cls, times: Mapping[str, Any], labels: Any, failed: Any, per_life: int | None
+    ) -> _Attempts:
+        candidate = read_labels(labels)
+        if isinstance(candidate, str):
+            candidate = np.zeros((0, SLOTS), dtype=bool)
+        shape = candidate.shape
+        if failed is not None:
+            given = np.asarray(failed, dtype=bool)
+            if given.shape[:2] != shape:
+                raise ValueError(f"failed has the shape {given.shape}, and labels have {shape}")
+            return cls(labels=candidate, failed=given.reshape(*shape, -1))
+        tables = [table for table in map(_table, times.values()) if table.shape[:2] == shape]
+        length = per_life or max((table[0, 0].size for table in tables if table.size), default=1)
+        found = np.zeros((*shape, length), dtype=bool)
+        for table in tables:
+            if table.size == found.size:
+                found |= np.isposinf(table).reshape(found.shape)
+        return cls(labels=candidate, failed=found)
+
+    @property
+    def per_life(self) -> int:
+        """Operations of one slot."""
+        return int(self.failed.shape[2])
+
+    @property
+    def operations(self) -> int:
+        """Attempts per arm."""
+        return int(self.labels.sum()) * self.per_life
+
+    def fill(self, values: Any) -> Any:
+        """Returns values in which what a failed attempt lacks is failed, and not missing."""
+        table = _table(values)
+        if not table.size or table.size != self.failed.size:
+            return values
+        return np.where(np.isnan(table) & self.failed.reshape(table.shape), np.inf, table)
+
+
+def _table(values: Any) -> Floats:
+    """Returns values as an array; an empty one where they are none."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.empty(0)

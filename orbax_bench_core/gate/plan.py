@@ -1,23 +1,20 @@
-"""Plan of a comparison: its expected length and power, by simulation."""
+"""Plan of a comparison: its expected length and power, before it starts."""
 
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
 
-from orbax_bench_core.config import GateConfig, GateRule
-from orbax_bench_core.gate.blocks import PER_ARM, Blocks, random_labels
-from orbax_bench_core.gate.looks import settle
-from orbax_bench_core.gate.noise import detectable
+from orbax_bench_core.config import PER_ARM, GateConfig, GateRule
+from orbax_bench_core.gate.detectable import LIKELY, POWER, boundaries, detectable, standard_error
+from orbax_bench_core.gate.looks import Schedule
 
-_SERIES: Final = 200
-_SEED: Final = 20_240_229
-_DIGITS: Final = 3
+_LONGEST: Final = 3
+"""Times the last look: nobody runs more than that."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,13 +23,15 @@ class Plan:
 
     Attributes:
         operations: Mean number of operations per arm until a verdict or the last look.
-        by_look: Chance of a verdict by each look, as counted in a small simulation.
+        by_look: Chance of a verdict by each look.
         detectable: Smallest relative slow-down that is found nine times in ten by the last look.
+        detectable_80: The same for eight times in ten.
     """
 
     operations: float
     by_look: tuple[float, ...]
     detectable: float
+    detectable_80: float
 
     @property
     def verdict(self) -> float:
@@ -47,39 +46,64 @@ def expected_operations(
     return plan(sigma, rule, true_ratio).operations
 
 
-def plan(sigma: float, rule: GateRule | None = None, true_ratio: float = 1.0) -> Plan:
+def plan(
+    sigma: float,
+    rule: GateRule | None = None,
+    true_ratio: float = 1.0,
+    *,
+    per_life: int = 1,
+    tau: float = 0.0,
+    baseline_s: float | None = None,
+) -> Plan:
     """Returns how long a comparison will probably take.
 
-    It is simulated: 200 comparisons with independent log-normal times and a fixed seed go through
-    the gate itself. Stalls and slow states that the robust sigma leaves out make it take longer.
+    It follows the normal process of `detectable` over the looks, for independent log-normal times.
+    Stalls and slow states that the robust sigma leaves out make it take longer, and so do stalls
+    and failures that have to be followed up.
 
     Args:
         sigma: Robust standard deviation of a log time within a run, such as a noise passport gives.
         rule: When a difference counts; by default the defaults.
         true_ratio: Ratio of candidate to baseline to plan for.
+        per_life: Operations of one life of a worker; 1 for arms in one worker.
+        tau: Standard deviation of the log offset of one life.
+        baseline_s: Typical seconds of the baseline, for the smallest slow-down in seconds.
 
     Raises:
-        ValueError: If sigma is negative or not finite, or the ratio not positive and finite.
+        ValueError: If sigma or tau is negative or not finite, or the ratio not positive and finite.
     """
-    if not (math.isfinite(sigma) and sigma >= 0):
-        raise ValueError(f"sigma is {sigma}; a standard deviation of at least 0 is needed")
+    for name, value in (("sigma", sigma), ("tau", tau)):
+        if not (math.isfinite(value) and value >= 0):
+            raise ValueError(f"{name} is {value}; a standard deviation of at least 0 is needed")
     if not (math.isfinite(true_ratio) and true_ratio > 0):
         raise ValueError(f"true_ratio is {true_ratio}; a positive number is needed")
     rule = GateRule() if rule is None else rule
-    # A GateConfig is a rule too, but cannot be a key.
-    common = GateRule(**{name: getattr(rule, name) for name in GateRule.model_fields})
-    by_look = _by_look(float(f"{sigma:.{_DIGITS}g}"), common, true_ratio)
+    looks = rule.looks_of(per_life)
+    process = boundaries(sigma, rule, per_life=per_life, tau=tau, baseline_s=baseline_s)
+    by_look = process.verdict_by_look(math.log(true_ratio))
     undecided = [1.0, *(1 - share for share in by_look[:-1])]
-    steps = np.diff((0, *rule.looks)).tolist()
+    steps = np.diff((0, *looks)).tolist()
+
+    def found(power: float) -> float:
+        return detectable(
+            sigma, looks[-1], rule, power=power, per_life=per_life, tau=tau, baseline_s=baseline_s
+        )
+
     return Plan(
         operations=sum(step * share for step, share in zip(steps, undecided, strict=True)),
         by_look=by_look,
-        detectable=detectable(sigma, rule.looks[-1], rule),
+        detectable=found(POWER),
+        detectable_80=found(LIKELY),
     )
 
 
 def plan_operations(
-    sigmas: Mapping[str, float], config: GateConfig, true_ratio: float = 1.0
+    sigmas: Mapping[str, float],
+    config: GateConfig,
+    true_ratio: float = 1.0,
+    *,
+    per_life: int = 1,
+    tau: float = 0.0,
 ) -> dict[str, Plan]:
     """Returns the plan of each operation by its own rule; a point takes as long as its slowest.
 
@@ -87,20 +111,58 @@ def plan_operations(
         sigmas: Robust standard deviation of the log time within a run, by operation.
         config: When a difference counts.
         true_ratio: Ratio of candidate to baseline to plan for.
+        per_life: Operations of one life of a worker; 1 for arms in one worker.
+        tau: Standard deviation of the log offset of one life.
     """
-    return {name: plan(sigma, config.rule(name), true_ratio) for name, sigma in sigmas.items()}
+    return {
+        name: plan(sigma, config.rule(name), true_ratio, per_life=per_life, tau=tau)
+        for name, sigma in sigmas.items()
+    }
 
 
-@functools.lru_cache(maxsize=256)
-def _by_look(sigma: float, rule: GateRule, true_ratio: float) -> tuple[float, ...]:
-    rng = np.random.default_rng(_SEED)
-    blocks = rule.looks[-1] // PER_ARM
-    settled = [0] * len(rule.looks)
-    for _ in range(_SERIES):
-        labels = random_labels(blocks, rng)
-        logs = sigma * rng.standard_normal(labels.shape) + math.log(true_ratio) * labels
-        series = {"planned": Blocks(logs=logs, candidate=labels)}
-        outcome = settle(series, {"planned": rule})["planned"]
-        if outcome.settled and outcome.look is not None:
-            settled[outcome.look] += 1
-    return tuple((np.cumsum(settled) / _SERIES).tolist())
+def more_blocks(
+    sigma: float, log_ratio: float, operations: int, rule: GateRule, per_life: int = 1
+) -> int | None:
+    """Returns about how many more blocks make a verdict likely if the ratio is what it seems.
+
+    A verdict comes at a look. Where no look that is left is likely to give one, it is what a look
+    of its own at the last look's level would need: the looks of the rule have to be extended first.
+
+    Args:
+        sigma: Robust standard deviation of a log time within a block.
+        log_ratio: Log of the estimated ratio.
+        operations: Operations per arm so far.
+        rule: When a difference counts.
+        per_life: Operations of one life of a worker; 1 for arms in one worker.
+
+    Returns:
+        None where it is more than three times the last look: nobody would run that.
+    """
+    schedule, block = Schedule.of(rule, per_life), PER_ARM * per_life
+    for look, share in enumerate(schedule.shares):
+        at = schedule.looks[look]
+        if at > operations and at >= _needed(sigma, log_ratio, share, rule):
+            return math.ceil((at - operations) / block)
+    needed = _needed(sigma, log_ratio, schedule.shares[-1], rule)
+    if needed > _LONGEST * schedule.looks[schedule.last]:
+        return None
+    return max(1, math.ceil((needed - operations) / block))
+
+
+def _needed(sigma: float, log_ratio: float, share: float, rule: GateRule) -> float:
+    """Returns the operations per arm that make either verdict likely at the level of one look."""
+    beyond_tolerance = log_ratio - math.log1p(rule.tolerance)
+    below_margin = math.log1p(rule.margin) - log_ratio
+    return min(
+        _operations(sigma, beyond_tolerance, rule.alpha * share),
+        _operations(sigma, below_margin, rule.pass_alpha * share),
+    )
+
+
+def _operations(sigma: float, distance: float, alpha: float) -> float:
+    from scipy.special import ndtri
+
+    if distance <= 0:
+        return math.inf
+    quantiles = float(ndtri(1 - alpha) + ndtri(LIKELY))
+    return (quantiles * standard_error(sigma, 1) / distance) ** 2

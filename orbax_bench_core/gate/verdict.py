@@ -11,40 +11,116 @@ _DRIFT: Final = 0.05
 
 Word = Literal["REGRESSION", "PASS", "INCONCLUSIVE"]
 
+Endpoint = Literal["time", "stalls", "failures", "missing"]
+"""What decided a verdict: the typical time, stalled operations, failed attempts, or that an arm
+lacks an operation."""
+
+
+class StallVerdict(ResultModel):
+    """Verdict on the stalls of one operation: values far above the median of both arms.
+
+    Attributes:
+        word: REGRESSION, PASS, or INCONCLUSIVE while the candidate is suspected of more stalls.
+        candidate: Stalled operations of the candidate.
+        baseline: Stalled operations of the baseline.
+        operations: Operations per arm that were looked at.
+        p_value: Probability of at least so many in the candidate if the arms are the same.
+        bound: Largest share of stalls in the candidate that its count does not exclude, upper 95 %
+            limit of Clopper and Pearson.
+        threshold: What counts as a stall, as a multiple of the median.
+        mean_ratio: Mean time of the candidate over that of the baseline, failed attempts left out;
+            None where an arm has none. It is shown and decides nothing.
+        look: Index of the look; after those of the times there is one for stalls alone.
+        reason: Why it is not PASS; empty when it is.
+    """
+
+    word: Word
+    candidate: int
+    baseline: int
+    operations: int
+    p_value: float
+    bound: float
+    threshold: float
+    mean_ratio: float | None = None
+    look: int
+    reason: str = ""
+
+
+class FailureVerdict(ResultModel):
+    """Verdict on the first attempts of a point that failed or hung.
+
+    Attributes:
+        word: REGRESSION, PASS, or INCONCLUSIVE while the candidate is suspected of more failures.
+        candidate: Failed first attempts of the candidate.
+        baseline: Failed first attempts of the baseline.
+        attempts: First attempts per arm that were looked at.
+        p_value: Probability of at least so many in the candidate if the arms are the same.
+        bound: Largest share of failures of the candidate that its count does not exclude, upper
+            95 % limit of Clopper and Pearson.
+        look: Index of the look; None before the first.
+        reason: Why it is not PASS; empty when it is.
+    """
+
+    word: Word
+    candidate: int
+    baseline: int
+    attempts: int
+    p_value: float
+    bound: float
+    look: int | None = None
+    reason: str = ""
+
 
 class Verdict(ResultModel):
     """Verdict on one metric of one point.
 
     Attributes:
-        word: REGRESSION, PASS or INCONCLUSIVE.
-        reason: Why it could not be judged; empty when it was.
+        word: REGRESSION, PASS or INCONCLUSIVE, by its typical time and its stalls.
+        reason: Why it could not be judged, or what keeps it from passing; empty when it was judged.
+        endpoint: Which of the two decided the word; `missing` when an arm lacks the metric.
+        time_word: What the typical time alone says; None in verdicts of version 1.
         ratio: Candidate over baseline, so that above 1 is worse; None when it could not be judged.
-        low: Lower end of the 95 % interval of the ratio.
-        high: Upper end of it.
+        low: Lower end of the 95 % interval of the ratio: above the tolerance exactly when the time
+            says REGRESSION.
+        high: Upper end of it: below the margin exactly when the time says PASS. Where the smallest
+            slow-down in seconds decided, the interval stays one of ratios and need not agree.
         p_regression: Probability of data like these when the ratio is within the tolerance.
         p_pass: Probability of data like these when the ratio is at the margin.
-        operations: Operations per arm that were looked at.
-        look: Index of the look at which it was settled, or of the last one made; None before the
-            first.
-        settled: Whether more operations would change nothing, because the first verdict stands.
-        detectable: Smallest relative slow-down that as many operations as these would find, such
+        operations: Operations per arm at that look.
+        lives: Lives of workers per arm at that look; 0 for arms in one process each, or in one.
+        look: Index of the look at which the time was settled, or of the last one made; None before
+            the first.
+        settled: Whether more operations would change nothing: a verdict stands, or the looks are
+            used up.
+        bound: Which bound the word is about: a `ratio`, or the `floor` of seconds.
+        faster: Whether a candidate that is as slow as the baseline is ruled out.
+        detectable: Smallest relative slow-down that is found nine times in ten by that look, such
             as 0.05 for 5 %; None when the noise is not known.
-        more_blocks: About how many more blocks a verdict needs; 0 when settled, None when not
-            known.
+        detectable_80: The same for eight times in ten.
+        more_blocks: About how many more blocks a verdict needs; 0 when one stands, None when not
+            known, or more than anyone would run.
+        stalls: What the stalls say; None before the first look, and in verdicts of version 1.
     """
 
     word: Word
     reason: str = ""
+    endpoint: Endpoint = "time"
+    time_word: Word | None = None
     ratio: float | None = None
     low: float | None = None
     high: float | None = None
     p_regression: float | None = None
     p_pass: float | None = None
     operations: int = 0
+    lives: int = 0
     look: int | None = None
     settled: bool = False
+    bound: Literal["ratio", "floor"] = "ratio"
+    faster: bool = False
     detectable: float | None = None
+    detectable_80: float | None = None
     more_blocks: int | None = None
+    stalls: StallVerdict | None = None
 
 
 class SeriesHealth(ResultModel):
@@ -55,8 +131,8 @@ class SeriesHealth(ResultModel):
         median: Median, seconds.
         spread: Interquartile range over the median, a ratio; None below two values.
         sigma: Robust standard deviation of the log times; None below two values.
-        drift_p: P-value of Kendall's test for a monotone drift; None below four values.
-        drift: Change from start to end by a robust line, such as 0.15 for +15 %; None below four.
+        drift_p: P-value of the test for a drift, see `gate.drift`; None below six values.
+        drift: Change from start to end by a robust line, such as 0.15 for +15 %; None below six.
         regimes: Whether the values fall into two separate groups.
         regime_ratio: Median of the slow group over that of the fast one; None without groups.
         outliers: Share of the values that lie far off the others.

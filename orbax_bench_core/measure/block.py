@@ -33,7 +33,7 @@ class Block:
         "_record",
         "_running",
         "_started_ns",
-        "_traced",
+        "_trace",
     )
 
     def __init__(
@@ -58,7 +58,7 @@ class Block:
         clock = self._clock = this_thread()
         overhead_ns = clock.overhead_ns
         self._occurrence = self._claim(self._operation)
-        self._traced = clock.depth == 0 and profiling.start(self._operation)
+        self._trace = profiling.start(self._operation, outermost=clock.depth == 0)
         clock.depth += 1
         self._running = collectors.start(self._keys)
         # Set, not added to: what ran in between may itself have measured, and counted, blocks.
@@ -89,8 +89,8 @@ class Block:
         try:
             readings = collectors.stop(running)
         finally:
-            if self._traced:
-                profiling.stop()
+            if self._trace is not None:
+                self._trace.stop()
         readings = [*clock_readings(seconds, num_bytes, self._keys), *readings]
         samples = [
             Sample(self._operation, self._occurrence, metric, value, unit)

@@ -61,7 +61,7 @@ class Metrics:
         Args:
             name: The operation, for example `save`. A name used again gets the next occurrence.
             metric_keys: Collectors to use; None for `default_metrics()`. The earlier a collector
-                stands, the nearer it is to the clock. Unknown ones are logged and ignored.
+                stands, the nearer it is to the clock. `time` is the clock itself.
             num_bytes: How many bytes the operation moves. Then the block also gives
                 `5_inventory/operation_bytes` and `4_throughput/operation_gbps`, unless it raises.
 
@@ -70,7 +70,8 @@ class Metrics:
 
         Raises:
             TypeError: `metric_keys` is one string instead of a list of them.
-            ValueError: The name is empty or ends in `[<number>]`, or `num_bytes` is negative.
+            ValueError: The name is empty or ends in `[<number>]`, `num_bytes` is negative, or a
+                key is unknown; the message lists the known ones.
         """
         called_ns = perf_counter_ns()
         clock = this_thread()
@@ -80,6 +81,7 @@ class Metrics:
         if num_bytes is not None and num_bytes < 0:
             raise ValueError(f"num_bytes must be 0 or more, got {num_bytes}")
         keys = collectors.DEFAULT_KEYS if metric_keys is None else tuple(metric_keys)
+        collectors.check(keys)
         block = Block(
             name,
             keys,

@@ -41,6 +41,7 @@ from orbax_bench_core.records.run_directory import (
     STUDY_FILE,
     VERDICTS_FILE,
     RunDirectory,
+    RunDirectoryGone,
     RunInfo,
 )
 from orbax_bench_core.records.samples import write_parquet
@@ -65,6 +66,7 @@ __all__ = [
     "ResultModel",
     "Run",
     "RunDirectory",
+    "RunDirectoryGone",
     "RunInfo",
     "SchemaVersion",
     "Series",

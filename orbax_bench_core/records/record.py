@@ -12,6 +12,7 @@ import pydantic
 from orbax_bench_core.config import Arm
 from orbax_bench_core.inventory import Inventory
 from orbax_bench_core.measure import Sample
+from orbax_bench_core.records.frames import author_place, without_harness
 from orbax_bench_core.sweep import SweepEntry, SweepPoint, side
 
 SCHEMA_VERSION: Final = 2
@@ -63,6 +64,21 @@ class ErrorInfo(ResultModel):
     type: str
     message: str
     traceback: str = ""
+
+    @property
+    def place(self) -> str:
+        """The author's line that failed, such as `my_bench.py:17`; empty where none is known."""
+        return author_place(self.traceback)
+
+    @property
+    def said(self) -> str:
+        """The error on one line: `ValueError: kaboom (my_bench.py:17)`."""
+        return f"{self.type}: {self.message}" + (f" ({self.place})" if self.place else "")
+
+    @property
+    def shown(self) -> str:
+        """The traceback for people: without the frames of the harness."""
+        return without_harness(self.traceback)
 
 
 class Attempt(ResultModel):

@@ -116,7 +116,7 @@ class Repeat:
     def reason(self) -> str:
         """Why it did not pass: the first error, or which hosts have no record; empty if passed."""
         if self.error is not None:
-            return f"{self.error.type}: {self.error.message}"
+            return self.error.said
         if self.missing:
             return f"no record of host(s) {', '.join(map(str, self.missing))}"
         return ""

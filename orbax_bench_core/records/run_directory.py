@@ -42,6 +42,10 @@ VERDICTS_FILE: Final = "verdicts.json"
 RunStatus = Literal["running", "complete", "incomplete"]
 
 
+class RunDirectoryGone(OSError):
+    """A run directory was there, and is not any more."""
+
+
 class RunInfo(ResultModel):
     """What `run.json` says: the expanded suite and how far it is.
 
@@ -159,6 +163,18 @@ class RunDirectory:
     def exists(self) -> bool:
         """Returns whether a run is here."""
         return bool(self._info_path.exists())
+
+    def check_there(self) -> None:
+        """Checks that the run which was begun here is still here.
+
+        Raises:
+            RunDirectoryGone: It is not. Writing to it would begin a second one without `run.json`.
+        """
+        if not self.exists():
+            raise RunDirectoryGone(
+                f"the run directory {self.root} is gone: it was renamed or deleted while it was "
+                "measured; put it back under this name to go on"
+            )
 
     def read_info(self) -> RunInfo:
         """Reads `run.json`.

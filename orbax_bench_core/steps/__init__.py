@@ -22,6 +22,7 @@ from orbax_bench_core.steps.reporting import (
     publish,
     publish_async_study,
     publish_verdicts,
+    settle,
 )
 
 __all__ = [
@@ -55,6 +56,7 @@ __all__ = [
     "run",
     "run_point",
     "search_releases",
+    "settle",
     "write_records",
     "write_shardings",
 ]

@@ -57,7 +57,7 @@ def compare_arms(session: Session, *, lock: bool = True) -> VerdictReport:
         if session.whole:  # several steps would overwrite each other
             write_verdicts(session.directory, report(info, list(verdicts.values()), notes))
         session.watch(Judged(verdict=verdict))
-        return not needs_more(verdict, info.gate)
+        return not needs_more(verdict)
 
     with measuring(session, lock=lock):
         run_pairs(session, settled)

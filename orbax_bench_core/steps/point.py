@@ -98,7 +98,7 @@ class _Log(Watcher):
     def _progress(self, progress: Progress) -> None:
         if progress.repeat is not None and progress.arm is None:
             error = progress.repeat.error
-            reason = "" if error is None else f": {error.type}: {error.message}"
+            reason = "" if error is None else f": {error.said}"
             status = progress.repeat.status
             _say(f"{progress.point.name} repeat {progress.index}: {status}{reason}")
 

@@ -20,6 +20,7 @@ from orbax_bench_core.analysis.summary import (
 )
 from orbax_bench_core.analysis.verdicts import (
     VerdictReport,
+    judge_point,
     verdicts_document,
     write_verdicts,
 )
@@ -32,11 +33,13 @@ from orbax_bench_core.records import (
     Run,
     RunDirectory,
     RunInfo,
+    Series,
     atomic_file,
     repeats_of,
     write_atomically,
     write_parquet,
 )
+from orbax_bench_core.sweep import Pair, SweepPoint
 
 if TYPE_CHECKING:
     from etils import epath
@@ -86,16 +89,12 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
         table.end()
     with atomic_file(root / SAMPLES) as file:
         write_parquet(directory.records(), file)
-    info = run.info
-    if not info.paired:  # how many repeats a pair needs, its verdicts decide
-        info = info.model_copy(update={"status": _status(info, summary)})
+    info = settle(run)
     first, extra = next(run.records(), None), limits_of(directory, info, summary)
     document = summary_document(info, summary, first, extra)
     write_atomically(root / "report.md", to_markdown(document).encode())
     write_atomically(root / "report.html", to_html(document).encode())
     write_tensorboard(run)
-    if not info.paired:
-        directory.set_status(info.status)
     manifest.note_report()
     return summary
 
@@ -117,13 +116,39 @@ def publish_verdicts(run: RunDirectory, verdicts: VerdictReport) -> epath.Path:
     unpaired = any(point.mode == "unpaired" for point in verdicts.points)
     baseline = verdicts.baseline if unpaired else None
     ManifestWriter(run).note_conclusion(VERDICTS_FILE, baseline=baseline)
+    if run.exists():
+        settle(Run(run))
     return run.root / "verdicts.html"
 
 
-def _status(info: RunInfo, summary: RunSummary) -> Literal["complete", "incomplete"]:
-    finished = {point.point_id: point.passed + point.skipped for point in summary.points}
-    complete = all(finished.get(point.id, 0) >= info.num_repeats for point in info.expansion.points)
-    return "complete" if complete else "incomplete"
+def settle(run: Run) -> RunInfo:
+    """Writes into `run.json` whether a run that no longer goes on came to its end.
+
+    It is complete when every point has all its repeats, or every pair has been settled or has made
+    its last look; a pair of which both arms failed has said nothing.
+
+    Returns:
+        What `run.json` says now.
+    """
+    entries = run.info.expansion.points
+    complete = all(
+        _settled(run, entry) if isinstance(entry, Pair) else _finished(run, entry)
+        for entry in entries
+    )
+    status: Literal["complete", "incomplete"] = "complete" if complete else "incomplete"
+    run.directory.set_status(status)
+    return run.info.model_copy(update={"status": status})
+
+
+def _finished(run: Run, point: SweepPoint) -> bool:
+    (series,) = Series.all_of(point)
+    return sum(repeat.finished for repeat in run.repeats(series)) >= run.info.num_repeats
+
+
+def _settled(run: Run, pair: Pair) -> bool:
+    repeats = [repeat for series in Series.all_of(pair) for repeat in run.repeats(series)]
+    verdict = judge_point(pair, repeats, run.info)
+    return verdict.settled and not verdict.failed
 
 
 def publish_async_study(directory: RunDirectory) -> AsyncStudy:

@@ -198,11 +198,14 @@ def _label_parts(entry: SweepEntry, values: Mapping[tuple[str, str], set[str]]) 
     point, *others = sides(entry).values()
     other = others[0] if others else point
     for name, value in point.options.items():
+        # What an entry leaves at its default does not tell it from others: they say what they give.
+        varies = name in point.given and len(values[point.benchmark, name]) > 1
         # Of an option that only one of two benchmarks has, there is nothing to override.
-        if len(values[point.benchmark, name]) > 1 and other.options.get(name, value) == value:
+        if varies and other.options.get(name, value) == value:
             yield f"{name}={_short(value)}"
     for name, value in other.options.items():
-        if name not in point.options and len(values[other.benchmark, name]) > 1:
+        varies = name in other.given and len(values[other.benchmark, name]) > 1
+        if name not in point.options and varies:
             yield f"{name}={_short(value)}"
     if point.mesh is not None and other.mesh == point.mesh:
         yield f"mesh={point.mesh.label}"

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 import pydantic
 
 from orbax_bench_core.measure import Sample
-from orbax_bench_core.records import Status
+from orbax_bench_core.records import RunDirectory, RunDirectoryGone, Status
 from orbax_bench_core.worker.devices import simulate_devices
 from orbax_bench_core.worker.protocol import (
     STACKS_SIGNAL,
@@ -26,6 +26,8 @@ from orbax_bench_core.worker.protocol import (
     Unrecorded,
     WorkerSetup,
 )
+
+_log = logging.getLogger(__name__)
 
 _GRACE_S = 2.0
 _HEARTBEAT_S = 10
@@ -63,6 +65,8 @@ class _Worker:
     def __init__(self, setup: WorkerSetup, events: int | None) -> None:
         self._setup = setup
         self._events = events
+        self._run = RunDirectory(setup.root)
+        self._begun = self._run.exists()
 
     def start(self) -> None:
         import jax
@@ -94,19 +98,30 @@ class _Worker:
         )
 
     def perform(self, task: Task) -> Status:
-        from orbax_bench_core.records import RunDirectory
+        from orbax_bench_core.worker.metric_report import metric_report
         from orbax_bench_core.worker.repeat import run_repeat
 
-        record = run_repeat(task, self._setup, self._states, self._provenance, self._measured)
-        reason = "" if record.error is None else f"{record.error.type}: {record.error.message}"
+        try:
+            self._check_run()
+            record = run_repeat(task, self._setup, self._states, self._provenance, self._measured)
+            self._check_run()
+        except RunDirectoryGone as gone:
+            self._emit(Unrecorded(reason=str(gone)))
+            return "failed"
+        _log.info("%s", metric_report(record))
         if not (task.warmup and record.status == "skipped"):
             try:
-                RunDirectory(self._setup.root).write_record(record)
+                self._run.write_record(record)
             except OSError as error:
                 self._emit(Unrecorded(reason=f"cannot write the record: {error}"))
                 return "failed"
-        self._emit(Done(status=record.status, reason=reason))
+        self._emit(Done(status=record.status, error=record.error))
         return record.status
+
+    def _check_run(self) -> None:
+        """Checks that the run has not gone; a launcher's workers may have none to begin with."""
+        if self._begun:
+            self._run.check_there()
 
     def _measured(self, samples: Sequence[Sample]) -> None:
         self._emit(Measured(samples=tuple(samples)))

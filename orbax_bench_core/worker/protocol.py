@@ -13,6 +13,7 @@ from orbax_bench_core.measure import Sample
 from orbax_bench_core.records import (
     UNKNOWN,
     Attempt,
+    ErrorInfo,
     Record,
     ResultModel,
     State,
@@ -176,17 +177,22 @@ class Done(ResultModel):
 
     Attributes:
         status: How it ended.
-        reason: Why it was skipped or failed.
+        error: Why it was skipped or failed, with its traceback; None when it passed.
     """
 
     event: Literal["done"] = "done"
     status: Status
-    reason: str = ""
+    error: ErrorInfo | None = None
+
+    @property
+    def reason(self) -> str:
+        """Why it was skipped or failed, on one line; empty when it passed."""
+        return "" if self.error is None else self.error.said
 
     @property
     def unmet(self) -> bool:
         """Whether it failed for want of something that another try would lack as well."""
-        return self.reason.startswith(f"{UNMET_NEED}: ")
+        return self.error is not None and self.error.type == UNMET_NEED
 
 
 class Unrecorded(ResultModel):

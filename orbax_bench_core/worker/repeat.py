@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from orbax_bench_core.authoring import TestContext, TestResult, UnmetNeed
 from orbax_bench_core.inventory import Inventory, take_inventory
-from orbax_bench_core.measure import Sample, observing, tracing
+from orbax_bench_core.measure import RESIDENT_SHARE, Sample, observing, tracing
 from orbax_bench_core.records import ErrorInfo, Record, RunDirectory, State, loaded_code
 from orbax_bench_core.state import Digest, MeshDoesNotFit, StateCache, build_mesh, check_digest
 from orbax_bench_core.sweep import load_class, options_class, source_file
@@ -64,6 +64,10 @@ def run_repeat(
             "code": repeat.code,
         },
     )
+
+
+class NothingMeasured(Exception):
+    """A benchmark came to its end without a measured block."""
 
 
 class _Repeat:
@@ -123,12 +127,29 @@ class _Repeat:
             result = generator().test_fn(context)
         if not isinstance(result, TestResult):
             raise TypeError(
-                f"{type(generator).__name__}.test_fn returned {result!r}; "
-                "return TestResult(metrics=metrics)"
+                f"{point.benchmark}.test_fn returned {result!r}; return TestResult(metrics=metrics)"
             )
+        self._refuse_nothing_measured()
         self.notes = result.metrics.notes
         if self._task.host == 0:
             self.inventory = take_inventory(result.inventory_path or self._path)
+
+    def _refuse_nothing_measured(self) -> None:
+        """Refuses a repeat without a sample: whoever made it believes that something is measured.
+
+        Of several processes one may measure for all, so that none of them alone can tell.
+
+        Raises:
+            NothingMeasured: It has none.
+        """
+        # How much of a checkpoint is in the page cache, the harness finds out by itself.
+        if self._task.num_hosts == 1 and all(
+            sample.metric == RESIDENT_SHARE.name for sample in self.samples
+        ):
+            raise NothingMeasured(
+                f"{self._task.measured.benchmark}.test_fn measured nothing: wrap the operation in "
+                '`with metrics.measure("save"):`, as docs/authoring.md shows'
+            )
 
     def clean_up(self) -> None:
         """Removes this host's own scratch; what the hosts share goes when all are done with it."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from orbax_bench_core.analysis.async_study import check_points
 from orbax_bench_core.config import LoadedSuite, UserError, checked_path, did_you_mean
+from orbax_bench_core.document import count
 from orbax_bench_core.sweep import baseline_point, expand
 from orbax_bench_pipelines.cli.options import PARAMETERS, SETTINGS
 from orbax_bench_pipelines.definitions import Pipeline, find_pipeline
@@ -90,7 +91,7 @@ def prepare(
     notes = [*_image_notes(settings, target)]
     if target in (Target.KFP, Target.VERTEX):
         at_a_time = placement.parallelism or "all"
-        notes.append(f"{len(expansion.points)} points, measured {at_a_time} at a time")
+        notes.append(f"{count(len(expansion.points), 'point')}, measured {at_a_time} at a time")
     if target is not Target.LOCAL:
         notes += _class_notes({baseline_point(entry).benchmark for entry in expansion.points})
     return Prepared(job, loaded, tuple(notes))

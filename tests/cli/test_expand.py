@@ -28,7 +28,7 @@ def test_what_is_skipped_and_what_has_no_effect_is_printed(orbax_bench, write_su
     assert lines[1].startswith("skipped: save_restore[mesh=d4,ckpt=w]: leaf w: dimension 0 has 6 ")
     assert lines[2:] == [
         "note: `reuse_checkpoint` has no effect, here or in Orbax's own framework",
-        "1 points",
+        "1 point",
     ]
 
 

@@ -15,10 +15,10 @@ def history(monkeypatch, orbax_bench, tmp_path):
 
 
 def test_a_change_is_found_in_a_folder_of_runs(history, make_nightly):
-    make_nightly([1.0] * 8 + [1.2] * 8)
+    make_nightly([1.0] * 12 + [1.2] * 8)
     done = history(".")
     assert (done.code, done.err) == (0, "")
-    assert "16 runs, 1 series. 1 of 1 ratios to a reference arm have changed" in done.out
+    assert "20 runs, 1 series. 1 of 1 ratios to a reference arm are flagged" in done.out
 
 
 def test_the_page_is_written_where_it_is_asked_for(history, make_nightly, tmp_path):

@@ -28,6 +28,7 @@ def judge(make_operation, make_verdicts, points):
     def build(index, *operations, **fields):
         operations = operations or (make_operation(),)
         point = points[index]
+        fields.setdefault("settled", all(one.verdict.settled for one in operations))
         return make_verdicts(point.name, *operations, point_id=point.id, **fields)
 
     return build
@@ -108,7 +109,7 @@ def test_a_repeat_that_fails_is_a_line(log, points, make_record):
         point=points[0], index=5, arm="candidate", block=1, repeat=repeat_over({0: record}, 1)
     )
     assert log(lambda live: live(ended)) == (
-        f"failed {points[0].name} candidate, block 2: ValueError: [no]\n"
+        f"failed {points[0].name} candidate, block 1: ValueError: [no]\n"
     )
 
 
@@ -117,7 +118,7 @@ def test_a_repeat_that_passes_is_a_line_when_asked_for(log, points, make_record,
     repeat = repeat_over({0: make_record(times={"save": 0.5})}, 1)
     ended = Progress(point=points[0], index=0, arm="baseline", block=0, repeat=repeat)
     text = log(lambda live: live(ended), verbose=verbose)
-    line = f"passed {points[0].name} baseline, block 1: save 500 ms\n"
+    line = f"passed {points[0].name} baseline, block 0: save 500 ms\n"
     assert text == (line if verbose else "")
 
 
@@ -137,7 +138,7 @@ def test_a_terminal_has_a_line_per_point_and_what_runs_now(points):
         ["…", "no", "look", "yet", "5/20", points[1].name],
         ["…", "no", "look", "yet", "0/20", points[2].name],
     ]
-    assert lines[3] == f"now: candidate, block 3, operation 4 of 4: {points[1].name}"
+    assert lines[3] == f"now: candidate, block 2, operation 4 of 4: {points[1].name}"
     assert lines[4].startswith("0 of 3 points are done")
 
 
@@ -148,7 +149,7 @@ def test_progress_is_shown_as_operations(points, make_record):
         live(Progress(point=points[0], index=3, arm="baseline", block=0, repeat=repeat))
         assert terminal.screen()[0].split()[4] == "2/20"
         live(Progress(point=points[0], index=4, arm="baseline", block=1))
-        assert "now: baseline, block 2, operation 1 of 4" in "\n".join(terminal.screen())
+        assert "now: baseline, block 1, operation 1 of 4" in "\n".join(terminal.screen())
         live(Progress(point=points[1], index=None, arm="baseline"))
         assert f"now: baseline, warm-up: {points[1].name}" in "\n".join(terminal.screen())
 
@@ -181,7 +182,7 @@ def test_a_point_with_its_verdict_leaves_its_line_above(points, judge, make_oper
 def test_a_point_that_used_up_its_looks_is_done(points, judge, undecided):
     terminal = Terminal(points)
     with terminal.live as live:
-        live.judged(judge(0, undecided(look=len(GATE.looks) - 1)))
+        live.judged(judge(0, undecided(look=len(GATE.looks) - 1), settled=True))
         assert [line.split()[1] for line in terminal.kept()] == ["INCONCLUSIVE"]
 
 

@@ -28,8 +28,18 @@ def test_the_exit_code_says_whether_anything_failed_or_nothing_was_measured(
 ):
     records = [
         make_record(
-            make_point(options={"a": i}), status=one, error=None if one == "passed" else ERROR
+            make_point(options={"a": i}),
+            status=one,
+            times={"save": 1.0},
+            error=None if one == "passed" else ERROR,
         )
         for i, one in enumerate(statuses)
     ]
     assert run_exit_code(summarize(repeats_of(records)), Console(file=io.StringIO())) == code
+
+
+def test_repeats_that_passed_without_a_sample_are_no_success(make_record):
+    said = io.StringIO()
+    summary = summarize(repeats_of([make_record()]))
+    assert run_exit_code(summary, Console(file=said)) == 1
+    assert "without one sample" in (summary.points[0].flag or "")

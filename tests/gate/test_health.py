@@ -42,9 +42,38 @@ def test_a_drift_too_small_to_matter_is_not_flagged():
     assert health(np.linspace(1.0, 1.02, 40)).flags == ()
 
 
-def test_three_values_do_not_drift():
-    found = health([1.0, 2.0, 3.0])
+def test_five_values_do_not_drift():
+    found = health([1.0, 2.0, 3.0, 4.0, 5.0])
     assert (found.drift, found.drift_p) == (None, None)
+
+
+def test_a_straight_line_is_a_drift():
+    found = health(np.exp(np.linspace(0, 1, 8)))
+    assert (found.drift_p, found.drift) == (0.0, pytest.approx(math.e - 1))
+
+
+def test_a_stall_hides_no_drift(steady):
+    times = steady(40) * np.linspace(1.0, 1.3, 40)
+    times[5] *= 4
+    assert health(times).drifts
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("values", [10, 20, 60])
+@pytest.mark.parametrize("rho", [0.0, 0.6, 0.8])
+def test_few_series_that_wander_are_flagged(rng, values, rho):
+    noise = rng.standard_normal((300, values + 50))
+    for now in range(1, values + 50):
+        noise[:, now] = rho * noise[:, now - 1] + math.sqrt(1 - rho**2) * noise[:, now]
+    found = [health(np.exp(0.2 * row[50:])).flags for row in noise]
+    for what in ("drifts", "far off"):
+        assert sum(any(what in flag for flag in flags) for flags in found) <= 0.08 * 300
+
+
+def test_one_far_value_in_ten_is_no_flag(steady):
+    times = steady(10)
+    times[4] *= 2
+    assert (health(times).outliers, health(times).flags) == (pytest.approx(0.1), ())
 
 
 def test_equal_values_do_not_drift():

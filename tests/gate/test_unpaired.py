@@ -26,7 +26,7 @@ def run(ratio):
         (1.14, QUIET, "INCONCLUSIVE"),
         (1.2, WILD, "INCONCLUSIVE"),
         (1.0, WILD, "INCONCLUSIVE"),
-        (2.0, WILD, "REGRESSION"),
+        (3.0, WILD, "REGRESSION"),
     ],
 )
 def test_the_past_says_what_stands_out(ratio, past, word):
@@ -34,9 +34,32 @@ def test_the_past_says_what_stands_out(ratio, past, word):
     assert (found.word, found.ratio) == (word, pytest.approx(ratio))
 
 
-def test_the_threshold_is_three_interquartile_ranges_of_the_past():
+def test_the_threshold_is_what_one_more_past_ratio_would_seldom_exceed():
+    # mean + t(.99, 4) s sqrt(1 + 1/5), with s the sample standard deviation
+    expected = 0.0 + 3.746947 * math.sqrt(0.05) * math.sqrt(1.2)
     found = decide_unpaired(ONE, ONE, WILD)
-    assert found.detectable == pytest.approx(math.expm1(3 * 0.2))
+    assert found.detectable == pytest.approx(math.expm1(expected), rel=1e-5)
+
+
+def test_a_past_that_always_rose_raises_the_threshold_and_for_throughput_a_past_that_fell():
+    risen = [0.3, 0.31, 0.29, 0.3]
+    assert decide_unpaired(ONE, run(1.3), risen).word == "PASS"
+    assert decide_unpaired(ONE, run(1.3), [-value for value in risen]).word == "REGRESSION"
+    fallen = decide_unpaired(ONE, run(1 / 1.3), [-value for value in risen], better="higher")
+    assert fallen.word == "PASS"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("noise", "most"), [("normal", 0.01), ("t3", 0.025)])
+def test_false_alarms_with_four_past_ratios(noise, most):
+    rng = np.random.default_rng(5)
+    draw = rng.standard_normal if noise == "normal" else lambda size: rng.standard_t(3, size)
+    rule = GateRule(tolerance=0.0, margin=1e-9)
+    false = sum(
+        decide_unpaired([1.0], [math.exp(now)], past, rule).word == "REGRESSION"
+        for *past, now in 0.2 * draw((3000, 5))
+    )
+    assert false <= 3000 * most + 3 * math.sqrt(3000 * most)
 
 
 def test_the_threshold_is_never_below_the_margin():
@@ -47,8 +70,11 @@ def test_the_threshold_is_never_below_the_margin():
 @pytest.mark.parametrize(
     ("past", "reason"),
     [
-        ([], "no past runs to tell a change from a day: at least 4 are needed"),
-        ([0.1], "only 1 past log ratio(s) to tell a change from a day: at least 4 are needed"),
+        ([], "cannot tell: no past runs, and at least 4 are needed to tell a change from a day"),
+        (
+            [0.1],
+            "cannot tell: only 1 past ratio(s), and at least 4 are needed to tell a change from a day",
+        ),
         ([0.1, 0.2, math.nan, 0.1], "the past log ratios are not a row of finite numbers"),
     ],
 )

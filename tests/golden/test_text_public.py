@@ -20,7 +20,7 @@ PACKAGES = (
     "orbax_bench_core.testing",
 )
 HEAVY = """
-docker flax google.cloud.aiplatform grpc jax jaxlib kfp matplotlib orbax pandas pyarrow ruptures
+docker flax google.cloud.aiplatform grpc jax jaxlib kfp matplotlib orbax pandas pyarrow
 scipy tensorboard tensorflow tensorstore torch
 """
 LOADED = f"""

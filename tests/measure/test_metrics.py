@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from orbax_bench_core.measure import Metrics, Sample, default_metrics
+from orbax_bench_core.measure import Metrics, Sample, collectors, default_metrics
 from orbax_bench_core.measure.observers import observing
 
 
@@ -104,28 +104,17 @@ def test_occurrences_follow_the_order_of_starting() -> None:
     assert [sample.occurrence for sample in metrics.samples] == [1, 0]
 
 
-def test_an_unknown_collector_is_ignored_with_the_nearest_name(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_an_unknown_metric_key_is_an_error_that_lists_the_keys() -> None:
     metrics = Metrics()
 
-    with metrics.measure("op", ["time", "device_memry"]):
-        pass
+    with pytest.raises(ValueError, match="device_memry") as error:
+        metrics.measure("op", ["time", "device_memry"])
 
-    assert list(metrics.results) == ["op_0_basics/time_s"]
-    assert "unknown collector 'device_memry' is ignored; did you mean 'device_memory'?" in (
-        caplog.text
+    assert str(error.value) == (
+        "unknown metric key 'device_memry'; did you mean 'device_memory'? The keys are: "
+        f"{', '.join(collectors.KEYS)}"
     )
-
-
-def test_an_unknown_collector_does_not_flood_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    metrics = Metrics()
-
-    for _ in range(3):
-        with metrics.measure("op", ["timing"]):
-            pass
-
-    assert [record.levelno for record in caplog.records] == [logging.WARNING]
+    assert metrics.results == {}
 
 
 @pytest.mark.parametrize("name", ["", "save[1]"])

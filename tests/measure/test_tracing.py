@@ -64,13 +64,39 @@ def test_every_outermost_block_is_traced(calls: list[str], under: DirectoryFor) 
     assert calls == ["start save", "stop", "start load", "stop"]
 
 
-def test_inner_blocks_are_not_traced(calls: list[str], under: DirectoryFor) -> None:
+def test_inner_blocks_share_the_session_of_the_outermost(
+    calls: list[str], under: DirectoryFor, tmp_path: Path
+) -> None:
     metrics = Metrics()
 
-    with tracing(under), metrics.measure("outer", ["time"]), metrics.measure("inner", ["time"]):
-        pass
+    with tracing(under), metrics.measure("outer", ["time"]):
+        for _ in range(2):
+            with metrics.measure("inner", ["time"]), metrics.measure("innermost", ["time"]):
+                pass
 
     assert calls == ["start outer", "stop"]
+    outer, inner, innermost = (
+        [path.read_bytes() for path in tmp_path.glob(f"{name}/plugins/profile/*/*.xplane.pb")]
+        for name in ("outer", "inner", "innermost")
+    )
+    assert len(outer) == 1
+    assert outer == inner == innermost
+    assert all(name in outer[0] for name in (b"outer", b"inner", b"innermost"))
+
+
+def test_an_inner_block_that_nobody_wants_traced_has_no_directory(
+    under: DirectoryFor, tmp_path: Path
+) -> None:
+    metrics = Metrics()
+
+    with (
+        tracing(lambda name: under(name) if name == "outer" else None),
+        metrics.measure("outer", ["time"]),
+        metrics.measure("inner", ["time"]),
+    ):
+        pass
+
+    assert [path.name for path in tmp_path.iterdir()] == ["outer"]
 
 
 def test_an_inner_block_is_not_traced_in_place_of_an_unwanted_outer_one(

@@ -90,8 +90,7 @@ class FakeWorker:
         )
         if not (task.warmup and status == "skipped"):
             self._run.write_record(record)
-        reason = "" if record.error is None else f"{record.error.type}: {record.error.message}"
-        self._emit(Done(status=record.status, reason=reason))
+        self._emit(Done(status=record.status, error=record.error))
 
     def _follow(self, task: Task, script: ScriptedOptions) -> None:
         needed = task.measured.num_devices or 1

@@ -1,12 +1,13 @@
-"""Past runs in the order of time, and change points of what they measure."""
+"""Past runs in the order of time, and flags where what they measure has changed."""
 
 from orbax_bench_core.analysis.history.build import history
-from orbax_bench_core.analysis.history.changes import LEAST, MOST
+from orbax_bench_core.analysis.history.changes import LEAST, MOST, SIGNIFICANCE
 from orbax_bench_core.analysis.history.view import history_document
 
 __all__ = [
     "LEAST",
     "MOST",
+    "SIGNIFICANCE",
     "history",
     "history_document",
 ]

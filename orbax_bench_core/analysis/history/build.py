@@ -1,14 +1,16 @@
-"""Construction of a history: series of past runs, with their change points."""
+"""Construction of a history: series of past runs, with their flags."""
 
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from orbax_bench_core.analysis.history.changes import FEWEST, SIGNIFICANCE, change_points
+from orbax_bench_core.analysis.history.changes import FEWEST, NEAR, SIGNIFICANCE, Flag, flags
 from orbax_bench_core.analysis.history.model import Change, History, Kind, PastRun, Series
+from orbax_bench_core.analysis.history.questions import question
 from orbax_bench_core.baselines import FoundRun
 from orbax_bench_core.records import (
     UNKNOWN,
@@ -18,13 +20,13 @@ from orbax_bench_core.records import (
     seconds_per_repeat,
     surroundings,
 )
-from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint
+from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint, side
 
 RAW: Final = (
-    "Raw seconds wander from day to day without any change of the code, so no change points are "
-    "looked for. Run with a pinned reference arm (`orbax-bench ab`) for a series that holds still."
+    "Raw seconds wander from day to day without any change of the code, so no changes are looked "
+    "for. Run with a pinned reference arm (`orbax-bench ab`) for a series that holds still."
 )
-"""Reason why a series of seconds has no change points."""
+"""Reason why a series of seconds has no flags."""
 
 _MOST_REMARKS: Final = 3
 
@@ -58,7 +60,9 @@ def history(runs: Sequence[FoundRun], *, significance: float = SIGNIFICANCE) -> 
 
     Args:
         runs: The runs, in the order of time.
-        significance: Share of series without any change in which one may be found.
+        significance: Chance of a flag within 60 nights when nothing has changed. A series whose two
+            sides can run again has it alone, for a comparison confirms its flags; the others share
+            it.
     """
     collected: dict[_Key, list[_Entry]] = {}
     passed_over = []
@@ -68,7 +72,8 @@ def history(runs: Sequence[FoundRun], *, significance: float = SIGNIFICANCE) -> 
             collected.setdefault(entry.key, []).append(entry)
         if not entries:
             passed_over.append(f"{run.place}: nothing has passed")
-    series = [_series(entries, significance) for entries in collected.values()]
+    begun = [entries[0].run.began_at for key, entries in collected.items() if key.kind == "ratio"]
+    series = [_series(entries, significance, begun) for entries in collected.values()]
     return History(
         significance=significance,
         series=tuple(sorted(series, key=lambda each: each.kind)),
@@ -132,7 +137,9 @@ def _separate(run: FoundRun, point: SweepPoint, records: Sequence[Record]) -> It
         )
 
 
-def _series(entries: Sequence[_Entry], significance: float) -> Series:
+def _series(
+    entries: Sequence[_Entry], significance: float, begun: Sequence[datetime.datetime]
+) -> Series:
     last, runs = entries[-1], tuple(entry.past for entry in entries)
     kind, operation = last.key.kind, last.key.operation
     info = last.run.info
@@ -149,23 +156,64 @@ def _series(entries: Sequence[_Entry], significance: float) -> Series:
     )
     if kind == "seconds":
         return series
-    return series.model_copy(update={"changes": _changes(runs, significance)})
+    return series.model_copy(update={"changes": _changes(entries, significance, begun)})
 
 
-def _changes(runs: Sequence[PastRun], significance: float) -> tuple[Change, ...]:
+def _changes(
+    entries: Sequence[_Entry], significance: float, begun: Sequence[datetime.datetime]
+) -> tuple[Change, ...]:
+    """Returns the flags of one series of ratios; `begun` is when each of all series began."""
+    runs = [entry.past for entry in entries]
+
+    def level(cut: int, night: int) -> float:
+        if _question(entries, cut):
+            return significance
+        # Those that began later were not looked at yet: what a flag needed then, it needs for good.
+        return significance / sum(start <= runs[night].began_at for start in begun)
+
     values = [math.log(run.value) for run in runs]
-    found = change_points(values, significance=significance)
-    ends = [0, *(point.index for point in found), len(runs)]
+    found = flags(values, level)
+    ends = [0, *(flag.cut for flag in found), len(runs)]
     return tuple(
-        Change(
-            index=cut,
-            before=math.exp(_quartiles(values[start:cut])[1]),
-            after=math.exp(_quartiles(values[cut:end])[1]),
-            p_value=point.p_value,
-            differs=differences(runs[cut].ran, runs[cut - 1].ran),
-        )
-        for point, start, cut, end in zip(found, ends, ends[1:], ends[2:], strict=False)
+        _change(flag, entries, values[start : flag.cut], values[flag.cut : end])
+        for flag, start, end in zip(found, ends, ends[2:], strict=False)
     )
+
+
+def _change(
+    flag: Flag, entries: Sequence[_Entry], before: Sequence[float], after: Sequence[float]
+) -> Change:
+    return Change(
+        index=flag.cut,
+        flagged=flag.night,
+        statistic=flag.statistic,
+        threshold=flag.threshold,
+        before=math.exp(_quartiles(before)[1]),
+        after=math.exp(_quartiles(after)[1]),
+        differs=differences(*(side.past.ran for side in reversed(_both_sides(entries, flag.cut)))),
+        question=_question(entries, flag.cut),
+    )
+
+
+def _both_sides(entries: Sequence[_Entry], cut: int) -> tuple[_Entry, _Entry]:
+    """Returns the nearest runs before and after a cut that ran something different.
+
+    A cut is some nights off where noise is large, so they may be that far from it.
+    """
+    for away in range(NEAR + 1):
+        before = entries[max(cut - 1 - away, 0)]
+        after = entries[min(cut + away, len(entries) - 1)]
+        if differences(after.past.ran, before.past.ran):
+            return before, after
+    return entries[cut - 1], entries[cut]
+
+
+def _question(entries: Sequence[_Entry], cut: int) -> str:
+    sides = _both_sides(entries, cut)
+    was, now = (side(entry.point, "candidate").environment for entry in sides)
+    info = sides[1].run.info
+    suite = "" if info is None else info.suite_file
+    return question(sides[0].past, sides[1].past, (was, now), suite)
 
 
 def _remarks(kind: Kind, runs: Sequence[PastRun]) -> tuple[str, ...]:
@@ -173,7 +221,7 @@ def _remarks(kind: Kind, runs: Sequence[PastRun]) -> tuple[str, ...]:
     remarks = [RAW] if kind == "seconds" else []
     if kind == "ratio":
         if len(runs) < FEWEST:
-            remarks.append(f"Change points are looked for from {FEWEST} runs on.")
+            remarks.append(f"Changes are looked for from {FEWEST} runs on.")
         changed = list(_moves([run.reference for run in runs], runs))
         remarks += _some("The reference did not hold still", changed)
     return (*remarks, *_some("The machine changed", moved))

@@ -40,22 +40,30 @@ class PastRun(ResultModel):
 
 
 class Change(ResultModel):
-    """Change point of a series, with the levels around it.
+    """Flag of a series, with the levels around it: a question, until a comparison confirms it.
 
     Attributes:
         index: Index of the first run after the change.
+        flagged: Index of the run after which the flag was raised; it stands from then on.
+        statistic: Rank statistic of that run's night.
+        threshold: What it exceeded.
         before: Median value from the change before this one, or the start, up to this one.
         after: Median value from this change to the next, or to the end.
-        p_value: Probability of so clear a change in a series that has none.
-        differs: What ran in the first run after it and not in the last one before it, such as
-            `orbax-checkpoint: 0.12.7 → 0.12.8`; empty when nothing that is recorded differs.
+        differs: What ran after it and not before it, such as `orbax-checkpoint: 0.12.7 → 0.12.8`,
+            in the nearest runs that differ, up to three away; empty when nothing that is recorded
+            differs.
+        question: Command of the paired comparison that confirms it; empty where a side cannot run
+            again.
     """
 
     index: int
+    flagged: int
+    statistic: float
+    threshold: float
     before: float
     after: float
-    p_value: float
     differs: tuple[str, ...] = ()
+    question: str = ""
 
     @property
     def effect(self) -> float:
@@ -101,7 +109,8 @@ class History(ResultModel):
     """All series of past runs.
 
     Attributes:
-        significance: Share of series without any change in which one may be found.
+        significance: Chance of a flag within 60 nights when nothing has changed: of each series
+            whose flags can be confirmed, and of all others together.
         series: Ratios first, in the order in which points first occur.
         num_runs: Number of runs.
         passed_over: What was not used and why, one line each.

@@ -32,7 +32,12 @@ MOST_FIGURES: Final = 60
 _LAST: Final = 10
 """Runs of a series of seconds that a terminal shows."""
 
-_KINDS: Final[dict[str, Kind]] = {"from": "fixed", "to": "fixed", "changed with": "prose"}
+_KINDS: Final[dict[str, Kind]] = {
+    "from": "fixed",
+    "to": "fixed",
+    "flagged": "fixed",
+    "changed with": "prose",
+}
 
 
 def history_document(history: History, *, every: bool = False) -> Document:
@@ -64,6 +69,8 @@ def _page(history: History, series: list[Series]) -> tuple[Element, ...]:
             elements.append(Figure(title, functools.partial(series_figure, shown)))
         if shown.kind == "ratio":
             elements.append(_parts(shown, runs=True))
+            asked = tuple(Span(words.asking(change)) for change in shown.changes)
+            elements += [Items(asked)] if asked else []
         elements.append(Details("Every run", (_runs(shown, shown.runs),)))
     if not series:
         elements.append(Paragraph("There is nothing to show."))
@@ -131,6 +138,7 @@ def _brief_series(series: Series) -> list[Element]:
         if row.change is not None:
             said = f"{words.effect(row.change)} {words.between(series, row.change)}"
             elements.append(Paragraph(Span(said, "bad" if row.slower else "good"), indent=2))
+            elements.append(Paragraph(Span(words.asking(row.change)), indent=4))
     return [*elements, BLANK]
 
 

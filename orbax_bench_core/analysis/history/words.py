@@ -11,17 +11,20 @@ from typing import Final
 from orbax_bench_core.analysis.history.model import Change, History, PastRun, Series
 from orbax_bench_core.document import percent, seconds
 
-HEADINGS: Final = ("from", "to", "runs", "ratio", "change", "p", "changed with")
+HEADINGS: Final = ("from", "to", "runs", "ratio", "change", "flagged", "changed with")
 RUN_HEADINGS: Final = ("run", "began", "n", "median", "spread", "what ran")
 
 READING: Final = """\
 The ratio is the time of the candidate over that of the reference arm in the same run: above 1 is \
 slower. Whatever slows the machine slows both arms, so the ratio holds still while seconds wander.
-A change is where the ratio has moved and stayed: in {significance} of series without any change \
-at least one would be found. p is the share of random orders of the runs in which a split is as \
-clear.
-The versions and commits beside a change are what differs between the last run before it and the \
-first run after it."""
+A flag is a question: has the ratio moved here, and stayed? It is raised after the run named under \
+"flagged", and is not withdrawn; what comes after the change is a series of its own. The answer is \
+a paired comparison of the releases on both sides, and only its REGRESSION is an alarm. Where both \
+sides can be installed again, the command for it stands beside the flag.
+When nothing has changed, a flag is raised within 60 runs in {significance} of series whose flags \
+can be asked about, and in {significance} of cases anywhere among all the others together.
+The versions and commits beside a flag are what differs between the last run before it and the \
+first run after it, or, where those ran the same, between the nearest that did not."""
 """Reading aid of a history, one line each."""
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
@@ -55,12 +58,13 @@ def headline(history: History, series: Sequence[Series]) -> str:
         return f"{said} None is a ratio to a reference arm, so no change can be told."
     changes = [(change, ratio) for ratio in ratios for change in ratio.changes]
     if not changes:
-        return f"{said} No change in {len(ratios)} ratios to a reference arm."
+        return f"{said} No flag in {len(ratios)} ratios to a reference arm."
     changed = sum(bool(ratio.changes) for ratio in ratios)
     worst, slowed = max(changes, key=lambda change: change[0].effect)
     return (
-        f"{said} {changed} of {len(ratios)} ratios to a reference arm have changed; the worst "
-        f"change: {slowed.operation} {effect(worst)} on {day(slowed.runs[worst.index].began_at)}."
+        f"{said} {changed} of {len(ratios)} ratios to a reference arm are flagged, to be confirmed "
+        f"by a paired comparison; the worst: {slowed.operation} {effect(worst)} on "
+        f"{day(slowed.runs[worst.index].began_at)}."
     )
 
 
@@ -75,7 +79,7 @@ def rows(series: Series) -> list[Row]:
             str(len(part)),
             f"{statistics.median(run.value for run in part):.3f}x",
             "" if change is None else effect(change),
-            "" if change is None else f"{change.p_value:.2g}",
+            "" if change is None else day(series.runs[change.flagged].began_at),
             "" if change is None else "; ".join(change.differs) or _NOTHING,
         )
         found.append(
@@ -115,11 +119,20 @@ def between(series: Series, change: Change) -> str:
     return f"between run {before.run_id} and run {after.run_id}"
 
 
+def asking(change: Change) -> str:
+    """Returns how a flag is confirmed."""
+    if change.question:
+        return f"ask: {change.question}"
+    return "a side of it cannot be installed again by itself: compare both sides with `ab`"
+
+
 def sides(series: Series) -> str:
     """Returns the two sides of a ratio, for people."""
     if series.kind == "seconds":
-        return "seconds, in which no change points are looked for: see the note below"
-    return f"candidate ({series.candidate}) over baseline ({series.baseline})"
+        return "seconds, in which no changes are looked for: see the note below"
+    names = {"candidate": series.candidate, "baseline": series.baseline}
+    candidate, baseline = (f"{arm} ({name})" if name else arm for arm, name in names.items())
+    return f"{candidate} over {baseline}"
 
 
 def remarks(series: Iterable[Series]) -> dict[str, int]:

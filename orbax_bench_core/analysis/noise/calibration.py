@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from orbax_bench_core.analysis.verdicts import PointVerdict, judge_point, together
 from orbax_bench_core.baselines import FoundRun
+from orbax_bench_core.document import count
 from orbax_bench_core.gate import Word
 from orbax_bench_core.records import Record, ResultModel, repeats_of
 from orbax_bench_core.sweep import Pair
@@ -49,7 +50,7 @@ def aa_tests(run: FoundRun, pairs: Iterable[Sequence[Record]]) -> list[AaTest]:
         if _looked(verdict)
     ]
     if run.gate.family == "suite" and judged:
-        return [_test(run, f"{len(judged)} points", judged)]
+        return [_test(run, count(len(judged), "point"), judged)]
     return [_test(run, verdict.point, [verdict]) for verdict in judged]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import csv
 import dataclasses
 import io
@@ -11,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import IO, Final
 
 from orbax_bench_core.analysis.summary.straggler import Straggler, StragglerFinder
-from orbax_bench_core.config import Conditions
+from orbax_bench_core.config import ARMS, Conditions
 from orbax_bench_core.measure import (
     BLOCKED,
     BYTES,
@@ -22,7 +23,8 @@ from orbax_bench_core.measure import (
     TIME,
     TOLERATED_SHARE,
 )
-from orbax_bench_core.records import Repeat, Series
+from orbax_bench_core.records import ErrorInfo, Repeat, Series
+from orbax_bench_core.sweep import BLOCK_SIZE
 
 SHOWN: Final = frozenset({BYTES, PAGE_FAULTS, BLOCKED.name, LOST.name, LOST_STEPS.name})
 """Metrics beside the times that reports show."""
@@ -30,6 +32,10 @@ SHOWN: Final = frozenset({BYTES, PAGE_FAULTS, BLOCKED.name, LOST.name, LOST_STEP
 _ORBAX_TOTALS = ("5_inventory/save_total_gb", "5_inventory/load_total_gb")
 _GIB = 2**30
 RESIDENT = RESIDENT_SHARE.name
+NOTHING_MEASURED: Final = (
+    "its repeats passed without one sample, so that nothing is known of it: wrap the operation in "
+    '`with metrics.measure("save"):`'
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +103,19 @@ class OperationSummary:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """One way in which repeats of a point failed.
+
+    Attributes:
+        error: The error of the first of them.
+        repeats: Which repeats failed in this way.
+    """
+
+    error: ErrorInfo
+    repeats: tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PointStatus:
     """Outcome of the repeats of one point, each over all its hosts.
 
@@ -108,6 +127,9 @@ class PointStatus:
         skipped: Number that were skipped.
         reason: Why the first one failed or was skipped; empty when all passed.
         flag: Why the point is not what it claims to be; None when nothing speaks against it.
+        failures: The ways in which its repeats failed, those of which an error is known.
+        measured: Whether any repeat that passed has a sample.
+        blocks: The blocks of a paired comparison in which every operation of this arm passed.
     """
 
     point_id: str
@@ -117,6 +139,9 @@ class PointStatus:
     skipped: int
     reason: str
     flag: str | None
+    failures: tuple[Failure, ...] = ()
+    measured: bool = True
+    blocks: frozenset[int] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,13 +220,20 @@ class _Point:
         self._hosts = 0
         self._ended = {"passed": 0, "failed": 0, "skipped": 0}
         self._reason = ""
+        self._passed_in_block: collections.Counter[int] = collections.Counter()
+        self._failures: dict[str, list[tuple[int, ErrorInfo]]] = {}
 
     def add(self, repeat: Repeat) -> None:
         """Takes one repeat."""
         self._ended[repeat.status] += 1
         if not repeat.counts:
             self._reason = self._reason or repeat.reason
+            if repeat.status == "failed" and repeat.error is not None:
+                failed = (repeat.index, repeat.error)
+                self._failures.setdefault(repeat.error.said, []).append(failed)
             return
+        if repeat.block is not None:
+            self._passed_in_block[repeat.block] += 1
         hosts = list(repeat.records.values())
         self._hosts = len(hosts)
         self._stragglers.add(hosts)
@@ -241,11 +273,23 @@ class _Point:
     def status(self) -> PointStatus:
         """Returns how the repeats ended."""
         loads = [operation for operation, metric in self._values if metric == RESIDENT]
+        measured = any(metric != RESIDENT for _, metric in self._values)
+        flag = uncontrolled_flag(self._conditions, loads) if measured else NOTHING_MEASURED
         return PointStatus(
             point_id=self._id,
             point=self._name,
             reason=self._reason,
-            flag=uncontrolled_flag(self._conditions, loads) if self._ended["passed"] else None,
+            flag=flag if self._ended["passed"] else None,
+            failures=tuple(
+                Failure(error=found[0][1], repeats=tuple(index for index, _ in found))
+                for found in self._failures.values()
+            ),
+            measured=measured,
+            blocks=frozenset(
+                block
+                for block, passed in self._passed_in_block.items()
+                if passed * len(ARMS) == BLOCK_SIZE
+            ),
             **self._ended,
         )
 

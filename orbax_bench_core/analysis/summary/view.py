@@ -7,10 +7,17 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from orbax_bench_core.analysis.summary.aggregate import OperationSummary, PointStatus, RunSummary
+from orbax_bench_core.analysis.summary.aggregate import (
+    Failure,
+    OperationSummary,
+    PointStatus,
+    RunSummary,
+)
 from orbax_bench_core.analysis.summary.straggler import Straggler
 from orbax_bench_core.document import (
+    Code,
     Column,
+    Details,
     Document,
     Element,
     Facts,
@@ -24,14 +31,16 @@ from orbax_bench_core.document import (
     Section,
     Span,
     Table,
+    count,
     digits,
     num_bytes,
     percent,
     seconds,
 )
 from orbax_bench_core.measure import BLOCKED, LOST, LOST_STEPS
-from orbax_bench_core.records import Record, RunInfo
+from orbax_bench_core.records import Record, RunInfo, Series
 
+_MOST_REPEATS: Final = 10
 OPERATION_HEADINGS = ("operation", "n", "median", "spread", "min", "max", "GiB/s")
 
 
@@ -219,8 +228,8 @@ def _page(
     problems = [point for point in summary.points if point.failed or point.skipped]
     return (
         Heading(Span(info.suite_name), level=1),
-        Only("html", (_run(info, "×"),)),
-        Only("markdown", (_run(info, "x"),)),
+        Only("html", (_run(info, summary, "×"),)),
+        Only("markdown", (_run(info, summary, "x"),)),
         Heading("Time per operation"),
         Only("html", (Paragraph(f"{computed} {bars}", "dim"),)),
         Only("markdown", (Paragraph(computed),)),
@@ -234,13 +243,42 @@ def _page(
     )
 
 
-def _run(info: RunInfo, times: str) -> Paragraph:
-    size = f"{info.num_series} points {times} {info.num_repeats} repeats"
+def _run(info: RunInfo, summary: RunSummary, times: str) -> Paragraph:
+    if info.paired:
+        size = _paired_size(info, summary)
+    else:
+        size = (
+            f"{count(info.num_series, 'point')} {times} {count(info.num_repeats, 'repeat')}, order "
+            f"{info.execution.order}"
+        )
     said = (
-        f", begun {info.created_at:%Y-%m-%d %H:%M} UTC, {info.status}: {size}, order "
-        f"{info.execution.order}, {info.execution.warmups} warm-up(s)."
+        f", begun {info.created_at:%Y-%m-%d %H:%M} UTC, {info.status}: {size}, "
+        f"{info.execution.warmups} warm-up(s)."
     )
     return Paragraph(("Run ", Span(info.run_id, code=True), said), "dim")
+
+
+def _paired_size(info: RunInfo, summary: RunSummary) -> str:
+    """Returns how much was measured of each pair: its blocks, and the operations of its arms."""
+    status = {point.point_id: point for point in summary.points}
+    arms = [
+        [status[series.id] for series in Series.all_of(pair) if series.id in status]
+        for pair in info.expansion.pairs
+    ]
+    blocks = [
+        len(frozenset.intersection(*(arm.blocks for arm in found))) if found else 0
+        for found in arms
+    ]
+    passed = [arm.passed for found in arms for arm in found] or [0]
+    return (
+        f"{count(len(arms), 'point')} in both arms, {_range(blocks, 'whole block')}, "
+        f"{_range(passed, 'operation')} per arm"
+    )
+
+
+def _range(numbers: Sequence[int], what: str) -> str:
+    low, high = min(numbers, default=0), max(numbers, default=0)
+    return count(high, what) if low == high else f"{low} to {count(high, what)}"
 
 
 def _operations(tables: Sequence[PointTable], extra: ExtraColumns) -> Table:
@@ -306,7 +344,19 @@ def _problems(points: Sequence[PointStatus]) -> tuple[Element, ...]:
     return (
         Only("html", (Table((Column("point"), *counts, reason), tuple(together)),)),
         Only("markdown", (Table((Column("point"), Column("id"), *counts, reason), tuple(apart)),)),
+        *(_failure(point, failure) for point in points for failure in point.failures),
     )
+
+
+def _failure(point: PointStatus, failure: Failure) -> Element:
+    """Returns one way in which repeats failed, with what is known of it below."""
+    repeats = ", ".join(map(str, failure.repeats[:_MOST_REPEATS]))
+    more = len(failure.repeats) - _MOST_REPEATS
+    some = f"repeats {repeats}" if len(failure.repeats) > 1 else f"repeat {repeats}"
+    which = f"{some} and {more} more" if more > 0 else some
+    said = Span(f"{point.point} {which}: {failure.error.said}")
+    shown = failure.error.shown.strip()
+    return Details(said, (Code(shown),)) if shown else Paragraph(said)
 
 
 def _notes(info: RunInfo, summary: RunSummary) -> tuple[Element, ...]:

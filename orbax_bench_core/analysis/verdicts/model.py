@@ -9,7 +9,7 @@ from typing import Final, Literal
 import pydantic
 
 from orbax_bench_core.config import Arm, GateConfig, UserError
-from orbax_bench_core.gate import SeriesHealth, Verdict, Word
+from orbax_bench_core.gate import Endpoint, FailureVerdict, SeriesHealth, Verdict, Word
 from orbax_bench_core.measure import Better
 from orbax_bench_core.records import VERDICTS_FILE, ResultModel, Run, RunDirectory, write_atomically
 
@@ -87,6 +87,10 @@ class PointVerdict(ResultModel):
         switching: What it cost that the arms took turns on one device; empty when they did not.
         metrics: Every metric in both arms, in the order of measurement; empty in files of an
             earlier release.
+        endpoint: What decided the word: times, stalls, failures, or an operation that an arm lacks.
+        failures: What the failed first attempts say; None when unpaired, and in version 1.
+        settled: Whether more blocks could change nothing.
+        next_look: Operations per arm at the next look; None when settled.
     """
 
     point_id: str
@@ -99,6 +103,10 @@ class PointVerdict(ResultModel):
     operations: tuple[OperationVerdict, ...] = ()
     switching: str = ""
     metrics: tuple[MetricChange, ...] = ()
+    endpoint: Endpoint = "time"
+    failures: FailureVerdict | None = None
+    settled: bool = False
+    next_look: int | None = None
 
 
 class Unmatched(ResultModel):

@@ -10,7 +10,7 @@ from orbax_bench_core.analysis.verdicts.metrics import compare_metrics
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, VerdictReport
 from orbax_bench_core.analysis.verdicts.revisions import revision_changes, revisions_of_run
 from orbax_bench_core.config import ARMS, GateConfig
-from orbax_bench_core.gate import Word
+from orbax_bench_core.gate import Judged, Word
 from orbax_bench_core.records import PairedTimes, Record, Repeat, RunDirectory, RunInfo, repeats_of
 from orbax_bench_core.sweep import Pair
 
@@ -22,17 +22,20 @@ def judge_point(
 
     `switching` says what it cost that its arms took turns; empty when they did not.
     """
+    from orbax_bench_core.gate import judge
+
     known = list(repeats)
     series = PairedTimes.of(known)
-    found = _operations(series, info.gate, len(info.expansion.points))
-    word = together([operation.verdict.word for operation in found if operation.primary])
+    scale = 1 / len(info.expansion.points) if info.gate.family == "suite" else 1.0
+    judged = judge(series.times, series.labels, info.gate, alpha_scale=scale)
+    found, word = _operations(series, info.gate, judged), judged.word
     failed = bool(series.failed)
     return PointVerdict(
         point_id=pair.id,
         point=pair.name,
         # What fails has not passed, however fast it was before.
         word="INCONCLUSIVE" if failed and word == "PASS" else word,
-        reason=series.problem or _nothing_primary(found, series, info.gate),
+        reason=series.problem or _nothing_primary(found, series, info.gate) or judged.reason,
         failed=failed,
         mode="paired",
         blocks=len(series.labels),
@@ -41,6 +44,10 @@ def judge_point(
         metrics=compare_metrics(
             *([each for each in known if each.series.arm == arm] for arm in ARMS)
         ),
+        endpoint=judged.endpoint,
+        failures=judged.failures,
+        settled=judged.settled,
+        next_look=judged.next_look,
     )
 
 
@@ -82,20 +89,12 @@ def report(
 
 
 def _operations(
-    series: PairedTimes, gate: GateConfig, num_points: int
+    series: PairedTimes, gate: GateConfig, judged: Judged
 ) -> tuple[OperationVerdict, ...]:
-    from orbax_bench_core.gate import (
-        false_discovery,
-        health,
-        judge,
-        point_settled,
-        primary_operations,
-    )
+    from orbax_bench_core.gate import false_discovery, health
 
-    scale = 1 / num_points if gate.family == "suite" else 1.0
-    verdicts = judge(series.times, series.labels, gate, alpha_scale=scale)
-    primary, discovery = primary_operations(verdicts, gate), false_discovery(verdicts, gate)
-    found, ended = [], point_settled(verdicts, gate)
+    found, verdicts, primary = [], judged.operations, judged.primary
+    discovery = false_discovery(verdicts, gate)
     for operation in [*primary, *(other for other in verdicts if other not in primary)]:
         times = series.of_arms(operation)
         healths = {arm: health(values) for arm, values in times.items()}
@@ -111,7 +110,7 @@ def _operations(
                     primary=operation in primary,
                     health=healths,
                     failed=bool(series.failed),
-                    ended=ended,
+                    ended=judged.settled,
                 ),
                 health=healths,
                 times=times,
@@ -122,12 +121,9 @@ def _operations(
     return tuple(found)
 
 
-def needs_more(verdict: PointVerdict, gate: GateConfig) -> bool:
+def needs_more(verdict: PointVerdict) -> bool:
     """Returns whether more blocks could change the verdict of a pair."""
-    from orbax_bench_core.gate import point_settled
-
-    found = {operation.operation: operation.verdict for operation in verdict.operations}
-    return not verdict.failed and not point_settled(found, gate)
+    return not verdict.failed and not verdict.settled
 
 
 def together(words: Sequence[Word]) -> Word:

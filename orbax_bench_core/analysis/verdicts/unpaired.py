@@ -173,7 +173,7 @@ def _operation(
 
 def _reason(failure: ErrorInfo | None, missing: Sequence[str], primary: Sequence[str]) -> str:
     if failure is not None:
-        return f"a repeat failed: {failure.type}: {failure.message}"
+        return f"a repeat failed: {failure.said}"
     if missing:
         return f"only one side has measured {', '.join(missing)}"
     return "" if primary else "no primary operation was measured on both sides"
@@ -206,10 +206,17 @@ def compare_stored(baseline: str, candidate: str | None) -> VerdictReport:
     run = RunDirectory(candidate or baseline)
     same = candidate is None or str(RunDirectory(baseline).root) == str(run.root)
     if same:
-        if not (run.exists() and run.read_info().paired):
+        if not run.exists():
             raise UserError(
-                f"{run.root} holds no paired run, so there are no arms to compare; give two paths, "
-                "or measure both arms in one place with `orbax-bench ab`"
+                f"{run.root} holds no run, so there are no arms to compare; give two paths, or "
+                "measure both arms in one place with `orbax-bench ab`"
+            )
+        if not run.read_info().paired:
+            given = "its own arms" if candidate is None else "itself"
+            raise UserError(
+                f"{run.root} holds a run without arms, which cannot be compared with {given}: one "
+                "side was measured, not two. Give a second run or baseline to compare it with, or "
+                "measure both sides in one place with `orbax-bench ab`"
             )
         return judge_run(run)
     assert candidate is not None

@@ -51,8 +51,10 @@ def run_summary_card(series: Series, info: RunInfo, repeats: Sequence[Repeat]) -
     """Returns how each repeat ended, in order, and what ran on what."""
     records = [record for repeat in repeats for record in repeat.records.values()]
     passed = sum(repeat.counts for repeat in repeats)
+    # How many operations an arm is to make, its verdict decides.
+    wanted = info.num_repeats if series.arm is None else len(repeats)
     parts = [
-        f"**{series.name}** ({series.id}): {passed} of {info.num_repeats} repeats passed.",
+        f"**{series.name}** ({series.id}): {passed} of {wanted} repeats passed.",
         table(
             ("repeat", "status", "hosts", "began (UTC)", "took", "why"),
             [_repeat_row(repeat) for repeat in repeats],
@@ -87,7 +89,7 @@ def inventory_card(inventory: Inventory) -> str:
 def _repeat_row(repeat: Repeat) -> tuple[str, ...]:
     records = repeat.records.values()
     missing = repeat.missing
-    reasons = [f"{repeat.error.type}: {repeat.error.message}"] if repeat.error else []
+    reasons = [repeat.error.said] if repeat.error else []
     if missing:
         reasons.append(f"no record from host {', '.join(map(str, missing))}")
     return (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
@@ -32,14 +31,13 @@ __all__ = [
     "TIME",
     "Collector",
     "Reading",
+    "check",
     "clock_readings",
     "notes",
     "resolve",
     "start",
     "stop",
 ]
-
-_log = logging.getLogger(__name__)
 
 # In the order of the defaults: the earlier, the nearer to the clock. First those whose counters
 # move with every system call, and so with what the others do.
@@ -123,21 +121,26 @@ def _start(collector: Collector) -> bool:
     return True
 
 
-@functools.lru_cache(maxsize=256)
+def check(keys: tuple[str, ...]) -> None:
+    """Checks that every key is one of `KEYS`.
+
+    Raises:
+        ValueError: One is not; the message lists them all.
+    """
+    _known(keys)
+
+
+@functools.lru_cache(maxsize=256)  # blocks in a loop ask for the same keys again and again
 def _known(keys: tuple[str, ...]) -> tuple[str, ...]:
     for key in keys:
         if key not in KEYS:
-            _warn_unknown(key)
+            raise ValueError(_unknown(key))
     return tuple(key for key in dict.fromkeys(keys) if key in FACTORIES)
 
 
-def _warn_unknown(key: str) -> None:
+def _unknown(key: object) -> str:
     import difflib
 
-    near = difflib.get_close_matches(str(key), KEYS, n=1, cutoff=0.0)
-    _log.warning(
-        "unknown collector %r is ignored; did you mean %r? Collectors: %s",
-        key,
-        near[0],
-        ", ".join(KEYS),
-    )
+    near = difflib.get_close_matches(str(key), KEYS, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else "."
+    return f"unknown metric key {key!r}{hint} The keys are: {', '.join(KEYS)}"

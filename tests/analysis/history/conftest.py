@@ -21,9 +21,9 @@ def build():
 
 @pytest.fixture
 def changed(once, build, make_nightly, make_point):
-    """A series of sixteen runs that becomes slower with a version, under a nasty name."""
+    """A series of twenty runs that becomes slower with a version, under a nasty name."""
     pair = make_point(label=NASTY, candidate=make_point(label=NASTY))
-    ratios, versions = [1.0] * 8 + [1.2] * 8, ["0.12.7"] * 8 + ["0.12.8"] * 8
+    ratios, versions = [1.0] * 12 + [1.2] * 8, ["0.12.7"] * 12 + ["0.12.8"] * 8
     return once(
         "a changed history",
         lambda: build(make_nightly(ratios, versions, pair=pair, blocks=3)),

@@ -52,13 +52,15 @@ def test_a_slow_day_does_not_move_the_ratio(series_of, make_paired_run):
 
 @pytest.mark.slow
 def test_a_change_says_when_by_how_much_and_with_which_versions(series_of, make_nightly):
-    ratios, versions = [1.0] * 8 + [1.2] * 8, ["0.12.7"] * 8 + ["0.12.8"] * 8
+    ratios, versions = [1.0] * 12 + [1.2] * 8, ["0.12.7"] * 12 + ["0.12.8"] * 8
     (series,) = series_of(make_nightly(ratios, versions))
     (change,) = series.changes
-    assert change.index == 8
+    assert change.index == 12
     assert change.effect == pytest.approx(0.2, abs=0.02)
     assert change.differs == ("orbax-checkpoint: 0.12.7 → 0.12.8",)
-    assert [len(part) for part in series.parts] == [8, 8]
+    assert "--package orbax-checkpoint --good 0.12.7 --bad 0.12.8" in change.question
+    assert change.index < change.flagged < 20
+    assert [len(part) for part in series.parts] == [12, 8]
 
 
 def test_a_candidate_in_a_new_environment_goes_on_with_the_series(series_of, make_paired_run, arm):
@@ -101,7 +103,7 @@ def test_a_new_machine_is_remarked(series_of, make_paired_run):
 
 def test_few_runs_say_from_when_on_changes_are_looked_for(series_of, make_nightly):
     (series,) = series_of(make_nightly([1.0, 1.5, 1.5]))
-    assert series.remarks == ("Change points are looked for from 10 runs on.",)
+    assert series.remarks == ("Changes are looked for from 10 runs on.",)
 
 
 @pytest.mark.slow

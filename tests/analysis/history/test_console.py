@@ -23,9 +23,13 @@ def said():
 
 def test_a_change_is_told_with_its_size_its_runs_and_its_versions(said, changed):
     text = said(changed)
-    assert "(slower) between run run007 and run run008" in text
+    assert "(slower) between run run011 and run run012" in text
     assert "orbax-checkpoint: 0.12.7 → 0.12.8" in text
-    assert "1 of 1 ratios to a reference arm have changed; the worst change: save +" in text
+    assert "ask: orbax-bench bisect " in text
+    assert (
+        "1 of 1 ratios to a reference arm are flagged, to be confirmed by a paired comparison; "
+        in text
+    )
 
 
 def test_a_name_is_no_markup(said, changed):
@@ -43,8 +47,8 @@ def test_seconds_are_shown_run_by_run_with_the_reason_why_nothing_is_looked_for(
 
 def test_the_line_of_bars_shows_the_step(said, changed):
     bars = next(line for line in said(changed).splitlines() if "▁" in line).split()[0]
-    assert len(bars) == 16
-    assert max(bars[:8]) < min(bars[8:])
+    assert len(bars) == 20
+    assert max(bars[:12]) < min(bars[12:])
 
 
 def test_operations_that_decide_nothing_are_shown_on_demand(said, changed):

@@ -80,6 +80,6 @@ def test_the_passport_tells_noise_and_what_it_lets_find(said):
         "5 %",
         "80",
         "3 s",
-        "11.9 %",
+        "11.5 %",
     ):
         assert cell in row

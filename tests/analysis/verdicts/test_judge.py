@@ -86,7 +86,7 @@ def test_an_arm_that_failed_does_not_pass(paired_records, pair, info):
     assert (found.word, found.failed) == ("INCONCLUSIVE", True)
     assert "OSError: gone" in found.reason
     assert words(found) == {"save": "PASS"}
-    assert not needs_more(found, info.gate)
+    assert not needs_more(found)
 
 
 def test_a_regression_that_was_shown_before_an_arm_failed_stands(paired_records, pair, info):
@@ -101,8 +101,18 @@ def test_nothing_measured_gives_no_verdict(pair, info):
     assert (found.word, found.reason) == ("INCONCLUSIVE", "no block is complete")
 
 
-def test_no_primary_operation_gives_no_verdict_and_says_what_to_do(paired_records, pair, info):
+def test_operations_of_a_class_of_ones_own_decide(paired_records, pair, info):
     found = judge_point(pair, repeats_of(paired_records(prepare=1.0)), info)
+    assert (found.word, found.operations[0].primary) == ("PASS", True)
+
+
+def test_no_operation_that_was_named_gives_no_verdict_and_says_what_to_do(
+    paired_records, make_run, pair
+):
+    records = paired_records(prepare=1.0)
+    info = make_run(records, points=[pair]).read_info()
+    named = info.model_copy(update={"gate": GateConfig(primary=("upload",))})
+    found = judge_point(pair, repeats_of(records), named)
     assert found.word == "INCONCLUSIVE"
     assert "measured: prepare; name others under `gate.primary`" in found.reason
 
@@ -110,7 +120,7 @@ def test_no_primary_operation_gives_no_verdict_and_says_what_to_do(paired_record
 def test_one_block_gives_no_verdict(paired_records, pair, info):
     found = judge_point(pair, repeats_of(paired_records(blocks=1, save=3.0)), info)
     assert found.word == "INCONCLUSIVE"
-    assert needs_more(found, info.gate)
+    assert needs_more(found)
 
 
 def test_a_whole_suite_can_be_one_family(paired_records, make_run, pair):

@@ -10,7 +10,7 @@ from orbax_bench_core.records import ErrorInfo
 
 GATE = GateConfig()
 QUIET = (0.01, -0.02, 0.02, -0.01, 0.0)
-"""Past log ratios whose interquartile range is 0.02: three of them are below the margin."""
+"""Past log ratios one more of which would seldom be above 7 %: that is below the margin."""
 
 
 @pytest.fixture
@@ -46,17 +46,17 @@ def test_with_a_quiet_past_the_margin_is_the_threshold(judge, ratio, word):
 
 
 @pytest.mark.parametrize(("ratio", "word"), [(1.16, "INCONCLUSIVE"), (2.0, "REGRESSION")])
-def test_with_a_noisy_past_three_of_its_ranges_are_the_threshold(judge, ratio, word):
+def test_with_a_noisy_past_what_one_more_would_seldom_exceed_is_the_threshold(judge, ratio, word):
     noisy = tuple(5 * value for value in QUIET)
     verdict = judge(ratio, noisy)
     assert verdict.word == word
-    assert verdict.detectable == pytest.approx(math.expm1(3 * 0.1))
+    assert verdict.detectable == pytest.approx(math.expm1(0.3245), rel=1e-3)
 
 
 def test_without_a_past_it_cannot_tell(judge):
     verdict = judge(3.0, ())
     assert (verdict.word, verdict.ratio) == ("INCONCLUSIVE", pytest.approx(3.0))
-    assert verdict.reason.startswith("no past runs to tell a change from a day")
+    assert verdict.reason.startswith("cannot tell: no past runs")
 
 
 def test_it_says_that_it_is_unpaired_and_no_proof(saves, make_point):

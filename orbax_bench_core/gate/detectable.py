@@ -1,0 +1,187 @@
+"""Slow-down that a comparison detects, and its expected length: a normal process at the looks.
+
+At look k the test behaves like a normal variable Z_k with mean 0 and variance 1, a sum of
+increments over the square root of the operations, that a true log ratio t moves:
+
+    REGRESSION if  a_k  (t - log(1 + tolerance)) / se_k + Z_k > c_k,
+    PASS       if  a'_k (log(1 + margin) - t)    / se_k - Z_k > c'_k,
+
+with the standard error se_k = sigma sqrt(2 / N_k). Both boundaries count, for a PASS that comes
+first ends the search. The factors a and c are fits to the test itself.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from orbax_bench_core.config import PER_ARM, GateRule
+from orbax_bench_core.gate.blocks import SLOTS, Floats
+from orbax_bench_core.gate.looks import Schedule
+
+POWER: Final = 0.9
+"""Share of the slow-downs of the detectable size that are found."""
+
+LIKELY: Final = 0.8
+
+_PATHS: Final = 20_000
+_SEED: Final = 20_240_229
+_ORDERS: Final = math.comb(SLOTS, PER_ARM)
+
+_EFFICIENCY: Final = 0.955
+"""Asymptotic efficiency of ranks against means under normal noise, 3 / pi."""
+
+_FITS: Final[Mapping[tuple[int, int, float], tuple[float, float]]] = {
+    (1, 5, 0.001): (0.782, 3.128),
+    (1, 5, 0.005): (0.859, 2.617),
+    (1, 10, 0.002): (0.921, 2.955),
+    (1, 10, 0.01): (0.938, 2.375),
+    (1, 20, 0.003): (0.944, 2.796),
+    (1, 20, 0.015): (0.924, 2.143),
+    (1, 30, 0.004): (0.939, 2.631),
+    (1, 30, 0.02): (0.949, 2.080),
+    (2, 4, 0.001): (0.557, 2.668),
+    (2, 4, 0.005): (0.803, 2.611),
+    (2, 6, 0.002): (0.831, 2.843),
+    (2, 6, 0.01): (0.887, 2.329),
+    (2, 10, 0.003): (0.923, 2.814),
+    (2, 10, 0.015): (0.927, 2.195),
+    (2, 15, 0.004): (0.924, 2.660),
+    (2, 15, 0.02): (0.928, 2.056),
+}
+"""a and c by operations per life, blocks and level: probit fits to the default looks."""
+
+_DEMAND: Final = (0.0, 0.25, 0.35, 0.43, 0.58, 0.74, 0.77, 0.964, 1.0)
+_SLOPE: Final = (0.94, 0.93, 0.92, 0.89, 0.845, 0.803, 0.782, 0.557, 0.5)
+_MORE: Final = (0.02, 0.03, 0.05, 0.0, 0.0, 0.035, 0.04, -0.42, -0.42)
+"""a, and c less the normal quantile of the level, by how much is demanded of the blocks: the log of
+the level over that of the smallest p-value that they can give. All of the fits above lie on these
+lines to .03, so that they serve for other looks, levels and lives."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Boundaries:
+    """For each path and look, the log ratio from which on, or up to which, a verdict is given.
+
+    Attributes:
+        regression: REGRESSION from this log ratio on, shape (paths, looks).
+        passes: PASS below this log ratio, same shape.
+    """
+
+    regression: Floats
+    passes: Floats
+
+    def detected(self) -> Floats:
+        """Returns for each path the log ratio from which on it ends in REGRESSION."""
+        earlier = np.maximum.accumulate(self.passes, axis=1)[:, :-1]
+        before = np.concatenate([np.full((len(earlier), 1), -np.inf), earlier], axis=1)
+        return np.asarray(np.maximum(self.regression, before).min(axis=1), dtype=np.float64)
+
+    def verdict_by_look(self, log_ratio: float) -> tuple[float, ...]:
+        """Returns the share of paths that have a verdict by each look."""
+        ends = (log_ratio > self.regression) | (log_ratio < self.passes)
+        return tuple(np.maximum.accumulate(ends, axis=1).mean(axis=0).tolist())
+
+
+def detectable(
+    sigma: float,
+    operations: int,
+    rule: GateRule,
+    *,
+    power: float = POWER,
+    per_life: int = 1,
+    tau: float = 0.0,
+    baseline_s: float | None = None,
+    alpha_scale: float = 1.0,
+) -> float:
+    """Returns the smallest relative slow-down that is found by so many operations.
+
+    Args:
+        sigma: Standard deviation of a log time within a block.
+        operations: Operations per arm: the looks up to there count, at least the first.
+        rule: When a difference counts.
+        power: Share of such slow-downs that are found: nine in ten by default.
+        per_life: Operations of one life of a worker; 1 for arms in one worker.
+        tau: Standard deviation of the log offset of one life, where `sigma` has it not.
+        baseline_s: Typical seconds of the baseline, for the smallest slow-down in seconds.
+        alpha_scale: Share of alpha that this operation has.
+    """
+    found = boundaries(
+        sigma,
+        rule,
+        per_life=per_life,
+        tau=tau,
+        baseline_s=baseline_s,
+        alpha_scale=alpha_scale,
+    )
+    looks = max(1, sum(look <= operations for look in rule.looks_of(per_life)))
+    paths = Boundaries(regression=found.regression[:, :looks], passes=found.passes[:, :looks])
+    return math.expm1(float(np.quantile(paths.detected(), power)))
+
+
+def boundaries(
+    sigma: float,
+    rule: GateRule,
+    *,
+    per_life: int = 1,
+    tau: float = 0.0,
+    baseline_s: float | None = None,
+    alpha_scale: float = 1.0,
+) -> Boundaries:
+    """Returns what each of 20,000 fixed paths says at the looks; see `detectable`."""
+    schedule = Schedule.of(rule, per_life)
+    floor = rule.min_effect_s / baseline_s if baseline_s else 0.0
+    lower, upper = math.log1p(max(rule.tolerance, floor)), math.log1p(max(rule.margin, floor))
+    spread = math.sqrt(sigma**2 + per_life * tau**2)
+    paths = _paths(schedule.looks[:-1])
+    regression, passes = np.empty_like(paths), np.empty_like(paths)
+    for look, share in enumerate(schedule.shares):
+        error = spread * math.sqrt(2 / schedule.looks[look])
+        blocks = schedule.blocks(look)
+        slope, quantile = _fit(per_life, blocks, rule.alpha * share * alpha_scale)
+        regression[:, look] = _from(lower, error, slope, quantile - paths[:, look])
+        slope, quantile = _fit(per_life, blocks, rule.pass_alpha * share)
+        passes[:, look] = 2 * upper - _from(upper, error, slope, quantile + paths[:, look])
+    return Boundaries(regression=regression, passes=passes)
+
+
+def standard_error(sigma: float, operations: int) -> float:
+    """Returns the standard error of the log ratio that ranks give from N operations per arm."""
+    return sigma * math.sqrt(2 / (_EFFICIENCY * operations))
+
+
+def _from(null: float, error: float, slope: float, quantiles: Floats) -> Floats:
+    """Returns the log ratios from which on a look rejects a null."""
+    if slope <= 0:
+        return np.full_like(quantiles, np.inf)
+    return null + quantiles * error / slope
+
+
+def _fit(per_life: int, blocks: int, level: float) -> tuple[float, float]:
+    """Returns a and c; a is 0 where the blocks are too few to reach the level."""
+    known = _FITS.get((per_life, blocks, round(level, 6)))
+    if known is not None:
+        return known
+    from scipy.special import ndtri
+
+    demand = math.log(level) / -(blocks * math.log(_ORDERS))
+    if demand > 1:
+        return 0.0, 0.0
+    slope, more = np.interp(demand, _DEMAND, _SLOPE), np.interp(demand, _DEMAND, _MORE)
+    return float(slope), float(ndtri(1 - level) + more)
+
+
+@functools.lru_cache(maxsize=64)
+def _paths(looks: tuple[int, ...]) -> Floats:
+    """Returns the normal process at the looks, shape (paths, looks)."""
+    rng = np.random.default_rng(_SEED)
+    steps = np.sqrt(np.diff((0, *looks)))
+    sums = (rng.standard_normal((_PATHS, len(looks))) * steps).cumsum(axis=1)
+    found = np.asarray(sums / np.sqrt(looks), dtype=np.float64)
+    found.flags.writeable = False
+    return found

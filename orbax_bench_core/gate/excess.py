@@ -1,0 +1,61 @@
+"""Excess of a count in the candidate: stalls and failures are judged by it."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+from orbax_bench_core.gate.blocks import Bools
+from orbax_bench_core.gate.proportion import upper_bound
+from orbax_bench_core.gate.randomisation import DRAWS, tails
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Excess:
+    """Counts of something bad in both arms.
+
+    Attributes:
+        candidate: How often the candidate did it.
+        baseline: How often the baseline did it.
+        operations: Out of how many, per arm.
+        p_value: Probability of at least so many in the candidate if the arms are the same, by
+            redrawing the labels of whole slots within blocks.
+    """
+
+    candidate: int
+    baseline: int
+    operations: int
+    p_value: float
+
+    @classmethod
+    def of(cls, seen: Bools, labels: Bools, *, draws: int = DRAWS, seed: int = 0) -> Excess:
+        """Counts what was seen, shape (blocks, slots, operations); labels (blocks, slots)."""
+        scores = seen.sum(axis=2)
+        candidate, baseline = int(scores[labels].sum()), int(scores[~labels].sum())
+        p_value = tails(scores, labels, draws=draws, seed=seed)[0] if candidate else 1.0
+        return cls(
+            candidate=candidate,
+            baseline=baseline,
+            operations=int(labels.sum()) * seen.shape[2],
+            p_value=p_value,
+        )
+
+    @property
+    def difference(self) -> int:
+        """How much oftener the candidate did it."""
+        return self.candidate - self.baseline
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of that difference if the arms are the same."""
+        return math.sqrt(self.candidate + self.baseline)
+
+    @property
+    def suspected(self) -> bool:
+        """Whether the candidate did it so much oftener that more data are needed to pass it."""
+        return self.difference >= max(1.0, self.spread)
+
+    @property
+    def bound(self) -> float:
+        """Largest share in the candidate that its count does not exclude."""
+        return upper_bound(self.candidate, self.operations)

@@ -1,0 +1,118 @@
+"""Verdict on the typical time of several series, look by look, at a level for all of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+
+from orbax_bench_core.config import GateRule
+from orbax_bench_core.gate.blocks import Blocks
+from orbax_bench_core.gate.looks import Schedule, within
+from orbax_bench_core.gate.rank_test import p_values
+from orbax_bench_core.gate.verdict import Word
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """Result of the looks at one series.
+
+    Attributes:
+        word: The first verdict, or INCONCLUSIVE.
+        look: Index of the look that gave it, or of the last one that the data reach; None when
+            they reach none.
+        p_regression: P-value at that look when the slow-down is the tolerance; None without a look,
+            or without any operation of the baseline that worked.
+        p_pass: P-value at that look when the slow-down is the margin; None likewise.
+        alpha: Level of REGRESSION at that look, as Holm's procedure left it.
+        pass_alpha: Level of PASS at that look.
+    """
+
+    word: Word = "INCONCLUSIVE"
+    look: int | None = None
+    p_regression: float | None = None
+    p_pass: float | None = None
+    alpha: float = 0.0
+    pass_alpha: float = 0.0
+
+    @property
+    def settled(self) -> bool:
+        """Whether a verdict stands."""
+        return self.word != "INCONCLUSIVE"
+
+
+def settle(
+    series: Mapping[str, Blocks],
+    rules: Mapping[str, GateRule],
+    *,
+    family: int | None = None,
+    alpha_scale: float = 1.0,
+    seed: int = 0,
+) -> dict[str, Outcome]:
+    """Looks at several series as their data come in, and stops each at its first verdict.
+
+    REGRESSION is given under Holm's procedure at each look: a point has regressed when any of its
+    series has, so together they may be wrong with probability alpha. A series that has regressed
+    leaves the others a larger share from then on. PASS is given to each series at its own level: a
+    point passes only when all of its series do, which is an intersection-union test and needs no
+    correction (R. L. Berger, "Multiparameter hypothesis testing and acceptance sampling",
+    Technometrics 24 (1982) 295).
+
+    Args:
+        series: What was measured, by name, with equally many operations per slot.
+        rules: The rule of each. All have the looks and levels of the first.
+        family: Number of series that share alpha, at least as many as are given; by default those.
+        alpha_scale: Share of alpha that this family has of a larger one.
+        seed: Seed of random orders, where there are too many blocks to count all.
+    """
+    found = {name: Outcome() for name in series}
+    if not series:
+        return found
+    family = len(series) if family is None else family
+    common = next(iter(rules.values()))
+    schedule = Schedule.of(common, next(iter(series.values())).per_life)
+    for index, share in enumerate(schedule.shares):
+        blocks = schedule.blocks(index)
+        open_ = [n for n in series if not found[n].settled and len(series[n]) >= blocks]
+        for name in open_:
+            found[name] = _look(series[name].first(blocks), rules[name], index, seed)
+        regressed = sum(outcome.word == "REGRESSION" for outcome in found.values())
+        alpha = common.alpha * share * alpha_scale
+        levels = _holm({n: found[n].p_regression for n in open_}, family - regressed, alpha)
+        for name in open_:
+            outcome, pass_alpha = found[name], common.pass_alpha * share
+            word: Word = "INCONCLUSIVE"
+            if within(outcome.p_regression, levels[name]):
+                word = "REGRESSION"
+            elif within(outcome.p_pass, pass_alpha):
+                word = "PASS"
+            found[name] = dataclasses.replace(
+                outcome, word=word, alpha=levels[name], pass_alpha=pass_alpha
+            )
+    return found
+
+
+def _look(blocks: Blocks, rule: GateRule, index: int, seed: int) -> Outcome:
+    if not blocks.some_worked(candidate=False):
+        return Outcome(look=index)
+    floor, draws = rule.min_effect_s, rule.draws
+    slow, _ = p_values(blocks, math.log1p(rule.tolerance), floor, draws=draws, seed=seed)
+    _, fast = p_values(blocks, math.log1p(rule.margin), floor, draws=draws, seed=seed)
+    return Outcome(look=index, p_regression=slow, p_pass=fast)
+
+
+def _holm(found: Mapping[str, float | None], family: int, alpha: float) -> dict[str, float]:
+    """Returns the level of each hypothesis under Holm's step-down procedure among `family`.
+
+    A hypothesis is rejected exactly when its p-value is within its level.
+    """
+    order: Sequence[str] = sorted(found, key=lambda name: _or_one(found[name]))
+    rejected, levels = 0, {}
+    for name in order:
+        levels[name] = alpha / (family - rejected)
+        rejected += within(found[name], levels[name])
+    return levels
+
+
+def _or_one(p: float | None) -> float:
+    return 1.0 if p is None else p

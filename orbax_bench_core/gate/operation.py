@@ -1,0 +1,107 @@
+"""Verdict on one operation: its typical time, its stalls, and what they let one say."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from orbax_bench_core.config import GateRule
+from orbax_bench_core.gate.blocks import Blocks, Missing
+from orbax_bench_core.gate.detectable import LIKELY, POWER, detectable
+from orbax_bench_core.gate.interval import interval, log_ratio
+from orbax_bench_core.gate.location import Outcome
+from orbax_bench_core.gate.looks import Schedule
+from orbax_bench_core.gate.noise import within_block_sigma
+from orbax_bench_core.gate.plan import more_blocks
+from orbax_bench_core.gate.stalls import settle_stalls
+from orbax_bench_core.gate.verdict import Endpoint, StallVerdict, Verdict, Word
+
+
+def cannot_judge(reason: str) -> Verdict:
+    """Returns the verdict on data that allow none; more of them do not help what is missing."""
+    if isinstance(reason, Missing):
+        return Verdict(word="INCONCLUSIVE", reason=str(reason), endpoint="missing", settled=True)
+    return Verdict(word="INCONCLUSIVE", reason=reason)
+
+
+def describe(
+    blocks: Blocks, rule: GateRule, outcome: Outcome, *, alpha_scale: float = 1.0, seed: int = 0
+) -> Verdict:
+    """Returns what the looks said, with how large the ratio is and what could have been found.
+
+    Args:
+        blocks: All that was measured.
+        rule: The rule of the operation.
+        outcome: What the looks say of its time.
+        alpha_scale: Share of alpha that it has of that of its family.
+        seed: Seed of random orders, where there are too many blocks to count all.
+    """
+    schedule = Schedule.of(rule, blocks.per_life)
+    alpha = rule.alpha * alpha_scale
+    stalls, known = settle_stalls(blocks, rule, outcome, alpha=alpha, seed=seed)
+    word, endpoint, reason = _word(outcome, stalls)
+    if outcome.look is None:
+        first = schedule.looks[0]
+        reason = (
+            f"too early: {blocks.operations} operations per arm, and the first look is at {first}"
+        )
+    used = blocks if outcome.look is None else blocks.first(schedule.blocks(outcome.look))
+    ratio = low = high = None
+    sigma, more = within_block_sigma(used), 0
+    if used.some_worked(candidate=True) and used.some_worked(candidate=False):
+        centre = log_ratio(used)
+        ratio = math.exp(centre)
+        if outcome.look is not None:
+            low, high = interval(used, rule, outcome, centre, seed=seed)
+        if not outcome.settled:
+            more = more_blocks(sigma, centre, used.operations, rule, blocks.per_life)
+    baseline_s = used.median() if used.some_worked(candidate=False) else None
+
+    def found(power: float) -> float:
+        return detectable(
+            sigma,
+            used.operations,
+            rule,
+            power=power,
+            per_life=blocks.per_life,
+            baseline_s=baseline_s,
+            alpha_scale=alpha_scale,
+        )
+
+    exhausted = outcome.look == schedule.last and not outcome.settled
+    return Verdict(
+        word=word,
+        reason=reason,
+        endpoint=endpoint,
+        time_word=outcome.word,
+        ratio=ratio,
+        low=low,
+        high=high,
+        p_regression=outcome.p_regression,
+        p_pass=outcome.p_pass,
+        operations=used.operations,
+        lives=used.operations // used.per_life if used.lives else 0,
+        look=outcome.look,
+        settled=known or exhausted,
+        bound=_bound(rule, outcome, baseline_s),
+        detectable=found(POWER),
+        detectable_80=found(LIKELY),
+        more_blocks=more,
+        stalls=stalls,
+    )
+
+
+def _word(outcome: Outcome, stalls: StallVerdict | None) -> tuple[Word, Endpoint, str]:
+    if outcome.word == "REGRESSION" or stalls is None:
+        return outcome.word, "time", ""
+    if stalls.word == "REGRESSION":
+        return "REGRESSION", "stalls", stalls.reason
+    if outcome.word == "INCONCLUSIVE":
+        return "INCONCLUSIVE", "time", ""
+    return stalls.word, "time" if stalls.word == "PASS" else "stalls", stalls.reason
+
+
+def _bound(rule: GateRule, outcome: Outcome, baseline_s: float | None) -> Literal["ratio", "floor"]:
+    """Returns which bound is the larger slow-down at the typical time of the baseline."""
+    share = rule.tolerance if outcome.word == "REGRESSION" else rule.margin
+    return "floor" if baseline_s and rule.min_effect_s > share * baseline_s else "ratio"
