@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, Literal
 
 from orbax_bench_core.analysis.verdicts.model import MetricChange, PointVerdict
-from orbax_bench_core.document import Column, Element, Paragraph, Row, Span, Table, digits
+from orbax_bench_core.document import ByWidth, Column, Element, Paragraph, Row, Span, Table, digits
 from orbax_bench_core.measure import Better, block_name, lookup
 from orbax_bench_core.records import Repeat
 
@@ -28,6 +28,8 @@ _BYTES: Final = {"bytes": 1, "B": 1, "KiB": _KIB, "MiB": _KIB**2, "GiB": _KIB**3
 _SIZES: Final = ("B", "KiB", "MiB", "GiB", "TiB")
 _TIMES: Final = (("µs", 1e-6), ("ms", 1e-3), ("s", 1.0))
 _WIDTHS: Final = {"baseline": 8, "candidate": 9, "delta": 10, "better": 6}
+_NUMBERS: Final = sum(_WIDTHS.values()) + 2 * (len(_WIDTHS) + 3)
+"""Columns of a terminal that a table takes beside its names."""
 
 _Key = tuple[str, str]
 """Operation, with its `[occurrence]` from the second on, and metric."""
@@ -53,7 +55,7 @@ def metric_lines(point: PointVerdict, shown: MetricsShown) -> tuple[Element, ...
     if shown == "none" or not point.metrics:
         return ()
     if shown == "all":
-        return (_terminal_table(point.metrics),)
+        return (_terminal_tables(point.metrics),)
     found = _most_different(point.metrics)
     one_sided = sum(None in (metric.baseline, metric.candidate) for metric in point.metrics)
     left = {
@@ -62,7 +64,7 @@ def metric_lines(point: PointVerdict, shown: MetricsShown) -> tuple[Element, ...
         "only one arm has": one_sided,
     }
     more = ", ".join(f"{count} {what}" for what, count in left.items() if count)
-    table = (_terminal_table(found[:MOST]),) if found else ()
+    table = (_terminal_tables(found[:MOST]),) if found else ()
     said = Paragraph(Span(f"metrics: {more}; --metrics all has all", "dim"), indent=2)
     return (*table, said) if more else table
 
@@ -160,20 +162,34 @@ def _by_operation(metrics: Sequence[MetricChange]) -> list[MetricChange]:
     return sorted(metrics, key=lambda metric: order[metric.operation])
 
 
-def _terminal_table(metrics: Sequence[MetricChange]) -> Table:
-    """Returns a table for 80 columns, in which long names take several lines."""
-    columns = (
-        Column("metric"),
-        *(Column(name, "number", width=width) for name, width in _WIDTHS.items()),
+def _terminal_tables(metrics: Sequence[MetricChange]) -> ByWidth:
+    """Returns a table with names as wide as they are, and one in which they take several lines."""
+    rows = _terminal_rows(metrics)
+    longest = max(len(_name(metric)) for metric in metrics)
+    numbers = tuple(Column(name, "number", width=width) for name, width in _WIDTHS.items())
+    # The column without a width takes what is left of the line.
+    wide = (Column("metric", width=longest), *numbers, Column(""))
+    padded = (Row((*row.cells, "")) for row in rows)
+    return ByWidth(
+        longest + _NUMBERS,
+        (Table(wide, tuple(padded), indented=True, ruled=False),),
+        (Table((Column("metric"), *numbers), tuple(rows), indented=True, ruled=False),),
     )
+
+
+def _terminal_rows(metrics: Sequence[MetricChange]) -> list[Row]:
     rows: list[Row] = []
     for operation, group in itertools.groupby(_by_operation(metrics), lambda each: each.operation):
         rows.append(Row((Span(operation, strong=True), *([""] * len(_WIDTHS)))))
         for metric in group:
-            unit, *numbers = _numbers(metric)
-            name = f" {metric.metric}{f' ({unit})' if unit else ''}"
-            rows.append(Row((Span(name), *map(Span, numbers), _better(metric))))
-    return Table(columns, tuple(rows), indented=True, ruled=False)
+            _, *numbers = _numbers(metric)
+            rows.append(Row((Span(_name(metric)), *map(Span, numbers), _better(metric))))
+    return rows
+
+
+def _name(metric: MetricChange) -> str:
+    unit = _numbers(metric)[0]
+    return f" {metric.metric}{f' ({unit})' if unit else ''}"
 
 
 def _numbers(metric: MetricChange) -> tuple[str, str, str, str]:
