@@ -169,12 +169,13 @@ class GateConfig(GateRule):
 def gate_changes(before: GateConfig, after: GateConfig) -> str:
     """Returns what differs between two gates, such as `margin 15 % -> 30 %`; empty if nothing."""
     old, new = _canonical(before), _canonical(after)
-    names = [*old, *(name for name in new if name not in old)]
-    changed = (
-        f"{name} {_written(name, old.get(name))} -> {_written(name, new.get(name))}"
-        for name in names
-        if old.get(name) != new.get(name)
-    )
+    changed = []
+    for name in dict.fromkeys([*old, *new]):
+        # An operation without a rule of its own has that of all.
+        common = name.rpartition(".")[2]
+        was, now = old.get(name, old[common]), new.get(name, new[common])
+        if was != now:
+            changed.append(f"{name} {_written(common, was)} -> {_written(common, now)}")
     return ", ".join(changed)
 
 
@@ -198,7 +199,6 @@ def _written(name: str, value: Any) -> str:
         return "none"
     if isinstance(value, list):
         return " ".join(map(str, value))
-    key = name.rpartition(".")[2]
-    if key in _SHARES:
+    if name in _SHARES:
         return f"{100 * value:.3g} %"
-    return f"{value:g} s" if key == "min_effect_s" else str(value)
+    return f"{value:g} s" if name == "min_effect_s" else str(value)

@@ -5,11 +5,12 @@ Plain arrays in, verdicts out; nothing here knows of files, runs or JAX.
 
 from orbax_bench_core.gate.blocks import random_labels, read_blocks
 from orbax_bench_core.gate.calibration import RejectRate, reject_rate
-from orbax_bench_core.gate.detectable import detectable
+from orbax_bench_core.gate.excess import Excess
 from orbax_bench_core.gate.health import health
 from orbax_bench_core.gate.interval import log_ratio
 from orbax_bench_core.gate.judge import Judged, false_discovery, judge, primary_operations
 from orbax_bench_core.gate.plan import Plan, expected_operations, plan, plan_operations
+from orbax_bench_core.gate.power import detectable
 from orbax_bench_core.gate.proportion import upper_bound
 from orbax_bench_core.gate.regimes import find_regimes
 from orbax_bench_core.gate.unpaired import decide_unpaired, run_log_ratio
@@ -24,6 +25,7 @@ from orbax_bench_core.gate.verdict import (
 
 __all__ = [
     "Endpoint",
+    "Excess",
     "FailureVerdict",
     "Judged",
     "Plan",

@@ -134,7 +134,7 @@ def read_blocks(times: Any, labels: Any, better: Better = "lower") -> Blocks | s
     if candidate.shape != values.shape[:2]:
         return f"labels have the shape {candidate.shape}, but times have {values.shape}"
     lives = values.ndim > candidate.ndim
-    values = values.reshape(*candidate.shape, -1)
+    values = values if lives else values[:, :, None]
     problem = _missing(values, candidate) or _unusable(values) or _too_few(len(values))
     if problem:
         return problem

@@ -18,10 +18,10 @@ import numpy as np
 
 from orbax_bench_core.config import GateRule
 from orbax_bench_core.gate.blocks import Blocks
-from orbax_bench_core.gate.detectable import standard_error
 from orbax_bench_core.gate.location import Outcome
 from orbax_bench_core.gate.looks import within
 from orbax_bench_core.gate.noise import within_block_sigma
+from orbax_bench_core.gate.power import standard_error
 from orbax_bench_core.gate.rank_test import centred_statistic, p_values
 
 _PRECISION: Final = 1e-7

@@ -291,7 +291,7 @@ class _Attempts:
             given = np.asarray(failed, dtype=bool)
             if given.shape[:2] != shape:
                 raise ValueError(f"failed has the shape {given.shape}, and labels have {shape}")
-            return cls(labels=candidate, failed=given.reshape(*shape, -1))
+            return cls(labels=candidate, failed=given if given.ndim > 2 else given[:, :, None])
         tables = [table for table in map(_table, times.values()) if table.shape[:2] == shape]
         length = per_life or max((table[0, 0].size for table in tables if table.size), default=1)
         found = np.zeros((*shape, length), dtype=bool)

@@ -7,12 +7,12 @@ from typing import Literal
 
 from orbax_bench_core.config import GateRule
 from orbax_bench_core.gate.blocks import Blocks, Missing
-from orbax_bench_core.gate.detectable import LIKELY, POWER, detectable
 from orbax_bench_core.gate.interval import interval, log_ratio
 from orbax_bench_core.gate.location import Outcome
 from orbax_bench_core.gate.looks import Schedule
 from orbax_bench_core.gate.noise import within_block_sigma
 from orbax_bench_core.gate.plan import more_blocks
+from orbax_bench_core.gate.power import LIKELY, POWER, detectable
 from orbax_bench_core.gate.stalls import settle_stalls
 from orbax_bench_core.gate.verdict import Endpoint, StallVerdict, Verdict, Word
 
@@ -39,7 +39,7 @@ def describe(
     schedule = Schedule.of(rule, blocks.per_life)
     alpha = rule.alpha * alpha_scale
     stalls, known = settle_stalls(blocks, rule, outcome, alpha=alpha, seed=seed)
-    word, endpoint, reason = _word(outcome, stalls)
+    word, endpoint, reason = word_of(outcome, stalls)
     if outcome.look is None:
         first = schedule.looks[0]
         reason = (
@@ -47,7 +47,8 @@ def describe(
         )
     used = blocks if outcome.look is None else blocks.first(schedule.blocks(outcome.look))
     ratio = low = high = None
-    sigma, more = within_block_sigma(used), 0
+    sigma = within_block_sigma(used)
+    more: int | None = 0
     if used.some_worked(candidate=True) and used.some_worked(candidate=False):
         centre = log_ratio(used)
         ratio = math.exp(centre)
@@ -57,8 +58,8 @@ def describe(
             more = more_blocks(sigma, centre, used.operations, rule, blocks.per_life)
     baseline_s = used.median() if used.some_worked(candidate=False) else None
 
-    def found(power: float) -> float:
-        return detectable(
+    def found(power: float) -> float | None:
+        slow_down = detectable(
             sigma,
             used.operations,
             rule,
@@ -67,6 +68,7 @@ def describe(
             baseline_s=baseline_s,
             alpha_scale=alpha_scale,
         )
+        return slow_down if math.isfinite(slow_down) else None
 
     exhausted = outcome.look == schedule.last and not outcome.settled
     return Verdict(
@@ -91,7 +93,8 @@ def describe(
     )
 
 
-def _word(outcome: Outcome, stalls: StallVerdict | None) -> tuple[Word, Endpoint, str]:
+def word_of(outcome: Outcome, stalls: StallVerdict | None) -> tuple[Word, Endpoint, str]:
+    """Returns the word of an operation by its time and its stalls, which decided it, and why."""
     if outcome.word == "REGRESSION" or stalls is None:
         return outcome.word, "time", ""
     if stalls.word == "REGRESSION":

@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 
 from orbax_bench_core.config import PER_ARM, GateConfig, GateRule
-from orbax_bench_core.gate.detectable import LIKELY, POWER, boundaries, detectable, standard_error
 from orbax_bench_core.gate.looks import Schedule
+from orbax_bench_core.gate.power import LIKELY, POWER, boundaries, detectable, standard_error
 
 _LONGEST: Final = 3
 """Times the last look: nobody runs more than that."""

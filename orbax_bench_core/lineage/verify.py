@@ -108,7 +108,7 @@ class Link:
         if self.broken:
             return False
         statuses = [link.status for link in self.all_links()]
-        return UNKNOWN if "unknown" in statuses or "unchanged" not in statuses else True
+        return "unknown" if "unknown" in statuses or "unchanged" not in statuses else True
 
     def as_json(self) -> dict[str, Any]:
         """Returns the link, and all below it, as plain data."""

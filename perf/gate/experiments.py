@@ -1,148 +1,192 @@
-"""Cells of the gate's tables: many comparisons of one kind, counted."""
+"""Experiments on the gate: many comparisons of one kind, made up or replayed, and counted."""
 
 from __future__ import annotations
 
-import dataclasses
 import math
-import zlib
-from typing import Final, Literal
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
 
 import numpy as np
 
-from orbax_bench_core.config import GateRule
-from orbax_bench_core.gate.blocks import PER_ARM, SLOTS, Blocks, random_labels
-from orbax_bench_core.gate.estimate import estimate
-from orbax_bench_core.gate.looks import settle
-from perf.gate.noise import REGIMES, Floats, days
-from perf.gate.replay import Series, windows
+from orbax_bench_core.config import GateConfig
+from orbax_bench_core.gate import detectable, judge
+from orbax_bench_core.gate.blocks import Blocks, Bools, Floats, random_labels
+from orbax_bench_core.gate.failures import settle_failures
+from orbax_bench_core.gate.interval import interval, log_ratio
+from orbax_bench_core.gate.location import Outcome, settle
+from orbax_bench_core.gate.looks import Schedule, within
+from orbax_bench_core.gate.operation import word_of
+from orbax_bench_core.gate.rank_test import p_values
+from orbax_bench_core.gate.stalls import settle_stalls
+from perf.gate.cells import Cell, Counter, Part, Tally
+from perf.gate.noise import REGIMES, days
+from perf.gate.replay import windows
 from perf.gate.rivals import RIVALS
 
 RIVAL_OPERATIONS: Final = 20
 """Operations per arm that a rival takes."""
 
-Kind = Literal["verdicts", "coverage", "stopped coverage", "rivals"]
+BASELINE_S: Final = 0.010
+"""Typical seconds where the smallest slow-down in seconds is tried."""
 
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Cell:
-    """Cell of a table: comparisons of one kind.
-
-    Attributes:
-        kind: `verdicts` counts what the gate says; `coverage` whether the interval at the second
-            look holds the truth, and `stopped coverage` that at the look that ended it; `rivals`
-            what the rules of other tools say.
-        source: A made-up noise by name, or a series to replay.
-        ratio: True ratio of candidate to baseline.
-        rule: The gate's rule.
-        series: How many comparisons.
-    """
-
-    kind: Kind
-    source: str | Series
-    ratio: float
-    series: int
-    rule: GateRule
-
-    @property
-    def name(self) -> str:
-        """Name of the source."""
-        return self.source if isinstance(self.source, str) else self.source.name
-
-    def parts(self, size: int) -> list[Part]:
-        """Returns the cell in parts of at most `size` comparisons, each with its own seed."""
-        seed = zlib.crc32(f"{self.kind}|{self.name}|{self.ratio}|{self.rule}".encode())
-        return [
-            (dataclasses.replace(self, series=min(size, self.series - start)), seed + start)
-            for start in range(0, self.series, size)
-        ]
-
-    @property
-    def key(self) -> tuple[Kind, str, float, GateRule]:
-        """What tells it from other cells."""
-        return self.kind, self.name, self.ratio, self.rule
-
-
-Part = tuple[Cell, int]
-"""Some comparisons of a cell, and their seed."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Tally:
-    """Counts of a cell: how often each thing was seen, and the operations that it took."""
-
-    series: int = 0
-    counts: dict[str, int] = dataclasses.field(default_factory=dict)
-    operations: tuple[int, ...] = ()
-
-    def __add__(self, other: Tally) -> Tally:
-        names = dict.fromkeys([*self.counts, *other.counts])
-        return Tally(
-            series=self.series + other.series,
-            counts={n: self.counts.get(n, 0) + other.counts.get(n, 0) for n in names},
-            operations=self.operations + other.operations,
-        )
-
-    def rate(self, name: str) -> float:
-        """Returns the share of comparisons in which something was seen."""
-        return self.counts.get(name, 0) / self.series
-
-    def error(self, name: str) -> float:
-        """Returns the standard error of that share, never 0."""
-        least = 1 / self.series
-        rate = min(max(self.rate(name), least), 1 - least)
-        return math.sqrt(rate * (1 - rate) / self.series)
-
-    @property
-    def mean_operations(self) -> float:
-        """Operations per arm, on average."""
-        return float(np.mean(self.operations))
-
-    @property
-    def operations_error(self) -> float:
-        """Standard error of their mean."""
-        return float(np.std(self.operations) / math.sqrt(len(self.operations)))
+LEAVE_STALL: Final = 0.3
+LIVES_THAT_STALL: Final = 3
+"""Stalls that come together: each operation ends a run of them with that chance, and a third of the
+operations stall in lives that do."""
 
 
 def run(part: Part) -> Tally:
     """Tries out one part of a cell."""
     cell, seed = part
-    rng = np.random.default_rng(seed)
-    return _rivals(cell, rng) if cell.kind == "rivals" else _gate(cell, rng)
+    return _KINDS[cell.kind](cell, np.random.default_rng(seed))
 
 
-def _gate(cell: Cell, rng: np.random.Generator) -> Tally:
-    blocks = cell.rule.looks[-1] // PER_ARM
-    noise = _times(cell, rng, blocks * SLOTS)
-    counts: dict[str, int] = {}
-    operations = []
-    for row in noise:
-        labels = random_labels(blocks, rng)
-        logs = np.log(row.reshape(blocks, SLOTS)) + math.log(cell.ratio) * labels
-        seen, taken = _one(cell, Blocks(logs=logs, candidate=labels))
-        counts[seen] = counts.get(seen, 0) + 1
-        operations.append(taken)
-    return Tally(len(noise), counts, tuple(operations))
-
-
-def _one(cell: Cell, blocks: Blocks) -> tuple[str, int]:
-    """Returns what one comparison gave, and the operations per arm that it took."""
-    used = blocks.first(cell.rule.looks[1] // PER_ARM) if len(cell.rule.looks) > 1 else blocks
-    if cell.kind != "coverage":
+def _time(cell: Cell, rng: np.random.Generator) -> Tally:
+    """What the typical time says, after how many operations, and whether it is called faster."""
+    counter, schedule = Counter(), Schedule.of(cell.rule, cell.design.per_life)
+    for blocks in _comparisons(cell, rng, schedule.looks[schedule.last]):
         outcome = settle({"": blocks}, {"": cell.rule})[""]
         assert outcome.look is not None
-        used = blocks.first(cell.rule.looks[outcome.look] // PER_ARM)
-        if cell.kind == "verdicts":
-            return outcome.word, used.operations
-    found = estimate(used)
-    assert found.low is not None
-    assert found.high is not None
-    if cell.ratio < found.low:
-        return "below", used.operations
-    return ("above" if cell.ratio > found.high else "covered"), used.operations
+        counter.take(
+            schedule.looks[outcome.look],
+            regression=outcome.word == "REGRESSION",
+            passes=outcome.word == "PASS",
+            faster=_faster(blocks, outcome, cell),
+        )
+    return counter.tally()
+
+
+def _alone(cell: Cell, rng: np.random.Generator) -> Tally:
+    """The test at one look, with no tolerance: its level."""
+    counter, operations = Counter(), cell.rule.looks_of(cell.design.per_life)[0]
+    for blocks in _comparisons(cell, rng, operations):
+        p_value = p_values(blocks, math.log1p(cell.rule.tolerance))[0]
+        counter.take(operations, regression=within(p_value, cell.rule.alpha))
+    return counter.tally()
+
+
+def _detectable(cell: Cell, rng: np.random.Generator) -> Tally:
+    """Whether the slow-down that is said to be detectable by a look is found by it."""
+    assert cell.sigma is not None
+    counter, design = Counter(), cell.design
+    operations = Schedule.of(cell.rule, design.per_life).looks[cell.look]
+    for blocks in _comparisons(cell, rng, operations, 1 + claimed(cell)):
+        outcome = settle({"": blocks}, {"": cell.rule})[""]
+        counter.take(operations, regression=outcome.word == "REGRESSION")
+    return counter.tally()
+
+
+def claimed(cell: Cell) -> float:
+    """Returns the slow-down that is said to be detectable by the look of a cell."""
+    assert cell.sigma is not None
+    design, looks = cell.design, Schedule.of(cell.rule, cell.design.per_life).looks
+    return detectable(
+        cell.sigma,
+        looks[cell.look],
+        cell.rule,
+        power=cell.power,
+        per_life=design.per_life,
+        tau=design.tau,
+    )
+
+
+def _interval(cell: Cell, rng: np.random.Generator) -> Tally:
+    """Whether the interval at the look that stopped holds the truth and agrees with the verdict."""
+    counter, schedule = Counter(), Schedule.of(cell.rule, cell.design.per_life)
+    for blocks in _comparisons(cell, rng, schedule.looks[schedule.last]):
+        outcome = settle({"": blocks}, {"": cell.rule})[""]
+        assert outcome.look is not None
+        used = blocks.first(schedule.blocks(outcome.look))
+        low, high = interval(used, cell.rule, outcome, log_ratio(used))
+        above = low is not None and low > 1 + cell.rule.tolerance
+        below = high is not None and high < 1 + cell.rule.margin
+        counter.take(
+            used.operations,
+            covered=(low is None or low <= cell.ratio) and (high is None or cell.ratio <= high),
+            contrary=above != (outcome.word == "REGRESSION") or below != (outcome.word == "PASS"),
+        )
+    return counter.tally()
+
+
+def _stalls(cell: Cell, rng: np.random.Generator) -> Tally:
+    """What time and stalls say together, with the bound of a PASS."""
+    counter, schedule = Counter(), Schedule.of(cell.rule, cell.design.per_life)
+    for blocks in _comparisons(cell, rng, schedule.looks[-1]):
+        outcome = settle({"": blocks}, {"": cell.rule})[""]
+        stalls, _ = settle_stalls(blocks, cell.rule, outcome, alpha=cell.rule.alpha)
+        word, endpoint, _ = word_of(outcome, stalls)
+        assert stalls is not None
+        counter.take(
+            stalls.operations,
+            passes=word == "PASS",
+            regression=word == "REGRESSION",
+            by_stalls=word == "REGRESSION" and endpoint == "stalls",
+            suspected=word == "INCONCLUSIVE" and endpoint == "stalls",
+            unbounded=word == "PASS" and stalls.bound < cell.candidate,
+        )
+    return counter.tally()
+
+
+def _failures(cell: Cell, rng: np.random.Generator) -> Tally:
+    """What failures say of a comparison whose times pass at the first look."""
+    counter, per_life = Counter(), cell.design.per_life
+    schedule = Schedule.of(cell.rule, per_life)
+    blocks = schedule.blocks(schedule.last)
+    for _ in range(cell.series):
+        labels = random_labels(blocks, rng)
+        failed = _shares(cell, labels[..., None]) > rng.random((*labels.shape, per_life))
+        found, _ = settle_failures(failed, labels, cell.rule, end=0)
+        counter.take(
+            found.attempts,
+            passes=found.word == "PASS",
+            regression=found.word == "REGRESSION",
+            suspected=found.word == "INCONCLUSIVE",
+            unbounded=found.word == "PASS" and found.bound < cell.candidate,
+        )
+    return counter.tally()
+
+
+def _point(cell: Cell, rng: np.random.Generator) -> Tally:
+    """What the door says of a point some of whose attempts fail: times, stalls and failures."""
+    counter, per_life = Counter(), cell.design.per_life
+    schedule = Schedule.of(cell.rule, per_life)
+    for blocks in _comparisons(cell, rng, schedule.looks[-1]):
+        fails = _shares(cell, blocks.labels) > rng.random(blocks.logs.shape)
+        times = np.where(fails, np.inf, np.exp(blocks.logs))
+        found = judge({"save": times}, blocks.candidate, GateConfig(**dict(cell.rule)))
+        counter.take(
+            found.failures.attempts,
+            passes=found.word == "PASS",
+            regression=found.word == "REGRESSION",
+            suspected=found.word == "INCONCLUSIVE",
+            unbounded=found.word == "PASS" and found.failures.bound < cell.candidate,
+        )
+    return counter.tally()
+
+
+def _floor(cell: Cell, rng: np.random.Generator) -> Tally:
+    """What is said of a candidate that takes g(t) exactly: `ratio` is that of the bound."""
+    counter, schedule = Counter(), Schedule.of(cell.rule, cell.design.per_life)
+    for blocks in _comparisons(cell, rng, schedule.looks[schedule.last], 1.0):
+        times = BASELINE_S * np.exp(blocks.logs)
+        slower = np.maximum(cell.ratio * times, times + cell.rule.min_effect_s)
+        logs = np.log(np.where(blocks.labels, slower, times))
+        slow = Blocks(
+            logs=logs, candidate=blocks.candidate, failed=blocks.failed, lives=blocks.lives
+        )
+        outcome = settle({"": slow}, {"": cell.rule})[""]
+        assert outcome.look is not None
+        counter.take(
+            schedule.looks[outcome.look],
+            regression=outcome.word == "REGRESSION",
+            passes=outcome.word == "PASS",
+        )
+    return counter.tally()
 
 
 def _rivals(cell: Cell, rng: np.random.Generator) -> Tally:
-    times = _times(cell, rng, 2 * RIVAL_OPERATIONS)
+    """What the rules of other tools say of as many operations as the gate's second look has."""
+    times = np.exp(_logs(cell, rng, 2 * RIVAL_OPERATIONS))
     baseline, candidate = times[:, :RIVAL_OPERATIONS], cell.ratio * times[:, RIVAL_OPERATIONS:]
     if cell.source == "session":
         baseline = baseline * days(rng, len(times))
@@ -151,7 +195,77 @@ def _rivals(cell: Cell, rng: np.random.Generator) -> Tally:
     return Tally(len(times), {name: int(said.sum()) for name, said in found.items()})
 
 
-def _times(cell: Cell, rng: np.random.Generator, length: int) -> Floats:
+_KINDS: Final[Mapping[str, Callable[[Cell, np.random.Generator], Tally]]] = {
+    "time": _time,
+    "test alone": _alone,
+    "detectable": _detectable,
+    "interval": _interval,
+    "stalls": _stalls,
+    "failures": _failures,
+    "point": _point,
+    "floor": _floor,
+    "rivals": _rivals,
+}
+
+
+def _comparisons(
+    cell: Cell, rng: np.random.Generator, operations: int, ratio: float | None = None
+) -> Iterator[Blocks]:
+    """Makes comparisons of so many operations per arm."""
+    design = cell.design
+    count = design.blocks(operations)
+    labels = random_labels(cell.series * count, rng).reshape(cell.series, count, -1)
+    logs = _logs(cell, rng, design.values(count))[:, design.places(count)]
+    logs = logs + design.shift(rng, labels)[..., None]
+    logs = logs + math.log(cell.ratio if ratio is None else ratio) * labels[..., None]
+    if cell.kind == "stalls":
+        logs = logs + _stalled(cell, rng, labels)
+    for row, candidate in zip(logs, labels, strict=True):
+        failed = np.zeros(row.shape, dtype=bool)
+        yield Blocks(logs=row, candidate=candidate, failed=failed, lives=design.per_life > 1)
+
+
+def _stalled(cell: Cell, rng: np.random.Generator, labels: Bools) -> Floats:
+    """Returns the logs of what stalls make of the times, shape (series, blocks, slots, m)."""
+    shape = (*labels.shape, cell.design.per_life)
+    shares = np.broadcast_to(_shares(cell, labels[..., None]), shape)
+    if not cell.sticky:
+        stalls = rng.random(shape) < shares
+    elif cell.design.per_life > 1:
+        lives = rng.random(labels.shape)[..., None] < LIVES_THAT_STALL * shares
+        stalls = lives & (rng.random(shape) * LIVES_THAT_STALL < 1)
+    else:
+        stalls = _runs(rng, shares.reshape(len(labels), -1)).reshape(shape)
+    return np.where(stalls, np.log(rng.uniform(*cell.factor, shape)), 0.0)
+
+
+def _runs(rng: np.random.Generator, shares: Floats) -> Bools:
+    """Returns runs of stalls: a Markov chain with these shares in the long run."""
+    found, draws = np.empty(shares.shape, dtype=bool), rng.random(shares.shape)
+    found[:, 0] = draws[:, 0] < shares[:, 0]
+    for index in range(1, shares.shape[1]):
+        share = shares[:, index]
+        enters = draws[:, index] < LEAVE_STALL * share / (1 - share)
+        found[:, index] = np.where(found[:, index - 1], draws[:, index] >= LEAVE_STALL, enters)
+    return found
+
+
+def _shares(cell: Cell, labels: Bools) -> Floats:
+    return np.where(labels, cell.candidate, cell.baseline)
+
+
+def _faster(blocks: Blocks, outcome: Outcome, cell: Cell) -> bool:
+    """Returns whether the ratio 1.00 is rejected downward, as for a single operation."""
+    if outcome.word != "PASS" or outcome.look is None:
+        return False
+    schedule = Schedule.of(cell.rule, blocks.per_life)
+    p_value = p_values(blocks.first(schedule.blocks(outcome.look)), 0.0)[1]
+    return within(p_value, cell.rule.alpha * schedule.shares[outcome.look])
+
+
+def _logs(cell: Cell, rng: np.random.Generator, length: int) -> Floats:
+    if cell.sigma is not None:
+        return np.asarray(cell.sigma * rng.standard_normal((cell.series, length)))
     if isinstance(cell.source, str):
-        return REGIMES[cell.source](rng, cell.series, length)
-    return windows(cell.source, rng, cell.series, length)
+        return np.log(REGIMES[cell.source](rng, cell.series, length))
+    return np.log(windows(cell.source, rng, cell.series, length))

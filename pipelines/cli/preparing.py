@@ -81,7 +81,7 @@ def prepare(
     parameters = _parameters(chosen, flags, settings, target)
     expansion = expand(compared(chosen, loaded, parameters))
     if chosen.pairs_saves:
-        check_points(expansion.plain)
+        check_points(expansion.plain, loaded)
     directory = _checked(output_directory, settings, target, "--output-directory")
     if parameters.get("baseline") and target in (Target.LOCAL, Target.DOCKER):
         # A step has no checkout of the benchmark to ask which capture a branch or `nearest` means.

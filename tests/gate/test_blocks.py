@@ -22,11 +22,34 @@ BAD = {
         "the value in block 1, slot 2 is 0: a ratio needs positive, finite numbers",
     ),
     "negative": (changed(TIMES, 0, 3, -1.5), LABELS, "the value in block 0, slot 3 is -1.5"),
-    "nan": (changed(TIMES, 0, 0, float("nan")), LABELS, "the value in block 0, slot 0 is nan"),
-    "infinite": (changed(TIMES, 0, 0, float("inf")), LABELS, "the value in block 0, slot 0 is inf"),
+    "missing in the candidate": (
+        changed(TIMES, 1, 2, float("nan")),
+        LABELS,
+        "the candidate lacks it in 1 of 4 repeats, first in block 1",
+    ),
+    "missing in both": (
+        changed(changed(TIMES, 0, 3, float("nan")), 0, 0, float("nan")),
+        LABELS,
+        "the baseline lacks it in 1 of 4 repeats, first in block 0; the candidate lacks it in 1 of",
+    ),
+    "minus infinite": (
+        changed(TIMES, 0, 0, float("-inf")),
+        LABELS,
+        "the value in block 0, slot 0 is -inf",
+    ),
+    "all failed": (
+        np.full((2, 4), np.inf),
+        LABELS,
+        "every attempt of the baseline failed: there is nothing to compare with",
+    ),
+    "baseline failed": (
+        np.where(LABELS, 1.0, np.inf),
+        LABELS,
+        "every attempt of the baseline failed: there is nothing to compare with",
+    ),
     "words": (changed(TIMES, 0, 0, "fast"), LABELS, "times are not a table of numbers"),
     "ragged": ([[1.0, 2.0], [3.0]], LABELS, "times are not a table of numbers"),
-    "missing": (None, LABELS, "times have the shape (), not (blocks, 4)"),
+    "missing": (None, LABELS, "times have the shape (), not (blocks, 4) or"),
     "flat": ([1.0, 2.0, 3.0, 4.0], LABELS, "times have the shape (4,), not (blocks, 4)"),
     "wide": ([[1.0] * 6] * 2, LABELS, "times have the shape (2, 6), not (blocks, 4)"),
     "fewer labels": (TIMES, LABELS[:1], "labels have the shape (1, 4), but times have (2, 4)"),
@@ -42,7 +65,7 @@ BAD = {
     "three to one": (
         TIMES,
         [LABELS[0], [True, True, True, False]],
-        "block 1 has 3 operations of the candidate and 1 of the baseline, not 2 of each",
+        "block 1 has 3 slots of the candidate and 1 of the baseline, not 2 of each",
     ),
     "one block": (TIMES[:1], LABELS[:1], "1 block: noise shows only from 2 blocks on"),
     "no blocks": (np.empty((0, 4)), np.empty((0, 4), bool), "no blocks: noise shows only"),
@@ -60,7 +83,51 @@ def test_bad_input_is_said_exactly(name):
 def test_good_input_is_logs():
     found = read_blocks(TIMES, LABELS)
     assert isinstance(found, Blocks)
-    np.testing.assert_allclose(found.logs, np.log(TIMES))
+    np.testing.assert_allclose(found.logs[:, :, 0], np.log(TIMES))
+    assert (found.operations, found.per_life, found.lives) == (4, 1, False)
+
+
+def test_slots_can_be_lives():
+    found = read_blocks(np.ones((2, 4, 3)), LABELS)
+    assert isinstance(found, Blocks)
+    assert (found.operations, found.per_life, found.lives) == (12, 3, True)
+
+
+def test_what_failed_is_ten_times_as_slow_as_the_slowest_that_did_not():
+    found = read_blocks(changed(TIMES, 0, 0, float("inf")), LABELS)
+    assert isinstance(found, Blocks)
+    assert found.failed.sum() == 1
+    assert found.logs[0, 0, 0] == pytest.approx(np.log(80))
+
+
+def test_what_failed_is_measured_by_the_blocks_of_its_look_alone():
+    times = [*changed(TIMES, 0, 0, float("inf")), [1000.0] * 4]
+    found = read_blocks(times, [*LABELS, LABELS[0]])
+    assert isinstance(found, Blocks)
+    assert found.first(2).logs[0, 0, 0] == pytest.approx(np.log(80))
+
+
+def test_a_candidate_that_always_fails_can_be_judged():
+    found = read_blocks(np.where(LABELS, np.inf, TIMES), LABELS)
+    assert isinstance(found, Blocks)
+    assert not found.some_worked(candidate=True)
+
+
+def test_a_slow_down_is_undone_by_share_or_by_seconds_whichever_is_larger():
+    found = read_blocks([[1.5, 10.0, 1.0, 10.0], [4.0, 4.0, 4.0, 4.0]], LABELS)
+    assert isinstance(found, Blocks)
+    undone = np.exp(found.as_baseline(np.log(1.1), floor=0.5))[..., 0]
+    # 1.5 - 0.5 < 1.5 / 1.1, but 10 / 1.1 < 10 - 0.5; the baseline stays as it is.
+    np.testing.assert_allclose(undone[0], [1.0, 10 / 1.1, 1.0, 10.0])
+
+
+def test_what_cannot_come_of_any_baseline_ranks_lowest():
+    found = read_blocks([[0.3, 5.0, 1.0, 1.0], [4.0, 4.0, 4.0, 4.0]], LABELS)
+    assert isinstance(found, Blocks)
+    undone = found.as_baseline(0.0, floor=0.5)
+    assert undone[0, 0, 0] == undone.min()
+    assert undone[0, 0, 0] < 0
+    assert np.isfinite(undone).all()
 
 
 def test_labels_may_be_numbers():
@@ -72,14 +139,7 @@ def test_labels_may_be_numbers():
 def test_where_higher_is_better_the_reciprocal_is_the_cost():
     found = read_blocks(TIMES, LABELS, "higher")
     assert isinstance(found, Blocks)
-    np.testing.assert_allclose(found.logs, np.log(1 / np.array(TIMES)))
-
-
-def test_the_log_ratio_of_a_block_is_that_of_its_geometric_means():
-    found = read_blocks(TIMES, LABELS)
-    assert isinstance(found, Blocks)
-    expected = np.log([np.sqrt(1 * 2 / (3 * 4)), np.sqrt(5 * 7 / (6 * 8))])
-    np.testing.assert_allclose(found.log_ratios(), expected)
+    np.testing.assert_allclose(found.logs[:, :, 0], np.log(1 / np.array(TIMES)))
 
 
 def test_every_order_is_drawn_equally_often(rng):

@@ -6,22 +6,22 @@ from scipy.stats import false_discovery_control
 
 from orbax_bench_core.config import GateConfig, MetricRule
 from orbax_bench_core.gate import (
-    decide,
+    Verdict,
     false_discovery,
     judge,
-    point_settled,
-    point_word,
     primary_operations,
     random_labels,
 )
-from orbax_bench_core.gate.verdict import Verdict
 
 CONFIG = GateConfig()
-PASS = Verdict(word="PASS", settled=True, look=0, p_regression=0.9)
-REGRESSION = Verdict(word="REGRESSION", settled=True, look=0, p_regression=0.0001)
-UNCLEAR = Verdict(word="INCONCLUSIVE", look=1, p_regression=0.3)
-EXHAUSTED = Verdict(word="INCONCLUSIVE", look=3, p_regression=0.3)
-BROKEN = Verdict(word="INCONCLUSIVE", reason="no times")
+
+
+def verdicts(times, labels, config=CONFIG, **options):
+    return judge(times, labels, config, **options).operations
+
+
+def alone(times, labels):
+    return verdicts({"save": times}, labels)["save"]
 
 
 @pytest.fixture
@@ -43,45 +43,45 @@ def words(verdicts):
 
 
 def test_every_operation_gets_its_verdict_in_its_place(point):
-    found = judge(*point(30, other=1.5, load=1.0, save=1.5), CONFIG)
+    found = verdicts(*point(30, other=1.5, load=1.0, save=1.5), config=CONFIG)
     assert list(found) == ["other", "load", "save"]
     assert words(found) == {"other": "REGRESSION", "load": "PASS", "save": "REGRESSION"}
 
 
 def test_a_single_primary_operation_is_judged_as_if_alone(point):
     times, labels = point(30, sigma=0.1, save=1.05)
-    assert judge(times, labels, CONFIG)["save"] == decide(times["save"], labels)
+    assert verdicts(times, labels)["save"] == alone(times["save"], labels)
 
 
 def test_operations_that_decide_nothing_are_judged_as_if_alone(point):
     times, labels = point(30, sigma=0.1, save=1.0, other=1.05)
-    assert judge(times, labels, CONFIG)["other"] == decide(times["other"], labels)
+    assert verdicts(times, labels)["other"] == alone(times["other"], labels)
 
 
 def test_primary_operations_share_alpha(point):
     config = GateConfig(looks=(10,), tolerance=0.0)
     while True:
         times, labels = point(5, sigma=0.05, save=1.08, load=1.0, save_blocking=1.0)
-        if 0.01 / 3 < judge({"save": times["save"]}, labels, config)["save"].p_regression < 0.01:
+        if 0.01 / 3 < verdicts({"save": times["save"]}, labels, config)["save"].p_regression < 0.01:
             break
-    assert judge({"save": times["save"]}, labels, config)["save"].word == "REGRESSION"
-    assert judge(times, labels, config)["save"].word != "REGRESSION"
+    assert verdicts({"save": times["save"]}, labels, config)["save"].word == "REGRESSION"
+    assert verdicts(times, labels, config)["save"].word != "REGRESSION"
 
 
 def test_a_primary_operation_that_cannot_be_judged_keeps_its_share(point):
     config = GateConfig(looks=(10,), tolerance=0.0)
     while True:
         times, labels = point(5, sigma=0.05, save=1.08)
-        if 0.005 < judge(times, labels, config)["save"].p_regression < 0.01:
+        if 0.005 < verdicts(times, labels, config)["save"].p_regression < 0.01:
             break
-    found = judge({**times, "load": np.zeros((5, 4))}, labels, config)
+    found = verdicts({**times, "load": np.zeros((5, 4))}, labels, config)
     assert found["save"].word != "REGRESSION"
     assert "block 0, slot 0 is 0" in found["load"].reason
 
 
 def test_operations_have_rules_of_their_own(point):
     config = GateConfig(metrics={"save": MetricRule(tolerance=0.6, margin=0.9)})
-    assert words(judge(*point(10, save=1.4, load=1.4), config)) == {
+    assert words(verdicts(*point(10, save=1.4, load=1.4), config=config)) == {
         "save": "PASS",
         "load": "REGRESSION",
     }
@@ -89,20 +89,20 @@ def test_operations_have_rules_of_their_own(point):
 
 def test_the_direction_of_an_operation_can_be_given(point):
     times, labels = point(10, save=0.7)
-    assert judge(times, labels, CONFIG, better={"save": "higher"})["save"].word == "REGRESSION"
+    assert verdicts(times, labels, CONFIG, better={"save": "higher"})["save"].word == "REGRESSION"
 
 
 def test_names_do_not_matter(point):
     times, labels = point(10, sigma=0.1, save=1.1, load=1.0)
     renamed = {"load": times["save"], "save": times["load"]}
-    one, other = judge(times, labels, CONFIG), judge(renamed, labels, CONFIG)
+    one, other = verdicts(times, labels, CONFIG), verdicts(renamed, labels, CONFIG)
     assert (one["save"], one["load"]) == (other["load"], other["save"])
 
 
 def test_a_share_of_a_suites_alpha_is_smaller(point):
     times, labels = point(5, save=1.4)
-    assert judge(times, labels, CONFIG)["save"].word == "REGRESSION"
-    assert judge(times, labels, CONFIG, alpha_scale=0.01)["save"].word != "REGRESSION"
+    assert verdicts(times, labels, CONFIG)["save"].word == "REGRESSION"
+    assert verdicts(times, labels, CONFIG, alpha_scale=0.01)["save"].word != "REGRESSION"
 
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, 1.5])
@@ -112,46 +112,20 @@ def test_a_share_that_is_none_is_refused(scale):
 
 
 def test_a_point_without_operations_has_no_verdicts():
-    assert judge({}, [], CONFIG) == {}
+    found = judge({}, np.zeros((0, 4), dtype=bool), CONFIG)
+    assert (found.word, found.operations, found.next_look) == ("INCONCLUSIVE", {}, 10)
 
 
 def test_primary_operations_that_a_point_lacks_are_left_out():
     assert primary_operations(["load", "other", "save"], CONFIG) == ("save", "load")
 
 
-@pytest.mark.parametrize(
-    ("found", "word"),
-    [
-        ({"save": PASS, "load": PASS}, "PASS"),
-        ({"save": PASS, "load": REGRESSION}, "REGRESSION"),
-        ({"save": UNCLEAR, "load": REGRESSION}, "REGRESSION"),
-        ({"save": PASS, "load": UNCLEAR}, "INCONCLUSIVE"),
-        ({"save": PASS, "load": BROKEN}, "INCONCLUSIVE"),
-        ({"save": PASS, "other": REGRESSION}, "PASS"),
-        ({"other": REGRESSION}, "INCONCLUSIVE"),
-        ({}, "INCONCLUSIVE"),
-    ],
-)
-def test_any_regression_is_one_and_only_all_passes_are_one(found, word):
-    assert point_word(found, CONFIG) == word
+def test_operations_of_a_class_of_ones_own_are_primary_in_their_order():
+    assert primary_operations(["d", "b", "c", "a"], CONFIG) == ("d", "b", "c")
 
 
-@pytest.mark.parametrize(
-    ("found", "settled"),
-    [
-        ({"save": PASS, "load": PASS}, True),
-        ({"save": UNCLEAR, "load": REGRESSION}, True),
-        ({"save": PASS, "load": UNCLEAR}, False),
-        ({"save": PASS, "load": EXHAUSTED}, True),
-        ({"save": PASS, "load": BROKEN}, False),
-        ({"save": PASS, "other": UNCLEAR}, True),
-        ({"other": UNCLEAR}, False),
-        ({"other": EXHAUSTED}, True),
-        ({}, False),
-    ],
-)
-def test_a_point_is_settled_when_more_blocks_change_nothing(found, settled):
-    assert point_settled(found, CONFIG) is settled
+def test_who_names_the_primary_operations_gets_no_others():
+    assert primary_operations(["a", "b"], GateConfig(primary=("c",))) == ()
 
 
 def test_false_discovery_is_benjamini_hochberg_on_what_the_looks_may_spend():
@@ -164,19 +138,254 @@ def test_false_discovery_is_benjamini_hochberg_on_what_the_looks_may_spend():
         min(1, value / share) for value, share in zip(p.values(), (0.1, 0.2, 0.3, 0.4), strict=True)
     ]
     expected = dict(zip(p, false_discovery_control(weighted), strict=True))
-    assert false_discovery(found, CONFIG) == pytest.approx(expected)
+    config = GateConfig(primary=("save",))
+    assert false_discovery(found, config) == pytest.approx(expected)
 
 
 def test_primary_operations_and_those_without_a_look_have_no_false_discovery():
-    found = {"save": REGRESSION, "other": PASS, "broken": BROKEN}
+    found = {
+        "save": Verdict(word="REGRESSION", look=0, p_regression=0.0001),
+        "other": Verdict(word="PASS", look=0, p_regression=0.9),
+        "broken": Verdict(word="INCONCLUSIVE", reason="no times"),
+    }
     assert list(false_discovery(found, CONFIG)) == ["other"]
 
 
 def test_a_live_run_stops_where_a_look_back_does(point):
     times, labels = point(30, sigma=0.15, save=1.1, load=1.0)
-    whole = judge(times, labels, CONFIG)
+    whole = verdicts(times, labels, CONFIG)
     for blocks in (5, 10, 20, 30):
-        so_far = judge({n: t[:blocks] for n, t in times.items()}, labels[:blocks], CONFIG)
+        so_far = verdicts({n: t[:blocks] for n, t in times.items()}, labels[:blocks], CONFIG)
         if so_far["load"].settled:
             break
     assert so_far["load"] == whole["load"]
+
+
+@pytest.mark.parametrize(
+    ("ratios", "word"),
+    [
+        ({"save": 1.0, "load": 1.0}, "PASS"),
+        ({"save": 1.0, "load": 1.5}, "REGRESSION"),
+        ({"save": 1.0, "other": 1.5}, "PASS"),
+        ({"mine": 1.5, "other": 1.0}, "REGRESSION"),
+        ({"a": 1.0, "b": 1.0, "c": 1.0, "d": 1.5}, "PASS"),
+    ],
+)
+def test_any_primary_regression_is_one_and_only_all_passes_are_one(point, ratios, word):
+    found = judge(*point(5, **ratios), CONFIG)
+    assert (found.word, found.endpoint, found.settled) == (word, "time", True)
+    assert found.next_look is None
+
+
+def test_no_verdict_goes_on_to_the_next_look(point):
+    found = judge(*point(5, sigma=0.5, save=1.0, load=1.08), CONFIG)
+    assert (found.word, found.settled, found.next_look) == ("INCONCLUSIVE", False, 20)
+
+
+def test_used_up_looks_end_it(point):
+    found = judge(*point(30, sigma=0.5, save=1.08), CONFIG)
+    assert (found.word, found.endpoint, found.settled) == ("INCONCLUSIVE", "time", True)
+
+
+def test_between_looks_the_verdict_is_that_of_the_look(point):
+    times, labels = point(9, sigma=0.3, save=1.08)
+    assert alone(times["save"], labels) == alone(times["save"][:5], labels[:5])
+    assert judge(times, labels, CONFIG).next_look == 20
+
+
+def test_before_the_first_look_it_is_too_early(point):
+    found = judge(*point(4, save=2.0), CONFIG)
+    verdict = found.operations["save"]
+    assert verdict.reason == "too early: 8 operations per arm, and the first look is at 10"
+    assert (verdict.word, verdict.look, verdict.low, verdict.more_blocks) == (
+        "INCONCLUSIVE",
+        None,
+        None,
+        1,
+    )
+    assert (found.word, found.next_look) == ("INCONCLUSIVE", 10)
+
+
+def test_a_clear_verdict_is_told_in_full(point):
+    times, labels = point(30, save=1.3)
+    found = alone(times["save"], labels)
+    assert (found.word, found.look, found.operations, found.lives) == ("REGRESSION", 0, 10, 0)
+    assert (found.time_word, found.bound, found.more_blocks) == ("REGRESSION", "ratio", 0)
+    assert 1.03 < found.low < found.ratio < found.high
+    assert 0.03 < found.detectable_80 < found.detectable < 0.3
+    assert found.stalls.word == "PASS"
+
+
+@pytest.mark.parametrize("times", [None, "x", [], [[1.0]], {}, object(), [[1, 2, 3, 0]] * 5])
+def test_bad_input_is_inconclusive_with_a_reason(times):
+    found = verdicts({"save": times}, [[True, True, False, False]] * 5)["save"]
+    assert (found.word, found.ratio) == ("INCONCLUSIVE", None)
+    assert found.reason
+
+
+def test_a_primary_operation_that_one_arm_lacks_is_never_dropped(point):
+    times, labels = point(5, save=1.0, load=1.0)
+    times["load"][labels] = np.nan
+    found = judge(times, labels, CONFIG)
+    assert (found.word, found.endpoint, found.settled) == ("INCONCLUSIVE", "missing", True)
+    assert found.reason == "load: the candidate lacks it in 10 of 10 repeats, first in block 0"
+
+
+def test_one_repeat_without_a_primary_operation_is_enough(point):
+    times, labels = point(5, save=1.0, load=1.0)
+    times["load"][3, 2] = np.nan
+    assert judge(times, labels, CONFIG).word == "INCONCLUSIVE"
+
+
+def test_what_is_missing_hides_no_regression(point):
+    times, labels = point(5, save=1.5, load=1.0)
+    times["load"][3, 2] = np.nan
+    assert judge(times, labels, CONFIG).word == "REGRESSION"
+
+
+def test_what_a_failed_attempt_lacks_is_not_missing(point):
+    times, labels = point(5, save=1.0, load=1.0)
+    slot = tuple(np.argwhere(labels)[0])
+    failed = np.zeros(labels.shape, dtype=bool)
+    failed[slot] = True
+    times["load"][slot] = np.nan
+    found = judge(times, labels, CONFIG, failed=failed)
+    assert found.endpoint == "failures"
+    assert (found.word, found.next_look) == ("INCONCLUSIVE", 20)
+
+
+def test_a_candidate_that_hangs_in_a_third_of_its_attempts_regresses(point):
+    times, labels = point(50, save=1.0)
+    attempts = np.argwhere(labels)[::3]
+    times["save"][tuple(attempts.T)] = np.inf
+    found = judge(times, labels, CONFIG)
+    assert (found.word, found.settled) == ("REGRESSION", True)
+    assert found.endpoint in ("failures", "stalls")
+
+
+def test_a_candidate_that_never_works_has_regressed(point):
+    times, labels = point(5, save=1.0)
+    times["save"][labels] = np.inf
+    found = judge(times, labels, CONFIG)
+    assert (found.word, found.endpoint, found.settled) == ("REGRESSION", "failures", True)
+    assert (found.operations["save"].ratio, found.failures.candidate) == (None, 10)
+
+
+def test_a_baseline_that_never_works_is_nothing_to_compare_with(point):
+    times, labels = point(30, save=1.0)
+    times["save"][~labels] = np.inf
+    assert judge(times, labels, CONFIG).word == "INCONCLUSIVE"
+
+
+def test_a_baseline_that_did_not_work_until_a_look_is_not_slower(point):
+    times, labels = point(10, save=1.0)
+    times["save"][:5][~labels[:5]] = np.inf
+    found = judge({"save": times["save"][:10]}, labels, CONFIG)
+    assert found.operations["save"].look == 1
+
+
+def test_a_first_block_in_which_nothing_works_ends_it(point):
+    times, labels = point(1, save=1.0)
+    found = judge(times, labels, CONFIG, failed=np.ones((1, 4), dtype=bool))
+    assert (found.word, found.endpoint, found.settled) == ("INCONCLUSIVE", "failures", True)
+    assert found.reason.startswith("every attempt of both arms failed in the first block")
+
+
+def test_stalls_of_the_candidate_keep_it_from_passing(point):
+    times, labels = point(5, save=1.0)
+    times["save"][tuple(np.argwhere(labels)[0])] *= 4
+    found = judge(times, labels, CONFIG)
+    verdict = found.operations["save"]
+    assert (found.word, found.endpoint, found.next_look) == ("INCONCLUSIVE", "stalls", 20)
+    assert (verdict.time_word, verdict.settled) == ("PASS", False)
+
+
+def test_stalls_that_no_look_clears_are_a_regression(point):
+    times, labels = point(50, save=1.0)
+    times["save"][tuple(np.argwhere(labels)[::4].T)] *= 4
+    found = judge(times, labels, CONFIG)
+    assert (found.word, found.endpoint) == ("REGRESSION", "stalls")
+    assert found.reason.startswith("save: ")
+
+
+def test_after_the_looks_at_times_stalls_have_one_more(point):
+    times, labels = point(30, save=1.0)
+    times["save"][tuple(np.argwhere(labels)[[0, 20, 40]].T)] *= 4
+    assert judge(times, labels, CONFIG).next_look == 100
+
+
+def test_stalls_share_alpha_among_the_primary_operations(point):
+    times, labels = point(50, save=1.0, load=1.0, save_blocking=1.0)
+    times["save"][tuple(np.argwhere(labels)[::10].T)] *= 4
+    single = verdicts({"save": times["save"]}, labels)["save"].stalls
+    shared = verdicts(times, labels)["save"].stalls
+    assert (single.word, shared.operations) == ("REGRESSION", 100)
+    assert single.p_value > 0.01 / 3 * 0.25
+
+
+def test_lives_are_counted(paired):
+    times, labels = paired(4, per_life=2, ratio=1.3)
+    found = judge({"save": times}, labels, CONFIG)
+    verdict = found.operations["save"]
+    assert (found.word, verdict.operations, verdict.lives) == ("REGRESSION", 16, 8)
+
+
+def test_lives_have_their_next_look(paired):
+    times, labels = paired(4, per_life=2, ratio=1.08, sigma=0.5)
+    assert judge({"save": times}, labels, CONFIG).next_look == 24
+
+
+def test_a_candidate_is_faster_only_where_no_ratio_of_one_is_left(point):
+    found = verdicts(*point(5, save=0.8, load=0.995), config=CONFIG)
+    assert (found["save"].faster, found["load"].faster) == (True, False)
+    assert found["save"].word == found["load"].word == "PASS"
+
+
+def test_the_bound_that_decided_is_told(point):
+    times, labels = point(5, save=1.1)
+    config = GateConfig(min_effect_s=0.3)
+    found = verdicts(times, labels, config)["save"]
+    assert (found.word, found.bound) == ("PASS", "floor")
+    quick = verdicts({"save": 100 * times["save"]}, labels, config)["save"]
+    assert quick.bound == "ratio"
+
+
+def test_seconds_that_do_not_matter_are_nothing_to_a_rate(point):
+    times, labels = point(5, save=0.5)
+    config = GateConfig(min_effect_s=10.0)
+    assert verdicts(times, labels, config, better={"save": "higher"})["save"].word == "REGRESSION"
+
+
+def test_throughput_that_falls_is_judged_as_the_time_behind_it(point):
+    times, labels = point(10, save=1.05, sigma=0.2)
+    rate = verdicts({"save": 1 / times["save"]}, labels, better={"save": "higher"})["save"]
+    time = alone(times["save"], labels)
+    assert rate.model_dump(exclude={"stalls"}) == pytest.approx(time.model_dump(exclude={"stalls"}))
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1024.0])
+def test_the_unit_of_time_changes_nothing(point, unit):
+    times, labels = point(10, sigma=0.2, save=1.1)
+    one, other = alone(unit * times["save"], labels), alone(times["save"], labels)
+    assert (one.word, one.look) == (other.word, other.look)
+    assert (one.ratio, one.low, one.high) == pytest.approx((other.ratio, other.low, other.high))
+
+
+def test_the_order_of_slots_changes_nothing(point, rng):
+    times, labels = point(10, sigma=0.2, save=1.1)
+    order = rng.random(labels.shape).argsort(axis=1)
+    moved = [np.take_along_axis(table, order, axis=1) for table in (times["save"], labels)]
+    one, other = alone(*moved), alone(times["save"], labels)
+    assert (one.word, one.p_regression, one.p_pass) == (
+        other.word,
+        other.p_regression,
+        other.p_pass,
+    )
+
+
+def test_verdicts_of_version_1_are_read():
+    stored = Verdict(word="PASS", ratio=1.0, look=0, settled=True).model_dump(
+        include={"word", "reason", "ratio", "look", "settled"}
+    )
+    found = Verdict.model_validate(stored)
+    assert (found.stalls, found.endpoint, found.time_word) == (None, "time", None)

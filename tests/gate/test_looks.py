@@ -1,112 +1,49 @@
-"""Looks at the data: their times, their shares of the error, and the first verdict that stands."""
+"""Looks: when the data are looked at, and the error that each look may spend."""
 
-import numpy as np
 import pytest
 
 from orbax_bench_core.config import GateRule
-from orbax_bench_core.gate.blocks import Blocks, read_blocks
-from orbax_bench_core.gate.looks import settle, shares
+from orbax_bench_core.gate.looks import Schedule
 
 RULE = GateRule()
 
 
-@pytest.fixture
-def blocks(paired):
-    def build(*args, **kwargs):
-        found = read_blocks(*paired(*args, **kwargs))
-        assert isinstance(found, Blocks)
-        return found
-
-    return build
-
-
-def alone(blocks, rule=RULE, **kwargs):
-    return settle({"save": blocks}, {"save": rule}, **kwargs)["save"]
-
-
 def test_four_looks_share_alpha_as_published():
-    assert [0.01 * share for share in shares(RULE)] == pytest.approx([0.001, 0.002, 0.003, 0.004])
-    assert [0.05 * share for share in shares(RULE)] == pytest.approx([0.005, 0.01, 0.015, 0.02])
+    shares = Schedule.of(RULE).shares
+    assert [0.01 * share for share in shares] == pytest.approx([0.001, 0.002, 0.003, 0.004])
+    assert [0.05 * share for share in shares] == pytest.approx([0.005, 0.01, 0.015, 0.02])
+
+
+def test_stalls_have_a_look_more():
+    shares = [0.01 * share for share in Schedule.of(RULE).stall_shares]
+    assert shares == pytest.approx([0.0005, 0.001, 0.002, 0.0025, 0.004])
 
 
 @pytest.mark.parametrize("looks", [(10,), (10, 20), (2, 4, 8, 16, 32)])
 def test_all_looks_together_spend_alpha(looks):
-    assert sum(shares(GateRule(looks=looks))) == pytest.approx(1)
+    found = Schedule.of(GateRule(looks=looks))
+    assert (sum(found.shares), sum(found.stall_shares)) == pytest.approx((1, 1))
 
 
 @pytest.mark.parametrize(
-    ("ratio", "word"), [(1.4, "REGRESSION"), (1.0, "PASS"), (0.7, "PASS"), (1.16, "REGRESSION")]
+    ("per_life", "looks"),
+    [
+        (1, (10, 20, 40, 60, 100)),
+        (2, (16, 24, 40, 60, 100)),
+        (3, (24, 36, 48, 72, 120)),
+        (4, (32, 48, 64, 96, 160)),
+    ],
 )
-def test_a_clear_case_is_settled_at_the_first_look(blocks, ratio, word):
-    outcome = alone(blocks(30, ratio=ratio, sigma=0.01))
-    assert (outcome.word, outcome.look) == (word, 0)
+def test_lives_have_default_looks_of_their_own(per_life, looks):
+    assert Schedule.of(RULE, per_life).looks == looks
 
 
-def test_between_tolerance_and_margin_regression_wins(blocks):
-    outcome = alone(blocks(5, ratio=1.09, sigma=0.0))
-    assert outcome.p_pass == pytest.approx(6.0**-5)
-    assert outcome.word == "REGRESSION"
+def test_looks_of_a_suite_are_whole_blocks_of_lives():
+    found = Schedule.of(GateRule(looks=(10, 12, 30)), 2)
+    assert found.looks == (12, 32, 56)
+    assert [found.blocks(look) for look in range(3)] == [3, 8, 14]
 
 
-def test_before_the_first_look_nothing_is_said(blocks):
-    outcome = alone(blocks(4, ratio=5.0))
-    assert (outcome.word, outcome.look, outcome.p_regression) == ("INCONCLUSIVE", None, None)
-
-
-def test_without_a_verdict_the_last_look_that_was_reached_is_told(blocks):
-    outcome = alone(blocks(12, ratio=1.08, sigma=0.3))
-    assert (outcome.word, outcome.look) == ("INCONCLUSIVE", 1)
-
-
-def test_the_first_verdict_stands_whatever_comes_later(blocks):
-    early, late = blocks(5, ratio=1.0, sigma=0.01), blocks(25, ratio=3.0, sigma=0.01)
-    both = Blocks(
-        logs=np.concatenate([early.logs, late.logs]),
-        candidate=np.concatenate([early.candidate, late.candidate]),
-    )
-    assert alone(both) == alone(early)
-
-
-@pytest.fixture
-def slightly_slow(blocks):
-    """A series whose p-value at one look lies between a third of alpha and alpha."""
-    rule = GateRule(looks=(10,), tolerance=0.0, alpha=0.03)
-    while True:
-        found = blocks(5, ratio=1.05)
-        p = alone(found, rule).p_regression
-        if p is not None and 0.015 < p < 0.03:
-            return found, rule
-
-
-def test_two_series_share_alpha(slightly_slow, blocks):
-    series, rule = slightly_slow
-    assert alone(series, rule).word == "REGRESSION"
-    together = settle({"a": series, "b": blocks(5)}, {"a": rule, "b": rule})
-    assert together["a"].word != "REGRESSION"
-
-
-def test_a_regression_leaves_the_others_its_share(slightly_slow, blocks):
-    series, rule = slightly_slow
-    together = settle({"a": series, "b": blocks(5, ratio=2.0)}, {"a": rule, "b": rule})
-    assert [together[name].word for name in "ab"] == ["REGRESSION", "REGRESSION"]
-
-
-def test_a_member_of_the_family_without_data_keeps_its_share(slightly_slow):
-    series, rule = slightly_slow
-    assert alone(series, rule, family=2).word != "REGRESSION"
-
-
-def test_alpha_can_be_a_share_of_a_larger_familys(slightly_slow):
-    series, rule = slightly_slow
-    assert alone(series, rule, alpha_scale=0.5).word != "REGRESSION"
-
-
-def test_the_order_of_series_does_not_matter(slightly_slow, blocks):
-    series, rule = slightly_slow
-    found = {"a": series, "b": blocks(5, ratio=2.0), "c": series}
-    rules = dict.fromkeys(found, rule)
-    assert settle(found, rules) == settle(dict(reversed(found.items())), rules)
-
-
-def test_no_series_have_no_outcomes():
-    assert settle({}, {}) == {}
+def test_a_look_is_reached_with_its_last_block():
+    found = Schedule.of(RULE)
+    assert [found.reached(blocks) for blocks in (4, 5, 29, 30, 49, 50)] == [0, 1, 3, 4, 4, 5]

@@ -1,20 +1,19 @@
 """Comparisons are counted the same whatever they are divided into."""
 
+import dataclasses
 import math
 import pickle
 
+import numpy as np
 import pytest
 
-from orbax_bench_core.config import GateRule
-from perf.gate.experiments import Cell, Kind, Tally, run
+from perf.gate.cells import Cell, Counter, Kind, Tally
+from perf.gate.designs import IN_TURNS, LIVES, ONE_WORKER, PER_ARM_PROCESS, with_tau
+from perf.gate.experiments import run
 
-RULE = GateRule()
 
-
-def cell(
-    kind: Kind = "verdicts", source: str = "iid", ratio: float = 1.0, series: int = 20
-) -> Cell:
-    return Cell(kind=kind, source=source, ratio=ratio, series=series, rule=RULE)
+def cell(kind: Kind = "time", source: str = "iid", ratio: float = 1.0, series: int = 20) -> Cell:
+    return Cell(kind=kind, source=source, ratio=ratio, series=series)
 
 
 def test_parts_add_up_to_the_cell() -> None:
@@ -27,28 +26,68 @@ def test_cells_have_seeds_of_their_own() -> None:
     assert cell().parts(20)[0][1] != cell(ratio=1.2).parts(20)[0][1]
 
 
+def test_the_number_of_comparisons_is_no_part_of_a_cells_name() -> None:
+    assert cell(series=10).key == cell(series=20).key
+    assert cell().key != dataclasses.replace(cell(), design=LIVES).key
+
+
 def test_the_same_part_gives_the_same_tally() -> None:
     (part,) = cell().parts(20)
     assert run(part) == run(pickle.loads(pickle.dumps(part)))
 
 
-@pytest.mark.parametrize(("ratio", "word"), [(1.0, "PASS"), (1.5, "REGRESSION")])
-def test_verdicts_are_counted(ratio: float, word: str) -> None:
-    assert run((cell(ratio=ratio), 1)).counts == {word: 20}
+@pytest.mark.parametrize(("ratio", "word"), [(1.0, "passes"), (1.5, "regression")])
+@pytest.mark.parametrize("design", [ONE_WORKER, LIVES], ids=["one", "lives"])
+def test_verdicts_are_counted(ratio: float, word: str, design: object) -> None:
+    found = run((dataclasses.replace(cell(ratio=ratio), design=design), 1))
+    assert found.counts[word] == 20
 
 
-@pytest.mark.parametrize("kind", ["coverage", "stopped coverage"])
-def test_coverage_is_counted(kind: Kind) -> None:
-    found = run((cell(kind, ratio=1.1), 1))
-    assert sum(found.counts.values()) == 20
-    assert found.rate("covered") >= 0.8
+@pytest.mark.parametrize(
+    ("kind", "fields", "seen"),
+    [
+        ("stalls", {"candidate": 0.4}, "by_stalls"),
+        ("stalls", {"candidate": 0.4, "sticky": True, "design": LIVES}, "regression"),
+        ("failures", {"candidate": 1.0}, "regression"),
+        ("point", {"candidate": 0.6}, "regression"),
+        ("interval", {"ratio": 1.1}, "covered"),
+        ("detectable", {"sigma": 0.1, "look": 1}, "regression"),
+    ],
+)
+def test_other_kinds_count_what_they_show(kind: Kind, fields: dict[str, object], seen: str) -> None:
+    found = run((dataclasses.replace(cell(kind, series=6), **fields), 1))
+    assert found.series == 6
+    assert found.counts[seen] >= 3
+
+
+def test_workers_that_are_alive_together_measure_forth_and_back() -> None:
+    places = LIVES.places(2)
+    assert places[0].tolist() == [[0, 7], [1, 6], [2, 5], [3, 4]]
+    assert places[1, 0].tolist() == [8, 15]
+
+
+def test_workers_in_turns_measure_one_after_the_other() -> None:
+    assert IN_TURNS.places(1)[0].tolist() == [[0, 1], [2, 3], [4, 5], [6, 7]]
+
+
+def test_one_process_per_arm_has_one_offset_for_all_its_blocks() -> None:
+    labels = np.array([[[True, False, True, False], [False, True, True, False]]])
+    shift = with_tau(PER_ARM_PROCESS, 0.1).shift(np.random.default_rng(1), labels)
+    assert len({*shift[labels].tolist()}) == len({*shift[~labels].tolist()}) == 1
 
 
 def test_tallies_add_up() -> None:
-    total = Tally(2, {"a": 1}, (10, 20)) + Tally(2, {"a": 1, "b": 2}, (10,))
-    assert total == Tally(4, {"a": 2, "b": 2}, (10, 20, 10))
-    assert total.rate("a") == 0.5
+    total = Tally(2, {"a": 1}, 30, 500) + Tally(1, {"a": 1, "b": 2}, 10, 100)
+    assert total == Tally(3, {"a": 2, "b": 2}, 40, 600)
+    assert total.rate("a") == pytest.approx(2 / 3)
     assert total.mean_operations == pytest.approx(40 / 3)
+
+
+def test_a_counter_counts() -> None:
+    counter = Counter()
+    counter.take(10, seen=True)
+    counter.take(20, seen=False)
+    assert counter.tally() == Tally(2, {"seen": 1}, 30, 500)
 
 
 def test_the_error_of_a_share_is_binomial_and_never_none() -> None:

@@ -8,6 +8,7 @@ from typing import Final
 
 from orbax_bench_core import baselines
 from orbax_bench_core.analysis.verdicts.advice import advice
+from orbax_bench_core.analysis.verdicts.evidence import with_evidence_of
 from orbax_bench_core.analysis.verdicts.metrics import compare_metrics
 from orbax_bench_core.analysis.verdicts.model import (
     OperationVerdict,
@@ -15,7 +16,7 @@ from orbax_bench_core.analysis.verdicts.model import (
     Unmatched,
     VerdictReport,
 )
-from orbax_bench_core.analysis.verdicts.paired import judge_run, together
+from orbax_bench_core.analysis.verdicts.paired import exploratory, judge_run, together
 from orbax_bench_core.analysis.verdicts.revisions import revision_note, revisions
 from orbax_bench_core.baselines import (
     Past,
@@ -23,7 +24,7 @@ from orbax_bench_core.baselines import (
     registry_around,
     resolve_baseline,
 )
-from orbax_bench_core.config import Arm, GateConfig, UserError
+from orbax_bench_core.config import Arm, GateConfig, UserError, changed_gate
 from orbax_bench_core.gate import Verdict
 from orbax_bench_core.records import (
     ErrorInfo,
@@ -127,7 +128,7 @@ def _judge(
     failure = next((record.error for record in now if record.error is not None), None)
     word = together([operation.verdict.word for operation in found if operation.primary])
     lacking = bool(missing) or failure is not None
-    return PointVerdict(
+    verdict = PointVerdict(
         point_id=now[0].point_id,
         point=now[0].point_name,
         # What fails, or was not measured at all, has not passed.
@@ -137,6 +138,14 @@ def _judge(
         mode="unpaired",
         operations=found,
         metrics=compare_metrics(repeats_of(before), repeats_of(now)),
+    )
+    sides: dict[Arm, Sequence[Record]] = {"baseline": before, "candidate": now}
+    return with_evidence_of(
+        verdict,
+        {
+            arm: [repeat for repeat in repeats_of(records) if repeat.counts]
+            for arm, records in sides.items()
+        },
     )
 
 
@@ -193,12 +202,19 @@ def _unmatched(
     return found
 
 
-def compare_stored(baseline: str, candidate: str | None) -> VerdictReport:
+def compare_stored(
+    baseline: str, candidate: str | None, rules: Sequence[str] = ()
+) -> VerdictReport:
     """Compares a candidate with a baseline, paired when they are the arms of one run.
 
     Each is a run directory or a stored baseline; without a candidate, the arms of the first are
     compared. The rules are those of the candidate's suite, or the defaults where only samples are
     left of it.
+
+    Args:
+        baseline: The baseline.
+        candidate: The candidate.
+        rules: Rules to change, each `KEY=VALUE`; the result is stamped as exploratory then.
 
     Raises:
         UserError: Something cannot be read, or there is nothing to compare.
@@ -218,21 +234,27 @@ def compare_stored(baseline: str, candidate: str | None) -> VerdictReport:
                 "side was measured, not two. Give a second run or baseline to compare it with, or "
                 "measure both sides in one place with `orbax-bench ab`"
             )
-        return judge_run(run)
+        return judge_run(run, rules)
     assert candidate is not None
-    now = baselines.load_baseline(candidate)
+    left_out: list[str] = []
+    now = baselines.load_baseline(candidate, left_out=left_out)
     baseline = resolve_baseline(
         baseline,
         points={record.point_id for record in now},
         apart_from={record.run_id for record in now},
     )
-    before = baselines.load_baseline(baseline)
+    before = baselines.load_baseline(baseline, left_out=left_out)
     registry = registry_around(baseline)
-    return compare_unpaired(
+    frozen = run.read_info().gate if run.exists() else GateConfig()
+    gate = changed_gate(frozen, rules)
+    found = compare_unpaired(
         before,
         now,
-        run.read_info().gate if run.exists() else GateConfig(),
+        gate,
         NO_PAST if registry is None else past_log_ratios(registry, now),
         baseline=baseline,
         candidate=candidate,
+    )
+    return found.model_copy(
+        update={"left_out": tuple(left_out), "exploratory": exploratory(frozen, gate)}
     )

@@ -101,6 +101,8 @@ def detectable(
 ) -> float:
     """Returns the smallest relative slow-down that is found by so many operations.
 
+    It is infinite where the blocks are too few for the level of every look.
+
     Args:
         sigma: Standard deviation of a log time within a block.
         operations: Operations per arm: the looks up to there count, at least the first.
@@ -121,7 +123,7 @@ def detectable(
     )
     looks = max(1, sum(look <= operations for look in rule.looks_of(per_life)))
     paths = Boundaries(regression=found.regression[:, :looks], passes=found.passes[:, :looks])
-    return math.expm1(float(np.quantile(paths.detected(), power)))
+    return math.expm1(float(np.quantile(paths.detected(), power, method="higher")))
 
 
 def boundaries(

@@ -1,0 +1,151 @@
+"""Cells of the gate's tables, and what was counted in them."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import math
+from typing import Final, Literal
+
+from orbax_bench_core.config import GateRule
+from perf.gate.designs import ONE_WORKER, Design
+from perf.gate.replay import Series
+
+Kind = Literal[
+    "time", "stalls", "failures", "point", "detectable", "interval", "floor", "rivals", "test alone"
+]
+
+_RULE: Final = GateRule()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Cell:
+    """Comparisons of one kind.
+
+    Attributes:
+        kind: What is counted; see `perf.gate.experiments`.
+        source: A made-up noise by name, or a series to replay.
+        series: How many comparisons.
+        design: Which operations share a process.
+        ratio: True ratio of candidate to baseline.
+        rule: The gate's rule.
+        candidate: Share of the candidate's operations that stall, or of its attempts that fail.
+        baseline: The same for the baseline.
+        factor: Times as long a stalled operation takes: a range.
+        sticky: Whether stalls come together.
+        sigma: Standard deviation of the log times, where that is not the source's own.
+        look: Index of the look at which something is counted.
+        power: Claimed share of slow-downs that are found.
+    """
+
+    kind: Kind
+    source: str | Series = "iid"
+    series: int
+    design: Design = ONE_WORKER
+    ratio: float = 1.0
+    rule: GateRule = _RULE
+    candidate: float = 0.0
+    baseline: float = 0.0
+    factor: tuple[float, float] = (4.0, 4.0)
+    sticky: bool = False
+    sigma: float | None = None
+    look: int = 0
+    power: float = 0.9
+
+    @property
+    def name(self) -> str:
+        """Name of the source."""
+        return self.source if isinstance(self.source, str) else self.source.name
+
+    @property
+    def key(self) -> str:
+        """What tells it from other cells, whatever the number of comparisons."""
+        fields = {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+            if field.name not in ("series", "source")
+        }
+        return repr({"source": self.name, **fields})
+
+    def parts(self, size: int) -> list[Part]:
+        """Returns the cell in parts of at most `size` comparisons, each with its own seed."""
+        seed = int.from_bytes(hashlib.sha256(self.key.encode()).digest()[:6], "big")
+        return [
+            (dataclasses.replace(self, series=min(size, self.series - start)), seed + start)
+            for start in range(0, self.series, size)
+        ]
+
+
+Part = tuple[Cell, int]
+"""Some comparisons of a cell, and their seed."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Tally:
+    """Counts of a cell: how often each thing was seen, and the operations that it took.
+
+    Attributes:
+        series: Number of comparisons.
+        counts: How often each thing was seen.
+        operations: Operations per arm of all of them together.
+        squares: Sum of the squares of the operations.
+    """
+
+    series: int = 0
+    counts: dict[str, int] = dataclasses.field(default_factory=dict)
+    operations: int = 0
+    squares: int = 0
+
+    def __add__(self, other: Tally) -> Tally:
+        names = dict.fromkeys([*self.counts, *other.counts])
+        return Tally(
+            series=self.series + other.series,
+            counts={n: self.counts.get(n, 0) + other.counts.get(n, 0) for n in names},
+            operations=self.operations + other.operations,
+            squares=self.squares + other.squares,
+        )
+
+    def rate(self, name: str) -> float:
+        """Returns the share of comparisons in which something was seen."""
+        return self.counts.get(name, 0) / self.series
+
+    def error(self, name: str) -> float:
+        """Returns the standard error of that share, never 0."""
+        least = 1 / self.series
+        rate = min(max(self.rate(name), least), 1 - least)
+        return math.sqrt(rate * (1 - rate) / self.series)
+
+    @property
+    def mean_operations(self) -> float:
+        """Operations per arm, on average."""
+        return self.operations / self.series
+
+    @property
+    def operations_error(self) -> float:
+        """Standard error of their mean."""
+        variance = self.squares / self.series - self.mean_operations**2
+        return math.sqrt(max(variance, 0.0) / self.series)
+
+
+class Counter:
+    """Counts of one part, while it is tried out."""
+
+    def __init__(self) -> None:
+        """Begins with nothing."""
+        self._counts: dict[str, int] = {}
+        self._operations: list[int] = []
+
+    def take(self, operations: int, **seen: bool) -> None:
+        """Takes in one comparison: the operations per arm, and what was seen in it."""
+        self._operations.append(operations)
+        for name, was in seen.items():
+            self._counts[name] = self._counts.get(name, 0) + bool(was)
+
+    def tally(self) -> Tally:
+        """Returns what was counted."""
+        return Tally(
+            len(self._operations),
+            self._counts,
+            sum(self._operations),
+            sum(operations**2 for operations in self._operations),
+        )

@@ -1,0 +1,74 @@
+"""Designs of a comparison: which operations share a worker process, and when each is measured."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Final
+
+import numpy as np
+
+from orbax_bench_core.config import PER_ARM
+from orbax_bench_core.gate.blocks import SLOTS, Bools, Floats, Ints
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Design:
+    """Which operations share a worker process, and when each is measured.
+
+    Attributes:
+        name: What it is called in the tables.
+        per_life: Operations of one slot of a block.
+        offsets: What has an offset of its own: nothing, each arm, or each slot.
+        in_turns: Whether a worker ends before the next one starts; otherwise the four of a block
+            are alive together and measure in rounds, forth and back.
+        tau: Standard deviation of the log of such an offset.
+    """
+
+    name: str
+    per_life: int = 1
+    offsets: str = "nothing"
+    in_turns: bool = False
+    tau: float = 0.0
+
+    @property
+    def title(self) -> str:
+        """Name with the offsets, such as `lives, tau 2 %`."""
+        return self.name if self.offsets == "nothing" else f"{self.name}, tau {self.tau:.0%}"
+
+    def blocks(self, operations: int) -> int:
+        """Returns the blocks that so many operations per arm take."""
+        return operations // (PER_ARM * self.per_life)
+
+    def values(self, blocks: int) -> int:
+        """Returns the operations of both arms in so many blocks."""
+        return blocks * SLOTS * self.per_life
+
+    def places(self, blocks: int) -> Ints:
+        """Returns when each operation was measured, shape (blocks, slots, operations of a slot)."""
+        slot, turn = np.meshgrid(np.arange(SLOTS), np.arange(self.per_life), indexing="ij")
+        if self.in_turns:
+            within = slot * self.per_life + turn
+        else:
+            within = turn * SLOTS + np.where(turn % 2, SLOTS - 1 - slot, slot)
+        starts = np.arange(blocks) * SLOTS * self.per_life
+        return np.asarray(starts[:, None, None] + within, dtype=np.int64)
+
+    def shift(self, rng: np.random.Generator, labels: Bools) -> Floats:
+        """Returns the log offsets of comparisons, shape of their labels (series, blocks, slots)."""
+        if self.offsets == "arm":
+            arms = self.tau * rng.standard_normal((len(labels), 2, 1, 1))
+            return np.where(labels, arms[:, 0], arms[:, 1])
+        if self.offsets == "slot":
+            return np.asarray(self.tau * rng.standard_normal(labels.shape))
+        return np.zeros(labels.shape)
+
+
+ONE_WORKER: Final = Design(name="one worker")
+LIVES: Final = Design(name="lives", per_life=2, offsets="slot")
+IN_TURNS: Final = Design(name="lives in turns", per_life=2, offsets="slot", in_turns=True)
+PER_ARM_PROCESS: Final = Design(name="one process per arm", offsets="arm")
+
+
+def with_tau(design: Design, tau: float) -> Design:
+    """Returns a design whose processes differ by so much."""
+    return dataclasses.replace(design, tau=tau)

@@ -1,0 +1,84 @@
+"""Failures: first attempts of each slot, one family per point."""
+
+import numpy as np
+import pytest
+
+from orbax_bench_core.config import GateRule
+from orbax_bench_core.gate.failures import nothing_worked, settle_failures
+
+RULE = GateRule()
+LABELS = np.array([[True, False, True, False]] * 30)
+
+
+def failed(candidate=(), baseline=(), blocks=30, per_life=1):
+    """Makes attempts of which the first of some blocks failed."""
+    found = np.zeros((blocks, 4, per_life), dtype=bool)
+    found[list(candidate), 0] = True
+    found[list(baseline), 1] = True
+    return found
+
+
+def verdict(attempts, end=0, **options):
+    return settle_failures(attempts, LABELS[: len(attempts)], RULE, end=end, **options)
+
+
+def test_without_a_failure_it_passes_at_once_with_its_bound():
+    found, settled = verdict(failed())
+    assert (found.word, found.attempts, settled) == ("PASS", 10, True)
+    assert found.bound == pytest.approx(0.259, abs=0.001)
+
+
+def test_one_failure_more_is_followed_up_to_the_last_look():
+    found, settled = verdict(failed([0], blocks=5))
+    assert (found.word, settled) == ("INCONCLUSIVE", False)
+    assert found.reason == "1 of 10 first attempts of the candidate failed, and 0 of the baseline"
+    found, settled = verdict(failed([0]))
+    assert (found.word, found.attempts, settled) == ("PASS", 60, True)
+    assert found.bound == pytest.approx(0.077, abs=0.001)
+
+
+def test_two_failures_more_at_the_last_look_are_no_pass():
+    found, settled = verdict(failed([0, 1]))
+    assert (found.word, found.attempts, settled) == ("INCONCLUSIVE", 60, True)
+
+
+def test_as_many_failures_in_both_arms_pass():
+    found, _ = verdict(failed([0, 1, 2], [0, 1, 2]))
+    assert (found.word, found.attempts) == ("PASS", 10)
+
+
+def test_failures_of_the_baseline_alone_pass():
+    assert verdict(failed([], range(5)))[0].word == "PASS"
+
+
+def test_a_candidate_that_always_fails_has_regressed_at_the_first_look():
+    always = np.broadcast_to(LABELS[..., None], (30, 4, 1))
+    found, settled = verdict(always)
+    assert (found.word, found.attempts, settled) == ("REGRESSION", 10, True)
+    assert found.p_value == pytest.approx(6.0**-5)
+    assert found.bound == 1
+
+
+def test_the_p_value_redraws_the_labels():
+    assert verdict(failed(range(4), blocks=5))[0].p_value == pytest.approx(2.0**-4)
+
+
+def test_while_other_things_are_open_nothing_is_settled():
+    found, settled = verdict(failed(), end=None)
+    assert (found.word, found.attempts, settled) == ("PASS", 60, False)
+
+
+def test_before_the_first_look_it_is_too_early():
+    found, settled = verdict(failed(blocks=4))
+    assert (found.word, found.reason, settled) == ("INCONCLUSIVE", "too early", False)
+
+
+def test_a_later_end_than_the_last_look_at_failures_is_that_look():
+    found, settled = verdict(failed(), end=4)
+    assert (found.word, found.attempts, settled) == ("PASS", 60, True)
+
+
+def test_a_place_where_nothing_works_is_told_from_a_candidate_that_fails():
+    assert nothing_worked(np.ones((1, 4, 1), dtype=bool))
+    assert not nothing_worked(failed(range(5), range(5)))
+    assert not nothing_worked(np.zeros((0, 4, 1), dtype=bool))

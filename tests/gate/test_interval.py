@@ -1,0 +1,96 @@
+"""The ratio balances the ranks, and its interval is what the verdict's tests do not reject."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orbax_bench_core.config import GateRule
+from orbax_bench_core.gate import random_labels
+from orbax_bench_core.gate.blocks import Blocks, read_blocks
+from orbax_bench_core.gate.interval import interval, log_ratio
+from orbax_bench_core.gate.location import settle
+from orbax_bench_core.gate.rank_test import centred_statistic, p_values
+
+RULE = GateRule()
+
+
+def ends(series, rule=RULE):
+    """Returns the outcome and its interval, on the data of its look."""
+    outcome = settle({"save": series}, {"save": rule})["save"]
+    used = series.first(rule.looks_of(series.per_life)[outcome.look] // 2 // series.per_life)
+    return used, outcome, interval(used, rule, outcome, log_ratio(used))
+
+
+def test_without_noise_the_ratio_is_exact(blocks):
+    assert math.exp(log_ratio(blocks(5, ratio=1.25, sigma=0.0))) == pytest.approx(1.25, abs=1e-6)
+
+
+def test_without_noise_the_interval_is_the_ratio(blocks):
+    _, _, found = ends(blocks(5, ratio=1.25, sigma=0.0))
+    assert found == pytest.approx((1.25, 1.25), abs=1e-5)
+
+
+def test_the_ratio_balances_the_ranks(blocks):
+    data = blocks(9, ratio=1.3, sigma=0.3)
+    centre = log_ratio(data)
+    assert centred_statistic(data, centre - 0.02) >= 0 >= centred_statistic(data, centre + 0.02)
+
+
+def test_the_interval_ends_where_the_tests_of_the_verdict_begin_to_reject(blocks):
+    used, outcome, found = ends(blocks(30, ratio=1.08, sigma=0.3))
+    assert outcome.word == "INCONCLUSIVE"
+    low, high = math.log(found[0]), math.log(found[1])
+    margin = 0.02 * (high - low)
+    assert p_values(used, low)[0] <= outcome.alpha < p_values(used, low + margin)[0]
+    assert p_values(used, high)[1] <= outcome.pass_alpha < p_values(used, high - margin)[1]
+
+
+def test_few_blocks_of_lives_rule_out_nothing_below(blocks):
+    rule = GateRule(looks=(12,), alpha=0.001)
+    _, _, found = ends(blocks(3, per_life=2), rule)
+    assert found[0] is None
+
+
+def test_one_wild_value_hardly_moves_the_ratio(blocks):
+    data = blocks(10, ratio=1.2, sigma=0.02)
+    logs = data.logs.copy()
+    logs[3, 0] += 3.0
+    wild = Blocks(logs=logs, candidate=data.candidate, failed=data.failed)
+    assert log_ratio(wild) == pytest.approx(log_ratio(data), abs=0.01)
+
+
+def test_a_step_between_blocks_moves_nothing(blocks):
+    data = blocks(10, ratio=1.2)
+    logs = data.logs + np.arange(10)[:, None, None]
+    stepped = Blocks(logs=logs, candidate=data.candidate, failed=data.failed)
+    assert log_ratio(stepped) == pytest.approx(log_ratio(data), abs=1e-5)
+
+
+def test_with_a_floor_the_interval_stays_one_of_ratios(blocks):
+    _, outcome, found = ends(blocks(5, ratio=1.4, sigma=0.01), GateRule(min_effect_s=0.6))
+    assert outcome.word == "PASS"
+    assert found[0] < 1.4 < found[1]
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([0.9, 1.0, 1.03, 1.09, 1.15, 1.2]),
+    st.sampled_from([0.0, 0.02, 0.1, 0.3]),
+    st.sampled_from([None, 2]),
+    st.sampled_from([GateRule(looks=(16,)), GateRule(looks=(8, 16), alpha=0.05, pass_alpha=0.2)]),
+)
+def test_the_interval_says_what_the_verdict_says(seed, ratio, sigma, per_life, rule):
+    rng = np.random.default_rng(seed)
+    labels = random_labels(8 // (per_life or 1), rng)
+    logs = sigma * rng.standard_normal((*labels.shape, per_life or 1))
+    times = np.exp(logs.round(2)) * ratio ** labels[..., None]
+    found = read_blocks(times, labels)
+    assert isinstance(found, Blocks)
+    _, outcome, (low, high) = ends(found, rule)
+    assert (low is not None and low > 1 + rule.tolerance) == (outcome.word == "REGRESSION")
+    assert (high is not None and high < 1 + rule.margin) == (outcome.word == "PASS")
+    assert low is None or high is None or low <= high

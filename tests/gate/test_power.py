@@ -1,0 +1,86 @@
+"""Slow-down that is detected, by the normal process at the looks."""
+
+import math
+
+import pytest
+
+from orbax_bench_core.config import GateRule
+from orbax_bench_core.gate import detectable
+from orbax_bench_core.gate.plan import more_blocks
+from orbax_bench_core.gate.power import boundaries
+
+RULE = GateRule()
+
+
+@pytest.mark.parametrize(
+    ("per_life", "tau", "expected"),
+    [(1, 0.0, (0.70, 0.38, 0.25, 0.20)), (2, 0.02, (0.71, 0.38, 0.26, 0.20))],
+)
+def test_it_is_what_was_published(per_life, tau, expected):
+    looks = RULE.looks_of(per_life)
+    found = [detectable(0.2, look, RULE, per_life=per_life, tau=tau) for look in looks]
+    assert found == pytest.approx(expected, abs=0.006)
+
+
+def test_eight_times_in_ten_are_easier():
+    assert detectable(0.2, 20, RULE, power=0.8) == pytest.approx(0.338, abs=0.001)
+
+
+def test_it_is_the_same_every_time():
+    assert detectable(0.13, 40, RULE) == detectable(0.13, 40, RULE)
+
+
+def test_the_detectable_slow_down_lies_beyond_the_tolerance():
+    assert detectable(0.0, 20, RULE) == pytest.approx(RULE.tolerance)
+
+
+def test_more_operations_detect_less():
+    found = [detectable(0.1, operations, RULE) for operations in (10, 20, 40, 60)]
+    assert found == sorted(found, reverse=True)
+
+
+def test_between_looks_it_is_that_of_the_look_before():
+    assert detectable(0.1, 39, RULE) == detectable(0.1, 20, RULE)
+
+
+def test_a_share_of_alpha_detects_less():
+    assert detectable(0.1, 60, RULE, alpha_scale=1 / 3) > detectable(0.1, 60, RULE)
+
+
+def test_a_slow_down_of_fewer_seconds_than_matter_is_not_detected():
+    rule = GateRule(min_effect_s=0.002)
+    assert detectable(0.0, 60, rule, baseline_s=0.01) == pytest.approx(0.2)
+    assert detectable(0.0, 60, rule, baseline_s=1.0) == pytest.approx(RULE.tolerance)
+
+
+def test_looks_too_early_for_their_level_find_nothing():
+    rule = GateRule(looks=(2, 60))
+    found = boundaries(0.1, rule)
+    assert math.isinf(found.regression[:, 0].min())
+    assert detectable(0.1, 60, rule) < 0.2
+
+
+def test_other_looks_and_levels_are_near_those_that_were_fitted():
+    near = GateRule(looks=(12, 20, 40, 60))
+    assert detectable(0.2, 60, near) == pytest.approx(detectable(0.2, 60, RULE), abs=0.01)
+
+
+def test_a_clear_case_needs_only_the_next_look():
+    assert more_blocks(0.01, 0.0, 10, RULE) == 5
+
+
+def test_an_unclear_case_skips_the_looks_that_are_too_early():
+    assert more_blocks(0.15, 0.0, 20, RULE) == 10
+    assert more_blocks(0.15, math.log(1.05), 20, RULE) == 20
+
+
+def test_beyond_the_last_look_it_is_what_a_longer_one_would_need():
+    assert more_blocks(0.3, 0.0, 60, RULE) > 5
+
+
+def test_blocks_that_nobody_would_run_are_not_advised():
+    assert more_blocks(0.9, 0.0, 60, RULE) is None
+
+
+def test_there_is_always_at_least_one_more():
+    assert more_blocks(0.0, 0.0, 60, RULE) == 1
