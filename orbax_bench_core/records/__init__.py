@@ -10,7 +10,7 @@ from orbax_bench_core.records.code import (
 from orbax_bench_core.records.files import atomic_file, write_atomically
 from orbax_bench_core.records.git import Answer as GitAnswer
 from orbax_bench_core.records.git import ask as ask_git
-from orbax_bench_core.records.lease import LeaseLost
+from orbax_bench_core.records.lease import PACE, LeaseLost
 from orbax_bench_core.records.machine import (
     PACKAGES,
     UNKNOWN,
@@ -66,6 +66,7 @@ from orbax_bench_core.records.versions import checked_record_files, refuse_other
 __all__ = [
     "LIMITS_FILE",
     "NO_ENVIRONMENT",
+    "PACE",
     "PACKAGES",
     "PEER_FAILED",
     "SCHEMA_VERSION",

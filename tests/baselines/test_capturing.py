@@ -53,6 +53,7 @@ def test_an_arm_with_a_failed_repeat_is_left_out(registry, make_paired_run, pair
     run = make_paired_run(0, pair=pair)
     victim = next(record for record in run.records() if record.arm == "candidate")
     error = ErrorInfo(type="ValueError", message="no")
+    (run.root / "records" / pair.id / f"repeat_{victim.repeat}" / "host_0.json").unlink()
     run.write_record(victim.model_copy(update={"status": "failed", "error": error}))
     captured = capture_run(run, registry)
     assert captured.capture is None
