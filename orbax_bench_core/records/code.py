@@ -195,7 +195,9 @@ def _in_repository(path: Path, repositories: dict[Path, Source]) -> Source:
     if top not in repositories:
         repositories[top] = _repository(top)
     found = repositories[top]
-    inside: dict[str, Any] = {"path": path.relative_to(top).as_posix()} if path.is_relative_to(top) else {}
+    inside: dict[str, Any] = (
+        {"path": path.relative_to(top).as_posix()} if path.is_relative_to(top) else {}
+    )
     if found.known and not tracked:
         digest = hashlib.sha256(f"{found.changes} {_content(path)}".encode()).hexdigest()
         inside |= {"dirty": True, "changes": digest}
