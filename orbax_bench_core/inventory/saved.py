@@ -1,4 +1,4 @@
-"""Saved trees: formats, codecs and chunks of their arrays, read from metadata without any values."""
+"""Saved trees: formats, codecs and chunks of their arrays, from metadata without any values."""
 
 from __future__ import annotations
 
@@ -130,7 +130,8 @@ def _in_database(folder: epath.Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _in_folders(folder: epath.Path) -> Iterator[tuple[str, bytes]]:
-    # Not by a listing of TensorStore's, which ends the process on an answer that it does not expect.
+    # Not by a listing of TensorStore's, which ends the process on an answer that it did not expect
+    # from an object store.
     for child in sorted(folder.iterdir()):
         for name in _METADATA:
             if (child / name).exists():
