@@ -1,7 +1,7 @@
 """Records, the run directory, the samples table and the read model."""
 
 from orbax_bench_core.records.files import atomic_file, write_atomically
-from orbax_bench_core.records.lease import LeaseLost
+from orbax_bench_core.records.lease import PACE, LeaseLost
 from orbax_bench_core.records.machine import (
     PACKAGES,
     UNKNOWN,
@@ -57,6 +57,7 @@ from orbax_bench_core.records.versions import checked_record_files, refuse_other
 __all__ = [
     "LIMITS_FILE",
     "NO_ENVIRONMENT",
+    "PACE",
     "PACKAGES",
     "PEER_FAILED",
     "SCHEMA_VERSION",

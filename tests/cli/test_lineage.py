@@ -162,7 +162,8 @@ def test_a_file_that_is_gone_is_missing(walk, judged):
 
 def test_a_verdict_of_other_records_than_those_of_now_shows(walk, judged, make_record):
     point = judged.read_info().expansion.points[0]
-    judged.write_record(make_record(point, 99, arm="candidate", block=99, times={"save": 1.0}))
+    fields = {"arm": "candidate", "block": 99, "run_id": judged.read_info().run_id}
+    judged.write_record(make_record(point, 99, times={"save": 1.0}, **fields))
     publish(judged)  # tables and pages are those of the records of now, the verdict is not
     assert walk(judged.root / "report.html")[0] == 0
     code, found = walk(judged.root / "verdicts.json")

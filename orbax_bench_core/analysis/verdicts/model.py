@@ -90,7 +90,7 @@ class PointVerdict(ResultModel):
         word: REGRESSION when a primary operation has regressed, PASS when every one passes,
             otherwise INCONCLUSIVE.
         reason: Why it could not be judged, or what keeps it from passing; empty when it passes.
-        failed: Whether there is nothing to compare: an arm cannot run here, the baseline always
+        failed: Whether there is nothing to compare: an arm cannot be measured, the baseline always
             fails, or nothing passed in the first block. A candidate that fails is judged.
         mode: `paired` when both arms were run in one place in blocks; otherwise `unpaired`.
         blocks: Number of complete blocks; 0 when unpaired.
