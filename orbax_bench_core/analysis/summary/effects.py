@@ -6,7 +6,17 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from orbax_bench_core.document import Column, Details, Element, Group, Only, Row, Span, Table
+from orbax_bench_core.document import (
+    Column,
+    Details,
+    Element,
+    Group,
+    Only,
+    Role,
+    Row,
+    Span,
+    Table,
+)
 from orbax_bench_core.records import Effect, OptionEffect
 
 if TYPE_CHECKING:
@@ -89,7 +99,7 @@ def _counts(effects: Sequence[OptionEffect]) -> str:
 
 
 def _row(effect: OptionEffect) -> Row:
-    role = "bad" if effect.state == "not in effect" else "plain"
+    role: Role = "bad" if effect.state == "not in effect" else "plain"
     return Row(
         (
             Span(effect.option, code=True),
