@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # The lock has accelerators too, which no development environment needs.
 EXTRAS := --extra kfp --extra vertex --extra gcs --extra dev
 
-.PHONY: setup demo test lint typecheck unit slow nightly lock compile clean
+.PHONY: setup demo test lint typecheck unit slow nightly counts lock compile clean
 
 setup: .venv/.ready
 
@@ -57,6 +57,11 @@ slow: setup
 nightly: setup
 	$(BIN)/python -m pytest -m nightly -n $(JOBS) --dist loadfile --durations 25
 	$(BIN)/python -m perf.gate --quick --jobs $(JOBS)
+
+# Claims such as "0 of 200", hours of trials: it goes on where it was stopped. `make counts
+# COUNTS="--only orphans --most 20"` makes some of them.
+counts: setup
+	$(BIN)/python -m perf.counts $(COUNTS)
 
 # Pins every dependency by hash, without the address of any package index.
 lock: setup

@@ -68,6 +68,8 @@ def choose_compression(output_directory: str, width: int = 1024) -> str:
 if __name__ == "__main__":
     from orbax_bench_pipelines.targets.local import run_locally
 
+    if len(sys.argv) != 2:
+        sys.exit("usage: python examples/use_in_your_pipeline.py DIR\nDIR: where the results go")
     results = Path(sys.argv[1])
     results.mkdir(parents=True, exist_ok=True)
     with (results / "steps.log").open("w") as log:

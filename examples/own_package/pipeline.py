@@ -40,5 +40,10 @@ def _pipeline(target: Target) -> Any:
 
 
 if __name__ == "__main__":
-    verb, where = sys.argv[1:]
-    {"run": run, "compile": compile_to}[verb](where)
+    verbs = {"run": run, "compile": compile_to}
+    if len(sys.argv) != 3 or sys.argv[1] not in verbs:
+        sys.exit(
+            "usage: python pipeline.py run DIR | compile FILE\n"
+            "run: measure here, results in DIR; compile: write the pipeline's package to FILE"
+        )
+    verbs[sys.argv[1]](sys.argv[2])

@@ -1,6 +1,6 @@
 """Authoring interface: base classes and context of a benchmark."""
 
-from orbax_bench_core.authoring.context import TestContext, Verifier
+from orbax_bench_core.authoring.context import Against, TestContext, Verifier
 from orbax_bench_core.authoring.extras import optional_module
 from orbax_bench_core.authoring.generator import (
     BenchmarksGenerator,
@@ -12,6 +12,7 @@ from orbax_bench_core.authoring.generator import (
 from orbax_bench_core.authoring.options import BenchmarkOptions, Sweepable
 
 __all__ = [
+    "Against",
     "BenchmarkOptions",
     "BenchmarksGenerator",
     "Sweepable",

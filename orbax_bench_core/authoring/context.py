@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol
 
 from orbax_bench_core.authoring.options import Options_co
 from orbax_bench_core.config import CheckpointConfig
@@ -12,6 +12,11 @@ from orbax_bench_core.config import CheckpointConfig
 if TYPE_CHECKING:
     import jax
     from etils import epath
+
+
+Against = Literal["saved", "reference", "itself"]
+"""Object of comparison of restored values: what this repeat saved, a reference that came from
+elsewhere, or only another load of the same bytes, which proves nothing about those bytes."""
 
 
 class Verifier(Protocol):
@@ -51,6 +56,7 @@ class TestContext(Generic[Options_co]):
         name: Name of the sweep point, the same in every repeat.
         conditioner: Controls the page cache and durability; None when nothing is controlled.
         verifier: Compares restored values with expected ones; None when verification is off.
+        on_verified: Told after each comparison that agreed, against what it was.
         tracer: Says where the profiler trace of an operation goes; None when it is not traced.
         checkpoint: What `pytree` was made from; None when the context was made by hand.
     """
@@ -69,21 +75,29 @@ class TestContext(Generic[Options_co]):
     verifier: Verifier | None = None
     tracer: Callable[[str], epath.Path | None] | None = None
     checkpoint: CheckpointConfig | None = None
+    on_verified: Callable[[Against], None] | None = None
 
-    def verify(self, restored: Any, expected: Any = None) -> None:
+    def verify(
+        self, restored: Any, expected: Any = None, *, against: Against | None = None
+    ) -> None:
         """Checks that restored values are as expected; call it outside any measured block.
 
-        In a multi-process run every process must call.
+        In a multi-process run every process must call. The record says against what values were
+        compared; of several calls in one repeat, the weakest.
 
         Args:
             restored: A tree, on any sharding, or the `Digest` of one.
             expected: The tree that it should equal, likewise; None for `pytree`.
+            against: What `expected` is: `saved` in this repeat, a `reference`, or `itself`, another
+                load of the same bytes. None means `saved` for `pytree`, and else `reference`.
 
         Raises:
             VerificationError: A value, dtype, shape or leaf differs.
         """
         if self.verifier is not None:
             self.verifier(restored, expected)
+            if self.on_verified is not None:
+                self.on_verified(against or ("saved" if expected is None else "reference"))
 
     @property
     def durable(self) -> bool:

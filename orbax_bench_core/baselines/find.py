@@ -28,6 +28,7 @@ class FoundRun:
         gate: When a difference counts.
         info: What its `run.json` says; None for a capture of a run.
         read: Reads its records, point by point.
+        directory: Where it lies, whose strays are known once it was read; None for a capture.
     """
 
     run_id: str
@@ -36,6 +37,12 @@ class FoundRun:
     gate: GateConfig
     info: RunInfo | None = None
     read: Callable[[], Iterator[Sequence[Record]]]
+    directory: RunDirectory | None = None
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Files among its records that are no records of the run, as far as it was read."""
+        return () if self.directory is None else self.directory.strays
 
 
 def find_runs(places: Iterable[str]) -> list[FoundRun]:
@@ -74,7 +81,7 @@ def _folders(place: str) -> list[epath.Path]:
 
 
 def _runs_in(folder: epath.Path) -> list[FoundRun]:
-    if (folder / "run.json").exists():
+    if RunDirectory(str(folder)).exists():
         return [_of_directory(folder)]
     inside = sorted(file.parent for file in folder.glob("*/run.json"))
     if inside:
@@ -94,8 +101,8 @@ def _of_directory(folder: epath.Path) -> FoundRun:
     info = run.read_info()
 
     def read() -> Iterator[Sequence[Record]]:
-        for point in info.expansion.points:
-            yield run.point_records(point)
+        for _, records in run.by_point():
+            yield list(records)
 
     return FoundRun(
         run_id=info.run_id,
@@ -104,6 +111,7 @@ def _of_directory(folder: epath.Path) -> FoundRun:
         gate=info.gate,
         info=info,
         read=read,
+        directory=run,
     )
 
 

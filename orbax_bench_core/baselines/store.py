@@ -207,7 +207,9 @@ def read_model(file: epath.Path, model: type[Model], what: str) -> Model:
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        message = f"not a {what} of schema version {SCHEMA_VERSION}: {where}: {first['msg']}"
+        field = model.model_fields.get("schema_version")
+        version = SCHEMA_VERSION if field is None else field.default
+        message = f"not a {what} of schema version {version}: {where}: {first['msg']}"
         raise UserError(Problem(message, file=str(file))) from None
 
 

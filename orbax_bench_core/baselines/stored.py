@@ -43,7 +43,9 @@ def capture_into(run: RunDirectory, directory: str) -> tuple[epath.Path, list[st
     return folder, list(captured.left_out)
 
 
-def load_baseline(path: str, *, arm: Arm = "candidate") -> list[Record]:
+def load_baseline(
+    path: str, *, arm: Arm = "candidate", left_out: list[str] | None = None
+) -> list[Record]:
     """Returns the measured records of a baseline.
 
     Args:
@@ -51,13 +53,18 @@ def load_baseline(path: str, *, arm: Arm = "candidate") -> list[Record]:
             revision; a revision or a capture in it, each also spelled with `.json` as Orbax's guide
             does; or a run directory.
         arm: Which side of a paired run to take.
+        left_out: Takes a line for each file of a run directory that is no record of its run.
 
     Raises:
         UserError: There is no baseline, or a file is not what its name says.
     """
     folder = registry_path(path)
-    if (folder / "run.json").exists():
-        return measured_records(RunDirectory(path).records(), arm)
+    run = RunDirectory(str(folder))
+    if run.exists():
+        found = measured_records(run.records(), arm)
+        if left_out is not None:
+            left_out += run.strays
+        return found
     if folder.suffix == ".json" and not folder.is_dir():
         folder = folder.with_suffix("")
     files = json_files(folder)

@@ -100,6 +100,7 @@ class CheckpointManager(BenchmarksGenerator[CheckpointManagerOptions]):
         context.verify(
             {"json_item": restored["json_item"], "np_random_key": restored["np_random_key"]},
             {"json_item": _JSON, "np_random_key": generator},
+            against="saved",
         )
         return TestResult(metrics=metrics)
 

@@ -58,8 +58,9 @@ class OrbaxLoadOptions(LoadOptions):
 class OrbaxLoad(BenchmarksGenerator[OrbaxLoadOptions]):
     """Measures `load` of an existing checkpoint.
 
-    What was loaded is compared with the checkpoint_config's data or with a digest that an earlier
-    run kept; where there is neither, with a load into another layout.
+    What was loaded is compared with the digest that was recorded with the checkpoint or that an
+    earlier run kept, and with the checkpoint_config's data if they were generated. Where there is
+    none of them, two loads of the same bytes are compared, which is not called verified.
     """
 
     def test_fn(self, context: TestContext[OrbaxLoadOptions]) -> TestResult:

@@ -38,8 +38,7 @@ class ReshardingOptions(SaveRestoreOptions):
 class Resharding(BenchmarksGenerator[ReshardingOptions]):
     """Measures `load` of a checkpoint into shardings other than those it was saved with.
 
-    What was loaded is compared with the checkpoint_config's data; where there is none, with a load
-    into yet another layout.
+    What was loaded is compared as in `orbax_load`.
     """
 
     def test_fn(self, context: TestContext[ReshardingOptions]) -> TestResult:

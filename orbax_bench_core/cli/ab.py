@@ -46,8 +46,8 @@ def ab(
         bool,
         typer.Option(
             "--aa",
-            help="Compare the suite with itself, which must not give REGRESSION: a check of the "
-            "machine, and food for `orbax-bench calibrate`.",
+            help="Compare the suite with itself, in several worker processes per arm, which must not "
+            "give REGRESSION: a check of the machine, and food for `orbax-bench calibrate`.",
         ),
     ] = False,
     allow_inconclusive: Annotated[
@@ -88,12 +88,14 @@ def ab(
 
     Both arms run here in small blocks of random order, so that a machine that drifts or stalls
     slows both. After 10, 20, 40 and 60 operations per arm the times are looked at, and a clear
-    answer ends it. The arms come from the suite's `arms` block or from the command line:
+    answer ends it. Arms that cannot share a worker have a new one for each slot of a block, and
+    looks from 16 operations on. The arms come from the suite's `arms` block or from the command
+    line:
 
     orbax-bench ab suite.yaml -o results --candidate use_ocdbt=false
 
-    Exit codes: 0 PASS, 1 an arm failed, 2 the suite is invalid, 3 REGRESSION, 4 INCONCLUSIVE, 130
-    interrupted. The same command finishes what was interrupted.
+    Exit codes: 0 PASS, 1 nothing could be compared, 2 the suite is invalid, 3 REGRESSION,
+    4 INCONCLUSIVE, 130 interrupted. The same command finishes what was interrupted.
     """
     from rich.console import Console
 

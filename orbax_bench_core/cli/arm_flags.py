@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import yaml
 
-from orbax_bench_core.config import LoadedSuite, UserError, parse_suite, with_keys
+from orbax_bench_core.config import ARMS, LoadedSuite, UserError, parse_suite, with_keys
 
 _OWN_KEYS: Final = {"environment", "generator", "processes", "storage"}
 
@@ -17,7 +17,7 @@ def with_arms(
 ) -> LoadedSuite:
     """Returns a suite with arms: its own, or those of a command line, each `key=value`.
 
-    With `same` the suite is compared with itself.
+    With `same` the suite is compared with itself, each slot of a block in a worker of its own.
 
     Raises:
         UserError: There are no arms, or two definitions of them, or one that cannot be read.
@@ -38,9 +38,36 @@ def with_arms(
                 (),
             )
         )
+    if same:
+        lives = {} if "lives" in loaded.source.data.get("gate", {}) else {"lives": "always"}
+        return with_equal_arms(loaded, lives)
     arms = {"baseline": _arm(baseline), "candidate": _arm(candidate)}
     text = with_keys(loaded.text, {"arms": arms}, loaded.source.file)
     return parse_suite(text, loaded.source.file)
+
+
+def with_equal_arms(loaded: LoadedSuite, gate: Mapping[str, Any]) -> LoadedSuite:
+    """Returns a suite whose arms are the same: its candidate, or what it measures without arms.
+
+    Where that has an environment, each arm has one of its own, with the same content: arms in two
+    environments are two kinds of workers. Keys of `gate` go in place of the suite's.
+    """
+    data, suite = dict(loaded.source.data), loaded.suite
+    arm = suite.arm("candidate").model_dump(mode="json", exclude_unset=True)
+    arms = {"baseline": arm, "candidate": dict(arm)}
+    only = suite.environments[0].name if len(suite.environments) == 1 else None
+    environment = suite.environment(arm.get("environment", only))
+    if environment is not None:
+        again = environment.model_copy(update={"name": f"{environment.name}-again"})
+        both = (environment, again)
+        data["environments"] = [
+            each.model_dump(mode="json", exclude_defaults=True) for each in both
+        ]
+        arms = {
+            name: {**arm, "environment": each.name} for name, each in zip(ARMS, both, strict=True)
+        }
+    data |= {"arms": arms, "gate": {**data.get("gate", {}), **gate}}
+    return parse_suite(yaml.safe_dump(data, sort_keys=False), loaded.source.file)
 
 
 def _arm(given: Sequence[str]) -> dict[str, Any]:

@@ -36,6 +36,14 @@ def bisect(
     only_wheels: Annotated[
         bool, typer.Option("--only-wheels", help="Search the folder of wheels alone.")
     ] = False,
+    passport: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="A noise passport that `orbax-bench calibrate --save` wrote: says before the "
+            "start how long the search will probably take.",
+        ),
+    ] = None,
     devices: Devices = None,
     no_lock: NoLock = False,
 ) -> None:
@@ -43,16 +51,21 @@ def bisect(
 
     Each release is compared with the good one in blocks of random order, as `orbax-bench ab` does,
     in an environment of its own. First the bad one: if it has not regressed there is nothing to
-    find. Then halfway between, until two neighbours are left.
+    find. Then halfway between, until two neighbours are left, which are compared with each other
+    before one is named. Where verdicts leave several releases open, the answer is a range.
 
     orbax-bench bisect suite.yaml -o out --package orbax-checkpoint --good 0.11.32 --bad 0.12.8
 
-    Exit codes: 0 found, 1 a release that had to be measured failed, 2 the suite or a release is
-    invalid, 4 no regression between the two, or no clear one. The same command goes on from where
-    it was stopped.
+    Of a suite with arms both sides are the candidate: its options and benchmark, and what its
+    environment has beside the package. bisect.html shows the ratio by release and every step.
+
+    Exit codes: 3 a release or a range with a REGRESSION was found, 0 the ends do not differ, 4 no
+    clear verdict on them, 1 they could not be measured, 2 the suite or a release is invalid. The
+    same command goes on from where it was stopped.
     """
     from rich.console import Console
 
+    from orbax_bench_core.analysis import noise as passports
     from orbax_bench_core.cli.bisect_run import BisectRun
     from orbax_bench_core.config import load_suite
 
@@ -67,6 +80,7 @@ def bisect(
         only_wheels=only_wheels,
         devices=devices,
         lock=not no_lock,
+        passport=passports.find(passport),
         console=Console(),
     )
     raise typer.Exit(run.run())

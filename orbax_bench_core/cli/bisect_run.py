@@ -2,29 +2,53 @@
 
 from __future__ import annotations
 
-import json
 import math
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from rich.console import Console
 
+from orbax_bench_core.analysis import noise as passports
+from orbax_bench_core.analysis.releases import (
+    Conclusion,
+    OperationRatio,
+    Outcome,
+    ReleaseSearch,
+    SearchStep,
+    search_document,
+)
 from orbax_bench_core.analysis.verdicts import VerdictReport, headline
-from orbax_bench_core.cli.measurement import EXIT_FAILED, Interrupted, Measurement, Output
-from orbax_bench_core.config import LoadedSuite, UserError
+from orbax_bench_core.cli.measurement import (
+    EXIT_FAILED,
+    EXIT_INCONCLUSIVE,
+    EXIT_REGRESSION,
+    Interrupted,
+    Measurement,
+    Output,
+)
+from orbax_bench_core.config import LoadedSuite
+from orbax_bench_core.document import print_document
 from orbax_bench_core.execute import RunSettings
-from orbax_bench_core.records import RunDirectory, write_atomically
+from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps import (
     Found,
-    Outcome,
-    Release,
     comparing_releases,
+    expected_comparisons,
     find_releases,
+    kept_requirements,
+    publish_search,
     search_releases,
 )
 
-_EXIT_NOTHING: Final = 4
+_EXIT_CODES: Final[dict[Conclusion, int]] = {
+    "named": EXIT_REGRESSION,
+    "range": EXIT_REGRESSION,
+    "same": 0,
+    "undecided": EXIT_INCONCLUSIVE,
+    "failed": EXIT_FAILED,
+}
 
 
 class BisectRun:
@@ -43,13 +67,14 @@ class BisectRun:
         only_wheels: bool,
         devices: int | None,
         lock: bool,
+        passport: passports.Passport | None,
         console: Console,
     ) -> None:
         """Finds the releases; nothing is measured yet.
 
         Args:
             loaded: The suite.
-            output_directory: Holds a run directory for each release that is compared.
+            output_directory: Holds a run directory for each comparison.
             package: The package whose releases are searched.
             good: A release that is fast.
             bad: A later release that is slow.
@@ -58,119 +83,180 @@ class BisectRun:
             only_wheels: Whether the folder has all releases.
             devices: Simulated CPU devices; None takes what each mesh needs.
             lock: Whether to wait until nothing else of ours measures on this machine.
+            passport: Noise of this machine, which tells how long the search will probably take.
             console: Where to show progress and results.
 
         Raises:
-            UserError: A release does not exist, or the suite chooses environments itself.
+            UserError: A release does not exist, or releases cannot be installed in the suite's
+                environment.
         """
-        if loaded.suite.arms is not None or loaded.suite.environments:
-            raise UserError(
-                loaded.source.problem(
-                    "bisect makes environments and arms itself; remove these blocks",
-                    ("arms" if loaded.suite.arms is not None else "environments",),
-                )
-            )
         self._loaded = loaded
         self._root = RunDirectory(output_directory).root
-        folder = None if wheels is None else Path(wheels)
-        self._releases = find_releases(
-            package, good, bad, wheels=folder, also=also, only_wheels=only_wheels
+        releases = find_releases(
+            package,
+            good,
+            bad,
+            wheels=None if wheels is None else Path(wheels),
+            also=kept_requirements(loaded, package, also),
+            only_wheels=only_wheels,
         )
         self._package = package
+        self._releases = {release.version: release for release in releases}
+        self._bad = releases[-1].version
         self._devices = devices
         self._lock = lock
+        self._passport = passport
         self._console = console
         self._primary: tuple[str, ...] = ()
-        self._margin = loaded.suite.gate.margin
-        self._said: dict[str, str] = {}
+        self._margins: dict[str, float] = {}
+        self._shown: list[SearchStep] = []
+        self._minutes: list[float] = []
 
     def run(self) -> int:
         """Searches, shows what was found, and returns the exit code."""
-        names = ", ".join(release.version for release in self._releases)
-        self._say(f"{self._package}: {len(self._releases)} releases: {names}")
+        names = list(self._releases)
+        self._say(f"{self._package}: {len(names)} releases: {', '.join(names)}")
         try:
-            found = search_releases([release.version for release in self._releases], self._outcome)
+            found = search_releases(names, self._outcome)
         except Interrupted as stop:
             self._say(f"{stop}; what is done is kept. Run the same command again to go on.")
             return stop.code
-        self._write(found)
+        search = self._search(found)
+        page = publish_search(self._root, search)
         self._say("")
-        self._say(self._conclusion(found))
-        if found.first_bad is not None:
-            return 0
-        return EXIT_FAILED if "FAILED" in found.outcomes.values() else _EXIT_NOTHING
+        print_document(search_document(search), self._console)
+        self._say(f"Report: {page}")
+        return _EXIT_CODES[found.conclusion]
 
-    def _outcome(self, version: str) -> Outcome:
-        by_version = {release.version: release for release in self._releases}
-        verdicts = self._compare(self._releases[0], by_version[version])
-        if any(point.failed for point in verdicts.points):
-            reasons = [point.reason for point in verdicts.points if point.failed]
-            self._tell(version, "FAILED", reasons[0])
-            return "FAILED"
-        if not self._primary:
-            # What the bad release does worse is what the search is for.
-            self._primary, self._margin = _regressed(verdicts), _margin(verdicts)
-        self._tell(version, verdicts.word, headline(verdicts))
-        return verdicts.word
-
-    def _compare(self, good: Release, other: Release) -> VerdictReport:
-        suite = comparing_releases(
-            self._loaded, good.environment, other.environment, gate=self._rules()
-        )
-        measurement = Measurement(
-            suite,
-            str(self._root / f"{good.version}_and_{other.version}"),
-            settings=RunSettings(remove_repeated_dir=True, devices=self._devices),
-            output=Output(console=self._console),
-            lock=self._lock,
-        )
-        self._say(f"\n{self._package} {other.version} against {good.version}")
+    def _outcome(self, version: str, against: str) -> Outcome:
+        folder = self._folder(version, against)
+        measurement = self._measurement(version, against, folder)
+        if not self._shown:
+            self._say_length(measurement)
+        self._say(f"\n{self._package} {version} against {against}")
+        began = time.monotonic()
         verdicts = measurement.verdicts()
+        self._minutes.append((time.monotonic() - began) / 60)
         page = measurement.publish_verdicts(verdicts)
         for note in verdicts.notes:
             self._say(f"  {note}")
         self._say(f"  report: {page}")
-        return verdicts
-
-    def _rules(self) -> dict[str, Any]:
-        if not self._primary:
-            return {}
-        return {"primary": list(self._primary), "margin": self._margin, "metrics": {}}
-
-    def _tell(self, version: str, outcome: Outcome, why: str) -> None:
-        self._said[version] = why
+        outcome, why = _read(verdicts)
+        if version == self._bad and outcome == "REGRESSION":
+            # What the bad release does worse is what the search is for.
+            self._primary = self._primary or _regressed(verdicts)
+            self._margins[against] = _margin(verdicts)
         self._say(f"  {outcome}: {why}")
+        step = SearchStep(
+            release=version,
+            against=against,
+            purpose="search",  # the search says at its end what each was for
+            outcome=outcome,
+            why=why,
+            ratios=_ratios(verdicts),
+            folder=folder,
+        )
+        self._shown.append(step)
+        if len(self._shown) == 1 and outcome == "REGRESSION":
+            self._say_rest()
+        return outcome
 
-    def _conclusion(self, found: Found) -> str:
-        good, bad = self._releases[0].version, self._releases[-1].version
-        if found.first_bad is None:
-            return (
-                f"{self._package} {bad} shows no regression against {good}, so there is nothing "
-                f"to search for. {self._said[bad]}"
-            )
-        between = f" (no verdict on {', '.join(found.undecided)})" if found.undecided else ""
-        operations = ", ".join(self._primary)
-        return (
-            f"{self._package} {found.first_bad} is the first release in which {operations} "
-            f"regressed; {found.last_good} is the last good one{between}."
+    def _folder(self, version: str, against: str) -> str:
+        """Returns the name of a run directory; a pair that is compared again has another one."""
+        again = any((step.release, step.against) == (version, against) for step in self._shown)
+        return f"{against}_and_{version}{'_again' if again else ''}"
+
+    def _measurement(self, version: str, against: str, folder: str) -> Measurement:
+        older, newer = self._releases[against], self._releases[version]
+        suite = comparing_releases(
+            self._loaded,
+            older.environment,
+            newer.environment,
+            gate=self._rules(version, against, confirming=folder.endswith("_again")),
+        )
+        return Measurement(
+            suite,
+            str(self._root / folder),
+            settings=RunSettings(remove_repeated_dir=True, devices=self._devices),
+            output=Output(console=self._console),
+            lock=self._lock,
         )
 
-    def _write(self, found: Found) -> None:
-        answer = {
-            "package": self._package,
-            "last_good": found.last_good,
-            "first_bad": found.first_bad,
-            "undecided": found.undecided,
-            "outcomes": [
-                {"version": version, "outcome": outcome, "why": self._said[version]}
-                for version, outcome in found.outcomes.items()
-            ],
-            "operations": self._primary,
-        }
-        write_atomically(self._root / "bisect.json", json.dumps(answer, indent=1).encode())
+    def _rules(self, version: str, against: str, *, confirming: bool) -> dict[str, Any]:
+        """Returns what a comparison has different from the suite's gate.
+
+        A release in between has the whole regression or none of it; ends, and what is to be
+        confirmed, are judged by the rules of the suite.
+        """
+        if not self._primary:
+            return {}
+        rules: dict[str, Any] = {"primary": list(self._primary)}
+        if against in self._margins and version != self._bad and not confirming:
+            rules |= {"margin": self._margins[against], "metrics": {}}
+        return rules
+
+    def _say_length(self, measurement: Measurement) -> None:
+        usual, most = expected_comparisons(len(self._releases))
+        minutes = None if self._passport is None else measurement.expected_minutes(self._passport)
+        took = (
+            "; the first of them will tell how long each takes"
+            if minutes is None
+            else f", probably {passports.wait(usual * minutes)} by the noise passport, without the "
+            "time to install releases"
+        )
+        self._say(f"{_comparisons(usual)} if one release is behind it, {most} at most{took}")
+
+    def _say_rest(self) -> None:
+        usual, _ = expected_comparisons(len(self._releases))
+        if usual > 1:
+            rest = passports.wait((usual - 1) * self._minutes[0])
+            self._say(f"About {_comparisons(usual - 1)} more; as long as the first: {rest}")
+
+    def _search(self, found: Found) -> ReleaseSearch:
+        steps = (
+            shown.model_copy(update={"purpose": compared.purpose})
+            for shown, compared in zip(self._shown, found.steps, strict=True)
+        )
+        return ReleaseSearch(
+            package=self._package,
+            releases=tuple(self._releases),
+            conclusion=found.conclusion,
+            last_good=found.last_good,
+            first_bad=found.first_bad,
+            undecided=found.undecided,
+            operations=self._primary,
+            steps=tuple(steps),
+        )
 
     def _say(self, line: str) -> None:
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _comparisons(count: int) -> str:
+    return f"{count} comparison{'' if count == 1 else 's'}"
+
+
+def _read(verdicts: VerdictReport) -> tuple[Outcome, str]:
+    """Returns the word of a comparison, and the reason for it in a sentence."""
+    reasons = [point.reason for point in verdicts.points if point.failed]
+    if verdicts.word != "REGRESSION" and reasons:
+        return "FAILED", reasons[0]
+    return verdicts.word, headline(verdicts)
+
+
+def _ratios(verdicts: VerdictReport) -> tuple[OperationRatio, ...]:
+    """Returns the ratios of the primary operations, of several points the worst."""
+    found: dict[str, OperationRatio] = {}
+    for point in verdicts.points:
+        for operation in point.operations:
+            verdict, name = operation.verdict, operation.operation
+            if not operation.primary or verdict.ratio is None:
+                continue
+            if name not in found or verdict.ratio > found[name].ratio:
+                found[name] = OperationRatio(
+                    operation=name, ratio=verdict.ratio, low=verdict.low, high=verdict.high
+                )
+    return tuple(found.values())
 
 
 def _regressed(verdicts: VerdictReport) -> tuple[str, ...]:

@@ -28,6 +28,15 @@ def compare(
             "--allow-inconclusive", help="Exit with 0 rather than 4 when there is no clear verdict."
         ),
     ] = False,
+    rule: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--rule",
+            metavar="KEY=VALUE",
+            help="Judge by another rule than the run's own, such as margin=0.3 or "
+            "metrics.save.margin=0.3: an exploration, stamped as such; repeatable.",
+        ),
+    ] = None,
 ) -> None:
     """Compare two runs or baselines, point by point.
 
@@ -40,18 +49,21 @@ def compare(
 
     orbax-bench compare last_week results --html comparison.html
 
-    Exit codes: 0 PASS, or an unpaired warning; 2 nothing to compare; 3 REGRESSION and 4
-    INCONCLUSIVE in pairs.
+    orbax-bench compare results --rule margin=0.3
+
+    Exit codes: 0 PASS, or an unpaired warning; 1 files were left out, for they are not what their
+    place says; 2 nothing to compare; 3 REGRESSION and 4 INCONCLUSIVE in pairs; 4 whatever --rule
+    finds, which is no verdict of the run.
     """
     from rich.console import Console
 
     from orbax_bench_core.analysis.verdicts import compare_stored, verdicts_document
-    from orbax_bench_core.cli.measurement import comparison_exit_code
+    from orbax_bench_core.cli.measurement import stored_exit_code
     from orbax_bench_core.config import UserError
     from orbax_bench_core.document import print_document, to_html
     from orbax_bench_core.records import write_atomically
 
-    found = compare_stored(baseline, candidate)
+    found = compare_stored(baseline, candidate, rule or ())
     console = Console()
     document = verdicts_document(found)
     print_document(document, console)
@@ -68,7 +80,4 @@ def compare(
             f"{baseline} and {candidate or baseline} have no point in common, so that nothing was "
             "compared; above stands in what their points differ"
         )
-    paired = any(point.mode == "paired" for point in found.points)
-    raise typer.Exit(
-        comparison_exit_code(found, allow_inconclusive=allow_inconclusive) if paired else 0
-    )
+    raise typer.Exit(stored_exit_code(found, allow_inconclusive=allow_inconclusive))

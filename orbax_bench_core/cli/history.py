@@ -44,6 +44,8 @@ def history(
     orbax-bench history nightly --html history.html
 
     orbax-bench history gs://bucket/nightly 'more/*'
+
+    Exit codes: 0; 1 files were left out, for they are not what their place says.
     """
     from orbax_bench_core.analysis.history import LEAST, MOST, history_document
     from orbax_bench_core.analysis.history import history as build
@@ -62,10 +64,12 @@ def history(
             write_atomically(target, to_html(document).encode())
         except OSError as failure:
             raise UserError(f"--html: cannot write {target}: {failure}") from None
+    code = 1 if found.left_out else 0
     if as_json:
         print(found.model_dump_json(indent=2))
-        return
+        raise typer.Exit(code)
     console = results_console()
     print_document(document, console)
     if target is not None:
         console.print(f"Page: {target}", markup=False, highlight=False, soft_wrap=True)
+    raise typer.Exit(code)

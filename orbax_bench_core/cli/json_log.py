@@ -7,7 +7,7 @@ import json
 from typing import IO, Any
 
 from orbax_bench_core.analysis.verdicts import PointVerdict
-from orbax_bench_core.execute import Event, Progress, Watcher
+from orbax_bench_core.execute import Event, Progress, Retry, Watcher
 from orbax_bench_core.steps import Judged
 
 
@@ -22,6 +22,16 @@ class JsonLog(Watcher):
         """Writes one thing that happened."""
         if isinstance(event, Progress):
             self._progress(event)
+        elif isinstance(event, Retry):
+            self.write(
+                "repeat_retried",
+                point=event.point.name,
+                point_id=event.point.id,
+                repeat=event.index,
+                **_of_pair(event),
+                error=event.reason,
+                tries_left=event.left,
+            )
         elif isinstance(event, Judged):
             self._judged(event.verdict)
 
@@ -38,6 +48,7 @@ class JsonLog(Watcher):
             repeat=progress.index,
             **_of_pair(progress),
             status=progress.repeat.status,
+            first_attempt=progress.repeat.first_attempt,
             reused=progress.reused,
             error=None if error is None else error.said,
             seconds=progress.repeat.labelled_seconds(),
@@ -51,6 +62,11 @@ class JsonLog(Watcher):
             verdict=verdict.word,
             reason=verdict.reason,
             blocks=verdict.blocks,
+            attempts={
+                arm: {"count": found.count, "failed": found.failed}
+                for arm, found in verdict.attempts.items()
+            },
+            next_look=verdict.next_look,
             operations={
                 operation.operation: operation.verdict.model_dump(
                     include={"word", "ratio", "low", "high"}
@@ -66,5 +82,7 @@ class JsonLog(Watcher):
         print(json.dumps({"time": time, "event": event, **fields}), file=self._stream, flush=True)
 
 
-def _of_pair(progress: Progress) -> dict[str, Any]:
-    return {} if progress.arm is None else {"arm": progress.arm, "block": progress.block}
+def _of_pair(progress: Progress | Retry) -> dict[str, Any]:
+    if progress.arm is None:
+        return {}
+    return {"arm": progress.arm, "block": progress.block, "life": progress.life}

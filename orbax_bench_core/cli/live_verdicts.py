@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Final, Self
 
@@ -17,11 +17,12 @@ from rich.table import Table
 from rich.text import Text
 
 from orbax_bench_core.analysis.verdicts import PointVerdict, nearest_to_trouble, needs_more, words
+from orbax_bench_core.cli.progress import retried
 from orbax_bench_core.config import Arm, GateConfig
 from orbax_bench_core.document import seconds, shorten
-from orbax_bench_core.execute import Event, Progress, Watcher
+from orbax_bench_core.execute import Event, Progress, Retry, Watcher
 from orbax_bench_core.steps import Judged
-from orbax_bench_core.sweep import BLOCK_SIZE, Pair
+from orbax_bench_core.sweep import BLOCK_SIZE, Pair, PairDesign
 
 _LINES_BELOW: Final = 4
 _FEWEST_LINES: Final = 3
@@ -31,12 +32,19 @@ _FEWEST_SHARED: Final = 5
 
 @dataclasses.dataclass(slots=True)
 class _Line:
-    """State of one point: its name, operations of each arm that ended, last verdict."""
+    """State of one point: its name, design and looks, operations of each arm, last verdict."""
 
     name: str
+    design: PairDesign
+    looks: tuple[int, ...]
     used: int = 0
     verdict: PointVerdict | None = None
     ended: bool = False
+
+    @property
+    def most(self) -> int:
+        """Operations per arm at the last look; that at stalls is made only where it is needed."""
+        return next((look for look in self.looks[-2:] if look >= self.used), self.looks[-1])
 
 
 class LiveVerdicts(Watcher):
@@ -52,21 +60,38 @@ class LiveVerdicts(Watcher):
         console: Console,
         points: Sequence[Pair],
         gate: GateConfig,
+        designs: Mapping[str, PairDesign] | None = None,
         *,
         verbose: bool = False,
     ) -> None:
-        """Shows progress on `console`; with `verbose`, every operation that ends has a line."""
+        """Prepares the view.
+
+        Args:
+            console: Where it is shown.
+            points: The pairs.
+            gate: Has the looks.
+            designs: Which workers each pair has, by its id; those that share one are left out.
+            verbose: Whether every operation that ends has a line.
+        """
         self._console = console
         self._verbose = verbose
-        self._most = gate.looks[-1]
-        self._lines = {point.id: _Line(point.name) for point in points}
+        shared = PairDesign()
+        found = {point.id: (designs or {}).get(point.id, shared) for point in points}
+        self._lines = {
+            point.id: _Line(
+                point.name,
+                found[point.id],
+                (*found[point.id].looks(gate), found[point.id].last_look(gate)),
+            )
+            for point in points
+        }
         self._shared = _shared([point.name for point in points])
         self._now = "starting"
         self._current = ""
         self._bar = Bar(
             TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console
         )
-        self._task = self._bar.add_task("", total=max(1, len(self._lines) * self._most))
+        self._task = self._bar.add_task("", total=max(1, self._total()))
         # Rendering takes processor time from what is measured here.
         self._live = Live(console=console, transient=True, refresh_per_second=1)
 
@@ -92,6 +117,8 @@ class LiveVerdicts(Watcher):
         """Shows one thing that happened."""
         if isinstance(event, Progress):
             self._progress(event)
+        elif isinstance(event, Retry):
+            self._print(retried(event))
         elif isinstance(event, Judged):
             self.judged(event.verdict)
 
@@ -100,22 +127,26 @@ class LiveVerdicts(Watcher):
             if progress.index is None:
                 self._begins(progress.point.id, "warm-up", progress.arm)
             else:
-                slot = progress.index % BLOCK_SIZE
-                self.operation(progress.point.id, progress.arm, progress.block or 0, slot)
+                self.operation(progress.point.id, progress.arm, progress.index)
             return
         line = self._lines[progress.point.id]
         assert progress.index is not None
-        line.used = max(line.used, (progress.index + 1) * 2 // BLOCK_SIZE)
-        failed = progress.repeat.status != "passed"
+        line.used = max(line.used, _used(line.design, progress.index, ended=True))
+        failed = progress.repeat.status != "passed" or progress.repeat.first_failed
         if failed or (self._verbose and not progress.reused):
             self._print(_outcome(progress))
         self._show()
 
-    def operation(self, point_id: str, arm: Arm | None, block: int, slot: int) -> None:
-        """Shows that an operation begins; all blocks before its own have ended."""
+    def operation(self, point_id: str, arm: Arm | None, repeat: int) -> None:
+        """Shows that a repeat begins; all blocks before its own have ended."""
         line = self._lines[point_id]
-        line.used = max(line.used, (block * BLOCK_SIZE + slot) * 2 // BLOCK_SIZE)
-        self._begins(point_id, f"block {block}, operation {slot + 1} of {BLOCK_SIZE}", arm)
+        line.used = max(line.used, _used(line.design, repeat))
+        block, slot, operation = line.design.place(repeat)
+        what = f"operation {slot + 1} of {BLOCK_SIZE}"
+        if line.design.lives:
+            of = line.design.operations_per_life
+            what = f"life {slot + 1} of {BLOCK_SIZE}, operation {operation + 1} of {of}"
+        self._begins(point_id, f"block {block}, {what}", arm)
 
     def judged(self, verdict: PointVerdict) -> None:
         """Shows what a point says after a look."""
@@ -147,7 +178,7 @@ class LiveVerdicts(Watcher):
         """Returns the word of a point so far, its operations, and the worst of its ratios."""
         verdict = line.verdict
         if verdict is None:
-            return Text("… no look yet", style="dim"), f"{line.used}/{self._most}", ""
+            return Text("… no look yet", style="dim"), f"{line.used}/{line.most}", ""
         judged = max((operation.verdict.operations for operation in verdict.operations), default=0)
         word = Text(f"{words.MARKS[verdict.word]} {verdict.word}", style=words.STYLES[verdict.word])
         worst = nearest_to_trouble(verdict)
@@ -155,20 +186,24 @@ class LiveVerdicts(Watcher):
         if worst is not None and worst.verdict.ratio is not None:
             found = worst.verdict
             numbers = f"{worst.operation} {words.ratio(found.ratio)} {words.interval(found)}"
-        return word, f"{max(line.used, judged)}/{self._most}", numbers
+        return word, f"{max(line.used, judged)}/{line.most}", numbers
 
     def _show(self) -> None:
         """Brings what the terminal shows up to date."""
         if not self._console.is_terminal:
             return
         ended = sum(line.ended for line in self._lines.values())
-        done = sum(self._most if line.ended else line.used for line in self._lines.values())
+        done = sum(line.most if line.ended else line.used for line in self._lines.values())
         self._bar.update(
             self._task,
             completed=done,
+            total=max(1, self._total()),
             description=f"{ended} of {len(self._lines)} points are done",
         )
         self._live.update(Group(*self._following(), self._bar))
+
+    def _total(self) -> int:
+        return sum(line.most for line in self._lines.values())
 
     def _following(self) -> list[Table | Text]:
         """Returns the unfinished points, as many as there is room for, and what runs now."""
@@ -204,6 +239,17 @@ class LiveVerdicts(Watcher):
         return [line for line in open_ if id(line) in kept]
 
 
+def _used(design: PairDesign, repeat: int, *, ended: bool = False) -> int:
+    """Returns the operations per arm that have ended when a repeat begins or has ended.
+
+    The repeats of a block of lives do not end in the order of their numbers, so that only its
+    blocks are counted.
+    """
+    if design.lives:
+        return design.operations(repeat // design.block_size * design.block_size)
+    return design.operations(repeat + ended)
+
+
 def _outcome(progress: Progress) -> Text:
     """Returns how a repeat ended."""
     repeat = progress.repeat
@@ -212,6 +258,9 @@ def _outcome(progress: Progress) -> Text:
     if repeat.error is not None:
         said = repeat.error.said
         return Text.assemble((repeat.status, "red"), where, said)
+    if repeat.first_failed:
+        said = f"{repeat.first_reason}; a retry passed, which counts nowhere"
+        return Text.assemble(("failed", "red"), where, said)
     found = repeat.labelled_seconds()
     times = ", ".join(f"{operation} {seconds(value)}" for operation, value in found.items())
     return Text.assemble((repeat.status, "dim"), where, times)

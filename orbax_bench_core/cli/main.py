@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import functools
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -79,12 +80,17 @@ app.command("sharding")(sharding.sharding)
 
 
 def main() -> None:
-    """Runs the command line; a user's mistake is one message and exit code 2.
+    """Runs the command line of this process."""
+    run_command_line(app)
+
+
+def run_command_line(command: Callable[[], object]) -> None:
+    """Runs a command; a user's mistake is one message and exit code 2.
 
     A disk that is full or read-only is one message as well, and exit code 1.
     """
     try:
-        app()
+        command()
     except Exception as error:
         from orbax_bench_core.config import UserError  # help needs no suite
 

@@ -155,7 +155,7 @@ class Measurement:
         """
         info, pairs = self._session.info, self._session.pairs
         print_document(notes_document(info), self._console)
-        most = info.gate.looks[-1]
+        most = max(info.design(pair).looks(info.gate)[-1] for pair in pairs) if pairs else 0
         self._say(
             f"{info.suite_name}: {count(len(pairs), 'point')}, up to {most} operations per arm"
         )
@@ -183,6 +183,11 @@ class Measurement:
         with _stoppable():
             return compare_arms(self._session, lock=self._lock)
 
+    def expected_minutes(self, passport: passports.Passport) -> float | None:
+        """Returns the minutes until every pair has its verdict; None where nothing is known."""
+        info, root = self._session.info, str(self._session.directory.root)
+        return passports.expected_minutes(self._session.pairs, info.gate, passport, root)
+
     def publish_verdicts(self, verdicts: VerdictReport) -> str:
         """Writes the pages of verdicts, and returns where the HTML page is."""
         return str(publish_verdicts(self._session.directory, verdicts))
@@ -190,7 +195,8 @@ class Measurement:
     def _view(self, session: Session, *, verbose: bool) -> Watcher:
         if session.suite.suite.arms is None:
             return ProgressReport(self._console, total=self._total, verbose=verbose)
-        return LiveVerdicts(self._console, session.pairs, session.info.gate, verbose=verbose)
+        info = session.info
+        return LiveVerdicts(self._console, session.pairs, info.gate, info.designs, verbose=verbose)
 
     def _say_stopped(self, stop: Interrupted) -> None:
         # Of a run directory that is gone nothing is left here that the command could go on with.
@@ -289,18 +295,31 @@ def run_exit_code(summary: RunSummary, console: Console) -> int:
         console.print("[red]Nothing was measured.[/]")
         return EXIT_FAILED
     unmeasured = any(point.passed and not point.measured for point in summary.points)
-    return EXIT_FAILED if unmeasured or any(point.failed for point in summary.points) else 0
+    failed = unmeasured or any(point.failed for point in summary.points)
+    return EXIT_FAILED if failed or summary.left_out else 0
 
 
 def comparison_exit_code(verdicts: VerdictReport, *, allow_inconclusive: bool = False) -> int:
-    """Returns the exit code: 3 REGRESSION, 1 an arm failed, 4 INCONCLUSIVE, 0 PASS."""
+    """Returns the exit code: 3 REGRESSION, 4 INCONCLUSIVE or exploratory, 0 PASS.
+
+    It is 1 when an arm failed, or files had to be left out, and nothing has regressed.
+    """
+    if verdicts.exploratory:
+        return EXIT_INCONCLUSIVE
     if verdicts.word == "REGRESSION":
         return EXIT_REGRESSION
-    if any(point.failed for point in verdicts.points):
+    if verdicts.left_out or any(point.failed for point in verdicts.points):
         return EXIT_FAILED
     if verdicts.word == "INCONCLUSIVE" and not allow_inconclusive:
         return EXIT_INCONCLUSIVE
     return 0
+
+
+def stored_exit_code(verdicts: VerdictReport, *, allow_inconclusive: bool) -> int:
+    """Returns the exit code of a comparison of what is on storage; unpaired ones only warn."""
+    if verdicts.exploratory or any(point.mode == "paired" for point in verdicts.points):
+        return comparison_exit_code(verdicts, allow_inconclusive=allow_inconclusive)
+    return EXIT_FAILED if verdicts.left_out else 0
 
 
 @contextlib.contextmanager

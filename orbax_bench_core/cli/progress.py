@@ -9,9 +9,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
+from rich.text import Text
 
 from orbax_bench_core.document import seconds
-from orbax_bench_core.execute import Event, Progress, Watcher
+from orbax_bench_core.execute import Event, Progress, Retry, Watcher
 from orbax_bench_core.records import Repeat
 
 _MARKS = {"passed": "[green]✓[/]", "failed": "[red]✗[/]", "skipped": "[yellow]–[/]"}
@@ -61,6 +62,8 @@ class ProgressReport(Watcher):
         """Shows one thing that happened."""
         if isinstance(event, Progress):
             self._show(event)
+        elif isinstance(event, Retry):
+            self._console.print(retried(event), highlight=False, soft_wrap=True)
 
     def _show(self, progress: Progress) -> None:
         name = escape(progress.point.name)
@@ -80,6 +83,13 @@ class ProgressReport(Watcher):
                 highlight=False,
                 soft_wrap=True,
             )
+
+
+def retried(retry: Retry) -> Text:
+    """Returns the line that tells of a try that has failed and is made again."""
+    arm = "" if retry.arm is None else f" {retry.arm}, block {retry.block}"
+    where = f"{retry.point.name}{arm} repeat {retry.index}"
+    return Text.assemble(("↻", "yellow"), f" {where} is tried again: {retry.reason}")
 
 
 def _outcome(repeat: Repeat) -> str:

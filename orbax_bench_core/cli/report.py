@@ -13,7 +13,8 @@ def report(
 ) -> None:
     """Make every output of a run from its records again.
 
-    Exit codes: 0 all is written, 1 it cannot be written, 2 there is no run.
+    Exit codes: 0 all is written; 1 it cannot be written, or files were left out, for they are not
+    what their place says; 2 there is no run.
     """
     from rich.console import Console
 
@@ -34,3 +35,4 @@ def report(
     print_document(notes_document(info), console)
     extra = limits_of(run, info, summary)
     print_document(summary_document(info, summary, extra=extra), console)
+    raise typer.Exit(EXIT_FAILED if summary.left_out else 0)

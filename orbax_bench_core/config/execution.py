@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from typing import Annotated, Literal, Self
 
 import pydantic
@@ -13,9 +14,14 @@ from orbax_bench_core.config.base import ConfigModel
 Cache = Literal["warm", "cold"]
 HostMemory = Literal["reused", "fresh", "default"]
 
-
 _PLACES = ("-", ".", "~", "git+")
 _FILES = (".whl", ".zip", ".tar.gz")
+_VERSION = r"\s*(?:===|==|~=|!=|<=|>=|<|>)\s*[\w.*+!-]+\s*"
+# Name, extras, versions and markers, as PEP 508 has them; environments need no `packaging`.
+_REQUIREMENT = re.compile(
+    r"[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?\s*(?:\[[\w\s,.-]*\])?"
+    rf"(?:{_VERSION}(?:,{_VERSION})*)?(?:\s*;.+)?"
+)
 
 
 def checked_requirement(given: str, environment: str) -> None:
@@ -33,15 +39,11 @@ def checked_requirement(given: str, environment: str) -> None:
     text = given.strip()
     if "/" in text or "@" in text or text.startswith(_PLACES) or text.endswith(_FILES):
         return
-    from packaging.requirements import InvalidRequirement, Requirement
-
-    try:
-        Requirement(text)
-    except InvalidRequirement:
+    if _REQUIREMENT.fullmatch(text) is None:
         raise ValueError(
             f"{environment}: {given!r} is no requirement; write name==version, such as "
             "jax==0.10.2, a URL, or the path of a wheel or a folder"
-        ) from None
+        )
 
 
 class EnvironmentConfig(ConfigModel):

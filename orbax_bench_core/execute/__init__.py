@@ -3,21 +3,30 @@
 Nothing here imports JAX: the processes that do are workers.
 """
 
-from orbax_bench_core.execute.group import CannotRecord
 from orbax_bench_core.execute.hosts import Host, LocalHost
 from orbax_bench_core.execute.isolation import LOCK_FILE, allocator_settings, measuring_lock
+from orbax_bench_core.execute.liveness import (
+    Judgement,
+    Liveness,
+    Patience,
+    Pulse,
+    Signs,
+    judge,
+)
 from orbax_bench_core.execute.pairs import run_pairs
 from orbax_bench_core.execute.runner import run_points
 from orbax_bench_core.execute.session import (
     DEFAULTS,
     Event,
     Progress,
+    Retry,
     RunSettings,
     Say,
     Session,
     Watcher,
     silent,
 )
+from orbax_bench_core.execute.vigil import CannotRecord
 
 __all__ = [
     "DEFAULTS",
@@ -25,13 +34,20 @@ __all__ = [
     "CannotRecord",
     "Event",
     "Host",
+    "Judgement",
+    "Liveness",
     "LocalHost",
+    "Patience",
     "Progress",
+    "Pulse",
+    "Retry",
     "RunSettings",
     "Say",
     "Session",
+    "Signs",
     "Watcher",
     "allocator_settings",
+    "judge",
     "measuring_lock",
     "run_pairs",
     "run_points",

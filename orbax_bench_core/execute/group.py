@@ -3,37 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import queue
 import socket
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from orbax_bench_core.execute.hosts import Host, Inbox, WorkerDied, WorkerHandle
+from orbax_bench_core.execute.liveness import PATIENCE, Patience
+from orbax_bench_core.execute.vigil import Vigil
 from orbax_bench_core.measure import Sample
-from orbax_bench_core.worker import EVENT, Done, Measured, Ready, Task, Unrecorded, WorkerSetup
-
-_GRACE_S = 3.0
-"""Once a host has failed, the others wait for it in vain: this long they may still end by
-themselves, so that what they know of the failure is kept."""
-
-
-@dataclasses.dataclass(frozen=True)
-class HostFailed(Exception):
-    """A host ended in a way that leaves no record of its own, and the group with it.
-
-    Attributes:
-        host: The host that failed first.
-        kind: `WorkerDied` or `Timeout`.
-        message: What is known of it.
-        tail: The last lines that it printed.
-    """
-
-    host: int
-    kind: str
-    message: str
-    tail: str
+from orbax_bench_core.worker import Done, Ready, Task, WorkerSetup
 
 
 class WorkerGroup:
@@ -54,8 +33,9 @@ class WorkerGroup:
         executable: str,
         logs: Sequence[Path],
         timeout_s: float,
+        patience: Patience = PATIENCE,
     ) -> None:
-        """Starts one worker per setup, and waits until all are ready.
+        """Starts one worker per setup; `await_ready` waits for them.
 
         Args:
             host: What starts them.
@@ -63,28 +43,34 @@ class WorkerGroup:
             environment: Their environment.
             executable: The Python that runs them.
             logs: Where each one's output goes.
-            timeout_s: Seconds that they may take.
-
-        Raises:
-            HostFailed: One of them did not become ready.
+            timeout_s: Seconds that they may take to become ready.
+            patience: How long their signs are watched before they count.
         """
         self._inbox: Inbox = queue.SimpleQueue()
+        self._patience = patience
         self._timeout_s = timeout_s
         self._workers: list[WorkerHandle] = []
-        self._num_hosts = len(setups)
         self.warm_points: set[str] = set()
         self.measured: dict[int, list[Sample]] = {}
-        try:
-            self._workers = list(
-                host.launch(
-                    setups,
-                    environment=environment,
-                    executable=executable,
-                    logs=logs,
-                    inbox=self._inbox,
-                )
+        self.ready: dict[int, Ready] = {}
+        self._workers = list(
+            host.launch(
+                setups,
+                environment=environment,
+                executable=executable,
+                logs=logs,
+                inbox=self._inbox,
             )
-            self.ready: dict[int, Ready] = self._await_ready(timeout_s)
+        )
+
+    def await_ready(self) -> None:
+        """Waits until all are ready.
+
+        Raises:
+            HostFailed: One of them did not become ready; all have been ended.
+        """
+        try:
+            self.ready = self._await_ready(self._timeout_s)
         except BaseException:
             self.stop()
             raise
@@ -97,36 +83,21 @@ class WorkerGroup:
             timeout_s: Seconds that the repeat may take.
 
         Returns:
-            How each host ended that ended by itself. A host is missing when another failed and
-            it did not notice in time.
+            How each host ended that ended by itself. The one with which a failure began comes
+            first. A host is missing when another failed and it did not notice in time, or noticed
+            only that.
 
         Raises:
-            HostFailed: A host died, or none failed and not all ended in time.
+            HostFailed: A host ended, is frozen, or not all were done in time.
             CannotRecord: A record could not be written.
         """
-        self.measured = {host: [] for host in range(self._num_hosts)}
-        ended: dict[int, Done] = {}
-        deadline = time.monotonic() + timeout_s
+        self.measured = {host: [] for host in range(len(self._workers))}
+        vigil = self._vigil(timeout_s)
         for worker, task in zip(self._workers, tasks, strict=True):
             with contextlib.suppress(WorkerDied):  # its last line, which is empty, tells of it
                 worker.send(task.model_dump_json())
-        while len(ended) < self._num_hosts:
-            try:
-                host, event = self._next(deadline)
-            except queue.Empty:
-                if any(done.status == "failed" for done in ended.values()):
-                    return ended
-                waiting = min(set(range(self._num_hosts)) - ended.keys())
-                raise self._timeout(waiting, timeout_s) from None
-            if isinstance(event, Measured):
-                self.measured[host] += event.samples
-            elif isinstance(event, Unrecorded):
-                raise CannotRecord(event.reason)
-            elif isinstance(event, Done):
-                ended[host] = event
-                if event.status == "failed":
-                    deadline = min(deadline, time.monotonic() + _GRACE_S)
-        return ended
+        answers = vigil.keep(self.measured)
+        return {host: answer for host, answer in answers.items() if isinstance(answer, Done)}
 
     def dismiss(self) -> None:
         """Lets the workers end on their own."""
@@ -140,32 +111,11 @@ class WorkerGroup:
             self._workers.pop().stop()
 
     def _await_ready(self, timeout_s: float) -> dict[int, Ready]:
-        ready: dict[int, Ready] = {}
-        deadline = time.monotonic() + timeout_s
-        while len(ready) < self._num_hosts:
-            try:
-                host, event = self._next(deadline)
-            except queue.Empty:
-                late = min(set(range(self._num_hosts)) - ready.keys())
-                raise self._timeout(late, timeout_s) from None
-            assert isinstance(event, Ready)
-            ready[host] = event
-        return ready
+        answers = self._vigil(timeout_s).keep()
+        return {host: answer for host, answer in answers.items() if isinstance(answer, Ready)}
 
-    def _next(self, deadline: float) -> tuple[int, Ready | Measured | Done | Unrecorded]:
-        host, line = self._inbox.get(timeout=max(0.0, deadline - time.monotonic()))
-        if not line:
-            death = self._workers[host].death()
-            raise HostFailed(host, "WorkerDied", str(death), death.tail)
-        return host, EVENT.validate_json(line)
-
-    def _timeout(self, host: int, timeout_s: float) -> HostFailed:
-        message = f"not done after timeout_s = {timeout_s:g} seconds"
-        return HostFailed(host, "Timeout", message, self._workers[host].stacks())
-
-
-class CannotRecord(Exception):
-    """A result was measured and cannot be written: going on would lose more."""
+    def _vigil(self, timeout_s: float) -> Vigil:
+        return Vigil(self._workers, self._inbox, timeout_s=timeout_s, patience=self._patience)
 
 
 def free_address() -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from orbax_bench_core.config import HostMemory
+from orbax_bench_core.execute.held import shared_with_workers
 
 _SHARED = Path("/tmp")  # noqa: S108 - one place for all users, whatever their TMPDIR
 LOCK_FILE = (_SHARED if _SHARED.is_dir() else Path(tempfile.gettempdir())) / "orbax-bench.lock"
@@ -33,7 +34,8 @@ def measuring_lock(
 ) -> Iterator[None]:
     """Holds the machine's measuring lock: two runs at once would spoil each other's numbers.
 
-    The kernel drops the lock when its holder ends, however it ends.
+    The kernel drops the lock when its holder and the workers that this one started have ended,
+    however they end.
 
     Args:
         waiting: Called once, with a line for people, when another run holds the lock.
@@ -55,7 +57,8 @@ def measuring_lock(
         if ours:
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, str(os.getpid()).encode(), 0)
-        yield
+        with shared_with_workers(descriptor):
+            yield
     finally:
         os.close(descriptor)
 

@@ -6,15 +6,16 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from orbax_bench_core.environments import EnvironmentFailed, Interpreter
-from orbax_bench_core.execute.group import HostFailed, WorkerGroup, free_address
+from orbax_bench_core.execute.group import WorkerGroup, free_address
 from orbax_bench_core.execute.isolation import allocator_settings
-from orbax_bench_core.execute.schedule import Placement, placement
-from orbax_bench_core.sweep import benchmark_environment
+from orbax_bench_core.execute.vigil import HostFailed
+from orbax_bench_core.records import NO_ENVIRONMENT
+from orbax_bench_core.sweep import Placement, benchmark_environment, placement
 from orbax_bench_core.worker import WorkerSetup
 
 if TYPE_CHECKING:
@@ -64,16 +65,15 @@ class WorkerPool:
             self._environment.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
         self._logs = _log_folder(session.directory)
         self._groups: dict[Placement, WorkerGroup] = {}
+        self._lives: dict[int, WorkerGroup | HostFailed] = {}
         self._devices_are_fixed = False
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for group in self._groups.values():
-            group.dismiss()
-        for group in self._groups.values():
-            group.stop()
+        self.end_lives()
+        _end(self._groups.values())
         self._groups.clear()
 
     def group(self, point: SweepPoint, timeout_s: float) -> WorkerGroup:
@@ -86,19 +86,100 @@ class WorkerPool:
         if key in self._groups:
             self._groups[key] = group = self._groups.pop(key)
             return group
-        clock, evicted = time.monotonic(), False
-        while len(self._groups) >= self._limit():
-            self._groups.pop(next(iter(self._groups))).stop()
-            evicted = True
+        clock = time.monotonic()
+        evicted = self._make_room(1)
         group = self._start(point, timeout_s)
+        self._await(group)
         if evicted:
             self.starts.append(time.monotonic() - clock)
+        self._groups[self._key(point)] = group
+        return group
+
+    def begin_lives(self, points: Mapping[int, SweepPoint], timeout_s: float) -> bool:
+        """Makes ready for the lives of one block, each of which has workers of its own.
+
+        All are started at once where all may be alive. What the devices are is known once a worker
+        has started, so the very first life starts alone. A life that does not become ready fails
+        when `life` is asked for it.
+
+        Args:
+            points: What each slot measures.
+            timeout_s: Seconds that workers may take to become ready.
+
+        Returns:
+            Whether all are alive at once.
+        """
+        if not points:
+            return True
+        first = next(iter(points))
+        if not self._platform and not self._settings.take_turns:
+            self._begin({first: points[first]}, timeout_s)
+        if not self._platform or self._limit() < _MAX_LIVE_GROUPS:
+            return False
+        coming = {slot: point for slot, point in points.items() if slot not in self._lives}
+        self._begin(coming, timeout_s)
+        return True
+
+    def life(self, slot: int, point: SweepPoint, timeout_s: float) -> WorkerGroup:
+        """Returns the workers of one slot of a block, starting them when there are none.
+
+        Raises:
+            HostFailed: A worker was not ready in time, or ended before it was.
+        """
+        if slot not in self._lives:
+            self._begin({slot: point}, timeout_s)
+        found = self._lives[slot]
+        if isinstance(found, HostFailed):
+            del self._lives[slot]
+            raise found
+        return found
+
+    def end_life(self, slot: int) -> None:
+        """Ends the workers of one slot, if there are any."""
+        found = self._lives.pop(slot, None)
+        if isinstance(found, WorkerGroup):
+            found.stop()
+
+    def end_lives(self) -> None:
+        """Ends the workers of all slots."""
+        _end(found for found in self._lives.values() if isinstance(found, WorkerGroup))
+        self._lives.clear()
+
+    def _begin(self, points: Mapping[int, SweepPoint], timeout_s: float) -> None:
+        """Starts workers for some slots at once, and waits until all are ready or have failed."""
+        self._make_room(len(points))
+        started: dict[int, WorkerGroup] = {}
+        for slot, point in points.items():
+            try:
+                self._lives[slot] = started[slot] = self._start(point, timeout_s, life=slot)
+            except HostFailed as failure:
+                self._lives[slot] = failure
+        for slot, group in started.items():
+            try:
+                self._await(group)
+            except HostFailed as failure:
+                self._lives[slot] = failure
+
+    def _await(self, group: WorkerGroup) -> None:
+        """Waits until a group is ready, and takes from it what the devices are."""
+        group.await_ready()
         if any(ready.fixed for ready in group.ready.values()):
             # With real devices, or a number of them set from outside, a group is like any other.
             self._devices_are_fixed = True
         self._platform = group.ready[0].platform
-        self._groups[self._key(point)] = group
-        return group
+
+    def _make_room(self, groups: int) -> bool:
+        """Ends those that were used least recently until so many more may be alive.
+
+        Returns:
+            Whether any had to end.
+        """
+        room = self._limit() - len(self._lives) - groups
+        evicted = False
+        while self._groups and len(self._groups) > room:
+            self._groups.pop(next(iter(self._groups))).stop()
+            evicted = True
+        return evicted
 
     def _key(self, point: SweepPoint) -> Placement:
         num_devices, processes, environment = placement(point)
@@ -115,13 +196,16 @@ class WorkerPool:
     def discard(self, group: WorkerGroup) -> None:
         """Ends a group in which something failed: what it left running would be measured."""
         self._groups = {key: kept for key, kept in self._groups.items() if kept is not group}
+        self._lives = {slot: kept for slot, kept in self._lives.items() if kept is not group}
         group.stop()
 
-    def _start(self, point: SweepPoint, timeout_s: float) -> WorkerGroup:
+    def _start(
+        self, point: SweepPoint, timeout_s: float, *, life: int | None = None
+    ) -> WorkerGroup:
         num_devices, processes, environment = placement(point)
         interpreter = self._interpreters.get(environment)
         if isinstance(interpreter, EnvironmentFailed):
-            raise HostFailed(0, "EnvironmentFailed", f"{environment}: {interpreter}", "")
+            raise HostFailed(0, NO_ENVIRONMENT, f"{environment}: {interpreter}", "")
         conditions = point.conditions
         coordinator = free_address() if processes > 1 else None
         setups = [
@@ -137,7 +221,8 @@ class WorkerPool:
             )
             for process_id in range(processes)
         ]
-        name = "_".join(filter(None, ["worker", environment, f"{num_devices}_devices"]))
+        of = "" if life is None else f"life_{life}"
+        name = "_".join(filter(None, ["worker", environment, f"{num_devices}_devices", of]))
         names = [f"{name}_host_{host}" for host in range(processes)] if processes > 1 else [name]
         return WorkerGroup(
             self._settings.host,
@@ -151,11 +236,21 @@ class WorkerPool:
             executable=sys.executable if interpreter is None else interpreter.executable,
             logs=[self._logs / f"{name}.log" for name in names],
             timeout_s=timeout_s,
+            patience=self._settings.patience,
         )
 
     def _pinned_devices(self, processes: int) -> dict[str, str]:
         devices = self._settings.devices
         return {} if devices is None else {"JAX_NUM_CPU_DEVICES": str(max(1, devices // processes))}
+
+
+def _end(groups: Iterable[WorkerGroup]) -> None:
+    """Ends groups, all at once as far as they end on their own."""
+    ending = list(groups)
+    for group in ending:
+        group.dismiss()
+    for group in ending:
+        group.stop()
 
 
 def _environment(session: Session) -> dict[str, str]:

@@ -5,19 +5,27 @@ from __future__ import annotations
 import contextlib
 import datetime
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from orbax_bench_core.config import Arm
 from orbax_bench_core.environments import make_environments
-from orbax_bench_core.execute.group import CannotRecord, HostFailed, WorkerGroup
+from orbax_bench_core.execute.group import WorkerGroup
 from orbax_bench_core.execute.outcomes import WarmUpEnded, began_nothing, peer_failed
 from orbax_bench_core.execute.pool import WorkerPool
-from orbax_bench_core.execute.schedule import environments, placement, schedule
-from orbax_bench_core.execute.session import Progress, Session
-from orbax_bench_core.records import ErrorInfo, Record, Repeat, host_provenance
-from orbax_bench_core.sweep import SweepEntry, SweepPoint, side, sides
+from orbax_bench_core.execute.schedule import environments, schedule
+from orbax_bench_core.execute.session import Progress, Retry, Session
+from orbax_bench_core.execute.vigil import CannotRecord, HostFailed
+from orbax_bench_core.records import (
+    AlreadyRecorded,
+    ErrorInfo,
+    LeaseLost,
+    Record,
+    Repeat,
+    host_provenance,
+)
+from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint, placement, side, sides
 from orbax_bench_core.worker import Done, Task
 
 
@@ -63,34 +71,84 @@ class Runner:
         """Seconds that each start of workers took that had to wait for the end of others."""
         return self._pool.starts
 
+    def missing(self, point: SweepEntry, index: int, arm: Arm | None = None) -> bool:
+        """Returns whether one repeat is still to be run."""
+        return not _ended(self._run.read_repeat(point, index, arm), arm)
+
     def finish(
-        self, point: SweepEntry, index: int, arm: Arm | None = None, block: int | None = None
+        self,
+        point: SweepEntry,
+        index: int,
+        arm: Arm | None = None,
+        block: int | None = None,
+        life: int | None = None,
     ) -> Repeat:
         """Makes sure that one repeat has finished records, or has failed as often as allowed.
 
-        A point without arms has no `arm`, and only a paired comparison has blocks.
+        A repeat of a pair that has failed before is not run again: its first attempt counts.
+
+        Args:
+            point: The point or pair.
+            index: Which repeat of it.
+            arm: Which side of a pair.
+            block: The block of a paired comparison.
+            life: The slot of the block, within `lives`, that has a worker of its own.
 
         Raises:
             CannotRecord: A record could not be written, or the run directory is gone.
         """
-        slot = _Slot(point, index, arm, block)
+        slot = _Slot(point, index, arm, block, life)
         self._check_run()
-        repeat = self._run.read_repeat(point, index, arm)
-        if repeat.finished:
+        repeat = self._read(slot)
+        if _ended(repeat, arm):
             self._watch(slot.progress(repeat=repeat, reused=True))
             return repeat
-        for _ in range(self._info.execution.retries + 1):
-            in_vain = self._try(slot, self._tasks(slot, earlier=repeat))
+        for left in range(self._info.execution.retries, -1, -1):
+            try:
+                in_vain = self._try(slot, self._tasks(slot, earlier=repeat))
+            except OSError:
+                self._check_run()
+                raise
             self._check_run()
-            repeat = self._run.read_repeat(point, index, arm)
+            repeat = self._read(slot)
+            if life is not None and repeat.attempts:
+                # What a retry left in its process must not be in the operations that follow.
+                self._pool.end_life(life)
             if repeat.finished or in_vain:
                 break
+            if left:
+                self._watch(slot.retry(repeat.reason, left))
         self._watch(slot.progress(repeat=repeat))
         return repeat
+
+    @contextlib.contextmanager
+    def lives(self, pair: Pair, arms: Mapping[int, Arm]) -> Iterator[bool]:
+        """Has each of some slots of a block measured by workers of its own, which end with it.
+
+        Args:
+            pair: The pair.
+            arms: What each slot measures.
+
+        Yields:
+            Whether all of them are alive at once; otherwise one is to follow the other.
+        """
+        points = {slot: pair.arm(arm) for slot, arm in arms.items()}
+        try:
+            yield self._pool.begin_lives(points, self._timeout_s)
+        finally:
+            self._pool.end_lives()
+
+    def end_life(self, life: int) -> None:
+        """Ends the workers of one slot, if there are any."""
+        self._pool.end_life(life)
+
+    def _read(self, slot: _Slot) -> Repeat:
+        return self._run.read_repeat(slot.point, slot.repeat, slot.arm, slot.block, slot.life)
 
     def _tasks(self, slot: _Slot, *, earlier: Repeat | None = None) -> list[Task]:
         """Returns one task per host; without `earlier`, of a warm-up."""
         records = {} if earlier is None else earlier.records
+        fence = "" if self._run.fence is None else str(self._run.fence)
         return [
             Task(
                 run_id=self._info.run_id,
@@ -101,13 +159,22 @@ class Runner:
                 warmup=earlier is None,
                 arm=slot.arm,
                 block=slot.block,
+                life=slot.life,
                 host=host,
                 num_hosts=slot.measured.processes,
                 verify=self._info.execution.verify == "digest",
                 attempts=records[host].as_attempt() if host in records else (),
+                fence=fence,
+                replaces=self._replaced(slot, earlier, host),
             )
             for host in range(slot.measured.processes)
         ]
+
+    def _replaced(self, slot: _Slot, earlier: Repeat | None, host: int) -> str:
+        """Returns the seal of the record of a host that passed in a repeat that did not."""
+        if earlier is None or host not in earlier.records or not earlier.records[host].finished:
+            return ""
+        return self._run.seal(slot.point, slot.repeat, host=host)
 
     def _try(self, slot: _Slot, tasks: Sequence[Task]) -> bool:
         """Runs a repeat in a group that is warm for its point; whatever happens is recorded.
@@ -132,11 +199,12 @@ class Runner:
                         duration_s=time.monotonic() - clock,
                         samples=() if group is None else tuple(group.measured.get(host, ())),
                         provenance=tasks[host].provenance(ran_on, str(self._run.root), None),
+                        worker="" if group is None else group.ready[host].worker,
                     )
                 )
 
         try:
-            group = self._pool.group(slot.measured, self._timeout_s)
+            group = self._group(slot)
             self._warm_up(group, slot)
             self._watch(slot.progress())
             ended = group.perform(tasks, self._timeout_s)
@@ -149,9 +217,8 @@ class Runner:
                 self._pool.discard(group)
             own = ErrorInfo(type=failure.kind, message=failure.message, traceback=failure.tail)
             peer = peer_failed(failure.host, failure.message)
-            record_missing(
-                {host: own if host == failure.host else peer for host in range(num_hosts)}
-            )
+            errors = dict.fromkeys(range(num_hosts), peer)
+            record_missing({**errors, **failure.others, failure.host: own})
         else:
             late = set(range(num_hosts)) - ended.keys()
             first = next((host for host, done in ended.items() if done.status == "failed"), None)
@@ -159,7 +226,7 @@ class Runner:
                 record_missing(dict.fromkeys(late, peer_failed(first, ended[first].reason)))
         if (
             group is not None
-            and not self._run.read_repeat(*slot[:3]).finished
+            and not self._read(slot).finished
             and not began_nothing(group, ended, num_hosts)
         ):
             self._pool.discard(group)
@@ -167,11 +234,17 @@ class Runner:
             self._run.remove_data(slot.point, slot.repeat, warmup=False, arm=slot.arm)
         return any(done.unmet for done in ended.values())
 
+    def _group(self, slot: _Slot) -> WorkerGroup:
+        if slot.life is None:
+            return self._pool.group(slot.measured, self._timeout_s)
+        return self._pool.life(slot.life, slot.measured, self._timeout_s)
+
     def _warm_up(self, group: WorkerGroup, slot: _Slot) -> None:
         """Makes the warm-ups of what a slot measures in a group that has not made them."""
         if slot.measured.id in group.warm_points:
             return
-        for _ in range(self._info.execution.warmups):
+        warmups = self._info.execution.warmups
+        for _ in range(warmups if slot.life is None else max(1, warmups)):
             index = self._run.next_warmup(slot.point)
             warmup = _Slot(slot.point, index, slot.arm)
             self._watch(warmup.progress(index=None))
@@ -192,8 +265,9 @@ class Runner:
     def _write(self, record: Record) -> None:
         self._check_run()
         try:
-            self._run.write_record(record)
-        except OSError as failure:
+            with contextlib.suppress(AlreadyRecorded):  # it came to its end after all
+                self._run.write_record(record)
+        except (OSError, LeaseLost) as failure:
             raise CannotRecord(f"cannot write the record: {failure}") from None
 
 
@@ -204,14 +278,26 @@ class _Slot(NamedTuple):
     repeat: int
     arm: Arm | None = None
     block: int | None = None
+    life: int | None = None
 
     @property
     def measured(self) -> SweepPoint:
         return side(self.point, self.arm)
 
     def progress(self, **fields: Any) -> Progress:
-        which = {"point": self.point, "index": self.repeat, "arm": self.arm, "block": self.block}
-        return Progress(**{**which, **fields})
+        return Progress(**{**self._which(), **fields})
+
+    def retry(self, reason: str, left: int) -> Retry:
+        return Retry(**self._which(), reason=reason, left=left)
+
+    def _which(self) -> dict[str, Any]:
+        which = {"point": self.point, "index": self.repeat, "arm": self.arm}
+        return {**which, "block": self.block, "life": self.life}
+
+
+def _ended(repeat: Repeat, arm: Arm | None) -> bool:
+    """Returns whether a repeat is left as it is; in a comparison a failure is a result as well."""
+    return repeat.finished or (arm is not None and repeat.first_failed)
 
 
 def _needs_two_groups(entry: SweepEntry) -> bool:

@@ -1,4 +1,4 @@
-"""Schedule of a sweep: the order of its repeats, and the placements that share workers."""
+"""Schedule of a sweep: the order of its repeats, and the environments that it needs."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import random
 from collections.abc import Iterable, Sequence
 
 from orbax_bench_core.config import EnvironmentConfig, ExecutionConfig
-from orbax_bench_core.sweep import SweepEntry, SweepPoint, sides
+from orbax_bench_core.sweep import Placement, SweepEntry, SweepPoint, placement, sides
 
 Slot = tuple[SweepPoint, int]
-Placement = tuple[int, int, str]
 
 
 def schedule(
@@ -41,12 +40,6 @@ def _shuffled(points: Sequence[SweepPoint], generator: random.Random) -> list[Sw
         generator.shuffle(groups[key])
         shuffled += groups[key]
     return shuffled
-
-
-def placement(point: SweepPoint) -> Placement:
-    """Returns what a point needs of its workers: devices, processes, name of the environment."""
-    environment = "" if point.environment is None else point.environment.name
-    return (point.num_devices or point.processes, point.processes, environment)
 
 
 def environments(entries: Iterable[SweepEntry]) -> list[EnvironmentConfig]:

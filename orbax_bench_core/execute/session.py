@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from orbax_bench_core.config import Arm, LoadedSuite, parse_suite
+from orbax_bench_core.config import Arm, LoadedSuite, UserError, parse_suite
 from orbax_bench_core.execute.hosts import Host, LocalHost
+from orbax_bench_core.execute.liveness import PATIENCE, Patience
 from orbax_bench_core.records import Repeat, RunDirectory, RunInfo
 from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint, entry_from_json, expand
 
@@ -27,6 +31,7 @@ class RunSettings:
         devices: Simulated CPU devices over all processes; None takes what each mesh needs.
         take_turns: Whether workers with different needs never live at the same time.
         host: What starts the workers.
+        patience: How long the signs of workers are watched before they count.
     """
 
     local_directory: str | None = None
@@ -35,6 +40,7 @@ class RunSettings:
     devices: int | None = None
     take_turns: bool = False
     host: Host = dataclasses.field(default_factory=LocalHost)
+    patience: Patience = PATIENCE
 
 
 DEFAULTS: Final = RunSettings()
@@ -53,6 +59,7 @@ class Progress(Event):
         index: The repeat; None for a warm-up.
         arm: Which side of the point it measures; None outside a paired comparison.
         block: The block of the paired comparison; None outside one.
+        life: The slot of the block that has a worker of its own; None without lives.
         repeat: The repeat's records once it has ended; None while it begins.
         reused: Whether they were there before this run.
     """
@@ -61,8 +68,32 @@ class Progress(Event):
     index: int | None
     arm: Arm | None = None
     block: int | None = None
+    life: int | None = None
     repeat: Repeat | None = None
     reused: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Retry(Event):
+    """A try of a repeat has failed, and it is tried again.
+
+    Attributes:
+        point: The sweep point, or the pair.
+        index: The repeat.
+        arm: Which side of the point it measures; None outside a paired comparison.
+        block: The block of the paired comparison; None outside one.
+        life: The slot of the block that has a worker of its own; None without lives.
+        reason: Why the try failed, and which host is to blame.
+        left: How often it may be tried from here on.
+    """
+
+    point: SweepEntry
+    index: int
+    arm: Arm | None = None
+    block: int | None = None
+    life: int | None = None
+    reason: str
+    left: int
 
 
 class Watcher:
@@ -87,6 +118,11 @@ class Watcher:
         """Is told of every event."""
 
 
+def command_line() -> str:
+    """Returns what this process runs, for people who meet its lease."""
+    return " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]).strip() or "python"
+
+
 def silent(line: str) -> None:
     """Ignores the line."""
 
@@ -100,6 +136,7 @@ class Session:
         info: What its `run.json` says.
         suite: The suite.
         entries: What is measured: all of the run, or the one of a step.
+        step: Whether other steps may measure other entries at the same time.
         settings: How.
         watch: Told of every event.
         say: Takes lines for people.
@@ -109,6 +146,7 @@ class Session:
     info: RunInfo
     suite: LoadedSuite
     entries: tuple[SweepEntry, ...]
+    step: bool = False
     settings: RunSettings = DEFAULTS
     watch: Watcher = dataclasses.field(default_factory=Watcher)
     say: Say = silent
@@ -133,13 +171,16 @@ class Session:
             say: Takes lines for people.
 
         Raises:
-            UserError: The suite is invalid, or the directory cannot be used.
+            UserError: The suite is invalid, the directory cannot be used, or another command
+                measures the run that is there.
         """
         expansion = expand(suite)
         run = RunDirectory(directory)
+        with run.owned(None, command=command_line(), say=say):
+            info = run.start(suite, expansion)
         return cls(
             directory=run,
-            info=run.start(suite, expansion),
+            info=info,
             suite=suite,
             entries=expansion.points,
             settings=settings,
@@ -176,10 +217,28 @@ class Session:
             info=info,
             suite=parse_suite(info.suite_text, info.suite_file),
             entries=(entry_from_json(entry),),
+            step=True,
             settings=settings,
             watch=watch or Watcher(),
             say=say,
         )
+
+    @contextlib.contextmanager
+    def owned(self) -> Iterator[None]:
+        """Holds the lease of what is measured here: the whole run or, in a step, its one entry.
+
+        Raises:
+            UserError: Another command measures it, or has begun it anew since this session began.
+        """
+        entry = self.entries[0] if self.step else None
+        with self.directory.owned(entry, command=command_line(), say=self.say):
+            now = self.directory.read_info()
+            if (now.run_id, now.rules) != (self.info.run_id, self.info.rules):
+                raise UserError(
+                    f"{self.directory.root} was begun anew by another command meanwhile; run the "
+                    "same command again"
+                )
+            yield
 
     @property
     def whole(self) -> bool:

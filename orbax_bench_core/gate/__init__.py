@@ -5,6 +5,7 @@ Plain arrays in, verdicts out; nothing here knows of files, runs or JAX.
 
 from orbax_bench_core.gate.blocks import random_labels, read_blocks
 from orbax_bench_core.gate.calibration import RejectRate, reject_rate
+from orbax_bench_core.gate.excess import Excess
 from orbax_bench_core.gate.health import health
 from orbax_bench_core.gate.interval import log_ratio
 from orbax_bench_core.gate.judge import Judged, false_discovery, judge, primary_operations
@@ -24,6 +25,7 @@ from orbax_bench_core.gate.verdict import (
 
 __all__ = [
     "Endpoint",
+    "Excess",
     "FailureVerdict",
     "Judged",
     "Plan",

@@ -93,7 +93,8 @@ def _word(
         count = f"only {len(past)} past ratio(s)" if past else "no past runs"
         return (
             "INCONCLUSIVE",
-            f"cannot tell: {count}, and at least {FEWEST_PAST} are needed to tell a change from a day",
+            f"cannot tell: {count}, and at least {FEWEST_PAST} are needed to tell a change from a "
+            "day",
             None,
         )
     history = np.asarray(past, dtype=np.float64)
@@ -109,7 +110,7 @@ def _word(
 
 
 def _reach(history: Floats) -> float:
-    """Returns by how much one more log ratio exceeds the mean of the past ones once in a hundred."""
+    """Returns by how much one more log ratio exceeds the mean of the past once in a hundred."""
     from scipy.special import stdtrit
 
     count = len(history)

@@ -11,9 +11,9 @@ _DRIFT: Final = 0.05
 
 Word = Literal["REGRESSION", "PASS", "INCONCLUSIVE"]
 
-Endpoint = Literal["time", "stalls", "failures", "missing"]
-"""What decided a verdict: the typical time, stalled operations, failed attempts, or that an arm
-lacks an operation."""
+Endpoint = Literal["time", "stalls", "failures", "missing", "storage"]
+"""What decided a verdict: the typical time, stalled operations, failed attempts, that an arm lacks
+an operation, or that an object store made so much trouble that times tell of storage."""
 
 
 class StallVerdict(ResultModel):

@@ -1,6 +1,13 @@
 """Measured blocks: `with metrics.measure("save"): ...` records time, memory, events and I/O."""
 
-from orbax_bench_core.measure.collectors import Reading
+from orbax_bench_core.measure.collectors import (
+    RETRIES,
+    Heard,
+    Reading,
+    also_collecting,
+    code_of,
+    hearing_events,
+)
 from orbax_bench_core.measure.definition import (
     BYTES,
     PAGE_FAULTS,
@@ -31,17 +38,22 @@ __all__ = [
     "LOST_STEPS",
     "PAGE_FAULTS",
     "RESIDENT_SHARE",
+    "RETRIES",
     "TIME",
     "TOLERATED_SHARE",
     "Better",
     "Family",
+    "Heard",
     "Metric",
     "Metrics",
     "Reading",
     "Sample",
     "all_metrics",
+    "also_collecting",
     "block_name",
+    "code_of",
     "default_metrics",
+    "hearing_events",
     "interference_of_save",
     "interference_of_steps",
     "lookup",

@@ -1,6 +1,7 @@
 """Records, the run directory, the samples table and the read model."""
 
 from orbax_bench_core.records.files import atomic_file, write_atomically
+from orbax_bench_core.records.lease import LeaseLost
 from orbax_bench_core.records.machine import (
     PACKAGES,
     UNKNOWN,
@@ -10,19 +11,26 @@ from orbax_bench_core.records.machine import (
     package_version,
     storage_provenance,
     surroundings,
+    worker_id,
 )
 from orbax_bench_core.records.operation_times import OperationTimes, seconds_per_repeat
-from orbax_bench_core.records.paired import PairedTimes
+from orbax_bench_core.records.paired import FirstAttempts, PairedTimes
 from orbax_bench_core.records.record import (
+    NO_ENVIRONMENT,
     PEER_FAILED,
     SCHEMA_VERSION,
+    UNMET_NEED,
     Attempt,
+    Effect,
     ErrorInfo,
+    OptionEffect,
     Record,
     ResultModel,
     SchemaVersion,
     State,
     Status,
+    StoreTrouble,
+    Trouble,
     Verified,
 )
 from orbax_bench_core.records.repeats import Repeat, Series, repeats_of
@@ -31,24 +39,40 @@ from orbax_bench_core.records.run_directory import (
     LIMITS_FILE,
     STUDY_FILE,
     VERDICTS_FILE,
+    AlreadyRecorded,
     RunDirectory,
     RunDirectoryGone,
     RunInfo,
 )
 from orbax_bench_core.records.samples import write_parquet
+from orbax_bench_core.records.store_troubles import (
+    StoreFlagCounter,
+    StoreFlags,
+    flags_of,
+    troubles_of,
+)
+from orbax_bench_core.records.verification import VERIFIED_WORDS, weakest
 from orbax_bench_core.records.versions import checked_record_files, refuse_other_version
 
 __all__ = [
     "LIMITS_FILE",
+    "NO_ENVIRONMENT",
     "PACKAGES",
     "PEER_FAILED",
     "SCHEMA_VERSION",
     "STUDY_FILE",
     "UNKNOWN",
+    "UNMET_NEED",
     "VERDICTS_FILE",
+    "VERIFIED_WORDS",
+    "AlreadyRecorded",
     "Attempt",
+    "Effect",
     "ErrorInfo",
+    "FirstAttempts",
+    "LeaseLost",
     "OperationTimes",
+    "OptionEffect",
     "PairedTimes",
     "Record",
     "Repeat",
@@ -61,10 +85,15 @@ __all__ = [
     "Series",
     "State",
     "Status",
+    "StoreFlagCounter",
+    "StoreFlags",
+    "StoreTrouble",
+    "Trouble",
     "Verified",
     "atomic_file",
     "checked_record_files",
     "device_provenance",
+    "flags_of",
     "host_provenance",
     "load_run",
     "other_surroundings",
@@ -74,6 +103,9 @@ __all__ = [
     "seconds_per_repeat",
     "storage_provenance",
     "surroundings",
+    "troubles_of",
+    "weakest",
+    "worker_id",
     "write_atomically",
     "write_parquet",
 ]

@@ -53,8 +53,13 @@ def atomic_file(path: epath.Path) -> Iterator[IO[bytes]]:
     try:
         with temporary.open("wb") as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
+            sync(file)
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def sync(file: IO[bytes]) -> None:
+    """Has what was written to a file survive a power cut."""
+    file.flush()
+    os.fsync(file.fileno())

@@ -65,6 +65,18 @@ def host_provenance() -> dict[str, Any]:
     }
 
 
+@functools.cache
+def worker_id() -> str:
+    """Returns the id of this process, `<host>:<pid>:<start>`, unique on all machines and for ever.
+
+    A pid alone is given again to others; when the process started tells them apart.
+    """
+    import psutil
+
+    started = psutil.Process().create_time()
+    return f"{socket.gethostname()}:{os.getpid()}:{started:.2f}"
+
+
 def device_provenance() -> dict[str, Any]:
     """Returns what JAX runs on: platform, kind, count and topology. Starts JAX's backend."""
     import jax

@@ -1,10 +1,11 @@
-"""Complete blocks of a paired comparison, as arrays."""
+"""Complete blocks of a paired comparison, as arrays of first attempts."""
 
 from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from orbax_bench_core.config import ARMS, Arm
@@ -17,30 +18,59 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class FirstAttempts:
+    """First attempts of one arm; retries are for diagnosis, and count nowhere.
+
+    Attributes:
+        count: How many have ended, in complete blocks and others.
+        failed: How many of them failed or hung.
+        example: The first failure, such as `block 2: ValueError: no space`; empty without one.
+    """
+
+    count: int = 0
+    failed: int = 0
+    example: str = ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class PairedTimes:
     """The complete blocks of one pair.
 
+    A block has 4 slots, two of each arm. A slot is one operation or, where each slot had a worker
+    of its own, the life of that worker with m operations.
+
     Attributes:
-        labels: Which operations are the candidate's; bool, shape (blocks, 4), in the order in which
-            they were measured.
-        times: Seconds of each operation on its slowest host, float, shape (blocks, 4). Blocks that
-            do the same operation several times in a repeat have its sum.
+        labels: Which slots are the candidate's; bool, shape (blocks, 4), in the order in which they
+            were measured.
+        times: Seconds of each operation on its slowest host, float, shape (blocks, 4), or (blocks,
+            4, m) with lives. What a repeat does several times is summed. `inf` where the first
+            attempt failed or hung, whatever a retry did; `nan` where the repeat lacks an operation
+            that another one has.
+        failed: Which first attempts failed or hung; bool, shape as that of the times.
+        attempts: First attempts of each arm.
         problem: Why there are no more blocks, or why they cannot be used; empty when nothing is
             wrong.
-        failed: The arms that failed.
+        stopped: Whether there is nothing to compare: an arm cannot run here, or in the first block
+            no attempt of either arm passed.
+        lives: Whether each slot had a worker of its own.
+        continued: How many lives went on in a new process although nothing had failed: somebody
+            interrupted the run.
     """
 
     labels: np.ndarray
     times: dict[str, np.ndarray]
+    failed: np.ndarray
+    attempts: dict[Arm, FirstAttempts]
     problem: str = ""
-    failed: tuple[Arm, ...] = ()
+    stopped: bool = False
+    lives: bool = False
+    continued: int = 0
 
     @classmethod
     def of(cls, repeats: Iterable[Repeat]) -> PairedTimes:
         """Takes the complete blocks among the repeats of one pair; warm-ups are passed over.
 
-        A block counts when all its operations passed on every host. An operation is taken when
-        every repeat of both arms has it.
+        A block is complete when the first attempt of each of its operations has passed or failed.
         """
         import numpy as np
 
@@ -48,53 +78,134 @@ class PairedTimes:
             (repeat for repeat in repeats if repeat.block is not None and not repeat.warmup),
             key=lambda repeat: repeat.index,
         )
+        per_life = _per_life(measured)
         uneven = _uneven(measured)
-        if uneven:
-            return cls(labels=np.zeros((0, BLOCK_SIZE), dtype=bool), times={}, problem=uneven)
-        failures = [repeat for repeat in measured if not repeat.counts]
-        blocks: dict[int, list[Repeat]] = collections.defaultdict(list)
-        for repeat in measured:
-            if repeat.counts:
-                blocks[repeat.index // BLOCK_SIZE].append(repeat)
-        whole = [block for _, block in sorted(blocks.items()) if len(block) == BLOCK_SIZE]
-        seconds = [[total_seconds(repeat.seconds()) for repeat in block] for block in whole]
-        every = [repeat for block in seconds for repeat in block]
-        shared = [
-            name
-            for name in (every[0] if every else {})
-            if all(name in seconds for seconds in every)
-        ]
+        whole = [] if uneven else _whole(measured, per_life or 1)
+        shape = (len(whole), BLOCK_SIZE, *([] if per_life is None else [per_life]))
+        slots = [block[:: per_life or 1] for block in whole]
+        failed = np.array(
+            [[repeat.first_failed for repeat in block] for block in whole], dtype=bool
+        ).reshape(shape)
+        nothing = bool(len(failed) and failed[0].all())
         return cls(
             labels=np.array(
-                [[repeat.series.arm == "candidate" for repeat in block] for block in whole],
+                [[repeat.series.arm == "candidate" for repeat in block] for block in slots],
                 dtype=bool,
             ).reshape(len(whole), BLOCK_SIZE),
-            times={
-                name: np.array([[repeat[name] for repeat in block] for block in seconds])
-                for name in shared
-            },
-            problem=_failure(failures[0]) if failures else "",
-            failed=tuple(
-                dict.fromkeys(
-                    repeat.series.arm for repeat in failures if repeat.series.arm is not None
-                )
-            ),
+            times=_times(whole, shape),
+            failed=failed,
+            attempts={arm: _attempts(measured, arm) for arm in ARMS},
+            problem=uneven or _impossible(measured) or _nothing(whole, nothing) or _lost(measured),
+            stopped=bool(uneven or _impossible(measured)) or nothing,
+            lives=per_life is not None,
+            continued=_continued(measured),
         )
 
     def of_arms(self, operation: str) -> dict[Arm, tuple[float, ...]]:
-        """Returns the seconds of each arm in the order in which they were measured."""
-        times = self.times[operation]
-        sides: dict[Arm, np.ndarray] = {"baseline": ~self.labels, "candidate": self.labels}
-        return {arm: tuple(map(float, times[chosen])) for arm, chosen in sides.items()}
+        """Returns the seconds of each arm that passed, in the order of the blocks and rounds."""
+        import numpy as np
+
+        times = self.times[operation].reshape(*self.labels.shape, -1).swapaxes(1, 2)
+        labels = np.broadcast_to(self.labels[:, None, :], times.shape)
+        finite = np.isfinite(times)
+        sides: dict[Arm, np.ndarray] = {"baseline": ~labels, "candidate": labels}
+        return {arm: tuple(map(float, times[chosen & finite])) for arm, chosen in sides.items()}
 
     def log_ratios(self, operation: str) -> tuple[float, ...]:
-        """Returns the log ratio of candidate to baseline, by geometric mean, in each block."""
+        """Returns the log ratio of candidate to baseline in each block, by geometric mean.
+
+        It is of what passed; `nan` in a block in which nothing of an arm did.
+        """
         import numpy as np
 
         with np.errstate(divide="ignore", invalid="ignore"):
-            logs = np.log(self.times[operation])
-        signs = np.where(self.labels, 2 / BLOCK_SIZE, -2 / BLOCK_SIZE)
-        return tuple(map(float, (logs * signs).sum(axis=1)))
+            logs = np.log(self.times[operation].reshape(len(self.labels), BLOCK_SIZE, -1))
+            labels = np.broadcast_to(self.labels[:, :, None], logs.shape)
+            means = [_mean(logs, np.isfinite(logs) & side) for side in (labels, ~labels)]
+            return tuple(map(float, means[0] - means[1]))
+
+
+def _mean(logs: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """Returns the mean of what is chosen of each block, shape (blocks,); `nan` of nothing."""
+    import numpy as np
+
+    total = np.where(chosen, logs, 0.0).sum(axis=(1, 2))
+    return np.asarray(total / chosen.sum(axis=(1, 2)), dtype=np.float64)
+
+
+def _per_life(repeats: Iterable[Repeat]) -> int | None:
+    """Returns the operations of one life; None without lives.
+
+    The index of a repeat is that of its life times this number, plus what came before it in the
+    life, so the first operation of any life but the very first one gives it.
+    """
+    found = [(repeat.index, repeat.block, repeat.life) for repeat in repeats]
+    lives = [
+        (index, block * BLOCK_SIZE + life)
+        for index, block, life in found
+        if block is not None and life is not None
+    ]
+    if not lives:
+        return None
+    return min((index // number for index, number in lives if number), default=1)
+
+
+def _whole(repeats: Iterable[Repeat], per_life: int) -> list[list[Repeat]]:
+    """Returns the complete blocks, each with its repeats in the order of slots and operations."""
+    blocks: dict[int, list[Repeat]] = collections.defaultdict(list)
+    for repeat in repeats:
+        if repeat.block is not None and repeat.first_attempt in ("passed", "failed"):
+            blocks[repeat.block].append(repeat)
+    size = BLOCK_SIZE * per_life
+    return [block for _, block in sorted(blocks.items()) if len(block) == size]
+
+
+def _times(blocks: Sequence[Sequence[Repeat]], shape: tuple[int, ...]) -> dict[str, np.ndarray]:
+    """Returns the seconds of every operation that any repeat of these blocks has."""
+    import numpy as np
+
+    repeats = [repeat for block in blocks for repeat in block]
+    seconds = [total_seconds(repeat.seconds()) if repeat.counts else {} for repeat in repeats]
+    names = dict.fromkeys(name for found in seconds for name in found)
+
+    def value(repeat: Repeat, found: dict[str, float], name: str) -> float:
+        return float("inf") if repeat.first_failed else found.get(name, float("nan"))
+
+    return {
+        name: np.array(
+            [value(repeat, found, name) for repeat, found in zip(repeats, seconds, strict=True)]
+        ).reshape(shape)
+        for name in names
+    }
+
+
+def _attempts(repeats: Iterable[Repeat], arm: Arm) -> FirstAttempts:
+    ended = [
+        repeat
+        for repeat in repeats
+        if repeat.series.arm == arm and repeat.first_attempt in ("passed", "failed")
+    ]
+    failed = [repeat for repeat in ended if repeat.first_failed]
+    example = f"block {failed[0].block}: {failed[0].first_reason}" if failed else ""
+    return FirstAttempts(count=len(ended), failed=len(failed), example=example)
+
+
+def _continued(repeats: Iterable[Repeat]) -> int:
+    """Returns how many lives were interrupted between two operations, and went on elsewhere."""
+    lives = itertools.groupby(
+        (repeat for repeat in repeats if repeat.life is not None),
+        key=lambda repeat: (repeat.block, repeat.life),
+    )
+    return sum(
+        any(
+            before.first_attempt == "passed"
+            and before.first_worker
+            and after.first_worker
+            and before.first_worker != after.first_worker
+            for before, after in itertools.pairwise(life)
+        )
+        for _, life in lives
+    )
 
 
 def _uneven(repeats: Iterable[Repeat]) -> str:
@@ -109,11 +220,29 @@ def _uneven(repeats: Iterable[Repeat]) -> str:
     return ""
 
 
-def _failure(repeat: Repeat) -> str:
-    """Returns why one repeat does not count."""
-    arm = repeat.series.arm
-    if repeat.error is not None:
-        word = "was skipped" if repeat.status == "skipped" else "failed"
-        return f"the {arm} {word} in block {repeat.block}: {repeat.reason}"
-    missing = ", ".join(map(str, repeat.missing))
-    return f"the {arm} has no record of host {missing} in block {repeat.block}"
+def _impossible(repeats: Iterable[Repeat]) -> str:
+    """Returns which arm cannot run here at all; empty when both can."""
+    for repeat in repeats:
+        if repeat.impossible:
+            word = "was skipped" if repeat.status == "skipped" else "cannot run here"
+            return f"the {repeat.series.arm} {word} in block {repeat.block}: {repeat.reason}"
+    return ""
+
+
+def _nothing(blocks: Sequence[Sequence[Repeat]], nothing: bool) -> str:
+    if not nothing:
+        return ""
+    return (
+        "no attempt of either arm passed in the first block, so there is nothing to compare: "
+        f"{blocks[0][0].first_reason}"
+    )
+
+
+def _lost(repeats: Iterable[Repeat]) -> str:
+    """Returns which repeat was cut off, so that some of its hosts have no record."""
+    for repeat in repeats:
+        if repeat.first_attempt is None and repeat.missing:
+            missing = ", ".join(map(str, repeat.missing))
+            arm = repeat.series.arm
+            return f"the {arm} has no record of host {missing} in block {repeat.block}"
+    return ""

@@ -22,6 +22,11 @@ READABLE: Final = (1, SCHEMA_VERSION)
 PEER_FAILED = "PeerFailed"
 """Error type of a host that was ended because another one had failed."""
 
+UNMET_NEED: Final = "UnmetNeed"
+"""Error type of a repeat that needs what is not here."""
+NO_ENVIRONMENT: Final = "EnvironmentFailed"
+"""Error type of a repeat whose environment could not be made."""
+
 Status = Literal["passed", "failed", "skipped"]
 
 Verified = Literal["saved", "reference", "itself", "none", "unknown"]
@@ -56,7 +61,8 @@ class ErrorInfo(ResultModel):
     """Why a repeat failed, or was skipped.
 
     Attributes:
-        type: Name of the exception, or `WorkerDied`, `Timeout`, `PeerFailed`, `MeshDoesNotFit`.
+        type: Name of the exception, or `WorkerDied`, `Frozen`, `Stalled`, `Timeout`, `PeerFailed`,
+            `MeshDoesNotFit`.
         message: One line for people.
         traceback: The full traceback, or the last lines that a dead worker wrote.
     """
@@ -64,6 +70,11 @@ class ErrorInfo(ResultModel):
     type: str
     message: str
     traceback: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is a failure of what was measured; a want of something here is none."""
+        return self.type not in (UNMET_NEED, NO_ENVIRONMENT)
 
     @property
     def place(self) -> str:
@@ -88,11 +99,20 @@ class Attempt(ResultModel):
         error: Why it failed.
         samples: What it had measured until then; never aggregated.
         started_at: When it began, UTC.
+        duration_s: Seconds that it took; None in records of version 1.
+        worker: Id of the process that made it, as in the record; empty where none did.
     """
 
     error: ErrorInfo
     samples: tuple[Sample, ...] = ()
     started_at: datetime.datetime
+    duration_s: float | None = None
+    worker: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is a failure of what was measured; a want of something here is none."""
+        return self.error.counts
 
 
 class State(ResultModel):
@@ -117,6 +137,45 @@ class State(ResultModel):
         return hashlib.sha256(text.encode()).hexdigest()
 
 
+Trouble = Literal["throttled", "storage errors", "retries"]
+"""Trouble with an object store: answers of 429 or 408, of 500 or more, and requests made again."""
+
+
+class StoreTrouble(ResultModel):
+    """Trouble with an object store during one operation.
+
+    Attributes:
+        operation: Name of the measured block.
+        occurrence: Which block of that name in the repeat, from 0.
+        kind: `throttled` (answers of 429 or 408), `storage errors` (of 500 or more) or `retries`.
+        count: How many TensorStore counted; what others ask of the store is not in it.
+    """
+
+    operation: str
+    occurrence: int
+    kind: Trouble
+    count: int
+
+
+Effect = Literal["in effect", "not in effect", "not decidable"]
+
+
+class OptionEffect(ResultModel):
+    """Whether one option did what it says.
+
+    Attributes:
+        option: Name of the option.
+        asked: Its value in the sweep point.
+        state: What is proven; `not decidable` where files, samples, events and logs tell neither.
+        proof: What tells it, or why nothing does.
+    """
+
+    option: str
+    asked: Any
+    state: Effect
+    proof: str
+
+
 class Record(ResultModel):
     """One repeat of one sweep point on one host.
 
@@ -131,6 +190,8 @@ class Record(ResultModel):
         warmup: Whether it is a discarded repeat.
         arm: Which side of the point was measured; None outside a paired comparison.
         block: Which block of a paired comparison it belongs to; None outside one.
+        life: Which slot of its block, 0 to 3, had a worker of its own for it; None where there are
+            no lives, and for a warm-up.
         host: Index of the host process.
         num_hosts: How many host processes took part.
         status: `passed`, `failed` or `skipped`.
@@ -143,7 +204,11 @@ class Record(ResultModel):
         state: What was saved and loaded; None when the repeat never got that far.
         inventory: What the repeat left on storage.
         provenance: What ran, and on what.
+        worker: Id of the process that measured: `<host>:<pid>:<start>`; empty where none came so
+            far, and in records of version 1.
         attempts: Earlier failed tries, oldest first.
+        effects: Whether the options did what they say, as the first host found out.
+        store_troubles: Operations that an object store throttled or failed; none elsewhere.
     """
 
     schema_version: SchemaVersion = SCHEMA_VERSION
@@ -156,6 +221,7 @@ class Record(ResultModel):
     warmup: bool
     arm: Arm | None = None
     block: int | None = None
+    life: int | None = None
     host: int = 0
     num_hosts: int = 1
     status: Status
@@ -167,7 +233,10 @@ class Record(ResultModel):
     state: State | None = None
     inventory: Inventory | None = None
     provenance: dict[str, Any] = {}
+    worker: str = ""
     attempts: tuple[Attempt, ...] = ()
+    effects: tuple[OptionEffect, ...] = ()
+    store_troubles: tuple[StoreTrouble, ...] = ()
 
     @property
     def measured(self) -> SweepPoint:
@@ -183,5 +252,11 @@ class Record(ResultModel):
         """Returns this record, if it failed, and those before it, as attempts of a new try."""
         if self.error is None:
             return self.attempts
-        this = Attempt(error=self.error, samples=self.samples, started_at=self.started_at)
+        this = Attempt(
+            error=self.error,
+            samples=self.samples,
+            started_at=self.started_at,
+            duration_s=self.duration_s,
+            worker=self.worker,
+        )
         return (*self.attempts, this)

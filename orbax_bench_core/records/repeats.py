@@ -5,10 +5,19 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from orbax_bench_core.config import Arm
 from orbax_bench_core.measure import TIME, block_name
-from orbax_bench_core.records.record import PEER_FAILED, Attempt, ErrorInfo, Record, Status
+from orbax_bench_core.records.record import (
+    PEER_FAILED,
+    Attempt,
+    ErrorInfo,
+    Record,
+    Status,
+    Verified,
+)
+from orbax_bench_core.records.verification import weakest
 from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint, short_name, side, sides
 
 
@@ -71,6 +80,7 @@ class Repeat:
         series: What was measured.
         index: Which repeat; warm-ups count on their own.
         block: Which block of a paired comparison; None outside one.
+        life: Which slot of the block had a worker of its own for it; None without lives.
         warmup: Whether it is a discarded repeat.
         records: Record of each host that has one.
         num_hosts: How many hosts there should be.
@@ -79,6 +89,7 @@ class Repeat:
     series: Series
     index: int
     block: int | None = None
+    life: int | None = None
     warmup: bool = False
     records: Mapping[int, Record]
     num_hosts: int
@@ -122,9 +133,68 @@ class Repeat:
         return ""
 
     @property
+    def verified(self) -> Verified:
+        """What restored values were compared with on every host; `none` where one compared none."""
+        states = [record.state for record in self.records.values()]
+        return weakest("none" if state is None else state.verified for state in states)
+
+    @property
+    def flagged(self) -> frozenset[str]:
+        """The operations that had trouble with an object store on some host."""
+        return frozenset(
+            trouble.operation
+            for record in self.records.values()
+            for trouble in record.store_troubles
+        )
+
+    @property
     def attempts(self) -> tuple[Attempt, ...]:
         """Earlier failed tries on all hosts, host by host, oldest first."""
         return tuple(attempt for record in self.records.values() for attempt in record.attempts)
+
+    @property
+    def first_failed(self) -> bool:
+        """Whether the first attempt failed or hung, whatever a retry did.
+
+        A want of something here, such as a device, is no failure of what is measured.
+        """
+        errors = [attempt.error for attempt in self.attempts]
+        errors += [
+            record.error or _UNKNOWN
+            for record in self.records.values()
+            if record.status == "failed"
+        ]
+        own = [error for error in errors if error.type != PEER_FAILED]
+        return any(error.counts for error in own or errors)
+
+    @property
+    def first_attempt(self) -> Status | None:
+        """How the first attempt ended; None while it has not, as after an interruption."""
+        if self.first_failed:
+            return "failed"
+        return self.status if self.finished else None
+
+    @property
+    def first_reason(self) -> str:
+        """Why the first attempt failed; empty when it did not."""
+        for attempt in sorted(self.attempts, key=lambda each: each.error.type == PEER_FAILED):
+            if attempt.counts:
+                return attempt.error.said
+        return self.reason
+
+    @property
+    def first_worker(self) -> str:
+        """Id of the process that made the first attempt, on the first host that has a record."""
+        for _, record in sorted(self.records.items()):
+            return record.attempts[0].worker if record.attempts else record.worker
+        return ""
+
+    @property
+    def impossible(self) -> bool:
+        """Whether it cannot run here: its mesh does not fit, or something it needs is missing."""
+        if self.status == "skipped":
+            return True
+        return self.status == "failed" and self.error is not None and not self.error.counts
 
     def values(self, metric: str = TIME) -> dict[tuple[str, int], dict[int, float]]:
         """Returns the values of a metric by operation and occurrence, then by host."""
@@ -142,6 +212,9 @@ class Repeat:
     def labelled_seconds(self) -> dict[str, float]:
         """Returns the seconds on the slowest host by label: `save`, `save[1]`, ..."""
         return {block_name(*block): value for block, value in self.seconds().items()}
+
+
+_UNKNOWN: Final = ErrorInfo(type="Unknown", message="no reason was recorded")
 
 
 def repeats_of(records: Iterable[Record]) -> Iterator[Repeat]:
@@ -168,6 +241,7 @@ def _repeat(hosts: Sequence[Record]) -> Repeat:
         series=Series.of_record(first),
         index=first.repeat,
         block=first.block,
+        life=first.life,
         warmup=first.warmup,
         records={record.host: record for record in hosts},
         num_hosts=first.num_hosts,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import hashlib
 import json
 import uuid
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, Literal
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pydantic
 
@@ -19,8 +20,18 @@ from orbax_bench_core.config import (
     Problem,
     UserError,
     checked_path,
+    gate_changes,
+)
+from orbax_bench_core.records.exclusive import (
+    create_exclusively,
+    digest,
+    is_there,
+    names_in,
+    read_if_there,
+    swap,
 )
 from orbax_bench_core.records.files import write_atomically
+from orbax_bench_core.records.lease import WHOLE, Fence, held
 from orbax_bench_core.records.record import (
     SCHEMA_VERSION,
     Record,
@@ -28,8 +39,19 @@ from orbax_bench_core.records.record import (
     SchemaVersion,
 )
 from orbax_bench_core.records.repeats import Repeat, Series
+from orbax_bench_core.records.strays import Place, Stray, misplaced, place_of, stray_lines
 from orbax_bench_core.records.versions import refuse_other_version
-from orbax_bench_core.sweep import BLOCK_SIZE, Expansion, Pair, SweepEntry, side, sides
+from orbax_bench_core.sweep import (
+    Expansion,
+    Pair,
+    PairDesign,
+    SweepEntry,
+    arrangement,
+    design_of,
+    earlier_design,
+    side,
+    sides,
+)
 
 if TYPE_CHECKING:
     from etils import epath
@@ -58,8 +80,13 @@ class RunInfo(ResultModel):
         num_repeats: Measured repeats per point.
         execution: How repeats are run.
         gate: When a difference between arms counts.
+        rules: Fingerprint of `gate`, which is frozen once a block is recorded; None in runs of
+            version 1, whose rules were not.
+        seed: Seed of the order of the arms; empty for the id of the run.
         baseline: What the baseline arm has different, for people; empty without arms.
         candidate: What the candidate arm has different.
+        designs: Which workers the operations of each pair have, by the pair's id. It was decided
+            when the run began; a run of version 1 has none here, see `design`.
         expansion: The points, those skipped, and notes.
         created_at: When the run began, UTC.
         status: `running`; `complete` when every repeat is finished; `incomplete` otherwise.
@@ -74,8 +101,11 @@ class RunInfo(ResultModel):
     num_repeats: int
     execution: ExecutionConfig
     gate: GateConfig = GateConfig()
+    rules: str | None = None
+    seed: str = ""
     baseline: str = ""
     candidate: str = ""
+    designs: dict[str, PairDesign] = {}
     expansion: Expansion
     created_at: datetime.datetime
     status: RunStatus = "running"
@@ -84,6 +114,19 @@ class RunInfo(ResultModel):
     def num_series(self) -> int:
         """How many points are measured, each arm of a pair counted."""
         return sum(len(sides(entry)) for entry in self.expansion.points)
+
+    def design(self, pair: Pair) -> PairDesign:
+        """Returns the design of a pair; that of version 1 where none was decided."""
+        return self.designs.get(pair.id) or earlier_design(pair)
+
+    def order(self, pair: Pair, block: int) -> tuple[Arm, ...]:
+        """Returns the arm of each of the 4 slots of a block."""
+        return arrangement(self.order_seed, pair.id, block)
+
+    @property
+    def order_seed(self) -> str:
+        """Seed of the order of the arms: a run that was interrupted goes on with it."""
+        return self.seed or self.run_id
 
     @property
     def paired(self) -> bool:
@@ -96,6 +139,7 @@ class RunDirectory:
 
     Attributes:
         root: The directory, local or gs://.
+        fence: The lease under which this process measures here; None while it only reads.
     """
 
     def __init__(self, root: str) -> None:
@@ -110,12 +154,41 @@ class RunDirectory:
             self.root: epath.Path = epath.Path(checked_path(root))
         except ValueError as error:
             raise UserError(str(error)) from None
+        self.fence: Fence | None = None
+        self._strays: dict[str, Stray] = {}
+
+    @contextlib.contextmanager
+    def owned(
+        self, point: SweepEntry | None, *, command: str, say: Callable[[str], None]
+    ) -> Iterator[None]:
+        """Holds the lease of the whole run, or of one point, while something is measured.
+
+        Args:
+            point: The point or pair; None for all of them.
+            command: What this process runs, for whoever is refused meanwhile.
+            say: Told when the lease of another command has to be watched.
+
+        Raises:
+            UserError: Another command measures it, or the lease cannot be read or written.
+        """
+        owner = WHOLE if point is None else point.id
+        with contextlib.ExitStack() as stack:
+            try:
+                fence = stack.enter_context(held(self.root, owner, command=command, say=say))
+            except OSError as error:
+                raise UserError(f"cannot write to {self.root}: {error}") from None
+            self.fence = fence
+            stack.callback(setattr, self, "fence", None)
+            yield
 
     def start(self, loaded: LoadedSuite, expansion: Expansion) -> RunInfo:
         """Begins a run here, or continues the one of the same suite that is here already.
 
+        The gate of a comparison is frozen once one of its operations is recorded.
+
         Raises:
-            UserError: The directory belongs to another suite, or cannot be written.
+            UserError: The directory belongs to another suite, was measured for other rules, or
+                cannot be read or written.
         """
         suite = loaded.suite
         info = RunInfo(
@@ -127,8 +200,10 @@ class RunDirectory:
             num_repeats=suite.num_repeats,
             execution=suite.execution,
             gate=suite.gate,
+            rules=suite.gate.fingerprint,
             baseline="" if suite.arms is None else str(suite.arms.baseline),
             candidate="" if suite.arms is None else str(suite.arms.candidate),
+            designs={pair.id: design_of(pair, suite.gate) for pair in expansion.pairs},
             expansion=expansion,
             created_at=datetime.datetime.now(datetime.UTC),
         )
@@ -139,17 +214,46 @@ class RunDirectory:
                     f"{self.root} holds a run of another suite ({earlier.suite_name!r}, begun "
                     f"{earlier.created_at:%Y-%m-%d %H:%M} UTC); choose another output directory"
                 )
-            kept = {"run_id": earlier.run_id, "created_at": earlier.created_at}
-            info = info.model_copy(update=kept)
+            kept = {
+                "run_id": earlier.run_id,
+                "created_at": earlier.created_at,
+                "designs": {pair.id: earlier.design(pair) for pair in expansion.pairs},
+            }
+            info = info.model_copy(update={**kept, **self._frozen(earlier, info)})
+        own = info.run_id if suite.gate.seed is None else str(suite.gate.seed)
+        info = info.model_copy(update={"seed": info.seed or own})
         try:
             self.write_info(info)
         except (OSError, ValueError) as error:
             raise UserError(f"cannot write to {self.root}: {error}") from None
         return info
 
+    def _frozen(self, earlier: RunInfo, info: RunInfo) -> dict[str, Any]:
+        """Returns the fields of `run.json` that stay as they are; rules change before any block."""
+        if not (earlier.paired and any(map(self._has_blocks, earlier.expansion.points))):
+            return {}
+        if earlier.gate.fingerprint != info.gate.fingerprint:
+            raise UserError(
+                f"{self.root} was measured for other rules ({gate_changes(earlier.gate, info.gate)}"
+                "): rules that are chosen after the data decide nothing. Measure anew in another "
+                "output directory, or judge what is here by other rules, as an exploration: "
+                f"`orbax-bench compare {self.root} --rule margin=0.3`"
+            )
+        return {"rules": earlier.rules, "seed": earlier.order_seed}
+
+    def _has_blocks(self, point: SweepEntry) -> bool:
+        return any(not place.warmup for place, _ in self._files(point.id) if place is not None)
+
     def exists(self) -> bool:
-        """Returns whether a run is here."""
-        return bool(self._info_path.exists())
+        """Returns whether a run is here.
+
+        Raises:
+            UserError: That cannot be known.
+        """
+        try:
+            return is_there(self._info_path)
+        except OSError as error:
+            raise _unreadable(self._info_path, error) from None
 
     def check_there(self) -> None:
         """Checks that the run which was begun here is still here.
@@ -167,12 +271,13 @@ class RunDirectory:
         """Reads `run.json`.
 
         Raises:
-            UserError: There is no run here, or one of another schema version.
+            UserError: There is no run here, or one of another schema version, or it cannot be read.
         """
+        data = self._read(self._info_path)
+        if data is None:
+            raise UserError(f"{self.root} is not a run directory: it has no run.json")
         try:
-            return RunInfo.model_validate_json(self._info_path.read_bytes())
-        except OSError:
-            raise UserError(f"{self.root} is not a run directory: it has no run.json") from None
+            return RunInfo.model_validate_json(data)
         except pydantic.ValidationError as error:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])
@@ -197,50 +302,155 @@ class RunDirectory:
     def read_record(
         self, point: SweepEntry, repeat: int, *, warmup: bool = False, host: int = 0
     ) -> Record | None:
-        """Returns the record of one repeat, or None when it has none that can be read."""
-        return _read_record(self._record_path(point.id, repeat, warmup=warmup, host=host))
+        """Returns the record of one repeat, or None when it has none, or a torn one.
 
-    def read_repeat(self, point: SweepEntry, repeat: int, arm: Arm | None = None) -> Repeat:
-        """Returns one measured repeat, of one side of a pair or of a point, over all its hosts."""
+        Raises:
+            UserError: It cannot be read, which does not mean that there is none.
+        """
+        return self._read_record(Place(point.id, repeat, warmup, host))
+
+    def seal(self, point: SweepEntry, repeat: int, *, host: int = 0) -> str:
+        """Returns the SHA-256 of a record, by which a new try takes its place; empty for none."""
+        data = self._read(self._path(Place(point.id, repeat, False, host)))
+        return "" if data is None else digest(data)
+
+    def read_repeat(
+        self,
+        point: SweepEntry,
+        repeat: int,
+        arm: Arm | None = None,
+        block: int | None = None,
+        life: int | None = None,
+    ) -> Repeat:
+        """Returns one measured repeat over all its hosts.
+
+        Args:
+            point: The point or pair.
+            repeat: Its index.
+            arm: Which side of a pair.
+            block: The block that it belongs to.
+            life: The slot of the block that has a worker of its own for it.
+        """
         hosts = range(side(point, arm).processes)
         found = {host: self.read_record(point, repeat, host=host) for host in hosts}
         (series,) = (each for each in Series.all_of(point) if each.arm == arm)
         return Repeat(
             series=series,
             index=repeat,
-            block=None if arm is None else repeat // BLOCK_SIZE,
+            block=block,
+            life=life,
             records={host: record for host, record in found.items() if record},
             num_hosts=len(hosts),
         )
 
-    def write_record(self, record: Record) -> None:
-        """Writes the record of one repeat."""
-        path = self._record_path(
-            record.point_id, record.repeat, warmup=record.warmup, host=record.host
-        )
-        write_atomically(path, record.model_dump_json(indent=1).encode())
+    def write_record(self, record: Record, *, fence: str = "", replaces: str = "") -> None:
+        """Puts the record of one repeat in its place.
+
+        A record that passed or was skipped is final. One that failed, or is torn, is replaced.
+
+        Args:
+            record: The record.
+            fence: Lease under which it was measured, as `str(fence)` gives it; by default the one
+                that is held here, if any.
+            replaces: Seal of a record that may be replaced although it passed, because its repeat
+                did not pass on every host.
+
+        Raises:
+            LeaseLost: Another command measures this by now.
+            AlreadyRecorded: There is a final record.
+            OSError: It cannot be written.
+        """
+        path = self._path(Place(record.point_id, record.repeat, record.warmup, record.host))
+        data = record.model_dump_json(indent=1).encode()
+        right = Fence.parse(fence) if fence else self.fence
+        while True:
+            if right is not None:
+                right.check(self.root)
+            if create_exclusively(path, data):
+                return
+            before = read_if_there(path)
+            if before is None:
+                continue
+            if _final(before) and digest(before) != replaces:
+                raise AlreadyRecorded(f"{path} is final")
+            if swap(path, before, data):
+                return
 
     def next_warmup(self, point: SweepEntry) -> int:
-        """Returns the first warm-up index of `point` that has no record."""
-        index = 0
-        while self._record_path(point.id, index, warmup=True, host=0).exists():
-            index += 1
-        return index
+        """Returns the first warm-up index of `point` after all that have a record."""
+        made = [place.repeat for place, _ in self._files(point.id) if place and place.warmup]
+        return max(made, default=-1) + 1
+
+    @property
+    def strays(self) -> tuple[str, ...]:
+        """Files among the records that are no records of this run, a line each, as far as read.
+
+        Whoever reads records leaves them out; `by_point` and `records` meet all of them.
+        """
+        found = [self._strays[path] for path in sorted(self._strays)]
+        return stray_lines(found, self.root)
 
     def records(self) -> Iterator[Record]:
         """Yields every record here: points as in `run.json`, then warm-ups and repeats."""
-        for point in self.read_info().expansion.points:
-            yield from self.point_records(point)
+        for _, records in self.by_point():
+            yield from records
+
+    def by_point(self) -> Iterator[tuple[SweepEntry, Iterator[Record]]]:
+        """Yields every point of the run with its records."""
+        info = self.read_info()
+        known = {point.id for point in info.expansion.points}
+        for name in self._names(self.root / "records"):
+            if name not in known and not name.startswith("."):
+                self._note(f"records/{name}", "no point of this run has this id")
+        for point in info.expansion.points:
+            yield point, self._records_of(point.id, info.run_id)
 
     def point_records(self, point: SweepEntry) -> list[Record]:
-        """Returns every readable record of one point: warm-ups, then repeats, by host."""
-        return self.records_in(point.id)
+        """Returns every record of one point: warm-ups, then repeats, by host.
 
-    def records_in(self, point_id: str) -> list[Record]:
-        """Returns every readable record of the point with that id."""
-        folder = self.root / "records" / point_id
-        paths = sorted(folder.glob("*/host_*.json"), key=_record_order)
-        return [record for record in map(_read_record, paths) if record is not None]
+        What is not what its place says is left out, and among `strays`.
+
+        Raises:
+            UserError: A record cannot be read, or is of another schema version.
+        """
+        return list(self._records_of(point.id, self.read_info().run_id))
+
+    def _records_of(self, point_id: str, run_id: str) -> Iterator[Record]:
+        self._forget(point_id)
+        places = []
+        for place, path in self._files(point_id):
+            if place is None:
+                self._note(path, "no place of a record has this name")
+            else:
+                places.append(place)
+        for place in sorted(places, key=lambda place: (not place.warmup, place.repeat, place.host)):
+            record = self._read_record(place)
+            wrong = "torn: not readable" if record is None else misplaced(record, place, run_id)
+            if record is None or wrong:
+                self._note(place.path, wrong)
+            else:
+                yield record
+
+    def _files(self, point_id: str) -> Iterator[tuple[Place | None, str]]:
+        """Yields what lies among the records of a point: its place, if it is one, and its path."""
+        folder = f"records/{point_id}"
+        for repeat in self._names(self.root / folder):
+            if repeat.startswith("."):
+                continue
+            if place_of(point_id, repeat, "host_0.json") is None:
+                yield None, f"{folder}/{repeat}"
+                continue
+            for name in self._names(self.root / folder / repeat):
+                if not name.startswith("."):  # what a writer that was killed has left
+                    yield place_of(point_id, repeat, name), f"{folder}/{repeat}/{name}"
+
+    def _forget(self, point_id: str) -> None:
+        """Forgets what was met among the records of a point, which is about to be read again."""
+        for path in [path for path in self._strays if path.startswith(f"records/{point_id}/")]:
+            del self._strays[path]
+
+    def _note(self, path: str, reason: str) -> None:
+        self._strays[path] = Stray(path, reason)
 
     def data_path(
         self, point: SweepEntry, repeat: int, *, warmup: bool, arm: Arm | None = None
@@ -272,27 +482,56 @@ class RunDirectory:
     def _info_path(self) -> epath.Path:
         return self.root / "run.json"
 
-    def _record_path(self, point_id: str, repeat: int, *, warmup: bool, host: int) -> epath.Path:
-        folder = self.root / "records" / point_id / _repeat_folder(repeat, warmup)
-        return folder / f"host_{host}.json"
+    def _path(self, place: Place) -> epath.Path:
+        return self.root / place.path
+
+    def _read(self, path: epath.Path) -> bytes | None:
+        """Returns what a file holds, or None when it is not there."""
+        try:
+            return read_if_there(path)
+        except OSError as error:
+            raise _unreadable(path, error) from None
+
+    def _names(self, folder: epath.Path) -> list[str]:
+        """Returns the names in a folder; none when it is not there."""
+        try:
+            return names_in(folder)
+        except OSError as error:
+            raise _unreadable(folder, error) from None
+
+    def _read_record(self, place: Place) -> Record | None:
+        path = self._path(place)
+        data = self._read(path)
+        if data is None:
+            return None
+        try:
+            return Record.model_validate_json(data)
+        except pydantic.ValidationError:
+            # What is torn is run again; what is newer is kept.
+            refuse_other_version(data, str(path))
+            return None
 
 
-def _read_record(path: epath.Path) -> Record | None:
+class AlreadyRecorded(Exception):
+    """A repeat has a final record, which nothing replaces."""
+
+
+def _final(data: bytes) -> bool:
     try:
-        data = path.read_bytes()
-    except OSError:
-        return None
-    try:
-        return Record.model_validate_json(data)
+        return Record.model_validate_json(data).finished
     except pydantic.ValidationError:
-        refuse_other_version(data, str(path))  # what is torn is run again; what is newer is kept
-        return None
+        return False
+
+
+def _unreadable(path: epath.Path, error: OSError) -> UserError:
+    return UserError(
+        Problem(
+            f"cannot be read ({error}), which does not mean that it is missing: nothing is "
+            "measured in its place. Mend that, then run the same command again",
+            file=str(path),
+        )
+    )
 
 
 def _repeat_folder(repeat: int, warmup: bool) -> str:
     return f"{'warmup' if warmup else 'repeat'}_{repeat}"
-
-
-def _record_order(path: epath.Path) -> tuple[bool, int, int]:
-    kind, _, index = path.parent.name.partition("_")
-    return kind == "repeat", int(index), int(path.stem.partition("_")[2])

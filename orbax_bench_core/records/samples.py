@@ -6,7 +6,9 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
+from orbax_bench_core.measure import Sample
 from orbax_bench_core.records.record import SCHEMA_VERSION, Record
+from orbax_bench_core.records.store_troubles import flags_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,15 +30,20 @@ COLUMNS = {
     "conditions": "string",
     "arm": "string",
     "block": "int64",
+    "life": "int64",
     "repeat": "int64",
     "warmup": "bool",
     "host": "int64",
+    "worker": "string",
+    "attempt": "int64",
     "status": "string",
+    "verified": "string",
     "operation": "string",
     "occurrence": "int64",
     "metric": "string",
     "value": "float64",
     "unit": "string",
+    "flags": "string",
 }
 """Columns of `samples.parquet` and their Arrow types; a change needs a new schema version."""
 
@@ -44,7 +51,7 @@ _ROWS_PER_GROUP = 50_000
 
 
 def rows(record: Record) -> Iterator[dict[str, Any]]:
-    """Yields one row per sample of a record, with the columns of `COLUMNS`."""
+    """Yields one row per sample of a record and of its failed attempts, as `COLUMNS` has it."""
     point = record.measured
     common = {
         "schema_version": SCHEMA_VERSION,
@@ -62,12 +69,29 @@ def rows(record: Record) -> Iterator[dict[str, Any]]:
         "conditions": point.conditions.model_dump_json(),
         "arm": record.arm or "",
         "block": record.block,
+        "life": record.life,
         "repeat": record.repeat,
         "warmup": record.warmup,
         "host": record.host,
-        "status": record.status,
     }
-    for sample in record.samples:
+    for number, attempt in enumerate(record.attempts):
+        own = {"worker": attempt.worker, "attempt": number, "status": "failed", "verified": "none"}
+        yield from _rows({**common, **own}, attempt.samples, {})
+    last = {
+        "worker": record.worker,
+        "attempt": len(record.attempts),
+        "status": record.status,
+        "verified": "none" if record.state is None else record.state.verified,
+    }
+    yield from _rows({**common, **last}, record.samples, flags_of(record))
+
+
+def _rows(
+    common: Mapping[str, Any],
+    samples: Iterable[Sample],
+    flags: Mapping[tuple[str, int], Sequence[str]],
+) -> Iterator[dict[str, Any]]:
+    for sample in samples:
         yield {
             **common,
             "operation": sample.operation,
@@ -75,6 +99,7 @@ def rows(record: Record) -> Iterator[dict[str, Any]]:
             "metric": sample.metric,
             "value": sample.value,
             "unit": sample.unit,
+            "flags": ", ".join(flags.get((sample.operation, sample.occurrence), ())),
         }
 
 

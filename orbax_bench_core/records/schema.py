@@ -37,15 +37,22 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "conditions": "What was controlled, as JSON: `cache`, `host_memory`, `durable`, `x64`",
         "arm": "`baseline` or `candidate`; empty outside paired runs",
         "block": "Which block of a paired run; null outside paired runs",
+        "life": "Which slot of the block had a worker of its own; null where there are no lives",
         "repeat": "Which repeat of the point, from 0; warm-ups count on their own",
         "warmup": "Whether the repeat is a warm-up, to be left out of every statistic",
         "host": "Index of the host process",
-        "status": "How the repeat ended on this host: `passed`, `failed` or `skipped`",
+        "worker": "Id of the process that measured; empty in records of version 1",
+        "attempt": "0 for the first attempt at the repeat, then 1, 2, ...: verdicts take the first",
+        "status": "How the attempt ended on this host: `passed`, `failed` or `skipped`",
+        "verified": "What restored values were compared with on this host: `saved` in this repeat, "
+        "a `reference`, only another load (`itself`), `none`, or `unknown` in records of version 1",
         "operation": "Name of the measured block, such as `save`",
         "occurrence": "0 for the first block of that name in the repeat, then 1, 2, ...",
         "metric": "`<namespace>/<name>`, such as `0_basics/time_s`",
         "value": "The value, in `unit`",
         "unit": "Unit of the value, such as `s`; empty when it has none",
+        "flags": "Trouble with the object store during the operation: `throttled`, "
+        "`storage errors`, `retries`, with commas between; empty when there was none",
     }
 )
 """Meaning of each column of `samples.parquet`."""

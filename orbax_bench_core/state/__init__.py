@@ -8,6 +8,7 @@ from orbax_bench_core.state.loading import Location, absolute, locate, save_fixt
 from orbax_bench_core.state.mesh import MeshDoesNotFit, build_mesh, first_devices
 from orbax_bench_core.state.orbax_api import make_context
 from orbax_bench_core.state.pathways import initialize_if_used
+from orbax_bench_core.state.recorded import DIGESTS_FILE, record_digest, recorded_digest
 from orbax_bench_core.state.sharding_file import read_sharding_file, sharding_targets
 from orbax_bench_core.state.sharding_plan import plan_shardings
 from orbax_bench_core.state.synthetic import generate
@@ -21,6 +22,7 @@ from orbax_bench_core.state.tree import (
 )
 
 __all__ = [
+    "DIGESTS_FILE",
     "Digest",
     "Location",
     "MeshDoesNotFit",
@@ -43,6 +45,8 @@ __all__ = [
     "named_leaves",
     "plan_shardings",
     "read_sharding_file",
+    "record_digest",
+    "recorded_digest",
     "save_fixture",
     "sharding_targets",
     "split_axes",

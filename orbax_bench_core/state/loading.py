@@ -13,6 +13,8 @@ from jax.experimental import multihost_utils
 
 from orbax_bench_core.config import CheckpointConfig
 from orbax_bench_core.state import layout, orbax_api, pathways, sharding_file
+from orbax_bench_core.state.digests import digest
+from orbax_bench_core.state.recorded import record_digest
 from orbax_bench_core.state.tree import StateError, named_leaves
 
 PyTree = Any
@@ -178,6 +180,9 @@ def _by_step(directory: epath.Path) -> tuple[int, str]:
 def save_fixture(tree: Any, path: str) -> None:
     """Saves a tree as an Orbax v1 checkpoint, replacing a checkpoint that is there.
 
+    The digest of each leaf is recorded beside it, so that whoever loads the checkpoint can tell
+    whether its values are still those that were saved.
+
     Raises:
         StateError: The path holds something that is not a checkpoint; it is left alone.
     """
@@ -192,3 +197,4 @@ def save_fixture(tree: Any, path: str) -> None:
         # No process may look at the path after another has begun to replace what is there.
         multihost_utils.sync_global_devices("save_fixture")
     orbax_api.replace(root, tree)
+    record_digest(root, digest(tree))

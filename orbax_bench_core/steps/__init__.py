@@ -9,11 +9,13 @@ from orbax_bench_core.steps.point import SAID, PointFailed, PointOutcome, measur
 from orbax_bench_core.steps.prepare import download, mirror, model_arrays, write_shardings
 from orbax_bench_core.steps.programs import ab, run
 from orbax_bench_core.steps.release_search import (
+    Compared,
     Found,
-    Outcome,
     Release,
     comparing_releases,
+    expected_comparisons,
     find_releases,
+    kept_requirements,
     search_releases,
 )
 from orbax_bench_core.steps.reporting import (
@@ -21,6 +23,7 @@ from orbax_bench_core.steps.reporting import (
     limits_of,
     publish,
     publish_async_study,
+    publish_search,
     publish_verdicts,
     settle,
 )
@@ -29,9 +32,9 @@ __all__ = [
     "PAGE",
     "SAID",
     "CannotRecord",
+    "Compared",
     "Found",
     "Judged",
-    "Outcome",
     "PointFailed",
     "PointOutcome",
     "Release",
@@ -43,7 +46,9 @@ __all__ = [
     "comparing_releases",
     "download",
     "ensure_checkpoint",
+    "expected_comparisons",
     "find_releases",
+    "kept_requirements",
     "limits_of",
     "measure_point",
     "measure_points",
@@ -52,6 +57,7 @@ __all__ = [
     "plan",
     "publish",
     "publish_async_study",
+    "publish_search",
     "publish_verdicts",
     "run",
     "run_point",

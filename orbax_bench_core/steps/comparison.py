@@ -48,7 +48,7 @@ def compare_arms(session: Session, *, lock: bool = True) -> VerdictReport:
     notes: list[str] = []
     starts: dict[str, list[float]] = {pair.id: [] for pair in pairs}
 
-    def settled(pair: Pair, seconds: Sequence[float]) -> bool:
+    def next_look(pair: Pair, seconds: Sequence[float]) -> int | None:
         starts[pair.id] += seconds
         records = session.directory.point_records(pair)
         verdict = judge_point(pair, repeats_of(records), info, _switching(starts[pair.id]))
@@ -57,11 +57,12 @@ def compare_arms(session: Session, *, lock: bool = True) -> VerdictReport:
         if session.whole:  # several steps would overwrite each other
             write_verdicts(session.directory, report(info, list(verdicts.values()), notes))
         session.watch(Judged(verdict=verdict))
-        return not needs_more(verdict)
+        return verdict.next_look if needs_more(verdict) else None
 
     with measuring(session, lock=lock):
-        run_pairs(session, settled)
-    return report(info, [verdicts[pair.id] for pair in pairs], notes)
+        run_pairs(session, next_look)
+    found = [verdicts[pair.id] for pair in pairs]
+    return report(info, found, notes, session.directory.strays)
 
 
 def _switching(starts: Sequence[float]) -> str:

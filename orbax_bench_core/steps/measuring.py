@@ -11,11 +11,15 @@ from orbax_bench_core.limits import ensure_limits
 
 @contextlib.contextmanager
 def measuring(session: Session, *, lock: bool) -> Iterator[None]:
-    """Enters the session's watcher.
+    """Holds the lease of what the session measures, and enters its watcher.
 
     With `lock`, it first waits until nothing else of ours measures on this machine.
+
+    Raises:
+        UserError: Another command measures the same.
     """
-    with measuring_lock(session.say) if lock else contextlib.nullcontext(), session.watch:
+    turn = measuring_lock(session.say) if lock else contextlib.nullcontext()
+    with session.owned(), turn, session.watch:
         yield
 
 

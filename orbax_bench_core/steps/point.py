@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from orbax_bench_core.execute import Event, Progress, RunSettings, Session, Watcher
+from orbax_bench_core.analysis.verdicts import words
+from orbax_bench_core.execute import Event, Progress, Retry, RunSettings, Session, Watcher
 from orbax_bench_core.records import Record, RunInfo
 from orbax_bench_core.steps.comparison import Judged, compare_arms
 from orbax_bench_core.steps.measuring import measure_points
@@ -37,23 +38,26 @@ def measure_point(
     Args:
         session: A session of one point or pair.
         limits: Whether to measure what the machine and the storage can do, once per run.
-        strict: Whether a failed repeat is an error rather than data.
+        strict: Whether a failed repeat is an error rather than data. In a comparison failures are
+            judged, and it is an error that there was nothing to compare.
         lock: Whether to wait until nothing else of ours measures on this machine.
 
     Raises:
-        PointFailed: A repeat failed and `strict` is set.
+        PointFailed: A repeat failed, or nothing was there to compare, and `strict` is set.
         CannotRecord: A record could not be written.
     """
     (entry,) = session.entries
     if session.pairs:
-        compare_arms(session, lock=lock)
+        verdicts = compare_arms(session, lock=lock)
+        records = session.directory.point_records(entry)
+        reasons = [point.reason for point in verdicts.points if point.failed]
     else:
         measure_points(session, limits=limits, lock=lock)
-    records = session.directory.point_records(entry)
-    failed = [record for record in records if record.status == "failed" and not record.warmup]
-    if strict and failed:
-        reason = failed[0].error
-        raise PointFailed(f"{entry.name} {entry.id}: {reason.message if reason else 'failed'}")
+        records = session.directory.point_records(entry)
+        failed = [record for record in records if record.status == "failed" and not record.warmup]
+        reasons = [record.error.message if record.error else "failed" for record in failed]
+    if strict and reasons:
+        raise PointFailed(f"{entry.name} {entry.id}: {reasons[0]}")
     return PointOutcome(session.info, records)
 
 
@@ -92,6 +96,8 @@ class _Log(Watcher):
     def __call__(self, event: Event) -> None:
         if isinstance(event, Progress):
             self._progress(event)
+        elif isinstance(event, Retry):
+            _say(f"{event.point.name} repeat {event.index} is tried again: {event.reason}")
         elif isinstance(event, Judged):
             self._judged(event)
 
@@ -109,7 +115,7 @@ class _Log(Watcher):
             for operation in verdict.operations
             if operation.primary and operation.verdict.ratio is not None
         )
-        said = verdict.reason or ratios
+        said = "; ".join(filter(None, [verdict.reason or ratios, *words.attempts(verdict)]))
         _say(f"{verdict.point} after {verdict.blocks} blocks: {verdict.word}: {said}")
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
+from orbax_bench_core.analysis.releases import Conclusion, Outcome, Purpose
 from orbax_bench_core.config import (
     EnvironmentConfig,
     LoadedSuite,
@@ -17,15 +19,18 @@ from orbax_bench_core.config import (
     did_you_mean,
     parse_suite,
 )
-from orbax_bench_core.gate import Word
 
 if TYPE_CHECKING:
     from packaging.version import Version
 
-Outcome = Word | Literal["FAILED"]
-"""Verdict of a release against the good one; FAILED when it could not be measured."""
-
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+
+_ROUNDS: Final = 3
+"""How often a search begins again behind a release that turned out to be as its predecessor."""
+
+_NO_REGRESSION: Final[Mapping[Outcome, Conclusion]] = MappingProxyType(
+    {"PASS": "same", "INCONCLUSIVE": "undecided", "FAILED": "failed"}
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -111,54 +116,140 @@ def _wheels(package: str, folder: Path) -> dict[Version, Path]:
     return found
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """One comparison of a release search: `release` against the older `against`, and its word."""
+
+    release: str
+    against: str
+    purpose: Purpose
+    outcome: Outcome
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Found:
     """Result of a release search.
 
     Attributes:
-        last_good: The newest release that passes against the good one; the good one itself when
-            no other does.
-        first_bad: The oldest release that has regressed; None when the bad one has not.
-        undecided: Releases between the two that gave no verdict.
-        outcomes: What every release said that was measured, in the order of measurement.
+        conclusion: Kind of the answer.
+        last_good: The direct predecessor of a named release; the older end of a range; the good
+            release when the ends do not differ, or gave no verdict.
+        first_bad: The release that is named, or the newer end of a range; None without either.
+        undecided: Releases inside a range that gave no verdict.
+        steps: Every comparison, in order.
     """
 
+    conclusion: Conclusion
     last_good: str
     first_bad: str | None
-    undecided: tuple[str, ...]
-    outcomes: dict[str, Outcome]
+    undecided: tuple[str, ...] = ()
+    steps: tuple[Compared, ...]
 
 
-def search_releases(releases: Sequence[str], outcome: Callable[[str], Outcome]) -> Found:
-    """Searches for the first release that has regressed against the first of the list.
+def search_releases(releases: Sequence[str], outcome: Callable[[str, str], Outcome]) -> Found:
+    """Searches for the release that has regressed, between the first of a list and its last.
 
-    The last one is measured first: without a regression there is nothing to look for. Every step
-    then halves what is left. A release that gives no verdict, or cannot be measured, is passed over
-    in favour of the nearest one to the middle that has not been tried.
+    The ends are compared first: without a regression there is nothing to look for. Every step then
+    halves what is left, each release against the good one; a release that gives no verdict, or
+    cannot be measured, is passed over in favour of the nearest one to the middle that has not been
+    tried. The first bad release is compared with its direct predecessor before it is named. If it
+    passes there, it becomes the good release, and what lies between it and the bad one is searched,
+    in three rounds at most. Without a name the answer is a range whose newer end has regressed
+    against the older one.
 
     Args:
         releases: At least two, from the good one to the bad one, in order of version.
-        outcome: Measures a release against the good one.
+        outcome: Compares a release with an older one, in this order. It is asked for the same two
+            again where a comparison that the search has chosen is to be confirmed.
     """
-    good, bad = 0, len(releases) - 1
-    outcomes = {releases[bad]: outcome(releases[bad])}
-    if outcomes[releases[bad]] != "REGRESSION":
+    return _Search(releases, outcome).run()
+
+
+class _Search:
+    """A search under way."""
+
+    def __init__(self, releases: Sequence[str], outcome: Callable[[str, str], Outcome]) -> None:
+        self._releases = releases
+        self._outcome = outcome
+        self._steps: list[Compared] = []
+
+    def run(self) -> Found:
+        good, last = 0, len(self._releases) - 1
+        word = self._ask(last, good, "ends")
+        if word != "REGRESSION":
+            conclusion = _NO_REGRESSION[word]
+            return self._found(conclusion, good, None)
+        for rounds_left in reversed(range(_ROUNDS)):
+            low, high = self._halve(good, last)
+            if high - low > 1:
+                break
+            word = self._confirm(high, low, good)
+            if word == "REGRESSION":
+                return self._found("named", low, high)
+            if word != "PASS":
+                break
+            # As its predecessor: the regression came in steps before it, or is yet to come.
+            low = good
+            if high == last or not rounds_left:
+                break
+            if self._ask(last, high, "ends") != "REGRESSION":
+                break
+            good = high
+        return self._found("range", low, high)
+
+    def _halve(self, good: int, bad: int) -> tuple[int, int]:
+        """Returns the newest release that passes against the good one, and the oldest bad one."""
+        tried: set[int] = set()
+        first = good
+        while untried := [index for index in range(good + 1, bad) if index not in tried]:
+            middle = min(untried, key=lambda index: abs(2 * index - good - bad))
+            tried.add(middle)
+            word = self._ask(middle, first, "search")
+            if word == "REGRESSION":
+                bad = middle
+            elif word == "PASS":
+                good = middle
+        return good, bad
+
+    def _confirm(self, bad: int, predecessor: int, good: int) -> Outcome:
+        if predecessor == good:
+            for step in self._steps:
+                ends = (step.release, step.against) == (self._releases[bad], self._releases[good])
+                if ends and step.purpose == "ends":
+                    return step.outcome  # not chosen by the search, so it needs no second look
+        return self._ask(bad, predecessor, "confirm")
+
+    def _ask(self, release: int, against: int, purpose: Purpose) -> Outcome:
+        newer, older = self._releases[release], self._releases[against]
+        word = self._outcome(newer, older)
+        step = Compared(release=newer, against=older, purpose=purpose, outcome=word)
+        self._steps.append(step)
+        return word
+
+    def _found(self, conclusion: Conclusion, low: int, high: int | None) -> Found:
+        inside = () if high is None or conclusion == "named" else self._releases[low + 1 : high]
+        silent = {
+            step.release
+            for step in self._steps
+            if step.outcome not in {"PASS", "REGRESSION"} and step.purpose == "search"
+        }
         return Found(
-            last_good=releases[good], first_bad=None, undecided=(), outcomes=dict(outcomes)
+            conclusion=conclusion,
+            last_good=self._releases[low],
+            first_bad=None if high is None else self._releases[high],
+            undecided=tuple(release for release in inside if release in silent),
+            steps=tuple(self._steps),
         )
-    while untried := [i for i in range(good + 1, bad) if releases[i] not in outcomes]:
-        middle = min(untried, key=lambda index: abs(2 * index - good - bad))
-        found = outcomes[releases[middle]] = outcome(releases[middle])
-        if found == "REGRESSION":
-            bad = middle
-        elif found == "PASS":
-            good = middle
-    return Found(
-        last_good=releases[good],
-        first_bad=releases[bad],
-        undecided=tuple(releases[good + 1 : bad]),
-        outcomes=outcomes,
-    )
+
+
+def expected_comparisons(releases: int) -> tuple[int, int]:
+    """Returns how many comparisons a search over so many releases takes if one step is behind it.
+
+    The second number is the most that it takes when every release gives a verdict.
+    """
+    halvings = math.ceil(math.log2(releases - 1))
+    usual = 1 if releases == 2 else 1 + halvings + 1
+    return usual, min(_ROUNDS * usual, releases * (releases - 1) // 2)
 
 
 def comparing_releases(
@@ -170,18 +261,77 @@ def comparing_releases(
 ) -> LoadedSuite:
     """Returns a suite with two environments as its arms.
 
-    Environments and arms of its own are replaced. Keys of `gate` go in place of those of the
-    suite's `gate` block.
+    Environments of the suite are replaced. Where it has arms, both sides are its candidate: with
+    the options, the benchmark, the processes, the mesh and the storage of that arm. Keys of `gate`
+    go in place of those of the suite's `gate` block.
     """
     data = dict(loaded.source.data)
     data["environments"] = [
         environment.model_dump(mode="json", exclude_defaults=True)
         for environment in (baseline, candidate)
     ]
+    arm = loaded.suite.arm("candidate").model_dump(mode="json", exclude_unset=True)
     data["arms"] = {
-        "baseline": {"environment": baseline.name},
-        "candidate": {"environment": candidate.name},
+        "baseline": {**arm, "environment": baseline.name},
+        "candidate": {**arm, "environment": candidate.name},
     }
     if gate:
         data["gate"] = {**data.get("gate", {}), **gate}
     return parse_suite(yaml.safe_dump(data, sort_keys=False), loaded.source.file)
+
+
+def kept_requirements(loaded: LoadedSuite, package: str, also: Sequence[str]) -> tuple[str, ...]:
+    """Returns what every environment of a search has beside a release of the package.
+
+    That is `also`, and of the environment of the suite's candidate (or its only one) whatever names
+    neither the package nor one of `also`.
+
+    Raises:
+        UserError: The suite sweeps several environments, or its own is an interpreter, in which
+            nothing is installed.
+    """
+    environment = _own_environment(loaded)
+    if environment is None:
+        return tuple(also)
+    if environment.interpreter is not None:
+        raise UserError(
+            loaded.source.problem(
+                f"environment {environment.name!r} is an interpreter, and bisect installs releases "
+                "of its own: give it `requirements`, or leave it out",
+                ("environments",),
+            )
+        )
+    named = {_package(package), *map(_package, also)}
+    rest = (each for each in environment.requirements if _package(each) not in named)
+    return (*also, *rest)
+
+
+def _own_environment(loaded: LoadedSuite) -> EnvironmentConfig | None:
+    suite = loaded.suite
+    if suite.arms is not None:
+        return suite.environment(suite.arms.candidate.environment)
+    if len(suite.environments) > 1:
+        names = ", ".join(environment.name for environment in suite.environments)
+        raise UserError(
+            loaded.source.problem(
+                f"the suite sweeps {len(suite.environments)} environments ({names}), and bisect "
+                "puts releases into one: keep one, or name it in `arms.candidate.environment`",
+                ("environments",),
+            )
+        )
+    return next(iter(suite.environments), None)
+
+
+def _package(requirement: str) -> str:
+    """Returns the package that a requirement names; the requirement itself where it names none."""
+    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+
+    try:
+        return canonicalize_name(Requirement(requirement).name)
+    except InvalidRequirement:
+        pass
+    try:
+        return parse_wheel_filename(Path(requirement).name)[0]
+    except InvalidWheelFilename:
+        return requirement

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from typing import TYPE_CHECKING, Final, Literal
 
 from orbax_bench_core import limits
@@ -11,6 +13,7 @@ from orbax_bench_core.analysis.async_study import (
     async_study,
     study_document,
 )
+from orbax_bench_core.analysis.releases import ReleaseSearch, answer, search_document
 from orbax_bench_core.analysis.summary import (
     ExtraColumns,
     RunSummary,
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
 
 
 _PLOTS: Final = "verdicts"
+_SEARCH_PLOTS: Final = "bisect"
 PAGE: Final = "async_study.html"
 MARKDOWN: Final = "async_study.md"
 
@@ -85,6 +89,7 @@ def publish(directory: RunDirectory) -> RunSummary:
         table.end()
     with atomic_file(root / SAMPLES) as file:
         write_parquet(directory.records(), file)
+    summary = dataclasses.replace(summary, left_out=directory.strays)
     info = settle(run)
     first, extra = next(run.records(), None), limits_of(directory, info, summary)
     document = summary_document(info, summary, first, extra)
@@ -111,9 +116,9 @@ def publish_verdicts(run: RunDirectory, verdicts: VerdictReport) -> epath.Path:
     write_atomically(run.root / "verdicts.html", to_html(document).encode())
     unpaired = any(point.mode == "unpaired" for point in verdicts.points)
     baseline = verdicts.baseline if unpaired else None
-    ManifestWriter(run).note_conclusion(VERDICTS_FILE, baseline=baseline)
     if run.exists():
-        settle(Run(run))
+        settle(Run(run))  # before its digest is noted
+    ManifestWriter(run).note_conclusion(VERDICTS_FILE, baseline=baseline)
     return run.root / "verdicts.html"
 
 
@@ -167,3 +172,19 @@ def publish_async_study(directory: RunDirectory) -> AsyncStudy:
     write_atomically(root / PAGE, to_html(document).encode())
     ManifestWriter(directory).note_conclusion(STUDY_FILE)
     return study
+
+
+def publish_search(root: epath.Path, search: ReleaseSearch) -> epath.Path:
+    """Writes `bisect.json`, `bisect.html` and `bisect.md` with its plots.
+
+    Returns:
+        The HTML page, which needs no other file.
+    """
+    content = {**search.model_dump(mode="json"), "answer": answer(search)}
+    write_atomically(root / "bisect.json", json.dumps(content, indent=1).encode())
+    document = search_document(search)
+    write_figures(document, root / _SEARCH_PLOTS)
+    page = to_markdown(document, figures=_SEARCH_PLOTS)
+    write_atomically(root / "bisect.md", page.encode())
+    write_atomically(root / "bisect.html", to_html(document).encode())
+    return root / "bisect.html"

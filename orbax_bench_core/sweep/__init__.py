@@ -2,6 +2,14 @@
 
 from orbax_bench_core.sweep.catalog import BUILTINS, short_name
 from orbax_bench_core.sweep.classes import load_class, options_class
+from orbax_bench_core.sweep.design import (
+    PairDesign,
+    Placement,
+    ProcessNoise,
+    design_of,
+    earlier_design,
+    placement,
+)
 from orbax_bench_core.sweep.expansion import Expansion, SkippedPoint, expand_here
 from orbax_bench_core.sweep.isolate import benchmark_environment, expand
 from orbax_bench_core.sweep.options import describe_options
@@ -23,6 +31,9 @@ __all__ = [
     "BUILTINS",
     "Expansion",
     "Pair",
+    "PairDesign",
+    "Placement",
+    "ProcessNoise",
     "SkippedPoint",
     "SweepEntry",
     "SweepPoint",
@@ -30,13 +41,16 @@ __all__ = [
     "baseline_point",
     "benchmark_environment",
     "describe_options",
+    "design_of",
     "differences",
+    "earlier_design",
     "entry_from_json",
     "expand",
     "expand_here",
     "load_class",
     "nearest",
     "options_class",
+    "placement",
     "short_name",
     "side",
     "sides",

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import traceback
+from pathlib import Path
 
 from orbax_bench_core.authoring import BenchmarkOptions, BenchmarksGenerator
 
+_IMPORTLIB = importlib.__file__
 _NEEDED_BY_UPSTREAM = {"clu", "tensorflow"}
 
 
@@ -30,7 +33,8 @@ def load_class(path: str) -> type[BenchmarksGenerator]:
         module = importlib.import_module(module_path)
     except Exception as error:  # noqa: BLE001 - whatever a user's module raises on import
         raise BenchmarkClassError(
-            f"cannot import {module_path!r}: {type(error).__name__}: {error}; {_import_hint(error)}"
+            f"cannot import {module_path!r}: {type(error).__name__}: {error}{_place(error)}; "
+            f"{_import_hint(error)}"
         ) from None
     found = getattr(module, class_name, None)
     if found is None:
@@ -55,7 +59,24 @@ def options_class(generator: type[BenchmarksGenerator]) -> type[BenchmarkOptions
     return generator.options_class
 
 
+def _place(error: Exception) -> str:
+    """Returns the line of a user's module that failed, as ` (my_bench.py:17)`; empty without one."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [
+        frame
+        for frame in frames
+        if not frame.filename.startswith("<") and frame.filename not in (__file__, _IMPORTLIB)
+    ]
+    if not own:
+        return ""
+    folder = Path(own[0].filename).parent
+    last = [frame for frame in own if Path(frame.filename).parent == folder][-1]
+    return f" ({Path(last.filename).name}:{last.lineno})"
+
+
 def _import_hint(error: Exception) -> str:
+    if not isinstance(error, ImportError):
+        return "the module itself fails; mend it there"
     if isinstance(error, ModuleNotFoundError) and error.name in _NEEDED_BY_UPSTREAM:
         return (
             "Orbax's own framework needs it, ours does not: import `authoring` and `measure` from "

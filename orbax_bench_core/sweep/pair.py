@@ -21,7 +21,7 @@ from orbax_bench_core.sweep.options import OptionError, axes, combinations, plai
 from orbax_bench_core.sweep.point import SweepPoint, id_of
 
 BLOCK_SIZE: Final = 4
-"""Operations in a block: two of each arm."""
+"""Slots of a block, two of each arm: an operation each, or the life of a worker."""
 
 _ARRANGEMENTS: Final[list[tuple[Arm, ...]]] = sorted(
     set(itertools.permutations(("baseline", "baseline", "candidate", "candidate")))
@@ -222,11 +222,11 @@ def _known(point: SweepPoint, path: str, generator: type[BenchmarkOptions]) -> d
     return {name: value for name, value in point.given_options.items() if name in names}
 
 
-def arrangement(run_id: str, pair_id: str, block: int) -> tuple[Arm, ...]:
-    """Returns which arm each operation of a block measures, one of six orders with equal chance.
+def arrangement(seed: str, pair_id: str, block: int) -> tuple[Arm, ...]:
+    """Returns which arm each slot of a block measures, one of six orders with equal chance.
 
-    The id of the run is the seed: a run that was interrupted goes on with the order that it began
-    with, and two runs of one suite have different orders, so that a disturbance at the same point
-    of every run does not always meet the same arm.
+    The seed is that of the gate or else the id of the run: a run that was interrupted goes on with
+    the order that it began with, and two runs of one suite have different orders, so that a
+    disturbance at the same point of every run does not always meet the same arm.
     """
-    return random.Random(f"{run_id}:{pair_id}:{block}").choice(_ARRANGEMENTS)
+    return random.Random(f"{seed}:{pair_id}:{block}").choice(_ARRANGEMENTS)

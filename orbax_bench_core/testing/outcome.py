@@ -64,17 +64,24 @@ class Outcome:
         raise AssertionError(f"{self.record.point_name} {self.record.status}: {reason}")
 
     def assert_verified(self) -> None:
-        """Checks that the benchmark had restored values compared, and that they were equal.
+        """Checks that restored values were compared with what was saved or with a reference.
 
         Raises:
-            AssertionError: The repeat failed, or `context.verify` was never called.
+            AssertionError: The repeat failed, `context.verify` was never called, or what was loaded
+                was only compared with another load of the same bytes.
         """
         self.assert_passed()
-        state = self.record.state
-        if state is None or state.verified == "none":
+        verified = "none" if self.record.state is None else self.record.state.verified
+        if verified == "none":
             raise AssertionError(
                 f"{self.record.point_name} verified nothing; call context.verify(restored) outside "
                 "the measured blocks"
+            )
+        if verified == "itself":
+            raise AssertionError(
+                f"{self.record.point_name} compared two loads of the same bytes only, which are "
+                "wrong together; record a digest with the checkpoint (capture_digests_path), or "
+                "compare with what was saved"
             )
 
     def assert_measured(self, *operations: str) -> None:

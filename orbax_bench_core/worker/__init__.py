@@ -1,6 +1,7 @@
 """The process that measures, in any environment: its protocol, devices and page cache."""
 
 from orbax_bench_core.worker.devices import simulate_devices
+from orbax_bench_core.worker.orphans import die_with_parent, leave
 from orbax_bench_core.worker.protocol import (
     EVENT,
     STACKS_SIGNAL,
@@ -21,5 +22,7 @@ __all__ = [
     "Task",
     "Unrecorded",
     "WorkerSetup",
+    "die_with_parent",
+    "leave",
     "simulate_devices",
 ]

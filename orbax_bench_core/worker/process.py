@@ -15,8 +15,15 @@ from collections.abc import Iterator, Sequence
 import pydantic
 
 from orbax_bench_core.measure import Sample
-from orbax_bench_core.records import RunDirectory, RunDirectoryGone, Status
+from orbax_bench_core.records import (
+    AlreadyRecorded,
+    LeaseLost,
+    RunDirectory,
+    RunDirectoryGone,
+    Status,
+)
 from orbax_bench_core.worker.devices import simulate_devices
+from orbax_bench_core.worker.orphans import EXIT_ABANDONED, die_with_parent, leave
 from orbax_bench_core.worker.protocol import (
     STACKS_SIGNAL,
     Done,
@@ -30,7 +37,9 @@ from orbax_bench_core.worker.protocol import (
 _log = logging.getLogger(__name__)
 
 _GRACE_S = 2.0
-_HEARTBEAT_S = 10
+_HEARTBEAT_S = 60
+"""Seconds of silence after which JAX ends the others. The orchestrator looks at the signs of all
+workers, and is to name the one that failed long before that."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,9 +63,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     setup = WorkerSetup.model_validate_json(parsed.setup).in_cluster(os.environ)
+    if setup.parent is not None and not die_with_parent(setup.parent):
+        return EXIT_ABANDONED
     worker = _Worker(setup, events=parsed.events)
     worker.start()
-    tasks = _tasks() if parsed.tasks is None else _tasks_of_host(parsed.tasks, setup)
+    tasks = worker.tasks() if parsed.tasks is None else _tasks_of_host(parsed.tasks, setup)
     ended = [worker.perform(task) for task in tasks]
     return int("failed" in ended)
 
@@ -65,13 +76,14 @@ class _Worker:
     def __init__(self, setup: WorkerSetup, events: int | None) -> None:
         self._setup = setup
         self._events = events
+        self._abandoned = False
         self._run = RunDirectory(setup.root)
         self._begun = self._run.exists()
 
     def start(self) -> None:
         import jax
 
-        from orbax_bench_core.records import device_provenance, host_provenance
+        from orbax_bench_core.records import device_provenance, host_provenance, worker_id
         from orbax_bench_core.state import StateCache, initialize_if_used, join_processes
 
         setup = self._setup
@@ -88,12 +100,14 @@ class _Worker:
         devices = device_provenance()
         self._provenance = {**host_provenance(), "devices": devices}
         self._states = StateCache()
+        self._id = worker_id()
         self._emit(
             Ready(
                 platform=devices["platform"],
                 device_count=jax.device_count(),
                 fixed=not simulated or devices["platform"] != "cpu",
                 provenance=self._provenance,
+                worker=self._id,
             )
         )
 
@@ -103,20 +117,45 @@ class _Worker:
 
         try:
             self._check_run()
-            record = run_repeat(task, self._setup, self._states, self._provenance, self._measured)
+            record = run_repeat(
+                task, self._setup, self._states, self._provenance, self._id, self._measured
+            )
             self._check_run()
         except RunDirectoryGone as gone:
             self._emit(Unrecorded(reason=str(gone)))
             return "failed"
         _log.info("%s", metric_report(record))
         if not (task.warmup and record.status == "skipped"):
+            if self._abandoned and self._setup.parent is not None:
+                leave()
             try:
-                self._run.write_record(record)
+                self._run.write_record(record, fence=task.fence, replaces=task.replaces)
+            except LeaseLost:
+                leave()
+            except AlreadyRecorded as final:
+                _log.warning("this try is not kept: %s", final)
             except OSError as error:
                 self._emit(Unrecorded(reason=f"cannot write the record: {error}"))
                 return "failed"
         self._emit(Done(status=record.status, error=record.error))
         return record.status
+
+    def tasks(self) -> Iterator[Task]:
+        """Yields tasks from standard input until it is closed."""
+        lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+        def read() -> None:
+            for line in sys.stdin:
+                lines.put(line)
+            self._abandoned = True
+            lines.put("")
+            # Nobody is left to hand results to, so an operation under way is stopped too.
+            time.sleep(_GRACE_S)
+            leave()
+
+        threading.Thread(target=read, name="tasks", daemon=True).start()
+        while line := lines.get():
+            yield Task.model_validate_json(line)
 
     def _check_run(self) -> None:
         """Checks that the run has not gone; a launcher's workers may have none to begin with."""
@@ -130,8 +169,11 @@ class _Worker:
         if self._events is None:
             return
         line = event.model_dump_json().encode() + b"\n"
-        while line:
-            line = line[os.write(self._events, line) :]
+        try:
+            while line:
+                line = line[os.write(self._events, line) :]
+        except BrokenPipeError:
+            leave()
 
 
 def _tasks_of_host(path: str, setup: WorkerSetup) -> Iterator[Task]:
@@ -141,20 +183,3 @@ def _tasks_of_host(path: str, setup: WorkerSetup) -> Iterator[Task]:
     hosts = {"host": setup.process_id, "num_hosts": setup.num_processes}
     for line in epath.Path(path).read_text().splitlines():
         yield Task.model_validate_json(line).model_copy(update=hosts)
-
-
-def _tasks() -> Iterator[Task]:
-    """Yields tasks from standard input until it is closed."""
-    lines: queue.SimpleQueue[str] = queue.SimpleQueue()
-
-    def read() -> None:
-        for line in sys.stdin:
-            lines.put(line)
-        lines.put("")
-        # Nobody is left to hand results to, so an operation under way is stopped too.
-        time.sleep(_GRACE_S)
-        os._exit(1)
-
-    threading.Thread(target=read, name="tasks", daemon=True).start()
-    while line := lines.get():
-        yield Task.model_validate_json(line)

@@ -12,6 +12,7 @@ from orbax_bench_core.config import Arm
 from orbax_bench_core.measure import Sample
 from orbax_bench_core.records import (
     UNKNOWN,
+    UNMET_NEED,
     Attempt,
     ErrorInfo,
     Record,
@@ -19,11 +20,10 @@ from orbax_bench_core.records import (
     State,
     Status,
     storage_provenance,
+    troubles_of,
 )
 from orbax_bench_core.sweep import SweepEntry, SweepPoint, side
 
-UNMET_NEED: Final = "UnmetNeed"
-"""Error type of a repeat that needs what is not here."""
 STACKS_SIGNAL: Final = signal.SIGUSR1
 """Has a worker print the stacks of its threads."""
 
@@ -43,6 +43,8 @@ class WorkerSetup(ResultModel):
         coordinator: Address at which worker 0 coordinates them; None for a worker on its own.
         local_directory: Scratch directory on the local disk, for benchmarks that use one.
         remove_repeated_dir: Whether checkpoint data is deleted after each repeat.
+        parent: Process id of the orchestrator, with which the worker ends; None where a launcher
+            started it.
     """
 
     root: str
@@ -53,6 +55,7 @@ class WorkerSetup(ResultModel):
     coordinator: str | None = None
     local_directory: str | None = None
     remove_repeated_dir: bool = False
+    parent: int | None = None
 
     def in_cluster(self, environment: Mapping[str, str]) -> WorkerSetup:
         """Returns this setup with the place in a cluster that JAX's usual variables give.
@@ -88,10 +91,13 @@ class Task(ResultModel):
         warmup: Whether the repeat is discarded.
         arm: Which side of the point to measure; None outside a paired comparison.
         block: The block of the paired comparison; None outside one, and for a warm-up.
+        life: The slot of the block that this worker is for; None outside lives, and for a warm-up.
         host: Index of the host process.
         num_hosts: How many host processes take part.
         verify: Whether restored values are compared with what was saved.
         attempts: Earlier tries that failed.
+        fence: Lease under which it is measured; empty where nobody holds one.
+        replaces: Seal of the record of an earlier try that may be replaced although it passed.
     """
 
     run_id: str
@@ -102,10 +108,13 @@ class Task(ResultModel):
     warmup: bool
     arm: Arm | None = None
     block: int | None = None
+    life: int | None = None
     host: int = 0
     num_hosts: int = 1
     verify: bool
     attempts: tuple[Attempt, ...] = ()
+    fence: str = ""
+    replaces: str = ""
 
     @property
     def measured(self) -> SweepPoint:
@@ -124,9 +133,11 @@ class Task(ResultModel):
             warmup=self.warmup,
             arm=self.arm,
             block=self.block,
+            life=self.life,
             host=self.host,
             num_hosts=self.num_hosts,
             attempts=self.attempts,
+            store_troubles=troubles_of(found.get("samples", ())),
             **found,
         )
 
@@ -153,6 +164,7 @@ class Ready(ResultModel):
         device_count: Number of devices over all processes.
         fixed: Whether the devices are what this machine has, rather than what was asked for.
         provenance: What runs, and on what.
+        worker: Id of this process, unique on all machines; see `worker_id`.
     """
 
     event: Literal["ready"] = "ready"
@@ -160,6 +172,7 @@ class Ready(ResultModel):
     device_count: int
     fixed: bool
     provenance: dict[str, Any]
+    worker: str = ""
 
 
 class Measured(ResultModel):

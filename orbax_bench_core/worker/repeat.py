@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime
 import gc
@@ -11,14 +12,23 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from orbax_bench_core.authoring import TestContext, TestResult, UnmetNeed
+from orbax_bench_core.authoring import Against, TestContext, TestResult, UnmetNeed
 from orbax_bench_core.inventory import Inventory, take_inventory
-from orbax_bench_core.measure import RESIDENT_SHARE, Sample, observing, tracing
-from orbax_bench_core.records import ErrorInfo, Record, RunDirectory, State
+from orbax_bench_core.measure import RESIDENT_SHARE, Sample, also_collecting, observing, tracing
+from orbax_bench_core.records import (
+    UNMET_NEED,
+    ErrorInfo,
+    OptionEffect,
+    Record,
+    RunDirectory,
+    State,
+    weakest,
+)
 from orbax_bench_core.state import Digest, MeshDoesNotFit, StateCache, build_mesh, check_digest
 from orbax_bench_core.sweep import load_class, options_class
 from orbax_bench_core.worker.conditioning import PageCacheConditioner
-from orbax_bench_core.worker.protocol import UNMET_NEED, Task, WorkerSetup
+from orbax_bench_core.worker.effects import Witness, colocated_effect, require_effects
+from orbax_bench_core.worker.protocol import Task, WorkerSetup
 
 if TYPE_CHECKING:
     from etils import epath
@@ -29,11 +39,13 @@ def run_repeat(
     setup: WorkerSetup,
     states: StateCache,
     provenance: dict[str, Any],
+    worker: str,
     measured: Callable[[Sequence[Sample]], None],
 ) -> Record:
     """Runs one repeat and returns its record, whatever happens inside the benchmark.
 
-    `measured` is called with the samples of each operation as soon as it ends.
+    `worker` is the id of this process. `measured` is called with the samples of each operation as
+    soon as it ends.
     """
     run = RunDirectory(setup.root)
     repeat = _Repeat(task, setup, run, states, measured)
@@ -59,7 +71,9 @@ def run_repeat(
         error=error,
         state=repeat.state,
         inventory=repeat.inventory,
+        effects=repeat.effects,
         provenance=task.provenance(provenance, setup.root, repeat.state),
+        worker=worker,
     )
 
 
@@ -88,11 +102,14 @@ class _Repeat:
         self.notes: dict[str, list[str]] = {}
         self.state: State | None = None
         self.inventory: Inventory | None = None
+        self.effects: tuple[OptionEffect, ...] = ()
 
     def execute(self) -> None:
         point = self._task.measured
         mesh = None if point.mesh is None else build_mesh(point.mesh)
         generator = load_class(point.benchmark)
+        self.effects = colocated_effect(asked=point.checkpoint.load_with_colocated_python)
+        require_effects(self.effects, point.given)
         made = self._states.get(point.checkpoint, point.mesh, mesh)
         self.state = State(num_bytes=made.num_bytes, digest=made.digest)
         if self._task.host == 0:
@@ -112,13 +129,19 @@ class _Repeat:
             ),
             verifier=self._verify if self._task.verify else None,
             checkpoint=point.checkpoint,
+            on_verified=self._note_verified,
         )
-        traces = _Traces(context)
+        traces, witness = _Traces(context), Witness(point.options)
         context.tracer = traces.claim
         if self._task.block is not None:
             os.sync()  # what one arm left unwritten would be written at the other's cost
         _collect_garbage()
-        with observing(self._observe), tracing(traces.directory):
+        with (
+            observing(self._observe),
+            tracing(traces.directory),
+            self._store_watched(),
+            witness.listening(),
+        ):
             result = generator().test_fn(context)
         if not isinstance(result, TestResult):
             raise TypeError(
@@ -128,6 +151,8 @@ class _Repeat:
         self.notes = result.metrics.notes
         if self._task.host == 0:
             self.inventory = take_inventory(result.inventory_path or self._path)
+            self.effects += witness.effects(point, self._path, self.samples)
+            require_effects(self.effects, point.given)
 
     def _refuse_nothing_measured(self) -> None:
         """Refuses a repeat without a sample: whoever made it believes that something is measured.
@@ -152,6 +177,11 @@ class _Repeat:
         if local_path is not None and (self._setup.remove_repeated_dir or self._task.warmup):
             _remove(local_path)
 
+    def _store_watched(self) -> contextlib.AbstractContextManager[None]:
+        """Counts throttled and failed requests wherever something lies in an object store."""
+        remote = "gs://" in f"{self._setup.root} {self._task.measured.model_dump_json()}"
+        return also_collecting("store_answers") if remote else contextlib.nullcontext()
+
     def _observe(self, samples: Sequence[Sample]) -> None:
         self.samples += samples
         self._measured(samples)
@@ -159,9 +189,11 @@ class _Repeat:
     def _verify(self, restored: Any, expected: Any) -> None:
         assert self.state is not None
         check_digest(restored, Digest(self.state.digest) if expected is None else expected)
-        self.state = self.state.model_copy(
-            update={"verified": "saved" if expected is None else "reference"}
-        )
+
+    def _note_verified(self, against: Against) -> None:
+        assert self.state is not None
+        before = () if self.state.verified == "none" else (self.state.verified,)
+        self.state = self.state.model_copy(update={"verified": weakest([*before, against])})
 
     def _local_path(self) -> epath.Path | None:
         from etils import epath

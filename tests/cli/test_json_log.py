@@ -2,7 +2,7 @@ import io
 import json
 
 from orbax_bench_core.cli.json_log import JsonLog
-from orbax_bench_core.execute import Progress
+from orbax_bench_core.execute import Progress, Retry
 from orbax_bench_core.records import ErrorInfo
 from tests.support.repeats import repeat_over
 
@@ -34,3 +34,10 @@ def test_a_failure_says_why(make_point, make_record):
     repeat = repeat_over({0: make_record(status="failed", error=error)}, 1)
     [event] = events(Progress(point=make_point(), index=0, repeat=repeat))
     assert (event["status"], event["error"]) == ("failed", "ValueError: no")
+
+
+def test_a_try_that_is_made_again_says_why(make_point):
+    retry = Retry(point=make_point(), index=2, arm="candidate", block=1, reason="no", left=1)
+    [event] = events(retry)
+    assert (event["event"], event["repeat"], event["error"]) == ("repeat_retried", 2, "no")
+    assert (event["arm"], event["block"], event["tries_left"]) == ("candidate", 1, 1)

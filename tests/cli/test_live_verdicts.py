@@ -8,7 +8,7 @@ from rich.console import Console
 
 from orbax_bench_core.cli.live_verdicts import LiveVerdicts
 from orbax_bench_core.config import GateConfig
-from orbax_bench_core.execute import Progress
+from orbax_bench_core.execute import Progress, Retry
 from orbax_bench_core.records import ErrorInfo
 from tests.support.repeats import repeat_over
 from tests.support.verdicts import eventful, make_operation, make_report, make_verdicts  # noqa: F401 - fixtures
@@ -100,7 +100,7 @@ def test_a_failed_point_says_why(log, judge, undecided):
 
 
 def test_operations_are_no_lines_in_a_log(log, points):
-    assert log(lambda live: live.operation(points[0].id, "baseline", 0, 0)) == ""
+    assert log(lambda live: live.operation(points[0].id, "baseline", 0)) == ""
 
 
 def test_a_repeat_that_fails_is_a_line(log, points, make_record):
@@ -110,6 +110,13 @@ def test_a_repeat_that_fails_is_a_line(log, points, make_record):
     )
     assert log(lambda live: live(ended)) == (
         f"failed {points[0].name} candidate, block 1: ValueError: [no]\n"
+    )
+
+
+def test_a_try_that_is_made_again_is_a_line(log, points):
+    retry = Retry(point=points[0], index=5, arm="candidate", block=1, reason="[no]", left=1)
+    assert log(lambda live: live(retry)) == (
+        f"↻ {points[0].name} candidate, block 1 repeat 5 is tried again: [no]\n"
     )
 
 
@@ -131,7 +138,7 @@ def test_a_repeat_of_an_earlier_run_is_no_line(log, points, make_record):
 def test_a_terminal_has_a_line_per_point_and_what_runs_now(points):
     terminal = Terminal(points)
     with terminal.live as live:
-        live.operation(points[1].id, "candidate", 2, 3)
+        live.operation(points[1].id, "candidate", 11)
         lines = terminal.screen()
     assert [line.split() for line in lines[:3]] == [
         ["…", "no", "look", "yet", "0/20", points[0].name],
@@ -205,7 +212,7 @@ def test_lines_fit_a_narrow_terminal_and_names_keep_what_they_differ_in(
         for point in long:
             open_ = make_operation("save_blocking", "INCONCLUSIVE", verdict={"settled": False})
             live.judged(make_verdicts(point.name, open_, point_id=point.id))
-            live.operation(point.id, "baseline", 11, 3)
+            live.operation(point.id, "baseline", 47)
         lines = terminal.screen()
     assert max(map(len, lines)) <= 80
     assert [line.split()[-1] for line in lines[:3]] == ["…0…", "…1…", "…2…"]
@@ -215,7 +222,7 @@ def test_many_points_leave_room_for_what_runs(make_point):
     many = [make_point(options={"a": a}, label=f"a={a}") for a in range(200)]
     terminal = Terminal(many, height=12)
     with terminal.live as live:
-        live.operation(many[150].id, "baseline", 0, 0)
+        live.operation(many[150].id, "baseline", 0)
         lines = terminal.screen()
     assert len(lines) <= 12
     assert any(line.endswith(many[150].name) and "0/20" in line for line in lines)
@@ -226,7 +233,7 @@ def test_names_are_no_markup(make_point):
     points = [make_point(label="[red]x[/red]")]
     terminal = Terminal(points)
     with terminal.live as live:
-        live.operation(points[0].id, "baseline", 0, 0)
+        live.operation(points[0].id, "baseline", 0)
         assert "[[red]x[/red]]" in terminal.screen()[0]
 
 

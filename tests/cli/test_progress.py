@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from orbax_bench_core.cli.progress import ProgressReport
-from orbax_bench_core.execute import Progress
+from orbax_bench_core.execute import Progress, Retry
 from orbax_bench_core.records import ErrorInfo
 from tests.support.repeats import repeat_over
 
@@ -66,3 +66,12 @@ def test_verbose_shows_what_was_done_before(show, make_record):
     happened = {"index": 0, "repeat": repeat_over({0: make_record()}, 1), "reused": True}
     _, text = show(happened, verbose=True)
     assert text.startswith(" 1/10 ✓ save_restore[a=[1]] repeat 0: ")
+
+
+def test_a_try_that_is_made_again_is_a_line_with_its_reason(make_point):
+    file = io.StringIO()
+    with ProgressReport(Console(file=file, width=80), total=10, verbose=False) as report:
+        reason = "Frozen: host 1 [h] has been stopped"
+        report(Retry(point=make_point(label="a=[1]"), index=3, reason=reason, left=1))
+    assert report.ended == 0
+    assert file.getvalue() == f"↻ save_restore[a=[1]] repeat 3 is tried again: {reason}\n"

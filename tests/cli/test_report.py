@@ -1,5 +1,7 @@
 """`orbax-bench report`."""
 
+import errno
+
 import pytest
 
 
@@ -28,3 +30,26 @@ def test_what_is_no_run_directory_is_refused(orbax_bench, tmp_path):
     outcome = orbax_bench("report", tmp_path)
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err == f"error: {tmp_path} is not a run directory: it has no run.json\n"
+
+
+def test_a_disk_that_is_full_is_a_message_and_not_a_traceback(orbax_bench, run, monkeypatch):
+    def write(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("orbax_bench_core.steps.reporting.write_atomically", write)
+    outcome = orbax_bench("report", run.root)
+    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.err == (
+        f"error: cannot write the results to {run.root}: [Errno 28] No space left on device\n"
+        "Every record is kept: make room, or make it writable, then "
+        f"`orbax-bench report {run.root}`\n"
+    )
+
+
+def test_an_empty_path_is_refused(orbax_bench, write_suite):
+    for command in (("report", ""), ("run", write_suite(), "-o", "")):
+        outcome = orbax_bench(*command)
+        assert outcome.code == 2
+        assert outcome.err == (
+            "error: the path is empty; name a directory, `.` for the one that this runs in\n"
+        )

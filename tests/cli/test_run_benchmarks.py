@@ -1,45 +1,81 @@
 """The flags of the published guide."""
 
 import sys
+from typing import Annotated
 
 import pytest
+import typer
 
 from orbax_bench_core import run_benchmarks
+from orbax_bench_core.cli.arguments import OutputDirectory, SuiteFile
+
+Removes = Annotated[bool, typer.Option("--remove-repeated-dir", "--remove_repeated_dir")]
+
+
+@pytest.fixture
+def taken(monkeypatch):
+    """What `orbax-bench run` is called with for a command line of the guide."""
+
+    def find(*given, process=("run_benchmarks.py",)):
+        seen = {}
+
+        def run(
+            suite: SuiteFile,
+            output_directory: OutputDirectory = "none",
+            remove_repeated_dir: Removes = False,
+        ) -> None:
+            seen.update(locals())
+
+        monkeypatch.setattr(sys, "argv", [*process])
+        monkeypatch.setattr("orbax_bench_core.cli.run.run", run)
+        with pytest.raises(SystemExit) as ended:
+            run_benchmarks.main(given or None)
+        assert not ended.value.code
+        return seen["suite"], seen["output_directory"], seen["remove_repeated_dir"]
+
+    return find
 
 
 @pytest.mark.parametrize(
-    ("given", "taken"),
+    ("given", "expected"),
     [
-        (["--config_file=s.yaml"], ["s.yaml"]),
-        (["--config_file", "s.yaml"], ["s.yaml"]),
-        (["-config_file=s.yaml"], ["s.yaml"]),
-        (["-config_file", "s.yaml"], ["s.yaml"]),
-        (["--config-file=s.yaml"], ["s.yaml"]),
-        (["--config_file=a=b.yaml"], ["a=b.yaml"]),
-        (["--config_file="], [""]),
-        (["--config_file"], [""]),
-        (["--output_directory=out", "--config_file=s.yaml"], ["--output_directory=out", "s.yaml"]),
-        (["-output_directory=out"], ["--output_directory=out"]),
-        (["-output_directory", "out"], ["--output_directory", "out"]),
-        (["--output_directory", "config_file"], ["--output_directory", "config_file"]),
-        (["-o", "out"], ["-o", "out"]),
-        (["-remove_repeated_dir"], ["--remove_repeated_dir"]),
+        (["--config_file=s.yaml"], ("s.yaml", "none", False)),
+        (["--config_file", "s.yaml"], ("s.yaml", "none", False)),
+        (["-config_file=s.yaml"], ("s.yaml", "none", False)),
+        (["-config_file", "s.yaml"], ("s.yaml", "none", False)),
+        (["--config-file=s.yaml"], ("s.yaml", "none", False)),
+        (["--config_file=a=b.yaml"], ("a=b.yaml", "none", False)),
+        (["--config_file="], ("", "none", False)),
+        (["--output_directory=out", "--config_file=s.yaml"], ("s.yaml", "out", False)),
+        (["-output_directory=out", "--config_file=s.yaml"], ("s.yaml", "out", False)),
+        (["--config_file=s", "-output_directory", "out"], ("s", "out", False)),
+        (["--output_directory", "config_file", "--config_file=s"], ("s", "config_file", False)),
+        (["-o", "out", "--config_file=s"], ("s", "out", False)),
+        (["-remove_repeated_dir", "--config_file=s"], ("s", "none", True)),
     ],
 )
-def test_flags_of_the_guide_become_arguments_of_run(monkeypatch, given, taken):
-    seen = []
-    monkeypatch.setattr(sys, "argv", ["run_benchmarks.py"])
-    monkeypatch.setattr("orbax_bench_core.cli.main.main", lambda: seen.extend(sys.argv))
-    run_benchmarks.main(given)
-    assert seen == ["orbax-bench", "run", *taken]
+def test_flags_of_the_guide_become_arguments_of_run(taken, given, expected):
+    assert taken(*given) == expected
 
 
-def test_without_arguments_those_of_the_process_are_taken(monkeypatch):
-    seen = []
-    monkeypatch.setattr(sys, "argv", ["run_benchmarks.py", "--config_file=s.yaml"])
-    monkeypatch.setattr("orbax_bench_core.cli.main.main", lambda: seen.extend(sys.argv))
-    run_benchmarks.main()
-    assert seen == ["orbax-bench", "run", "s.yaml"]
+def test_without_arguments_those_of_the_process_are_taken(taken):
+    assert taken(process=["run_benchmarks.py", "--config_file=s.yaml"])[0] == "s.yaml"
+
+
+def test_help_shows_its_own_name_and_flags(monkeypatch, run_main):
+    outcome = run_main(lambda: run_benchmarks.main(["--help"]))
+    assert outcome.code == 0
+    assert outcome.out.startswith("Usage: python -m orbax_bench_core.run_benchmarks [OPTIONS]\n")
+    for flag in ("--config_file", "--output_directory", "--local_directory", "--enable_hlo_dump"):
+        assert f"  {flag}," in outcome.out or f", {flag}," in outcome.out
+    assert "SUITE" not in outcome.out
+    assert "orbax-bench run" not in outcome.out
+
+
+def test_a_flag_without_its_value_is_named(monkeypatch, run_main):
+    outcome = run_main(lambda: run_benchmarks.main(["--config_file"]))
+    assert outcome.code == 2
+    assert "Option '--config_file' requires an argument" in outcome.err
 
 
 @pytest.mark.parametrize(
@@ -75,4 +111,4 @@ def test_the_output_directory_is_required(monkeypatch, run_main):
     monkeypatch.setattr(sys, "argv", [])
     outcome = run_main(lambda: run_benchmarks.main(["--config_file=s.yaml"]))
     assert outcome.code == 2
-    assert "--output-directory" in outcome.err
+    assert "--output_directory" in outcome.err

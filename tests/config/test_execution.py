@@ -2,6 +2,7 @@
 
 import pytest
 
+from orbax_bench_core.config import SuiteError, parse_suite
 from orbax_bench_core.config.execution import Conditions, ExecutionConfig
 
 
@@ -58,3 +59,36 @@ def test_every_state_of_the_cache_is_swept_once():
 @pytest.mark.parametrize("field", [{"host_memory": "fresh"}, {"durable": True}, {"x64": False}])
 def test_what_is_controlled_reaches_the_conditions(field):
     assert ExecutionConfig(**field).conditions == (Conditions(**field),)
+
+
+@pytest.mark.parametrize("given", ["jax=>3", "jax 0.9", "=1", "jax=0.9"])
+def test_what_pip_could_not_install_is_no_requirement(given):
+    with pytest.raises(SuiteError, match="is no requirement; write name==version") as error:
+        parse_suite(
+            "suite_name: s\nbenchmarks: [{generator: save_restore, options: {}}]\n"
+            f"environments: [{{name: old, requirements: ['{given}']}}]\n"
+        )
+    assert error.value.problems[0].line == 3
+    assert f"old: {given!r}" in str(error.value)
+
+
+REQUIREMENTS = [
+    "jax==0.10.2",
+    "jax>=0.9,<0.11",
+    "orbax-checkpoint[gcs]==0.12.8",
+    "jax @ ./wheels/jax.whl",
+    "./a.whl",
+    "here.tar.gz",
+    "https://h/a.whl",
+    "git+https://h/r",
+    "jax ; python_version > '3'",
+]
+
+
+@pytest.mark.parametrize("given", REQUIREMENTS)
+def test_what_pip_takes_is_a_requirement(given):
+    suite = parse_suite(
+        "suite_name: s\nbenchmarks: [{generator: save_restore, options: {}}]\n"
+        f'environments: [{{name: old, requirements: ["{given}"]}}]\n'
+    ).suite
+    assert suite.environments[0].requirements == (given,)

@@ -70,6 +70,8 @@ class Misbehaving(BenchmarksGenerator):
             os.kill(os.getpid(), signal.SIGKILL)
         if act == "segfault":
             os.kill(os.getpid(), signal.SIGSEGV)
+        if act == "freeze":
+            os.kill(os.getpid(), signal.SIGSTOP)
         if act == "hang":
             time.sleep(600)
         if act == "corrupt":

@@ -1,8 +1,8 @@
 """Placement of points that share a worker."""
 
 from orbax_bench_core.config import EnvironmentConfig, MeshConfig
-from orbax_bench_core.execute.schedule import environments, placement
-from orbax_bench_core.sweep import Pair, sides
+from orbax_bench_core.execute.schedule import environments
+from orbax_bench_core.sweep import Pair, placement, sides
 
 OLD = EnvironmentConfig(name="old", interpreter="p")
 

@@ -73,7 +73,8 @@ def test_the_threshold_is_never_below_the_margin():
         ([], "cannot tell: no past runs, and at least 4 are needed to tell a change from a day"),
         (
             [0.1],
-            "cannot tell: only 1 past ratio(s), and at least 4 are needed to tell a change from a day",
+            "cannot tell: only 1 past ratio(s), and at least 4 are needed to tell a change from a "
+            "day",
         ),
         ([0.1, 0.2, math.nan, 0.1], "the past log ratios are not a row of finite numbers"),
     ],

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -16,8 +17,8 @@ pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
 SUITE = """\
 suite_name: steady
-execution: {{retries: 0, warmups: 0}}
-gate: {{looks: [10, 20]}}
+execution: {{retries: {retries}, warmups: 0, timeout_s: {timeout_s}}}
+gate: {gate}
 benchmarks:
 - generator: {generator}
   options: {options}
@@ -29,11 +30,23 @@ SLOWER_SAVE = "{candidate: {options: {save_s: 0.026}}}"
 class Comparison:
     """One run directory and the command that fills it, with fake workers unless told otherwise."""
 
-    def __init__(self, folder, arms, options="{}", *, real=False):
+    def __init__(
+        self,
+        folder,
+        arms,
+        options="{}",
+        *,
+        real=False,
+        gate="{looks: [10, 20]}",
+        retries=0,
+        timeout_s=60,
+        more="",
+    ):
         self.cli = REAL_CLI if real else FAKE_CLI
         self.suite = folder / "suite.yaml"
         generator = "steady.Steady" if real else SCRIPTED
-        self.suite.write_text(SUITE.format(arms=arms, generator=generator, options=options))
+        written = {"arms": arms, "generator": generator, "options": options, "gate": gate}
+        self.suite.write_text(SUITE.format(**written, retries=retries, timeout_s=timeout_s) + more)
         self.directory = folder / "out"
         self.environment = {**os.environ, "PYTHONPATH": str(HERE), "COLUMNS": "200"}
         for name in ("XLA_FLAGS", "JAX_ENABLE_X64"):
@@ -96,15 +109,89 @@ def test_what_is_stored_gives_the_same_verdict_again(comparison):
     assert "REGRESSION" in output
 
 
-def test_an_arm_that_fails_halfway_is_said_and_gives_no_verdict(comparison):
+def test_a_candidate_that_fails_from_some_time_on_is_a_regression_by_its_failures(comparison):
     run = comparison("{candidate: {options: {fails_from: 6}}}")
+    code, output = run.run()
+    assert code == 3, output
+    (point,) = run.verdicts["points"]
+    assert (point["word"], point["endpoint"]) == ("REGRESSION", "failures")
+    assert point["attempts"]["baseline"]["failed"] == 0
+    example = point["attempts"]["candidate"]["example"]
+    assert example.startswith("block 1: OSError: the storage is gone")
+    assert "the storage is gone" in output
+    assert "Traceback" not in output
+
+
+THREE_IN_TEN = "2 5 8 11 14 17 20 23 26"
+
+
+@pytest.mark.parametrize("act", ["raise", "hang", "die"])
+@pytest.mark.parametrize("gate", ["{looks: [28]}", "{looks: [28], lives: always}"])
+def test_first_attempts_that_fail_are_told_although_every_retry_passes(comparison, act, gate):
+    script = f"{{act: {act}, act_at: {THREE_IN_TEN}, first_attempts: true}}"
+    run = comparison(f"{{candidate: {{options: {script}}}}}", gate=gate, retries=1, timeout_s=3)
+    code, output = run.run()
+    (point,) = run.verdicts["points"]
+    assert point["attempts"]["candidate"]["failed"] == 9
+    assert point["attempts"]["baseline"]["failed"] == 0
+    assert (code, point["word"], point["endpoint"]) == (3, "REGRESSION", "failures"), output
+    assert "9 of 28 first attempts" in output
+
+
+def test_an_operation_that_the_candidate_lacks_is_no_pass_and_is_named(comparison):
+    run = comparison("{candidate: {options: {lacks: load}}}")
+    code, output = run.run()
+    assert code == 4, output
+    (point,) = run.verdicts["points"]
+    assert (point["word"], point["endpoint"]) == ("INCONCLUSIVE", "missing")
+    assert "load: the candidate lacks it in 10 of 10 repeats" in point["reason"]
+    assert run.words()["save"] == "PASS"
+
+
+def test_an_operation_that_is_missing_once_is_no_pass(comparison):
+    run = comparison("{candidate: {options: {lacks: load, lacks_at: '7'}}}")
+    code, output = run.run()
+    assert code == 4, output
+    assert "load: the candidate lacks it in 1 of" in run.verdicts["points"][0]["reason"]
+
+
+def test_arms_that_both_fail_at_once_have_no_verdict(comparison):
+    run = comparison("{candidate: {options: {save_s: 0.021}}}", "{act: raise}")
     code, output = run.run()
     assert code == 1, output
     (point,) = run.verdicts["points"]
     assert (point["word"], point["failed"]) == ("INCONCLUSIVE", True)
-    assert "the candidate failed in block 1: OSError: the storage is gone" in point["reason"]
-    assert "the storage is gone" in output
-    assert "Traceback" not in output
+    assert len(run.records()) == 4
+    assert "no attempt of either arm passed in the first block" in output
+
+
+def test_a_baseline_that_always_fails_leaves_nothing_to_compare(comparison):
+    run = comparison("{baseline: {options: {act: raise}}}")
+    code, output = run.run()
+    assert code == 1, output
+    assert len(run.records()) == 20
+    assert "every first attempt of the baseline failed" in output
+
+
+def test_equal_environments_have_lives_and_pass(comparison):
+    environments = f"environments: [{{name: same, interpreter: {sys.executable}}}]\n"
+    run = comparison(
+        "{candidate: {environment: same}}",
+        real=True,
+        gate="{margin: 0.5, looks: [16]}",
+        more=environments,
+    )
+    code, output = run.run()
+    assert code in (0, 4), output
+    (point,) = run.verdicts["points"]
+    assert point["design"] == {"workers": "lives", "operations_per_life": 2}
+    blocks = point["blocks"]
+    assert blocks in (4, 7)  # the last look is at stalls, which a busy machine may have
+    records = [json.loads(text) for text in run.records().values()]
+    lives = {(record["block"], record["life"]): record["worker"] for record in records}
+    assert len(lives) == len(set(lives.values())) == 4 * blocks
+    assert len(records) == 8 * blocks
+    assert f"{2 * blocks} lives per arm" in output
 
 
 def test_a_run_that_was_stopped_goes_on_where_it_was(comparison):
@@ -124,13 +211,14 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(comparison):
     assert {name: after[name] for name in before} == before
 
 
-def test_arms_that_take_turns_say_what_it_cost(comparison):
+def test_arms_that_take_turns_have_lives_one_after_the_other(comparison):
     arms = "{candidate: {mesh_config: {mesh_axes: [x], ici_parallelism: {x: 2}}}}"
     run = comparison(arms)
     code, output = run.run("--take-turns")
     assert code in (0, 4), output
     (point,) = run.verdicts["points"]
-    assert "took turns: workers were started" in point["switching"]
+    assert point["design"]["workers"] == "lives"
+    assert "lives per arm" in output
 
 
 def test_saves_that_do_not_differ_are_no_regression(comparison, tmp_path):

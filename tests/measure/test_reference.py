@@ -65,7 +65,10 @@ def test_programs_get_every_metric_whole(schema: dict[str, Any]) -> None:
 
 
 def test_programs_learn_which_collectors_are_opt_in(schema: dict[str, Any]) -> None:
-    assert [one["key"] for one in schema["collectors"] if not one["default"]] == ["tracemalloc"]
+    assert [one["key"] for one in schema["collectors"] if not one["default"]] == [
+        "tracemalloc",
+        "store_answers",
+    ]
 
 
 def test_running_it_writes_both_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

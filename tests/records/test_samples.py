@@ -42,10 +42,13 @@ def test_the_columns_are_these_until_the_schema_version_changes():
             "conditions",
             "arm",
             "block",
+            "life",
             "repeat",
             "warmup",
         ),
-        *("host", "status", "operation", "occurrence", "metric", "value", "unit"),
+        *("host", "worker", "attempt", "status", "verified"),
+        *("operation", "occurrence", "metric", "value", "unit"),
+        "flags",
     ]
 
 
@@ -56,7 +59,7 @@ def test_a_row_holds_the_facts_of_its_sample(make_record, make_point):
         label="a=true",
     )
     sample = Sample("load", 2, "0_basics/time_s", 0.25, "s")
-    (row,) = read([make_record(point, 3, samples=(sample,), host=1)]).to_pylist()
+    (row,) = read([make_record(point, 3, samples=(sample,), host=1, worker="h:7:1.00")]).to_pylist()
     assert row == {
         "schema_version": 2,
         "run_id": "run",
@@ -73,15 +76,20 @@ def test_a_row_holds_the_facts_of_its_sample(make_record, make_point):
         "conditions": '{"cache":"warm","host_memory":"reused","durable":false,"x64":true}',
         "arm": "",
         "block": None,
+        "life": None,
         "repeat": 3,
         "warmup": False,
         "host": 1,
+        "worker": "h:7:1.00",
+        "attempt": 0,
         "status": "passed",
+        "verified": "none",
         "operation": "load",
         "occurrence": 2,
         "metric": "0_basics/time_s",
         "value": 0.25,
         "unit": "s",
+        "flags": "",
     }
 
 
@@ -94,6 +102,21 @@ def test_what_failed_repeats_measured_is_there_with_their_status(make_record):
     error = ErrorInfo(type="ValueError", message="no")
     table = read([make_record(times={"save": 1.0}, status="failed", error=error)])
     assert table.column("status").to_pylist() == ["failed"]
+
+
+def test_samples_of_failed_attempts_are_there_before_those_of_the_retry(make_record):
+    failed = make_record(
+        times={"save": 3.0},
+        status="failed",
+        error=ErrorInfo(type="ValueError", message="no"),
+        worker="h:7:1.00",
+    )
+    retry = make_record(times={"save": 1.0}, attempts=failed.as_attempt(), worker="h:8:2.00")
+    columns = ["attempt", "status", "worker", "value"]
+    assert read([retry]).select(columns).to_pylist() == [
+        dict(zip(columns, row, strict=True))
+        for row in [(0, "failed", "h:7:1.00", 3.0), (1, "passed", "h:8:2.00", 1.0)]
+    ]
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, 5e-324, 2.0**53 + 2])

@@ -7,8 +7,11 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
+from orbax_bench_core.analysis.verdicts import compare_stored
 from orbax_bench_core.records import ErrorInfo
-from orbax_bench_core.steps.reporting import publish
+from orbax_bench_core.steps.reporting import publish, publish_verdicts
+from tests.support.figures import undrawn  # noqa: F401 - fixture
+from tests.support.paired_runs import make_paired_run  # noqa: F401 - fixture
 from tests.support.summaries import eventful_run, pages  # noqa: F401 - fixtures
 
 OUTPUTS = ("samples.parquet", "summary.csv", "report.md", "report.html", "run.json")
@@ -95,3 +98,71 @@ def test_a_record_that_cannot_be_read_does_not_stop_the_others(eventful_run):
     (folder / "host_0.json").write_text("{")
     assert [point.passed for point in publish(eventful_run).points] == [1, 0]
     assert eventful_run.read_info().status == "incomplete"
+
+
+@pytest.fixture
+def settled(make_paired_run):
+    """Publishes a paired run and says its status and the first line of its report."""
+
+    def find(**fields):
+        run = make_paired_run(0, **fields)
+        publish(run)
+        (line,) = [
+            line for line in (run.root / "report.md").read_text().splitlines() if "begun" in line
+        ]
+        return run.read_info().status, line
+
+    return find
+
+
+def test_a_paired_run_whose_last_look_is_made_is_complete_and_counts_operations(settled):
+    status, line = settled(blocks=30, sigma=0.6)
+    assert status == "complete"
+    assert ", complete: 1 point in both arms, 30 whole blocks, 60 operations per arm, " in line
+
+
+def test_a_paired_run_with_a_verdict_is_complete(settled):
+    status, line = settled(ratio=1.0, sigma=0.001, blocks=10)
+    assert status == "complete"
+    assert "10 whole blocks, 20 operations per arm" in line
+
+
+def test_a_paired_run_that_was_interrupted_is_incomplete(settled):
+    status, line = settled(blocks=3)
+    assert status == "incomplete"
+    assert ", incomplete: 1 point in both arms, 3 whole blocks, 6 operations per arm, " in line
+
+
+def test_a_paired_run_without_a_record_is_incomplete(make_run, make_point):
+    run = make_run([], points=[make_point(candidate=make_point(options={"use_ocdbt": False}))])
+    publish(run)
+    assert run.read_info().status == "incomplete"
+
+
+@pytest.mark.parametrize(("arms", "status"), [(1, "complete"), (2, "incomplete")])
+def test_a_pair_of_which_both_arms_failed_is_incomplete(
+    make_run, make_record, make_point, arms, status
+):
+    pair = make_point(candidate=make_point(options={"use_ocdbt": False}))
+    failed = ("candidate", "baseline")[:arms]
+    records = [
+        make_record(
+            pair,
+            repeat,
+            arm=arm,
+            block=0,
+            times={"save": 1.0},
+            **({"status": "failed", "error": ERROR} if arm in failed else {}),
+        )
+        for repeat, arm in enumerate(["baseline", "candidate"] * 2)
+    ]
+    run = make_run(records)
+    publish(run)
+    assert run.read_info().status == status
+
+
+def test_the_verdicts_of_a_paired_run_settle_its_status_too(make_paired_run):
+    run = make_paired_run(0, blocks=30, sigma=0.6)
+    run.write_info(run.read_info().model_copy(update={"status": "running"}))
+    publish_verdicts(run, compare_stored(str(run.root), None))
+    assert run.read_info().status == "complete"

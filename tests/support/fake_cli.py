@@ -1,13 +1,17 @@
 """The command line, whose workers are fakes: `python -m tests.support.fake_cli run suite.yaml`."""
 
 import functools
+import os
 
 from orbax_bench_core import execute
 from orbax_bench_core.cli.main import main
+from orbax_bench_core.records.lease import PACE
 from tests.support.fake_worker import MODULE
 
 if __name__ == "__main__":
     # Commands take their settings from the door when they run.
     fake = execute.LocalHost(module=MODULE)
     execute.RunSettings = functools.partial(execute.RunSettings, host=fake)
+    hurry = float(os.environ.get("LEASE_HURRY", "1"))
+    PACE.beat_s, PACE.stale_s, PACE.poll_s = 3 / hurry, 60 / hurry, 0.5 / hurry
     main()

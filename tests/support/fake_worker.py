@@ -12,6 +12,7 @@ import os
 import queue
 import random
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -19,8 +20,18 @@ from collections.abc import Iterator
 
 import pydantic
 
+from orbax_bench_core.config import PER_ARM
 from orbax_bench_core.measure import TIME, Sample
-from orbax_bench_core.records import ErrorInfo, RunDirectory, State, host_provenance
+from orbax_bench_core.records import (
+    AlreadyRecorded,
+    ErrorInfo,
+    LeaseLost,
+    RunDirectory,
+    State,
+    host_provenance,
+    worker_id,
+)
+from orbax_bench_core.sweep import Pair
 from orbax_bench_core.worker import (
     STACKS_SIGNAL,
     Done,
@@ -29,12 +40,17 @@ from orbax_bench_core.worker import (
     Task,
     Unrecorded,
     WorkerSetup,
+    die_with_parent,
+    leave,
 )
 from tests.support.scripted import ScriptedOptions
 
 MODULE = "tests.support.fake_worker"
 NOISE = 0.002
 """Standard deviation of the seconds that are reported, as a share of them."""
+
+OUTLIVES = "OUTLIVE_PARENT" in os.environ
+"""Whether an orphan goes on, as where the kernel cannot end it and no pipe tells it anything."""
 
 
 class Unfinished(Exception):
@@ -56,6 +72,7 @@ class FakeWorker:
         self._setup = setup
         self._events = events
         self._run = RunDirectory(setup.root)
+        self._info = self._run.read_info() if self._run.exists() else None
         pinned = os.environ.get("JAX_NUM_CPU_DEVICES")
         self._num_devices = int(pinned or setup.num_devices) * setup.num_processes
         devices = {"platform": "cpu", "kind": "cpu", "count": self._num_devices}
@@ -66,6 +83,7 @@ class FakeWorker:
                 device_count=self._num_devices,
                 fixed=pinned is not None,
                 provenance=self._provenance,
+                worker=worker_id(),
             )
         )
 
@@ -87,9 +105,15 @@ class FakeWorker:
             error=error,
             state=State(num_bytes=128, digest={"w": "0" * 32}, verified=True),
             provenance=task.provenance(self._provenance, self._setup.root, None),
+            worker=worker_id(),
         )
         if not (task.warmup and status == "skipped"):
-            self._run.write_record(record)
+            try:
+                self._run.write_record(record, fence=task.fence, replaces=task.replaces)
+            except LeaseLost:
+                leave()
+            except AlreadyRecorded:
+                pass
         self._emit(Done(status=record.status, error=record.error))
 
     def _follow(self, task: Task, script: ScriptedOptions) -> None:
@@ -108,10 +132,12 @@ class FakeWorker:
         (data / f"saved_by_{task.host}").write_text("")
         self._measure("save", float(str(script.save_s)), task)
         self._meet("saved", task)
-        if script.act != "lag":
+        if script.act not in ("lag", "doze"):
             time.sleep(script.lasts_s)
         if self._acts(task, script):
             self._act(task, script)
+        elif script.on_host is not None and not task.warmup:
+            self._lose_peer(script)
         self._meet("together", task)
         self._measure("load", script.load_s, task)
 
@@ -119,6 +145,10 @@ class FakeWorker:
         """Says whether it happens here and now; a mark in the run directory outlives this."""
         here = script.on_host is None or script.on_host == task.host
         if not here or task.warmup != script.in_warmup:
+            return False
+        if script.act_at and not self._is_among(task, script.act_at):
+            return False
+        if script.first_attempts and task.attempts:
             return False
         mark = self._run.root / f"happened_{task.point.id}"
         if script.only_once and mark.exists():
@@ -134,6 +164,15 @@ class FakeWorker:
                 raise Unfinished("UnmetNeed", "this needed something after all")
             case "die":
                 os.kill(os.getpid(), signal.SIGKILL)
+            case "freeze":
+                os.kill(os.getpid(), signal.SIGSTOP)
+            case "doze":
+                wake = f"sleep {script.lasts_s}; kill -CONT {os.getpid()}"
+                subprocess.Popen(["sh", "-c", wake])
+                os.kill(os.getpid(), signal.SIGSTOP)
+            case "crowd_out" | "outtalk":
+                time.sleep(0.5)
+                os.kill(os.getpid(), signal.SIGKILL)
             case "hang":
                 time.sleep(600)
             case "lag":
@@ -146,13 +185,38 @@ class FakeWorker:
             case unknown:
                 raise Unfinished("ScriptError", f"no act is called {unknown!r}")
 
+    def _lose_peer(self, script: ScriptedOptions) -> None:
+        """Ends as JAX ends a process whose peer is gone."""
+        if script.act == "crowd_out":
+            print("the JAX distributed service detected fatal errors", file=sys.stderr, flush=True)
+            os.abort()
+        if script.act == "outtalk":
+            raise Unfinished("JaxRuntimeError", "Gloo AllReduce failed: Connection closed by peer")
+
     def _measure(self, operation: str, seconds: float, task: Task) -> None:
         """Reports `seconds` with noise that every run of the same repeat shares."""
+        script = ScriptedOptions(**task.measured.options)
+        if operation == script.lacks and (
+            not script.lacks_at or self._is_among(task, script.lacks_at)
+        ):
+            return
         noise = random.Random(f"{task.point.id}:{task.repeat}:{task.arm}:{operation}:{task.host}")
         value = seconds * (1 + noise.gauss(0, NOISE))
         sample = Sample(operation, 0, TIME, value, "s")
         self._samples.append(sample)
         self._emit(Measured(samples=(sample,)))
+
+    def _is_among(self, task: Task, repeats: str) -> bool:
+        return not task.warmup and str(self._number(task)) in repeats.split()
+
+    def _number(self, task: Task) -> int:
+        """Counts the repeats of a point, or of one arm of a pair."""
+        if task.arm is None or not isinstance(task.point, Pair):
+            return task.repeat
+        design = self._info.design(task.point)
+        block, slot, operation = design.place(task.repeat)
+        before = self._info.order(task.point, block)[:slot].count(task.arm)
+        return (PER_ARM * block + before) * design.operations_per_life + operation
 
     def _meet(self, where: str, task: Task) -> None:
         """Waits for all hosts, as a collective would: for ever if one never comes."""
@@ -166,7 +230,13 @@ class FakeWorker:
             time.sleep(0.005)
 
     def _emit(self, event: pydantic.BaseModel) -> None:
-        os.write(self._events, event.model_dump_json().encode() + b"\n")
+        try:
+            os.write(self._events, event.model_dump_json().encode() + b"\n")
+        except BrokenPipeError:
+            if not OUTLIVES:
+                leave()
+            if isinstance(event, Measured):  # as it went wrong once: inside the benchmark
+                raise Unfinished("BrokenPipeError", "nobody listens") from None
 
 
 def tasks() -> Iterator[Task]:
@@ -176,8 +246,9 @@ def tasks() -> Iterator[Task]:
     def read() -> None:
         for line in itertools.chain(sys.stdin, [""]):
             lines.put(line)
-        time.sleep(0.5)
-        os._exit(1)
+        if not OUTLIVES:
+            time.sleep(0.5)
+            leave()
 
     threading.Thread(target=read, daemon=True).start()
     while line := lines.get():
@@ -190,7 +261,10 @@ def main() -> None:
     parser.add_argument("--setup", required=True)
     parser.add_argument("--events", required=True, type=int)
     parsed = parser.parse_args()
-    worker = FakeWorker(WorkerSetup.model_validate_json(parsed.setup), parsed.events)
+    setup = WorkerSetup.model_validate_json(parsed.setup)
+    if setup.parent is not None and not OUTLIVES and not die_with_parent(setup.parent):
+        leave()
+    worker = FakeWorker(setup, parsed.events)
     for task in tasks():
         worker.perform(task)
 

@@ -20,7 +20,15 @@ class ScriptedOptions(BenchmarkOptions):
     Attributes:
         act: What happens in a measured repeat after `save`: `behave`; `raise` an error; `need` or
             `need_late`, for want of something before or after the first operation; `skip`; `die`
-            by SIGKILL; `hang`; `unrecorded`, for a full disk; `lag` behind the other hosts.
+            by SIGKILL; `hang`; `unrecorded`, for a full disk; `lag` behind the other hosts;
+            `freeze` by SIGSTOP; `doze`, which is a freeze from which it is let go after `lasts_s`;
+            `crowd_out`: the other hosts abort, as JAX does when it has lost a peer, and half a
+            second later this one dies by SIGKILL; `outtalk`: they report that instead.
+        act_at: The measured repeats in which it happens, such as `3 7`; empty means all. Those of
+            an arm of a pair are counted by themselves, whatever the order of the arms.
+        first_attempts: Whether it happens in first attempts, and retries behave.
+        lacks: An operation that is not measured.
+        lacks_at: The repeats that lack it; empty means all.
         only_once: Whether it happens in one repeat, and the next ones behave.
         on_host: The only host on which it happens.
         in_warmup: Whether it happens in warm-ups, and not in measured repeats.
@@ -31,6 +39,10 @@ class ScriptedOptions(BenchmarkOptions):
     """
 
     act: str | list[str] = "behave"
+    act_at: str = ""
+    first_attempts: bool = False
+    lacks: str = ""
+    lacks_at: str = ""
     only_once: bool = False
     on_host: int | None = None
     in_warmup: bool = False

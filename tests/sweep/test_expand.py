@@ -189,3 +189,18 @@ def test_storage_is_swept_and_told_apart(expand, tmp_path):
     assert [point.storage for point in points] == places
     assert [point.label for point in points] == [f"storage={place}" for place in places]
     assert len({point.id for point in points}) == 2
+
+
+def test_entries_of_one_class_are_labelled_by_what_they_give(expand):
+    points = expand(
+        ("save_restore", "{}"),
+        ("save_restore", "{use_ocdbt: false}"),
+        ("save_restore", "{use_zarr3: false, use_compression: false}"),
+        ("save_restore", "{use_ocdbt: true, use_compression: false}"),
+    ).points
+    assert [point.label for point in points] == [
+        "",
+        "use_ocdbt=false",
+        "use_zarr3=false,use_compression=false",
+        "use_ocdbt=true,use_compression=false",
+    ]

@@ -117,3 +117,14 @@ def test_a_class_that_still_imports_orbaxs_framework_is_told_what_to_change(tmp_
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(BenchmarkClassError, match="import `authoring` and `measure`"):
         load_class("unmoved_benchmark.Benchmark")
+
+
+def test_a_module_that_fails_is_named_with_its_line(tmp_path, monkeypatch):
+    (tmp_path / "failing_bench.py").write_text("x = 1\ny = x / 0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(BenchmarkClassError) as error:
+        load_class("failing_bench.Bench")
+    assert str(error.value) == (
+        "cannot import 'failing_bench': ZeroDivisionError: division by zero (failing_bench.py:2); "
+        "the module itself fails; mend it there"
+    )

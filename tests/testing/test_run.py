@@ -16,7 +16,8 @@ with metrics.measure("load"):
     restored = ocp.load(context.path / "ckpt", context.pytree)
 context.verify(restored)
 """
-SPOILED = "context.verify(jax.tree.map(lambda leaf: leaf + 1, context.pytree))"
+MEASURED = "with metrics.measure('save'): pass"
+SPOILED = f"{MEASURED}\ncontext.verify(jax.tree.map(lambda leaf: leaf + 1, context.pytree))"
 
 
 @pytest.fixture
@@ -61,7 +62,7 @@ def test_a_failure_is_an_outcome_with_what_was_measured_before(run, write_benchm
 
 @pytest.mark.slow
 def test_a_benchmark_that_verifies_nothing_is_told_so(run, write_benchmark):
-    (outcome,) = run(write_benchmark("pass"), checkpoint=SPEC, mesh=MESH)
+    (outcome,) = run(write_benchmark(MEASURED), checkpoint=SPEC, mesh=MESH)
     outcome.assert_passed()
     with pytest.raises(AssertionError, match=r"verified nothing; call context\.verify"):
         outcome.assert_verified()
@@ -106,3 +107,10 @@ def test_a_mesh_without_its_devices_is_no_pass(run, write_benchmark):
 def test_what_a_suite_refuses_is_refused(run, write_benchmark, given, message):
     with pytest.raises(UserError, match=message):
         run(write_benchmark("pass"), **given)
+
+
+def test_a_benchmark_that_measures_nothing_is_told_so(run, write_benchmark):
+    path = write_benchmark("pass")
+    (outcome,) = run(path)
+    with pytest.raises(AssertionError, match=rf"{path}\.test_fn measured nothing: wrap the op"):
+        outcome.assert_passed()

@@ -11,7 +11,7 @@ from typing import Any, Final
 from orbax_bench_core.analysis.async_study.fit import FEWEST_SIZES, fit_of, ratio_of, seconds_of
 from orbax_bench_core.analysis.async_study.model import AsyncStudy, Kind, Size, SizeSeries
 from orbax_bench_core.analysis.summary import PointStatus, summarize
-from orbax_bench_core.config import UserError
+from orbax_bench_core.config import LoadedSuite, UserError
 from orbax_bench_core.records import OperationTimes, Repeat, Run
 from orbax_bench_core.sweep import SweepPoint, short_name
 
@@ -25,6 +25,12 @@ NEEDED: Final = (
     f"a study needs points of one benchmark that saves, with `{OPTION}: [false, true]` and repeats "
     "that passed; examples/async_study.yaml is such a suite"
 )
+
+SEQUENTIAL: Final = (
+    "the run has `execution.order: sequential`, so one kind of save was measured after the other: "
+    "what drifted in between counts as a difference between them, and the intervals do not cover it"
+)
+"""Note on a run whose kinds of save did not take turns."""
 
 _FEW: Final = 3
 
@@ -76,17 +82,29 @@ def async_study(run: Run, num_parameters: Callable[[SweepPoint], int | None]) ->
             f"run {info.run_id} ({info.suite_name}) has no checkpoint that was saved in both ways: "
             f"{'; '.join(reasons[:_FEW])}{' ...' if len(reasons) > _FEW else ''}. {NEEDED}"
         )
+    if info.execution.order == "sequential" and info.expansion.plain:
+        notes.insert(0, SEQUENTIAL)
     return AsyncStudy(
         run_id=info.run_id, suite=info.suite_name, series=tuple(series), notes=tuple(notes)
     )
 
 
-def check_points(points: Iterable[SweepPoint]) -> None:
-    """Refuses points of which no checkpoint is saved in both ways, before they are measured.
+def check_points(points: Iterable[SweepPoint], loaded: LoadedSuite) -> None:
+    """Refuses points that make no study, before they are measured.
 
     Raises:
-        UserError: There is nothing to pair.
+        UserError: No checkpoint is saved in both ways, or the suite measures one kind of save after
+            the other.
     """
+    if loaded.suite.execution.order == "sequential":
+        raise UserError(
+            loaded.source.problem(
+                "a study compares both kinds of save, so they have to take turns: with "
+                "`sequential` a machine that drifts makes one of them slower; leave it out, or "
+                "write `interleaved`",
+                ("execution", "order"),
+            )
+        )
     kinds: dict[tuple[str, str], set[bool]] = collections.defaultdict(set)
     for point in points:
         if isinstance(kind := point.options.get(OPTION), bool):

@@ -79,6 +79,7 @@ def history(runs: Sequence[FoundRun], *, significance: float = SIGNIFICANCE) -> 
         series=tuple(sorted(series, key=lambda each: each.kind)),
         num_runs=len(runs),
         passed_over=tuple(passed_over),
+        left_out=tuple(line for run in runs for line in run.left_out),
     )
 
 

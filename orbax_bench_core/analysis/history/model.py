@@ -114,9 +114,11 @@ class History(ResultModel):
         series: Ratios first, in the order in which points first occur.
         num_runs: Number of runs.
         passed_over: What was not used and why, one line each.
+        left_out: Files among the records that are no records of their run, a line each.
     """
 
     significance: float
     series: tuple[Series, ...]
     num_runs: int
     passed_over: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()

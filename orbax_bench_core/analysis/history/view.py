@@ -86,6 +86,7 @@ def _page(history: History, series: list[Series]) -> tuple[Element, ...]:
 
 def _notes(history: History, series: list[Series]) -> tuple[Text, ...]:
     notes = [*_remarks(series), *(f"Passed over {line}" for line in history.passed_over)]
+    notes += [f"Left out {line}" for line in history.left_out]
     hidden = len(history.series) - len(series)
     if hidden:
         notes.append(
@@ -112,6 +113,7 @@ def _brief(history: History, series: list[Series]) -> tuple[Element, ...]:
     elements += [
         Paragraph(Span(line), mark=Span("passed over:", "unsure")) for line in history.passed_over
     ]
+    elements += [Paragraph(Span(line), mark=Span("left out:", "bad")) for line in history.left_out]
     hidden = len(history.series) - len(series)
     if hidden:
         told = f"{hidden} series of operations that decide nothing: --all shows them."

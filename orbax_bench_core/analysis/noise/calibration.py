@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from orbax_bench_core.analysis.verdicts import PointVerdict, judge_point, together
 from orbax_bench_core.baselines import FoundRun
+from orbax_bench_core.config import ARMS, GateConfig
 from orbax_bench_core.document import count
 from orbax_bench_core.gate import Word
-from orbax_bench_core.records import Record, ResultModel, repeats_of
+from orbax_bench_core.records import PairedTimes, Record, ResultModel, repeats_of
 from orbax_bench_core.sweep import Pair
 
 
@@ -23,6 +24,9 @@ class AaTest(ResultModel):
         alpha: Probability of a REGRESSION that it may have.
         operations: Operations per arm that it looked at, of the primary one with most.
         ratio: Largest ratio of a primary operation.
+        p_value: Probability of arms as far apart as these, either way, when they are the same: the
+            gate's test at no tolerance over all blocks, times the primary operations. The gate's
+            own tolerance hides an offset of some percent; this does not. None where unknown.
     """
 
     run_id: str
@@ -32,6 +36,12 @@ class AaTest(ResultModel):
     alpha: float
     operations: int
     ratio: float | None
+    p_value: float | None = None
+
+    @property
+    def differs(self) -> bool:
+        """Whether arms that are the same are told apart at no tolerance."""
+        return self.p_value is not None and self.p_value < self.alpha
 
 
 def aa_tests(run: FoundRun, pairs: Iterable[Sequence[Record]]) -> list[AaTest]:
@@ -43,15 +53,41 @@ def aa_tests(run: FoundRun, pairs: Iterable[Sequence[Record]]) -> list[AaTest]:
     if run.info is None:
         return []
     judged = [
-        verdict
+        (verdict, at_no_tolerance(PairedTimes.of(repeats), run.gate))
         for records in pairs
         if records and isinstance(pair := records[0].point, Pair) and pair.identical
-        for verdict in [judge_point(pair, repeats_of(records), run.info)]
+        for repeats in [list(repeats_of(records))]
+        for verdict in [judge_point(pair, repeats, run.info)]
         if _looked(verdict)
     ]
     if run.gate.family == "suite" and judged:
-        return [_test(run, count(len(judged), "point"), judged)]
-    return [_test(run, verdict.point, [verdict]) for verdict in judged]
+        known = [p_value for _, p_value in judged if p_value is not None]
+        shared = min(1.0, len(known) * min(known)) if known else None
+        name = count(len(judged), "point")
+        return [_test(run, name, [verdict for verdict, _ in judged], shared)]
+    return [_test(run, verdict.point, [verdict], p_value) for verdict, p_value in judged]
+
+
+def at_no_tolerance(paired: PairedTimes, gate: GateConfig) -> float | None:
+    """Returns the probability of arms as far apart as these if they are the same; None if unknown.
+
+    One look at all blocks, both ways, with the level shared among the primary operations.
+    """
+    from orbax_bench_core.gate import judge
+
+    operations = max((table.size for table in paired.times.values()), default=0) // len(ARMS)
+    if not operations:
+        return None
+    exact = {"tolerance": 0.0, "min_effect_s": 0.0, "metrics": {}, "looks": (operations,)}
+    rule = gate.model_copy(update=exact)
+    found = [
+        verdict.p_regression
+        for labels in (paired.labels, ~paired.labels)
+        for judged in [judge(paired.times, labels, rule)]
+        for name, verdict in judged.operations.items()
+        if name in judged.primary and verdict.p_regression is not None
+    ]
+    return min(1.0, len(found) * min(found)) if found else None
 
 
 def _looked(verdict: PointVerdict) -> bool:
@@ -60,7 +96,9 @@ def _looked(verdict: PointVerdict) -> bool:
     )
 
 
-def _test(run: FoundRun, name: str, verdicts: Sequence[PointVerdict]) -> AaTest:
+def _test(
+    run: FoundRun, name: str, verdicts: Sequence[PointVerdict], p_value: float | None
+) -> AaTest:
     primary = [
         operation.verdict
         for verdict in verdicts
@@ -76,4 +114,5 @@ def _test(run: FoundRun, name: str, verdicts: Sequence[PointVerdict]) -> AaTest:
         alpha=run.gate.alpha,
         operations=max(verdict.operations for verdict in primary),
         ratio=max(ratios, default=None),
+        p_value=p_value,
     )

@@ -79,30 +79,56 @@ def forecast(points: Sequence[SweepEntry], gate: GateConfig, passport: Passport,
 
     Points that name no storage have their data in the run directory, `root`.
     """
-    cpu = host_provenance()["host"]["cpu"]
-    kinds = [storage_provenance(baseline_point(point).storage or root)["type"] for point in points]
-    each = [
-        expected(point, gate, passport, storage=storage, cpu=cpu)
-        for point, storage in zip(points, kinds, strict=True)
-    ]
-    known = [expectation for expectation in each if expectation is not None]
+    known = _expectations(points, gate, passport, root)
     if not known:
+        kinds = ", ".join(sorted(set(_storage(points, root))))
         return (
-            f"The noise passport knows nothing like these points on {', '.join(sorted({*kinds}))}: "
+            f"The noise passport knows nothing like these points on {kinds}: "
             "`orbax-bench calibrate` can take this run into it."
         )
-    # Points that the passport does not know will take about as long as those that it does.
-    minutes = sum(expectation.minutes for expectation in known) * len(points) / len(known)
     hardest = max(known, key=lambda expectation: expectation.operations)
     return (
         f"A verdict will probably take {hardest.operations:.0f} operations per arm and point, "
-        f"{_wait(minutes)} in all; {hardest.operation} has a noise of {100 * hardest.sigma:.2g} %, "
-        f"so slow-downs from {100 * hardest.detectable:.2g} % on are found, and "
-        f"{100 * hardest.chance:.0f} % of such comparisons end in a verdict."
+        f"{wait(_minutes(known, points))} in all; {hardest.operation} has a noise of "
+        f"{100 * hardest.sigma:.2g} %, so slow-downs from {100 * hardest.detectable:.2g} % on are "
+        f"found, and {100 * hardest.chance:.0f} % of such comparisons end in a verdict."
     )
 
 
-def _wait(minutes: float) -> str:
+def expected_minutes(
+    points: Sequence[SweepEntry], gate: GateConfig, passport: Passport, root: str
+) -> float | None:
+    """Returns the minutes that a comparison will probably take; None where nothing is known.
+
+    The arguments are those of `forecast`.
+    """
+    known = _expectations(points, gate, passport, root)
+    return _minutes(known, points) if known else None
+
+
+def _expectations(
+    points: Sequence[SweepEntry], gate: GateConfig, passport: Passport, root: str
+) -> list[Expectation]:
+    """Returns the forecasts of the points that a passport knows."""
+    cpu = host_provenance()["host"]["cpu"]
+    each = [
+        expected(point, gate, passport, storage=storage, cpu=cpu)
+        for point, storage in zip(points, _storage(points, root), strict=True)
+    ]
+    return [expectation for expectation in each if expectation is not None]
+
+
+def _storage(points: Sequence[SweepEntry], root: str) -> list[str]:
+    return [storage_provenance(baseline_point(point).storage or root)["type"] for point in points]
+
+
+def _minutes(known: Sequence[Expectation], points: Sequence[SweepEntry]) -> float:
+    # Points that the passport does not know will take about as long as those that it does.
+    return sum(expectation.minutes for expectation in known) * len(points) / len(known)
+
+
+def wait(minutes: float) -> str:
+    """Returns minutes for people, such as `40 s`, `12 min` or `2.5 h`."""
     if minutes < 1:
         return f"{60 * minutes:.0f} s"
     return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"

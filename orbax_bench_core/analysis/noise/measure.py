@@ -8,8 +8,9 @@ import itertools
 import math
 import statistics
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
+from orbax_bench_core.analysis.noise.components import Component, between_workers
 from orbax_bench_core.analysis.noise.passport import Noise, Passport, point_ids, size_class
 from orbax_bench_core.records import (
     PairedTimes,
@@ -18,12 +19,15 @@ from orbax_bench_core.records import (
     seconds_per_repeat,
     surroundings,
 )
-from orbax_bench_core.sweep import baseline_point
+from orbax_bench_core.sweep import Pair, baseline_point, sides
 
 _NORMAL_MAD: Final = 0.6744897501960817
 """Median absolute deviation of a standard normal."""
 
 _FEWEST: Final = 4
+
+_OF_LIVES: Final = 3
+"""Dimensions of a table of times whose slots are lives of workers: blocks, slots, operations."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -42,6 +46,8 @@ class _Found:
     sigmas: list[float] = dataclasses.field(default_factory=list)
     repeat_s: list[float] = dataclasses.field(default_factory=list)
     points: set[str] = dataclasses.field(default_factory=set)
+    lives: list[Any] = dataclasses.field(default_factory=list)
+    ratios: dict[str, list[Sequence[float]]] = dataclasses.field(default_factory=dict)
     n: int = 0
 
 
@@ -51,6 +57,10 @@ def from_records(records: Iterable[Record]) -> Passport:
     Noise is what operations that follow each other differ by: within a block those of the same arm,
     so that neither a difference between arms nor a drift counts. Series of fewer than four
     operations are left out. The runs may be any number, paired or not.
+
+    Process noise comes from runs in which every slot of a block was a worker of its own, the
+    interaction of worker and option from pairs that were run several times by one worker for both
+    arms, each run being a worker.
     """
     series: dict[tuple[str, str], list[Record]] = {}
     starts: dict[str, list[datetime.datetime]] = {}
@@ -68,6 +78,7 @@ def from_records(records: Iterable[Record]) -> Passport:
             entry.repeat_s.append(repeat_s)
             entry.points |= point_ids(measured[0].point)
             entry.n += n
+            _add_workers(entry, operation, measured)
     noise = [
         Noise(
             **dataclasses.asdict(key),
@@ -76,6 +87,8 @@ def from_records(records: Iterable[Record]) -> Passport:
             series=len(entry.sigmas),
             repeat_s=statistics.median(entry.repeat_s),
             points=tuple(sorted(entry.points)),
+            tau=_largest(entry.lives),
+            interaction=_largest([_same_length(runs) for runs in entry.ratios.values()]),
         )
         for key, entry in found.items()
     ]
@@ -85,6 +98,66 @@ def from_records(records: Iterable[Record]) -> Passport:
     return Passport(made_at=datetime.datetime.now(datetime.UTC), noise=tuple(noise))
 
 
+def _add_workers(entry: _Found, operation: str, records: Sequence[Record]) -> None:
+    """Adds what one series says of its workers: times by life, or log ratios in one worker."""
+    pair = records[0].point
+    if not isinstance(pair, Pair):
+        return
+    paired = PairedTimes.of(repeats_of(records))
+    if (table := paired.times[operation]).ndim == _OF_LIVES:
+        entry.lives.append(waves_of_lives(table, paired.labels, same=pair.identical))
+    elif not pair.identical and _one_worker(pair):
+        entry.ratios.setdefault(pair.id, []).append(paired.log_ratios(operation))
+
+
+def waves_of_lives(times: Any, labels: Any, *, same: bool) -> Any:
+    """Returns log times as waves of workers that lived together, (waves, workers, rounds).
+
+    Args:
+        times: Seconds, shape (blocks, 4, m): every slot of a block is the life of a worker.
+        labels: True where the candidate ran, shape (blocks, 4).
+        same: Whether both arms are the same, so that the four lives of a block are one wave;
+            otherwise the two of each arm are. Waves with a time that is no positive number are left
+            out.
+    """
+    import numpy as np
+
+    table = np.asarray(times, dtype=np.float64)
+    if not same:
+        order = np.argsort(np.asarray(labels), axis=1, kind="stable")
+        table = np.take_along_axis(table, order[..., None], axis=1)
+        table = table.reshape(-1, table.shape[1] // 2, table.shape[2])
+    whole = (np.isfinite(table) & (table > 0)).all(axis=(1, 2))
+    return np.log(table[whole])
+
+
+def _one_worker(pair: Pair) -> bool:
+    """Returns whether both arms can run in one worker."""
+    needs = [(each.environment, each.processes, each.num_devices) for each in sides(pair).values()]
+    return needs[0] == needs[1]
+
+
+def _same_length(runs: Sequence[Sequence[float]]) -> Any:
+    """Returns the log ratios of several runs as one wave of workers, as long as the shortest."""
+    import numpy as np
+
+    length = min(map(len, runs))
+    table = np.asarray([run[:length] for run in runs], dtype=np.float64).reshape(1, len(runs), -1)
+    return table if np.isfinite(table).all() else table[:0]
+
+
+def _largest(tables: Iterable[Any]) -> Component | None:
+    """Returns the component of the waves that are alike in shape and have most workers."""
+    import numpy as np
+
+    alike: dict[tuple[int, ...], list[Any]] = {}
+    for table in tables:
+        alike.setdefault(table.shape[1:], []).append(table)
+    found = [between_workers(np.concatenate(same)) for same in alike.values()]
+    known = [component for component in found if component is not None]
+    return max(known, key=lambda component: component.workers, default=None)
+
+
 def _sigmas(records: Sequence[Record]) -> dict[str, tuple[float, int]]:
     """Returns sigma and the number of operations of one series, by operation."""
     if records[0].block is None:
@@ -92,20 +165,29 @@ def _sigmas(records: Sequence[Record]) -> dict[str, tuple[float, int]]:
         pairs = {name: list(itertools.pairwise(values)) for name, values in times.items()}
     else:
         paired = PairedTimes.of(repeats_of(records))
-        pairs = {
-            name: [
-                (*row[labels == arm],)
-                for row, labels in zip(times, paired.labels, strict=True)
-                for arm in (False, True)
-            ]
-            for name, times in paired.times.items()
+        pairs = {name: _neighbours(paired, name) for name in paired.times}
+        times = {
+            name: tuple(value for values in paired.of_arms(name).values() for value in values)
+            for name in paired.times
         }
-        times = {name: tuple(table.ravel()) for name, table in paired.times.items()}
     return {
         name: (_sigma(pairs[name]), len(values))
         for name, values in times.items()
-        if len(values) >= _FEWEST and min(values) > 0
+        if len(values) >= _FEWEST and min(values) > 0 and pairs[name]
     }
+
+
+def _neighbours(paired: PairedTimes, operation: str) -> list[tuple[float, float]]:
+    """Returns pairs of seconds that differ by the noise of one process alone.
+
+    Those are operations of one life that follow each other; without lives the two operations of an
+    arm in a block.
+    """
+    found = []
+    for row, labels in zip(paired.times[operation], paired.labels, strict=True):
+        series = row if paired.lives else [row[labels == arm] for arm in (False, True)]
+        found += [(float(a), float(b)) for one in series for a, b in itertools.pairwise(one)]
+    return [pair for pair in found if all(map(math.isfinite, pair))]
 
 
 def _sigma(pairs: Iterable[Sequence[float]]) -> float:

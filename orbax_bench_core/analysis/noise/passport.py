@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 from typing import Final, Literal
 
+from orbax_bench_core.analysis.noise.components import Component
 from orbax_bench_core.baselines import read_model, registry_path
 from orbax_bench_core.config import UserError
 from orbax_bench_core.records import ResultModel, write_atomically
@@ -35,6 +36,10 @@ class Noise(ResultModel):
         series: Series, each of one point in one run.
         repeat_s: Seconds from the start of one repeat to the start of the next.
         points: Ids of the points, and of the arms of pairs.
+        tau: Process noise: by how much worker processes differ on the log scale; None where no run
+            had several workers of one kind.
+        interaction: By how much the log ratio of two options differs from worker to worker; None
+            where no pair was run by several workers that had both.
     """
 
     operation: str
@@ -47,6 +52,8 @@ class Noise(ResultModel):
     series: int
     repeat_s: float
     points: tuple[str, ...]
+    tau: Component | None = None
+    interaction: Component | None = None
 
 
 class Passport(ResultModel):

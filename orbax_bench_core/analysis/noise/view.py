@@ -8,6 +8,7 @@ import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from orbax_bench_core.analysis.noise import words
 from orbax_bench_core.analysis.noise.calibration import AaTest, aa_tests
 from orbax_bench_core.analysis.noise.measure import from_records
 from orbax_bench_core.analysis.noise.passport import Noise, Passport
@@ -36,11 +37,24 @@ _DETECTABLE_AT: Final = (10, 60)
 _LOG_WIDTH: Final = 160
 
 
-def calibration_document(tests: Sequence[AaTest], passport: Passport) -> Document:
-    """Returns how often identical arms were told apart, then how noisy operations are."""
+def calibration_document(
+    tests: Sequence[AaTest], passport: Passport, left_out: Sequence[str] = ()
+) -> Document:
+    """Returns how often identical arms were told apart, then how noisy operations are.
+
+    `left_out` are files among the records that are no records of their run, a line each.
+    """
+    strays = (Paragraph(Span(line), mark=Span("left out:", "bad")) for line in left_out)
     return Document(
         title="Calibration",
-        elements=(*aa_elements(tests), BLANK, passport_table(passport)),
+        elements=(
+            *aa_elements(tests),
+            BLANK,
+            passport_table(passport),
+            BLANK,
+            *component_elements(passport),
+            *strays,
+        ),
     )
 
 
@@ -65,10 +79,51 @@ def aa_elements(tests: Sequence[AaTest]) -> tuple[Element, ...]:
         for test in rejected:
             told = f"REGRESSION in run {test.run_id}, {test.point}: {test.place}"
             elements.append(Paragraph(Span(told), indent=2))
-    words = collections.Counter(test.word for test in tests)
-    counts = ", ".join(f"{count} {word}" for word, count in words.most_common())
+    elements += _at_no_tolerance(tests)
+    found = collections.Counter(test.word for test in tests)
+    counts = ", ".join(f"{count} {word}" for word, count in found.most_common())
     most = max(test.operations for test in tests)
     return (*elements, Paragraph(f"{counts}; at most {most} operations per arm", indent=2))
+
+
+def _at_no_tolerance(tests: Sequence[AaTest]) -> list[Element]:
+    known = [test for test in tests if test.p_value is not None]
+    if not known:
+        return []
+    apart = [test for test in known if test.differs]
+    said = (
+        f"at no tolerance {len(apart)} of {len(known)} tell the same arms apart, where "
+        f"{known[0].alpha:.1%} may: the gate's tolerance hides an offset of some percent, this "
+        "does not"
+    )
+    told = (
+        f"told apart in run {test.run_id}, {test.point} (p = {test.p_value:.2g}): {test.place}"
+        for test in apart
+    )
+    rate = _calibrated(len(known), len(apart), known[0].alpha)
+    return [
+        Paragraph(Span(said, _role(rate)), indent=2),
+        *(Paragraph(Span(line), indent=4) for line in told),
+    ]
+
+
+def _calibrated(tests: int, rejected: int, alpha: float) -> bool | None:
+    from orbax_bench_core.gate import reject_rate
+
+    return reject_rate(tests, rejected, alpha).calibrated
+
+
+def component_elements(passport: Passport) -> tuple[Element, ...]:
+    """Returns by how much workers differ, and what that means for arms with a process each."""
+    lines = [
+        Paragraph(Span(words.component(noise, component, what)))
+        for noise in passport.noise
+        for component, what in ((noise.tau, "process"), (noise.interaction, "interaction"))
+        if component is not None
+    ]
+    if not lines:
+        return (Paragraph(Span(words.NO_WORKERS, "dim")),)
+    return (*lines, Paragraph(Span(words.bounds(passport)), "dim"))
 
 
 def passport_table(passport: Passport) -> Table:
@@ -117,10 +172,12 @@ class Calibration:
     Attributes:
         tests: One verdict per pair whose arms are the same.
         passport: How noisy operations are there.
+        left_out: Files among the records that are no records of their run, a line each.
     """
 
     tests: tuple[AaTest, ...]
     passport: Passport
+    left_out: tuple[str, ...] = ()
 
     @property
     def rejected(self) -> int:
@@ -137,7 +194,8 @@ class Calibration:
 
     def show(self, console: Console) -> None:
         """Prints everything."""
-        print_document(calibration_document(self.tests, self.passport), console)
+        document = calibration_document(self.tests, self.passport, self.left_out)
+        print_document(document, console)
 
 
 def calibration_of(places: Sequence[str]) -> Calibration:
@@ -150,11 +208,13 @@ def calibration_of(places: Sequence[str]) -> Calibration:
         UserError: A place holds no run.
     """
     tests, records = [], []
+    left_out: list[str] = []
     for run in find_runs([place for place in places if place]):
         pairs = list(run.read())
         tests += aa_tests(run, pairs)
         records += [record for pair in pairs for record in pair]
-    return Calibration(tests=tuple(tests), passport=from_records(records))
+        left_out += run.left_out
+    return Calibration(tests=tuple(tests), passport=from_records(records), left_out=tuple(left_out))
 
 
 def _role(calibrated: bool | None) -> Role:

@@ -23,7 +23,14 @@ from orbax_bench_core.measure import (
     TIME,
     TOLERATED_SHARE,
 )
-from orbax_bench_core.records import ErrorInfo, Repeat, Series
+from orbax_bench_core.records import (
+    ErrorInfo,
+    Repeat,
+    Series,
+    StoreFlagCounter,
+    Verified,
+    weakest,
+)
 from orbax_bench_core.sweep import BLOCK_SIZE
 
 SHOWN: Final = frozenset({BYTES, PAGE_FAULTS, BLOCKED.name, LOST.name, LOST_STEPS.name})
@@ -94,12 +101,14 @@ class OperationSummary:
             without either.
         straggler: The host that the others waited for; None for a single host.
         flag: Why the operation is not what it claims to be; None when nothing speaks against it.
+        store: What trouble an object store made; empty when it made none.
     """
 
     time: MetricSummary
     throughput: float | None
     straggler: Straggler | None
     flag: str | None
+    store: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +136,7 @@ class PointStatus:
         skipped: Number that were skipped.
         reason: Why the first one failed or was skipped; empty when all passed.
         flag: Why the point is not what it claims to be; None when nothing speaks against it.
+        verified: What its restored values were compared with, in every repeat that counts.
         failures: The ways in which its repeats failed, those of which an error is known.
         measured: Whether any repeat that passed has a sample.
         blocks: The blocks of a paired comparison in which every operation of this arm passed.
@@ -139,6 +149,7 @@ class PointStatus:
     skipped: int
     reason: str
     flag: str | None
+    verified: Verified = "none"
     failures: tuple[Failure, ...] = ()
     measured: bool = True
     blocks: frozenset[int] = frozenset()
@@ -152,11 +163,13 @@ class RunSummary:
         metrics: One entry per point, operation and metric, over all repeats and hosts.
         operations: One entry per point and operation.
         points: How each point ended.
+        left_out: Files among the records that are no records of the run, a line each.
     """
 
     metrics: Sequence[MetricSummary]
     operations: Sequence[OperationSummary]
     points: Sequence[PointStatus]
+    left_out: Sequence[str] = ()
 
 
 def summarize(repeats: Iterable[Repeat], table: SummaryTable | None = None) -> RunSummary:
@@ -220,6 +233,8 @@ class _Point:
         self._hosts = 0
         self._ended = {"passed": 0, "failed": 0, "skipped": 0}
         self._reason = ""
+        self._verified: set[Verified] = set()
+        self._store = StoreFlagCounter()
         self._passed_in_block: collections.Counter[int] = collections.Counter()
         self._failures: dict[str, list[tuple[int, ErrorInfo]]] = {}
 
@@ -235,6 +250,8 @@ class _Point:
         if repeat.block is not None:
             self._passed_in_block[repeat.block] += 1
         hosts = list(repeat.records.values())
+        self._verified.add(repeat.verified)
+        self._store.add(repeat)
         self._hosts = len(hosts)
         self._stragglers.add(hosts)
         for record in hosts:
@@ -257,7 +274,7 @@ class _Point:
 
     def operations(self) -> list[OperationSummary]:
         """Returns every operation, by its slowest hosts."""
-        stragglers = self._stragglers.found()
+        stragglers, store = self._stragglers.found(), self._store.found()
         return [
             OperationSummary(
                 time=self._summary((operation, TIME), seconds),
@@ -266,6 +283,7 @@ class _Point:
                 flag=cache_flag(
                     self._conditions, operation, self._values.get((operation, RESIDENT), ())
                 ),
+                store=store[operation].sentence if operation in store else "",
             )
             for operation, seconds in self._slowest.items()
         ]
@@ -279,6 +297,7 @@ class _Point:
             point_id=self._id,
             point=self._name,
             reason=self._reason,
+            verified=weakest(self._verified),
             flag=flag if self._ended["passed"] else None,
             failures=tuple(
                 Failure(error=found[0][1], repeats=tuple(index for index, _ in found))

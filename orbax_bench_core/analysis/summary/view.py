@@ -14,6 +14,7 @@ from orbax_bench_core.analysis.summary.aggregate import (
     RunSummary,
 )
 from orbax_bench_core.analysis.summary.straggler import Straggler
+from orbax_bench_core.analysis.summary.verification import verification_lines
 from orbax_bench_core.document import (
     Code,
     Column,
@@ -144,6 +145,9 @@ def _point_table(
         rows.append((*operation_cells(operation), *extra.cells.get(key, nothing)))
         if operation.flag is not None:
             remarks.append(Remark(text=operation.flag, serious=True))
+        if operation.store:
+            said = f"{operation.time.operation}: {operation.store}"
+            remarks.append(Remark(text=said, serious=True))
         if key in extra.notes:
             said = f"{operation.time.operation}: {extra.notes[key]}"
             remarks.append(Remark(text=said, serious=False))
@@ -201,6 +205,9 @@ def summary_elements(summary: RunSummary, extra: ExtraColumns = NO_EXTRA) -> tup
         ]
     if not summary.points:
         elements.append(Paragraph("No repeat has a record yet."))
+    for line, serious in verification_lines(summary.points):
+        mark = Span("!", "bad") if serious else ""
+        elements.append(Paragraph(Span(line), "plain" if serious else "dim", mark=mark))
     for point in summary.points:
         name = f"{point.point} {point.point_id}"
         if point.flag is not None:
@@ -211,6 +218,7 @@ def summary_elements(summary: RunSummary, extra: ExtraColumns = NO_EXTRA) -> tup
             elements.append(_wrapped("failed:", "bad", said))
         elif point.skipped:
             elements.append(_wrapped("skipped:", "unsure", f"{name}: {point.reason}"))
+    elements += [_wrapped("left out:", "bad", line) for line in summary.left_out]
     return tuple(elements)
 
 
@@ -236,6 +244,7 @@ def _page(
         _operations(tables, extra),
         *((Paragraph(extra.legend, "dim"),) if extra.legend else ()),
         Only("markdown", _remarks(tables)),
+        Section("Verification", _verification(summary.points)),
         Section("What did not pass", _problems(problems) if problems else ()),
         Section("Notes", _notes(info, summary)),
         Heading("What it ran on"),
@@ -328,6 +337,12 @@ def _remarks(tables: Sequence[PointTable]) -> tuple[Element, ...]:
     return tuple(elements)
 
 
+def _verification(points: Sequence[PointStatus]) -> tuple[Element, ...]:
+    lines = verification_lines(points)
+    said = (Span(f"! {line}" if serious else line) for line, serious in lines)
+    return (Items(tuple(said)),) if lines else ()
+
+
 def _problems(points: Sequence[PointStatus]) -> tuple[Element, ...]:
     counts = tuple(Column(name, "number") for name in ("passed", "failed", "skipped"))
     reason = Column("reason", "prose")
@@ -366,8 +381,9 @@ def _notes(info: RunInfo, summary: RunSummary) -> tuple[Element, ...]:
         for point in summary.points
         if point.flag is not None
     ]
-    html = (*skipped, *flags, *info.expansion.notes)
-    markdown = (*skipped, *(f"! {flag}" for flag in flags), *info.expansion.notes)
+    left_out = [f"left out: {line}" for line in summary.left_out]
+    html = (*skipped, *flags, *left_out, *info.expansion.notes)
+    markdown = (*skipped, *(f"! {text}" for text in (*flags, *left_out)), *info.expansion.notes)
     if not html:
         return ()
     return (

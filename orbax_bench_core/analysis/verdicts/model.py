@@ -10,9 +10,22 @@ import pydantic
 
 from orbax_bench_core.config import Arm, GateConfig, UserError
 from orbax_bench_core.gate import Endpoint, FailureVerdict, SeriesHealth, Verdict, Word
-from orbax_bench_core.records import VERDICTS_FILE, ResultModel, Run, RunDirectory, write_atomically
+from orbax_bench_core.records import (
+    VERDICTS_FILE,
+    FirstAttempts,
+    ResultModel,
+    Run,
+    RunDirectory,
+    Trouble,
+    Verified,
+    write_atomically,
+)
+from orbax_bench_core.sweep import PairDesign
 
 VERDICTS_VERSION: Final = 1
+EXPLORATORY: Final = "exploratory: rules changed after the data"
+"""Stamp of what was judged by other rules than those of its run."""
+
 _WORDS: Final = ("PASS", "INCONCLUSIVE", "REGRESSION")
 
 
@@ -42,6 +55,32 @@ class OperationVerdict(ResultModel):
     false_discovery: float | None = None
 
 
+class StorageTrouble(ResultModel):
+    """Trouble with an object store in the samples of one operation: throttling, errors, retries.
+
+    Attributes:
+        operation: Name of the operation.
+        flagged: Samples of each arm that met trouble; they count in the verdict as they are.
+        repeats: Samples of each arm.
+        counts: How much of each kind, by arm.
+        more: The arm that met it more often than chance explains; None where none did.
+        p_value: Probability of at least as uneven a share if the arms are the same, by redrawing
+            the labels in blocks; None where nothing is paired.
+    """
+
+    operation: str
+    flagged: dict[Arm, int]
+    repeats: dict[Arm, int]
+    counts: dict[Arm, dict[Trouble, int]]
+    more: Arm | None = None
+    p_value: float | None = None
+
+    @property
+    def share(self) -> float:
+        """Share of the samples of both arms that met trouble."""
+        return sum(self.flagged.values()) / max(1, sum(self.repeats.values()))
+
+
 class PointVerdict(ResultModel):
     """One sweep point in both arms.
 
@@ -50,16 +89,24 @@ class PointVerdict(ResultModel):
         point: Name of the point.
         word: REGRESSION when a primary operation has regressed, PASS when every one passes,
             otherwise INCONCLUSIVE.
-        reason: Why it could not be judged, or which arm failed; empty when it was judged.
-        failed: Whether an arm failed, so that there was less to judge than was asked for.
+        reason: Why it could not be judged, or what keeps it from passing; empty when it passes.
+        failed: Whether there is nothing to compare: an arm cannot run here, the baseline always
+            fails, or nothing passed in the first block. A candidate that fails is judged.
         mode: `paired` when both arms were run in one place in blocks; otherwise `unpaired`.
         blocks: Number of complete blocks; 0 when unpaired.
         operations: One entry per operation, primary ones first.
         switching: What it cost that the arms took turns on one device; empty when they did not.
-        endpoint: What decided the word: times, stalls, failures, or an operation that an arm lacks.
+        endpoint: What decided the word: times, stalls, failures, or an operation that an arm lacks,
+            or trouble with storage.
         failures: What the failed first attempts say; None when unpaired, and in version 1.
         settled: Whether more blocks could change nothing.
         next_look: Operations per arm at the next look; None when settled.
+        attempts: First attempts of each arm, also beyond the looks; empty when unpaired, and in
+            version 1.
+        design: Which worker processes the operations had; None when unpaired, and in version 1.
+        continued: Lives that were continued in a new process after an interruption.
+        verified: What the restored values of each arm were compared with, in every repeat.
+        storage: Operations with which an object store had trouble.
     """
 
     point_id: str
@@ -75,6 +122,11 @@ class PointVerdict(ResultModel):
     failures: FailureVerdict | None = None
     settled: bool = False
     next_look: int | None = None
+    attempts: dict[Arm, FirstAttempts] = {}
+    design: PairDesign | None = None
+    continued: int = 0
+    verified: dict[Arm, Verified] = {}
+    storage: tuple[StorageTrouble, ...] = ()
 
 
 class Unmatched(ResultModel):
@@ -106,6 +158,8 @@ class VerdictReport(ResultModel):
         points: One entry per point that both sides have.
         unmatched: Points that only one side has.
         notes: What else a reader must know, such as versions that differ between the arms.
+        left_out: Files among the records that are no records of the run, a line each.
+        exploratory: That the rules are not those of the run, in one line; empty when they are.
         judged_at: When, UTC.
     """
 
@@ -119,7 +173,14 @@ class VerdictReport(ResultModel):
     points: tuple[PointVerdict, ...]
     unmatched: tuple[Unmatched, ...] = ()
     notes: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    exploratory: str = ""
     judged_at: datetime.datetime
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Notes, and what was left out."""
+        return (*self.notes, *(f"left out: {line}" for line in self.left_out))
 
 
 class NotPassed(Exception):

@@ -4,70 +4,114 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from orbax_bench_core.analysis.verdicts.advice import advice
-from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, VerdictReport
-from orbax_bench_core.config import ARMS, GateConfig
+from orbax_bench_core.analysis.verdicts.evidence import with_evidence
+from orbax_bench_core.analysis.verdicts.model import (
+    EXPLORATORY,
+    OperationVerdict,
+    PointVerdict,
+    VerdictReport,
+)
+from orbax_bench_core.config import ARMS, GateConfig, changed_gate, gate_changes
 from orbax_bench_core.gate import Judged, Word
 from orbax_bench_core.records import PairedTimes, Record, Repeat, RunDirectory, RunInfo, repeats_of
 from orbax_bench_core.sweep import Pair
+
+NOT_FROZEN: Final = (
+    "The rules of this run were not frozen when it began, as those of version 1 were not: they are "
+    "those that its run.json has now."
+)
+"""Note on a run of version 1."""
 
 
 def judge_point(
     pair: Pair, repeats: Iterable[Repeat], info: RunInfo, switching: str = ""
 ) -> PointVerdict:
-    """Judges what a pair has measured so far.
+    """Judges what a pair has measured so far: the first attempts in its complete blocks.
 
     `switching` says what it cost that its arms took turns; empty when they did not.
     """
     from orbax_bench_core.gate import judge
 
-    series = PairedTimes.of(repeats)
+    repeats = list(repeats)
+    series, design = PairedTimes.of(repeats), info.design(pair)
     scale = 1 / len(info.expansion.points) if info.gate.family == "suite" else 1.0
-    judged = judge(series.times, series.labels, info.gate, alpha_scale=scale)
-    found, word = _operations(series, info.gate, judged), judged.word
-    failed = bool(series.failed)
-    return PointVerdict(
+    judged = judge(
+        series.times,
+        series.labels,
+        info.gate,
+        failed=series.failed,
+        per_life=design.operations_per_life,
+        alpha_scale=scale,
+    )
+    problem = series.problem or _no_baseline(series, judged)
+    stopped = series.stopped or bool(_no_baseline(series, judged))
+    found, word = _operations(series, info.gate, judged, stopped=stopped), judged.word
+    verdict = PointVerdict(
         point_id=pair.id,
         point=pair.name,
-        # What fails has not passed, however fast it was before.
-        word="INCONCLUSIVE" if failed and word == "PASS" else word,
-        reason=series.problem or _nothing_primary(found, series, info.gate) or judged.reason,
-        failed=failed,
+        # What cannot be compared has not passed, however fast it was before.
+        word="INCONCLUSIVE" if stopped and word == "PASS" else word,
+        reason=problem or _nothing_primary(found, series, info.gate) or judged.reason,
+        failed=stopped,
         mode="paired",
         blocks=len(series.labels),
         operations=found,
         switching=switching,
         endpoint=judged.endpoint,
         failures=judged.failures,
-        settled=judged.settled,
-        next_look=judged.next_look,
+        settled=judged.settled or stopped,
+        next_look=None if stopped else judged.next_look,
+        attempts=series.attempts,
+        design=design,
+        continued=series.continued,
     )
+    return with_evidence(verdict, repeats)
 
 
-def judge_run(run: RunDirectory) -> VerdictReport:
+def judge_run(run: RunDirectory, rules: Sequence[str] = ()) -> VerdictReport:
     """Judges every pair of a run by the records that it has.
 
+    Args:
+        run: The run.
+        rules: Rules to change, each `KEY=VALUE`; the result is no verdict of the run then.
+
     Raises:
-        UserError: There is no run here.
+        UserError: There is no run here, or a rule is wrong.
     """
-    info = run.read_info()
+    frozen = run.read_info()
+    info = frozen.model_copy(update={"gate": changed_gate(frozen.gate, rules)})
     points: list[PointVerdict] = []
     notes: list[str] = []
-    for pair in info.expansion.pairs:
-        records = run.point_records(pair)
-        points.append(judge_point(pair, repeats_of(records), info))
-        notes += version_differences(records)
-    return report(info, points, notes)
+    for pair, found in run.by_point():
+        records = list(found)
+        if isinstance(pair, Pair):
+            points.append(judge_point(pair, repeats_of(records), info))
+            notes += version_differences(records)
+    judged = report(info, points, notes, run.strays)
+    return judged.model_copy(update={"exploratory": exploratory(frozen.gate, info.gate)})
+
+
+def exploratory(before: GateConfig, now: GateConfig) -> str:
+    """Returns the stamp of a judgement by other rules; empty when they are the same."""
+    changes = gate_changes(before, now)
+    return f"{EXPLORATORY} ({changes})" if changes else ""
 
 
 def report(
-    info: RunInfo, points: Sequence[PointVerdict], notes: Iterable[str] = ()
+    info: RunInfo,
+    points: Sequence[PointVerdict],
+    notes: Iterable[str] = (),
+    left_out: Sequence[str] = (),
 ) -> VerdictReport:
     """Combines the verdicts of all pairs into the report of the run.
 
     One regression makes it REGRESSION, and it passes only if all pass.
     """
+    if info.rules is None:
+        notes = (*notes, NOT_FROZEN)
     return VerdictReport(
         suite=info.suite_name,
         run_id=info.run_id,
@@ -77,12 +121,13 @@ def report(
         gate=info.gate,
         points=tuple(points),
         notes=tuple(dict.fromkeys(notes)),
+        left_out=tuple(left_out),
         judged_at=datetime.datetime.now(datetime.UTC),
     )
 
 
 def _operations(
-    series: PairedTimes, gate: GateConfig, judged: Judged
+    series: PairedTimes, gate: GateConfig, judged: Judged, *, stopped: bool
 ) -> tuple[OperationVerdict, ...]:
     from orbax_bench_core.gate import false_discovery, health
 
@@ -102,7 +147,7 @@ def _operations(
                     gate,
                     primary=operation in primary,
                     health=healths,
-                    failed=bool(series.failed),
+                    failed=stopped,
                     ended=judged.settled,
                 ),
                 health=healths,
@@ -124,6 +169,17 @@ def together(words: Sequence[Word]) -> Word:
     if "REGRESSION" in words:
         return "REGRESSION"
     return "PASS" if words and set(words) == {"PASS"} else "INCONCLUSIVE"
+
+
+def _no_baseline(series: PairedTimes, judged: Judged) -> str:
+    """Returns that the baseline failed whenever it was tried, by the first look; else nothing.
+
+    A candidate that always fails is a finding. A baseline that does leaves nothing to compare with.
+    """
+    baseline = series.attempts["baseline"]
+    if judged.failures.look is None or not baseline.count or baseline.failed < baseline.count:
+        return ""
+    return f"every first attempt of the baseline failed, in {baseline.example}"
 
 
 def _nothing_primary(

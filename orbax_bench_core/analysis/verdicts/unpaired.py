@@ -8,21 +8,23 @@ from typing import Final
 
 from orbax_bench_core import baselines
 from orbax_bench_core.analysis.verdicts.advice import advice
+from orbax_bench_core.analysis.verdicts.evidence import with_evidence_of
 from orbax_bench_core.analysis.verdicts.model import (
     OperationVerdict,
     PointVerdict,
     Unmatched,
     VerdictReport,
 )
-from orbax_bench_core.analysis.verdicts.paired import judge_run, together
+from orbax_bench_core.analysis.verdicts.paired import exploratory, judge_run, together
 from orbax_bench_core.baselines import Past, past_log_ratios, registry_around
-from orbax_bench_core.config import Arm, GateConfig, UserError
+from orbax_bench_core.config import Arm, GateConfig, UserError, changed_gate
 from orbax_bench_core.gate import Verdict
 from orbax_bench_core.records import (
     ErrorInfo,
     Record,
     RunDirectory,
     other_surroundings,
+    repeats_of,
     seconds_per_repeat,
 )
 from orbax_bench_core.sweep import differences, nearest
@@ -109,7 +111,7 @@ def _judge(
     failure = next((record.error for record in now if record.error is not None), None)
     word = together([operation.verdict.word for operation in found if operation.primary])
     lacking = bool(missing) or failure is not None
-    return PointVerdict(
+    verdict = PointVerdict(
         point_id=now[0].point_id,
         point=now[0].point_name,
         # What fails, or was not measured at all, has not passed.
@@ -118,6 +120,14 @@ def _judge(
         failed=failure is not None,
         mode="unpaired",
         operations=found,
+    )
+    sides: dict[Arm, Sequence[Record]] = {"baseline": before, "candidate": now}
+    return with_evidence_of(
+        verdict,
+        {
+            arm: [repeat for repeat in repeats_of(records) if repeat.counts]
+            for arm, records in sides.items()
+        },
     )
 
 
@@ -174,12 +184,19 @@ def _unmatched(
     return found
 
 
-def compare_stored(baseline: str, candidate: str | None) -> VerdictReport:
+def compare_stored(
+    baseline: str, candidate: str | None, rules: Sequence[str] = ()
+) -> VerdictReport:
     """Compares a candidate with a baseline, paired when they are the arms of one run.
 
     Each is a run directory or a stored baseline; without a candidate, the arms of the first are
     compared. The rules are those of the candidate's suite, or the defaults where only samples are
     left of it.
+
+    Args:
+        baseline: The baseline.
+        candidate: The candidate.
+        rules: Rules to change, each `KEY=VALUE`; the result is stamped as exploratory then.
 
     Raises:
         UserError: Something cannot be read, or there is nothing to compare.
@@ -199,15 +216,23 @@ def compare_stored(baseline: str, candidate: str | None) -> VerdictReport:
                 "side was measured, not two. Give a second run or baseline to compare it with, or "
                 "measure both sides in one place with `orbax-bench ab`"
             )
-        return judge_run(run)
+        return judge_run(run, rules)
     assert candidate is not None
-    before, now = baselines.load_baseline(baseline), baselines.load_baseline(candidate)
+    left_out: list[str] = []
+    before, now = (
+        baselines.load_baseline(path, left_out=left_out) for path in (baseline, candidate)
+    )
     registry = registry_around(baseline)
-    return compare_unpaired(
+    frozen = run.read_info().gate if run.exists() else GateConfig()
+    gate = changed_gate(frozen, rules)
+    found = compare_unpaired(
         before,
         now,
-        run.read_info().gate if run.exists() else GateConfig(),
+        gate,
         NO_PAST if registry is None else past_log_ratios(registry, now),
         baseline=baseline,
         candidate=candidate,
+    )
+    return found.model_copy(
+        update={"left_out": tuple(left_out), "exploratory": exploratory(frozen, gate)}
     )

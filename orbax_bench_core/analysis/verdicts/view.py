@@ -92,7 +92,7 @@ def _page(report: VerdictReport) -> tuple[Element, ...]:
         Heading("Verdicts"),
         *(_tables(points) if points else (Paragraph("There is no verdict."),)),
         Section("Points without a partner", (Items(unmatched),) if unmatched else ()),
-        Section("Notes", (Items(report.notes),) if report.notes else ()),
+        Section("Notes", (Items(report.remarks),) if report.remarks else ()),
         Only("html", (Section("Figures", _drawings(report, points)),)),
         Only("markdown", tuple(_point_section(report, point) for point in points)),
         Heading("How to read this"),
@@ -236,7 +236,7 @@ def _brief(report: VerdictReport) -> tuple[Element, ...]:
         _hanging(Span(unmatched_line(point)), mark=Span("!", "unsure"))
         for point in report.unmatched
     ]
-    elements += [_hanging(Span(note), mark=Span("note:", "unsure")) for note in report.notes]
+    elements += [_hanging(Span(note), mark=Span("note:", "unsure")) for note in report.remarks]
     if not all(operation.primary for point in long for operation in point.operations):
         aside = "In (parentheses): operations that are not primary; they decide nothing."
         elements.append(_hanging(Span(aside, "dim")))

@@ -6,13 +6,14 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
+from orbax_bench_core.analysis.verdicts.evidence import evidence_remarks
 from orbax_bench_core.analysis.verdicts.model import (
     OperationVerdict,
     PointVerdict,
     Unmatched,
     VerdictReport,
 )
-from orbax_bench_core.config import ARMS, GateConfig
+from orbax_bench_core.config import ARMS, PER_ARM, GateConfig
 from orbax_bench_core.gate import Verdict, Word
 
 MARKS: Final[dict[Word, str]] = {"REGRESSION": "✗", "INCONCLUSIVE": "?", "PASS": "✓"}
@@ -89,8 +90,39 @@ def flags(operation: OperationVerdict) -> list[str]:
 
 def remarks(point: PointVerdict) -> list[str]:
     """Returns further remarks on a point."""
-    said = [point.reason] if point.reason else []
-    return [*said, point.switching] if point.switching else said
+    return [
+        *filter(None, [point.reason, *attempts(point), *evidence_remarks(point), point.switching]),
+        *filter(None, [processes(point), continued(point)]),
+    ]
+
+
+def attempts(point: PointVerdict) -> list[str]:
+    """Returns the failed first attempts of each arm that has some, one line each."""
+    return [
+        f"{arm}: {found.failed} of {_count(found.count, 'first attempt')} failed, first in "
+        f"{found.example}"
+        for arm in ARMS
+        if (found := point.attempts.get(arm)) is not None and found.failed
+    ]
+
+
+def processes(point: PointVerdict) -> str:
+    """Returns which worker processes measured a point, as a sentence; empty when unpaired."""
+    if point.design is None:
+        return ""
+    if point.design.workers == "shared":
+        return "One worker for both arms: an offset of its process is in both."
+    if point.design.workers == "one_per_arm":
+        return "One process per arm: an offset of a process counts as a difference."
+    return f"{_count(point.blocks * PER_ARM, 'life', 'lives')} per arm, each a process of its own."
+
+
+def continued(point: PointVerdict) -> str:
+    """Returns how many lives an interruption cut in two, as a sentence; empty without one."""
+    if not point.continued:
+        return ""
+    lives = _count(point.continued, "life was", "lives were")
+    return f"{lives} continued in a new process after an interruption."
 
 
 def design(point: PointVerdict) -> str:
@@ -157,6 +189,12 @@ def nearest_to_trouble(point: PointVerdict) -> OperationVerdict | None:
 
 def headline(report: VerdictReport) -> str:
     """Returns the result of a report in one sentence or two, without its word."""
+    if report.exploratory:
+        return f"{report.exploratory}. {_said(report)}"
+    return _said(report)
+
+
+def _said(report: VerdictReport) -> str:
     if not report.points:
         return "No point is in both arms, so that nothing was compared."
     if report.word == "REGRESSION":
@@ -243,5 +281,5 @@ def _undecided(report: VerdictReport) -> str:
     return said
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+def _count(number: int, what: str, several: str = "") -> str:
+    return f"{number} {what if number == 1 else several or f'{what}s'}"

@@ -189,26 +189,56 @@ def measure_load(
         return reference.load(target)
 
 
-def verify(context: TestContext, reference: Reference, restored: PyTree) -> None:
+def verify(
+    context: TestContext, reference: Reference, restored: PyTree, known: Digest | None = None
+) -> None:
     """Checks what was loaded; call it outside any measured block.
 
-    Values must be those of the repeat's data. Without such data the checkpoint is loaded once more,
-    in another layout, and both must agree; that is done once per process and checkpoint. Then the
-    arrays of `restored` are deleted first, to make room.
+    Values must be those that this repeat saved. Of a checkpoint that was there before, they must be
+    those that were recorded with it, and those of the repeat's data where these were not loaded
+    from it too. Where neither is known, it is compared with another load, in another layout, and
+    the record says that this is no more than the checkpoint itself. That load is done once per
+    process and checkpoint; then the arrays of `restored` are deleted first, to make room.
+
+    Args:
+        context: The repeat.
+        reference: The checkpoint that was loaded.
+        restored: What was loaded; every process must call.
+        known: Digest to compare with rather than with what is recorded beside the checkpoint.
 
     Raises:
+        StateError: What is recorded beside the checkpoint is no digest.
         VerificationError: A value, dtype, shape or leaf differs.
     """
-    from orbax_bench_core.state import digest
+    from orbax_bench_core.state import digest, recorded_digest
 
     if context.verifier is None:
         return
-    if context.pytree is not None:
-        context.verify(restored)
-        return
+    if known is None and not reference.own:
+        known = recorded_digest(reference.location.root)
     found = digest(restored)
-    delete(restored)
-    context.verify(found, _digest_by_another_load(reference.location))
+    if known is not None:
+        context.verify(found, known, against="reference")
+    if reference.own:
+        context.verify(found, against="saved")
+    elif context.pytree is not None and not _same_bytes(context, reference):
+        context.verify(found, against="reference")
+    elif known is None and context.pytree is not None:
+        context.verify(found, against="itself")
+    elif known is None:
+        delete(restored)
+        context.verify(found, _digest_by_another_load(reference.location), against="itself")
+
+
+def _same_bytes(context: TestContext, reference: Reference) -> bool:
+    """Says whether the repeat's data were loaded from the very checkpoint that is measured."""
+    from orbax_bench_core.state import absolute, locate
+
+    source = None if context.checkpoint is None else context.checkpoint.path
+    if source is None:
+        return False
+    root = reference.location.root
+    return absolute(source) == root or locate(source) == reference.location
 
 
 @functools.cache

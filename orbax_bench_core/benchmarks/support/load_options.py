@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from typing import TYPE_CHECKING, Any
 
 from orbax_bench_core.authoring import Sweepable, TestContext
@@ -15,9 +14,6 @@ if TYPE_CHECKING:
     from orbax_bench_core.state import Digest
 
 
-_FILE = "digests.json"
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LoadOptions(MeasuringOptions):
     """Options of a load.
@@ -27,7 +23,8 @@ class LoadOptions(MeasuringOptions):
             data that were generated first.
         sharding_config_path: JSON file with the target sharding of each leaf, over all devices;
             null replicates every array on all devices.
-        capture_digests_path: Directory in which to keep the digest of what was loaded.
+        capture_digests_path: Directory in which to keep the digest of what was loaded. In the
+            checkpoint's own directory it is what later loads are compared with.
         reference_digests_path: Directory with such a digest, to compare with what is loaded; give
             this or capture_digests_path.
         use_load_and_broadcast: Load on one replica and broadcast to the others.
@@ -93,11 +90,8 @@ class LoadOptions(MeasuringOptions):
             check_replicas(restored)
         if self.capture_digests_path is not None:
             capture(self.capture_digests_path, restored)
-        if self.reference_digests_path is not None:
-            context.verify(restored, captured(self.reference_digests_path))
-            if context.pytree is None:
-                return
-        verify(context, reference, restored)
+        folder = self.reference_digests_path
+        verify(context, reference, restored, None if folder is None else captured(folder))
 
 
 def capture(directory: str, tree: Any) -> None:
@@ -107,15 +101,9 @@ def capture(directory: str, tree: Any) -> None:
         directory: Where `digests.json` goes, local or gs://.
         tree: What was loaded; every process must call.
     """
-    import jax
+    from orbax_bench_core.state import absolute, digest, record_digest
 
-    from orbax_bench_core.state import absolute, digest
-
-    found = digest(tree)
-    if jax.process_index() == 0:
-        folder = absolute(directory)
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / _FILE).write_text(json.dumps(found, indent=2, sort_keys=True))
+    record_digest(absolute(directory), digest(tree))
 
 
 def captured(directory: str) -> Digest:
@@ -124,12 +112,12 @@ def captured(directory: str) -> Digest:
     Raises:
         StateError: There is no such file: a check that cannot be made has not passed.
     """
-    from orbax_bench_core.state import Digest, StateError, absolute
+    from orbax_bench_core.state import DIGESTS_FILE, StateError, absolute, recorded_digest
 
-    file = absolute(directory) / _FILE
-    if not file.exists():
+    found = recorded_digest(absolute(directory))
+    if found is None:
         raise StateError(
-            f"reference_digests_path {directory!r} holds no {_FILE}; run once with "
+            f"reference_digests_path {directory!r} holds no {DIGESTS_FILE}; run once with "
             "capture_digests_path to write it"
         )
-    return Digest(json.loads(file.read_text()))
+    return found

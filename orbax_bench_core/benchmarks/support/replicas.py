@@ -164,14 +164,14 @@ def verify_replicas(context: TestContext, restored: Any, expected: Any = None) -
     Args:
         context: The repeat.
         restored: A tree; every process must call.
-        expected: As for `TestContext.verify`.
+        expected: As for `TestContext.verify`; what this repeat saved.
 
     Raises:
         VerificationError: A value differs from what was expected, or two replicas differ.
     """
     if context.verifier is not None:
         check_replicas(restored)
-    context.verify(restored, expected)
+    context.verify(restored, expected, against="saved")
 
 
 def _over_replicas(

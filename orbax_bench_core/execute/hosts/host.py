@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from orbax_bench_core.execute.liveness import Signs
 from orbax_bench_core.worker import WorkerSetup
 
 Inbox = queue.SimpleQueue[tuple[int, bytes]]
@@ -40,7 +41,14 @@ class WorkerHandle(Protocol):
         ...
 
     def stacks(self) -> str:
-        """Returns the stack of each of its threads, at the end of what it printed."""
+        """Returns the stack of each of its threads, at the end of what it printed.
+
+        Of a worker that is stopped, and cannot print, those in the kernel.
+        """
+        ...
+
+    def signs(self) -> Signs:
+        """Returns its signs, taken now from outside of its process; it need not answer."""
         ...
 
     def dismiss(self) -> None:

@@ -12,7 +12,10 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from orbax_bench_core.execute.held import held_locks
 from orbax_bench_core.execute.hosts.host import Inbox, WorkerDied
+from orbax_bench_core.execute.hosts.proc import kernel_stacks, read_signs, sleepers
+from orbax_bench_core.execute.liveness import Signs, signal_name
 from orbax_bench_core.worker import STACKS_SIGNAL, WorkerSetup
 
 _STOP_S = 5.0
@@ -45,7 +48,8 @@ class LocalHost:
         workers: list[LocalWorker] = []
         try:
             for index, (setup, log_file) in enumerate(zip(setups, logs, strict=True)):
-                command = [executable, "-m", self.module, "--setup", setup.model_dump_json()]
+                own = setup.model_copy(update={"parent": os.getpid()})
+                command = [executable, "-m", self.module, "--setup", own.model_dump_json()]
                 workers.append(
                     LocalWorker(
                         command,
@@ -81,6 +85,7 @@ class LocalWorker:
         """
         self._inbox = inbox
         self._index = index
+        self._ended = False
         self._log_file = log_file
         log_file.parent.mkdir(parents=True, exist_ok=True)
         events_in, events_out = os.pipe()
@@ -91,7 +96,7 @@ class LocalWorker:
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
-                pass_fds=[events_out],
+                pass_fds=[events_out, *held_locks()],
                 env=dict(environment),
                 # Ctrl-C is for the orchestrator, which then stops its workers in order.
                 start_new_session=True,
@@ -124,7 +129,13 @@ class LocalWorker:
         return "\n".join(printed[-lines:])
 
     def stacks(self) -> str:
-        """Has the worker print where each of its threads stands, and returns its last lines."""
+        """Has the worker print where each of its threads stands, and returns its last lines.
+
+        Of one that is stopped, and cannot print, it returns where each stands in the kernel. What
+        is in uninterruptible sleep there is told of every worker.
+        """
+        if self.signs().stopped:
+            return kernel_stacks(self._process.pid)
         before = self._log_file.stat().st_size
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._process.pid, STACKS_SIGNAL)
@@ -134,7 +145,12 @@ class LocalWorker:
             last, size = size, self._log_file.stat().st_size
             if size > before and size == last:
                 break
-        return self.tail(_STACK_LINES)
+        return "\n".join(filter(None, [self.tail(_STACK_LINES), sleepers(self._process.pid)]))
+
+    def signs(self) -> Signs:
+        """Returns its signs in /proc, whether its events are open, and its exit code."""
+        exit_code = self._process.poll()
+        return read_signs(self._process.pid, ended=self._ended, exit_code=exit_code)
 
     def dismiss(self) -> None:
         """Lets the worker end once it is idle, without waiting for it."""
@@ -145,7 +161,9 @@ class LocalWorker:
     def stop(self) -> None:
         """Ends the worker and all that it started, and waits until they are gone."""
         self.dismiss()
-        for signal_ in (signal.SIGTERM, signal.SIGKILL):
+        # One that is stopped does not hear SIGTERM.
+        polite = () if self.signs().stopped else (signal.SIGTERM,)
+        for signal_ in (*polite, signal.SIGKILL):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal_)
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -156,12 +174,16 @@ class LocalWorker:
         with os.fdopen(descriptor, "rb") as events:
             for line in events:
                 self._inbox.put((self._index, line))
+        self._ended = True
         self._inbox.put((self._index, b""))
 
     def _cause_of_death(self) -> str:
-        code = self._process.wait()
+        try:
+            code = self._process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            return "the worker closed its events, and has not ended"
         if code >= 0:
             return f"the worker ended with exit code {code}"
-        name = signal.Signals(-code).name
+        name = signal_name(-code)
         hint = "; the kernel may have killed it for want of memory" if name == "SIGKILL" else ""
         return f"the worker was killed by {name}{hint}"

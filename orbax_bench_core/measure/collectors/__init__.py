@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -13,13 +14,15 @@ from orbax_bench_core.measure.collectors import (
     jax_monitoring,
     kernel_counters,
     resident_memory,
+    store_answers,
     tensorstore,
     thread_pool,
     tracemalloc,
 )
 from orbax_bench_core.measure.collectors.base import Collector, Reading
 from orbax_bench_core.measure.collectors.clocks import TIME, clock_readings
-from orbax_bench_core.measure.collectors.tensorstore import resolve
+from orbax_bench_core.measure.collectors.jax_monitoring import Heard, hearing_events
+from orbax_bench_core.measure.collectors.store_answers import RETRIES, code_of
 from orbax_bench_core.measure.definition import Family, Metric
 
 __all__ = [
@@ -28,11 +31,16 @@ __all__ = [
     "FAMILIES",
     "KEYS",
     "METRICS",
+    "RETRIES",
     "TIME",
     "Collector",
+    "Heard",
     "Reading",
+    "also_collecting",
     "check",
     "clock_readings",
+    "code_of",
+    "hearing_events",
     "notes",
     "resolve",
     "start",
@@ -55,9 +63,10 @@ FACTORIES: Mapping[str, Callable[[], Collector]] = MappingProxyType(
         "network": kernel_counters.Network,
         "cgroup_memory": kernel_counters.CgroupMemory,
         "tracemalloc": tracemalloc.Tracemalloc,
+        "store_answers": store_answers.StoreAnswers,
     }
 )
-_OPT_IN = ("tracemalloc",)
+_OPT_IN = ("tracemalloc", "store_answers")
 # The clock is no collector: it belongs to the block, inside of all of these.
 KEYS: tuple[str, ...] = ("time", *FACTORIES)
 DEFAULT_KEYS: tuple[str, ...] = tuple(key for key in KEYS if key not in _OPT_IN)
@@ -71,10 +80,29 @@ METRICS: tuple[Metric, ...] = (
     *tensorstore.METRICS,
     *thread_pool.METRICS,
     *tracemalloc.METRICS,
+    *store_answers.METRICS,
 )
-FAMILIES: tuple[Family, ...] = tensorstore.FAMILIES
+FAMILIES: tuple[Family, ...] = (*tensorstore.FAMILIES, *store_answers.FAMILIES)
+
+_also: observers.Slot[tuple[str, ...]] = observers.Slot("also_collecting")
 
 Running = Sequence[tuple[str, Collector]]
+
+
+def also_collecting(*keys: str) -> contextlib.AbstractContextManager[None]:
+    """Has every block of this process use further collectors, whatever its own are.
+
+    They stand outermost, farthest from the clock.
+
+    Raises:
+        RuntimeError: This does not nest.
+    """
+    return _also.holding(keys)
+
+
+def resolve(name: str) -> Metric | None:
+    """The metric of a name that a collector can emit and only a run can know, else None."""
+    return tensorstore.resolve(name) or store_answers.resolve(name)
 
 
 def start(keys: tuple[str, ...]) -> Running:
@@ -86,7 +114,7 @@ def start(keys: tuple[str, ...]) -> Running:
     """
     ready = [
         (key, one)
-        for key in _known(keys)
+        for key in _known((*keys, *(_also.get() or ())))
         if (one := observers.attempt(f"load collector {key!r}", FACTORIES[key], None)) is not None
     ]
     started = [

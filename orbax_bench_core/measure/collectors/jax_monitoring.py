@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from orbax_bench_core.measure import event_names, events
+from orbax_bench_core.measure import event_names, events, observers
 from orbax_bench_core.measure.collectors.base import Reading
 from orbax_bench_core.measure.definition import Metric
 
@@ -21,9 +23,37 @@ METRICS = (*events.METRICS, CACHE_HIT_RATE)
 # Appending to a list is atomic, so events need no lock: they are handled inside the clock.
 _Log = list[tuple[event_names.Kind, str, float]]
 
+Heard = dict[tuple[str, tuple[tuple[str, str | int], ...]], None]
+"""Events of Orbax with their labels, each combination once, in the order of their first firing."""
+
+_ORBAX = ("/jax/orbax/", "/jax/checkpoint/")
+
 _lock = threading.Lock()
 _listening = False
 _open: tuple[_Log, ...] = ()
+_heard: observers.Slot[Heard] = observers.Slot("hearing_events")
+
+
+@contextmanager
+def hearing_events() -> Iterator[Heard]:
+    """Keeps which events Orbax fires, with the labels that samples have no place for.
+
+    Yields:
+        What was heard until now; it grows while the context is open.
+
+    Raises:
+        RuntimeError: This does not nest.
+    """
+    _listen()
+    found: Heard = {}
+    with _heard.holding(found):
+        yield found
+
+
+def _hear(event: str, labels: dict[str, str | int]) -> None:
+    found = _heard.get()
+    if found is not None and event.startswith(_ORBAX):
+        found[event, tuple(sorted(labels.items()))] = None
 
 
 class JaxMonitoring:
@@ -61,7 +91,8 @@ def _listen() -> None:
         _listening = True
 
 
-def _on_duration(event: str, duration_secs: float, **_: str | int) -> None:
+def _on_duration(event: str, duration_secs: float, **labels: str | int) -> None:
+    _hear(event, labels)
     for log in _open:
         log.append(("duration", event, duration_secs))
 
@@ -71,7 +102,8 @@ def _on_scalar(event: str, value: float, **_: str | int) -> None:
         log.append(("scalar", event, value))
 
 
-def _on_event(event: str, **_: str | int) -> None:
+def _on_event(event: str, **labels: str | int) -> None:
+    _hear(event, labels)
     for log in _open:
         log.append(("occurrence", event, 1))
 

@@ -3,8 +3,15 @@
 import pytest
 
 from orbax_bench_core.analysis.async_study.parameters import ParameterCounter
-from orbax_bench_core.analysis.async_study.study import async_study
-from orbax_bench_core.config import CheckpointConfig, Conditions, MeshConfig, UserError
+from orbax_bench_core.analysis.async_study.study import SEQUENTIAL, async_study, check_points
+from orbax_bench_core.config import (
+    CheckpointConfig,
+    Conditions,
+    ExecutionConfig,
+    MeshConfig,
+    UserError,
+    parse_suite,
+)
 from orbax_bench_core.records import ErrorInfo, Run
 from orbax_bench_core.sweep import Pair
 from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
@@ -181,3 +188,23 @@ def test_points_not_yet_run_are_told(make_run, make_pair, make_point):
     run = make_run(records, points=points)
     found = async_study(Run(run), ParameterCounter())
     assert "save_restore[waiting]: no repeat has a record yet" in found.notes
+
+
+def test_a_run_that_measured_one_kind_after_the_other_says_so(make_sizes):
+    run = make_sizes()
+    info = run.read_info()
+    assert SEQUENTIAL not in async_study(Run(run), ParameterCounter()).notes
+    run.write_info(info.model_copy(update={"execution": ExecutionConfig(order="sequential")}))
+    assert async_study(Run(run), ParameterCounter()).notes[0] == SEQUENTIAL
+
+
+def test_a_new_study_without_turns_is_refused_at_its_key(make_saves):
+    suite = parse_suite(
+        "suite_name: s\nexecution: {order: sequential}\n"
+        "benchmarks: [{generator: save_restore, options: {async_enabled: [false, true]}}]\n"
+    )
+    points = [
+        make_saves(MILLION, background, [(1.0, 1.0)])[0].point for background in (False, True)
+    ]
+    with pytest.raises(UserError, match=r"execution\.order.*have to take turns"):
+        check_points(points, suite)

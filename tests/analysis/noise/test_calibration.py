@@ -31,6 +31,19 @@ def test_a_false_alarm_is_counted(tests_of, make_paired_run):
     assert test.word == "REGRESSION"
 
 
+def test_at_no_tolerance_a_small_offset_is_seen(tests_of, make_paired_run):
+    # The gate passes 2 %, as it should; an A/A test that does so too would be blind.
+    (test,) = tests_of(make_paired_run(0, 1.02, blocks=15, sigma=0.005))
+    assert (test.word, test.differs) == ("PASS", True)
+    (faster,) = tests_of(make_paired_run(1, 0.98, blocks=15, sigma=0.005))
+    assert faster.differs
+
+
+def test_at_no_tolerance_the_same_arms_are_the_same(tests_of, make_paired_run):
+    tests = [tests_of(make_paired_run(day))[0] for day in range(4)]
+    assert not any(test.differs for test in tests)
+
+
 def test_different_arms_are_none(tests_of, make_paired_run, make_point):
     pair = make_point(candidate=make_point(options={"a": 1}))
     assert not pair.identical

@@ -1,8 +1,13 @@
 """From records to noise: what counts as noise, and what does not."""
 
+import math
+
+import numpy as np
 import pytest
 
 from orbax_bench_core.analysis.noise import from_records
+from orbax_bench_core.analysis.noise.measure import waves_of_lives
+from orbax_bench_core.sweep import BLOCK_SIZE, Pair, arrangement
 from tests.analysis.noise.conftest import MIB
 
 
@@ -71,3 +76,46 @@ def test_failed_repeats_and_warmups_are_no_noise(noisy_records, make_record):
         for index, fields in enumerate([{"warmup": True}, {"status": "failed"}])
     ]
     assert from_records([*good, *bad]).noise[0].n == len(good)
+
+
+def test_workers_that_had_both_options_give_their_interaction(make_point, make_record):
+    random = np.random.default_rng(4)
+    pair = Pair(baseline=make_point(), candidate=make_point(options={"a": 1}))
+    records = []
+    for run in range(12):
+        offset = 0.1 * random.standard_normal()
+        for repeat in range(40):
+            block, slot = divmod(repeat, BLOCK_SIZE)
+            arm = arrangement(f"run{run}", pair.id, block)[slot]
+            logs = 0.02 * random.standard_normal() + (0.5 + offset) * (arm == "candidate")
+            times = {"save": math.exp(logs)}
+            records.append(
+                make_record(pair, repeat, times=times, run_id=f"run{run}", arm=arm, block=block)
+            )
+    (noise,) = from_records(records).noise
+    assert noise.interaction.low < 0.1 < noise.interaction.high
+    assert (noise.interaction.workers, noise.tau) == (12, None)
+
+
+def test_one_run_says_nothing_of_workers(noisy_records):
+    (noise,) = from_records(noisy_records(0.1, ratio=2.0)).noise
+    assert (noise.tau, noise.interaction) == (None, None)
+
+
+def test_lives_of_arms_that_are_the_same_are_one_wave():
+    times, labels = np.ones((5, 4, 2)), np.tile([True, False, True, False], (5, 1))
+    assert waves_of_lives(times, labels, same=True).shape == (5, 4, 2)
+
+
+def test_lives_of_arms_that_differ_are_a_wave_for_each():
+    labels = np.array([[True, False, False, True]])
+    times = np.exp(np.array([[[9.0, 9.1], [1.0, 1.1], [2.0, 2.1], [8.0, 8.1]]]))
+    waves = waves_of_lives(times, labels, same=False)
+    expected = [[[1.0, 1.1], [2.0, 2.1]], [[9.0, 9.1], [8.0, 8.1]]]
+    assert waves == pytest.approx(np.array(expected))
+
+
+def test_a_life_that_failed_leaves_its_wave_out():
+    times = np.ones((2, 4, 2))
+    times[0, 1, 1] = math.inf
+    assert waves_of_lives(times, np.zeros((2, 4), dtype=bool), same=True).shape == (1, 4, 2)

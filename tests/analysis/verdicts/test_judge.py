@@ -6,7 +6,7 @@ import pytest
 from orbax_bench_core.analysis.verdicts.paired import judge_point, judge_run, needs_more, together
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.records import ErrorInfo, RunInfo, repeats_of
-from orbax_bench_core.sweep import Pair
+from orbax_bench_core.sweep import Pair, PairDesign
 
 
 @pytest.fixture
@@ -78,15 +78,47 @@ def test_primary_operations_come_first(paired_records, pair, info):
     assert [one.operation for one in found.operations] == ["save", "load", "prepare"]
 
 
-def test_an_arm_that_failed_does_not_pass(paired_records, pair, info):
-    records = paired_records(save=1.0)
+def test_an_arm_that_fails_more_often_is_judged_by_that(paired_records, pair, info):
     error = ErrorInfo(type="OSError", message="gone")
-    records[-1] = records[-1].model_copy(update={"status": "failed", "error": error})
+    records = [
+        record.model_copy(update={"status": "failed", "error": error, "samples": ()})
+        if record.arm == "candidate"
+        else record
+        for record in paired_records(save=1.0)
+    ]
+    found = judge_point(pair, repeats_of(records), info)
+    assert (found.word, found.endpoint, found.failed) == ("REGRESSION", "failures", False)
+    assert (found.attempts["candidate"].failed, found.attempts["candidate"].count) == (20, 20)
+    assert not needs_more(found)
+
+
+def test_a_baseline_that_always_fails_leaves_nothing_to_judge(paired_records, pair, info):
+    error = ErrorInfo(type="OSError", message="gone")
+    records = [
+        record.model_copy(update={"status": "failed", "error": error, "samples": ()})
+        if record.arm == "baseline"
+        else record
+        for record in paired_records(blocks=5, save=1.0)
+    ]
     found = judge_point(pair, repeats_of(records), info)
     assert (found.word, found.failed) == ("INCONCLUSIVE", True)
-    assert "OSError: gone" in found.reason
-    assert words(found) == {"save": "PASS"}
+    assert found.reason == "every first attempt of the baseline failed, in block 0: OSError: gone"
     assert not needs_more(found)
+
+
+def test_an_operation_that_is_missing_once_is_no_pass_and_named(paired_records, pair, info):
+    records = paired_records(save=1.0, load=1.0)
+    records[3] = records[3].model_copy(update={"samples": records[3].samples[:1]})
+    found = judge_point(pair, repeats_of(records), info)
+    assert (found.word, found.endpoint) == ("INCONCLUSIVE", "missing")
+    assert found.reason.startswith("load: the ")
+
+
+def test_a_run_of_version_1_has_the_design_that_it_had(paired_records, pair, info, make_point):
+    found = judge_point(pair, repeats_of([]), info.model_copy(update={"designs": {}}))
+    assert found.design == PairDesign()
+    apart = make_point(candidate=make_point(processes=2))
+    assert judge_point(apart, repeats_of([]), info).design == PairDesign(workers="one_per_arm")
 
 
 def test_a_regression_that_was_shown_before_an_arm_failed_stands(paired_records, pair, info):

@@ -1,0 +1,23 @@
+"""Search over releases, as it is kept and read: its steps, its answer, and the ratio by release."""
+
+from orbax_bench_core.analysis.releases.model import (
+    Conclusion,
+    OperationRatio,
+    Outcome,
+    Purpose,
+    ReleaseSearch,
+    SearchStep,
+)
+from orbax_bench_core.analysis.releases.view import search_document
+from orbax_bench_core.analysis.releases.words import answer
+
+__all__ = [
+    "Conclusion",
+    "OperationRatio",
+    "Outcome",
+    "Purpose",
+    "ReleaseSearch",
+    "SearchStep",
+    "answer",
+    "search_document",
+]

@@ -1,0 +1,72 @@
+"""Rules of the gate from a command line, in place of those that a run was measured for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import pydantic
+import yaml
+
+from orbax_bench_core.config.errors import UserError, did_you_mean, explain
+from orbax_bench_core.config.gate import GateConfig, MetricRule
+
+FLAG: Final = "--rule"
+
+
+def changed_gate(gate: GateConfig, rules: Sequence[str]) -> GateConfig:
+    """Returns a gate with some of its rules changed.
+
+    Args:
+        gate: The gate.
+        rules: Each `KEY=VALUE`, where the key is one of `gate`, such as `margin`, or of one of its
+            metrics, such as `metrics.save.margin`. Values are read as YAML.
+
+    Raises:
+        UserError: A rule has another form, or there is no such rule or value.
+    """
+    if not rules:
+        return gate
+    content = gate.model_dump(mode="json", exclude_unset=True)
+    for rule in rules:
+        path, value = _parsed(rule)
+        target = content
+        for name in path[:-1]:
+            target = target.setdefault(name, {})
+        target[path[-1]] = value
+    try:
+        return GateConfig.model_validate(content)
+    except pydantic.ValidationError as error:
+        raise UserError(*(_problem(detail, rules) for detail in error.errors())) from None
+
+
+def _parsed(rule: str) -> tuple[list[str], Any]:
+    key, equals, text = rule.partition("=")
+    names = key.strip().split(".")
+    if not equals or not all(names):
+        raise UserError(f"{FLAG} {rule}: expected KEY=VALUE, such as margin=0.3")
+    if names[0] not in GateConfig.model_fields:
+        raise UserError(
+            f"{FLAG} {rule}: `gate` has no key {names[0]!r}; "
+            f"{did_you_mean(names[0], GateConfig.model_fields)}"
+        )
+    if names[0] == "metrics" and len(names) == 1:
+        raise UserError(f"{FLAG} {rule}: name the operation and its rule, as metrics.save.margin=")
+    if len(names) != (3 if names[0] == "metrics" else 1):
+        raise UserError(
+            f"{FLAG} {rule}: expected a key of `gate`, such as margin=0.3 or "
+            "metrics.save.margin=0.3"
+        )
+    try:
+        return names, yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        reason = str(error).splitlines()[0]
+        raise UserError(f"{FLAG} {rule}: the value is not YAML: {reason}") from None
+
+
+def _problem(detail: Any, rules: Sequence[str]) -> str:
+    path = ".".join(str(part) for part in detail["loc"])
+    fields = MetricRule.model_fields if path.startswith("metrics.") else GateConfig.model_fields
+    guilty = [rule for rule in rules if rule.partition("=")[0].strip() == path.partition("[")[0]]
+    given = " ".join(f"{FLAG} {rule}" for rule in guilty or rules)
+    return f"{given}: {explain(detail, fields)}"

@@ -1,0 +1,93 @@
+"""Blame for the failure of a group: the host with which it began, not the first one to speak."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import re
+import signal
+from collections.abc import Mapping
+
+from orbax_bench_core.execute.liveness import Judgement, Liveness
+
+_OWN_SIGNALS = frozenset(
+    {
+        signal.SIGABRT,
+        signal.SIGBUS,
+        signal.SIGFPE,
+        signal.SIGILL,
+        signal.SIGSEGV,
+        signal.SIGSYS,
+        signal.SIGTRAP,
+    }
+)
+_LOST_PEER = re.compile(
+    r"coordination.?service|jax distributed service detected|heartbeat|gloo|barrier timed out|"
+    r"barrier failed|connection closed by peer",
+    re.IGNORECASE,
+)
+
+
+class Cause(enum.IntEnum):
+    """What a host shows of a failure; the smaller one caused the larger.
+
+    A process that was killed or frozen can end its peers, and nothing that a peer does kills or
+    freezes it. `OWN` is an exception or a crash. `LOST_PEER` is one that tells of another host: JAX
+    and its transports end a process so when a peer no longer answers.
+    """
+
+    KILLED = 0
+    FROZEN = 1
+    OWN = 2
+    STALLED = 3
+    LOST_PEER = 4
+    NONE = 5
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """What is known of one host when its group has failed.
+
+    Attributes:
+        judgement: What its signs say.
+        exit_code: Its exit code, negative for a signal; None while it runs.
+        ended: Whether its process has ended.
+        tail: The last lines that it printed, where it has ended.
+        reason: The failure that it has reported; empty where it has not.
+    """
+
+    judgement: Judgement
+    exit_code: int | None = None
+    ended: bool = False
+    tail: str = ""
+    reason: str = ""
+
+    @property
+    def cause(self) -> Cause:
+        """What it shows."""
+        if self.ended:
+            return self._cause_of_end()
+        if self.judgement.liveness is Liveness.FROZEN:
+            return Cause.FROZEN
+        if self.reason:
+            return Cause.LOST_PEER if _LOST_PEER.search(self.reason) else Cause.OWN
+        return Cause.STALLED if self.judgement.liveness is Liveness.STALLED else Cause.NONE
+
+    def _cause_of_end(self) -> Cause:
+        killed = self.exit_code is not None and self.exit_code < 0
+        if killed and -(self.exit_code or 0) not in _OWN_SIGNALS:
+            return Cause.KILLED
+        if _LOST_PEER.search(self.reason or self.tail):
+            return Cause.LOST_PEER
+        return Cause.OWN
+
+
+def culprit(evidence: Mapping[int, Evidence]) -> int | None:
+    """Returns the host with which a failure began, or None where no host shows anything.
+
+    Args:
+        evidence: What is known of each host; of two that show the same, the first is taken, so
+            they come in the order in which they spoke.
+    """
+    host = min(evidence, key=lambda one: evidence[one].cause, default=None)
+    return None if host is None or evidence[host].cause is Cause.NONE else host

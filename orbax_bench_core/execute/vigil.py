@@ -1,0 +1,229 @@
+"""Vigil over the workers of a group: what they say, and the signs of those that say nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+import queue
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from orbax_bench_core.execute.blame import Cause, Evidence, culprit
+from orbax_bench_core.execute.hosts import Inbox, WorkerDied, WorkerHandle
+from orbax_bench_core.execute.liveness import Liveness, Patience, Pulse
+from orbax_bench_core.measure import Sample
+from orbax_bench_core.records import ErrorInfo
+from orbax_bench_core.worker import EVENT, Done, Measured, Ready, Unrecorded
+
+
+@dataclasses.dataclass(frozen=True)
+class HostFailed(Exception):
+    """A host ended in a way that leaves no record of its own, and the group with it.
+
+    Attributes:
+        host: The host with which the failure began.
+        kind: `WorkerDied`, `Frozen`, `Stalled` or `Timeout`.
+        message: What is known of it.
+        tail: The last lines that it printed, or where its threads stand.
+        others: Errors of hosts that are no less to blame than this one.
+    """
+
+    host: int
+    kind: str
+    message: str
+    tail: str
+    others: Mapping[int, ErrorInfo] = dataclasses.field(default_factory=dict, hash=False)
+
+
+class CannotRecord(Exception):
+    """A result was measured and cannot be written: going on would lose more."""
+
+
+class Vigil:
+    """A wait until each worker of a group has answered, or one has failed.
+
+    While it waits, it looks at the signs of those that have not answered. Once one has failed, by
+    whatever it says or shows, the others have some seconds to say what they know; then it names the
+    host with which the failure began.
+    """
+
+    def __init__(
+        self,
+        workers: Sequence[WorkerHandle],
+        inbox: Inbox,
+        *,
+        timeout_s: float,
+        patience: Patience,
+    ) -> None:
+        """Waits for `workers`, whose lines arrive in `inbox`, for at most `timeout_s` seconds."""
+        self._workers = workers
+        self._inbox = inbox
+        self._timeout_s = timeout_s
+        self._patience = patience
+        self._pulses = [Pulse(patience) for _ in workers]
+        self._answers: dict[int, Ready | Done] = {}
+        self._deaths: dict[int, WorkerDied] = {}
+        self._troubled: list[int] = []
+        self._deadline = time.monotonic() + timeout_s
+        self._next_look = time.monotonic() + patience.look_s
+
+    def keep(self, measured: dict[int, list[Sample]] | None = None) -> dict[int, Ready | Done]:
+        """Waits until all have answered.
+
+        Args:
+            measured: What each host measures is added to its list as soon as it is known; None
+                where nothing is measured.
+
+        Returns:
+            The answer of each host that gave one. If a host has failed and said so, the one with
+            which the failure began comes first, and those are missing that did not notice in time
+            or could tell only of a peer that they had lost.
+
+        Raises:
+            HostFailed: A host has failed that did not say so, or not all answered in time.
+            CannotRecord: A record could not be written.
+        """
+        for host, event in self._heard():
+            if isinstance(event, Measured):
+                if measured is not None:
+                    measured[host] += event.samples
+            elif isinstance(event, Unrecorded):
+                raise CannotRecord(event.reason)
+            else:
+                self._answers[host] = event
+                if isinstance(event, Done) and event.status == "failed":
+                    self._trouble(host)
+        if not self._troubled and not self._waiting():
+            return self._answers
+        return self._conclude()
+
+    def _waiting(self) -> list[int]:
+        done = self._answers.keys() | self._deaths.keys()
+        return [host for host in range(len(self._workers)) if host not in done]
+
+    def _heard(self) -> Iterator[tuple[int, Ready | Measured | Done | Unrecorded]]:
+        """Yields what is said until all have answered or ended, or the time is over."""
+        while self._waiting():
+            now = time.monotonic()
+            if now >= self._next_look:
+                self._look()
+                self._next_look = time.monotonic() + self._patience.look_s
+            until = min(self._deadline, self._next_look)
+            try:
+                host, line = self._inbox.get(timeout=max(0.0, until - time.monotonic()))
+            except queue.Empty:
+                if time.monotonic() >= self._deadline:
+                    return
+                continue
+            if line:
+                yield host, EVENT.validate_json(line)
+            else:
+                self._dead(host)
+
+    def _look(self) -> None:
+        """Looks at the signs of those that have not answered."""
+        for host in self._waiting():
+            pulse = self._pulses[host]
+            pulse.observe(time.monotonic(), self._workers[host].signs())
+            judgement = pulse.judgement()
+            lasting = judgement.lasting_s
+            if judgement.liveness is Liveness.DEAD and lasting >= self._patience.confirm_s:
+                # Something that it has started still holds the pipe of its events open.
+                self._dead(host)
+            elif judgement.liveness is Liveness.FROZEN and lasting >= self._patience.frozen_s:
+                self._trouble(host, settle_s=0.0)
+
+    def _dead(self, host: int) -> None:
+        self._deaths[host] = self._workers[host].death()
+        self._pulses[host].observe(time.monotonic(), self._workers[host].signs())
+        killed = self._evidence(host).cause is Cause.KILLED
+        self._trouble(host, settle_s=0.0 if killed else self._patience.settle_s)
+
+    def _trouble(self, host: int, settle_s: float | None = None) -> None:
+        settle_s = self._patience.settle_s if settle_s is None else settle_s
+        self._deadline = min(self._deadline, time.monotonic() + settle_s)
+        if host not in self._troubled:
+            self._troubled.append(host)
+
+    def _failure(self, host: int) -> str:
+        """Returns the failure that a host has reported; empty where it has not."""
+        answer = self._answers.get(host)
+        failed = isinstance(answer, Done) and answer.status == "failed"
+        return answer.reason if failed and isinstance(answer, Done) else ""
+
+    def _evidence(self, host: int) -> Evidence:
+        death = self._deaths.get(host)
+        return Evidence(
+            judgement=self._pulses[host].judgement(),
+            exit_code=self._pulses[host].signs.exit_code,
+            ended=death is not None,
+            tail="" if death is None else death.tail,
+            reason=self._failure(host),
+        )
+
+    def _conclude(self) -> dict[int, Ready | Done]:
+        """Names the host with which the failure began, if it has not recorded that itself."""
+        self._look_for_the_last_time()
+        hosts = list(dict.fromkeys([*self._troubled, *range(len(self._workers))]))
+        evidence = {host: self._evidence(host) for host in hosts}
+        host = culprit(evidence)
+        if host is None or (not self._troubled and evidence[host].cause is Cause.STALLED):
+            raise self._timeout(evidence)
+        cause = evidence[host].cause
+        if not self._failure(host):
+            raise self._unsaid(host, cause)
+        # Of those that could tell only of a lost peer, the failed peer is what is to be recorded.
+        dropped = {
+            one
+            for one in hosts
+            if evidence[one].cause is Cause.LOST_PEER > cause and self._failure(one)
+        }
+        return {one: self._answers[one] for one in hosts if one in self._answers.keys() - dropped}
+
+    def _look_for_the_last_time(self) -> None:
+        pulses = [self._pulses[host] for host in self._waiting()]
+        if any(pulse.judgement().liveness is Liveness.FROZEN for pulse in pulses):
+            return
+        self._look()
+        if any(pulse.suspect for pulse in pulses):
+            time.sleep(self._patience.confirm_s)
+            self._look()
+        for host in self._waiting():
+            if self._pulses[host].judgement().liveness is Liveness.DEAD:
+                self._dead(host)
+
+    def _unsaid(self, host: int, cause: Cause) -> HostFailed:
+        """Describes the failure of a host that has not reported it."""
+        if host not in self._deaths:
+            kind, stacks = cause.name.capitalize(), self._workers[host].stacks()
+            return HostFailed(host, kind, self._standing(host), stacks)
+        death = self._deaths[host]
+        alone = len(self._workers) == 1 or cause is not Cause.LOST_PEER
+        doubt = "" if alone else "; it had lost a peer, and no host shows why"
+        return HostFailed(host, "WorkerDied", f"{death}{doubt}", death.tail)
+
+    def _timeout(self, evidence: Mapping[int, Evidence]) -> HostFailed:
+        waiting = self._waiting()
+        stalled = [host for host in waiting if evidence[host].cause is Cause.STALLED]
+        message = f"not done after timeout_s = {self._timeout_s:g} seconds"
+        if len(waiting) == 1 or stalled:
+            blamed = (stalled or waiting)[:1]
+            message += f": {self._standing(blamed[0])}"
+        else:
+            blamed = waiting
+            hosts = ", ".join(map(str, waiting))
+            message += f": hosts {hosts} wait, and their signs do not tell which one failed"
+        with ThreadPoolExecutor(len(blamed)) as pool:  # each may take seconds to print them
+            stacks = list(pool.map(lambda host: self._workers[host].stacks(), blamed))
+        errors = {
+            host: ErrorInfo(type="Timeout", message=message, traceback=stack)
+            for host, stack in zip(blamed, stacks, strict=True)
+        }
+        return HostFailed(blamed[0], "Timeout", message, stacks[0], errors)
+
+    def _standing(self, host: int) -> str:
+        pulse = self._pulses[host]
+        signs, judgement = pulse.signs, pulse.judgement()
+        process = "process" if signs.pid is None else f"process {signs.pid}"
+        where = f" on {signs.hostname}" if signs.hostname else ""
+        return f"host {host} ({process}{where}) {judgement.said}"

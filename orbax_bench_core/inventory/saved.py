@@ -1,0 +1,182 @@
+"""Saved trees: formats, codecs and chunks of their arrays, read from metadata without any values."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from etils import epath
+
+_TREE_MARK: Final = "_METADATA"
+_UNFINISHED: Final = ".orbax-checkpoint-tmp"
+_MOST_TREES: Final = 4
+_MOST_ARRAYS: Final = 32
+"""Options hold for all arrays alike, so that a few of a large tree tell as much as all."""
+_DEPTH: Final = 4
+_COMPRESSORS: Final = ("zstd", "gzip", "blosc")
+_KEY: Final = "array_metadatas"
+_DIGITS: Final = re.compile(r"(\d+)$")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SavedArray:
+    """One array as its Zarr metadata describe it.
+
+    Attributes:
+        name: Its key in the store.
+        zarr_format: 2 or 3.
+        compressor: Name of the codec that compresses it; None without one.
+        chunk_bytes: Bytes of the smallest part that can be read alone, before compression.
+        whole: Whether that is all that one process writes of it at a time; None where the
+            metadata do not say.
+    """
+
+    name: str
+    zarr_format: int
+    compressor: str | None
+    chunk_bytes: int
+    whole: bool | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SavedTree:
+    """One tree that Orbax wrote.
+
+    Attributes:
+        path: Where it lies.
+        ocdbt: Whether its arrays are in one OCDBT database.
+        replica_folders: Whether replicas have written databases of their own.
+        array_metadata: Whether Orbax's own metadata of arrays are there.
+        arrays: Its first arrays, by name.
+    """
+
+    path: str
+    ocdbt: bool
+    replica_folders: bool
+    array_metadata: bool
+    arrays: tuple[SavedArray, ...]
+
+
+def read_saved_trees(directory: epath.Path) -> tuple[SavedTree, ...]:
+    """Reads the trees below a directory, up to four; of unfinished saves there are none.
+
+    Args:
+        directory: Where a repeat left its checkpoints, local or gs://.
+
+    Returns:
+        What could be read: metadata that are damaged, or of another format, are left out.
+    """
+    found = []
+    for folder in _tree_folders(directory, _DEPTH):
+        found.append(_read(folder))
+        if len(found) == _MOST_TREES:
+            break
+    return tuple(found)
+
+
+def _tree_folders(directory: epath.Path, depth: int) -> Iterator[epath.Path]:
+    if not directory.is_dir() or _UNFINISHED in directory.name:
+        return
+    children = sorted(directory.iterdir())
+    names = {child.name for child in children}
+    if names & {_TREE_MARK, "manifest.ocdbt"} or any(
+        (child / name).exists() for child in children for name in ("zarr.json", ".zarray")
+    ):
+        yield directory
+    elif depth:
+        for child in children:
+            yield from _tree_folders(child, depth - 1)
+
+
+def _read(folder: epath.Path) -> SavedTree:
+    names = {child.name for child in folder.iterdir()}
+    ocdbt = "manifest.ocdbt" in names
+    return SavedTree(
+        path=str(folder),
+        ocdbt=ocdbt,
+        replica_folders=any(name.startswith("ocdbt.process_replica_") for name in names),
+        array_metadata=_KEY in names,
+        arrays=tuple(_arrays(folder, ocdbt=ocdbt)),
+    )
+
+
+def _arrays(folder: epath.Path, *, ocdbt: bool) -> Iterator[SavedArray]:
+    import tensorstore
+
+    base = _store_spec(str(folder))
+    spec = {"driver": "ocdbt", "base": base} if ocdbt else base
+    write_shapes = _write_shapes(folder)
+    try:
+        store = tensorstore.KvStore.open(spec).result()
+        keys = [key.decode() for key in store.list().result()]
+        metadata = sorted(key for key in keys if key.endswith(("zarr.json", ".zarray")))
+        for key in metadata[:_MOST_ARRAYS]:
+            array = _array(key, json.loads(store.read(key).result().value), write_shapes)
+            if array is not None:
+                yield array
+    except (ValueError, OSError):  # TensorStore's own errors are ValueErrors
+        return
+
+
+def _store_spec(folder: str) -> dict[str, str]:
+    if folder.startswith("gs://"):
+        bucket, _, path = folder.removeprefix("gs://").partition("/")
+        return {"driver": "gcs", "bucket": bucket, "path": f"{path}/"}
+    return {"driver": "file", "path": f"{folder}/"}
+
+
+def _array(
+    key: str, metadata: Mapping[str, Any], write_shapes: Mapping[str, Any]
+) -> SavedArray | None:
+    """Returns what the metadata say; None where they are not of an array as Orbax writes it."""
+    name = key.rpartition("/")[0]
+    try:
+        if key.endswith(".zarray"):
+            zarr_format, itemsize = 2, _itemsize(metadata["dtype"])
+            chunk, used = metadata["chunks"], metadata["compressor"]
+            compressor = None if used is None else str(used["id"])
+        else:
+            zarr_format, itemsize = 3, _itemsize(metadata["data_type"])
+            chunk, codecs = (
+                metadata["chunk_grid"]["configuration"]["chunk_shape"],
+                metadata["codecs"],
+            )
+            if codecs[0]["name"] == "sharding_indexed":
+                inner = codecs[0]["configuration"]
+                chunk, codecs = inner["chunk_shape"], inner["codecs"]
+            compressor = next((c["name"] for c in codecs if c["name"] in _COMPRESSORS), None)
+    except (KeyError, TypeError, IndexError):
+        return None
+    return SavedArray(
+        name=name,
+        zarr_format=zarr_format,
+        compressor=compressor,
+        chunk_bytes=math.prod(chunk) * itemsize,
+        whole=write_shapes[name] == chunk if name in write_shapes else None,
+    )
+
+
+def _write_shapes(folder: epath.Path) -> dict[str, Any]:
+    """Returns the shape that each array is written in, by name, as Orbax's metadata say it."""
+    for file in sorted((folder / _KEY).glob("process_*")):
+        try:
+            found = [entry["array_metadata"] for entry in json.loads(file.read_text())[_KEY]]
+            return {one["param_name"]: one["write_shape"] for one in found}
+        except (ValueError, KeyError, TypeError):
+            return {}
+    return {}
+
+
+def _itemsize(dtype: str) -> int:
+    """Returns the bytes of a type: of NumPy, as `<f4`, or by its name, as `bfloat16` or `bool`."""
+    digits = _DIGITS.search(dtype)
+    if dtype[:1] in "<>|":
+        return 1 if digits is None else int(digits[1])
+    if dtype.startswith("float8") or digits is None:
+        return 1
+    return max(1, int(digits[1]) // 8)

@@ -1,0 +1,90 @@
+"""Strays: files among the records of a run that are not what their place says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from orbax_bench_core.records.record import Record
+
+MOST_NAMED: Final = 10
+"""Strays that are named one by one."""
+
+_REPEAT: Final = re.compile(r"(?P<kind>repeat|warmup)_(?P<index>0|[1-9]\d*)")
+_HOST: Final = re.compile(r"host_(?P<host>0|[1-9]\d*)\.json")
+
+
+class Place(NamedTuple):
+    """Place of a record.
+
+    Attributes:
+        point_id: Id of the point.
+        repeat: Index among its repeats, or among its warm-ups.
+        warmup: Whether it is a warm-up.
+        host: Index of the host.
+    """
+
+    point_id: str
+    repeat: int
+    warmup: bool
+    host: int
+
+    @property
+    def path(self) -> str:
+        """Path of the record below the run directory."""
+        kind = "warmup" if self.warmup else "repeat"
+        return f"records/{self.point_id}/{kind}_{self.repeat}/host_{self.host}.json"
+
+
+class Stray(NamedTuple):
+    """A file or folder that is left out.
+
+    Attributes:
+        path: Its path below the run directory.
+        reason: Why.
+    """
+
+    path: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
+def place_of(point_id: str, folder: str, file: str) -> Place | None:
+    """Returns the place that names stand for, or None when no record has such names."""
+    repeat, host = _REPEAT.fullmatch(folder), _HOST.fullmatch(file)
+    if repeat is None or host is None:
+        return None
+    return Place(point_id, int(repeat["index"]), repeat["kind"] == "warmup", int(host["host"]))
+
+
+def misplaced(record: Record, place: Place, run_id: str) -> str:
+    """Returns what a record says that its place does not; empty when they agree."""
+    pairs = (
+        ("point", record.point_id, place.point_id),
+        ("repeat", _repeat(record.repeat, record.warmup), _repeat(place.repeat, place.warmup)),
+        ("host", record.host, place.host),
+        ("run", record.run_id, run_id),
+    )
+    found = [
+        f"{name} {said} in a place of {name} {meant}"
+        for name, said, meant in pairs
+        if said != meant
+    ]
+    if not found and record.host >= record.num_hosts:
+        found.append(f"host {record.host} of {record.num_hosts}")
+    return "the record of " + " and ".join(found) if found else ""
+
+
+def stray_lines(strays: Sequence[Stray], root: object) -> tuple[str, ...]:
+    """Returns a line for each of the first ten strays of a run directory, and one for the rest."""
+    lines = tuple(f"{root}/{stray}" for stray in strays[:MOST_NAMED])
+    if len(strays) > MOST_NAMED:
+        return (*lines, f"{root}: and {len(strays) - MOST_NAMED} more")
+    return lines
+
+
+def _repeat(index: int, warmup: bool) -> str:
+    return f"{'warm-up ' if warmup else ''}{index}"

@@ -1,0 +1,151 @@
+"""Design of a paired comparison: which worker processes the operations of a block have.
+
+A process keeps an offset of its own: two workers that do the same differ by about 2 % here, by 5 %
+at most. Where both arms share a worker it cancels. Where each arm holds one process for the whole
+comparison it counts as a difference between the arms. With lives every block has four processes,
+two of each arm, so that the process is what is randomised and its offset is noise.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Final, Literal, Self
+
+import pydantic
+
+from orbax_bench_core.config import PER_ARM, GateConfig
+from orbax_bench_core.sweep.pair import BLOCK_SIZE, Pair
+from orbax_bench_core.sweep.point import SweepPoint
+
+Placement = tuple[int, int, str]
+"""What a point needs of its workers: devices, processes, name of the environment."""
+
+Workers = Literal["shared", "one_per_arm", "lives"]
+
+_SMALL_OFFSET: Final = 0.01
+"""Standard deviation of the offset of a process up to which one process per arm keeps the levels:
+with 1 % of it REGRESSION is wrong in 1.0 % and PASS in 1.5 %."""
+
+
+def placement(point: SweepPoint) -> Placement:
+    """Returns what a point needs of its workers: devices, processes, name of the environment."""
+    environment = "" if point.environment is None else point.environment.name
+    return (point.num_devices or point.processes, point.processes, environment)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ProcessNoise:
+    """Noise from process to process, as a noise passport has it; None where it is not known.
+
+    Attributes:
+        offset_high: Upper 95 % bound of the standard deviation of a process's offset, as a share.
+        interaction_low: Lower 95 % bound of that of the ratio of two options in one process.
+    """
+
+    offset_high: float | None = None
+    interaction_low: float | None = None
+
+
+class PairDesign(pydantic.BaseModel):
+    """Worker processes of one pair.
+
+    Attributes:
+        workers: `shared` when one worker measures both arms; `one_per_arm` when each arm has one
+            for the whole comparison; `lives` when each of the 4 slots of a block has one of its
+            own.
+        operations_per_life: Measured operations of each slot: 1 without lives.
+    """
+
+    model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
+
+    workers: Workers = "shared"
+    operations_per_life: pydantic.PositiveInt = 1
+
+    @pydantic.model_validator(mode="after")
+    def _one_operation_without_lives(self) -> Self:
+        if not self.lives and self.operations_per_life != 1:
+            raise ValueError("only a life has several operations")
+        return self
+
+    @property
+    def lives(self) -> bool:
+        """Whether each slot of a block has a worker of its own."""
+        return self.workers == "lives"
+
+    @property
+    def block_size(self) -> int:
+        """Operations in a block."""
+        return BLOCK_SIZE * self.operations_per_life
+
+    def repeat(self, block: int, slot: int, operation: int = 0) -> int:
+        """Returns the index of a repeat: slots of a block are next to each other."""
+        return block * self.block_size + slot * self.operations_per_life + operation
+
+    def place(self, repeat: int) -> tuple[int, int, int]:
+        """Returns block, slot and operation of a repeat."""
+        block, rest = divmod(repeat, self.block_size)
+        return (block, *divmod(rest, self.operations_per_life))
+
+    def order(self, *, alive: bool) -> tuple[tuple[int, int], ...]:
+        """Returns slot and operation of all repeats of a block, in the order of measurement.
+
+        Args:
+            alive: Whether all lives of a block are there at once. Then they take turns operation
+                by operation, every other round backwards, so that a drift within the block meets
+                all of them alike. Otherwise one follows the other.
+        """
+        slots, operations = range(BLOCK_SIZE), range(self.operations_per_life)
+        if not alive:
+            return tuple((slot, operation) for slot in slots for operation in operations)
+        return tuple(
+            (slot, operation)
+            for operation in operations
+            for slot in (reversed(slots) if operation % 2 else slots)
+        )
+
+    def blocks(self, operations: int) -> int:
+        """Returns the blocks in which each arm has so many operations."""
+        return -(-operations // (PER_ARM * self.operations_per_life))
+
+    def operations(self, repeats: int) -> int:
+        """Returns the operations per arm in so many repeats."""
+        return repeats * PER_ARM // BLOCK_SIZE
+
+    def looks(self, gate: GateConfig) -> tuple[int, ...]:
+        """Returns the looks at times and failures, in operations per arm."""
+        return gate.looks_of(self.operations_per_life)
+
+    def last_look(self, gate: GateConfig) -> int:
+        """Returns the last look of all, which is one at stalls, in operations per arm."""
+        return gate.last_stall_look(self.operations_per_life)
+
+
+def design_of(pair: Pair, gate: GateConfig, *, passport: ProcessNoise | None = None) -> PairDesign:
+    """Returns the design of a pair: lives wherever an offset of a process could be a difference.
+
+    Args:
+        pair: The pair.
+        gate: Whether lives are forced, and how long they are.
+        passport: What is known of the processes here. Where options interact with the process,
+            arms that could share a worker have lives as well; where offsets are small, arms that
+            cannot may stay in one process each. None knows nothing.
+    """
+    known = passport or ProcessNoise()
+    lives = PairDesign(workers="lives", operations_per_life=gate.operations_per_life)
+    if gate.lives == "always":
+        return lives
+    if _shareable(pair):
+        interacts = known.interaction_low is not None and known.interaction_low > 0
+        return lives if interacts else PairDesign()
+    if known.offset_high is not None and known.offset_high <= _SMALL_OFFSET:
+        return PairDesign(workers="one_per_arm")
+    return lives
+
+
+def earlier_design(pair: Pair) -> PairDesign:
+    """Returns the design of a pair in runs of version 1, which had no lives."""
+    return PairDesign(workers="shared" if _shareable(pair) else "one_per_arm")
+
+
+def _shareable(pair: Pair) -> bool:
+    return placement(pair.baseline) == placement(pair.candidate)

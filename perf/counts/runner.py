@@ -1,0 +1,131 @@
+"""Runner of counts, which goes on where it was stopped.
+
+`python -m perf.counts [--only NAME ...] [--most N] [--state DIR] [--list]`
+
+Each trial is a line of JSON in `build/counts/<name>.jsonl`; trials that are there are not made
+again. Exit codes: 0 every count is complete and holds, 1 one does not hold, 4 some are incomplete.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from perf.counts.table import COUNTS, Count
+
+EXIT_FAILED: Final = 1
+EXIT_INCOMPLETE: Final = 4
+
+_STATE: Final = Path("build/counts")
+_SAID: Final = 300
+
+
+def main(arguments: Sequence[str] | None = None, counts: Sequence[Count] = COUNTS) -> int:
+    """Makes the trials that are left, prints what is done and what is left.
+
+    Args:
+        arguments: Command line without the program; None takes the process's own.
+        counts: The counts to choose from.
+
+    Returns:
+        The exit code.
+    """
+    options = _parser(counts).parse_args(arguments)
+    chosen = [count for count in counts if not options.only or count.name in options.only]
+    left = options.most
+    with contextlib.suppress(KeyboardInterrupt):  # every trial that ended is kept
+        for count in [] if options.list else chosen:
+            left = _make(count, options.state, left)
+    codes = [_report(count, options.state) for count in chosen]
+    return EXIT_FAILED if EXIT_FAILED in codes else max(codes, default=0)
+
+
+def _parser(counts: Sequence[Count]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m perf.counts", description=__doc__)
+    names = [count.name for count in counts]
+    parser.add_argument("--only", nargs="+", choices=names, metavar="NAME", help="these counts")
+    parser.add_argument("--most", type=int, metavar="N", help="make at most N trials now")
+    parser.add_argument("--state", type=Path, default=_STATE, help="where trials are kept")
+    parser.add_argument("--list", action="store_true", help="only say what is done and left")
+    return parser
+
+
+def _make(count: Count, state: Path, left: int | None) -> int | None:
+    """Makes the trials that are missing, at most `left`; returns how many may still be made."""
+    made = {trial["trial"] for trial in _made(count, state)}
+    for trial in range(count.trials):
+        if trial in made:
+            continue
+        if left == 0:
+            break
+        found = _try(count, trial)
+        _keep(count, state, found)
+        print(f"{count.name} {trial + 1}/{count.trials}: {_line(found)}", flush=True)
+        left = None if left is None else left - 1
+    return left
+
+
+def _try(count: Count, trial: int) -> dict[str, Any]:
+    began = time.monotonic()
+    try:
+        done = subprocess.run(
+            count.arguments(trial),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=count.timeout_s,
+            check=False,
+        )
+        code, output = done.returncode, done.stdout
+    except subprocess.TimeoutExpired:
+        code, output = -1, f"not done after {count.timeout_s:g} s"
+    said = (output.strip().splitlines() or [""])[-1][:_SAID]
+    took = round(time.monotonic() - began, 1)
+    return {"trial": trial, "holds": code == 0, "code": code, "took_s": took, "said": said}
+
+
+def _line(found: dict[str, Any]) -> str:
+    return f"{'holds' if found['holds'] else 'FAILED'} ({found['took_s']} s): {found['said']}"
+
+
+def _file(count: Count, state: Path) -> Path:
+    return state / f"{count.name}.jsonl"
+
+
+def _made(count: Count, state: Path) -> list[dict[str, Any]]:
+    """Returns the trials that were made; a line that a kill has torn is made again."""
+    file, found = _file(count, state), []
+    if file.exists():
+        for line in file.read_text().splitlines():
+            with contextlib.suppress(ValueError):
+                found.append(json.loads(line))
+    return found
+
+
+def _keep(count: Count, state: Path, found: dict[str, Any]) -> None:
+    file = _file(count, state)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    torn = file.exists() and not file.read_text().endswith("\n")
+    with file.open("a") as lines:
+        lines.write(("\n" if torn else "") + json.dumps(found) + "\n")
+
+
+def _report(count: Count, state: Path) -> int:
+    """Prints where a count stands, and returns its exit code."""
+    trials = {trial["trial"]: trial for trial in _made(count, state)}
+    failed = [trial for trial in trials.values() if not trial["holds"]]
+    left = max(0, count.trials - len(trials))
+    code = EXIT_FAILED if len(failed) > count.failures else EXIT_INCOMPLETE if left else 0
+    word = {0: "holds", EXIT_FAILED: "FAILED", EXIT_INCOMPLETE: "open"}[code]
+    print(f"{word:6}  {count.name}: {count.claim}")
+    allowed = f", {count.failures} may" if count.failures else ""
+    print(f"        {len(trials)} of {count.trials} trials, {len(failed)} failed{allowed}")
+    for trial in failed[:3]:
+        print(f"        trial {trial['trial']}: {trial['said']}")
+    return code

@@ -1,0 +1,37 @@
+"""`orbax-bench compare`."""
+
+from tests.support.paired_runs import make_paired_run, make_separate_run  # noqa: F401 - fixtures
+
+
+def test_a_run_without_arms_cannot_be_compared_with_itself(orbax_bench, make_separate_run):
+    run = make_separate_run(0)
+    for given, what in (((run.root, run.root), "itself"), ((run.root,), "its own arms")):
+        outcome = orbax_bench("compare", *given)
+        assert (outcome.code, outcome.out) == (2, "")
+        assert outcome.err == (
+            f"error: {run.root} holds a run without arms, which cannot be compared with {what}: "
+            "one side was measured, not two. Give a second run or baseline to compare it with, or "
+            "measure both sides in one place with `orbax-bench ab`\n"
+        )
+
+
+def test_runs_without_a_common_point_were_not_compared(orbax_bench, make_separate_run, make_point):
+    runs = [
+        make_separate_run(day, point=make_point(options={"use_ocdbt": ocdbt}))
+        for day, ocdbt in enumerate((True, False))
+    ]
+    outcome = orbax_bench("compare", *(run.root for run in runs))
+    assert outcome.code == 2
+    assert "options.use_ocdbt" in outcome.out
+    assert "have no point in common, so that nothing was compared" in outcome.err
+
+
+def test_a_baseline_without_a_common_point_was_not_compared(
+    orbax_bench, make_separate_run, make_point, tmp_path
+):
+    before = make_separate_run(0, point=make_point(options={"use_ocdbt": True}))
+    after = make_separate_run(1, point=make_point(options={"use_ocdbt": False}))
+    assert orbax_bench("baseline", "capture", tmp_path / "reg", before.root, "--promote").code == 0
+    outcome = orbax_bench("baseline", "compare", tmp_path / "reg", after.root)
+    assert outcome.code == 2
+    assert "have no point in common: nothing was compared" in outcome.err

@@ -1,0 +1,166 @@
+"""Files among the records that are not what their place says: named, and left out."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.support.paired_runs import make_paired_run, make_separate_run  # noqa: F401 - fixtures
+
+
+@pytest.fixture
+def paired(make_paired_run):
+    """The folder of the records of a paired run of five blocks."""
+    run = make_paired_run(1, folder="runs/one")
+    (folder,) = (run.root / "records").iterdir()
+    return run, folder
+
+
+def copy_of_a_repeat(folder):
+    shutil.copytree(folder / "repeat_3", folder / "repeat_20")
+    return "repeat_20/host_0.json: the record of repeat 3 in a place of repeat 20"
+
+
+def copy_beside(folder):
+    shutil.copy(folder / "repeat_3" / "host_0.json", folder / "repeat_3" / "host_1.json")
+    return "repeat_3/host_1.json: the record of host 0 in a place of host 1"
+
+
+def old_folder(folder):
+    shutil.copytree(folder / "repeat_3", folder / "repeat_old")
+    return "repeat_old: no place of a record has this name"
+
+
+def padded_number(folder):
+    shutil.copytree(folder / "repeat_3", folder / "repeat_03")
+    return "repeat_03: no place of a record has this name"
+
+
+def editors_backup(folder):
+    shutil.copy(folder / "repeat_3" / "host_0.json", folder / "repeat_3" / "host_0 (1).json")
+    return "repeat_3/host_0 (1).json: no place of a record has this name"
+
+
+def torn(folder):
+    (folder / "repeat_20").mkdir()
+    (folder / "repeat_20" / "host_0.json").write_text('{"schema_version": 2, "run_id"')
+    return "repeat_20/host_0.json: torn: not readable"
+
+
+def foreign(folder):
+    shutil.copytree(folder / "repeat_3", folder / "repeat_20")
+    path = folder / "repeat_20" / "host_0.json"
+    record = {**json.loads(path.read_text()), "repeat": 20, "run_id": "another"}
+    path.write_text(json.dumps(record))
+    return "repeat_20/host_0.json: the record of run another in a place of run run001"
+
+
+def another_point(folder):
+    shutil.copytree(folder, folder.with_name("0123456789ab"))
+    return "0123456789ab: no point of this run has this id"
+
+
+STRAYS = [
+    copy_of_a_repeat,
+    copy_beside,
+    old_folder,
+    padded_number,
+    editors_backup,
+    torn,
+    foreign,
+    another_point,
+]
+COMMANDS = ["report", "compare", "history", "calibrate"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("stray", STRAYS)
+def test_a_stray_is_named_and_the_rest_is_used(orbax_bench, paired, tmp_path, stray, command):
+    run, folder = paired
+    place = "runs" if command in ("history", "calibrate") else "runs/one"
+    before = orbax_bench(command, tmp_path / place)
+    assert (before.code, before.err) == (0, "") or command == "compare"
+    said = stray(folder)
+    outcome = orbax_bench(command, tmp_path / place)
+    assert outcome.code == 1, outcome
+    assert f"left out: {run.root}/records/" in outcome.out
+    assert said in outcome.out
+    rest = [line for line in outcome.out.splitlines() if "left out" not in line]
+    assert rest == before.out.splitlines()
+
+
+def test_ten_are_named_and_the_others_counted(orbax_bench, paired):
+    run, folder = paired
+    for index in range(14):
+        (folder / f"copy {index}").mkdir()
+    outcome = orbax_bench("report", run.root)
+    named = [line for line in outcome.out.splitlines() if line.startswith("left out:")]
+    assert len(named) == 11
+    assert named[-1] == f"left out: {run.root}: and 4 more"
+
+
+def test_pages_and_json_name_them_too(orbax_bench, paired, tmp_path):
+    run, folder = paired
+    said = old_folder(folder)
+    orbax_bench("report", run.root)
+    assert said in (run.root / "report.md").read_text().replace("\\_", "_")
+    assert said in (run.root / "report.html").read_text()
+    for command in ("history", "calibrate"):
+        outcome = orbax_bench(command, tmp_path / "runs", "--json")
+        assert outcome.code == 1
+        (line,) = json.loads(outcome.out)["left_out"]
+        assert line.endswith(said)
+    orbax_bench("compare", run.root, "--html", tmp_path / "page.html")
+    assert said in (tmp_path / "page.html").read_text()
+
+
+def test_what_a_killed_writer_has_left_is_no_stray(orbax_bench, paired):
+    run, folder = paired
+    (folder / "repeat_3" / ".host_0.json.1234.tmp").write_text("{")
+    assert orbax_bench("report", run.root).code == 0
+
+
+def test_a_stray_of_either_side_is_named_in_a_comparison_of_two_runs(
+    orbax_bench, make_separate_run
+):
+    one, other = make_separate_run(1), make_separate_run(2)
+    (folder,) = (one.root / "records").iterdir()
+    old_folder(folder)
+    for places in ((one.root, other.root), (other.root, one.root)):
+        outcome = orbax_bench("compare", *places)
+        assert outcome.code == 1
+        assert f"left out: {one.root}/records/{folder.name}/repeat_old" in outcome.out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("what", ["record", "folder", "run.json"])
+def test_what_cannot_be_read_is_not_taken_for_missing(
+    orbax_bench, paired, monkeypatch, command, what
+):
+    run, folder = paired
+    broken = {
+        "record": folder / "repeat_3" / "host_0.json",
+        "folder": folder,
+        "run.json": run.root / "run.json",
+    }[what]
+    fail_on(monkeypatch, broken)
+    outcome = orbax_bench(command, run.root)
+    assert outcome.code == 2, outcome
+    assert outcome.err.startswith(f"error: {broken}: cannot be read ([Errno 5] ")
+    assert "does not mean that it is missing" in outcome.err
+
+
+def fail_on(monkeypatch, broken):
+    """Has the disk fail at one path."""
+
+    def failing(real):
+        def call(path, *arguments, **options):
+            if str(path) == str(broken):
+                raise OSError(5, "Input/output error", str(path))
+            return real(path, *arguments, **options)
+
+        return call
+
+    for owner, name in ((Path, "read_bytes"), (Path, "stat"), (Path, "iterdir")):
+        monkeypatch.setattr(owner, name, failing(getattr(owner, name)))

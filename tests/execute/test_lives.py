@@ -1,0 +1,234 @@
+"""Blocks of which each slot has a worker of its own."""
+
+import collections
+import dataclasses
+import json
+import os
+import signal
+import time
+
+import pytest
+
+from orbax_bench_core.config import parse_suite
+from orbax_bench_core.execute import LocalHost, RunSettings, Session, run_pairs
+from orbax_bench_core.records import PairedTimes, RunDirectory, repeats_of
+from tests.support.fake_worker import MODULE as FAKE_WORKER
+from tests.support.processes import FAKE_CLI, ROOT, start_cli
+from tests.support.scripted import NAME
+
+pytestmark = pytest.mark.slow
+
+SEED = 11
+
+
+def suite_of(candidate=None, *, options=None, gate=None, execution=None):
+    """A comparison with lives, of which both arms behave unless they are told otherwise."""
+    return {
+        "suite_name": "lives",
+        "num_repeats": 1,
+        "execution": {"retries": 0, "warmups": 0, "timeout_s": 20, **(execution or {})},
+        "gate": {"lives": "always", "seed": SEED, **(gate or {})},
+        "benchmarks": [{"generator": NAME, "options": options or {}}],
+        "arms": {"candidate": {"options": candidate or {}}},
+    }
+
+
+class Compared:
+    """One pair, measured for some blocks."""
+
+    def __init__(self, folder, suite, **settings):
+        self.events = []
+        self.session = Session.begin(
+            parse_suite(json.dumps(suite)),
+            str(folder / "out"),
+            settings=RunSettings(host=LocalHost(module=FAKE_WORKER), **settings),
+            watch=self.events.append,
+        )
+        (self.pair,) = self.session.pairs
+        self.info = self.session.info
+        self.design = self.info.design(self.pair)
+
+    def run(self, operations=4):
+        """Goes on until each arm has so many operations."""
+        gate = self.info.gate.model_copy(update={"looks": (operations,)})
+        info = self.info.model_copy(update={"gate": gate})
+        run_pairs(dataclasses.replace(self.session, info=info), lambda pair, starts: None)
+        return self
+
+    @property
+    def repeats(self):
+        """The measured repeats by index."""
+        found = repeats_of(self.session.directory.point_records(self.pair))
+        return {repeat.index: repeat for repeat in found if not repeat.warmup}
+
+    @property
+    def times(self):
+        return PairedTimes.of(repeats_of(self.session.directory.point_records(self.pair)))
+
+    def workers(self):
+        """Workers of each life, by block and slot."""
+        found = collections.defaultdict(set)
+        for repeat in self.repeats.values():
+            for record in repeat.records.values():
+                made = {attempt.worker for attempt in record.attempts} | {record.worker}
+                found[repeat.block, repeat.life] |= made
+        return dict(found)
+
+    def slots(self, arm, block=0):
+        return [slot for slot, its in enumerate(self.info.order(self.pair, block)) if its == arm]
+
+
+@pytest.fixture
+def compare(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+
+    def make(*arguments, take_turns=False, **fields):
+        return Compared(tmp_path, suite_of(*arguments, **fields), take_turns=take_turns)
+
+    return make
+
+
+def order_of_measurement(compared):
+    """Slots and operations of the first block, by the time at which they began."""
+    begun = sorted(
+        (record.started_at, index)
+        for index, repeat in compared.repeats.items()
+        for record in repeat.records.values()
+        if repeat.block == 0
+    )
+    return [compared.design.place(index)[1:] for _, index in begun]
+
+
+def test_each_slot_of_a_block_has_a_worker_of_its_own(compare):
+    compared = compare().run(8)
+    workers = compared.workers()
+    assert set(workers) == {(block, slot) for block in range(2) for slot in range(4)}
+    assert all(len(made) == 1 for made in workers.values())
+    assert len(set.union(*workers.values())) == 8
+    assert compared.times.lives
+    assert compared.times.times["save"].shape == (2, 4, 2)
+
+
+def test_lives_that_are_alive_at_once_take_turns_in_rounds_to_and_fro(compare):
+    compared = compare().run()
+    assert order_of_measurement(compared) == [
+        *[(slot, 0) for slot in (0, 1, 2, 3)],
+        *[(slot, 1) for slot in (3, 2, 1, 0)],
+    ]
+
+
+def test_lives_that_cannot_be_alive_at_once_follow_each_other(compare):
+    compared = compare(take_turns=True).run()
+    assert order_of_measurement(compared) == [
+        (slot, operation) for slot in range(4) for operation in range(2)
+    ]
+    assert len(set.union(*compared.workers().values())) == 4
+
+
+def test_each_life_begins_with_a_warm_up_even_where_a_suite_has_none(compare):
+    compared = compare().run()
+    records = compared.session.directory.point_records(compared.pair)
+    warmups = [record for record in records if record.warmup]
+    assert len(warmups) == 4
+    assert {record.worker for record in warmups} == set.union(*compared.workers().values())
+
+
+def test_the_arms_have_the_order_of_the_seed(compare):
+    compared = compare().run()
+    arms = [compared.repeats[2 * slot].series.arm for slot in range(4)]
+    assert tuple(arms) == compared.info.order(compared.pair, 0)
+
+
+def test_a_first_attempt_that_fails_is_data_and_a_new_life_goes_on(compare):
+    compared = compare({"act": "raise", "act_at": "0 2", "first_attempts": True}).run()
+    times, slots = compared.times, compared.slots("candidate")
+    assert times.failed[0].tolist() == [[slot in slots, False] for slot in range(4)]
+    assert [times.attempts[arm].failed for arm in ("baseline", "candidate")] == [0, 2]
+    assert times.attempts["candidate"].count == 4
+    assert all(len(compared.workers()[0, slot]) == 1 + (slot in slots) for slot in range(4))
+    assert times.continued == 0
+
+
+def test_a_retry_is_kept_and_its_time_counts_nowhere(compare):
+    script = {"act": "raise", "act_at": "0 2", "first_attempts": True}
+    compared = compare(script, execution={"retries": 1}).run()
+    times, (slot, _) = compared.times, compared.slots("candidate")
+    retried = compared.repeats[2 * slot]
+    assert (retried.status, retried.first_attempt) == ("passed", "failed")
+    assert times.times["save"][0, slot].tolist()[0] == float("inf")
+    # The failure, its retry and what follows have a process each.
+    assert len(compared.workers()[0, slot]) == 3
+    (attempt,) = retried.attempts
+    assert attempt.worker and attempt.duration_s is not None
+
+
+def test_a_first_attempt_that_hangs_has_failed(compare):
+    script = {"act": "hang", "act_at": "0 2", "first_attempts": True}
+    compared = compare(script, execution={"timeout_s": 4}).run()
+    assert [compared.times.attempts[arm].failed for arm in ("baseline", "candidate")] == [0, 2]
+    assert "Timeout" in compared.times.attempts["candidate"].example
+
+
+def test_an_operation_that_one_arm_lacks_stays_and_is_missing(compare):
+    compared = compare({"lacks": "load", "lacks_at": "0 2"}).run()
+    slots = compared.slots("candidate")
+    missing = [
+        [value != value for value in life] for life in compared.times.times["load"][0].tolist()
+    ]
+    assert missing == [[slot in slots, False] for slot in range(4)]
+
+
+def test_nothing_passing_in_the_first_block_ends_the_pair(compare):
+    compared = compare({"save_s": 0.03}, options={"act": "raise"}).run(8)
+    assert compared.times.stopped
+    assert "no attempt of either arm passed" in compared.times.problem
+    assert len(compared.times.labels) == 1
+
+
+def test_a_need_that_is_not_met_ends_the_pair_at_once_and_is_no_failure(compare):
+    compared = compare({"act": "need"}).run(8)
+    assert compared.times.stopped
+    assert compared.times.attempts["candidate"].count == 0
+    assert "UnmetNeed" in compared.times.problem
+
+
+def test_what_was_measured_is_not_measured_again(compare):
+    compared = compare().run()
+    before = {index: repeat.records for index, repeat in compared.repeats.items()}
+    compared.run(8)
+    assert {index: compared.repeats[index].records for index in before} == before
+    compared.events.clear()
+    compared.run(8)
+    assert all(event.reused for event in compared.events)
+
+
+def test_a_failure_is_not_tried_again_by_the_same_command(compare):
+    compared = compare({"act": "raise", "act_at": "0 2"}).run()
+    compared.run()
+    assert [repeat.attempts for repeat in compared.repeats.values()] == [()] * 8
+
+
+def test_a_life_that_was_interrupted_goes_on_in_a_new_worker_and_is_counted(tmp_path):
+    file = tmp_path / "suite.yaml"
+    file.write_text(json.dumps(suite_of(options={"lasts_s": 0.3}, gate={"operations_per_life": 2})))
+    out = tmp_path / "out"
+    process = start_cli("ab", file, "-o", out, "--no-lock", cli=FAKE_CLI)
+    deadline = time.monotonic() + 60
+    while len(list(out.glob("records/*/repeat_*/host_0.json"))) < 5:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    run = RunDirectory(str(out))
+    (pair,) = run.read_info().expansion.pairs
+    kept = {record.repeat: record for record in run.point_records(pair) if not record.warmup}
+    assert all(record.status == "passed" for record in kept.values())
+    process = start_cli("ab", file, "-o", out, "--no-lock", cli=FAKE_CLI)
+    output, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, output
+    times = PairedTimes.of(repeats_of(run.point_records(pair)))
+    assert times.continued == 4 - sum(index % 2 for index in kept if index < 8)
+    assert "continued in a new process" in output
+    after = {record.repeat: record for record in run.point_records(pair) if not record.warmup}
+    assert {index: after[index] for index in kept} == kept

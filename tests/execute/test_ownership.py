@@ -1,0 +1,72 @@
+"""One command measures a run at a time, and a disk that fails stops it."""
+
+import json
+import time
+
+import pytest
+
+from tests.support.processes import FAKE_CLI
+
+pytestmark = pytest.mark.slow
+
+SUITE = """
+suite_name: owned
+num_repeats: 3
+execution: {retries: 0, warmups: 0}
+checkpoint_config: {spec: {w: {dtype: float32, shape: [8]}}}
+benchmarks: [{generator: tests.support.scripted.Scripted, options: {lasts_s: LASTS}}]
+"""
+
+
+def test_a_second_command_is_refused_whatever_no_lock_says(suite_run, monkeypatch):
+    monkeypatch.setenv("LEASE_HURRY", "10")
+    run = suite_run(SUITE.replace("LASTS", "60"))
+    first = run.start(cli=FAKE_CLI)
+    while not any(run.directory.glob("*/repeat_*")):
+        assert first.poll() is None
+        time.sleep(0.01)
+    code, output = run.run(cli=FAKE_CLI)
+    assert code == 2, output
+    assert f"{run.directory}: this run is being measured by process {first.pid} on " in output
+    assert "since 20" in output
+    first.terminate()
+    output, _ = first.communicate(timeout=60)
+    assert first.returncode == 130, output
+
+
+def test_a_record_that_cannot_be_read_is_not_measured_again(suite_run):
+    run = suite_run(SUITE.replace("LASTS", "0"))
+    assert run.run(cli=FAKE_CLI)[0] == 0
+    before = run.record_bytes()
+    (path,) = run.directory.glob("records/*/repeat_1/host_0.json")
+    aside = path.with_name(".aside")
+    path.rename(aside)
+    path.symlink_to(path)  # reading it gives ELOOP, as a disk gives EIO
+    code, output = run.run(cli=FAKE_CLI)
+    assert code == 2, output
+    assert f"error: {path}: cannot be read" in output
+    assert "Traceback" not in output
+    path.unlink()
+    aside.rename(path)
+    assert run.run(cli=FAKE_CLI)[0] == 0
+    assert run.record_bytes() == before
+
+
+def test_a_torn_record_is_measured_again(suite_run):
+    run = suite_run(SUITE.replace("LASTS", "0"))
+    assert run.run(cli=FAKE_CLI)[0] == 0
+    (path,) = run.directory.glob("records/*/repeat_1/host_0.json")
+    path.write_bytes(path.read_bytes()[:100])
+    code, output = run.run(cli=FAKE_CLI)
+    assert code == 0, output
+    assert json.loads(path.read_text())["status"] == "passed"
+
+
+def test_a_lease_that_cannot_be_taken_is_a_message(suite_run):
+    run = suite_run(SUITE.replace("LASTS", "0"))
+    run.directory.mkdir()
+    (run.directory / "leases").write_text("in the way")
+    code, output = run.run(cli=FAKE_CLI)
+    assert code == 2, output
+    assert f"error: cannot write to {run.directory}: " in output
+    assert [path.name for path in run.directory.iterdir()] == ["leases"]

@@ -1,0 +1,65 @@
+"""A run directory that is renamed while it is measured, and a run that is interrupted."""
+
+import json
+import signal
+import time
+
+import pytest
+
+from tests.support.processes import FAKE_CLI, start_cli
+
+pytestmark = pytest.mark.slow
+
+SUITE = """
+suite_name: vanished
+num_repeats: 20
+execution: {retries: 1, warmups: 0}
+checkpoint_config: {spec: {w: {dtype: float32, shape: [8]}}}
+benchmarks:
+  - {generator: tests.support.scripted.Scripted, options: {lasts_s: 0.2}}
+"""
+ARMS = "arms: {candidate: {options: {load_s: 0.03}}}\n"
+
+
+def wait_for_a_record(run):
+    deadline = time.monotonic() + 60
+    while not list(run.directory.glob("records/*/repeat_*/host_0.json")):
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("command", ["run", "ab"])
+def test_a_run_directory_that_is_renamed_ends_the_run_at_once(suite_run, command):
+    run = suite_run(SUITE + (ARMS if command == "ab" else ""))
+    process = start(run, command)
+    wait_for_a_record(run)
+    run.directory.rename(run.directory.with_name("elsewhere"))
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert f"stopped: the run directory {run.directory} is gone: it was renamed or" in output
+    assert "Traceback" not in output
+    assert "failed:" not in output
+    assert "Run the same command again" not in output
+    assert not (run.directory / "run.json").exists()
+
+
+@pytest.mark.parametrize("command", ["run", "ab"])
+def test_an_interrupted_run_says_so_for_machines_and_in_run_json(suite_run, command):
+    run = suite_run(SUITE + (ARMS if command == "ab" else ""))
+    process = start(run, command, "--log-format", "json")
+    wait_for_a_record(run)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    last = json.loads(output.splitlines()[-1])
+    assert process.returncode == 130
+    assert (last["event"], last["exit_code"]) == ("run_ended", 130)
+    assert last["run_directory"] == str(run.directory)
+    assert json.loads((run.directory / "run.json").read_text())["status"] == "incomplete"
+
+
+def start(run, command, *flags):
+    return start_cli(
+        *(command, run.suite_file, "-o", run.directory, "--no-lock", *flags),
+        *(["--no-limits"] if command == "run" else []),
+        cli=FAKE_CLI,
+    )

@@ -1,0 +1,66 @@
+"""Counts: trials that go on where they were stopped."""
+
+import json
+import sys
+
+import pytest
+
+from perf.counts.runner import main
+from perf.counts.table import COUNTS, Count
+
+COMMAND = (sys.executable, "-S", "-c")
+
+
+def count(code="print('seen')", **fields):
+    named = {"name": "one", "claim": "it holds", "trials": 3, "command": (*COMMAND, code)}
+    return Count(**{**named, **fields})
+
+
+@pytest.fixture
+def run(tmp_path, capsys):
+    def call(*arguments, counts):
+        code = main(["--state", str(tmp_path), *arguments], counts)
+        return code, capsys.readouterr().out
+
+    return call
+
+
+def test_a_count_that_holds(run, tmp_path):
+    code, out = run(counts=[count(trials=2)])
+    assert code == 0
+    assert "holds   one: it holds\n        2 of 2 trials, 0 failed\n" in out
+    lines = [json.loads(line) for line in (tmp_path / "one.jsonl").read_text().splitlines()]
+    assert [(line["trial"], line["said"]) for line in lines] == [(0, "seen"), (1, "seen")]
+
+
+def test_it_goes_on_where_it_was_stopped(run, tmp_path):
+    assert run("--most", "2", counts=[count()])[0] == 4
+    with (tmp_path / "one.jsonl").open("a") as lines:
+        lines.write('{"trial": 2, "ho')
+    code, out = run(counts=[count()])
+    assert code == 0
+    assert out.startswith("one 3/3: holds")
+
+
+def test_too_many_failures_fail(run):
+    failing = count("import sys; sys.exit('{trial}' == '1')")
+    code, out = run(counts=[failing])
+    assert code == 1
+    assert "3 of 3 trials, 1 failed\n        trial 1: " in out
+    assert run(counts=[count("raise SystemExit(1)", failures=3)])[0] == 0
+
+
+def test_what_is_left_is_listed(run):
+    code, out = run("--list", counts=[count()])
+    assert (code, out) == (4, "open    one: it holds\n        0 of 3 trials, 0 failed\n")
+
+
+def test_a_trial_that_hangs_has_failed(run):
+    hanging = count("import time; time.sleep(60)", timeout_s=0.2, trials=1)
+    code, out = run(counts=[hanging])
+    assert code == 1
+    assert "not done after 0.2 s" in out
+
+
+def test_every_count_has_a_name_of_its_own():
+    assert len({each.name for each in COUNTS}) == len(COUNTS)

@@ -1,0 +1,149 @@
+"""Options that are proven to be in effect, or not, or neither."""
+
+import logging
+
+import pytest
+
+from orbax_bench_core.benchmarks import save_restore
+from orbax_bench_core.testing import run_benchmark
+
+CHECKPOINT = {
+    "spec": {
+        "w": {"dtype": "float32", "shape": [64, 64], "sharding": ["x"]},
+        "r": {"dtype": "bfloat16", "shape": [16, 8]},
+        "step": "int",
+    }
+}
+MESH = {"mesh_axes": ["r", "x"], "ici_parallelism": {"r": 2, "x": 4}}
+SWITCHES = {
+    "async_enabled": False,
+    "use_ocdbt": False,
+    "use_zarr3": False,
+    "use_compression": False,
+}
+
+
+def run(folder, *, benchmark="save_restore", checkpoint=CHECKPOINT, **options):
+    (outcome,) = run_benchmark(
+        benchmark, str(folder), options=options, checkpoint=checkpoint, mesh=MESH
+    )
+    return outcome.record
+
+
+def states(record):
+    return {effect.option: effect.state for effect in record.effects}
+
+
+@pytest.fixture
+def orbax_log(caplog):
+    """Orbax's own log at the level that a worker has."""
+    caplog.set_level(logging.INFO, "absl")
+
+
+def ignoring(monkeypatch, option, value):
+    """Has an Orbax that ignores an option and does as with `value`."""
+    real = save_restore.SaveRestoreOptions.orbax_context
+
+    def context(self):
+        object.__setattr__(self, option, value)
+        return real(self)
+
+    monkeypatch.setattr(save_restore.SaveRestoreOptions, "orbax_context", context)
+
+
+@pytest.mark.usefixtures("orbax_log")
+def test_what_is_proven_of_every_option_of_save_restore(tmp_path):
+    record = run(tmp_path)
+    assert record.status == "passed"
+    assert set(states(record)) == {
+        "async_enabled",
+        "use_ocdbt",
+        "use_zarr3",
+        "use_compression",
+        "use_replica_parallel",
+        "enable_replica_parallel_separate_folder",
+        "use_load_and_broadcast",
+        "chunk_byte_size",
+        "save_concurrent_gb",
+        "restore_concurrent_gb",
+    }
+    assert set(states(record).values()) == {"in effect"}
+    assert all(effect.proof for effect in record.effects)
+
+
+@pytest.mark.usefixtures("orbax_log")
+def test_what_is_proven_of_their_other_values(tmp_path):
+    limits = {"save_concurrent_gb": 0.5, "restore_concurrent_gb": 0.25}
+    record = run(tmp_path / "a", **SWITCHES, **limits, use_load_and_broadcast=True)
+    assert record.status == "passed"
+    assert set(states(record).values()) == {"in effect"}
+    parallel = {"use_replica_parallel": True, "enable_replica_parallel_separate_folder": True}
+    record = run(tmp_path / "b", **parallel, chunk_byte_size=1024)
+    assert set(states(record).values()) == {"in effect"}
+
+
+@pytest.mark.parametrize(
+    ("option", "asked", "found"),
+    [
+        ("async_enabled", True, False),
+        ("use_ocdbt", False, True),
+        ("use_zarr3", True, False),
+        ("use_compression", False, True),
+        ("use_replica_parallel", True, False),
+        ("use_load_and_broadcast", True, False),
+        ("chunk_byte_size", 512, None),
+        ("save_concurrent_gb", 0.5, None),
+        ("restore_concurrent_gb", 0.5, 0.25),
+    ],
+)
+@pytest.mark.usefixtures("orbax_log")
+def test_an_option_that_orbax_ignores_fails_the_repeat(option, asked, found, tmp_path, monkeypatch):
+    if option == "async_enabled":
+        measured = save_restore.measure_save
+        monkeypatch.setattr(
+            save_restore,
+            "measure_save",
+            lambda *given, **named: measured(*given, **{**named, "asynchronous": False}),
+        )
+    else:
+        ignoring(monkeypatch, option, found)
+    record = run(tmp_path, **{option: asked})
+    assert record.status == "failed"
+    assert record.error.type == "OptionWithoutEffect"
+    assert record.error.message.startswith(f"{option}: ")
+    assert "is not in effect: " in record.error.message
+    assert states(record)[option] == "not in effect"
+    assert record.samples  # what was measured is kept
+
+
+def test_what_is_left_at_its_default_need_not_do_anything(tmp_path, monkeypatch):
+    ignoring(monkeypatch, "use_compression", False)
+    record = run(tmp_path)
+    assert record.status == "passed"
+    assert states(record)["use_compression"] == "not in effect"
+
+
+def test_without_its_log_orbax_tells_no_limits(tmp_path):
+    record = run(tmp_path, save_concurrent_gb=0.5)
+    assert record.status == "passed"
+    assert states(record)["save_concurrent_gb"] == "not decidable"
+
+
+def test_nothing_to_split_is_not_decidable(tmp_path):
+    record = run(tmp_path, chunk_byte_size=2**20)
+    assert record.status == "passed"
+    assert states(record)["chunk_byte_size"] == "not decidable"
+
+
+def test_reading_beside_the_devices_needs_pathways(tmp_path):
+    checkpoint = {"path": str(tmp_path / "any"), "load_with_colocated_python": True}
+    record = run(tmp_path / "run", checkpoint=checkpoint)
+    assert record.error.type == "OptionWithoutEffect"
+    assert "load_with_colocated_python: true is not in effect" in record.error.message
+    assert record.samples == ()
+
+
+def test_of_a_class_of_ones_own_only_its_author_knows(tmp_path):
+    path = "tests.support.own_options.OwnOptions"
+    record = run(tmp_path, benchmark=path, use_ocdbt=True)
+    assert states(record) == {"use_ocdbt": "not decidable"}
