@@ -1,6 +1,6 @@
 """Attribution of a failure: whether the host that was frozen or killed is the one that is named.
 
-python -m perf.liveness [--trials N]
+python -m perf.liveness [--trials N] [--trial NUMBER]
 """
 
 from __future__ import annotations
@@ -129,8 +129,13 @@ def main() -> int:
     """Makes trials in a row, and prints how many named the right host."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=20)
-    trials = parser.parse_args().trials
-    wrong = 0
+    parser.add_argument("--trial", type=int, help="make only the one with this number")
+    options = parser.parse_args()
+    if options.trial is not None:
+        complaint = trial(options.trial)
+        print(complaint or "the right host was named")
+        return int(bool(complaint))
+    trials, wrong = options.trials, 0
     for number in range(trials):
         complaint = trial(number)
         wrong += bool(complaint)

@@ -60,7 +60,7 @@ def options_class(generator: type[BenchmarksGenerator]) -> type[BenchmarkOptions
 
 
 def _place(error: Exception) -> str:
-    """Returns the line of a user's module that failed, as ` (my_bench.py:17)`; empty without one."""
+    """Returns the line of a user's module that failed, such as ` (my_bench.py:17)`, or nothing."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [
         frame

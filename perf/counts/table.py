@@ -51,6 +51,12 @@ COUNTS: Final = (
         command=_python("tests.support.orphans"),
     ),
     Count(
+        name="liveness",
+        claim="of two hosts, the one that was frozen or killed is named, and the retry passes",
+        trials=20,
+        command=_python("perf.liveness", "--trial", "{trial}"),
+    ),
+    Count(
         name="gate",
         claim="every figure of the gate holds, with all replicates",
         trials=1,
