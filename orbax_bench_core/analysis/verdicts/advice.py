@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from orbax_bench_core.config import ARMS, Arm, GateConfig, GateRule
+from orbax_bench_core.config import ARMS, PER_ARM, Arm, GateConfig, GateRule
 from orbax_bench_core.gate import SeriesHealth, Verdict
-
-OPERATIONS_PER_BLOCK: Final = 2
-"""Operations of each arm in one block."""
 
 NO_HEALTH: Final[Mapping[Arm, SeriesHealth]] = {}
 
@@ -42,7 +39,7 @@ def advice(
     """
     rule = gate.rule(operation)
     if verdict.word == "REGRESSION":
-        return _of_regression(rule, primary=primary, paired=paired)
+        return _of_regression(verdict, rule, primary=primary, paired=paired)
     if verdict.word == "PASS":
         return _of_pass(verdict, rule, paired)
     if failed:
@@ -51,35 +48,69 @@ def advice(
         return f"Repair the arm that failed{why}, then run anew in another output directory."
     if not paired:
         return "Run both arms in one place with `orbax-bench ab`: that needs no history."
+    if verdict.endpoint == "missing":
+        return (
+            f"Not judged: {verdict.reason}. Measure it in both arms, or leave it out of "
+            "`gate.primary`."
+        )
+    if verdict.endpoint == "stalls":
+        return _of_stalls(verdict)
     if verdict.reason:
         return f"Not judged: {verdict.reason}. Run the same command again: {_KEPT}"
     if not primary:
         return "Decides nothing: if it matters, name it in `gate.primary` and run anew."
-    if ended and verdict.operations < rule.looks[-1]:
+    if ended and verdict.operations < _last_look(verdict, rule):
         return "Its point was settled by another operation first: see to that one."
     return " ".join([_of_doubt(verdict, rule), *_unsteady(health)])
 
 
-def _of_regression(rule: GateRule, *, primary: bool, paired: bool) -> str:
+def _of_regression(verdict: Verdict, rule: GateRule, *, primary: bool, paired: bool) -> str:
     if not paired:
         return "Only a warning: run both arms in one place with `orbax-bench ab` before acting."
     if not primary:
         return "Decides nothing: if it matters, name it in `gate.primary` and run anew."
+    seen = f" It stalls: {verdict.reason}." if verdict.endpoint == "stalls" else ""
     return (
         "Look at what differs between the arms. No need to run again: false alarms are at most "
-        f"{_percent(rule.alpha)}."
+        f"{_percent(rule.alpha)}.{seen}"
     )
 
 
 def _of_pass(verdict: Verdict, rule: GateRule, paired: bool) -> str:
     so_far = "" if paired else ", as far as separate runs can tell"
-    said = f"Nothing to do{so_far}: a slow-down of {_percent(rule.margin)} or more is ruled out."
-    if verdict.high is not None and verdict.high < 1:
+    limit = f"a slow-down of {_percent(rule.margin)} or more"
+    if verdict.bound == "floor":
+        limit = f"a slow-down of {1000 * rule.min_effect_s:g} ms or more"
+    typical = " for the typical time" if verdict.stalls is not None else ""
+    said = f"Nothing to do{so_far}: {limit} is ruled out{typical}.{_open_stalls(verdict)}"
+    if verdict.faster:
         return f"{said} The candidate is faster."
     if verdict.ratio is not None and verdict.low is not None and verdict.low > 1:
         likely = _about(verdict.ratio - 1)
         return f"{said} One of about {likely} is likely; if that matters, lower `gate.margin`."
     return said
+
+
+def _open_stalls(verdict: Verdict) -> str:
+    """Returns which share of stalls the data leave open."""
+    stalls = verdict.stalls
+    if stalls is None:
+        return ""
+    seen = "No" if stalls.candidate == 0 else str(stalls.candidate)
+    return (
+        f" {seen} stall{'' if stalls.candidate == 1 else 's'} in {stalls.operations} operations: "
+        f"stalls of up to {_about(stalls.bound)} of operations cannot be excluded."
+    )
+
+
+def _of_stalls(verdict: Verdict) -> str:
+    """Returns what to do where only stalls keep an operation from passing."""
+    if not verdict.settled:
+        return f"It goes on: {verdict.reason}. Run the same command again: {_KEPT}"
+    return (
+        f"Its typical time passes, but {verdict.reason}. Look at the slowest operations of each "
+        "arm, and run anew with more operations in `gate.looks`."
+    )
 
 
 def _of_doubt(verdict: Verdict, rule: GateRule) -> str:
@@ -88,18 +119,31 @@ def _of_doubt(verdict: Verdict, rule: GateRule) -> str:
     if verdict.detectable is not None:
         found = (
             f"{verdict.operations} operations per arm find a slow-down of "
-            f"{_about(verdict.detectable)} or more. "
+            f"{_about(verdict.detectable)} or more in 9 of 10 cases. "
         )
-    last = rule.looks[-1]
+    last = _last_look(verdict, rule)
     if verdict.operations < last:
         return f"{found}Run the same command again: it goes on, to {last} operations per arm."
     if verdict.more_blocks:
-        needed = verdict.operations + OPERATIONS_PER_BLOCK * verdict.more_blocks
+        needed = verdict.operations + PER_ARM * _per_life(verdict) * verdict.more_blocks
         return (
             f"{found}A verdict needs about {verdict.more_blocks} more blocks: run anew with "
             f"`gate.looks` up to {needed}."
         )
-    return f"{found}Run anew with more operations in `gate.looks`, or on a quieter machine."
+    return (
+        f"{found}No number of operations that one would run gives a verdict: make the operation "
+        "longer with larger data, run on a quieter machine, widen `gate.margin` or "
+        "`gate.min_effect_s`, or leave it out of `gate.primary`."
+    )
+
+
+def _per_life(verdict: Verdict) -> int:
+    """Returns the operations of one life of a worker; 1 where workers outlive a block."""
+    return verdict.operations // verdict.lives if verdict.lives else 1
+
+
+def _last_look(verdict: Verdict, rule: GateRule) -> int:
+    return rule.looks_of(_per_life(verdict))[-1]
 
 
 def _unsteady(health: Mapping[Arm, SeriesHealth]) -> list[str]:

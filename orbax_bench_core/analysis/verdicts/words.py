@@ -147,10 +147,17 @@ def rules(gate: GateConfig) -> list[str]:
         f"Looks at {', '.join(map(str, gate.looks))} operations per arm; the first verdict stands.",
         "Blocks have two operations of each arm in random order.",
     ]
+    if gate.min_effect_s:
+        said.append(f"Both bounds are at least {gate.min_effect_s:g} s.")
+    if gate.max_stalls is not None:
+        said.append(f"PASS excludes stalls in {share(gate.max_stalls)} of operations or more.")
     for operation, own in gate.metrics.items():
         given = own.model_dump(exclude_none=True)
         if given:
-            values = ", ".join(f"{name} {share(value)}" for name, value in given.items())
+            values = ", ".join(
+                f"{name} {value:g} s" if name == "min_effect_s" else f"{name} {share(value)}"
+                for name, value in given.items()
+            )
             said.append(f"For {operation}: {values}.")
     return said
 

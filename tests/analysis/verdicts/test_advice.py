@@ -4,7 +4,7 @@ import pytest
 
 from orbax_bench_core.analysis.verdicts.advice import advice
 from orbax_bench_core.config import GateConfig
-from orbax_bench_core.gate import SeriesHealth, Verdict
+from orbax_bench_core.gate import SeriesHealth, StallVerdict, Verdict
 
 GATE = GateConfig(metrics={"load": {"margin": 0.2}})
 
@@ -46,8 +46,71 @@ def test_a_pass_states_the_margin_of_its_operation(operation, margin):
 
 
 def test_a_pass_that_became_faster_says_so():
-    said = advice(verdict("PASS", ratio=0.9, low=0.85, high=0.95), "save", GATE)
+    said = advice(verdict("PASS", ratio=0.9, low=0.85, high=0.95, faster=True), "save", GATE)
     assert said.endswith("The candidate is faster.")
+
+
+def test_an_interval_below_one_alone_is_not_faster():
+    said = advice(verdict("PASS", ratio=0.9, low=0.85, high=0.95), "save", GATE)
+    assert "faster" not in said
+
+
+def stalls(**fields):
+    given = {
+        "word": "PASS",
+        "candidate": 0,
+        "baseline": 0,
+        "operations": 16,
+        "p_value": 1.0,
+        "bound": 0.17,
+        "threshold": 1.5,
+        "look": 0,
+    }
+    return StallVerdict(**{**given, **fields})
+
+
+def test_a_pass_says_which_stalls_it_leaves_open():
+    said = advice(verdict("PASS", ratio=1.0, stalls=stalls()), "save", GATE)
+    assert said == (
+        "Nothing to do: a slow-down of 15 % or more is ruled out for the typical time. No stalls "
+        "in 16 operations: stalls of up to 17 % of operations cannot be excluded."
+    )
+
+
+def test_a_pass_with_stalls_counts_them():
+    said = advice(verdict("PASS", stalls=stalls(candidate=1)), "save", GATE)
+    assert "1 stall in 16 operations" in said
+
+
+def test_a_pass_by_seconds_states_them():
+    gate = GateConfig(min_effect_s=0.002)
+    said = advice(verdict("PASS", bound="floor"), "save", gate)
+    assert said == "Nothing to do: a slow-down of 2 ms or more is ruled out."
+
+
+def test_suspected_stalls_go_on():
+    found = verdict("INCONCLUSIVE", endpoint="stalls", reason="1 of 10 stalled")
+    said = advice(found, "save", GATE)
+    assert said.startswith("It goes on: 1 of 10 stalled. Run the same command again")
+    ended = advice(found.model_copy(update={"settled": True}), "save", GATE)
+    assert ended.startswith("Its typical time passes, but 1 of 10 stalled.")
+
+
+def test_a_regression_by_stalls_says_so():
+    found = verdict("REGRESSION", endpoint="stalls", reason="9 of 40 stalled")
+    assert advice(found, "save", GATE).endswith("It stalls: 9 of 40 stalled.")
+
+
+def test_what_an_arm_lacks_is_to_be_measured():
+    found = verdict("INCONCLUSIVE", endpoint="missing", reason="the candidate lacks it")
+    said = advice(found, "load", GATE)
+    assert said.startswith("Not judged: the candidate lacks it. Measure it in both arms")
+
+
+def test_lives_go_on_to_their_own_last_look():
+    found = open_verdict(operations=24, lives=12, detectable=None)
+    gate = GateConfig(looks=(10, 30))
+    assert "to 32 operations per arm" in advice(found, "save", gate)
 
 
 def test_a_pass_that_is_likely_slower_says_by_how_much():
@@ -61,8 +124,8 @@ def test_an_unpaired_pass_is_no_proof():
 
 def test_no_verdict_at_the_last_look_says_what_it_takes():
     assert advice(open_verdict(), "save", GATE) == (
-        "60 operations per arm find a slow-down of 22 % or more. A verdict needs about 12 more "
-        "blocks: run anew with `gate.looks` up to 84."
+        "60 operations per arm find a slow-down of 22 % or more in 9 of 10 cases. A verdict needs "
+        "about 12 more blocks: run anew with `gate.looks` up to 84."
     )
 
 
@@ -82,7 +145,8 @@ def test_no_verdict_before_the_last_look_goes_on():
 
 def test_no_verdict_of_unknown_length_asks_for_a_quieter_machine():
     said = advice(open_verdict(more_blocks=None, detectable=None), "save", GATE)
-    assert said == "Run anew with more operations in `gate.looks`, or on a quieter machine."
+    assert said.startswith("No number of operations that one would run gives a verdict")
+    assert "`gate.primary`" in said
 
 
 def test_an_operation_whose_point_is_settled_does_not_ask_for_more():
