@@ -1,6 +1,15 @@
 """Records, the run directory, the samples table and the read model."""
 
+from orbax_bench_core.records.code import (
+    CodeUnderTest,
+    Source,
+    code_of,
+    code_under_test,
+    loaded_code,
+)
 from orbax_bench_core.records.files import atomic_file, write_atomically
+from orbax_bench_core.records.git import Answer as GitAnswer
+from orbax_bench_core.records.git import ask as ask_git
 from orbax_bench_core.records.lease import PACE, LeaseLost
 from orbax_bench_core.records.machine import (
     PACKAGES,
@@ -68,9 +77,11 @@ __all__ = [
     "VERIFIED_WORDS",
     "AlreadyRecorded",
     "Attempt",
+    "CodeUnderTest",
     "Effect",
     "ErrorInfo",
     "FirstAttempts",
+    "GitAnswer",
     "LeaseLost",
     "OperationTimes",
     "OptionEffect",
@@ -84,6 +95,7 @@ __all__ = [
     "RunInfo",
     "SchemaVersion",
     "Series",
+    "Source",
     "State",
     "Status",
     "StoreFlagCounter",
@@ -91,12 +103,16 @@ __all__ = [
     "StoreTrouble",
     "Trouble",
     "Verified",
+    "ask_git",
     "atomic_file",
     "checked_record_files",
+    "code_of",
+    "code_under_test",
     "device_provenance",
     "flags_of",
     "host_provenance",
     "load_run",
+    "loaded_code",
     "other_surroundings",
     "package_version",
     "refuse_other_version",

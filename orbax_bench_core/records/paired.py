@@ -50,8 +50,8 @@ class PairedTimes:
         attempts: First attempts of each arm.
         problem: Why there are no more blocks, or why they cannot be used; empty when nothing is
             wrong.
-        stopped: Whether there is nothing to compare: an arm cannot be measured, or in the first block
-            no attempt of either arm passed.
+        stopped: Whether there is nothing to compare: an arm cannot be measured, or in the first
+            block no attempt of either arm passed.
         lives: Whether each slot had a worker of its own.
         continued: How many lives went on in a new process although nothing had failed: somebody
             interrupted the run.

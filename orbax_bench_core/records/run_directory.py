@@ -22,6 +22,7 @@ from orbax_bench_core.config import (
     checked_path,
     gate_changes,
 )
+from orbax_bench_core.records.code import CodeUnderTest
 from orbax_bench_core.records.exclusive import (
     create_exclusively,
     digest,
@@ -88,6 +89,8 @@ class RunInfo(ResultModel):
         designs: Which workers the operations of each pair have, by the pair's id, frozen with the
             rules; a run of version 1 has none here, see `design`.
         expansion: The points, those skipped, and notes.
+        code: Revisions of the benchmark classes and of the suite file when the run began; a record
+            has those that it was measured with.
         created_at: When the run began, UTC.
         status: `running`; `complete` when every repeat is finished; `incomplete` otherwise.
     """
@@ -107,6 +110,7 @@ class RunInfo(ResultModel):
     candidate: str = ""
     designs: dict[str, PairDesign] = {}
     expansion: Expansion
+    code: CodeUnderTest = CodeUnderTest()
     created_at: datetime.datetime
     status: RunStatus = "running"
 
@@ -181,10 +185,13 @@ class RunDirectory:
             stack.callback(setattr, self, "fence", None)
             yield
 
-    def start(self, loaded: LoadedSuite, expansion: Expansion) -> RunInfo:
+    def start(
+        self, loaded: LoadedSuite, expansion: Expansion, code: CodeUnderTest | None = None
+    ) -> RunInfo:
         """Begins a run here, or continues the one of the same suite that is here already.
 
-        The gate of a comparison is frozen once one of its operations is recorded.
+        `code` is what is under test; a run that goes on keeps what it began with. The gate of a
+        comparison is frozen once one of its operations is recorded.
 
         Raises:
             UserError: The directory belongs to another suite, was measured for other rules, or
@@ -205,7 +212,8 @@ class RunDirectory:
             baseline="" if suite.arms is None else str(suite.arms.baseline),
             candidate="" if suite.arms is None else str(suite.arms.candidate),
             designs={pair.id: design_of(pair, suite.gate) for pair in expansion.pairs},
-            expansion=expansion,
+            expansion=expansion.model_copy(update={"files": {}}),
+            code=code or CodeUnderTest(),
             created_at=datetime.datetime.now(datetime.UTC),
         )
         earlier = self.read_info() if self.exists() else None
@@ -215,7 +223,11 @@ class RunDirectory:
                     f"{self.root} holds a run of another suite ({earlier.suite_name!r}, begun "
                     f"{earlier.created_at:%Y-%m-%d %H:%M} UTC); choose another output directory"
                 )
-            kept = {"run_id": earlier.run_id, "created_at": earlier.created_at}
+            kept = {
+                "run_id": earlier.run_id,
+                "created_at": earlier.created_at,
+                "code": earlier.code,
+            }
             info = info.model_copy(update={**kept, **self._frozen(earlier, info)})
         try:
             self.write_info(info)

@@ -40,7 +40,7 @@ from orbax_bench_core.document import (
     seconds,
 )
 from orbax_bench_core.measure import BLOCKED, LOST, LOST_STEPS
-from orbax_bench_core.records import Record, RunInfo, Series
+from orbax_bench_core.records import Record, RunInfo, Series, code_of
 
 _MOST_REPEATS: Final = 10
 OPERATION_HEADINGS = ("operation", "n", "median", "spread", "min", "max", "GiB/s")
@@ -408,7 +408,8 @@ def _facts(example: Record | None) -> dict[str, str]:
         f"{num_bytes(host['memory_bytes'])} memory",
         "kernel": host["kernel"],
         "versions": ", ".join(f"{name} {v}" for name, v in provenance["versions"].items()),
-        "code": f"{provenance['git']['commit']}, dirty: {provenance['git']['dirty']}",
+        "code under test": code_of(example).words,
+        "orbax-bench": f"{provenance['git']['commit']}, dirty: {provenance['git']['dirty']}",
     }
     if isinstance(devices, dict):
         facts["devices"] = f"{devices['count']} x {devices['kind']} ({devices['platform']})"
