@@ -73,7 +73,8 @@ def judge_point(
         design=design,
         continued=series.continued,
     )
-    return with_evidence(verdict, repeats)
+    per_life = series.failed.shape[2] if series.lives else 1
+    return with_evidence(verdict, repeats, per_life)
 
 
 def judge_run(run: RunDirectory, rules: Sequence[str] = ()) -> VerdictReport:
