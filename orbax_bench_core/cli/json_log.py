@@ -10,8 +10,7 @@ from orbax_bench_core.analysis.verdicts import PointVerdict
 from orbax_bench_core.execute import Event, Progress, Retry, Watcher
 from orbax_bench_core.steps import Judged
 
-
-_OF_OPERATION: Final = {
+_OF_OPERATION: Final[dict[str, bool | set[str]]] = {
     "word": True,
     "endpoint": True,
     "low": True,

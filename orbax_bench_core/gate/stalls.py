@@ -77,7 +77,8 @@ def _look(blocks: Blocks, rule: GateRule, look: int, alpha: float, seed: int) ->
     seen, threshold = find_stalls(blocks)
     excess = Excess.of(seen, blocks.candidate, draws=rule.draws, seed=seed)
     level = alpha * schedule.stall_shares[look]
-    word, reason = _word(excess, rule, level, last=look == len(schedule.looks) - 1)
+    failed = int((blocks.failed & blocks.labels).sum())
+    word, reason = _word(excess, failed, rule, level, last=look == len(schedule.looks) - 1)
     return StallVerdict(
         word=word,
         reason=reason,
@@ -92,10 +93,12 @@ def _look(blocks: Blocks, rule: GateRule, look: int, alpha: float, seed: int) ->
     )
 
 
-def _word(excess: Excess, rule: GateRule, level: float, *, last: bool) -> tuple[Word, str]:
+def _word(
+    excess: Excess, failed: int, rule: GateRule, level: float, *, last: bool
+) -> tuple[Word, str]:
     counts = (
-        f"{excess.candidate} of {excess.operations} operations of the candidate stalled, and "
-        f"{excess.baseline} of the baseline"
+        f"{excess.candidate} of {excess.operations} operations of the candidate stalled"
+        f"{f' ({failed} of them failed)' if failed else ''}, and {excess.baseline} of the baseline"
     )
     fewest = max(_FEWEST_MORE, math.floor(_SMALLEST_SHARE * excess.operations) + 1)
     if excess.difference >= fewest and within(excess.p_value, level):

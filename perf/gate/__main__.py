@@ -3,8 +3,8 @@
 `python -m perf.gate [--quick] [--jobs N] [--state FILE] [--json FILE]`
 
 All of it takes a quarter of an hour on two idle cores, `--quick` a tenth of that. With `--state`
-every cell that is done is kept in FILE, and the same command goes on where it was interrupted;
-after changes to the gate FILE is to be deleted. Exit codes: 0 every target is met, 1 one is not.
+every cell that is done is kept in FILE, and the same command goes on where it was interrupted, for
+as long as the code of the gate stays the same. Exit codes: 0 every target is met, 1 one is not.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import argparse
 import concurrent.futures
 import contextlib
 import dataclasses
+import functools
+import hashlib
 import json
 import multiprocessing
 import sys
@@ -25,6 +27,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from orbax_bench_core import config, gate
 from perf.gate.cells import Cell, Part, Tally
 from perf.gate.claims import Figure
 from perf.gate.experiments import run
@@ -105,7 +108,7 @@ def _kept(wanted: Sequence[Cell], state: Path | None) -> dict[str, Tally]:
     for line in state.read_text().splitlines():
         with contextlib.suppress(ValueError):
             row = json.loads(line)
-            if keys.get(row["cell"]) == row["tally"]["series"]:
+            if row["code"] == _code() and keys.get(row["cell"]) == row["tally"]["series"]:
                 found[row["cell"]] = Tally(**row["tally"])
     return found
 
@@ -113,8 +116,21 @@ def _kept(wanted: Sequence[Cell], state: Path | None) -> dict[str, Tally]:
 def _keep(cell: Cell, tally: Tally, state: Path | None) -> None:
     if state is None:
         return
+    state.parent.mkdir(parents=True, exist_ok=True)
+    row = {"code": _code(), "cell": cell.key, "tally": dataclasses.asdict(tally)}
     with state.open("a") as file:
-        file.write(json.dumps({"cell": cell.key, "tally": dataclasses.asdict(tally)}) + "\n")
+        file.write(json.dumps(row) + "\n")
+
+
+@functools.cache
+def _code() -> str:
+    """Returns a digest of the gate and of what tries it, with which counts stand and fall."""
+    here = Path(__file__).parent
+    rooms = (here, Path(gate.__file__).parent, Path(config.__file__).parent)
+    digest = hashlib.sha256()
+    for file in sorted(file for room in rooms for file in room.glob("*.py")):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 @contextlib.contextmanager

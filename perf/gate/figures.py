@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from orbax_bench_core.config import GateRule
+from orbax_bench_core.config import MAX_PRIMARY, GateRule
 from perf.gate.cells import Cell, Tally
 from perf.gate.claims import OPERATIONS, Claim, Sense
 from perf.gate.designs import IN_TURNS, LIVES, ONE_WORKER, PER_ARM_PROCESS, Design, with_tau
@@ -55,6 +55,7 @@ def claims(sources: Sources, series: int, *, quick: bool = False) -> list[Claim]
         *_failures(series),
         *_points(few),
         *_detectable(series, QUICK_SIGMAS if quick else SIGMAS),
+        *_shared(half),
         *_intervals(half),
         *_faster(sources, series),
         *_floor(series),
@@ -433,6 +434,37 @@ def _detectable(series: int, sigmas: Sequence[float]) -> list[Claim]:
                             slack=_POINTS,
                         )
                     )
+    return found
+
+
+def _shared(series: int) -> list[Claim]:
+    """The same for one of three primary operations, whose factors are not fits of their own."""
+    found = []
+    rule = GateRule(alpha=RULE.alpha / MAX_PRIMARY)
+    for design in (ONE_WORKER, with_tau(LIVES, EXPECTED_TAU)):
+        for look in (1, 3):
+            for power in (0.8, 0.9):
+                cell = Cell(
+                    kind="detectable",
+                    series=series,
+                    design=design,
+                    sigma=0.2,
+                    look=look,
+                    power=power,
+                    rule=rule,
+                )
+                at = rule.looks_of(design.per_life)[look]
+                found.append(
+                    Claim(
+                        group=f"{design.title}, a third of alpha: found of what is at {power:.0%}",
+                        name=f"sd 20%, N = {at}: {1 + claimed(cell):.3f}",
+                        cell=cell,
+                        seen="regression",
+                        sense="at least",
+                        limit=power,
+                        slack=_POINTS,
+                    )
+                )
     return found
 
 

@@ -263,6 +263,12 @@ def test_a_candidate_that_hangs_in_a_third_of_its_attempts_regresses(point):
     assert found.endpoint in ("failures", "stalls")
 
 
+def test_stalls_that_are_failures_are_told_apart(point):
+    times, labels = point(5, save=1.0)
+    times["save"][tuple(np.argwhere(labels)[0])] = np.inf
+    assert "stalled (1 of them failed), and" in alone(times["save"], labels).stalls.reason
+
+
 def test_a_candidate_that_never_works_has_regressed(point):
     times, labels = point(5, save=1.0)
     times["save"][labels] = np.inf

@@ -44,9 +44,19 @@ def contents(folder):
     return {str(file.relative_to(folder)): file.read_bytes() for file in files}
 
 
+SAID_ANEW = {"low", "high", "detectable", "more_blocks", "advice", "health", "schema_version"}
+"""What later versions compute by other rules, and say in other words."""
+
+
+def without(value, names):
+    if isinstance(value, dict):
+        return {key: without(inner, names) for key, inner in value.items() if key not in names}
+    return [without(inner, names) for inner in value] if isinstance(value, list) else value
+
+
 def verdicts(folder):
     found = json.loads((folder / "verdicts.json").read_text())
-    return {**found, "judged_at": ""}
+    return without({**found, "judged_at": ""}, SAID_ANEW)
 
 
 def summary(folder):
@@ -140,7 +150,11 @@ def test_a_finished_comparison_is_judged_again_and_not_measured_again(earlier, c
     assert outcome.code == 0, outcome
     assert contents(run) == before
     assert not (run / "logs").exists()
-    assert holds(verdicts(run), verdicts(earlier))
+    # What is said of an interval may be computed otherwise by now; the rules and the word hold.
+    found, said = verdicts(run), verdicts(earlier)
+    assert (found["word"], found["run_id"]) == (said["word"], said["run_id"])
+    assert holds(found["gate"], said["gate"])
+    assert "were not frozen" in found["notes"][-1]
 
 
 @pytest.mark.parametrize("earlier", PAIRED, ids=ids(PAIRED))

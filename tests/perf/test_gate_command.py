@@ -91,9 +91,10 @@ def test_cells_that_are_done_are_not_tried_again(
     assert found[few()[0].key] == first[few()[0].key]
 
 
-def test_cells_of_another_length_are_tried_again(tmp_path: Path) -> None:
+def test_cells_of_another_gate_are_tried_again(tmp_path: Path) -> None:
     state = tmp_path / "state.jsonl"
-    state.write_text('{"cell": "other", "tally": {"series": 3}}\n')
+    row = {"code": "old", "cell": few()[0].key, "tally": {"series": FEW, "counts": {"passes": 3}}}
+    state.write_text(json.dumps(row) + "\n")
     assert command.try_out(few()[:1], jobs=1, state=state)[few()[0].key].series == FEW
 
 

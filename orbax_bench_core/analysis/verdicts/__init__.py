@@ -1,6 +1,9 @@
 """Paired and unpaired verdicts with advice, and their document."""
 
+from orbax_bench_core.analysis.verdicts.findings import attempts
+from orbax_bench_core.analysis.verdicts.metrics import MetricsShown
 from orbax_bench_core.analysis.verdicts.model import (
+    MetricChange,
     OperationVerdict,
     PointVerdict,
     Unmatched,
@@ -23,10 +26,13 @@ from orbax_bench_core.analysis.verdicts.words import headline, nearest_to_troubl
 
 __all__ = [
     "NO_PAST",
+    "MetricChange",
+    "MetricsShown",
     "OperationVerdict",
     "PointVerdict",
     "Unmatched",
     "VerdictReport",
+    "attempts",
     "compare_stored",
     "compare_unpaired",
     "enforce",

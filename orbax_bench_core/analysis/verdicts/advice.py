@@ -6,11 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from orbax_bench_core.analysis.verdicts.findings import seconds_of
-from orbax_bench_core.config import ARMS, Arm, GateConfig, GateRule
+from orbax_bench_core.config import ARMS, PER_ARM, Arm, GateConfig, GateRule
 from orbax_bench_core.gate import SeriesHealth, Verdict
-
-OPERATIONS_PER_BLOCK: Final = 2
-"""Operations of each arm in one block."""
 
 NO_HEALTH: Final[Mapping[Arm, SeriesHealth]] = {}
 
@@ -56,7 +53,8 @@ def advice(
         return _of_pass(verdict, rule, paired)
     if failed:
         why = f" ({verdict.reason})" if verdict.reason else ""
-        return f"Repair the arm that failed{why}, then run the same command again: {_KEPT}"
+        # First attempts count: the same directory would keep those that failed.
+        return f"Repair the arm that failed{why}, then run anew in another output directory."
     if not paired:
         return "Run both arms in one place with `orbax-bench ab`: that needs no history."
     if verdict.endpoint == "missing":
@@ -89,7 +87,9 @@ def _of_regression(verdict: Verdict, rule: GateRule, *, primary: bool, paired: b
     by_floor = ""
     if verdict.bound == "floor":
         floor = seconds_of(rule.min_effect_s)
-        by_floor = f" It is slower by more than {floor}: a slow-down below that does not count here."
+        by_floor = (
+            f" It is slower by more than {floor}: a slow-down below that does not count here."
+        )
     return f"Look at what differs between the arms.{by_floor} {alarms}"
 
 
@@ -110,7 +110,7 @@ def _of_pass(verdict: Verdict, rule: GateRule, paired: bool) -> str:
     if verdict.faster:
         return f"{said} The candidate is faster."
     if verdict.high is not None and verdict.high < 1:
-        return f"{said} That it is faster is not shown."
+        return f"{said} It is not slower."
     if verdict.ratio is not None and verdict.low is not None and verdict.low > 1:
         likely = _about(verdict.ratio - 1)
         return f"{said} One of about {likely} is likely; if that matters, lower `gate.margin`."
@@ -138,17 +138,20 @@ def _of_doubt(
             f"{'in' if likely else 'times in'} 10: +{_about(verdict.detectable)}. "
         )
     if not verdict.settled:
-        return f"{found}Run the same command again: it goes on to the next look."
+        last = rule.looks_of(_per_life(verdict))[-1]
+        return f"{found}Run the same command again: it goes on, to {last} operations per arm."
     if verdict.more_blocks:
-        per_block = OPERATIONS_PER_BLOCK
-        if verdict.lives:
-            per_block *= max(1, verdict.operations // verdict.lives)
-        needed = verdict.operations + per_block * verdict.more_blocks
+        needed = verdict.operations + PER_ARM * _per_life(verdict) * verdict.more_blocks
         return (
             f"{found}A verdict needs about {verdict.more_blocks} more blocks: run anew with "
             f"`gate.looks` up to {needed}."
         )
     return f"{found}More operations would not do: {_otherwise(operation, rule, health)}."
+
+
+def _per_life(verdict: Verdict) -> int:
+    """Returns the operations of one life of a worker; 1 where workers outlive a block."""
+    return verdict.operations // verdict.lives if verdict.lives else 1
 
 
 def _otherwise(operation: str, rule: GateRule, health: Mapping[Arm, SeriesHealth]) -> str:
@@ -157,9 +160,9 @@ def _otherwise(operation: str, rule: GateRule, health: Mapping[Arm, SeriesHealth
     baseline = health.get("baseline")
     margin_s = None if baseline is None else rule.margin * baseline.median
     if margin_s is not None and rule.min_effect_s < margin_s < _SHORT:
+        small = seconds_of(float(f"{margin_s:.2g}"))
         ways.append(
-            f"set `gate.min_effect_s` if {seconds_of(float(f'{margin_s:.2g}'))} ({_percent(rule.margin)} of it) do "
-            "not matter"
+            f"set `gate.min_effect_s` if {small} ({_percent(rule.margin)} of it) do not matter"
         )
     elif margin_s is None:
         ways.append("set `gate.min_effect_s`")

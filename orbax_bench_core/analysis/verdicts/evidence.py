@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.analysis.verdicts.model import PointVerdict, StorageTrouble
 from orbax_bench_core.config import ARMS, Arm
-from orbax_bench_core.records import VERIFIED_WORDS, Repeat, StoreFlagCounter, StoreFlags, weakest
+from orbax_bench_core.records import (
+    VERIFIED_WORDS,
+    Repeat,
+    StoreFlagCounter,
+    StoreFlags,
+    Trouble,
+    Verified,
+    weakest,
+)
+from orbax_bench_core.sweep import BLOCK_SIZE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,7 +32,9 @@ _Arrays = tuple["np.ndarray", "np.ndarray"]
 _NO_FLAGS: Final = StoreFlags(flagged=0, repeats=0, counts={})
 
 
-def with_evidence(verdict: PointVerdict, repeats: Iterable[Repeat]) -> PointVerdict:
+def with_evidence(
+    verdict: PointVerdict, repeats: Iterable[Repeat], per_life: int = 1
+) -> PointVerdict:
     """Returns a verdict with what else its repeats tell, which may take its word away.
 
     Flagged samples stay in the verdict: without them a candidate that asks storage for more would
@@ -34,19 +45,22 @@ def with_evidence(verdict: PointVerdict, repeats: Iterable[Repeat]) -> PointVerd
     Args:
         verdict: What times, stalls and failures say.
         repeats: The repeats of both arms; warm-ups and those that failed are passed over.
+        per_life: Operations of one slot, whose label is drawn once for all of them.
     """
     counted = [repeat for repeat in repeats if repeat.counts]
     arms = {arm: [one for one in counted if one.series.arm == arm] for arm in ARMS}
-    return with_evidence_of(verdict, arms)
+    return with_evidence_of(verdict, arms, per_life)
 
 
-def with_evidence_of(verdict: PointVerdict, arms: Mapping[Arm, Sequence[Repeat]]) -> PointVerdict:
+def with_evidence_of(
+    verdict: PointVerdict, arms: Mapping[Arm, Sequence[Repeat]], per_life: int = 1
+) -> PointVerdict:
     """Returns what `with_evidence` does, of repeats that are told apart already."""
-    troubles = tuple(_troubles(arms))
+    troubles = tuple(_troubles(arms, per_life))
     primary = {one.operation for one in verdict.operations if one.primary}
     bad = [one for one in troubles if one.operation in primary and one.share > MOST_FLAGGED]
     undecided = [one for one in bad if one.more is None]
-    found = {
+    found: dict[str, object] = {
         "verified": {
             arm: weakest(repeat.verified for repeat in repeats)
             for arm, repeats in arms.items()
@@ -68,13 +82,12 @@ def evidence_remarks(point: PointVerdict) -> list[str]:
     return [*_verification(point.verified), *map(_storage, point.storage)]
 
 
-def _verification(verified: Mapping[Arm, str]) -> list[str]:
-    words: Mapping[str, str] = {**VERIFIED_WORDS}
+def _verification(verified: Mapping[Arm, Verified]) -> list[str]:
     if len(set(verified.values())) > 1:
-        each = (f"the {arm} is {words[found]}" for arm, found in verified.items())
+        each = (f"the {arm} is {VERIFIED_WORDS[found]}" for arm, found in verified.items())
         return ["; ".join(each)]
-    same = next(iter(verified.values()), "saved")
-    return [] if same in ("saved", "reference") else [f"both arms: {words[same]}"]
+    same: Verified = next(iter(verified.values()), "saved")
+    return [] if same in ("saved", "reference") else [f"both arms: {VERIFIED_WORDS[same]}"]
 
 
 def _storage(trouble: StorageTrouble) -> str:
@@ -91,19 +104,19 @@ def _storage(trouble: StorageTrouble) -> str:
     return f"{said}; the {trouble.more} is throttled more (p = {trouble.p_value:.2g})"
 
 
-def _counts(counts: Mapping[str, int]) -> str:
+def _counts(counts: Mapping[Trouble, int]) -> str:
     return f" ({', '.join(f'{kind}: {n}' for kind, n in counts.items())})" if counts else ""
 
 
 def _reason(trouble: StorageTrouble) -> str:
     return (
-        f"storage: {trouble.share:.0%} of the samples of {trouble.operation} met throttling, errors "
-        "or retries in the object store, alike in both arms, so the times tell of storage; measure "
+        f"storage: {trouble.share:.0%} of the samples of {trouble.operation} met throttling, "
+        "errors or retries in the store, alike in both arms: the times tell of it; measure "
         "again when it is quiet, or with fewer requests at once"
     )
 
 
-def _troubles(arms: Mapping[Arm, Sequence[Repeat]]) -> Iterable[StorageTrouble]:
+def _troubles(arms: Mapping[Arm, Sequence[Repeat]], per_life: int) -> Iterable[StorageTrouble]:
     flags: dict[Arm, dict[str, StoreFlags]] = {}
     for arm, repeats in arms.items():
         counter = StoreFlagCounter()
@@ -113,7 +126,7 @@ def _troubles(arms: Mapping[Arm, Sequence[Repeat]]) -> Iterable[StorageTrouble]:
     for operation in dict.fromkeys(name for found in flags.values() for name in found):
         found = {arm: flags[arm].get(operation, _NO_FLAGS) for arm in arms}
         if any(one.flagged for one in found.values()):
-            more, p_value = _throttled_more(arms, operation)
+            more, p_value = _throttled_more(arms, operation, per_life)
             yield StorageTrouble(
                 operation=operation,
                 flagged={arm: one.flagged for arm, one in found.items()},
@@ -125,12 +138,14 @@ def _troubles(arms: Mapping[Arm, Sequence[Repeat]]) -> Iterable[StorageTrouble]:
 
 
 def _throttled_more(
-    arms: Mapping[Arm, Sequence[Repeat]], operation: str
+    arms: Mapping[Arm, Sequence[Repeat]], operation: str, per_life: int
 ) -> tuple[Arm | None, float | None]:
     """Returns which arm is flagged more often, if chance does not explain it, and the p-value."""
     from orbax_bench_core.gate import Excess
 
-    arrays = _by_block([repeat for repeats in arms.values() for repeat in repeats], operation)
+    arrays = _by_block(
+        [repeat for repeats in arms.values() for repeat in repeats], operation, per_life
+    )
     if arrays is None:
         return None, None
     seen, candidate = arrays
@@ -142,10 +157,11 @@ def _throttled_more(
     return (arm if chances[arm] <= _LEVEL else None), chances[arm]
 
 
-def _by_block(repeats: Sequence[Repeat], operation: str) -> _Arrays | None:
-    """Returns which slots were flagged, shape (blocks, slots, 1), and which are the candidate's.
+def _by_block(repeats: Sequence[Repeat], operation: str, per_life: int) -> _Arrays | None:
+    """Returns which operations were flagged, and which slots are the candidate's.
 
-    Blocks of which a repeat is missing are left out; None where nothing is paired.
+    Shapes are (blocks, slots, operations of a slot) and (blocks, slots). Blocks of which a repeat
+    is missing are left out; None where nothing is paired.
     """
     import numpy as np
 
@@ -153,11 +169,10 @@ def _by_block(repeats: Sequence[Repeat], operation: str) -> _Arrays | None:
     for repeat in sorted(repeats, key=lambda one: one.index):
         if repeat.block is not None:
             blocks[repeat.block].append(repeat)
-    size = Counter(map(len, blocks.values())).most_common(1)
-    whole = [block for block in blocks.values() if len(block) == size[0][0]]
-    candidate = np.array([[one.series.arm == "candidate" for one in block] for block in whole])
-    even = candidate.ndim == 2 and len(set(candidate.sum(axis=1))) == 1
-    if not even or not candidate.any() or candidate.all():
+    whole = [block for block in blocks.values() if len(block) == BLOCK_SIZE * per_life]
+    if not whole:
         return None
-    seen = np.array([[[operation in one.flagged] for one in block] for block in whole])
-    return seen, candidate
+    slots = [block[::per_life] for block in whole]
+    candidate = np.array([[one.series.arm == "candidate" for one in block] for block in slots])
+    seen = np.array([[operation in one.flagged for one in block] for block in whole])
+    return seen.reshape(len(whole), BLOCK_SIZE, per_life), candidate

@@ -1,4 +1,4 @@
-"""Sentences on what decided a verdict: typical time, stalls, failed attempts, a missing operation."""
+"""Sentences on what decided a verdict: times, stalls, failed attempts, a missing operation."""
 
 from __future__ import annotations
 
@@ -76,12 +76,6 @@ def attempts(point: PointVerdict) -> list[str]:
     return lines
 
 
-def failed_attempts(point: PointVerdict) -> list[str]:
-    """Returns what `attempts` does, and nothing where none failed: for logs."""
-    some = any(found.failed for found in point.attempts.values())
-    return attempts(point) if some else []
-
-
 def open_shares(points: Iterable[PointVerdict]) -> str:
     """Returns which shares of stalls and of failures all points that pass leave open, at most."""
     points = list(points)
@@ -122,7 +116,9 @@ def _of_stalls(verdict: Verdict) -> str:
         f"the {arm} stalls in {found.candidate} of {found.operations} operations, the baseline in "
         f"{found.baseline or 'none'}"
     )
-    means = "" if found.mean_ratio is None else f", mean time of what passed {found.mean_ratio:.2f}x"
+    means = (
+        "" if found.mean_ratio is None else f", mean time of what passed {found.mean_ratio:.2f}x"
+    )
     limit = f"; {verdict.reason}" if "max_stalls" in verdict.reason else ""
     return f"{said} (more than {found.threshold:.3g} times the median{means}){limit}"
 
@@ -132,7 +128,9 @@ def _counted(found: StallVerdict | None) -> str:
         return f"stalls were {NOT_LOOKED_AT}"
     if not _some(found):
         return f"no stalls in {_count(found.operations, 'operation')}"
-    means = "" if found.mean_ratio is None else f", mean time of what passed {found.mean_ratio:.2f}x"
+    means = (
+        "" if found.mean_ratio is None else f", mean time of what passed {found.mean_ratio:.2f}x"
+    )
     return (
         f"{found.candidate} of {_count(found.operations, 'operation')} stalled, and "
         f"{found.baseline} of the baseline{means}"

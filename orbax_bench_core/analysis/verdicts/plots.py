@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, TypeGuard
 
 from orbax_bench_core.analysis.verdicts import words
+from orbax_bench_core.analysis.verdicts.findings import seconds_of
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict
 from orbax_bench_core.analysis.verdicts.words import primary_first
 from orbax_bench_core.config import ARMS, PER_ARM, Arm, GateConfig, GateRule
@@ -98,7 +99,7 @@ def draw_blocks(axes: Axes, operation: OperationVerdict, rule: GateRule) -> None
     if _real(verdict.ratio):
         axes.axhline(verdict.ratio, color=colour, linewidth=1.6, label="estimate")
     axes.axhline(1, color=figures.DIM, linewidth=1)
-    floor = words.seconds_of(rule.min_effect_s)
+    floor = seconds_of(rule.min_effect_s)
     for name, given, bound, dashes in (
         ("tolerance", rule.tolerance, tolerance, (1, 2)),
         ("margin", rule.margin, margin, (5, 3)),

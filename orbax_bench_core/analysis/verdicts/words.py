@@ -10,7 +10,6 @@ from orbax_bench_core.analysis.verdicts.evidence import evidence_remarks
 from orbax_bench_core.analysis.verdicts.findings import (
     ENDPOINTS,
     attempts,
-    failed_attempts,
     finding,
     open_shares,
     seconds_of,
@@ -43,23 +42,43 @@ MEANINGS: Final[dict[Word, str]] = {
 }
 
 READING: Final = (
-    "Three things are judged: the typical time of each primary operation, its stalls, and the "
-    "attempts of the point that failed or hung. Each verdict names which of them decided.",
+    (
+        "Three things are judged: the typical time of each primary operation, its stalls, and "
+        "the attempts of the point that failed or hung. Each verdict names which of them "
+        "decided."
+    ),
     "The ratio is the time of the candidate over that of the baseline: above 1 is slower.",
-    "Read the 95 % interval first: the true ratio lies within it in at least 95 of 100 such "
-    "comparisons, however early they ended. The ratio behind it is the best guess, and leans to "
-    "the verdict because a comparison ends when the data look clear.",
-    "A stall is an operation far above the median of both arms: by half at least, and by more than "
-    "the usual spread. The typical time does not see a few of them.",
-    "A PASS says how large a share of stalls and of failed attempts could have gone unseen: none "
-    "in 20 is still likely where one in ten stalls. More operations make that share smaller.",
-    "Only first attempts count. One that failed or hung counts as slower than all others, and a "
-    "retry is kept to find the cause.",
-    "`Faster` is said only where a candidate as slow as the baseline is ruled out; otherwise a "
-    "PASS means not slower by the margin, and no more.",
+    (
+        "Read the 95 % interval first: the true ratio lies within it in at least 95 of 100 such "
+        "comparisons, however early they ended. Where it begins at 0 or ends at ∞, too few "
+        "blocks rule out anything on that side."
+    ),
+    (
+        "The ratio behind it is the best guess. It leans to the verdict, because a comparison "
+        "ends when the data look clear."
+    ),
+    (
+        "A stall is an operation far above the median of both arms: by half at least, and by "
+        "more than the usual spread. The typical time does not see a few of them."
+    ),
+    (
+        "A PASS says how large a share of stalls and of failed attempts it cannot exclude: "
+        "where one in ten stalls, none in 10 is seen every third time. More operations make the "
+        "share smaller."
+    ),
+    (
+        "Only first attempts count. One that failed or hung counts as slower than all others, "
+        "and as a stall; a retry is kept to find the cause."
+    ),
+    (
+        "Faster is said only where a candidate as slow as the baseline is ruled out. Otherwise "
+        "a PASS means: not slower by the margin."
+    ),
     "A verdict in (parentheses) is of an operation that is not primary: it decides nothing.",
-    "A point is REGRESSION when one of its primary operations or its attempts are, and PASS when "
-    "all of them pass.",
+    (
+        "A point is REGRESSION when one of its primary operations is, or its attempts are, and "
+        "PASS when all of them pass."
+    ),
     "Arms that are `unpaired` were run apart: whatever else changed shows as a difference too.",
 )
 """Reading aid of a table of verdicts, one sentence each."""
@@ -195,8 +214,8 @@ def rules(gate: GateConfig) -> list[str]:
         *_floor(gate),
         f"Within the tolerance, at most {share(gate.alpha)} end in REGRESSION, {together}.",
         f"At the margin, at most {share(gate.pass_alpha)} end in PASS.",
-        f"Where both arms stall alike, at most {share(gate.alpha)} end in REGRESSION by stalls; "
-        f"where both fail alike, at most {share(gate.alpha / 2)} by failures.",
+        f"Arms that stall alike end in REGRESSION by stalls in at most {share(gate.alpha)}.",
+        f"Arms that fail alike end in REGRESSION by failures in at most {share(gate.alpha / 2)}.",
         *_most_stalls(gate),
         f"Looks at {', '.join(map(str, looks))} operations per arm; the first verdict stands.",
         f"With lives, looks at {', '.join(map(str, of_lives))}.",
@@ -219,10 +238,10 @@ def rules(gate: GateConfig) -> list[str]:
 def _floor(gate: GateConfig) -> list[str]:
     if not gate.min_effect_s:
         return []
+    floor = seconds_of(gate.min_effect_s)
     return [
-        f"A slow-down below {seconds_of(gate.min_effect_s)} does not count here, whatever its "
-        "share: tolerance and margin are at least that. The interval stays one of ratios, and need "
-        "not agree with a verdict that this decided."
+        f"A slow-down below {floor} does not count here: tolerance and margin are at least that.",
+        f"The interval is of ratios, and need not agree with a verdict that the {floor} decided.",
     ]
 
 

@@ -51,9 +51,7 @@ def test_faster_is_said_only_where_it_was_shown():
     assert advice(verdict("PASS", faster=True, **fields), "save", GATE).endswith(
         "The candidate is faster."
     )
-    assert advice(verdict("PASS", **fields), "save", GATE).endswith(
-        "That it is faster is not shown."
-    )
+    assert advice(verdict("PASS", **fields), "save", GATE).endswith("It is not slower.")
 
 
 def test_a_floor_that_decided_is_told_with_what_it_lets_pass():
@@ -93,6 +91,12 @@ def test_an_operation_that_an_arm_lacks_is_not_measured_again():
     assert "same command" not in said
 
 
+def test_lives_go_on_to_their_own_last_look():
+    found = open_verdict(operations=24, lives=12, detectable=None, settled=False)
+    gate = GateConfig(looks=(10, 30))
+    assert "to 32 operations per arm" in advice(found, "save", gate)
+
+
 def test_a_pass_that_is_likely_slower_says_by_how_much():
     said = advice(verdict("PASS", ratio=1.06, low=1.02, high=1.1), "save", GATE)
     assert "One of about 6 % is likely; if that matters, lower `gate.margin`." in said
@@ -124,7 +128,7 @@ def test_what_is_estimated_has_few_digits(detectable, written):
 
 def test_no_verdict_before_the_last_look_goes_on():
     said = advice(open_verdict(settled=False, detectable=None), "save", GATE)
-    assert said == "Run the same command again: it goes on to the next look."
+    assert said == "Run the same command again: it goes on, to 60 operations per arm."
 
 
 def test_more_blocks_than_anyone_would_run_become_advice_that_helps():
@@ -171,8 +175,7 @@ def test_a_verdict_does_not_depend_on_health():
 def test_a_failed_arm_is_to_be_repaired():
     said = advice(verdict("INCONCLUSIVE", reason="no loads"), "save", GATE, failed=True)
     assert said == (
-        "Repair the arm that failed (no loads), then run the same command again: it measures only "
-        "what is missing."
+        "Repair the arm that failed (no loads), then run anew in another output directory."
     )
 
 

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from orbax_bench_core.analysis.verdicts.evidence import evidence_remarks as remarks
+from orbax_bench_core.analysis.verdicts.evidence import with_evidence
+from orbax_bench_core.analysis.verdicts.model import PointVerdict
 from orbax_bench_core.analysis.verdicts.paired import judge_point
 from orbax_bench_core.analysis.verdicts.unpaired import compare_unpaired
 from orbax_bench_core.config import GateConfig
@@ -75,20 +77,19 @@ def test_an_arm_that_is_throttled_more_is_named_and_the_word_stands(judged, thro
 def test_arms_that_are_not_verified_alike_are_said(judged):
     found = judged(verified={"baseline": "saved", "candidate": "itself"})
     assert found.verified == {"baseline": "saved", "candidate": "itself"}
-    (remark,) = remarks(found)
+    remark, *_ = remarks(found)
     assert remark.startswith(
         "the baseline is verified against what was saved; the candidate is not"
     )
 
 
 def test_what_nobody_compared_is_said(judged):
-    assert remarks(judged(verified={"baseline": "none", "candidate": "none"})) == [
-        "both arms: not verified: nothing was compared"
-    ]
+    said = remarks(judged(verified={"baseline": "none", "candidate": "none"}))
+    assert "both arms: not verified: nothing was compared" in said
 
 
 def test_what_was_saved_needs_no_word(judged):
-    assert remarks(judged()) == []
+    assert not any("verified" in remark for remark in remarks(judged()))
 
 
 def test_runs_that_were_made_apart_are_held_to_the_same(make_record, make_point):
@@ -100,3 +101,24 @@ def test_runs_that_were_made_apart_are_held_to_the_same(make_record, make_point)
     (found,) = compare_unpaired(records, records, GateConfig()).points
     assert (found.word, found.endpoint) == ("INCONCLUSIVE", "storage")
     assert found.storage[0].more is None
+
+
+def test_the_label_of_a_life_holds_for_all_its_operations(make_record, pair):
+    """Two flagged lives are no proof, although they are eight flagged operations."""
+    records = [
+        make_record(
+            pair,
+            16 * block + 4 * slot + operation,
+            arm=arm,
+            block=block,
+            times={"save": 1.0},
+            store_troubles=(THROTTLED,) if arm == "candidate" and slot < 2 and block < 2 else (),
+        )
+        for block in range(5)
+        for slot, arm in enumerate(["candidate", "baseline", "candidate", "baseline"])
+        for operation in range(4)
+    ]
+    verdict = PointVerdict(point_id="", point="", word="PASS", mode="paired")
+    (alone,) = with_evidence(verdict, repeats_of(records), per_life=4).storage
+    assert alone.more is None
+    assert alone.p_value == pytest.approx(0.25)

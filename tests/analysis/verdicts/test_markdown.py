@@ -24,7 +24,7 @@ def page(eventful):
         "- baseline: `environment=old`\n",
         "- candidate: `environment=new`\n",
         "save takes \\[1.163–1.259\\] times as long",
-        "| [1.163–1.259] | 1.210x | ✗ REGRESSION | REGRESSION of the typical time. advice on save |",
+        "| [1.163–1.259] | 1.210x | ✗ REGRESSION | REGRESSION of the typical time. advice",
         "| ✗ (REGRESSION) |",
         "| ? INCONCLUSIVE unpaired |",
         "| ✓ PASS |",
