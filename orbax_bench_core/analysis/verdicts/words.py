@@ -382,7 +382,7 @@ def _undecided(report: VerdictReport) -> str:
         said += f" In {_count(failed, 'point')} an arm failed."
     why = {ENDPOINTS[point.endpoint] for point in open_points if point.endpoint != "time"}
     if why:
-        said += f" Open for the sake of {' and '.join(sorted(why))}."
+        said += f" Decided by {' and by '.join(sorted(why))}."
     lacking = [point.reason for point in open_points if point.endpoint == "missing"]
     if lacking:
         return f"{said} {lacking[0]}."
