@@ -4,7 +4,9 @@ import json
 from orbax_bench_core.cli.json_log import JsonLog
 from orbax_bench_core.execute import Progress, Retry
 from orbax_bench_core.records import ErrorInfo
+from orbax_bench_core.steps import Judged
 from tests.support.repeats import repeat_over
+from tests.support.verdicts import make_operation, make_verdicts  # noqa: F401 - fixtures
 
 
 def events(*progress):
@@ -41,3 +43,12 @@ def test_a_try_that_is_made_again_says_why(make_point):
     [event] = events(retry)
     assert (event["event"], event["repeat"], event["error"]) == ("repeat_retried", 2, "no")
     assert (event["arm"], event["block"], event["tries_left"]) == ("candidate", 1, 1)
+
+
+def test_a_look_says_what_decided_and_what_is_left_open(make_operation, make_verdicts):
+    verdict = make_verdicts("p", make_operation(), endpoint="failures", word="INCONCLUSIVE")
+    [judged] = events(Judged(verdict=verdict))
+    assert (judged["verdict"], judged["endpoint"]) == ("INCONCLUSIVE", "failures")
+    assert judged["failures"] is None
+    assert judged["operations"]["save"]["stalls"] is None
+    assert judged["operations"]["save"]["low"] < judged["operations"]["save"]["ratio"]

@@ -241,3 +241,18 @@ def test_no_points_at_all_are_shown():
     terminal = Terminal([])
     with terminal.live:
         assert any("0 of 0 points are done" in line for line in terminal.screen())
+
+
+def test_failed_attempts_are_counted_as_they_come(points, make_record):
+    terminal = Terminal(points)
+    record = make_record(status="failed", error=ErrorInfo(type="OSError", message="no"))
+    with terminal.live as live:
+        for index in (5, 6):
+            repeat = repeat_over({0: record}, 1)
+            live(Progress(point=points[0], index=index, arm="candidate", block=1, repeat=repeat))
+        assert "(failed: candidate 2)" in terminal.screen()[0]
+
+
+def test_a_verdict_that_other_things_than_time_decided_says_so(log, judge, undecided):
+    verdict = judge(0, undecided(), endpoint="stalls")
+    assert log(lambda live: live.judged(verdict)).endswith(": decided by stalls\n")

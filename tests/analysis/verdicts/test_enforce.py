@@ -23,3 +23,23 @@ def test_not_good_enough(verdict, allowed):
 def test_a_word_that_is_no_verdict_is_refused():
     with pytest.raises(UserError, match="not a verdict: 'FINE'"):
         enforce("FINE", None, allow_inconclusive=True)
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "said"),
+    [
+        ("time", "p: save 1.01x, load 1.01x"),
+        ("failures", "p: 8 of 20 first attempts of the candidate failed"),
+        ("stalls", "p: 8 of 20 first attempts of the candidate failed"),
+    ],
+)
+def test_the_message_names_what_decided(
+    make_operation, make_verdicts, make_report, tmp_path, endpoint, said
+):
+    operations = [make_operation(name, "REGRESSION") for name in ("save", "load")]
+    reason = "" if endpoint == "time" else "8 of 20 first attempts of the candidate failed"
+    report = make_report(make_verdicts("p", *operations, endpoint=endpoint, reason=reason))
+    path = tmp_path / "verdicts.json"
+    path.write_text(report.model_dump_json())
+    with pytest.raises(NotPassed, match=said):
+        enforce("REGRESSION", str(path), allow_inconclusive=True)
