@@ -194,3 +194,26 @@ def test_the_same_records_give_the_same_verdict(paired_records, pair, info):
 )
 def test_verdicts_together(given, word):
     assert together(given) == word
+
+
+def test_an_operation_that_one_repeat_lacks_is_named_with_its_arm(paired_records, pair, info):
+    records = paired_records(save=1.0, load=1.0)
+    index = next(i for i, record in enumerate(records) if record.arm == "candidate")
+    kept = tuple(sample for sample in records[index].samples if sample.operation != "load")
+    records[index] = records[index].model_copy(update={"samples": kept})
+    found = judge_point(pair, repeats_of(records), info)
+    assert (found.word, found.endpoint) == ("INCONCLUSIVE", "missing")
+    assert found.reason.startswith("load: the candidate lacks it in 1 of 20 repeats, first in block")
+
+
+def test_failed_attempts_keep_their_places(paired_records, pair, info):
+    records = paired_records(save=1.0)
+    places = [i for i, record in enumerate(records) if record.arm == "candidate"]
+    error = ErrorInfo(type="OSError", message="no space")
+    for place in (places[0], places[3]):
+        records[place] = records[place].model_copy(
+            update={"status": "failed", "error": error, "samples": ()}
+        )
+    found = judge_point(pair, repeats_of(records), info)
+    assert found.failed_at == {"baseline": (), "candidate": (0, 3)}
+    assert len(found.operations[0].times["candidate"]) == 18
