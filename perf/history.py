@@ -1,10 +1,11 @@
-"""False change points of a history, on raw seconds and on ratios to a reference arm.
+"""Flags of a history by simulation: false ones, delays, and the thresholds themselves.
 
-`python -m perf.history [--series N] [--runs N] [--seed N] [--json FILE]`
+`python -m perf.history [--quick] [--thresholds] [--json FILE]`
 
-Simulated: nightly paired runs on a machine that is now and then slower for days. Nothing that is
-compared ever changes in the first row; in the second the candidate becomes slower half-way. Exit
-codes: 0 no target was missed, 1 one was.
+Simulated: nightly runs that hold still, or become slower after some quiet nights, and paired runs
+on a machine that is now and then slower for days. `--thresholds` computes the constants of
+`orbax_bench_core.analysis.history.changes` anew, which takes some minutes. Exit codes: 0 no target
+was missed, 1 one was.
 """
 
 from __future__ import annotations
@@ -14,60 +15,51 @@ import dataclasses
 import json
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 from rich.console import Console
-from rich.table import Table
+from scipy.special import ndtri
 
-from orbax_bench_core.analysis.history.changes import SIGNIFICANCE, change_points
+from orbax_bench_core.analysis.history.changes import (
+    FEWEST,
+    SEASON,
+    SIGNIFICANCE,
+    SMALLEST_PART,
+    Flag,
+    flags,
+)
 from orbax_bench_core.sweep import BLOCK_SIZE
+from perf.figure import Figure, at_least, at_most, shown
+from perf.side_rules import figure_table
 
 Floats = npt.NDArray[np.float64]
 
 BLOCKS: Final = 10
 NOISE: Final = 0.05
 """Coefficient of variation of one operation."""
+NIGHTLY: Final = 0.03
+"""Noise of the ratio of one night."""
 SLOW: Final = 1.4
 """Factor by which everything takes longer while the machine is slow."""
 DWELLS: Final = (3, 10, 30)
 """Mean number of runs that the machine stays fast, or slow."""
-EFFECT: Final = 0.1
-"""Slow-down of the candidate in the second row."""
-NEAR: Final = 2
-"""Runs by which a change may be placed too early or too late."""
-
-MOST_FALSE: Final = 0.07
-LEAST_FOUND: Final = 0.95
+QUIET: Final = (20, 40)
+"""Nights before the step."""
+FOUND: Final[tuple[tuple[float, int, float | None], ...]] = (
+    (0.05, 10, None),
+    (0.05, 20, 0.9),
+    (0.1, 10, 0.99),
+)
+"""Steps, nights within which they are to be flagged, and the least share of them that is."""
 
 EXIT_MISSED: Final = 1
+LEVELS: Final = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
 
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """Shares of series.
-
-    Attributes:
-        dwell: Mean number of runs that the machine stays fast, or slow.
-        false_raw: Raw seconds in which a change was found though nothing had changed.
-        false_ratio: Ratios in which one was found though nothing had changed.
-        found_raw: Raw seconds in which the real change was found, and no other.
-        found_ratio: Ratios in which it was, and no other.
-    """
-
-    dwell: int
-    false_raw: float
-    false_ratio: float
-    found_raw: float
-    found_ratio: float
-
-    @property
-    def met(self) -> bool:
-        """Whether the targets for ratios are met."""
-        return self.false_ratio <= MOST_FALSE and self.found_ratio >= LEAST_FOUND
+_PART: Final = 4000
 
 
 def nightly(
@@ -94,86 +86,126 @@ def nightly(
     return seconds, np.median((logs * signs).sum(axis=2), axis=1)
 
 
-def simulate(
-    series: int, runs: int, dwell: int, seed: int = 0, significance: float = SIGNIFICANCE
-) -> Outcome:
-    """Counts changes that are found, with and without one to find.
+def stationary_figures(series: int, seed: int = 0) -> list[Figure]:
+    """Returns how many series without any change are ever flagged."""
+    rng, found = np.random.default_rng(seed), []
+    for name in ("normal", "t2"):
+        shape = (series, SEASON)
+        table = rng.standard_normal(shape) if name == "normal" else rng.standard_t(2, shape)
+        count = sum(bool(_flags(row)) for row in table)
+        group = f"stationary series ever flagged in {SEASON} nights"
+        found.append(at_most(group, name, count, series, SIGNIFICANCE))
+    return found
+
+
+def delay_figures(series: int, seed: int = 0) -> list[Figure]:
+    """Returns how soon a step is flagged, by nights before it and its size."""
+    rng, found = np.random.default_rng(seed), []
+    for quiet in QUIET:
+        for size, within, least in FOUND:
+            nights = quiet + within
+            table = NIGHTLY * rng.standard_normal((series, nights))
+            table[:, quiet:] += math.log1p(size)
+            count = sum(any(flag.night >= quiet for flag in _flags(row)) for row in table)
+            group, name = f"steps flagged within {within} nights", f"{size:+.0%} after {quiet}"
+            if least is None:
+                found.append(shown(group, name, count, series))
+            else:
+                found.append(at_least(group, name, count, series, least))
+    return found
+
+
+def paired_figures(series: int, seed: int = 0) -> list[Figure]:
+    """Returns how many series are flagged on a machine that is slow for days, nothing changing."""
+    found = []
+    for dwell in DWELLS:
+        rng = np.random.default_rng(seed)
+        pairs = [nightly(SEASON, dwell, rng) for _ in range(series)]
+        name = f"slow or fast for {dwell} runs"
+        ratios = sum(bool(_flags(each)) for _, each in pairs)
+        raw = sum(bool(_flags(each)) for each, _ in pairs)
+        group = "flagged without a change"
+        found.append(at_most(f"{group}, ratios", name, ratios, series, SIGNIFICANCE))
+        found.append(shown(f"{group}, raw seconds", name, raw, series))
+    return found
+
+
+def history_figures(*, quick: bool) -> list[Figure]:
+    """Returns all figures of a history, in some seconds when quick."""
+    size = 150 if quick else 3000
+    return [
+        *stationary_figures(size),
+        *delay_figures(size // 3),
+        *paired_figures(size // 10),
+    ]
+
+
+def thresholds(series: int, nights: int, seed: int = 11) -> list[tuple[int, list[float]]]:
+    """Returns quantiles of the largest statistic over random orders, by the end of each 60 nights.
 
     Args:
-        series: Number of series of each kind.
-        runs: Runs in each.
-        dwell: Mean number of runs that the machine stays fast, or slow.
+        series: Random orders, in thousands of which the smallest level needs some.
+        nights: Length of a season, a multiple of 60.
         seed: Seed of chance.
-        significance: Share of exchangeable series in which one may be found without any.
     """
-
-    def share(effect: float, judge: Callable[[list[int]], bool]) -> tuple[float, float]:
-        random = np.random.default_rng(seed)
-        counts = [0, 0]
-        for _ in range(series):
-            for kind, values in enumerate(nightly(runs, dwell, random, effect)):
-                found = change_points(values.tolist(), significance=significance)
-                counts[kind] += judge([change.index for change in found])
-        return counts[0] / series, counts[1] / series
-
-    def found_it(places: list[int]) -> bool:
-        return len(places) == 1 and abs(places[0] - runs // 2) <= NEAR
-
-    false_raw, false_ratio = share(0.0, bool)
-    found_raw, found_ratio = share(EFFECT, found_it)
-    return Outcome(
-        dwell=dwell,
-        false_raw=false_raw,
-        false_ratio=false_ratio,
-        found_raw=found_raw,
-        found_ratio=found_ratio,
-    )
+    rng = np.random.default_rng(seed)
+    parts = [dict(_windows(rng, nights)) for _ in range(-(-series // _PART))]
+    return [
+        (end, np.quantile(np.concatenate([part[end] for part in parts]), _upper()).tolist())
+        for end in range(SEASON, nights + 1, SEASON)
+    ]
 
 
-def table(outcomes: Sequence[Outcome]) -> Table:
-    """Returns the outcomes with their targets."""
-    shown = Table("share of series", "slow or fast for", "raw seconds", "ratios", "target", "met?")
-    for outcome in outcomes:
-        shown.add_row(
-            "nothing changes, and a change is found",
-            f"{outcome.dwell} runs",
-            f"{outcome.false_raw:.1%}",
-            f"{outcome.false_ratio:.1%}",
-            f"ratios ≤ {MOST_FALSE:.0%}",
-            "yes" if outcome.false_ratio <= MOST_FALSE else "no",
-        )
-    for outcome in outcomes:
-        shown.add_row(
-            f"{EFFECT:.0%} slower half-way, and that alone is found, within {NEAR} runs",
-            f"{outcome.dwell} runs",
-            f"{outcome.found_raw:.1%}",
-            f"{outcome.found_ratio:.1%}",
-            f"ratios ≥ {LEAST_FOUND:.0%}",
-            "yes" if outcome.found_ratio >= LEAST_FOUND else "no",
-        )
-    return shown
+def _upper() -> list[float]:
+    return [1 - level for level in LEVELS]
+
+
+def _windows(rng: np.random.Generator, nights: int) -> Iterator[tuple[int, Floats]]:
+    """Yields the largest statistic of random orders within each 60 nights of a season."""
+    values = rng.random((_PART, nights))
+    ranks = np.zeros((_PART, nights), dtype=np.int16)
+    largest = np.zeros(_PART)
+    for count in range(1, nights + 1):
+        now = count - 1
+        less = values[:, :now] < values[:, now:count]
+        ranks[:, now] = less.sum(axis=1)
+        ranks[:, :now] += ~less
+        if count >= FEWEST:
+            scores = ndtri((np.arange(count) + 0.5) / count)
+            spread = np.sqrt((scores**2).mean())
+            cuts = np.arange(SMALLEST_PART, count - SMALLEST_PART + 1)
+            sums = np.cumsum(scores[ranks[:, :count]], axis=1)[:, cuts - 1]
+            statistics = np.abs(sums) / (spread * np.sqrt(cuts * (count - cuts) / count))
+            largest = np.maximum(largest, statistics.max(axis=1))
+        if count % SEASON == 0:
+            yield count, largest
+            largest = np.zeros(_PART)
+
+
+def _flags(values: Floats) -> list[Flag]:
+    return flags(values.tolist(), lambda *_: SIGNIFICANCE)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Simulates, prints the table, and returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m perf.history", description=__doc__)
-    parser.add_argument("--series", type=int, default=100, help="series of each kind")
-    parser.add_argument("--runs", type=int, default=100, help="runs in each series")
-    parser.add_argument("--seed", type=int, default=0, help="seed of chance")
-    parser.add_argument(
-        "--significance", type=float, default=SIGNIFICANCE, help="as of `orbax-bench history`"
-    )
-    parser.add_argument("--json", type=Path, help="write the shares there, too")
+    parser.add_argument("--quick", action="store_true", help="a twentieth of the series")
+    parser.add_argument("--thresholds", action="store_true", help="compute the constants anew")
+    parser.add_argument("--json", type=Path, help="write the figures there, too")
     options = parser.parse_args(arguments)
-    outcomes = [
-        simulate(options.series, options.runs, dwell, options.seed, options.significance)
-        for dwell in DWELLS
-    ]
-    Console(width=None if sys.stdout.isatty() else 140).print(table(outcomes))
+    console = Console(width=None if sys.stdout.isatty() else 140)
+    if options.thresholds:
+        first = thresholds(2_000_000, SEASON)
+        for end, limits in [*first, *thresholds(40_000, 8 * SEASON)[1:]]:
+            named = zip(LEVELS, limits, strict=True)
+            console.print(end, ", ".join(f"{level:g}: {limit:.3f}" for level, limit in named))
+        return 0
+    figures = history_figures(quick=options.quick)
+    console.print(figure_table(figures))
     if options.json is not None:
-        found = [dataclasses.asdict(outcome) for outcome in outcomes]
-        options.json.write_text(json.dumps(found, indent=1) + "\n")
-    return 0 if all(outcome.met for outcome in outcomes) else EXIT_MISSED
+        plain = [dataclasses.asdict(figure) for figure in figures]
+        options.json.write_text(json.dumps(plain, indent=1) + "\n")
+    return EXIT_MISSED if any(figure.met is False for figure in figures) else 0
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ _LISTED: Final = 20
 """More artifacts of one type than this, such as the records of a large sweep, become one link."""
 _NEAR: Final = 2
 """Hops to the step that made an artifact, and on to what it was made from."""
+_NOTED_ALIKE: Final = "noted alike by both steps; contents not read"
 _SHOWN: Final = {
     "run_id": "run",
     "run_directory": "run directory",
@@ -32,8 +33,9 @@ _SHOWN: Final = {
 def vertex_chain(name: str, *, endpoint: str | None = None) -> Link:
     """Returns the chain of an artifact, as Vertex ML Metadata has it.
 
-    The digests are those that the steps noted; an artifact is unchanged when what was made from it
-    noted the same. The run directory that its metadata names can be checked against storage.
+    The digests are those that the steps noted; nothing is read here, so that an artifact whose
+    digest was noted alike twice is `unknown`, never `unchanged`. The run directory that its
+    metadata names can be checked against storage.
 
     Args:
         name: `projects/P/locations/L/metadataStores/default/artifacts/ID`.
@@ -119,6 +121,7 @@ def _link(
         status=_status(recorded, digest),
         digest="" if digest == UNKNOWN else digest,
         recorded=recorded,
+        compared=_NOTED_ALIKE if _status(recorded, digest) == "unknown" else "",
         details={**_details(said, parents.get(artifact.name, [])), **notes},
         made_from=(
             *(
@@ -174,7 +177,7 @@ def _expected(said: Mapping[str, str], inputs: Mapping[str, str]) -> str:
 def _status(recorded: str, digest: str) -> Status:
     if UNKNOWN in (recorded, digest):
         return "not checked"
-    return "unchanged" if recorded == digest else "changed"
+    return "unknown" if recorded == digest else "changed"
 
 
 def _details(said: Mapping[str, str], made: Iterable[tuple[str, str]]) -> dict[str, str]:

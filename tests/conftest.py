@@ -34,6 +34,10 @@ PROVENANCE = {
     "versions": {"jax": "0.10.2"},
     "python": "3.11.7",
     "git": {"commit": "c0ffee", "dirty": False},
+    "code": {
+        side: {"commit": "c0ffee", "dirty": False, "branch": "main"}
+        for side in ("generator", "suite")
+    },
     "host": {"name": "h", "kernel": "Linux", "cpu": "EPYC", "cpu_count": 2, "memory_bytes": 2**34},
     "devices": {"count": 8, "kind": "cpu", "platform": "cpu"},
 }

@@ -27,8 +27,9 @@ def compare_baseline(
         comparison: The verdicts as Markdown.
         report: The verdicts with plots, as a page that needs no other file.
         ratios: Candidate over baseline per point and operation; above 1 is slower.
-        baseline: A stored baseline, a registry of them, or a run directory to compare with; empty
-            for a run that has both arms.
+        baseline: A stored baseline, a registry of them, REGISTRY/NAME with the id, label, commit or
+            tag of a capture, or a run directory to compare with; empty for a run that has both
+            arms.
         samples: What aggregate wrote; it orders this step after that one.
 
     Returns:

@@ -13,6 +13,7 @@ def publish_baseline(
     arm: str = "candidate",
     promote: bool = False,
     revision: str = "",
+    force: bool = False,
     samples: dsl.Input[dsl.Dataset] = None,
 ) -> None:
     """Captures a run in a registry of baselines, with every raw sample.
@@ -23,7 +24,9 @@ def publish_baseline(
         baseline: What was captured; it points at the registry and copies nothing.
         arm: Which side of a paired run: `baseline` or `candidate`.
         promote: Whether the capture becomes the baseline of its points.
-        revision: What to file it under; by default the commit of the code that ran.
+        revision: What to file it under; by default the commit of the code under test: of your class
+            or, for a built-in, of the suite file.
+        force: Whether it is promoted even if its code had changes that no commit has.
         samples: What aggregate wrote; it orders this step after that one.
     """
     from orbax_bench_core.baselines import publish_run
@@ -32,7 +35,7 @@ def publish_baseline(
 
     run = RunDirectory(output_directory)
     captured, folder = publish_run(
-        run, registry, arm=arm, promote=promote, revision=revision or None
+        run, registry, arm=arm, promote=promote, revision=revision or None, force=force
     )
     point_ids = [point.point_id for point in captured.points]
     baseline.metadata.update(
@@ -45,5 +48,6 @@ def publish_baseline(
         ),
         revision=captured.revision,
         capture=captured.id,
+        code=captured.code.words,
     )
     point_at(baseline, folder)

@@ -12,12 +12,12 @@ is follows from the promotions in their order.
 from orbax_bench_core.baselines.capturing import (
     Promoted,
     capture_run,
-    find_capture,
     promote_capture,
     publish_run,
 )
 from orbax_bench_core.baselines.find import FoundRun, find_runs
 from orbax_bench_core.baselines.model import Capture, is_capture_id
+from orbax_bench_core.baselines.naming import find_capture, resolve_baseline
 from orbax_bench_core.baselines.past import Past, past_log_ratios
 from orbax_bench_core.baselines.store import (
     Registry,
@@ -56,4 +56,5 @@ __all__ = [
     "read_model",
     "registry_around",
     "registry_path",
+    "resolve_baseline",
 ]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterable, Sequence
 
 from orbax_bench_core.baselines.model import (
     Baseline,
@@ -14,13 +13,19 @@ from orbax_bench_core.baselines.model import (
     Promotion,
     new_capture_id,
 )
+from orbax_bench_core.baselines.naming import PREVIOUS, find_capture
 from orbax_bench_core.baselines.store import Registry, state_after
 from orbax_bench_core.config import ARMS, Arm, UserError, did_you_mean
-from orbax_bench_core.records import UNKNOWN, Record, Repeat, Run, RunDirectory, RunInfo
+from orbax_bench_core.records import (
+    Record,
+    Repeat,
+    Run,
+    RunDirectory,
+    RunInfo,
+    Source,
+    code_of,
+)
 from orbax_bench_core.sweep import Pair
-
-LATEST: Final = "latest"
-PREVIOUS: Final = "previous"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -53,7 +58,7 @@ def capture_run(
         run: The run.
         registry: Where to.
         arm: Which side of a paired run.
-        revision: What to file it under; by default the commit of the code that ran.
+        revision: What to file it under; by default the commit of the code under test.
 
     Raises:
         UserError: There is no run, or the registry cannot be written.
@@ -76,14 +81,15 @@ def capture_run(
         else:
             every = (record for repeat in repeats for record in repeat.records.values())
             found[measured.id] = [resolved(record) for record in every]
-    revision = revision or _commit(found)
+    code = _code(record for records in found.values() for record in records)
+    revision = revision or code.revision
     if not found:
         return Captured(revision=revision, capture=None, left_out=left_out)
-    capture = _describe(info, found, arm if info.paired else None, revision)
+    capture = _describe(info, found, arm if info.paired else None, revision, code)
     baselines = [
         Baseline(
             point_id=point_id,
-            commit=_commit({point_id: records}),
+            commit=_code(records).revision,
             captured_at=capture.captured_at,
             records=tuple(records),
         )
@@ -118,7 +124,11 @@ def _problem(repeats: Sequence[Repeat], expected: int) -> str:
 
 
 def _describe(
-    info: RunInfo, found: dict[str, Sequence[Record]], arm: Arm | None, revision: str
+    info: RunInfo,
+    found: dict[str, Sequence[Record]],
+    arm: Arm | None,
+    revision: str,
+    code: Source,
 ) -> Capture:
     now = datetime.datetime.now(datetime.UTC)
     points = [
@@ -138,17 +148,25 @@ def _describe(
         suite=info.suite_name,
         arm=arm,
         points=tuple(points),
+        code=code,
         provenance=next(iter(found.values()))[0].provenance,
     )
 
 
-def _commit(found: dict[str, Sequence[Record]]) -> str:
-    """Returns the commit of the code that ran, or `unknown`."""
-    for records in found.values():
-        git = records[0].provenance.get("git")
-        if isinstance(git, dict):
-            return str(git.get("commit", UNKNOWN))
-    return UNKNOWN
+def _code(records: Iterable[Record]) -> Source:
+    """Returns the code under test of records; unknown, with the reason, when it is not one."""
+    found: dict[str, dict[str, Source]] = {}
+    for record in records:
+        source = code_of(record)
+        found.setdefault(record.measured.benchmark, {}).setdefault(source.revision, source)
+    revisions = {name: source for known in found.values() for name, source in known.items()}
+    if len(revisions) == 1:
+        return next(iter(revisions.values()))
+    changed = any(len(known) > 1 for known in found.values())
+    dirty = changed or any(source.dirty is True for source in revisions.values())
+    several = "the code changed during the run" if changed else "classes of several revisions"
+    words = ", ".join(source.words for source in revisions.values())
+    return Source(dirty=True if dirty else "unknown", reason=f"{several}: {words}")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -168,46 +186,13 @@ class Promoted:
     overtaken: Promotion | None
 
 
-def find_capture(captures: Sequence[Capture], name: str) -> Capture:
-    """Returns the capture that a name means.
-
-    Args:
-        captures: All captures, the oldest first.
-        name: `latest`, an id or the beginning of a single one, a reference as `Capture.reference`,
-            or a revision, which means its newest capture.
-
-    Raises:
-        UserError: No capture is called so, or several are.
-    """
-    if not captures:
-        raise UserError("nothing was captured here; capture a run with `baseline capture`")
-    if name == LATEST:
-        return captures[-1]
-    exact = [
-        capture for capture in captures if name in (capture.id, capture.reference, capture.revision)
-    ]
-    begin = {capture.id: capture for capture in captures if capture.id.startswith(name)}
-    revisions = {
-        capture.revision: capture for capture in captures if capture.revision.startswith(name)
-    }
-    if exact:
-        return exact[-1]
-    if len(begin) == 1:
-        return begin.popitem()[1]
-    if not begin and len(revisions) == 1:
-        return revisions.popitem()[1]
-    several = sorted(begin) or sorted(revisions)
-    if several:
-        raise UserError(f"{name!r} could be any of: {', '.join(several)}; write more of it")
-    newest = ", ".join(capture.reference for capture in reversed(captures[-5:]))
-    raise UserError(
-        f"no capture is called {name!r}; give an id, a revision, {LATEST!r} or {PREVIOUS!r}. "
-        f"The newest: {newest}"
-    )
-
-
 def promote_capture(
-    registry: Registry, name: str, *, points: Sequence[str] = (), note: str = ""
+    registry: Registry,
+    name: str,
+    *,
+    points: Sequence[str] = (),
+    note: str = "",
+    force: bool = False,
 ) -> Promoted:
     """Makes a capture the baseline of its points; what they had before stays in the registry.
 
@@ -216,14 +201,18 @@ def promote_capture(
         name: What `find_capture` understands, or `previous`: what the last promotion replaced.
         points: Ids of the points to promote, each of which may be cut short; none takes all.
         note: Why.
+        force: Whether a capture counts whose code had changes that no commit has.
 
     Raises:
-        UserError: No capture or point is called so, or the registry cannot be written.
+        UserError: No capture or point is called so, its code had changes, or the registry cannot be
+            written.
     """
     if name == PREVIOUS:
         chosen = _previous(registry)
     else:
         capture = find_capture(registry.captures(), name)
+        if capture.code.dirty is True and not force:
+            raise UserError(_never_promoted(capture))
         chosen = {point.point_id: capture.reference for point in capture.points}
     if points:
         chosen = {point_id: chosen[point_id] for point_id in _named(points, list(chosen))}
@@ -236,6 +225,13 @@ def promote_capture(
         promotion=promotion,
         replaced={point_id: before.get(point_id) for point_id in chosen},
         overtaken=later[-1] if later else None,
+    )
+
+
+def _never_promoted(capture: Capture) -> str:
+    return (
+        f"{capture.reference} was not promoted: its code under test is {capture.code.words}, which "
+        "nobody can check out again; commit, measure and capture again, or promote it with --force"
     )
 
 
@@ -260,7 +256,13 @@ def _named(points: Sequence[str], known: Sequence[str]) -> list[str]:
 
 
 def publish_run(
-    run: RunDirectory, registry: str, *, arm: str, promote: bool, revision: str | None
+    run: RunDirectory,
+    registry: str,
+    *,
+    arm: str,
+    promote: bool,
+    revision: str | None,
+    force: bool = False,
 ) -> tuple[Capture, str]:
     """Captures a run and, if asked, makes it the baseline of its points.
 
@@ -269,13 +271,15 @@ def publish_run(
         registry: The registry, a folder or a gs:// prefix.
         arm: Which side of a paired run.
         promote: Whether it becomes the baseline.
-        revision: What to file it under; None takes the commit of the code that ran.
+        revision: What to file it under; None takes the commit of the code under test.
+        force: Whether it is promoted even if its code had changes that no commit has.
 
     Returns:
         The capture, and its folder.
 
     Raises:
-        UserError: There is nothing to capture, or the registry cannot be written.
+        UserError: There is nothing to capture, what was captured may not be promoted, or the
+            registry cannot be written.
     """
     side = next((known for known in ARMS if known == arm), None)
     if side is None:
@@ -286,5 +290,5 @@ def publish_run(
         reasons = "; ".join(f"{name}: {why}" for name, why in captured.left_out.items())
         raise UserError(f"no point of {run.root} can be a baseline: {reasons}")
     if promote:
-        promote_capture(store, captured.capture.id)
+        promote_capture(store, captured.capture.id, force=force)
     return captured.capture, str(store.root / captured.capture.reference)

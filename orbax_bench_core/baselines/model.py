@@ -8,7 +8,7 @@ import uuid
 from typing import Any, Final
 
 from orbax_bench_core.config import Arm
-from orbax_bench_core.records import SCHEMA_VERSION, Record, ResultModel, SchemaVersion
+from orbax_bench_core.records import SCHEMA_VERSION, Record, ResultModel, SchemaVersion, Source
 
 _CAPTURE_ID: Final = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{8}")
 
@@ -19,7 +19,8 @@ class Baseline(ResultModel):
     Attributes:
         schema_version: Version of this layout.
         point_id: Id of the sweep point, which is also the name of the file.
-        commit: Revision of the code that ran, or `unknown`.
+        commit: Revision of the code under test, or `unknown`; that of this project in files of
+            version 1.
         captured_at: When it was captured, UTC.
         records: The record of every measured repeat on every host. A side of a paired run is here
             as the point that it measured, and still knows its run, block and arm.
@@ -52,13 +53,14 @@ class Capture(ResultModel):
     Attributes:
         schema_version: Version of this layout.
         id: Unique id, which begins with the date.
-        revision: What it is filed under: a label, or the commit of the code that ran.
+        revision: What it is filed under: a label, or the revision of the code under test.
         captured_at: When it was captured, UTC.
         run_id: The run.
         measured_at: When the run began, UTC.
         suite: Name of the run's suite.
         arm: Which side of a paired run it is; None for a run without arms.
         points: The points, in the order of the suite.
+        code: The code under test; unknown in captures of version 1.
         provenance: What ran, and on what, from the first record.
     """
 
@@ -71,6 +73,7 @@ class Capture(ResultModel):
     suite: str
     arm: Arm | None = None
     points: tuple[CapturedPoint, ...]
+    code: Source = Source()
     provenance: dict[str, Any] = {}
 
     @property

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 _PROMOTIONS: Final = "promotions"
+_RESERVED: Final = ("latest", "previous", "nearest", "HEAD")
 _REVISION: Final = re.compile(r"[A-Za-z0-9][\w.+-]*")
 Model = TypeVar("Model", bound=ResultModel)
 Given = TypeVar("Given")
@@ -146,6 +147,8 @@ def check_revision(revision: str) -> None:
     Raises:
         UserError: It cannot.
     """
+    if revision in _RESERVED:
+        raise UserError(f"{revision!r} cannot be a label: it already means some capture")
     if _REVISION.fullmatch(revision) and revision != _PROMOTIONS and revision[-5:] != ".json":
         return
     raise UserError(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from orbax_bench_core.baselines.capturing import capture_run, resolved
 from orbax_bench_core.baselines.model import Capture, is_capture_id
+from orbax_bench_core.baselines.naming import resolve_baseline
 from orbax_bench_core.baselines.store import (
     Registry,
     json_files,
@@ -51,13 +52,14 @@ def load_baseline(
     Args:
         path: A registry, which means what is promoted in it or, where nothing is, its only
             revision; a revision or a capture in it, each also spelled with `.json` as Orbax's guide
-            does; or a run directory.
+            does; another name of a capture below it, as `resolve_baseline`; or a run directory.
         arm: Which side of a paired run to take.
         left_out: Takes a line for each file of a run directory that is no record of its run.
 
     Raises:
         UserError: There is no baseline, or a file is not what its name says.
     """
+    path = resolve_baseline(path)
     folder = registry_path(path)
     run = RunDirectory(str(folder))
     if run.exists():

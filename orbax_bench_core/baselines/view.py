@@ -24,7 +24,7 @@ from orbax_bench_core.document import (
     percent,
     seconds,
 )
-from orbax_bench_core.records import UNKNOWN, seconds_per_repeat
+from orbax_bench_core.records import UNKNOWN, Source, seconds_per_repeat
 
 _COMMIT: Final = 40
 _SHORT_COMMIT: Final = 12
@@ -93,7 +93,8 @@ def capture_document(
         "suite": capture.suite,
         "run": f"{capture.run_id}{arm}, {capture.measured_at:%Y-%m-%d %H:%M} UTC",
         "captured": f"{capture.captured_at:%Y-%m-%d %H:%M} UTC",
-        "code": code(capture.provenance),
+        "code under test": code_under_test(capture.code),
+        "orbax-bench": code(capture.provenance),
         "versions": versions(capture.provenance),
         "machine": machine(capture.provenance),
     }
@@ -156,9 +157,17 @@ def _point(baseline: Baseline, said: str) -> list[Element]:
 
 
 def short(revision: str) -> str:
-    """Returns a revision, a full commit cut short."""
-    is_commit = len(revision) == _COMMIT and set(revision) <= set(string.hexdigits)
-    return revision[:_SHORT_COMMIT] if is_commit else revision
+    """Returns a revision, a full commit cut short; that it had changes stays."""
+    commit, rest = revision[:_COMMIT], revision[_COMMIT:]
+    is_commit = len(commit) == _COMMIT and set(commit) <= set(string.hexdigits)
+    ends = not rest or rest.startswith("-dirty")
+    return f"{commit[:_SHORT_COMMIT]}{rest}" if is_commit and ends else revision
+
+
+def code_under_test(source: Source) -> str:
+    """Returns a revision with where it can be had."""
+    where = (source.branch and f"branch {source.branch}", source.remote, source.path)
+    return ", ".join([source.words, *filter(None, where)])
 
 
 def version(provenance: Mapping[str, Any], package: str) -> str:
@@ -173,7 +182,7 @@ def versions(provenance: Mapping[str, Any]) -> str:
 
 
 def code(provenance: Mapping[str, Any]) -> str:
-    """Returns the commit of the code that ran, and whether it had been changed."""
+    """Returns the commit of this project that ran, and whether it had been changed."""
     git = _block(provenance, "git")
     commit = short(str(git.get("commit", UNKNOWN)))
     return f"{commit}, with changes" if git.get("dirty") is True else commit

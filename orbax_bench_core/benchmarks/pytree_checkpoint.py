@@ -38,8 +38,9 @@ class PyTreeCheckpointOptions(ReplicaFolderOptions, MeasuringOptions):
         use_ocdbt: Store arrays in OCDBT, a database of few files, rather than a folder per array.
         use_zarr3: Store arrays as Zarr v3 rather than v2.
         use_compression: Compress array data with zstd.
-        save_concurrent_gb: Most data in flight to storage, in GiB; null sets no limit.
-        restore_concurrent_gb: Most data in flight while restoring, in GiB; null sets no limit.
+        save_concurrent_gb: Most data in flight to storage, in GB; null takes Orbax's own limit.
+        restore_concurrent_gb: Most data in flight while restoring, in GB; null takes Orbax's own
+            limit.
         use_replica_parallel: Have each replica write a part of a replicated array.
         enable_replica_parallel_separate_folder: Give each replica's part a folder of its own; needs
             use_replica_parallel and use_ocdbt.

@@ -46,8 +46,8 @@ def ab(
         bool,
         typer.Option(
             "--aa",
-            help="Compare the suite with itself, in several worker processes per arm, which must not "
-            "give REGRESSION: a check of the machine, and food for `orbax-bench calibrate`.",
+            help="Compare the suite with itself, in several worker processes per arm, which must "
+            "not give REGRESSION: a check of the machine, and food for `orbax-bench calibrate`.",
         ),
     ] = False,
     allow_inconclusive: Annotated[

@@ -50,6 +50,23 @@ Override = Annotated[
         "benchmarks.*.options.use_ocdbt=[true,false]; repeatable.",
     ),
 ]
+
+
+class ShownMetrics(enum.StrEnum):
+    """Metrics that a comparison shows on a terminal."""
+
+    ALL = "all"
+    CHANGED = "changed"
+    NONE = "none"
+
+
+Metrics = Annotated[
+    ShownMetrics,
+    typer.Option(
+        help="Metrics to show of each point: all, by operation; those that differ most; or none. "
+        "Pages and JSON have all."
+    ),
+]
 NoLock = Annotated[
     bool,
     typer.Option("--no-lock", help="Measure even while another run measures on this machine."),

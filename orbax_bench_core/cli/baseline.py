@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orbax_bench_core.cli.arguments import results_console
+from orbax_bench_core.cli.arguments import Metrics, ShownMetrics, results_console
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,6 +45,10 @@ class ArmOption(enum.StrEnum):
 WhichArm = Annotated[
     ArmOption, typer.Option("--arm", help="Which side of a paired run (`ab`) to take.")
 ]
+Force = Annotated[
+    bool,
+    typer.Option("--force", help="Promote it even if its code had changes that no commit has."),
+]
 
 
 @app.command()
@@ -55,13 +59,14 @@ def capture(
     label: Annotated[
         str | None,
         typer.Option(
-            help="What to file it under, such as v0.12.8; by default the commit of the code that "
-            "ran."
+            help="What to file it under, such as v0.12.8; by default the commit of the code under "
+            "test: of your class or, for a built-in, of the suite file."
         ),
     ] = None,
     promote: Annotated[
         bool, typer.Option("--promote", help="Make it the baseline of its points at once.")
     ] = False,
+    force: Force = False,
     note: Annotated[str, typer.Option(help="Why, for those who look at promotions later.")] = "",
 ) -> None:
     """Store a run: one file per point, with every raw sample.
@@ -86,8 +91,9 @@ def capture(
     count = len(captured.capture.points)
     _say(console, f"captured {count} point{'' if count == 1 else 's'}:")
     _say(console, f"{place.root}/{captured.capture.reference}")
+    _say(console, f"code under test: {captured.capture.code.words}")
     if promote:
-        _promote(place, captured.capture.id, [], note, console)
+        _promote(place, captured.capture.id, [], note, console, force=force)
 
 
 @app.command("list")
@@ -115,7 +121,8 @@ def show(
         str | None,
         typer.Argument(
             metavar="[CAPTURE]",
-            help="An id or its beginning, a revision, or `latest`; by default what is promoted.",
+            help="An id or its beginning, a label, a commit, a tag, a branch, `nearest` or "
+            "`latest`; by default what is promoted.",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -164,14 +171,15 @@ def promote(
         typer.Option(
             "--to",
             metavar="CAPTURE",
-            help="An id or its beginning, a revision, `latest`, or `previous` to undo the last "
-            "promotion.",
+            help="An id or its beginning, a label, a commit, a tag, a branch, `nearest`, `latest`, "
+            "or `previous` to undo the last promotion.",
         ),
     ] = "latest",
     point: Annotated[
         list[str] | None,
         typer.Option(metavar="ID", help="Only this point of it; repeatable."),
     ] = None,
+    force: Force = False,
     note: Annotated[str, typer.Option(help="Why, for those who look at it later.")] = "",
 ) -> None:
     """Make a capture the baseline of its points.
@@ -182,7 +190,7 @@ def promote(
 
     orbax-bench baseline promote baselines --to previous
     """
-    _promote(_existing(registry), to, point or [], note, results_console())
+    _promote(_existing(registry), to, point or [], note, results_console(), force=force)
 
 
 @app.command()
@@ -191,7 +199,9 @@ def compare(
         str,
         typer.Argument(
             metavar="BASELINE",
-            help="A registry (what is promoted in it), a revision or capture in one, or a run.",
+            help="A registry (what is promoted in it), REGISTRY/NAME for one of its captures, or a "
+            "run. NAME is an id, a label, a commit, a tag, a branch, or `nearest`: the nearest "
+            "ancestor of HEAD that has a capture.",
         ),
     ],
     run: Annotated[str, typer.Argument(metavar="RUN", help="The run directory to look at.")],
@@ -204,6 +214,7 @@ def compare(
             "the baseline is in.",
         ),
     ] = None,
+    metrics: Metrics = ShownMetrics.CHANGED,
     fail_on_warning: Annotated[
         bool, typer.Option("--fail-on-warning", help="Exit with 3 when a point looks slower.")
     ] = False,
@@ -224,6 +235,7 @@ def compare(
         measured_records,
         past_log_ratios,
         registry_around,
+        resolve_baseline,
     )
     from orbax_bench_core.config import UserError
     from orbax_bench_core.document import print_document
@@ -231,10 +243,11 @@ def compare(
 
     directory = RunDirectory(run)
     info = directory.read_info()
-    before, now = (
-        load_baseline(baseline, arm=_arm(arm)),
-        measured_records(directory.records(), _arm(arm)),
+    now = measured_records(directory.records(), _arm(arm))
+    baseline = resolve_baseline(
+        baseline, points={record.point_id for record in now}, apart_from={info.run_id}
     )
+    before = load_baseline(baseline, arm=_arm(arm))
     known = _existing(history) if history is not None else registry_around(baseline)
     report = compare_unpaired(
         before,
@@ -247,17 +260,25 @@ def compare(
     if as_json:
         print(report.model_dump_json(indent=2))
     else:
-        print_document(verdicts_document(report), results_console())
+        print_document(verdicts_document(report, metrics.value), results_console())
     if not report.points:
         raise UserError(f"{baseline} and {run} have no point in common: nothing was compared")
     if fail_on_warning and report.word == "REGRESSION":
         raise typer.Exit(EXIT_WARNING)
 
 
-def _promote(registry: Registry, name: str, points: list[str], note: str, console: Console) -> None:
+def _promote(
+    registry: Registry,
+    name: str,
+    points: list[str],
+    note: str,
+    console: Console,
+    *,
+    force: bool,
+) -> None:
     from orbax_bench_core.baselines import promote_capture
 
-    done = promote_capture(registry, name, points=points, note=note)
+    done = promote_capture(registry, name, points=points, note=note, force=force)
     for point_id, reference in done.promotion.points.items():
         before = done.replaced[point_id]
         _say(console, f"{point_id}: {reference or 'none'}, was {before or 'none'}")

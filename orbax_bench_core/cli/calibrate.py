@@ -15,7 +15,7 @@ def calibrate(
     places: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[DIR]...",
+            metavar="DIR...",
             help="Run directories, directories that hold some, or patterns such as 'aa/*'; local "
             "or gs://.",
         ),

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from typing import Any, Final
 
+import yaml
 from rich.console import Console
 
 from orbax_bench_core.cli.arm_flags import with_equal_arms
 from orbax_bench_core.cli.measurement import Measurement, Output
-from orbax_bench_core.config import LoadedSuite
+from orbax_bench_core.config import LoadedSuite, parse_suite
 from orbax_bench_core.execute import RunSettings
 from orbax_bench_core.records import RunDirectory
 
@@ -17,6 +18,9 @@ _BLOCKS: Final = 4
 """Blocks of one run: short runs, so that the time is kept, and each is an A/A test."""
 
 _SLOTS_PER_ARM: Final = 2
+
+_OPERATIONS: Final = 10
+"""Operations per arm of a run in one worker."""
 
 
 class CalibrationRun:
@@ -81,7 +85,10 @@ class CalibrationRun:
         rules: dict[str, Any] = {"tolerance": 0.0, "looks": [operations]}
         found = {"aa": with_equal_arms(self._loaded, {**rules, "lives": "always"})}
         if self._one_worker:
-            found["options"] = self._loaded
+            data = dict(self._loaded.source.data)
+            data["gate"] = {**data.get("gate", {}), "looks": [_OPERATIONS]}
+            text = yaml.safe_dump(data, sort_keys=False)
+            found["options"] = parse_suite(text, self._loaded.source.file)
         return found
 
     @property

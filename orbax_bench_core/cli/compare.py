@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from orbax_bench_core.cli.arguments import Metrics, ShownMetrics
+
 
 def compare(
     baseline: Annotated[
@@ -22,6 +24,8 @@ def compare(
     html: Annotated[
         str | None, typer.Option(metavar="FILE", help="Also write a page that needs no other file.")
     ] = None,
+    metrics: Metrics = ShownMetrics.CHANGED,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
     allow_inconclusive: Annotated[
         bool,
         typer.Option(
@@ -49,7 +53,12 @@ def compare(
 
     orbax-bench compare last_week results --html comparison.html
 
+    orbax-bench compare baselines/nearest results --metrics all
+
     orbax-bench compare results --rule margin=0.3
+
+    In a registry of baselines NAME of REGISTRY/NAME is an id, a label, a commit, a tag, a branch,
+    or `nearest`: the nearest ancestor of HEAD that has a capture.
 
     Exit codes: 0 PASS, or an unpaired warning; 1 files were left out, for they are not what their
     place says; 2 nothing to compare; 3 REGRESSION and 4 INCONCLUSIVE in pairs; 4 whatever --rule
@@ -65,8 +74,11 @@ def compare(
 
     found = compare_stored(baseline, candidate, rule or ())
     console = Console()
-    document = verdicts_document(found)
-    print_document(document, console)
+    document = verdicts_document(found, metrics.value)
+    if as_json:
+        print(found.model_dump_json(indent=2))
+    else:
+        print_document(document, console)
     if html is not None:
         from etils import epath
 
@@ -74,7 +86,8 @@ def compare(
             write_atomically(epath.Path(html), to_html(document).encode())
         except OSError as error:
             raise UserError(f"cannot write {html}: {error}") from None
-        console.print(f"Page: {html}", markup=False, highlight=False, soft_wrap=True)
+        if not as_json:
+            console.print(f"Page: {html}", markup=False, highlight=False, soft_wrap=True)
     if not found.points:
         raise UserError(
             f"{baseline} and {candidate or baseline} have no point in common, so that nothing was "

@@ -24,6 +24,7 @@ _MARKS: Final[dict[Status, tuple[str, str]]] = {
     "missing": ("✗ missing", "red"),
     "not recorded": ("✗ not recorded", "red"),
     "not checked": ("", ""),
+    "unknown": ("? unknown", "yellow"),
 }
 _DIGITS: Final = len("sha256:") + 12
 _SHOWN: Final = 10
@@ -39,6 +40,13 @@ def lineage(
         ),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print the chain as JSON.")] = False,
+    deep: Annotated[
+        bool,
+        typer.Option(
+            "--deep",
+            help="Read all bytes of checkpoints, not names, sizes and metadata files alone.",
+        ),
+    ] = False,
     endpoint: Annotated[
         str | None,
         typer.Option(metavar="URL", help="Another address of Vertex AI than that of the location."),
@@ -47,20 +55,23 @@ def lineage(
     """Trace a verdict to what it was made from, and check that none of it has changed.
 
     Every digest is computed anew and compared with the one that was noted when the next thing was
-    made. A run directory needs no network.
+    made. "Unchanged" is what was read in this call, byte by byte; arrays of a checkpoint are read
+    with --deep. A run directory needs no network.
 
     orbax-bench lineage results
 
     orbax-bench lineage results/verdicts.json --json
 
+    orbax-bench lineage results --deep
+
     orbax-bench lineage projects/P/locations/L/metadataStores/default/artifacts/ID
 
-    Exit codes: 0 all is as it was; 1 something has changed, is missing or was never recorded;
-    2 this has no lineage.
+    Exit codes: 0 all that was read is as it was; 1 something has changed, is missing or was never
+    recorded; 2 this has no lineage.
     """
     from orbax_bench_core.lineage import trace
 
-    chain = trace(given, endpoint)
+    chain = trace(given, endpoint, deep=deep)
     if as_json:
         print(json.dumps(_document(given, chain), indent=2))
     else:
@@ -69,7 +80,7 @@ def lineage(
 
 
 def _document(given: str, chain: Link) -> dict[str, object]:
-    return {"given": given, "unchanged": not chain.broken, "chain": chain.as_json()}
+    return {"given": given, "unchanged": chain.unchanged, "chain": chain.as_json()}
 
 
 def print_chain(chain: Link) -> None:
@@ -102,6 +113,8 @@ def _line(link: Link) -> Text:
     line = Text(link.what, style="bold")
     line.append(f" {link.name}", style="not bold")
     mark, style = _MARKS[link.status]
+    if link.compared:
+        mark = f"{mark.partition(' ')[0]} {link.compared}"
     if mark:
         line.append(f"  {mark}", style=f"not bold {style}")
     digest = link.digest or link.recorded

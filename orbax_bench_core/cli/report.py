@@ -10,6 +10,14 @@ import typer
 
 def report(
     directory: Annotated[str, typer.Argument(metavar="DIR", help="A run directory.")],
+    deep: Annotated[
+        bool,
+        typer.Option(
+            "--deep",
+            help="Note a digest of all bytes of the checkpoints that were loaded, also of those "
+            "beyond 256 MiB, for `lineage --deep`.",
+        ),
+    ] = False,
 ) -> None:
     """Make every output of a run from its records again.
 
@@ -27,7 +35,7 @@ def report(
     console = Console()
     run = RunDirectory(directory)
     try:
-        summary = publish(run)
+        summary = publish(run, deep=deep)
     except OSError as failure:
         print(f"error: {unwritten(failure, 'report', str(run.root))}", file=sys.stderr)
         raise typer.Exit(EXIT_FAILED) from None

@@ -22,7 +22,7 @@ def run_pairs(session: Session, next_look: NextLook) -> None:
     All pairs are brought to one look before any goes on to the next, so that each pair's blocks are
     spread over the run and every pair has an early answer. `next_look` is asked after each look,
     also when there is nothing to compare. A failure is data and ends nothing, unless an arm cannot
-    run here or no attempt of either arm passes in the first block.
+    be measured or no attempt of either arm passes in the first block.
 
     Raises:
         CannotRecord: A record could not be written.
@@ -82,5 +82,5 @@ def _lives(runner: Runner, info: RunInfo, pair: Pair, block: int) -> Iterator[Re
         for slot, operation in design.order(alive=alive):
             repeat = design.repeat(block, slot, operation)
             yield runner.finish(pair, repeat, arms[slot], block, slot)
-            if operation == design.operations_per_life - 1:
+            if not alive and operation == design.operations_per_life - 1:
                 runner.end_life(slot)

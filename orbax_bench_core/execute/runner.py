@@ -62,6 +62,7 @@ class Runner:
         self._keep_data = not session.settings.remove_repeated_dir
         self._run = session.directory
         self._info = session.info
+        self._code = session.code
         self._pool = pool
         self._watch = session.watch
         self._timeout_s = session.info.execution.timeout_s
@@ -162,6 +163,7 @@ class Runner:
                 life=slot.life,
                 host=host,
                 num_hosts=slot.measured.processes,
+                code=self._code.of(slot.measured),
                 verify=self._info.execution.verify == "digest",
                 attempts=records[host].as_attempt() if host in records else (),
                 fence=fence,

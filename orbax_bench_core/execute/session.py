@@ -13,7 +13,13 @@ from typing import Final, Self
 from orbax_bench_core.config import Arm, LoadedSuite, UserError, parse_suite
 from orbax_bench_core.execute.hosts import Host, LocalHost
 from orbax_bench_core.execute.liveness import PATIENCE, Patience
-from orbax_bench_core.records import Repeat, RunDirectory, RunInfo
+from orbax_bench_core.records import (
+    CodeUnderTest,
+    Repeat,
+    RunDirectory,
+    RunInfo,
+    code_under_test,
+)
 from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint, entry_from_json, expand
 
 Say = Callable[[str], None]
@@ -136,6 +142,7 @@ class Session:
         info: What its `run.json` says.
         suite: The suite.
         entries: What is measured: all of the run, or the one of a step.
+        code: Revisions of what is under test from now on.
         step: Whether other steps may measure other entries at the same time.
         settings: How.
         watch: Told of every event.
@@ -146,6 +153,7 @@ class Session:
     info: RunInfo
     suite: LoadedSuite
     entries: tuple[SweepEntry, ...]
+    code: CodeUnderTest = dataclasses.field(default_factory=CodeUnderTest)
     step: bool = False
     settings: RunSettings = DEFAULTS
     watch: Watcher = dataclasses.field(default_factory=Watcher)
@@ -176,13 +184,15 @@ class Session:
         """
         expansion = expand(suite)
         run = RunDirectory(directory)
+        code = code_under_test(expansion.files, suite.source.file)
         with run.owned(None, command=command_line(), say=say):
-            info = run.start(suite, expansion)
+            info = run.start(suite, expansion, code)
         return cls(
             directory=run,
             info=info,
             suite=suite,
             entries=expansion.points,
+            code=code,
             settings=settings,
             watch=watch or Watcher(),
             say=say,
@@ -217,6 +227,7 @@ class Session:
             info=info,
             suite=parse_suite(info.suite_text, info.suite_file),
             entries=(entry_from_json(entry),),
+            code=info.code,
             step=True,
             settings=settings,
             watch=watch or Watcher(),

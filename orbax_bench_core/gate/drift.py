@@ -46,16 +46,17 @@ def drift_p_value(logs: Floats) -> float | None:
     if np.ptp(logs) == 0:
         return 1.0
     middle, spread = float(np.median(logs)), robust_sigma(logs) or 0.0
-    values = np.clip(logs, middle - _FAR * spread, middle + _FAR * spread) if spread else logs
-    order = np.arange(count) - (count - 1) / 2
+    reach = _FAR * spread if spread else math.inf
+    values: Floats = np.clip(logs, middle - reach, middle + reach)
+    order: Floats = np.arange(count, dtype=np.float64) - (count - 1) / 2
     rest = values - values.mean() - order * (values @ order) / (order @ order)
     if np.allclose(rest, 0):
         return 0.0
     rho = _correlation(rest)
     line, level, seen = (_whitened(each, rho) for each in (order, np.ones(count), values))
     line, seen = (each - level * (each @ level) / (level @ level) for each in (line, seen))
-    slope = (line @ seen) / (line @ line)
-    error = math.sqrt(((seen - slope * line) ** 2).sum() / (count - 3) / (line @ line))
+    slope = float(line @ seen) / float(line @ line)
+    error = math.sqrt(float(((seen - slope * line) ** 2).sum()) / (count - 3) / float(line @ line))
     return _two_sided(slope / error, count - 3)
 
 

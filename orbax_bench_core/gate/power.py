@@ -61,8 +61,8 @@ _SLOPE: Final = (0.94, 0.93, 0.92, 0.89, 0.845, 0.803, 0.782, 0.557, 0.5)
 _MORE: Final = (0.02, 0.03, 0.05, 0.0, 0.0, 0.035, 0.04, -0.42, -0.42)
 """a, and c less the normal quantile of the level, by how much is demanded of the blocks: the log of
 the level over that of the smallest p-value that they can give. All of the fits above lie on these
-lines to about .03, so that they serve for other looks, levels and lives: what is claimed to be found
-in 8 or 9 of 10 cases is found hardly less often (see `perf.gate`)."""
+lines to about .03, so that they serve for other looks, levels and lives: what is claimed to be
+found in 8 or 9 of 10 cases is found hardly less often (see `perf.gate`)."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

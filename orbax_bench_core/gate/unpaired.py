@@ -91,12 +91,8 @@ def _word(
     """Returns the word, why there is none, and the threshold as a log ratio."""
     if len(past) < FEWEST_PAST:
         count = f"only {len(past)} past ratio(s)" if past else "no past runs"
-        return (
-            "INCONCLUSIVE",
-            f"cannot tell: {count}, and at least {FEWEST_PAST} are needed to tell a change from a "
-            "day",
-            None,
-        )
+        needed = f"at least {FEWEST_PAST} are needed to tell a change from a day"
+        return "INCONCLUSIVE", f"cannot tell: {count}, and {needed}", None
     history = np.asarray(past, dtype=np.float64)
     if history.ndim != 1 or not np.isfinite(history).all():
         return "INCONCLUSIVE", "the past log ratios are not a row of finite numbers", None

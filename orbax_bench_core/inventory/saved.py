@@ -1,8 +1,9 @@
-"""Saved trees: formats, codecs and chunks of their arrays, read from metadata without any values."""
+"""Saved trees: formats, codecs and chunks of their arrays, from metadata without any values."""
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import math
 import re
@@ -18,6 +19,7 @@ _MOST_TREES: Final = 4
 _MOST_ARRAYS: Final = 32
 """Options hold for all arrays alike, so that a few of a large tree tell as much as all."""
 _DEPTH: Final = 4
+_METADATA: Final = ("zarr.json", ".zarray")
 _COMPRESSORS: Final = ("zstd", "gzip", "blosc")
 _KEY: Final = "array_metadatas"
 _DIGITS: Final = re.compile(r"(\d+)$")
@@ -85,7 +87,7 @@ def _tree_folders(directory: epath.Path, depth: int) -> Iterator[epath.Path]:
     children = sorted(directory.iterdir())
     names = {child.name for child in children}
     if names & {_TREE_MARK, "manifest.ocdbt"} or any(
-        (child / name).exists() for child in children for name in ("zarr.json", ".zarray")
+        (child / name).exists() for child in children[:2] for name in _METADATA
     ):
         yield directory
     elif depth:
@@ -106,21 +108,34 @@ def _read(folder: epath.Path) -> SavedTree:
 
 
 def _arrays(folder: epath.Path, *, ocdbt: bool) -> Iterator[SavedArray]:
-    import tensorstore
-
-    base = _store_spec(str(folder))
-    spec = {"driver": "ocdbt", "base": base} if ocdbt else base
     write_shapes = _write_shapes(folder)
     try:
-        store = tensorstore.KvStore.open(spec).result()
-        keys = [key.decode() for key in store.list().result()]
-        metadata = sorted(key for key in keys if key.endswith(("zarr.json", ".zarray")))
-        for key in metadata[:_MOST_ARRAYS]:
-            array = _array(key, json.loads(store.read(key).result().value), write_shapes)
+        found = _in_database(folder) if ocdbt else _in_folders(folder)
+        for key, metadata in itertools.islice(found, _MOST_ARRAYS):
+            array = _array(key, json.loads(metadata), write_shapes)
             if array is not None:
                 yield array
     except (ValueError, OSError):  # TensorStore's own errors are ValueErrors
         return
+
+
+def _in_database(folder: epath.Path) -> Iterator[tuple[str, bytes]]:
+    import tensorstore
+
+    spec = {"driver": "ocdbt", "base": _store_spec(str(folder))}
+    store = tensorstore.KvStore.open(spec).result()
+    for key in sorted(key.decode() for key in store.list().result()):
+        if key.endswith(_METADATA):
+            yield key, store.read(key).result().value
+
+
+def _in_folders(folder: epath.Path) -> Iterator[tuple[str, bytes]]:
+    # Not by a listing of TensorStore's, which ends the process on an answer that it did not expect
+    # from an object store.
+    for child in sorted(folder.iterdir()):
+        for name in _METADATA:
+            if (child / name).exists():
+                yield f"{child.name}/{name}", (child / name).read_bytes()
 
 
 def _store_spec(folder: str) -> dict[str, str]:

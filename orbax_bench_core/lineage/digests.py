@@ -141,6 +141,28 @@ def checkpoint_digest(path: str) -> str:
     return content_digest("".join(lines)) if files else UNKNOWN
 
 
+def bytes_digest(path: str, most: int | None = None) -> str:
+    """Returns a digest over all bytes of a checkpoint, every file of which is read.
+
+    Args:
+        path: The checkpoint, local or gs://.
+        most: Bytes beyond which it is not read; None reads any.
+
+    Returns:
+        The digest, or `unknown` where it was not read, or cannot be read from here.
+    """
+    try:
+        files = _files(path)
+        with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
+            if most is not None and sum(pool.map(_size, files.values())) > most:
+                return UNKNOWN
+            contents = dict(zip(files, pool.map(file_digest, files.values()), strict=True))
+    except OSError:
+        return UNKNOWN
+    lines = (f"{name} {contents[name]}\n" for name in sorted(contents))
+    return content_digest("".join(lines)) if files else UNKNOWN
+
+
 def baseline_digest(path: str) -> str:
     """Returns a digest of the measured records that a baseline means at this moment.
 

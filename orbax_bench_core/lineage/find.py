@@ -31,12 +31,13 @@ _OUTPUT: Final = "executor_output.json"
 """Beside what a step writes, kfp keeps this file with the metadata of each artifact."""
 
 
-def trace(given: str, endpoint: str | None = None) -> Link:
+def trace(given: str, endpoint: str | None = None, *, deep: bool = False) -> Link:
     """Returns the chain of a path, or of the name of an artifact in a metadata store.
 
     Args:
         given: What was given on the command line.
         endpoint: Another address of the metadata store; None for that of its location.
+        deep: Whether all bytes of checkpoints are read.
 
     Raises:
         UserError: It has no lineage, or cannot be read.
@@ -47,10 +48,10 @@ def trace(given: str, endpoint: str | None = None) -> Link:
     path = _existing(given)
     root = _run_around(path)
     if root is not None:
-        return _in_run(root, path.relative_to(root).as_posix())
+        return _in_run(root, path.relative_to(root).as_posix(), deep=deep)
     metadata = None if path.is_dir() else _artifact_metadata(path)
     if metadata is not None:
-        return _artifact(str(path), metadata)
+        return _artifact(str(path), metadata, deep=deep)
     for folder in (path,) if path.is_dir() else (path.with_suffix(""), path.parent):
         if is_capture_id(folder.name):
             return _capture(given, folder)
@@ -87,9 +88,9 @@ def _run_around(path: epath.Path) -> epath.Path | None:
     return next((folder for folder in around if (folder / "run.json").exists()), None)
 
 
-def _in_run(root: epath.Path, inside: str) -> Link:
+def _in_run(root: epath.Path, inside: str, *, deep: bool) -> Link:
     """Returns the chain of a run directory or, given where it lies in one, of a file."""
-    run = Verifier(RunDirectory(str(root)))
+    run = Verifier(RunDirectory(str(root)), deep=deep)
     known = run.names()
     if inside.startswith(f"{RECORDS}/"):
         return run.record(inside)
@@ -120,7 +121,7 @@ def _artifact_metadata(path: epath.Path) -> dict[str, str] | None:
     return None
 
 
-def _artifact(path: str, metadata: dict[str, str]) -> Link:
+def _artifact(path: str, metadata: dict[str, str], *, deep: bool) -> Link:
     recorded = metadata.get("digest", UNKNOWN)
     return Link.checked(
         metadata["orbax_bench_type"],
@@ -128,18 +129,18 @@ def _artifact(path: str, metadata: dict[str, str]) -> Link:
         recorded=recorded,
         digest=file_digest(path),
         details={"made by": f"orbax-bench {metadata.get('version_orbax-bench', UNKNOWN)}"},
-        made_from=(_run_of_artifact(metadata, recorded),),
+        made_from=(_run_of_artifact(metadata, recorded, deep=deep),),
     )
 
 
-def _run_of_artifact(metadata: dict[str, str], digest: str) -> Link:
+def _run_of_artifact(metadata: dict[str, str], digest: str, *, deep: bool) -> Link:
     place = metadata.get("run_directory", UNKNOWN)
     if place == UNKNOWN:
         return Link(what="run", name=metadata.get("run_id", UNKNOWN), status="not checked")
     directory = RunDirectory(place)
     if not directory.exists():
         return Link(what="run", name=place, status="missing")
-    run = Verifier(directory)
+    run = Verifier(directory, deep=deep)
     return run.chain(run.name_of(digest) or RECORDS)
 
 

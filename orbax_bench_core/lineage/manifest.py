@@ -13,6 +13,7 @@ from orbax_bench_core.config import UserError
 from orbax_bench_core.lineage.digests import (
     PointRecords,
     baseline_digest,
+    bytes_digest,
     checkpoint_digest,
     config_digest,
     file_digest,
@@ -34,7 +35,9 @@ from orbax_bench_core.records import (
 from orbax_bench_core.sweep import SweepEntry, sides
 
 LINEAGE_FILE: Final = "lineage.json"
-LINEAGE_VERSION: Final = 1
+LINEAGE_VERSION: Final = 2
+SMALL: Final = 2**28
+"""Bytes of a checkpoint up to which all of them are read for its digest, without being asked."""
 RECORDS: Final = "records"
 CONFIG: Final = "config"
 CHECKPOINT: Final = "checkpoint:"
@@ -113,15 +116,18 @@ class Manifest(ResultModel):
         made: What was made, by name.
         ran: What the records were measured with, each combination once.
         contents: Bytes of the different contents that were saved or loaded, by digest.
+        all_bytes: Digest over all bytes of each checkpoint that was loaded, by its name; none of
+            one that was too large to be read without being asked.
     """
 
-    schema_version: Literal[1] = LINEAGE_VERSION
+    schema_version: Literal[1, 2] = LINEAGE_VERSION
     run_id: str
     config_hash: str
     points: dict[str, PointRecords] = {}
     made: dict[str, Made] = {}
     ran: tuple[MeasuredWith, ...] = ()
     contents: dict[str, int] = {}
+    all_bytes: dict[str, str] = {}
 
 
 class ManifestWriter:
@@ -131,8 +137,10 @@ class ManifestWriter:
     record which is written meanwhile shows as a change.
     """
 
-    def __init__(self, run: RunDirectory) -> None:
+    def __init__(self, run: RunDirectory, *, deep: bool = False) -> None:
         """Takes the digests of a run's records, suite and checkpoints.
+
+        With `deep` all bytes of a checkpoint are read, however many.
 
         Raises:
             UserError: There is no run here, or a record is of another schema version.
@@ -145,9 +153,29 @@ class ManifestWriter:
             digest=records_digest(self._points),
             inputs={CONFIG: config_digest(run), **checkpoint_digests(entries)},
         )
+        self._version: Literal[1, 2] = LINEAGE_VERSION
+        self._all_bytes = self._read_checkpoints(deep=deep)
         self._made: dict[str, Made] = {}
         self._ran: dict[str, MeasuredWith] = {}
         self._contents: dict[str, int] = {}
+
+    def _read_checkpoints(self, *, deep: bool) -> dict[str, str]:
+        """Returns the digest over all bytes of each checkpoint.
+
+        One that is too large to be read keeps what was noted before, if its names and sizes are
+        still the same.
+        """
+        earlier = read_manifest(self._run)
+        found = {}
+        for path in checkpoint_paths(self._info.expansion.points):
+            name = checkpoint_name(path)
+            digest = bytes_digest(path, None if deep else SMALL)
+            if digest == UNKNOWN and earlier is not None and RECORDS in earlier.made:
+                same = earlier.made[RECORDS].inputs.get(name) == self._records.inputs[name]
+                digest = earlier.all_bytes.get(name, UNKNOWN) if same else UNKNOWN
+            if digest != UNKNOWN:
+                found[name] = digest
+        return found
 
     def watch(self, records: Iterable[Record]) -> Iterator[Record]:
         """Yields the records of the run as they are, and notes what they were measured with."""
@@ -174,6 +202,8 @@ class ManifestWriter:
         for name in (name for data, pages in _CONCLUSIONS.items() for name in (data, *pages)):
             if earlier is not None and name in earlier.made:
                 self._made[name] = earlier.made[name]
+                # The digests of its baseline are still those of that version.
+                self._version = earlier.schema_version
         self._write()
 
     def note_conclusion(self, file: str, *, baseline: str | None = None) -> None:
@@ -191,6 +221,8 @@ class ManifestWriter:
             self._made = dict(earlier.made)
             self._ran = {with_.model_dump_json(): with_ for with_ in earlier.ran}
             self._contents = earlier.contents
+            if file != VERDICTS_FILE and VERDICTS_FILE in earlier.made:
+                self._version = earlier.schema_version
         self._made[RECORDS] = self._records
         inputs = self._digests(RECORDS)
         if SAMPLES in self._made and self._made[SAMPLES].inputs == inputs:
@@ -218,12 +250,14 @@ class ManifestWriter:
 
     def _write(self) -> None:
         manifest = Manifest(
+            schema_version=self._version,
             run_id=self._info.run_id,
             config_hash=self._info.suite_identity,
             points=self._points,
             made=self._made,
             ran=tuple(self._ran.values()),
             contents=self._contents,
+            all_bytes=self._all_bytes,
         )
         content = manifest.model_dump_json(indent=1).encode()
         write_atomically(self._run.root / LINEAGE_FILE, content)
@@ -245,10 +279,12 @@ def checkpoint_paths(entries: Iterable[SweepEntry]) -> list[str]:
 
 def checkpoint_digests(entries: Iterable[SweepEntry]) -> dict[str, str]:
     """Returns the digest of each existing checkpoint that points and pairs load, by its name."""
-    return {
-        f"{CHECKPOINT}{_absolute(path)}": checkpoint_digest(path)
-        for path in checkpoint_paths(entries)
-    }
+    return {checkpoint_name(path): checkpoint_digest(path) for path in checkpoint_paths(entries)}
+
+
+def checkpoint_name(path: str) -> str:
+    """Returns the name of a checkpoint among the inputs of records."""
+    return f"{CHECKPOINT}{_absolute(path)}"
 
 
 def package_versions() -> dict[str, str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, Self
@@ -15,6 +16,7 @@ from orbax_bench_core.config import UserError
 from orbax_bench_core.lineage.digests import (
     PointRecords,
     baseline_digest,
+    bytes_digest,
     checkpoint_digest,
     config_digest,
     file_digest,
@@ -25,6 +27,7 @@ from orbax_bench_core.lineage.manifest import (
     BASELINE,
     CHECKPOINT,
     CONFIG,
+    LINEAGE_VERSION,
     RECORDS,
     SAMPLES,
     Made,
@@ -36,8 +39,13 @@ from orbax_bench_core.lineage.manifest import (
 from orbax_bench_core.records import UNKNOWN, VERDICTS_FILE, RunDirectory
 
 _SHOWN: Final = 3
+_RECORD: Final = re.compile(r"records/[^/]+/[^/]+/host_\d+\.json")
+_NOT_READ: Final = "names and sizes unchanged; contents not read: --deep"
+_NEVER_NOTED: Final = (
+    "names and sizes unchanged; contents unknown, for nobody noted a digest of all bytes"
+)
 
-Status = Literal["unchanged", "changed", "missing", "not recorded", "not checked"]
+Status = Literal["unchanged", "changed", "missing", "not recorded", "not checked", "unknown"]
 BROKEN: tuple[Status, ...] = ("changed", "missing", "not recorded")
 """Statuses that break a chain: a verdict cannot be traced along it."""
 
@@ -49,9 +57,11 @@ class Link:
     Attributes:
         what: What it is: `verdicts`, `samples`, `records`, `checkpoint`.
         name: Its name or path.
-        status: `unchanged` and `changed` by its digest; `missing` when it is not where it was;
-            `not recorded` when nobody noted its digest; `not checked` when it has none to compare,
-            such as an image.
+        status: `unchanged` only when all its bytes were read in this call and have the digest that
+            was noted; `changed` when a digest differs; `missing` when it is not where it was; `not
+            recorded` when nobody noted its digest; `not checked` when it has none to compare, such
+            as an image; `unknown` when nothing differs, but not all bytes were compared.
+        compared: What was compared, in words, where that is not all bytes.
         digest: Digest of what is there now; empty where there is none.
         recorded: The digest that it had when the next thing was made of it.
         details: What else is known of it, in words.
@@ -64,6 +74,7 @@ class Link:
     digest: str = ""
     recorded: str = ""
     details: dict[str, str] = dataclasses.field(default_factory=dict)
+    compared: str = ""
     made_from: tuple[Link, ...] = ()
 
     @classmethod
@@ -91,6 +102,14 @@ class Link:
         """Whether something on the way has changed, is missing or was never recorded."""
         return any(link.status in BROKEN for link in self.all_links())
 
+    @property
+    def unchanged(self) -> bool | Literal["unknown"]:
+        """Whether all is as it was; unknown when not all bytes were compared."""
+        if self.broken:
+            return False
+        statuses = [link.status for link in self.all_links()]
+        return "unknown" if "unknown" in statuses or "unchanged" not in statuses else True
+
     def as_json(self) -> dict[str, Any]:
         """Returns the link, and all below it, as plain data."""
         return dataclasses.asdict(self)
@@ -99,13 +118,13 @@ class Link:
 class Verifier:
     """The chains of one run directory. Each digest is computed once, when it is first needed."""
 
-    def __init__(self, run: RunDirectory) -> None:
-        """Reads what the run says of itself.
+    def __init__(self, run: RunDirectory, *, deep: bool = False) -> None:
+        """Reads what the run says of itself; with `deep` all bytes of checkpoints are read.
 
         Raises:
             UserError: There is no run here.
         """
-        self._run, self._info = run, run.read_info()
+        self._run, self._info, self._deep = run, run.read_info(), deep
         manifest = read_manifest(run)
         self.recorded = manifest is not None
         self._manifest = manifest or Manifest(
@@ -139,9 +158,11 @@ class Verifier:
         if name == CONFIG:
             return self._config(recorded or UNKNOWN)
         if name.startswith(CHECKPOINT):
-            return _checkpoint(name.removeprefix(CHECKPOINT), recorded or UNKNOWN)
+            path, noted = name.removeprefix(CHECKPOINT), self._manifest.all_bytes.get(name, UNKNOWN)
+            return _checkpoint(path, recorded or UNKNOWN, noted, deep=self._deep)
         if name.startswith(BASELINE):
-            return _baseline(name.removeprefix(BASELINE), recorded or UNKNOWN)
+            old = self._manifest.schema_version < LINEAGE_VERSION
+            return _baseline(name.removeprefix(BASELINE), recorded or UNKNOWN, old=old)
         return self._file(name, recorded)
 
     def record(self, path: str) -> Link:
@@ -153,9 +174,11 @@ class Verifier:
             path: Where it lies in the run directory: `records/<point>/repeat_<r>/host_<h>.json`.
 
         Raises:
-            UserError: A record is of another schema version.
+            UserError: A record is of another schema version, or this is no record.
         """
         point_id = path.split("/")[1]
+        if not _RECORD.fullmatch(path) and "." in path.rpartition("/")[2]:
+            raise UserError(f"{self._run.root} says nothing of {path}: it is no record")
         before, now = self._manifest.points.get(point_id), self._points.get(point_id)
         status = _status("" if before is None else before.digest, "" if now is None else now.digest)
         return Link(
@@ -309,7 +332,15 @@ def _environment(ran: MeasuredWith) -> Link:
     )
 
 
-def _checkpoint(path: str, recorded: str) -> Link:
+def _checkpoint(path: str, recorded: str, noted: str, *, deep: bool) -> Link:
+    """Returns the link of a checkpoint.
+
+    Args:
+        path: Where it is.
+        recorded: The digest of names, sizes and metadata files that was noted.
+        noted: The digest of all bytes that was noted, or `unknown`.
+        deep: Whether to read all bytes.
+    """
     digest = checkpoint_digest(path)
     link = Link.checked(
         "checkpoint",
@@ -319,16 +350,36 @@ def _checkpoint(path: str, recorded: str) -> Link:
         details={"digest of": "names, sizes and metadata files"},
     )
     # Where samples were put together, the checkpoint may have been out of reach.
-    return dataclasses.replace(link, status="not checked") if recorded == UNKNOWN else link
+    if recorded == UNKNOWN:
+        return dataclasses.replace(link, status="not checked")
+    if link.status != "unchanged":
+        return link
+    if not deep or noted == UNKNOWN:
+        said = _NEVER_NOTED if deep else _NOT_READ
+        return dataclasses.replace(link, status="unknown", compared=said)
+    now = bytes_digest(path)
+    of = {"digest of": "all bytes"}
+    if now == UNKNOWN:  # it went away, or cannot be read
+        return dataclasses.replace(link, status="missing", digest="", recorded=noted, details=of)
+    return Link.checked("checkpoint", path, recorded=noted, digest=now, details=of)
 
 
-def _baseline(path: str, recorded: str) -> Link:
+def _baseline(path: str, recorded: str, *, old: bool) -> Link:
+    """Returns the link of a baseline; `old` when a release noted its digest that had other records.
+
+    A digest of records depends on all that a record has, so that one of an earlier version cannot
+    be computed anew.
+    """
     digest, details = "", {"digest of": "the records that it means"}
     try:
         digest = baseline_digest(path)
     except UserError as error:
         details = {"reason": str(error)}
-    return Link.checked("baseline", path, recorded=recorded, digest=digest, details=details)
+    link = Link.checked("baseline", path, recorded=recorded, digest=digest, details=details)
+    if old and link.status == "changed":
+        said = "noted by an earlier release, whose digests of records cannot be computed anew"
+        return dataclasses.replace(link, status="unknown", compared=said)
+    return link
 
 
 def _status(recorded: str, digest: str) -> Status:

@@ -1,7 +1,16 @@
 """Records, the run directory, the samples table and the read model."""
 
+from orbax_bench_core.records.code import (
+    CodeUnderTest,
+    Source,
+    code_of,
+    code_under_test,
+    loaded_code,
+)
 from orbax_bench_core.records.files import atomic_file, write_atomically
-from orbax_bench_core.records.lease import LeaseLost
+from orbax_bench_core.records.git import Answer as GitAnswer
+from orbax_bench_core.records.git import ask as ask_git
+from orbax_bench_core.records.lease import PACE, LeaseLost
 from orbax_bench_core.records.machine import (
     PACKAGES,
     UNKNOWN,
@@ -57,6 +66,7 @@ from orbax_bench_core.records.versions import checked_record_files, refuse_other
 __all__ = [
     "LIMITS_FILE",
     "NO_ENVIRONMENT",
+    "PACE",
     "PACKAGES",
     "PEER_FAILED",
     "SCHEMA_VERSION",
@@ -67,9 +77,11 @@ __all__ = [
     "VERIFIED_WORDS",
     "AlreadyRecorded",
     "Attempt",
+    "CodeUnderTest",
     "Effect",
     "ErrorInfo",
     "FirstAttempts",
+    "GitAnswer",
     "LeaseLost",
     "OperationTimes",
     "OptionEffect",
@@ -83,6 +95,7 @@ __all__ = [
     "RunInfo",
     "SchemaVersion",
     "Series",
+    "Source",
     "State",
     "Status",
     "StoreFlagCounter",
@@ -90,12 +103,16 @@ __all__ = [
     "StoreTrouble",
     "Trouble",
     "Verified",
+    "ask_git",
     "atomic_file",
     "checked_record_files",
+    "code_of",
+    "code_under_test",
     "device_provenance",
     "flags_of",
     "host_provenance",
     "load_run",
+    "loaded_code",
     "other_surroundings",
     "package_version",
     "refuse_other_version",

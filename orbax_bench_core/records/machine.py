@@ -10,11 +10,11 @@ import importlib.metadata
 import os
 import platform
 import socket
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from orbax_bench_core.records.git import ask
 from orbax_bench_core.records.record import Record
 
 UNKNOWN = "unknown"
@@ -129,27 +129,13 @@ def package_version(name: str) -> str:
 def _git_revision(file: Path) -> dict[str, Any]:
     """Returns the commit of the code in `file`, never that of a repository that lies around it."""
     directory = file.parent
-    tracked = _git(directory, "ls-files", "--error-unmatch", file.name) is not None
-    commit = _git(directory, "rev-parse", "HEAD") if tracked else None
-    if commit is None:
+    tracked = ask(directory, "ls-files", "--error-unmatch", file.name)
+    commit = ask(directory, "rev-parse", "HEAD")
+    if not (tracked.ok and commit.ok):
         # An image has no repository, and says itself what it was built from.
         return {"commit": os.environ.get("ORBAX_BENCH_REVISION", UNKNOWN), "dirty": UNKNOWN}
-    status = _git(directory, "status", "--porcelain", "--untracked-files=no")
-    return {"commit": commit, "dirty": bool(status) if status is not None else UNKNOWN}
-
-
-def _git(directory: Path, *arguments: str) -> str | None:
-    try:
-        process = subprocess.run(
-            ["git", "-C", str(directory), *arguments],  # noqa: S607 - wherever git is installed
-            capture_output=True,
-            text=True,
-            timeout=5,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return process.stdout.strip() if process.returncode == 0 else None
+    status = ask(directory, "status", "--porcelain", "--untracked-files=no")
+    return {"commit": commit.text, "dirty": bool(status.text) if status.ok else UNKNOWN}
 
 
 def _first_line(path: Path) -> str:

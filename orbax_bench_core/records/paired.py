@@ -50,8 +50,8 @@ class PairedTimes:
         attempts: First attempts of each arm.
         problem: Why there are no more blocks, or why they cannot be used; empty when nothing is
             wrong.
-        stopped: Whether there is nothing to compare: an arm cannot run here, or in the first block
-            no attempt of either arm passed.
+        stopped: Whether there is nothing to compare: an arm cannot be measured, or in the first
+            block no attempt of either arm passed.
         lives: Whether each slot had a worker of its own.
         continued: How many lives went on in a new process although nothing had failed: somebody
             interrupted the run.
@@ -221,10 +221,10 @@ def _uneven(repeats: Iterable[Repeat]) -> str:
 
 
 def _impossible(repeats: Iterable[Repeat]) -> str:
-    """Returns which arm cannot run here at all; empty when both can."""
+    """Returns which arm cannot be measured at all; empty when both can."""
     for repeat in repeats:
         if repeat.impossible:
-            word = "was skipped" if repeat.status == "skipped" else "cannot run here"
+            word = "was skipped" if repeat.status == "skipped" else "cannot be measured"
             return f"the {repeat.series.arm} {word} in block {repeat.block}: {repeat.reason}"
     return ""
 

@@ -26,6 +26,10 @@ UNMET_NEED: Final = "UnmetNeed"
 """Error type of a repeat that needs what is not here."""
 NO_ENVIRONMENT: Final = "EnvironmentFailed"
 """Error type of a repeat whose environment could not be made."""
+WITHOUT_EFFECT: Final = "OptionWithoutEffect"
+"""Error type of a repeat whose numbers would stand under a false name."""
+
+_NO_FAILURES: Final = (UNMET_NEED, NO_ENVIRONMENT, WITHOUT_EFFECT)
 
 Status = Literal["passed", "failed", "skipped"]
 
@@ -73,8 +77,11 @@ class ErrorInfo(ResultModel):
 
     @property
     def counts(self) -> bool:
-        """Whether it is a failure of what was measured; a want of something here is none."""
-        return self.type not in (UNMET_NEED, NO_ENVIRONMENT)
+        """Whether it is a failure of what was to be measured, which says something of that.
+
+        A need, an environment or an effect that is missing says that it cannot be measured.
+        """
+        return self.type not in _NO_FAILURES
 
     @property
     def place(self) -> str:
@@ -111,7 +118,7 @@ class Attempt(ResultModel):
 
     @property
     def counts(self) -> bool:
-        """Whether it is a failure of what was measured; a want of something here is none."""
+        """Whether it is a failure of what was to be measured, as `ErrorInfo.counts` says."""
         return self.error.counts
 
 

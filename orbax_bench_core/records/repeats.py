@@ -156,7 +156,7 @@ class Repeat:
     def first_failed(self) -> bool:
         """Whether the first attempt failed or hung, whatever a retry did.
 
-        A want of something here, such as a device, is no failure of what is measured.
+        What cannot be measured, for want of a device or of an option's effect, has not failed.
         """
         errors = [attempt.error for attempt in self.attempts]
         errors += [
@@ -191,7 +191,7 @@ class Repeat:
 
     @property
     def impossible(self) -> bool:
-        """Whether it cannot run here: its mesh does not fit, or something it needs is missing."""
+        """Whether it cannot be measured: its mesh does not fit, or something is missing."""
         if self.status == "skipped":
             return True
         return self.status == "failed" and self.error is not None and not self.error.counts

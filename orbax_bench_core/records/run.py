@@ -66,6 +66,15 @@ class Run:
         for repeat in self.repeats(warmups=True):
             yield from repeat.records.values()
 
+    def strays(self) -> tuple[str, ...]:
+        """Returns the files among the records that are no records of this run, a line each.
+
+        All that reads a run leaves them out: copies, records of other runs, torn and other files.
+        """
+        for _ in self.directory.records():
+            pass
+        return self.directory.strays
+
     def operation_times(self, series: Series | None = None) -> dict[str, OperationTimes]:
         """Returns the seconds of every operation, by id of the series.
 

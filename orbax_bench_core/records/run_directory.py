@@ -22,6 +22,7 @@ from orbax_bench_core.config import (
     checked_path,
     gate_changes,
 )
+from orbax_bench_core.records.code import CodeUnderTest
 from orbax_bench_core.records.exclusive import (
     create_exclusively,
     digest,
@@ -85,9 +86,11 @@ class RunInfo(ResultModel):
         seed: Seed of the order of the arms; empty for the id of the run.
         baseline: What the baseline arm has different, for people; empty without arms.
         candidate: What the candidate arm has different.
-        designs: Which workers the operations of each pair have, by the pair's id. It was decided
-            when the run began; a run of version 1 has none here, see `design`.
+        designs: Which workers the operations of each pair have, by the pair's id, frozen with the
+            rules; a run of version 1 has none here, see `design`.
         expansion: The points, those skipped, and notes.
+        code: Revisions of the benchmark classes and of the suite file when the run began; a record
+            has those that it was measured with.
         created_at: When the run began, UTC.
         status: `running`; `complete` when every repeat is finished; `incomplete` otherwise.
     """
@@ -107,6 +110,7 @@ class RunInfo(ResultModel):
     candidate: str = ""
     designs: dict[str, PairDesign] = {}
     expansion: Expansion
+    code: CodeUnderTest = CodeUnderTest()
     created_at: datetime.datetime
     status: RunStatus = "running"
 
@@ -181,10 +185,13 @@ class RunDirectory:
             stack.callback(setattr, self, "fence", None)
             yield
 
-    def start(self, loaded: LoadedSuite, expansion: Expansion) -> RunInfo:
+    def start(
+        self, loaded: LoadedSuite, expansion: Expansion, code: CodeUnderTest | None = None
+    ) -> RunInfo:
         """Begins a run here, or continues the one of the same suite that is here already.
 
-        The gate of a comparison is frozen once one of its operations is recorded.
+        `code` is what is under test; a run that goes on keeps what it began with. The gate of a
+        comparison is frozen once one of its operations is recorded.
 
         Raises:
             UserError: The directory belongs to another suite, was measured for other rules, or
@@ -201,10 +208,12 @@ class RunDirectory:
             execution=suite.execution,
             gate=suite.gate,
             rules=suite.gate.fingerprint,
+            seed="" if suite.gate.seed is None else str(suite.gate.seed),
             baseline="" if suite.arms is None else str(suite.arms.baseline),
             candidate="" if suite.arms is None else str(suite.arms.candidate),
             designs={pair.id: design_of(pair, suite.gate) for pair in expansion.pairs},
-            expansion=expansion,
+            expansion=expansion.model_copy(update={"files": {}}),
+            code=code or CodeUnderTest(),
             created_at=datetime.datetime.now(datetime.UTC),
         )
         earlier = self.read_info() if self.exists() else None
@@ -217,11 +226,9 @@ class RunDirectory:
             kept = {
                 "run_id": earlier.run_id,
                 "created_at": earlier.created_at,
-                "designs": {pair.id: earlier.design(pair) for pair in expansion.pairs},
+                "code": earlier.code,
             }
             info = info.model_copy(update={**kept, **self._frozen(earlier, info)})
-        own = info.run_id if suite.gate.seed is None else str(suite.gate.seed)
-        info = info.model_copy(update={"seed": info.seed or own})
         try:
             self.write_info(info)
         except (OSError, ValueError) as error:
@@ -239,7 +246,8 @@ class RunDirectory:
                 "output directory, or judge what is here by other rules, as an exploration: "
                 f"`orbax-bench compare {self.root} --rule margin=0.3`"
             )
-        return {"rules": earlier.rules, "seed": earlier.order_seed}
+        designs = {pair.id: earlier.design(pair) for pair in earlier.expansion.pairs}
+        return {"rules": earlier.rules, "seed": earlier.seed, "designs": designs}
 
     def _has_blocks(self, point: SweepEntry) -> bool:
         return any(not place.warmup for place, _ in self._files(point.id) if place is not None)

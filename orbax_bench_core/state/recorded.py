@@ -12,7 +12,7 @@ from orbax_bench_core.state.digests import Digest
 from orbax_bench_core.state.tree import StateError
 
 DIGESTS_FILE: Final = "digests.json"
-"""File with the content digest of each leaf, one for all hosts: it does not depend on the layout."""
+"""File with the content digest of each leaf, one for all hosts: the layout plays no part in it."""
 
 
 def record_digest(directory: epath.Path, found: Digest) -> None:
@@ -43,7 +43,7 @@ def recorded_digest(directory: epath.Path) -> Digest | None:
         content = None
     if not isinstance(content, dict) or not all(isinstance(v, str) for v in content.values()):
         raise StateError(
-            f"{str(file)!r} is not a digest per leaf, as capture_digests_path writes it; remove it, "
-            "and nothing is compared with it"
+            f"{str(file)!r} is not a digest per leaf, as capture_digests_path writes it; remove "
+            "it, and nothing is compared with it"
         )
     return Digest(content)

@@ -69,12 +69,16 @@ def limits_of(run: RunDirectory, info: RunInfo, summary: RunSummary) -> ExtraCol
     return limits.limit_columns(limits.operation_limits(summary, points, found))
 
 
-def publish(directory: RunDirectory) -> RunSummary:
+def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
     """Writes tables, pages and TensorBoard's files from the records, and sets the status.
 
     The tables are `samples.parquet` and `summary.csv`, the pages `report.md` and `report.html`;
     `lineage.json` says what each was made from. Only records are read, so this can be repeated at
     any time.
+
+    Args:
+        directory: The run directory.
+        deep: Whether all bytes of a loaded checkpoint are read, however many, to note their digest.
 
     Returns:
         What the run found.
@@ -82,7 +86,7 @@ def publish(directory: RunDirectory) -> RunSummary:
     Raises:
         UserError: There is no run here, or a record is of another schema version.
     """
-    run, root, manifest = Run(directory), directory.root, ManifestWriter(directory)
+    run, root, manifest = Run(directory), directory.root, ManifestWriter(directory, deep=deep)
     with atomic_file(root / "summary.csv") as file:
         table = SummaryTable(file)
         summary = summarize(repeats_of(manifest.watch(run.records())), table)

@@ -1,7 +1,7 @@
 """Sweep: the points and pairs of a suite, with stable ids."""
 
 from orbax_bench_core.sweep.catalog import BUILTINS, short_name
-from orbax_bench_core.sweep.classes import load_class, options_class
+from orbax_bench_core.sweep.classes import load_class, options_class, source_file
 from orbax_bench_core.sweep.design import (
     PairDesign,
     Placement,
@@ -54,4 +54,5 @@ __all__ = [
     "short_name",
     "side",
     "sides",
+    "source_file",
 ]

@@ -24,7 +24,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
                 for p in error.problems
             ]
         }
-    return {"expansion": expansion.model_dump_json()}
+    return {"expansion": expansion.model_dump_json(), "files": expansion.files}
 
 
 Path(sys.argv[1]).write_text(json.dumps(_answer(json.load(sys.stdin))))

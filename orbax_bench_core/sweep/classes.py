@@ -59,6 +59,14 @@ def options_class(generator: type[BenchmarksGenerator]) -> type[BenchmarkOptions
     return generator.options_class
 
 
+def source_file(generator: type) -> str:
+    """Returns the file that defines a class; empty when it has none, as in a notebook."""
+    try:
+        return inspect.getsourcefile(generator) or ""
+    except (OSError, TypeError):
+        return ""
+
+
 def _place(error: Exception) -> str:
     """Returns the line of a user's module that failed, such as ` (my_bench.py:17)`, or nothing."""
     frames = traceback.extract_tb(error.__traceback__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import itertools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pydantic
@@ -19,7 +19,12 @@ from orbax_bench_core.config import (
     sharding_conflict,
 )
 from orbax_bench_core.sweep import catalog
-from orbax_bench_core.sweep.classes import BenchmarkClassError, load_class, options_class
+from orbax_bench_core.sweep.classes import (
+    BenchmarkClassError,
+    load_class,
+    options_class,
+    source_file,
+)
 from orbax_bench_core.sweep.options import OptionError, axes, combinations, plain
 from orbax_bench_core.sweep.pair import ArmError, Pair, SweepEntry, paired, sides
 from orbax_bench_core.sweep.point import SweepPoint
@@ -41,11 +46,14 @@ class Expansion(pydantic.BaseModel):
             the last varying fastest.
         skipped: Combinations whose mesh cannot hold their checkpoint.
         notes: What else a reader of the suite should know.
+        files: File that defines each benchmark class, by its import path; where this process finds
+            it, so that it is kept nowhere.
     """
 
     points: tuple[SweepEntry, ...]
     skipped: tuple[SkippedPoint, ...] = ()
     notes: tuple[str, ...] = ()
+    files: dict[str, str] = pydantic.Field(default={}, exclude=True)
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
@@ -97,7 +105,13 @@ def expand_here(loaded: LoadedSuite) -> Expansion:
             SkippedPoint(point=labelled[id_], reason=skip.reason) for id_, skip in skipped.items()
         ),
         notes=tuple(dict.fromkeys(notes)),
+        files=_files(points.values()),
     )
+
+
+def _files(entries: Iterable[SweepEntry]) -> dict[str, str]:
+    paths = {point.benchmark for entry in entries for point in sides(entry).values()}
+    return {path: source_file(load_class(path)) for path in sorted(paths)}
 
 
 def _entry_points(

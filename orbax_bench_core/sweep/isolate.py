@@ -52,7 +52,8 @@ def expand(loaded: LoadedSuite) -> Expansion:
         answer = json.loads(answer_file.read_text())
     if "problems" in answer:
         raise SuiteError(*(Problem(**problem) for problem in answer["problems"]))
-    return Expansion.model_validate_json(answer["expansion"])
+    expansion = Expansion.model_validate_json(answer["expansion"])
+    return expansion.model_copy(update={"files": answer["files"]})
 
 
 def benchmark_environment(suite_file: str) -> dict[str, str]:

@@ -40,8 +40,8 @@ class OptionWithoutEffect(Exception):
 
     def __init__(self, effect: OptionEffect) -> None:
         super().__init__(
-            f"{effect.option}: {json.dumps(effect.asked)} is not in effect: {effect.proof}; leave it "
-            "out, or give it where it has an effect, for example to another release of Orbax"
+            f"{effect.option}: {json.dumps(effect.asked)} is not in effect: {effect.proof}; leave "
+            "it out, or give it where it has an effect, for example to another release of Orbax"
         )
 
 

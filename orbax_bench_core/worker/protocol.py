@@ -94,6 +94,7 @@ class Task(ResultModel):
         life: The slot of the block that this worker is for; None outside lives, and for a warm-up.
         host: Index of the host process.
         num_hosts: How many host processes take part.
+        code: Revisions of the benchmark class and of the suite file.
         verify: Whether restored values are compared with what was saved.
         attempts: Earlier tries that failed.
         fence: Lease under which it is measured; empty where nobody holds one.
@@ -111,6 +112,7 @@ class Task(ResultModel):
     life: int | None = None
     host: int = 0
     num_hosts: int = 1
+    code: dict[str, Any] = {}
     verify: bool
     attempts: tuple[Attempt, ...] = ()
     fence: str = ""
@@ -149,6 +151,7 @@ class Task(ResultModel):
         return {
             "devices": UNKNOWN,
             **host,
+            "code": self.code,
             "config_hash": self.config_hash,
             "seed": self.measured.checkpoint.random_seed,
             "checkpoint_digest": UNKNOWN if state is None else state.fingerprint,

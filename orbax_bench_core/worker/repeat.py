@@ -22,10 +22,11 @@ from orbax_bench_core.records import (
     Record,
     RunDirectory,
     State,
+    loaded_code,
     weakest,
 )
 from orbax_bench_core.state import Digest, MeshDoesNotFit, StateCache, build_mesh, check_digest
-from orbax_bench_core.sweep import load_class, options_class
+from orbax_bench_core.sweep import load_class, options_class, source_file
 from orbax_bench_core.worker.conditioning import PageCacheConditioner
 from orbax_bench_core.worker.effects import Witness, colocated_effect, require_effects
 from orbax_bench_core.worker.protocol import Task, WorkerSetup
@@ -72,7 +73,10 @@ def run_repeat(
         state=repeat.state,
         inventory=repeat.inventory,
         effects=repeat.effects,
-        provenance=task.provenance(provenance, setup.root, repeat.state),
+        provenance={
+            **task.provenance(provenance, setup.root, repeat.state),
+            "code": repeat.code,
+        },
         worker=worker,
     )
 
@@ -102,12 +106,14 @@ class _Repeat:
         self.notes: dict[str, list[str]] = {}
         self.state: State | None = None
         self.inventory: Inventory | None = None
+        self.code = task.code
         self.effects: tuple[OptionEffect, ...] = ()
 
     def execute(self) -> None:
         point = self._task.measured
         mesh = None if point.mesh is None else build_mesh(point.mesh)
         generator = load_class(point.benchmark)
+        self.code = loaded_code(self.code, source_file(generator))
         self.effects = colocated_effect(asked=point.checkpoint.load_with_colocated_python)
         require_effects(self.effects, point.given)
         made = self._states.get(point.checkpoint, point.mesh, mesh)

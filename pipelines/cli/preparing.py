@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from orbax_bench_core.analysis.async_study import check_points
+from orbax_bench_core.baselines import resolve_baseline
 from orbax_bench_core.config import LoadedSuite, UserError, checked_path, did_you_mean
 from orbax_bench_core.document import count
 from orbax_bench_core.sweep import baseline_point, expand
@@ -82,9 +83,12 @@ def prepare(
     if chosen.pairs_saves:
         check_points(expansion.plain, loaded)
     directory = _checked(output_directory, settings, target, "--output-directory")
-    arguments = {"suite": loaded.text, "output_directory": directory, **parameters}
     if parameters.get("baseline") and target in (Target.LOCAL, Target.DOCKER):
+        # A step has no checkout of the benchmark to ask which capture a branch or `nearest` means.
+        points = {point.id for point in expansion.plain}
+        parameters["baseline"] = resolve_baseline(parameters["baseline"], points=points)
         check_baseline(parameters["baseline"], expansion.plain)
+    arguments = {"suite": loaded.text, "output_directory": directory, **parameters}
     _check_slices(settings, [baseline_point(entry).num_devices for entry in expansion.points])
     placement = Placement(target, settings, folder_per_run)
     job = Job(chosen, placement, arguments, name or job_name(chosen.name, loaded.suite.suite_name))

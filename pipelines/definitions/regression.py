@@ -32,6 +32,8 @@ def build(placement: Placement) -> Any:
         baseline: str = "",
         registry: str = "",
         promote: bool = False,
+        revision: str = "",
+        force: bool = False,
         allow_inconclusive: bool = True,
         remove_repeated_dir: bool = True,
         lock: bool = True,
@@ -49,6 +51,9 @@ def build(placement: Placement) -> Any:
             baseline: A stored baseline to compare with in place of arms, which can only warn.
             registry: Where to capture a run that does not regress; empty for nowhere.
             promote: Whether what is captured becomes the baseline of its points.
+            revision: What to file it under; by default the commit of the code under test, which an
+                image without a repository does not know.
+            force: Whether it is promoted even if its code had changes that no commit has.
             allow_inconclusive: Whether INCONCLUSIVE leaves the pipeline successful.
             remove_repeated_dir: Whether checkpoint data is deleted after each operation.
             lock: Whether a step waits until nothing else of ours measures on its machine.
@@ -79,6 +84,8 @@ def build(placement: Placement) -> Any:
                     output_directory=directory,
                     registry=registry,
                     promote=promote,
+                    revision=revision,
+                    force=force,
                     samples=samples,
                 )
                 placement.place(published).set_caching_options(False)
@@ -121,6 +128,8 @@ REGRESSION = Pipeline(
         "baseline": "",
         "registry": "",
         "promote": False,
+        "revision": "",
+        "force": False,
         "allow_inconclusive": True,
         "remove_repeated_dir": True,
         "lock": True,

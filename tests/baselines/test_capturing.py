@@ -53,7 +53,9 @@ def test_an_arm_with_a_failed_repeat_is_left_out(registry, make_paired_run, pair
     run = make_paired_run(0, pair=pair)
     victim = next(record for record in run.records() if record.arm == "candidate")
     error = ErrorInfo(type="ValueError", message="no")
-    run.write_record(victim.model_copy(update={"status": "failed", "error": error}))
+    (run.root / "records" / pair.id / f"repeat_{victim.repeat}" / "host_0.json").unlink()
+    failed = victim.model_copy(update={"status": "failed", "error": error})
+    run.write_record(failed, replaces=run.seal(victim.point, victim.repeat))
     captured = capture_run(run, registry)
     assert captured.capture is None
     assert captured.left_out == {pair.name: "a repeat did not pass: ValueError"}

@@ -34,7 +34,7 @@ def test_one_file_per_point_with_every_raw_sample(captured):
     assert times(stored.load_baseline(str(folder))) == [1.0, 2.0, 2.0, 3.0]
 
 
-def test_a_baseline_lies_below_the_commit_of_the_code_that_ran(captured):
+def test_a_baseline_lies_below_the_commit_of_the_code_under_test(captured):
     _, folder = captured
     assert folder.parent.name == "c0ffee"
 
@@ -81,7 +81,7 @@ def test_capturing_again_leaves_every_earlier_file_as_it_was(captured):
 
 def test_several_revisions_have_to_be_told_apart(captured, make_run, make_record):
     _, folder = captured
-    record = make_record(provenance={"git": {"commit": "other"}})
+    record = make_record(provenance={"code": {"suite": {"commit": "other"}}})
     stored.capture_into(make_run([record], folder="other run"), str(folder.parent.parent))
     with pytest.raises(UserError, match=r"none is promoted; name one of: .*/c0ffee, .*/other"):
         stored.load_baseline(str(folder.parent.parent))

@@ -43,3 +43,18 @@ def test_flags_that_make_no_arms_are_refused(extra, baseline, candidate, same, m
 def test_a_suite_with_arms_needs_no_flags():
     suite = loaded("arms: {}\n")
     assert with_arms(suite, [], [], same=False) is suite
+
+
+def test_a_suite_beside_itself_has_a_worker_per_slot_unless_it_says_otherwise():
+    found = with_arms(loaded(), [], [], same=True).suite
+    assert (found.gate.lives, found.arms.baseline) == ("always", found.arms.candidate)
+    kept = with_arms(loaded("gate: {lives: auto}\n"), [], [], same=True).suite
+    assert kept.gate.lives == "auto"
+
+
+def test_a_suite_beside_itself_has_two_equal_environments():
+    extra = "environments: [{name: a, requirements: [x==1]}]\n"
+    found = with_arms(loaded(extra), [], [], same=True).suite
+    names = (found.arms.baseline.environment, found.arms.candidate.environment)
+    assert names == ("a", "a-again")
+    assert len({found.environment(name).identity for name in names}) == 1

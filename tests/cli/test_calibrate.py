@@ -107,6 +107,7 @@ def test_arms_in_one_worker_are_measured_too(calibrate, measured, write_suite):
     extra = "arms: {candidate: {options: {use_ocdbt: false}}}\n"
     calibrate("--suite", write_suite(extra=extra), "-o", "aa", "--minutes", "0")
     assert [run.folder.rsplit("/")[-1] for run in measured] == ["aa_000", "options_000"]
+    assert measured[1].suite.gate.looks == (10,)
 
 
 @pytest.mark.parametrize("arguments", [(), ("--suite", "s.yaml"), ("-o", "out")])

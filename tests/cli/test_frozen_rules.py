@@ -51,7 +51,7 @@ def test_a_run_says_by_which_rules_it_is_judged(begun):
     _, run = begun("gate: {margin: 0.2}\n", recorded=False)
     info = run.read_info()
     assert info.rules == info.gate.fingerprint
-    assert info.seed == info.run_id
+    assert info.order_seed == info.run_id
 
 
 @pytest.mark.slow

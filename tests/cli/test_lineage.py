@@ -26,10 +26,10 @@ def links(chain):
 def walk(orbax_bench):
     """Asks for the lineage of something; returns the exit code and the links by what they are."""
 
-    def ask(given):
-        outcome = orbax_bench("lineage", given, "--json")
+    def ask(given, *flags):
+        outcome = orbax_bench("lineage", given, "--json", *flags)
         found = json.loads(outcome.out)
-        assert found["unchanged"] is (outcome.code == 0)
+        assert (found["unchanged"] is False) is (outcome.code == 1)
         return outcome.code, {link["what"]: link for link in links(found["chain"])}
 
     return ask
@@ -40,6 +40,7 @@ def checkpoint(tmp_path):
     folder = tmp_path / "checkpoint"
     folder.mkdir()
     (folder / "_METADATA").write_text("{}")
+    (folder / "arrays").write_bytes(bytes(1000))
     return folder
 
 
@@ -82,7 +83,69 @@ def test_records_lead_to_the_checkpoint_that_they_loaded(walk, run, checkpoint):
     code, found = walk(run.root)
     assert code == 0
     assert found["checkpoint"]["name"] == str(checkpoint)
-    assert found["checkpoint"]["status"] == "unchanged"
+    assert found["checkpoint"]["status"] == "unknown"
+
+
+NOT_READ = "names and sizes unchanged; contents not read: --deep"
+
+
+def flip(file):
+    """Flips one bit in the middle of a file, which keeps its size."""
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+
+
+def test_arrays_that_were_not_read_are_not_called_unchanged(orbax_bench, run, checkpoint):
+    flip(checkpoint / "arrays")
+    outcome = orbax_bench("lineage", run.root)
+    line = next(line for line in outcome.out.splitlines() if f"checkpoint {checkpoint}" in line)
+    assert "? " + NOT_READ in " ".join(outcome.out.replace("│", " ").split())
+    assert "✓" not in line
+    found = json.loads(orbax_bench("lineage", run.root, "--json").out)
+    assert (outcome.code, found["unchanged"]) == (0, "unknown")
+
+
+def test_all_bytes_that_were_read_are_unchanged(walk, orbax_bench, run):
+    code, found = walk(run.root, "--deep")
+    assert (code, found["checkpoint"]["status"]) == (0, "unchanged")
+    assert json.loads(orbax_bench("lineage", run.root, "--deep", "--json").out)["unchanged"] is True
+
+
+def test_a_flipped_bit_is_found(walk, run, checkpoint):
+    flip(checkpoint / "arrays")
+    code, found = walk(run.root, "--deep")
+    assert (code, found["checkpoint"]["status"]) == (1, "changed")
+    assert found["checkpoint"]["details"]["digest of"] == "all bytes"
+
+
+def test_where_all_bytes_were_never_noted_they_are_unknown(walk, run):
+    path = run.root / "lineage.json"
+    content = json.loads(path.read_text())
+    del content["all_bytes"]
+    path.write_text(json.dumps(content))
+    code, found = walk(run.root, "--deep")
+    assert (code, found["checkpoint"]["status"]) == (0, "unknown")
+    assert "nobody noted a digest of all bytes" in found["checkpoint"]["compared"]
+
+
+def test_a_file_among_records_that_is_none_is_refused(orbax_bench, run):
+    [record] = run.root.glob("records/*/*/host_0.json")
+    (record.parent / "notes.txt").write_text("mine")
+    outcome = orbax_bench("lineage", record.parent / "notes.txt")
+    assert (outcome.code, "it is no record" in outcome.err) == (2, True)
+
+
+def test_a_baseline_that_an_earlier_release_noted_is_unknown(walk, warned):
+    _, after = warned
+    path = after.root / "lineage.json"
+    content = json.loads(path.read_text())
+    content["schema_version"] = 1
+    [name] = [each for each in content["made"]["verdicts.json"]["inputs"] if "baseline:" in each]
+    content["made"]["verdicts.json"]["inputs"][name] = f"sha256:{'0' * 64}"
+    path.write_text(json.dumps(content))
+    code, found = walk(after.root)
+    assert (code, found["baseline"]["status"]) == (0, "unknown")
 
 
 def test_the_environment_is_that_of_the_records(walk, run):
@@ -162,7 +225,8 @@ def test_a_file_that_is_gone_is_missing(walk, judged):
 
 def test_a_verdict_of_other_records_than_those_of_now_shows(walk, judged, make_record):
     point = judged.read_info().expansion.points[0]
-    judged.write_record(make_record(point, 99, arm="candidate", block=99, times={"save": 1.0}))
+    fields = {"arm": "candidate", "block": 99, "run_id": judged.read_info().run_id}
+    judged.write_record(make_record(point, 99, times={"save": 1.0}, **fields))
     publish(judged)  # tables and pages are those of the records of now, the verdict is not
     assert walk(judged.root / "report.html")[0] == 0
     code, found = walk(judged.root / "verdicts.json")
@@ -216,6 +280,7 @@ def test_a_capture_leads_to_the_records_inside(walk, run, tmp_path, given):
     code, found = walk(paths[given])
     assert code == 0
     assert list(found) == ["baseline", "records", "environment", "image"]
+    assert {link["status"] for link in found.values()} == {"not checked"}
     assert found["records"]["details"]["points"] == "1"
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from orbax_bench_core import load_run
 from tests.support.paired_runs import make_paired_run, make_separate_run  # noqa: F401 - fixtures
 
 
@@ -113,6 +114,12 @@ def test_pages_and_json_name_them_too(orbax_bench, paired, tmp_path):
         assert line.endswith(said)
     orbax_bench("compare", run.root, "--html", tmp_path / "page.html")
     assert said in (tmp_path / "page.html").read_text()
+
+
+def test_from_python_they_are_asked_for(paired):
+    run, folder = paired
+    said = old_folder(folder)
+    assert load_run(str(run.root)).strays() == (f"{run.root}/records/{folder.name}/{said}",)
 
 
 def test_what_a_killed_writer_has_left_is_no_stray(orbax_bench, paired):

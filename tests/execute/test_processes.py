@@ -137,4 +137,4 @@ def test_four_processes_train_beside_their_save(suite_run):
     run = suite_run(TRAINING)
     code, output = run.run()
     assert code == 0, output
-    assert all(record["state"]["verified"] for record in run.host_records(2).values())
+    assert all(record["state"]["verified"] == "saved" for record in run.host_records(2).values())

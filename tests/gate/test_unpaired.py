@@ -67,15 +67,14 @@ def test_the_threshold_is_never_below_the_margin():
     assert found.detectable == pytest.approx(0.4)
 
 
+NEEDED = "and at least 4 are needed to tell a change from a day"
+
+
 @pytest.mark.parametrize(
     ("past", "reason"),
     [
-        ([], "cannot tell: no past runs, and at least 4 are needed to tell a change from a day"),
-        (
-            [0.1],
-            "cannot tell: only 1 past ratio(s), and at least 4 are needed to tell a change from a "
-            "day",
-        ),
+        ([], f"cannot tell: no past runs, {NEEDED}"),
+        ([0.1], f"cannot tell: only 1 past ratio(s), {NEEDED}"),
         ([0.1, 0.2, math.nan, 0.1], "the past log ratios are not a row of finite numbers"),
     ],
 )

@@ -63,6 +63,7 @@ PROVENANCE = {
     "versions": {"orbax-bench": "0.1.0", "orbax-checkpoint": "0.12.8", "jax": "0.10.2"},
     "python": "3.11.7",
     "git": {"commit": "c0ffee", "dirty": False},
+    "code": {"generator": {"commit": "c0ffee"}, "suite": {"commit": "c0ffee", "dirty": False}},
     "image": "unknown",
     "host": {"name": "h", "kernel": "Linux", "cpu": "EPYC", "cpu_count": 2, "memory_bytes": 2**34},
     "storage": {"type": "ext4", "mount": "/"},

@@ -150,7 +150,11 @@ def test_a_finished_comparison_is_judged_again_and_not_measured_again(earlier, c
     assert outcome.code == 0, outcome
     assert contents(run) == before
     assert not (run / "logs").exists()
-    assert holds(verdicts(run), verdicts(earlier))
+    # What is said of an interval may be computed otherwise by now; the rules and the word hold.
+    found, said = verdicts(run), verdicts(earlier)
+    assert (found["word"], found["run_id"]) == (said["word"], said["run_id"])
+    assert holds(found["gate"], said["gate"])
+    assert "were not frozen" in found["notes"][-1]
 
 
 @pytest.mark.parametrize("earlier", PAIRED, ids=ids(PAIRED))

@@ -78,7 +78,7 @@ def test_failed_points_are_left_out_of_a_capture(shell, make_run, make_record, m
 @pytest.mark.slow
 def test_history_of_ratios(shell, make_nightly, make_point, golden):
     pair = make_point(label=NASTY, candidate=make_point(label=NASTY))
-    ratios, versions = [1.0] * 8 + [1.2] * 8, ["0.12.7"] * 8 + ["0.12.8"] * 8
+    ratios, versions = [1.0] * 12 + [1.2] * 8, ["0.12.7"] * 12 + ["0.12.8"] * 8
     make_nightly(ratios, versions, pair=pair, blocks=2)
     golden("text/history/changed.txt", shell.views("history", "."))
     assert shell("history", "day*", "--html", "page.html").code == 0

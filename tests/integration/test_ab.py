@@ -138,6 +138,20 @@ def test_first_attempts_that_fail_are_told_although_every_retry_passes(compariso
     assert "9 of 28 first attempts" in output
 
 
+@pytest.mark.parametrize("lives", ["auto", "always"])
+def test_saves_that_stall_in_a_third_of_the_candidate_are_a_regression(comparison, lives):
+    stalled = " ".join(map(str, range(2, 48, 3)))
+    run = comparison(
+        f"{{candidate: {{options: {{slow_at: {stalled}}}}}}}",
+        gate=f"{{looks: [28], lives: {lives}}}",
+    )
+    code, output = run.run()
+    assert code == 3, output
+    (point,) = run.verdicts["points"]
+    assert point["endpoint"] == "stalls"
+    assert run.words() == {"save": "REGRESSION", "load": "PASS"}
+
+
 def test_an_operation_that_the_candidate_lacks_is_no_pass_and_is_named(comparison):
     run = comparison("{candidate: {options: {lacks: load}}}")
     code, output = run.run()

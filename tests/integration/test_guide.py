@@ -76,7 +76,7 @@ def test_the_tour_measures_what_the_guide_says(tmp_path):
         assert record["state"] | {"digest": None} == {
             "num_bytes": 2 * 8192 * 8192,
             "digest": None,
-            "verified": True,
+            "verified": "saved",
         }
         assert record["provenance"]["devices"]["count"] == 8
 
@@ -85,6 +85,7 @@ def test_the_guides_own_class_runs_after_changing_its_two_import_lines(tmp_path)
     done = execute("orbax-bench run tests/data/guide.yaml -o /tmp/guide", tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 points" in done.stdout
+    assert "2 points not verified: nothing was compared" in done.stdout
 
 
 @pytest.mark.nightly

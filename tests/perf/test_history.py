@@ -1,4 +1,4 @@
-"""Change points on a machine that is now and then slower for days, simulated."""
+"""Flags of a history, simulated."""
 
 import json
 
@@ -6,28 +6,13 @@ import numpy as np
 import pytest
 
 from perf import history
-
-
-@pytest.fixture(scope="module")
-def outcome():
-    """What a hundred runs give, with a level of 5 %."""
-    return history.simulate(60, 100, 10, significance=0.05)
+from perf.figure import Figure
 
 
 @pytest.mark.slow
-def test_ratios_seldom_have_a_false_change(outcome):
-    assert outcome.false_ratio <= history.MOST_FALSE
-
-
-@pytest.mark.slow
-def test_raw_seconds_nearly_always_have_one(outcome):
-    assert outcome.false_raw >= 0.85
-
-
-@pytest.mark.slow
-def test_a_real_change_is_found_among_ratios_and_not_among_seconds(outcome):
-    assert outcome.found_ratio >= 0.85
-    assert outcome.found_raw <= 0.15
+def test_the_quick_figures_are_met():
+    missed = [figure for figure in history.history_figures(quick=True) if figure.met is False]
+    assert missed == []
 
 
 @pytest.mark.slow
@@ -39,10 +24,16 @@ def test_the_machine_is_slow_half_of_the_time_and_ratios_do_not_see_it():
 
 
 @pytest.mark.slow
+def test_the_thresholds_are_those_of_the_rule(monkeypatch):
+    ((end, limits),) = history.thresholds(8000, 60)
+    at_five_percent = limits[history.LEVELS.index(0.05)]
+    assert (end, at_five_percent) == (60, pytest.approx(3.35, abs=0.06))
+
+
 def test_a_missed_target_is_the_exit_code(monkeypatch, tmp_path, capsys):
-    missed = history.Outcome(dwell=3, false_raw=1, false_ratio=0.5, found_raw=0, found_ratio=1)
-    monkeypatch.setattr(history, "simulate", lambda *_: missed)
+    missed = Figure(group="a group", name="a name", value=0.5, error=0.1, target="< 1", met=False)
+    monkeypatch.setattr(history, "history_figures", lambda *, quick: [missed])
     file = tmp_path / "out.json"
     assert history.main(["--json", str(file)]) == history.EXIT_MISSED
-    assert len(json.loads(file.read_text())) == len(history.DWELLS)
-    assert "50.0%" in capsys.readouterr().out
+    assert json.loads(file.read_text())[0]["name"] == "a name"
+    assert "50.00 %" in capsys.readouterr().out

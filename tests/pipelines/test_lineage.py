@@ -113,9 +113,9 @@ def test_a_verdict_leads_to_samples_records_checkpoint_and_image(chain_from):
     assert not chain.broken
 
 
-def test_what_the_next_step_noted_is_unchanged(chain_from):
+def test_what_the_next_step_noted_too_is_not_called_unchanged(chain_from):
     status = {link.what: link.status for link in chain_from(whole()).all_links()}
-    assert status["samples"] == status["checkpoint"] == "unchanged"
+    assert status["samples"] == status["checkpoint"] == "unknown"
 
 
 def test_samples_that_the_verdict_was_not_made_from_have_changed(chain_from):

@@ -85,14 +85,14 @@ def test_a_retry_that_passed_changes_nothing(block_records):
     assert found.attempts["candidate"].failed == 1
 
 
-@pytest.mark.parametrize("kind", ["UnmetNeed", "EnvironmentFailed"])
+@pytest.mark.parametrize("kind", ["UnmetNeed", "EnvironmentFailed", "OptionWithoutEffect"])
 def test_what_cannot_run_here_ends_the_comparison_and_is_no_failure(block_records, kind):
     records = block_records(range(3))
     records[9] = failing(records[9], kind)
     found = PairedTimes.of(repeats_of(records))
     assert (len(found.labels), found.stopped) == (2, True)
     assert found.attempts["candidate"].failed == 0
-    assert found.problem == f"the candidate cannot run here in block 2: {kind}: no space"
+    assert found.problem == f"the candidate cannot be measured in block 2: {kind}: no space"
 
 
 def test_a_need_that_is_met_later_leaves_no_failure(block_records):

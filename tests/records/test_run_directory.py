@@ -256,3 +256,45 @@ def test_each_arm_has_the_storage_that_it_asks_for(make_run, make_record, make_p
     candidate = run.data_path(pair, 1, warmup=False, arm="candidate")
     assert str(baseline).startswith(str(run.root))
     assert str(candidate).startswith(str(tmp_path / "disk"))
+
+
+def pair_suite(gate="{}"):
+    return parse_suite(
+        f"suite_name: pairs\ngate: {gate}\n"
+        "benchmarks:\n- {generator: save_restore, options: {}}\n"
+        "arms: {candidate: {processes: 2}}\n",
+        "suite.yaml",
+    )
+
+
+def test_the_design_of_a_pair_is_frozen_with_the_rules(tmp_path, make_record):
+    begun = start(tmp_path, pair_suite())
+    assert [design.workers for design in begun.designs.values()] == ["lives"]
+    later = start(tmp_path, pair_suite("{operations_per_life: 4}"))
+    assert [design.operations_per_life for design in later.designs.values()] == [4]
+    (pair,) = later.expansion.pairs
+    record = make_record(pair, arm="baseline", block=0, life=0, run_id=later.run_id)
+    RunDirectory(str(tmp_path)).write_record(record)
+    with pytest.raises(UserError, match="operations_per_life 4 -> 2"):
+        start(tmp_path, pair_suite())
+
+
+def test_a_run_of_version_1_goes_on_without_lives(tmp_path, make_record):
+    (pair,) = start(tmp_path, pair_suite()).expansion.pairs
+    content = json.loads((tmp_path / "run.json").read_text())
+    del content["designs"]
+    (tmp_path / "run.json").write_text(json.dumps(content))
+    run = RunDirectory(str(tmp_path))
+    run.write_record(make_record(pair, arm="baseline", block=0, run_id=content["run_id"]))
+    info = start(tmp_path, pair_suite())
+    assert [design.workers for design in info.designs.values()] == ["one_per_arm"]
+
+
+def test_the_order_of_the_arms_follows_from_the_seed_or_else_from_the_run(tmp_path):
+    def orders(folder, gate):
+        info = start(tmp_path / folder, pair_suite(gate))
+        (pair,) = info.expansion.pairs
+        return [info.order(pair, block) for block in range(20)]
+
+    assert orders("a", "{seed: 5}") == orders("b", "{seed: 5}")
+    assert orders("c", "{}") != orders("d", "{}")

@@ -200,6 +200,8 @@ class FakeWorker:
             not script.lacks_at or self._is_among(task, script.lacks_at)
         ):
             return
+        if operation == "save" and self._is_among(task, script.slow_at):
+            seconds *= 4
         noise = random.Random(f"{task.point.id}:{task.repeat}:{task.arm}:{operation}:{task.host}")
         value = seconds * (1 + noise.gauss(0, NOISE))
         sample = Sample(operation, 0, TIME, value, "s")

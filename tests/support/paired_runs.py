@@ -7,9 +7,13 @@ import random
 
 import pytest
 
+from orbax_bench_core.measure import Sample
 from orbax_bench_core.sweep import BLOCK_SIZE, arrangement
 
 MONDAY = datetime.datetime(2026, 3, 2, 6, tzinfo=datetime.UTC)
+BYTES = "5_inventory/operation_bytes"
+RATE = "4_throughput/operation_gbps"
+HITS = "6_tensorstore/tensorstore_cache_hit_count_value_diff"
 STORAGE = {"storage": {"type": "ext4", "mount": "/"}}
 
 
@@ -123,3 +127,26 @@ def dated(make_run, records, day, folder, **fields):
         )
     )
     return run
+
+
+def sample(metric, value, unit="", *, operation="save", occurrence=0):
+    return Sample(operation, occurrence, metric, value, unit)
+
+
+@pytest.fixture
+def arms(make_paired_run):
+    """A paired run whose candidate writes twice the bytes at half the rate."""
+    made = make_paired_run(0)
+    for record in list(made.records()):
+        twice = 2.0 if record.arm == "candidate" else 1.0
+        more = (
+            sample(BYTES, 2.0**20 * twice, "bytes"),
+            sample(RATE, 1 / twice, "GiB/s"),
+            sample(HITS, 7.0, "count"),
+        )
+        file = (
+            made.root / f"records/{record.point_id}/repeat_{record.repeat}/host_{record.host}.json"
+        )
+        again = record.model_copy(update={"samples": (*record.samples, *more)})
+        file.write_text(again.model_dump_json())
+    return made

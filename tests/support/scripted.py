@@ -29,6 +29,7 @@ class ScriptedOptions(BenchmarkOptions):
         first_attempts: Whether it happens in first attempts, and retries behave.
         lacks: An operation that is not measured.
         lacks_at: The repeats that lack it; empty means all.
+        slow_at: The repeats whose `save` takes four times as long.
         only_once: Whether it happens in one repeat, and the next ones behave.
         on_host: The only host on which it happens.
         in_warmup: Whether it happens in warm-ups, and not in measured repeats.
@@ -43,6 +44,7 @@ class ScriptedOptions(BenchmarkOptions):
     first_attempts: bool = False
     lacks: str = ""
     lacks_at: str = ""
+    slow_at: str = ""
     only_once: bool = False
     on_host: int | None = None
     in_warmup: bool = False

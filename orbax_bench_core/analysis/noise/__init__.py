@@ -10,6 +10,7 @@ from orbax_bench_core.analysis.noise.forecast import (
     expected,
     expected_minutes,
     forecast,
+    process_noise,
     wait,
 )
 from orbax_bench_core.analysis.noise.measure import from_records
@@ -32,6 +33,7 @@ __all__ = [
     "forecast",
     "from_records",
     "load",
+    "process_noise",
     "save",
     "wait",
 ]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from orbax_bench_core.analysis.noise.passport import Passport
 from orbax_bench_core.config import ARMS, GateConfig
 from orbax_bench_core.records import host_provenance, storage_provenance
-from orbax_bench_core.sweep import SweepEntry, baseline_point
+from orbax_bench_core.sweep import Pair, ProcessNoise, SweepEntry, baseline_point, design_of
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +54,7 @@ def expected(
     """
     from orbax_bench_core.gate import plan_operations
 
+    per_life = operations_per_life(point, gate, passport)
     entries = {
         operation: entry
         for operation in gate.primary
@@ -61,7 +62,14 @@ def expected(
     }
     if not entries:
         return None
-    plans = plan_operations({name: entry.sigma for name, entry in entries.items()}, gate)
+    offsets = [entry.tau.estimate for entry in entries.values() if entry.tau is not None]
+    plans = plan_operations(
+        {name: entry.sigma for name, entry in entries.items()},
+        gate,
+        per_life=per_life,
+        # Of arms in one worker the offset of the worker is no part of the ratio.
+        tau=max(offsets, default=0.0) if per_life > 1 else 0.0,
+    )
     slowest = max(plans, key=lambda name: (plans[name].operations, entries[name].sigma))
     operations = plans[slowest].operations
     return Expectation(
@@ -72,6 +80,32 @@ def expected(
         chance=min(plan.verdict for plan in plans.values()),
         detectable=max(plan.detectable for plan in plans.values()),
     )
+
+
+def process_noise(
+    point: SweepEntry, gate: GateConfig, passport: Passport, *, storage: str | None = None
+) -> ProcessNoise:
+    """Returns what a passport knows of processes: the worst of the primary operations of a point.
+
+    `storage` is the kind of storage; None takes any.
+    """
+    entries = [passport.entry(point, operation, storage=storage) for operation in gate.primary]
+    found = [entry for entry in entries if entry is not None]
+    offsets = [entry.tau.high for entry in found if entry.tau is not None]
+    ratios = [entry.interaction.low for entry in found if entry.interaction is not None]
+    return ProcessNoise(
+        # Where one operation is not known, nothing can be said of all.
+        offset_high=max(offsets) if offsets and len(offsets) == len(found) else None,
+        interaction_low=max(ratios, default=None),
+    )
+
+
+def operations_per_life(point: SweepEntry, gate: GateConfig, passport: Passport) -> int:
+    """Returns the operations of one worker in a block; 1 where arms have workers for good."""
+    if not isinstance(point, Pair):
+        return 1
+    noise = process_noise(point, gate, passport)
+    return design_of(point, gate, passport=noise).operations_per_life
 
 
 def forecast(points: Sequence[SweepEntry], gate: GateConfig, passport: Passport, root: str) -> str:

@@ -19,15 +19,12 @@ from orbax_bench_core.records import (
     seconds_per_repeat,
     surroundings,
 )
-from orbax_bench_core.sweep import Pair, baseline_point, sides
+from orbax_bench_core.sweep import Pair, baseline_point, placement
 
 _NORMAL_MAD: Final = 0.6744897501960817
 """Median absolute deviation of a standard normal."""
 
 _FEWEST: Final = 4
-
-_OF_LIVES: Final = 3
-"""Dimensions of a table of times whose slots are lives of workers: blocks, slots, operations."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -104,9 +101,10 @@ def _add_workers(entry: _Found, operation: str, records: Sequence[Record]) -> No
     if not isinstance(pair, Pair):
         return
     paired = PairedTimes.of(repeats_of(records))
-    if (table := paired.times[operation]).ndim == _OF_LIVES:
-        entry.lives.append(waves_of_lives(table, paired.labels, same=pair.identical))
-    elif not pair.identical and _one_worker(pair):
+    if paired.lives:
+        times = paired.times[operation]
+        entry.lives.append(waves_of_lives(times, paired.labels, same=pair.identical))
+    elif not pair.identical and placement(pair.baseline) == placement(pair.candidate):
         entry.ratios.setdefault(pair.id, []).append(paired.log_ratios(operation))
 
 
@@ -129,12 +127,6 @@ def waves_of_lives(times: Any, labels: Any, *, same: bool) -> Any:
         table = table.reshape(-1, table.shape[1] // 2, table.shape[2])
     whole = (np.isfinite(table) & (table > 0)).all(axis=(1, 2))
     return np.log(table[whole])
-
-
-def _one_worker(pair: Pair) -> bool:
-    """Returns whether both arms can run in one worker."""
-    needs = [(each.environment, each.processes, each.num_devices) for each in sides(pair).values()]
-    return needs[0] == needs[1]
 
 
 def _same_length(runs: Sequence[Sequence[float]]) -> Any:
@@ -160,6 +152,7 @@ def _largest(tables: Iterable[Any]) -> Component | None:
 
 def _sigmas(records: Sequence[Record]) -> dict[str, tuple[float, int]]:
     """Returns sigma and the number of operations of one series, by operation."""
+    pairs: dict[str, Sequence[Sequence[float]]]
     if records[0].block is None:
         times = seconds_per_repeat(records)
         pairs = {name: list(itertools.pairwise(values)) for name, values in times.items()}

@@ -6,7 +6,7 @@ import collections
 import dataclasses
 import io
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from orbax_bench_core.analysis.noise import words
 from orbax_bench_core.analysis.noise.calibration import AaTest, aa_tests
@@ -115,11 +115,12 @@ def _calibrated(tests: int, rejected: int, alpha: float) -> bool | None:
 
 def component_elements(passport: Passport) -> tuple[Element, ...]:
     """Returns by how much workers differ, and what that means for arms with a process each."""
+    kinds: tuple[Literal["tau", "interaction"], ...] = ("tau", "interaction")
     lines = [
-        Paragraph(Span(words.component(noise, component, what)))
+        Paragraph(Span(words.component(noise, component, kind)))
         for noise in passport.noise
-        for component, what in ((noise.tau, "process"), (noise.interaction, "interaction"))
-        if component is not None
+        for kind in kinds
+        if (component := getattr(noise, kind)) is not None
     ]
     if not lines:
         return (Paragraph(Span(words.NO_WORKERS, "dim")),)

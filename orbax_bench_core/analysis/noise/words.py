@@ -19,10 +19,10 @@ NO_WORKERS: Final = (
 )
 
 
-def component(noise: Noise, found: Component, what: Literal["process", "interaction"]) -> str:
+def component(noise: Noise, found: Component, what: Literal["tau", "interaction"]) -> str:
     """Returns one component with its interval, in percent."""
     about = {
-        "process": "one worker process to the next",
+        "tau": "one worker process to the next",
         "interaction": "the ratio of two options, one worker to the next",
     }
     chance = "" if found.low else "; chance explains it"

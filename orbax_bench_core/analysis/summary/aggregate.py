@@ -11,6 +11,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from typing import IO, Final
 
+from orbax_bench_core.analysis.summary.effects import EffectFinder
 from orbax_bench_core.analysis.summary.straggler import Straggler, StragglerFinder
 from orbax_bench_core.config import ARMS, Conditions
 from orbax_bench_core.measure import (
@@ -25,6 +26,7 @@ from orbax_bench_core.measure import (
 )
 from orbax_bench_core.records import (
     ErrorInfo,
+    OptionEffect,
     Repeat,
     Series,
     StoreFlagCounter,
@@ -137,6 +139,7 @@ class PointStatus:
         reason: Why the first one failed or was skipped; empty when all passed.
         flag: Why the point is not what it claims to be; None when nothing speaks against it.
         verified: What its restored values were compared with, in every repeat that counts.
+        effects: What is proven of each option, in any repeat.
         failures: The ways in which its repeats failed, those of which an error is known.
         measured: Whether any repeat that passed has a sample.
         blocks: The blocks of a paired comparison in which every operation of this arm passed.
@@ -150,6 +153,7 @@ class PointStatus:
     reason: str
     flag: str | None
     verified: Verified = "none"
+    effects: tuple[OptionEffect, ...] = ()
     failures: tuple[Failure, ...] = ()
     measured: bool = True
     blocks: frozenset[int] = frozenset()
@@ -235,12 +239,15 @@ class _Point:
         self._reason = ""
         self._verified: set[Verified] = set()
         self._store = StoreFlagCounter()
+        self._effects = EffectFinder()
         self._passed_in_block: collections.Counter[int] = collections.Counter()
         self._failures: dict[str, list[tuple[int, ErrorInfo]]] = {}
 
     def add(self, repeat: Repeat) -> None:
         """Takes one repeat."""
         self._ended[repeat.status] += 1
+        for record in repeat.records.values():
+            self._effects.add(record.effects)
         if not repeat.counts:
             self._reason = self._reason or repeat.reason
             if repeat.status == "failed" and repeat.error is not None:
@@ -298,6 +305,7 @@ class _Point:
             point=self._name,
             reason=self._reason,
             verified=weakest(self._verified),
+            effects=self._effects.found(),
             flag=flag if self._ended["passed"] else None,
             failures=tuple(
                 Failure(error=found[0][1], repeats=tuple(index for index, _ in found))

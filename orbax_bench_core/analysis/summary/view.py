@@ -13,6 +13,7 @@ from orbax_bench_core.analysis.summary.aggregate import (
     PointStatus,
     RunSummary,
 )
+from orbax_bench_core.analysis.summary.effects import effects_elements, effects_line
 from orbax_bench_core.analysis.summary.straggler import Straggler
 from orbax_bench_core.analysis.summary.verification import verification_lines
 from orbax_bench_core.document import (
@@ -39,7 +40,7 @@ from orbax_bench_core.document import (
     seconds,
 )
 from orbax_bench_core.measure import BLOCKED, LOST, LOST_STEPS
-from orbax_bench_core.records import Record, RunInfo, Series
+from orbax_bench_core.records import Record, RunInfo, Series, code_of
 
 _MOST_REPEATS: Final = 10
 OPERATION_HEADINGS = ("operation", "n", "median", "spread", "min", "max", "GiB/s")
@@ -208,6 +209,9 @@ def summary_elements(summary: RunSummary, extra: ExtraColumns = NO_EXTRA) -> tup
     for line, serious in verification_lines(summary.points):
         mark = Span("!", "bad") if serious else ""
         elements.append(Paragraph(Span(line), "plain" if serious else "dim", mark=mark))
+    options = effects_line(summary.points)
+    if options:
+        elements.append(Paragraph(Span(options), "dim", fold="wrapped"))
     for point in summary.points:
         name = f"{point.point} {point.point_id}"
         if point.flag is not None:
@@ -245,6 +249,7 @@ def _page(
         *((Paragraph(extra.legend, "dim"),) if extra.legend else ()),
         Only("markdown", _remarks(tables)),
         Section("Verification", _verification(summary.points)),
+        Section("Options in effect", effects_elements(summary.points)),
         Section("What did not pass", _problems(problems) if problems else ()),
         Section("Notes", _notes(info, summary)),
         Heading("What it ran on"),
@@ -403,7 +408,8 @@ def _facts(example: Record | None) -> dict[str, str]:
         f"{num_bytes(host['memory_bytes'])} memory",
         "kernel": host["kernel"],
         "versions": ", ".join(f"{name} {v}" for name, v in provenance["versions"].items()),
-        "code": f"{provenance['git']['commit']}, dirty: {provenance['git']['dirty']}",
+        "code under test": code_of(example).words,
+        "orbax-bench": f"{provenance['git']['commit']}, dirty: {provenance['git']['dirty']}",
     }
     if isinstance(devices, dict):
         facts["devices"] = f"{devices['count']} x {devices['kind']} ({devices['platform']})"

@@ -1,6 +1,8 @@
 """Paired and unpaired verdicts with advice, and their document."""
 
+from orbax_bench_core.analysis.verdicts.metrics import MetricsShown
 from orbax_bench_core.analysis.verdicts.model import (
+    MetricChange,
     OperationVerdict,
     PointVerdict,
     Unmatched,
@@ -23,6 +25,8 @@ from orbax_bench_core.analysis.verdicts.words import headline, nearest_to_troubl
 
 __all__ = [
     "NO_PAST",
+    "MetricChange",
+    "MetricsShown",
     "OperationVerdict",
     "PointVerdict",
     "Unmatched",

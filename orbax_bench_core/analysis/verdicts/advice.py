@@ -44,7 +44,8 @@ def advice(
         return _of_pass(verdict, rule, paired)
     if failed:
         why = f" ({verdict.reason})" if verdict.reason else ""
-        return f"Repair the arm that failed{why}, then run the same command again: {_KEPT}"
+        # First attempts count: the same directory would keep those that failed.
+        return f"Repair the arm that failed{why}, then run anew in another output directory."
     if not paired:
         return "Run both arms in one place with `orbax-bench ab`: that needs no history."
     if verdict.endpoint == "missing":

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.analysis.verdicts.model import PointVerdict, StorageTrouble
 from orbax_bench_core.config import ARMS, Arm
-from orbax_bench_core.records import VERIFIED_WORDS, Repeat, StoreFlagCounter, StoreFlags, weakest
+from orbax_bench_core.records import (
+    VERIFIED_WORDS,
+    Repeat,
+    StoreFlagCounter,
+    StoreFlags,
+    Trouble,
+    Verified,
+    weakest,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,7 +54,7 @@ def with_evidence_of(verdict: PointVerdict, arms: Mapping[Arm, Sequence[Repeat]]
     primary = {one.operation for one in verdict.operations if one.primary}
     bad = [one for one in troubles if one.operation in primary and one.share > MOST_FLAGGED]
     undecided = [one for one in bad if one.more is None]
-    found = {
+    found: dict[str, object] = {
         "verified": {
             arm: weakest(repeat.verified for repeat in repeats)
             for arm, repeats in arms.items()
@@ -68,13 +76,12 @@ def evidence_remarks(point: PointVerdict) -> list[str]:
     return [*_verification(point.verified), *map(_storage, point.storage)]
 
 
-def _verification(verified: Mapping[Arm, str]) -> list[str]:
-    words: Mapping[str, str] = {**VERIFIED_WORDS}
+def _verification(verified: Mapping[Arm, Verified]) -> list[str]:
     if len(set(verified.values())) > 1:
-        each = (f"the {arm} is {words[found]}" for arm, found in verified.items())
+        each = (f"the {arm} is {VERIFIED_WORDS[found]}" for arm, found in verified.items())
         return ["; ".join(each)]
-    same = next(iter(verified.values()), "saved")
-    return [] if same in ("saved", "reference") else [f"both arms: {words[same]}"]
+    same: Verified = next(iter(verified.values()), "saved")
+    return [] if same in ("saved", "reference") else [f"both arms: {VERIFIED_WORDS[same]}"]
 
 
 def _storage(trouble: StorageTrouble) -> str:
@@ -91,14 +98,14 @@ def _storage(trouble: StorageTrouble) -> str:
     return f"{said}; the {trouble.more} is throttled more (p = {trouble.p_value:.2g})"
 
 
-def _counts(counts: Mapping[str, int]) -> str:
+def _counts(counts: Mapping[Trouble, int]) -> str:
     return f" ({', '.join(f'{kind}: {n}' for kind, n in counts.items())})" if counts else ""
 
 
 def _reason(trouble: StorageTrouble) -> str:
     return (
-        f"storage: {trouble.share:.0%} of the samples of {trouble.operation} met throttling, errors "
-        "or retries in the object store, alike in both arms, so the times tell of storage; measure "
+        f"storage: {trouble.share:.0%} of the samples of {trouble.operation} met throttling, "
+        "errors or retries in the store, alike in both arms: the times tell of it; measure "
         "again when it is quiet, or with fewer requests at once"
     )
 

@@ -10,6 +10,7 @@ import pydantic
 
 from orbax_bench_core.config import Arm, GateConfig, UserError
 from orbax_bench_core.gate import Endpoint, FailureVerdict, SeriesHealth, Verdict, Word
+from orbax_bench_core.measure import Better
 from orbax_bench_core.records import (
     VERDICTS_FILE,
     FirstAttempts,
@@ -55,6 +56,34 @@ class OperationVerdict(ResultModel):
     false_discovery: float | None = None
 
 
+class MetricChange(ResultModel):
+    """One metric of one operation in both arms.
+
+    Attributes:
+        operation: Name of the operation, with its `[occurrence]` from the second on.
+        metric: `<namespace>/<name>`.
+        unit: Unit of the medians; empty when it has none.
+        better: Which direction is an improvement; `none` when neither is.
+        baseline: Median over the repeats of the baseline; None when it has none.
+        candidate: Median over the repeats of the candidate; None when it has none.
+        repeats: In how many repeats each arm has it.
+        delta: Difference of the medians over that of the baseline; None when one is missing, or the
+            baseline's is 0 and the candidate's is not.
+        apart: Cliff's delta: chance that a value of the candidate is above one of the baseline,
+            less the chance that it is below. None when an arm has no value.
+    """
+
+    operation: str
+    metric: str
+    unit: str
+    better: Better
+    baseline: float | None
+    candidate: float | None
+    repeats: dict[Arm, int]
+    delta: float | None
+    apart: float | None
+
+
 class StorageTrouble(ResultModel):
     """Trouble with an object store in the samples of one operation: throttling, errors, retries.
 
@@ -90,12 +119,14 @@ class PointVerdict(ResultModel):
         word: REGRESSION when a primary operation has regressed, PASS when every one passes,
             otherwise INCONCLUSIVE.
         reason: Why it could not be judged, or what keeps it from passing; empty when it passes.
-        failed: Whether there is nothing to compare: an arm cannot run here, the baseline always
+        failed: Whether there is nothing to compare: an arm cannot be measured, the baseline always
             fails, or nothing passed in the first block. A candidate that fails is judged.
         mode: `paired` when both arms were run in one place in blocks; otherwise `unpaired`.
         blocks: Number of complete blocks; 0 when unpaired.
         operations: One entry per operation, primary ones first.
         switching: What it cost that the arms took turns on one device; empty when they did not.
+        metrics: Every metric in both arms, in the order of measurement; empty in files of an
+            earlier release.
         endpoint: What decided the word: times, stalls, failures, or an operation that an arm lacks,
             or trouble with storage.
         failures: What the failed first attempts say; None when unpaired, and in version 1.
@@ -118,6 +149,7 @@ class PointVerdict(ResultModel):
     blocks: int = 0
     operations: tuple[OperationVerdict, ...] = ()
     switching: str = ""
+    metrics: tuple[MetricChange, ...] = ()
     endpoint: Endpoint = "time"
     failures: FailureVerdict | None = None
     settled: bool = False
@@ -158,6 +190,7 @@ class VerdictReport(ResultModel):
         points: One entry per point that both sides have.
         unmatched: Points that only one side has.
         notes: What else a reader must know, such as versions that differ between the arms.
+        revisions: The code under test of each arm, in words; empty in files of an earlier release.
         left_out: Files among the records that are no records of the run, a line each.
         exploratory: That the rules are not those of the run, in one line; empty when they are.
         judged_at: When, UTC.
@@ -173,6 +206,7 @@ class VerdictReport(ResultModel):
     points: tuple[PointVerdict, ...]
     unmatched: tuple[Unmatched, ...] = ()
     notes: tuple[str, ...] = ()
+    revisions: dict[Arm, str] = {}
     left_out: tuple[str, ...] = ()
     exploratory: str = ""
     judged_at: datetime.datetime

@@ -8,12 +8,14 @@ from typing import Final
 
 from orbax_bench_core.analysis.verdicts.advice import advice
 from orbax_bench_core.analysis.verdicts.evidence import with_evidence
+from orbax_bench_core.analysis.verdicts.metrics import compare_metrics
 from orbax_bench_core.analysis.verdicts.model import (
     EXPLORATORY,
     OperationVerdict,
     PointVerdict,
     VerdictReport,
 )
+from orbax_bench_core.analysis.verdicts.revisions import revision_changes, revisions_of_run
 from orbax_bench_core.config import ARMS, GateConfig, changed_gate, gate_changes
 from orbax_bench_core.gate import Judged, Word
 from orbax_bench_core.records import PairedTimes, Record, Repeat, RunDirectory, RunInfo, repeats_of
@@ -60,6 +62,9 @@ def judge_point(
         blocks=len(series.labels),
         operations=found,
         switching=switching,
+        metrics=compare_metrics(
+            *([each for each in repeats if each.series.arm == arm] for arm in ARMS)
+        ),
         endpoint=judged.endpoint,
         failures=judged.failures,
         settled=judged.settled or stopped,
@@ -121,6 +126,7 @@ def report(
         gate=info.gate,
         points=tuple(points),
         notes=tuple(dict.fromkeys(notes)),
+        revisions=revisions_of_run(info),
         left_out=tuple(left_out),
         judged_at=datetime.datetime.now(datetime.UTC),
     )
@@ -197,23 +203,25 @@ def _nothing_primary(
 
 
 def version_differences(records: Iterable[Record]) -> tuple[str, ...]:
-    """Returns the versions that differ between both arms.
+    """Returns the versions, and revisions of the code under test, that differ between both arms.
 
     Each is `jax: 0.9.0 in the baseline, 0.10.2 in the candidate`. A comparison of two releases may
     bring other packages along; then the verdict is on all of them together, and a reader must know.
     """
+    known = list(records)
     found: dict[str, dict[str, set[str]]] = {}
-    for record in records:
+    for record in known:
         for package, version in record.provenance.get("versions", {}).items():
             by_arm = found.setdefault(package, {arm: set() for arm in ARMS})
             if record.arm is not None:
                 by_arm[record.arm].add(str(version))
-    return tuple(
+    versions = (
         f"{package}: {_words(by_arm['baseline'])} in the baseline, "
         f"{_words(by_arm['candidate'])} in the candidate"
         for package, by_arm in found.items()
         if all(by_arm.values()) and by_arm["baseline"] != by_arm["candidate"]
     )
+    return (*versions, *revision_changes(known))
 
 
 def _words(versions: set[str]) -> str:

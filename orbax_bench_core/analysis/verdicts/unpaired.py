@@ -9,6 +9,7 @@ from typing import Final
 from orbax_bench_core import baselines
 from orbax_bench_core.analysis.verdicts.advice import advice
 from orbax_bench_core.analysis.verdicts.evidence import with_evidence_of
+from orbax_bench_core.analysis.verdicts.metrics import compare_metrics
 from orbax_bench_core.analysis.verdicts.model import (
     OperationVerdict,
     PointVerdict,
@@ -16,7 +17,13 @@ from orbax_bench_core.analysis.verdicts.model import (
     VerdictReport,
 )
 from orbax_bench_core.analysis.verdicts.paired import exploratory, judge_run, together
-from orbax_bench_core.baselines import Past, past_log_ratios, registry_around
+from orbax_bench_core.analysis.verdicts.revisions import revision_note, revisions
+from orbax_bench_core.baselines import (
+    Past,
+    past_log_ratios,
+    registry_around,
+    resolve_baseline,
+)
 from orbax_bench_core.config import Arm, GateConfig, UserError, changed_gate
 from orbax_bench_core.gate import Verdict
 from orbax_bench_core.records import (
@@ -63,6 +70,14 @@ def compare_unpaired(
         for point_id, records in now.items()
         if point_id in before
     )
+    shared = [point_id for point_id in now if point_id in before]
+    by_arm: dict[Arm, dict[str, list[Record]]] = {"baseline": before, "candidate": now}
+    code = revisions(
+        (arm, record)
+        for arm, records in by_arm.items()
+        for point_id in shared
+        for record in records[point_id]
+    )
     first = next((records[0] for records in [*now.values(), *before.values()]), None)
     return VerdictReport(
         suite="" if first is None else first.suite,
@@ -72,6 +87,8 @@ def compare_unpaired(
         word=together([point.word for point in points]),
         gate=gate,
         points=points,
+        notes=(revision_note(code),) if code else (),
+        revisions=code,
         unmatched=(*_unmatched("baseline", before, now), *_unmatched("candidate", now, before)),
         judged_at=datetime.datetime.now(datetime.UTC),
     )
@@ -120,6 +137,7 @@ def _judge(
         failed=failure is not None,
         mode="unpaired",
         operations=found,
+        metrics=compare_metrics(repeats_of(before), repeats_of(now)),
     )
     sides: dict[Arm, Sequence[Record]] = {"baseline": before, "candidate": now}
     return with_evidence_of(
@@ -219,9 +237,13 @@ def compare_stored(
         return judge_run(run, rules)
     assert candidate is not None
     left_out: list[str] = []
-    before, now = (
-        baselines.load_baseline(path, left_out=left_out) for path in (baseline, candidate)
+    now = baselines.load_baseline(candidate, left_out=left_out)
+    baseline = resolve_baseline(
+        baseline,
+        points={record.point_id for record in now},
+        apart_from={record.run_id for record in now},
     )
+    before = baselines.load_baseline(baseline, left_out=left_out)
     registry = registry_around(baseline)
     frozen = run.read_info().gate if run.exists() else GateConfig()
     gate = changed_gate(frozen, rules)

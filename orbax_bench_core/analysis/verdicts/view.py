@@ -11,6 +11,12 @@ from orbax_bench_core.analysis.verdicts.figures import (
     page_figures,
     plotted_points,
 )
+from orbax_bench_core.analysis.verdicts.metrics import (
+    NOTE,
+    MetricsShown,
+    metric_lines,
+    metric_table,
+)
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, VerdictReport
 from orbax_bench_core.analysis.verdicts.words import (
     headline,
@@ -63,17 +69,18 @@ _FIGURES: Final = (
 )
 
 
-def verdicts_document(report: VerdictReport) -> Document:
+def verdicts_document(report: VerdictReport, metrics: MetricsShown = "changed") -> Document:
     """Returns verdicts for people.
 
     A page has figures, of the worst points only where there are very many. A wide terminal shows
     a table with advice beside the numbers; a narrow one, or what is no terminal, plain lines. When
-    there are many points, those that pass have one line each there.
+    there are many points, those that pass have one line each there. A page has every metric, a
+    terminal those that `metrics` says.
     """
     return Document(
         title=f"{report.word}: {report.suite}",
         elements=_page(report),
-        brief=_brief(report),
+        brief=_brief(report, metrics),
     )
 
 
@@ -93,6 +100,7 @@ def _page(report: VerdictReport) -> tuple[Element, ...]:
         *(_tables(points) if points else (Paragraph("There is no verdict."),)),
         Section("Points without a partner", (Items(unmatched),) if unmatched else ()),
         Section("Notes", (Items(report.remarks),) if report.remarks else ()),
+        Only("html", (Section("Metrics", _metrics(points)),)),
         Only("html", (Section("Figures", _drawings(report, points)),)),
         Only("markdown", tuple(_point_section(report, point) for point in points)),
         Heading("How to read this"),
@@ -186,6 +194,16 @@ def _markdown_group(point: PointVerdict) -> Group:
     )
 
 
+def _metrics(points: Sequence[PointVerdict]) -> tuple[Element, ...]:
+    return tuple(
+        Details(
+            (Span(point.point), Span(f" {len(point.metrics)} metrics", "dim")), metric_table(point)
+        )
+        for point in points
+        if point.metrics
+    )
+
+
 def _remarks(point: PointVerdict) -> list[str]:
     remarks = words.remarks(point)
     return [f"failed: {remarks[0]}", *remarks[1:]] if point.failed and remarks else remarks
@@ -214,12 +232,12 @@ def _point_section(report: VerdictReport, point: PointVerdict) -> Section:
     about = f"{point.word}, {words.design(point)}, id "
     return Section(
         (f"{words.MARKS[point.word]} ", Span(point.point, code=True)),
-        (*((Items(tuple(items)),) if items else ()), *figures),
+        (*((Items(tuple(items)),) if items else ()), *figures, *metric_table(point)),
         lead=(Paragraph((about, Span(point.point_id, code=True))),),
     )
 
 
-def _brief(report: VerdictReport) -> tuple[Element, ...]:
+def _brief(report: VerdictReport, metrics: MetricsShown) -> tuple[Element, ...]:
     points = worst_first(report.points)
     short = [point for point in points if len(points) > MANY and point.word == "PASS"]
     long = points[: len(points) - len(short)]
@@ -227,7 +245,7 @@ def _brief(report: VerdictReport) -> tuple[Element, ...]:
     widths = [max(map(len, column)) for column in zip(_HEADINGS, *rows, strict=True)]
     elements: list[Element] = []
     for point in long:
-        elements += _brief_point(point, widths)
+        elements += _brief_point(point, widths, metrics)
     if short:
         passed = Span(f"{len(short)} points pass", strong=True)
         elements.append(_hanging((passed, ", each with its highest ratio:")))
@@ -240,18 +258,22 @@ def _brief(report: VerdictReport) -> tuple[Element, ...]:
     if not all(operation.primary for point in long for operation in point.operations):
         aside = "In (parentheses): operations that are not primary; they decide nothing."
         elements.append(_hanging(Span(aside, "dim")))
+    noted = metrics != "none" and any(point.metrics for point in long)
     ratio = (
         f"Ratio: candidate ({report.candidate}) over baseline ({report.baseline}); above 1 is "
         "slower."
     )
     return (
         *elements,
+        *((_hanging(Span(NOTE, "dim")),) if noted else ()),
         _hanging(Span(ratio, "dim")),
         _hanging((_word(report.word), Span(f": {headline(report)}"))),
     )
 
 
-def _brief_point(point: PointVerdict, widths: Sequence[int]) -> list[Element]:
+def _brief_point(
+    point: PointVerdict, widths: Sequence[int], metrics: MetricsShown
+) -> list[Element]:
     """Returns the name and verdict of a point, then its operations in columns of all points."""
     about = Span(f"{point.point_id}, {words.design(point)}", "dim")
     title = (Span(point.point, strong=True), " ", about)
@@ -263,7 +285,8 @@ def _brief_point(point: PointVerdict, widths: Sequence[int]) -> list[Element]:
     operations = primary_first(point)
     wide = (_wide_table(point, widths),) if operations else ()
     narrow = (*_lines(point, widths), *_advice(operations))
-    return [*elements, ByWidth(WIDE, wide, narrow, terminal=True), BLANK]
+    table = ByWidth(WIDE, wide, narrow, terminal=True)
+    return [*elements, table, *metric_lines(point, metrics), BLANK]
 
 
 def _wide_table(point: PointVerdict, widths: Sequence[int]) -> Table:

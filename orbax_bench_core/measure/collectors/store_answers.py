@@ -19,7 +19,7 @@ RETRIES = Metric(
     name="6_tensorstore/gcs_retries_count",
     unit="count",
     better="lower",
-    description="Requests to Cloud Storage that TensorStore made again; absent when there were none",
+    description="Requests to Cloud Storage that TensorStore made again; absent where none was",
     collector=_KEY,
 )
 METRICS = (RETRIES,)

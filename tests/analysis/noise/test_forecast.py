@@ -2,9 +2,16 @@
 
 import pytest
 
-from orbax_bench_core.analysis.noise import expected, forecast, from_records
+from orbax_bench_core.analysis.noise import (
+    Component,
+    expected,
+    forecast,
+    from_records,
+    process_noise,
+)
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.records import host_provenance, storage_provenance
+from orbax_bench_core.sweep import ProcessNoise
 from tests.analysis.noise.conftest import MIB, checkpoint
 
 GATE = GateConfig()
@@ -74,3 +81,37 @@ def test_points_that_are_not_known_count_like_the_others(here, tmp_path, make_po
 def test_a_forecast_for_other_storage_says_that_nothing_is_known(here):
     said = forecast([here[0].point], GATE, from_records(here), "gs://bucket/run")
     assert "knows nothing like these points on gs" in said
+
+
+def test_arms_with_workers_of_their_own_take_the_looks_of_lives(noisy_records):
+    records = noisy_records(0.02)
+    gate = GateConfig(lives="always")
+    found = expected(records[0].point, gate, from_records(records))
+    assert found.operations == 16
+
+
+@pytest.mark.slow
+def test_process_noise_that_is_known_is_counted(noisy_records):
+    records, gate = noisy_records(0.05), GateConfig(lives="always")
+    passport = from_records(records)
+    tau = Component(estimate=0.1, low=0.05, high=0.2, p_value=0.0, workers=40, rounds=2)
+    known = passport.noise[0].model_copy(update={"tau": tau})
+    noisy = expected(records[0].point, gate, passport.model_copy(update={"noise": (known,)}))
+    assert noisy.detectable > expected(records[0].point, gate, passport).detectable
+
+
+def test_what_a_passport_knows_of_processes_is_the_worst_of_the_primary(noisy_records):
+    records = noisy_records(0.05)
+    passport = from_records(records)
+    point = records[0].point
+    assert process_noise(point, GATE, passport) == ProcessNoise()
+    tau = Component(estimate=0.0, low=0.0, high=0.008, p_value=0.5, workers=40, rounds=2)
+    ratio = tau.model_copy(update={"low": 0.02, "high": 0.1})
+    save = passport.noise[0].model_copy(update={"tau": tau, "interaction": ratio})
+    load = save.model_copy(update={"operation": "load", "tau": None})
+    known = passport.model_copy(update={"noise": (save,)})
+    assert process_noise(point, GATE, known) == ProcessNoise(
+        offset_high=0.008, interaction_low=0.02
+    )
+    half = passport.model_copy(update={"noise": (save, load)})
+    assert process_noise(point, GATE, half).offset_high is None

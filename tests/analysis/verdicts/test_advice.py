@@ -178,8 +178,7 @@ def test_a_verdict_does_not_depend_on_health():
 def test_a_failed_arm_is_to_be_repaired():
     said = advice(verdict("INCONCLUSIVE", reason="no loads"), "save", GATE, failed=True)
     assert said == (
-        "Repair the arm that failed (no loads), then run the same command again: it measures only "
-        "what is missing."
+        "Repair the arm that failed (no loads), then run anew in another output directory."
     )
 
 

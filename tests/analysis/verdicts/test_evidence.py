@@ -75,20 +75,19 @@ def test_an_arm_that_is_throttled_more_is_named_and_the_word_stands(judged, thro
 def test_arms_that_are_not_verified_alike_are_said(judged):
     found = judged(verified={"baseline": "saved", "candidate": "itself"})
     assert found.verified == {"baseline": "saved", "candidate": "itself"}
-    (remark,) = remarks(found)
+    remark, *_ = remarks(found)
     assert remark.startswith(
         "the baseline is verified against what was saved; the candidate is not"
     )
 
 
 def test_what_nobody_compared_is_said(judged):
-    assert remarks(judged(verified={"baseline": "none", "candidate": "none"})) == [
-        "both arms: not verified: nothing was compared"
-    ]
+    said = remarks(judged(verified={"baseline": "none", "candidate": "none"}))
+    assert "both arms: not verified: nothing was compared" in said
 
 
 def test_what_was_saved_needs_no_word(judged):
-    assert remarks(judged()) == []
+    assert not any("verified" in remark for remark in remarks(judged()))
 
 
 def test_runs_that_were_made_apart_are_held_to_the_same(make_record, make_point):

@@ -1,0 +1,111 @@
+"""Effects of the options of each point: what is proven over its repeats, and tables of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from orbax_bench_core.document import (
+    Column,
+    Details,
+    Element,
+    Group,
+    Only,
+    Role,
+    Row,
+    Span,
+    Table,
+)
+from orbax_bench_core.records import Effect, OptionEffect
+
+if TYPE_CHECKING:
+    from orbax_bench_core.analysis.summary.aggregate import PointStatus
+
+_WORST_FIRST: Final[tuple[Effect, ...]] = ("not in effect", "in effect", "not decidable")
+_COLUMNS: Final = (
+    Column("option"),
+    Column("asked"),
+    Column("state", "fixed"),
+    Column("proof", "prose"),
+)
+
+
+class EffectFinder:
+    """Finder of what is proven of each option in any repeat."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, OptionEffect] = {}
+
+    def add(self, effects: Iterable[OptionEffect]) -> None:
+        """Takes what one repeat proves; one proof is enough, that an option does nothing first."""
+        for effect in effects:
+            known = self._found.setdefault(effect.option, effect)
+            if _WORST_FIRST.index(effect.state) < _WORST_FIRST.index(known.state):
+                self._found[effect.option] = effect
+
+    def found(self) -> tuple[OptionEffect, ...]:
+        """Returns one effect per option."""
+        return tuple(self._found.values())
+
+
+def effects_line(points: Iterable[PointStatus]) -> str:
+    """Returns how many options are in effect, and which are not; empty without any."""
+    names: dict[Effect, list[str]] = {state: [] for state in ("in effect", *_WORST_FIRST)}
+    for point in points:
+        for effect in point.effects:
+            names[effect.state].append(effect.option)
+    counted = [
+        f"{len(found)} {state}"
+        + ("" if state == "in effect" else f" ({', '.join(dict.fromkeys(found))})")
+        for state, found in names.items()
+        if found
+    ]
+    return f"Options: {', '.join(counted)}." if counted else ""
+
+
+def effects_elements(points: Iterable[PointStatus]) -> tuple[Element, ...]:
+    """Returns a table per point that HTML folds, and one of all points for Markdown."""
+    known = [point for point in points if point.effects]
+    if not known:
+        return ()
+    folded = (
+        Details(
+            (Span(point.point), " ", Span(_counts(point.effects), "dim")),
+            (Table(_COLUMNS, tuple(map(_row, point.effects))),),
+            open=any(effect.state == "not in effect" for effect in point.effects),
+        )
+        for point in known
+    )
+    groups = tuple(
+        Group(
+            label=Span(point.point),
+            keys=(Span(point.point), Span(point.point_id)),
+            rows=tuple(map(_row, point.effects)),
+        )
+        for point in known
+    )
+    return (
+        Only("html", tuple(folded)),
+        Only("markdown", (Table(_COLUMNS, groups=groups, keys=("point", "id")),)),
+    )
+
+
+def _counts(effects: Sequence[OptionEffect]) -> str:
+    states = [effect.state for effect in effects]
+    return ", ".join(
+        f"{states.count(state)} {state}" for state in _WORST_FIRST if states.count(state)
+    )
+
+
+def _row(effect: OptionEffect) -> Row:
+    role: Role = "bad" if effect.state == "not in effect" else "plain"
+    return Row(
+        (
+            Span(effect.option, code=True),
+            Span(json.dumps(effect.asked), code=True),
+            Span(effect.state, role),
+            Span(effect.proof),
+        ),
+        dim=effect.state == "not decidable",
+    )

@@ -1,0 +1,83 @@
+"""What a summary says beside the times: verification, options in effect, trouble with storage."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from orbax_bench_core.analysis.summary import summarize, summary_document
+from orbax_bench_core.document import print_document, to_html, to_markdown
+from orbax_bench_core.records import OptionEffect, StoreTrouble, repeats_of
+
+
+def shown(document):
+    console = Console(file=io.StringIO(), width=200)
+    print_document(document, console)
+    return console.file.getvalue()
+
+
+def effect(option, asked, state, proof="a proof"):
+    return OptionEffect(option=option, asked=asked, state=state, proof=proof)
+
+
+@pytest.fixture
+def render(make_run, make_record, make_point):
+    """Renders the summary of a run of three points, of which one is not verified."""
+    record = {"times": {"save": 1.0}}
+    said = {"num_bytes": 1, "digest": {}}
+    points = [make_point(options={"a": n}, label=f"a={n}") for n in range(3)]
+    records = [
+        make_record(points[0], **record, state={**said, "verified": "saved"}),
+        make_record(
+            points[1],
+            **record,
+            state={**said, "verified": "itself"},
+            effects=(effect("use_ocdbt", True, "in effect"), effect("n", None, "not decidable")),
+        ),
+        make_record(
+            points[2],
+            **record,
+            store_troubles=(
+                StoreTrouble(operation="save", occurrence=0, kind="storage errors", count=3),
+            ),
+        ),
+    ]
+    run = make_run(records)
+    document = summary_document(run.read_info(), summarize(repeats_of(run.records())), records[0])
+    return {
+        "console": shown(document),
+        "markdown": to_markdown(document),
+        "html": to_html(document),
+    }
+
+
+@pytest.mark.parametrize("output", ["console", "markdown", "html"])
+def test_every_output_says_against_what_was_verified(render, output):
+    text = render[output]
+    assert "1 point verified against what was saved" in text
+    assert "1 point not verified: compared only with another load of the same bytes" in text
+    assert "1 point not verified: nothing was compared: save_restore[a=2]" in text
+
+
+@pytest.mark.parametrize("output", ["console", "markdown", "html"])
+def test_every_output_says_what_storage_did(render, output):
+    assert "save: 1 of 1 repeats had trouble with storage: 3 failed answers (5xx)" in render[output]
+
+
+def test_pages_have_a_table_of_options(render):
+    assert "Options: 1 in effect, 1 not decidable (n)." in render["console"]
+    row = "| `use_ocdbt` | `true` | in effect | a proof |"
+    assert row in render["markdown"]
+    assert "Options in effect" in render["html"]
+    assert "1 in effect, 1 not decidable" in render["html"]
+
+
+def test_a_proof_that_an_option_does_nothing_outweighs_all_others(make_record, make_point):
+    point = make_point()
+    states = ["in effect", "not in effect", "not decidable"]
+    records = [
+        make_record(point, n, times={"save": 1.0}, effects=(effect("x", 1, state),))
+        for n, state in enumerate(states)
+    ]
+    (status,) = summarize(repeats_of(records)).points
+    assert [one.state for one in status.effects] == ["not in effect"]

@@ -1,0 +1,118 @@
+"""Metrics of both arms: every one with its medians and delta, in every view."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from orbax_bench_core.analysis.verdicts import compare_stored, verdicts_document
+from orbax_bench_core.analysis.verdicts.metrics import compare_metrics
+from orbax_bench_core.document import print_document, to_html, to_markdown
+from orbax_bench_core.records import repeats_of
+from tests.support.paired_runs import (  # noqa: F401 - fixtures
+    BYTES,
+    HITS,
+    RATE,
+    arms,
+    make_paired_run,
+    make_separate_run,
+    sample,
+)
+
+PEAK = "7_memory/host_peak_rss_mb"
+
+
+@pytest.fixture
+def compared(make_record):
+    """Compares two arms, each given as one list of samples per repeat."""
+
+    def compare(before, now):
+        arms = (
+            repeats_of(
+                [
+                    make_record(repeat=repeat, samples=tuple(samples), **fields)
+                    for repeat, samples in enumerate(arm)
+                    for fields in [{}]
+                ]
+            )
+            for arm in (before, now)
+        )
+        return {(each.operation, each.metric): each for each in compare_metrics(*arms)}
+
+    return compare
+
+
+def test_each_metric_has_both_medians_and_the_delta(compared):
+    before = [[sample(BYTES, value, "bytes")] for value in (1, 2, 30)]
+    now = [[sample(BYTES, value, "bytes")] for value in (3, 3, 3)]
+    found = compared(before, now)["save", BYTES]
+    assert (found.baseline, found.candidate, found.delta) == (2, 3, 0.5)
+    assert (found.unit, found.repeats) == ("bytes", {"baseline": 3, "candidate": 3})
+    assert found.apart == pytest.approx(1 / 3)
+
+
+def test_its_direction_is_that_of_the_registry(compared):
+    arm = [[sample(RATE, 1.0, "GiB/s"), sample(PEAK, 1.0, "MiB"), sample(HITS, 1.0)]]
+    found = compared(arm, arm)
+    assert [found["save", name].better for name in (RATE, PEAK)] == ["higher", "lower"]
+
+
+def test_an_occurrence_is_a_row_of_its_own(compared):
+    arm = [[sample(BYTES, 1.0), sample(BYTES, 5.0, occurrence=1)]]
+    assert compared(arm, arm)["save[1]", BYTES].baseline == 5.0
+
+
+def test_what_one_arm_lacks_is_kept(compared):
+    found = compared([[sample(HITS, 4.0)]], [[sample(BYTES, 1.0)]])
+    assert (found["save", HITS].candidate, found["save", HITS].delta) == (None, None)
+    assert found["save", BYTES].baseline is None
+
+
+def test_from_nothing_there_is_no_share(compared):
+    found = compared([[sample(HITS, 0.0)]], [[sample(HITS, 4.0)]])["save", HITS]
+    assert (found.delta, found.apart) == (None, 1.0)
+    same = compared([[sample(HITS, 0.0)]], [[sample(HITS, 0.0)]])["save", HITS]
+    assert same.delta == 0.0
+
+
+def test_the_worst_host_counts(make_record):
+    def arm(low, high):
+        return repeats_of(
+            make_record(host=host, num_hosts=2, samples=(sample(name, value),))
+            for name in (RATE,)
+            for host, value in enumerate((low, high))
+        )
+
+    [found] = compare_metrics(arm(1.0, 4.0), arm(2.0, 4.0))
+    assert (found.baseline, found.candidate) == (1.0, 2.0)
+
+
+def test_what_is_not_finite_is_left_out(compared):
+    found = compared([[sample(HITS, float("nan"))], [sample(HITS, 1.0)]], [[sample(HITS, 1.0)]])
+    assert found["save", HITS].repeats["baseline"] == 1
+
+
+def test_a_paired_verdict_has_them(arms):
+    report = compare_stored(str(arms.root), None)
+    found = {each.metric: each.delta for each in report.points[0].metrics}
+    assert (found[BYTES], found[RATE], found[HITS]) == (1.0, -0.5, 0.0)
+
+
+def test_an_unpaired_verdict_has_them(make_separate_run):
+    runs = [make_separate_run(day, day, folder=f"run{day}") for day in (1, 2)]
+    report = compare_stored(*(str(run.root) for run in runs))
+    [found] = report.points[0].metrics
+    assert found.delta == pytest.approx(1.0, abs=0.1)
+
+
+@pytest.mark.parametrize("render", [to_html, to_markdown])
+def test_a_page_has_every_metric(arms, render):
+    page = render(verdicts_document(compare_stored(str(arms.root), None)))
+    for word in (BYTES, RATE, HITS, "+100.0 %", "-50.0 %", "no test was made"):
+        assert word in page
+
+
+def test_a_verdict_of_an_earlier_release_shows_none(eventful):
+    file = io.StringIO()
+    print_document(verdicts_document(eventful), Console(file=file))
+    assert "etrics" not in file.getvalue()

@@ -1,0 +1,79 @@
+"""An object store that throttles: its samples are flagged, stay, and take the verdict away."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+
+pytestmark = pytest.mark.nightly
+
+PROXY = Path(__file__).with_name("faulty_storage.py")
+SUITE = """\
+suite_name: throttled
+num_repeats: 2
+execution: {warmups: 0}
+benchmarks: [{generator: save_restore, options: {use_ocdbt: false}}]
+checkpoint_config: {spec: {w: {dtype: float32, shape: [64, 64]}, b: {dtype: float32, shape: [64]}}}
+"""
+
+
+@pytest.fixture
+def run(emulator, tmp_path):
+    """Runs the suite behind a proxy that fails every so many requests."""
+
+    def measure(status, every):
+        target = emulator["STORAGE_EMULATOR_HOST"].removeprefix("http://")
+        command = [sys.executable, PROXY, target, str(status), str(every)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as proxy:
+            address = f"http://127.0.0.1:{int(proxy.stdout.readline())}"
+            unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
+            environment = {name: value for name, value in emulator.items() if name not in unset}
+            environment |= {
+                "STORAGE_EMULATOR_HOST": address,
+                "TENSORSTORE_GCS_HTTP_URL": address,
+                "GOOGLE_CLOUD_PROJECT": "p",
+                "GOOGLE_AUTH_TOKEN_FOR_TESTING": "abc",
+                "COLUMNS": "200",
+            }
+            (tmp_path / "suite.yaml").write_text(SUITE)
+            place = f"gs://bench-bucket/out{status}-{every}"
+            arguments = ["run", "--no-lock", "--no-limits", str(tmp_path / "suite.yaml")]
+            done = subprocess.run(
+                [sys.executable, "-m", "orbax_bench_core.cli", *arguments, "-o", place],
+                capture_output=True,
+                text=True,
+                env=environment,
+                timeout=400,
+                check=False,
+            )
+            proxy.kill()
+        assert done.returncode == 0, done.stdout + done.stderr
+        root = tmp_path / "storage" / ".cloudstorage" / "bench-bucket" / f"out{status}-{every}"
+        records = [json.loads(path.read_text()) for path in root.glob("records/*/*/host_0.json")]
+        return records, root, done.stdout
+
+    return measure
+
+
+@pytest.mark.parametrize(("status", "kind"), [(503, "storage errors"), (429, "throttled")])
+def test_samples_that_a_store_failed_are_flagged_in_every_output(run, status, kind):
+    records, root, console = run(status, 4)
+    troubles = [one for record in records for one in record["store_troubles"]]
+    assert {one["kind"] for one in troubles} >= {kind, "retries"}
+    assert {one["operation"] for one in troubles} >= {"save", "load"}
+    assert all(record["status"] == "passed" for record in records)
+    table = pyarrow.parquet.read_table(root / "samples.parquet").to_pylist()
+    assert any(kind in row["flags"] for row in table)
+    assert "repeats had trouble with storage" in console
+    assert "repeats had trouble with storage" in (root / "report.md").read_text()
+
+
+def test_a_store_that_works_flags_nothing_although_it_answers_404(run):
+    records, _, console = run(503, 10**9)
+    assert all(record["store_troubles"] == [] for record in records)
+    metrics = {sample["metric"] for record in records for sample in record["samples"]}
+    assert "6_tensorstore/http_404_count" in metrics
+    assert "trouble with storage" not in console

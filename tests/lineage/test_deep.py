@@ -1,0 +1,37 @@
+"""Digest of all bytes of a checkpoint: of small ones always, of large ones when asked."""
+
+import pytest
+
+from orbax_bench_core.lineage import manifest, trace
+from orbax_bench_core.steps import publish
+
+
+@pytest.fixture
+def run(make_run, make_record, make_point, tmp_path):
+    folder = tmp_path / "checkpoint"
+    folder.mkdir()
+    (folder / "arrays").write_bytes(bytes(1000))
+    point = make_point(checkpoint={"path": str(folder)})
+    return make_run([make_record(point, times={"save": 0.5})])
+
+
+def status(run):
+    links = trace(str(run.root), deep=True).all_links()
+    return next(link.status for link in links if link.what == "checkpoint")
+
+
+def test_a_large_checkpoint_is_read_when_asked_and_remembered(run, monkeypatch):
+    monkeypatch.setattr(manifest, "SMALL", 10)
+    found = []
+    for deep in (False, True, False):
+        publish(run, deep=deep)
+        found.append(status(run))
+    assert found == ["unknown", "unchanged", "unchanged"]
+
+
+def test_a_large_checkpoint_that_was_written_anew_is_forgotten(run, monkeypatch, tmp_path):
+    monkeypatch.setattr(manifest, "SMALL", 10)
+    publish(run, deep=True)
+    (tmp_path / "checkpoint" / "arrays").write_bytes(bytes(2000))
+    publish(run)
+    assert status(run) == "unknown"

@@ -1,0 +1,145 @@
+"""Exclusive creation and compare-and-swap, on a local disk and in a bucket."""
+
+import errno
+import threading
+import types
+
+import pytest
+from etils import epath
+
+from orbax_bench_core.records import exclusive
+from orbax_bench_core.records.exclusive import (
+    create_exclusively,
+    is_there,
+    names_in,
+    read_if_there,
+    swap,
+)
+
+exceptions = pytest.importorskip("google.api_core.exceptions")
+
+
+class Blob:
+    """An object of a bucket that keeps the conditions of Cloud Storage."""
+
+    def __init__(self, bucket, name):
+        self._bucket, self.name = bucket, name
+
+    @property
+    def generation(self):
+        return self._bucket.objects[self.name][1]
+
+    def exists(self):
+        self._bucket.answer()
+        return self.name in self._bucket.objects
+
+    def download_as_bytes(self):
+        self._bucket.answer()
+        if self.name not in self._bucket.objects:
+            raise exceptions.NotFound(self.name)
+        return self._bucket.objects[self.name][0]
+
+    def upload_from_string(self, data, *, content_type, if_generation_match):
+        self._bucket.answer()
+        with self._bucket.lock:
+            now = self._bucket.objects.get(self.name, (b"", 0))[1]
+            if now != if_generation_match:
+                raise exceptions.PreconditionFailed(self.name)
+            self._bucket.count += 1
+            self._bucket.objects[self.name] = (data, self._bucket.count)
+
+
+class Bucket:
+    def __init__(self):
+        self.objects, self.count, self.lock = {}, 0, threading.Lock()
+        self.failure = None
+        self.client = self
+
+    def answer(self):
+        if self.failure is not None:
+            raise self.failure
+
+    def bucket(self, name):
+        return self
+
+    def blob(self, name):
+        return Blob(self, name)
+
+    def get_blob(self, name):
+        self.answer()
+        return Blob(self, name) if name in self.objects else None
+
+    def list_blobs(self, bucket, *, prefix, delimiter):
+        self.answer()
+        rest = [name.removeprefix(prefix) for name in self.objects if name.startswith(prefix)]
+        listing = [types.SimpleNamespace(name=prefix + one) for one in rest if "/" not in one]
+        listing = type("Listing", (list,), {})(listing)
+        listing.prefixes = {prefix + one.split("/")[0] + "/" for one in rest if "/" in one}
+        return listing
+
+
+@pytest.fixture
+def bucket(monkeypatch):
+    made = Bucket()
+    monkeypatch.setattr(exclusive, "_client", lambda: made)
+    return made
+
+
+@pytest.fixture(params=["local", "gs"])
+def folder(request, tmp_path, bucket):
+    return epath.Path(tmp_path if request.param == "local" else "gs://bucket/run")
+
+
+def test_a_file_is_created_once(folder):
+    assert create_exclusively(folder / "a" / "file", b"one")
+    assert not create_exclusively(folder / "a" / "file", b"two")
+    assert read_if_there(folder / "a" / "file") == b"one"
+    assert names_in(folder / "a") == ["file"]
+    assert names_in(folder) == ["a"]
+
+
+def test_of_many_one_creates(folder):
+    begin, outcomes = threading.Barrier(8), []
+
+    def create(index):
+        begin.wait()
+        outcomes.append(create_exclusively(folder / "file", str(index).encode()))
+
+    threads = [threading.Thread(target=create, args=(index,)) for index in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == [False] * 7 + [True]
+
+
+def test_a_file_is_swapped_for_what_was_read(folder):
+    path = folder / "file"
+    create_exclusively(path, b"one")
+    assert not swap(path, b"other", b"two")
+    assert swap(path, b"one", b"two")
+    assert read_if_there(path) == b"two"
+
+
+def test_what_is_not_there_is_missing(folder):
+    assert read_if_there(folder / "nothing" / "file") is None
+    assert not is_there(folder / "nothing" / "file")
+    assert names_in(folder / "nothing") == []
+
+
+@pytest.mark.parametrize("failure", [exceptions.Forbidden, exceptions.ServiceUnavailable])
+def test_what_the_store_refuses_is_not_missing(bucket, failure):
+    path = epath.Path("gs://bucket/run/file")
+    create_exclusively(path, b"one")
+    bucket.failure = failure("no")
+    calls = (
+        lambda: read_if_there(path),
+        lambda: is_there(path),
+        lambda: names_in(path.parent),
+        lambda: create_exclusively(path, b"two"),
+        lambda: swap(path, b"one", b"two"),
+    )
+    for call in calls:
+        with pytest.raises(OSError, match="no") as caught:
+            call()
+        assert caught.value.errno == errno.EIO
