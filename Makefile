@@ -26,8 +26,8 @@ setup: .venv/.ready
 	touch .venv/.ready
 
 demo: setup
-	$(BIN)/python -m orbax_bench_core.cli pipeline run examples/tour.yaml --pipeline regression \
-	  --set 'arms={}' --output-directory demo
+	$(BIN)/python -m orbax_bench_core.cli pipeline run examples/demo.yaml --pipeline regression \
+	  --output-directory demo
 	@echo "Open demo/verdicts.html and demo/report.html, or read demo/samples.parquet."
 
 test: lint typecheck unit slow

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import datetime
 import json
-from typing import IO, Any
+from typing import IO, Any, Final
 
 from orbax_bench_core.analysis.verdicts import PointVerdict
 from orbax_bench_core.execute import Event, Progress, Retry, Watcher
 from orbax_bench_core.steps import Judged
+
+_OF_OPERATION: Final[dict[str, bool | set[str]]] = {
+    "word": True,
+    "endpoint": True,
+    "low": True,
+    "high": True,
+    "ratio": True,
+    "stalls": {"word", "candidate", "baseline", "operations", "bound"},
+}
 
 
 class JsonLog(Watcher):
@@ -60,17 +69,19 @@ class JsonLog(Watcher):
             point=verdict.point,
             point_id=verdict.point_id,
             verdict=verdict.word,
+            endpoint=verdict.endpoint,
             reason=verdict.reason,
             blocks=verdict.blocks,
             attempts={
                 arm: {"count": found.count, "failed": found.failed}
                 for arm, found in verdict.attempts.items()
             },
+            failures=None
+            if verdict.failures is None
+            else verdict.failures.model_dump(include={"word", "bound"}),
             next_look=verdict.next_look,
             operations={
-                operation.operation: operation.verdict.model_dump(
-                    include={"word", "ratio", "low", "high"}
-                )
+                operation.operation: operation.verdict.model_dump(include=_OF_OPERATION)
                 for operation in verdict.operations
                 if operation.primary
             },

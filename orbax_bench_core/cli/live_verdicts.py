@@ -18,7 +18,7 @@ from rich.text import Text
 
 from orbax_bench_core.analysis.verdicts import PointVerdict, nearest_to_trouble, needs_more, words
 from orbax_bench_core.cli.progress import retried
-from orbax_bench_core.config import Arm, GateConfig
+from orbax_bench_core.config import ARMS, Arm, GateConfig
 from orbax_bench_core.document import seconds, shorten
 from orbax_bench_core.execute import Event, Progress, Retry, Watcher
 from orbax_bench_core.steps import Judged
@@ -32,12 +32,16 @@ _FEWEST_SHARED: Final = 5
 
 @dataclasses.dataclass(slots=True)
 class _Line:
-    """State of one point: its name, design and looks, operations of each arm, last verdict."""
+    """State of one point: its name, design and looks, operations of each arm, last verdict.
+
+    `failed` has the first attempts of each arm that failed or hung, so far.
+    """
 
     name: str
     design: PairDesign
     looks: tuple[int, ...]
     used: int = 0
+    failed: dict[Arm, set[int]] = dataclasses.field(default_factory=dict)
     verdict: PointVerdict | None = None
     ended: bool = False
 
@@ -132,6 +136,8 @@ class LiveVerdicts(Watcher):
         line = self._lines[progress.point.id]
         assert progress.index is not None
         line.used = max(line.used, _used(line.design, progress.index, ended=True))
+        if progress.arm is not None and progress.repeat.first_failed:
+            line.failed.setdefault(progress.arm, set()).add(progress.index)
         failed = progress.repeat.status != "passed" or progress.repeat.first_failed
         if failed or (self._verbose and not progress.reused):
             self._print(_outcome(progress))
@@ -171,6 +177,8 @@ class LiveVerdicts(Watcher):
         why = ""
         if line.verdict is not None and line.verdict.reason:
             why = f": {line.verdict.reason}"
+        elif line.verdict is not None and (decided := words.decided(line.verdict)):
+            why = f": {decided}" if line.verdict.endpoint != "time" else ""
         parts = [part for part in (used, numbers, line.name) if part]
         return Text.assemble(word, " ", " ".join(parts), why)
 
@@ -178,15 +186,16 @@ class LiveVerdicts(Watcher):
         """Returns the word of a point so far, its operations, and the worst of its ratios."""
         verdict = line.verdict
         if verdict is None:
-            return Text("… no look yet", style="dim"), f"{line.used}/{line.most}", ""
+            word = Text("… no look yet", style="dim")
+            return word, _attempts(line, line.used), ""
         judged = max((operation.verdict.operations for operation in verdict.operations), default=0)
         word = Text(f"{words.MARKS[verdict.word]} {verdict.word}", style=words.STYLES[verdict.word])
         worst = nearest_to_trouble(verdict)
         numbers = ""
         if worst is not None and worst.verdict.ratio is not None:
             found = worst.verdict
-            numbers = f"{worst.operation} {words.ratio(found.ratio)} {words.interval(found)}"
-        return word, f"{max(line.used, judged)}/{line.most}", numbers
+            numbers = f"{worst.operation} {words.interval(found)} {words.ratio(found.ratio)}"
+        return word, _attempts(line, max(line.used, judged)), numbers
 
     def _show(self) -> None:
         """Brings what the terminal shows up to date."""
@@ -248,6 +257,15 @@ def _used(design: PairDesign, repeat: int, *, ended: bool = False) -> int:
     if design.lives:
         return design.operations(repeat // design.block_size * design.block_size)
     return design.operations(repeat + ended)
+
+
+def _attempts(line: _Line, used: int) -> str:
+    """Returns how many operations per arm were made, and how many first attempts failed."""
+    failed = {arm: len(found) for arm, found in line.failed.items()}
+    if line.verdict is not None:
+        failed |= {arm: found.failed for arm, found in line.verdict.attempts.items()}
+    said = ", ".join(f"{arm} {failed[arm]}" for arm in ARMS if failed.get(arm))
+    return f"{used}/{line.most}{f' (failed: {said})' if said else ''}"
 
 
 def _outcome(progress: Progress) -> Text:

@@ -105,11 +105,28 @@ class PairedTimes:
         """Returns the seconds of each arm that passed, in the order of the blocks and rounds."""
         import numpy as np
 
-        times = self.times[operation].reshape(*self.labels.shape, -1).swapaxes(1, 2)
-        labels = np.broadcast_to(self.labels[:, None, :], times.shape)
-        finite = np.isfinite(times)
-        sides: dict[Arm, np.ndarray] = {"baseline": ~labels, "candidate": labels}
-        return {arm: tuple(map(float, times[chosen & finite])) for arm, chosen in sides.items()}
+        return {
+            arm: tuple(map(float, times[np.isfinite(times)]))
+            for arm, times in self._by_arm(self.times[operation]).items()
+        }
+
+    def failed_of_arms(self) -> dict[Arm, tuple[int, ...]]:
+        """Returns which first attempts of each arm failed, from 0, in the order of `of_arms`."""
+        import numpy as np
+
+        return {
+            arm: tuple(map(int, np.flatnonzero(failed)))
+            for arm, failed in self._by_arm(self.failed).items()
+        }
+
+    def _by_arm(self, values: np.ndarray) -> dict[Arm, np.ndarray]:
+        """Returns values of one per operation, by arm, in the order of the blocks and rounds."""
+        import numpy as np
+
+        per_slot = values.shape[2] if values.ndim > self.labels.ndim else 1
+        rounds = values.reshape(*self.labels.shape, per_slot).swapaxes(1, 2)
+        labels = np.broadcast_to(self.labels[:, None, :], rounds.shape)
+        return {"baseline": rounds[~labels], "candidate": rounds[labels]}
 
     def log_ratios(self, operation: str) -> tuple[float, ...]:
         """Returns the log ratio of candidate to baseline in each block, by geometric mean.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from orbax_bench_core.analysis.verdicts import words
+from orbax_bench_core.analysis.verdicts import attempts, words
 from orbax_bench_core.execute import Event, Progress, Retry, RunSettings, Session, Watcher
 from orbax_bench_core.records import Record, RunInfo
 from orbax_bench_core.steps.comparison import Judged, compare_arms
@@ -111,12 +111,15 @@ class _Log(Watcher):
     def _judged(self, event: Judged) -> None:
         verdict = event.verdict
         ratios = ", ".join(
-            f"{operation.operation} {operation.verdict.ratio:.3f}"
+            f"{operation.operation} {words.interval(operation.verdict)} "
+            f"{operation.verdict.ratio:.3f}"
             for operation in verdict.operations
             if operation.primary and operation.verdict.ratio is not None
         )
-        said = "; ".join(filter(None, [verdict.reason or ratios, *words.attempts(verdict)]))
-        _say(f"{verdict.point} after {verdict.blocks} blocks: {verdict.word}: {said}")
+        said = "; ".join(filter(None, [verdict.reason or ratios, *attempts(verdict)]))
+        decided = words.decided(verdict)
+        word = f"{verdict.word}, {decided}" if decided else verdict.word
+        _say(f"{verdict.point} after {words.design(verdict)}: {word}: {said}")
 
 
 def _say(line: str) -> None:

@@ -57,6 +57,18 @@ COUNTS: Final = (
         command=_python("perf.liveness", "--trial", "{trial}"),
     ),
     Count(
+        name="demo",
+        claim="the demo, a suite beside itself, ends in PASS",
+        trials=20,
+        command=_python("perf.demo", "--real"),
+    ),
+    Count(
+        name="demo_replayed",
+        claim="of the recorded times of the demo and of the CI example, 95 of 100 end in PASS",
+        trials=1,
+        command=_python("perf.demo"),
+    ),
+    Count(
         name="gate",
         claim="every figure of the gate holds, with all replicates",
         trials=1,

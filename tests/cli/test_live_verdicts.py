@@ -79,7 +79,7 @@ class Terminal:
 def test_a_look_is_one_line_in_a_log(log, judge, undecided, points):
     verdict = judge(0, undecided("load", 1.05), undecided("save", 1.06, low=0.95, high=1.17))
     assert log(lambda live: live.judged(verdict)) == (
-        f"? INCONCLUSIVE 20/20 save 1.060x [0.950–1.170] {points[0].name}\n"
+        f"? INCONCLUSIVE 20/20 save [0.950–1.170] 1.060x {points[0].name}\n"
     )
 
 
@@ -170,7 +170,7 @@ def test_a_line_shows_the_verdict_so_far(points, judge, undecided):
     assert re.split(r"\s{2,}", line.strip()) == [
         "? INCONCLUSIVE",
         "10/20",
-        "save 1.060x [0.950–1.170]",
+        "save [0.950–1.170] 1.060x",
         points[0].name,
     ]
 

@@ -1,5 +1,6 @@
 """Paired and unpaired verdicts with advice, and their document."""
 
+from orbax_bench_core.analysis.verdicts.findings import attempts
 from orbax_bench_core.analysis.verdicts.metrics import MetricsShown
 from orbax_bench_core.analysis.verdicts.model import (
     MetricChange,
@@ -31,6 +32,7 @@ __all__ = [
     "PointVerdict",
     "Unmatched",
     "VerdictReport",
+    "attempts",
     "compare_stored",
     "compare_unpaired",
     "enforce",

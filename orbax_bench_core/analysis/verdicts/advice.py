@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from orbax_bench_core.analysis.verdicts.findings import seconds_of
 from orbax_bench_core.config import ARMS, PER_ARM, Arm, GateConfig, GateRule
 from orbax_bench_core.gate import SeriesHealth, Verdict
 
 NO_HEALTH: Final[Mapping[Arm, SeriesHealth]] = {}
 
 _KEPT: Final = "it measures only what is missing."
+
+_SHORT: Final = 0.1
+"""Seconds below which a slow-down of an operation may be too small to matter to anyone."""
+
+_SEEK: Final = (
+    "retries and throttling of the storage, other work on the machine, and what the candidate does "
+    "that the baseline does not"
+)
 
 
 def advice(
@@ -50,18 +59,18 @@ def advice(
         return "Run both arms in one place with `orbax-bench ab`: that needs no history."
     if verdict.endpoint == "missing":
         return (
-            f"Not judged: {verdict.reason}. Measure it in both arms, or leave it out of "
-            "`gate.primary`."
+            "An operation that an arm lacks, be it in one repeat, is no PASS: let both arms "
+            "measure it in every repeat, or leave it out of `gate.primary`, and run anew."
         )
     if verdict.endpoint == "stalls":
-        return _of_stalls(verdict)
+        return _of_suspicion(verdict)
     if verdict.reason:
-        return f"Not judged: {verdict.reason}. Run the same command again: {_KEPT}"
+        return f"Run the same command again: {_KEPT}"
     if not primary:
         return "Decides nothing: if it matters, name it in `gate.primary` and run anew."
-    if ended and verdict.operations < _last_look(verdict, rule):
-        return "Its point was settled by another operation first: see to that one."
-    return " ".join([_of_doubt(verdict, rule), *_unsteady(health)])
+    if ended and verdict.look is not None and not verdict.settled:
+        return "Its point was settled before it was: see to what decided that first."
+    return " ".join([_of_doubt(verdict, operation, rule, health), *_unsteady(health)])
 
 
 def _of_regression(verdict: Verdict, rule: GateRule, *, primary: bool, paired: bool) -> str:
@@ -69,60 +78,67 @@ def _of_regression(verdict: Verdict, rule: GateRule, *, primary: bool, paired: b
         return "Only a warning: run both arms in one place with `orbax-bench ab` before acting."
     if not primary:
         return "Decides nothing: if it matters, name it in `gate.primary` and run anew."
-    seen = f" It stalls: {verdict.reason}." if verdict.endpoint == "stalls" else ""
-    return (
-        "Look at what differs between the arms. No need to run again: false alarms are at most "
-        f"{_percent(rule.alpha)}.{seen}"
-    )
+    alarms = f"No need to run again: false alarms are at most {_percent(rule.alpha)}."
+    if verdict.endpoint == "stalls":
+        return (
+            f"Look at the operations that stall, which the figure marks: {_SEEK}. The typical time "
+            f"says {_of_time(verdict)}. {alarms}"
+        )
+    by_floor = ""
+    if verdict.bound == "floor":
+        floor = seconds_of(rule.min_effect_s)
+        by_floor = (
+            f" It is slower by more than {floor}: a slow-down below that does not count here."
+        )
+    return f"Look at what differs between the arms.{by_floor} {alarms}"
+
+
+def _of_time(verdict: Verdict) -> str:
+    words = {"PASS": "PASS", "REGRESSION": "REGRESSION"}
+    return words.get(verdict.time_word or "", "nothing yet")
 
 
 def _of_pass(verdict: Verdict, rule: GateRule, paired: bool) -> str:
     so_far = "" if paired else ", as far as separate runs can tell"
-    limit = f"a slow-down of {_percent(rule.margin)} or more"
+    said = f"A slow-down of {_percent(rule.margin)} or more is ruled out{so_far}."
     if verdict.bound == "floor":
-        limit = f"a slow-down of {1000 * rule.min_effect_s:g} ms or more"
-    typical = " for the typical time" if verdict.stalls is not None else ""
-    said = f"Nothing to do{so_far}: {limit} is ruled out{typical}.{_open_stalls(verdict)}"
+        floor = seconds_of(rule.min_effect_s)
+        said = (
+            f"A slow-down of {floor} or more is ruled out{so_far}; one below {floor} does not "
+            f"count here, though it may be more than {_percent(rule.margin)}."
+        )
     if verdict.faster:
         return f"{said} The candidate is faster."
+    if verdict.high is not None and verdict.high < 1:
+        return f"{said} It is not slower."
     if verdict.ratio is not None and verdict.low is not None and verdict.low > 1:
         likely = _about(verdict.ratio - 1)
         return f"{said} One of about {likely} is likely; if that matters, lower `gate.margin`."
     return said
 
 
-def _open_stalls(verdict: Verdict) -> str:
-    """Returns which share of stalls the data leave open."""
-    stalls = verdict.stalls
-    if stalls is None:
-        return ""
-    seen = "No" if stalls.candidate == 0 else str(stalls.candidate)
-    return (
-        f" {seen} stall{'' if stalls.candidate == 1 else 's'} in {stalls.operations} operations: "
-        f"stalls of up to {_about(stalls.bound)} of operations cannot be excluded."
-    )
-
-
-def _of_stalls(verdict: Verdict) -> str:
-    """Returns what to do where only stalls keep an operation from passing."""
+def _of_suspicion(verdict: Verdict) -> str:
+    """Returns what to do about stalls that could be chance, or that are not excluded yet."""
     if not verdict.settled:
-        return f"It goes on: {verdict.reason}. Run the same command again: {_KEPT}"
-    return (
-        f"Its typical time passes, but {verdict.reason}. Look at the slowest operations of each "
-        "arm, and run anew with more operations in `gate.looks`."
-    )
+        return "Run the same command again: suspected stalls are followed up."
+    return f"Chance is not ruled out: run anew, and look at the operations that stall: {_SEEK}."
 
 
-def _of_doubt(verdict: Verdict, rule: GateRule) -> str:
+def _of_doubt(
+    verdict: Verdict, operation: str, rule: GateRule, health: Mapping[Arm, SeriesHealth]
+) -> str:
     """Returns what a verdict would need."""
     found = ""
     if verdict.detectable is not None:
+        likely = ""
+        if verdict.detectable_80 is not None:
+            likely = f"8 times in 10: +{_about(verdict.detectable_80)}; "
         found = (
-            f"{verdict.operations} operations per arm find a slow-down of "
-            f"{_about(verdict.detectable)} or more in 9 of 10 cases. "
+            f"With {verdict.operations} operations per arm a slow-down is found {likely}9 "
+            f"{'in' if likely else 'times in'} 10: +{_about(verdict.detectable)}. "
         )
-    last = _last_look(verdict, rule)
-    if verdict.operations < last:
+    if not verdict.settled:
+        last = rule.looks_of(_per_life(verdict))[-1]
         return f"{found}Run the same command again: it goes on, to {last} operations per arm."
     if verdict.more_blocks:
         needed = verdict.operations + PER_ARM * _per_life(verdict) * verdict.more_blocks
@@ -130,11 +146,7 @@ def _of_doubt(verdict: Verdict, rule: GateRule) -> str:
             f"{found}A verdict needs about {verdict.more_blocks} more blocks: run anew with "
             f"`gate.looks` up to {needed}."
         )
-    return (
-        f"{found}No number of operations that one would run gives a verdict: make the operation "
-        "longer with larger data, run on a quieter machine, widen `gate.margin` or "
-        "`gate.min_effect_s`, or leave it out of `gate.primary`."
-    )
+    return f"{found}More operations would not do: {_otherwise(operation, rule, health)}."
 
 
 def _per_life(verdict: Verdict) -> int:
@@ -142,8 +154,19 @@ def _per_life(verdict: Verdict) -> int:
     return verdict.operations // verdict.lives if verdict.lives else 1
 
 
-def _last_look(verdict: Verdict, rule: GateRule) -> int:
-    return rule.looks_of(_per_life(verdict))[-1]
+def _otherwise(operation: str, rule: GateRule, health: Mapping[Arm, SeriesHealth]) -> str:
+    """Returns what helps where no number of operations that anyone would run does."""
+    ways = ["make the operation longer, with larger data", "measure in a quieter place"]
+    baseline = health.get("baseline")
+    margin_s = None if baseline is None else rule.margin * baseline.median
+    if margin_s is not None and rule.min_effect_s < margin_s < _SHORT:
+        small = seconds_of(float(f"{margin_s:.2g}"))
+        ways.append(
+            f"set `gate.min_effect_s` if {small} ({_percent(rule.margin)} of it) do not matter"
+        )
+    elif margin_s is None:
+        ways.append("set `gate.min_effect_s`")
+    return f"{', '.join(ways)}, or take {operation} out of `gate.primary`"
 
 
 def _unsteady(health: Mapping[Arm, SeriesHealth]) -> list[str]:

@@ -59,7 +59,9 @@ def interval_panel(report: VerdictReport, point: PointVerdict) -> Panel:
     )
 
 
-def operation_panels(report: VerdictReport, operation: OperationVerdict) -> list[Panel]:
+def operation_panels(
+    report: VerdictReport, point: PointVerdict, operation: OperationVerdict
+) -> list[Panel]:
     """Returns the drawings of an operation: its blocks where it is paired, and its series."""
     panels = []
     if operation.block_log_ratios:
@@ -77,7 +79,7 @@ def operation_panels(report: VerdictReport, operation: OperationVerdict) -> list
             Panel(
                 title=f"Times of {operation.operation} in both arms in the order measured",
                 height=_HEIGHT,
-                draw=lambda axes: draw_series(axes, operation),
+                draw=lambda axes: draw_series(axes, point, operation),
             )
         )
     return panels
@@ -103,7 +105,7 @@ def page_figures(report: VerdictReport, point: PointVerdict) -> list[Figure]:
     """Returns the figures of one point of a comparison on a page, one drawing each."""
     panels = [interval_panel(report, point)]
     for operation in drawn_operations(report, point):
-        panels += operation_panels(report, operation)
+        panels += operation_panels(report, point, operation)
     return [Figure(panel.title, functools.partial(_figure, [panel])) for panel in panels]
 
 
@@ -113,7 +115,7 @@ def figure_files(report: VerdictReport, point: PointVerdict) -> list[Figure]:
     name = f"{_safe(point.point_id)}.png"
     files = [Figure(panel.title, functools.partial(_figure, [panel]), file=name)]
     for index, operation in enumerate(drawn_operations(report, point)):
-        panels = operation_panels(report, operation)
+        panels = operation_panels(report, point, operation)
         if panels:
             title = f"{operation.operation} of {point.point}: blocks and series"
             name = f"{_safe(point.point_id)}_{index}_{_safe(operation.operation)}.png"

@@ -134,6 +134,8 @@ class PointVerdict(ResultModel):
         next_look: Operations per arm at the next look; None when settled.
         attempts: First attempts of each arm, also beyond the looks; empty when unpaired, and in
             version 1.
+        failed_at: Places of the failed first attempts of each arm among all of its attempts in
+            complete blocks, from 0, in the order in which they were made.
         design: Which worker processes the operations had; None when unpaired, and in version 1.
         continued: Lives that were continued in a new process after an interruption.
         verified: What the restored values of each arm were compared with, in every repeat.
@@ -155,6 +157,7 @@ class PointVerdict(ResultModel):
     settled: bool = False
     next_look: int | None = None
     attempts: dict[Arm, FirstAttempts] = {}
+    failed_at: dict[Arm, tuple[int, ...]] = {}
     design: PairDesign | None = None
     continued: int = 0
     verified: dict[Arm, Verified] = {}
@@ -270,17 +273,16 @@ def enforce(verdict: str, verdicts: str | None, *, allow_inconclusive: bool) -> 
 def _what(verdict: str, path: Path) -> str:
     report = VerdictReport.model_validate_json(path.read_bytes())
     return "; ".join(
-        f"{point.point}: "
-        + (
-            ", ".join(
-                f"{operation.operation} {operation.verdict.ratio:.2f}x"
-                for operation in point.operations
-                if operation.primary
-                and operation.verdict.word == verdict
-                and operation.verdict.ratio is not None
-            )
-            or point.reason
-        )
-        for point in report.points
-        if point.word == verdict
+        f"{point.point}: {_why(verdict, point)}" for point in report.points if point.word == verdict
     )
+
+
+def _why(verdict: str, point: PointVerdict) -> str:
+    """Returns the operations of a point that have a verdict, or the reason of the point."""
+    found = [one for one in point.operations if one.primary and one.verdict.word == verdict]
+    said = [
+        f"{one.operation} {one.verdict.ratio:.2f}x"
+        for one in found
+        if one.verdict.ratio is not None and one.verdict.endpoint == "time"
+    ]
+    return ", ".join(said if point.endpoint == "time" else []) or point.reason or ", ".join(said)

@@ -70,6 +70,7 @@ def judge_point(
         settled=judged.settled or stopped,
         next_look=None if stopped else judged.next_look,
         attempts=series.attempts,
+        failed_at=series.failed_of_arms(),
         design=design,
         continued=series.continued,
     )

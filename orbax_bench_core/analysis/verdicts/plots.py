@@ -9,11 +9,13 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, TypeGuard
 
 from orbax_bench_core.analysis.verdicts import words
+from orbax_bench_core.analysis.verdicts.findings import seconds_of
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict
 from orbax_bench_core.analysis.verdicts.words import primary_first
-from orbax_bench_core.config import ARMS, Arm, GateConfig, GateRule
+from orbax_bench_core.config import ARMS, PER_ARM, Arm, GateConfig, GateRule
 from orbax_bench_core.document import figures
 from orbax_bench_core.gate import SeriesHealth, Verdict, Word
+from orbax_bench_core.sweep import PairDesign
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,14 +54,14 @@ def draw_intervals(axes: Axes, point: PointVerdict, gate: GateConfig) -> None:
     """
     operations = primary_first(point)
     verdicts = [operation.verdict for operation in operations]
-    rules = [gate.rule(operation.operation) for operation in operations]
+    bounds = [_bounds(operation, gate.rule(operation.operation)) for operation in operations]
     ends = [value for verdict in verdicts for value in (verdict.ratio, verdict.low, verdict.high)]
     limits = ratio_limits(
-        [value for value in ends if value is not None], max(rule.margin for rule in rules)
+        [value for value in ends if value is not None], max(margin for _, margin in bounds)
     )
     axes.set_xscale("log")
-    for row, (verdict, rule) in enumerate(zip(verdicts, rules, strict=True)):
-        _shade_row(axes, row, rule, limits[1])
+    for row, (verdict, bound) in enumerate(zip(verdicts, bounds, strict=True)):
+        _shade_row(axes, row, bound, limits[1])
         _draw_interval(axes, row, verdict, faint=not operations[row].primary, limits=limits)
     axes.axvline(1, color=figures.DIM, linewidth=1)
     axes.set_xlim(*limits)
@@ -82,34 +84,33 @@ def draw_blocks(axes: Axes, operation: OperationVerdict, rule: GateRule) -> None
 
     ratios = [_exp(value) for value in operation.block_log_ratios]
     verdict = operation.verdict
+    tolerance, margin = _bounds(operation, rule)
     limits = ratio_limits(
-        [*ratios, *(value for value in (verdict.low, verdict.high) if value is not None)],
-        rule.margin,
+        [*ratios, *(value for value in (verdict.low, verdict.high) if value is not None)], margin
     )
-    colour = COLOURS[verdict.word]
+    colour = COLOURS[verdict.time_word or verdict.word]
     axes.set_yscale("log")
     blocks = range(1, len(ratios) + 1)
     shown = [(block, ratio) for block, ratio in zip(blocks, ratios, strict=True) if _real(ratio)]
-    if verdict.low is not None and verdict.high is not None and verdict.low < verdict.high:
-        low, high = _clipped(verdict.low, limits), _clipped(verdict.high, limits)
+    low, high = words.ends(verdict)
+    if low is not None and high is not None and low < high:
+        low, high = _clipped(low, limits), _clipped(high, limits)
         axes.axhspan(low, high, color=colour, alpha=_FAINT, linewidth=0, label="95 % interval")
     if _real(verdict.ratio):
         axes.axhline(verdict.ratio, color=colour, linewidth=1.6, label="estimate")
     axes.axhline(1, color=figures.DIM, linewidth=1)
-    axes.axhline(
-        1 + rule.tolerance,
-        color=figures.DIM,
-        linewidth=1,
-        linestyle=(0, (1, 2)),
-        label=f"tolerance {words.share(rule.tolerance)}",
-    )
-    axes.axhline(
-        1 + rule.margin,
-        color=figures.DIM,
-        linewidth=1,
-        linestyle=(0, (5, 3)),
-        label=f"margin {words.share(rule.margin)}",
-    )
+    floor = seconds_of(rule.min_effect_s)
+    for name, given, bound, dashes in (
+        ("tolerance", rule.tolerance, tolerance, (1, 2)),
+        ("margin", rule.margin, margin, (5, 3)),
+    ):
+        axes.axhline(
+            1 + bound,
+            color=figures.DIM,
+            linewidth=1,
+            linestyle=(0, dashes),
+            label=f"{name} {words.share(given) if bound == given else floor}",
+        )
     axes.plot(
         [block for block, _ in shown],
         [ratio for _, ratio in shown],
@@ -128,38 +129,128 @@ def draw_blocks(axes: Axes, operation: OperationVerdict, rule: GateRule) -> None
     _legend(axes, 3)
 
 
-def draw_series(axes: Axes, operation: OperationVerdict) -> None:
+def draw_series(axes: Axes, point: PointVerdict, operation: OperationVerdict) -> None:
     """Draws the times of both arms in the order measured, with what their health says.
 
     A line shows a drift that is flagged by its size, hollow marks the slow one of two regimes.
+    Rings are stalls, above a dotted line, and crosses on the axis attempts that failed. Where slots
+    were lives, a line joins the operations of each.
     """
     from matplotlib.ticker import MaxNLocator
 
     factor, unit = _unit([value for times in operation.times.values() for value in times])
+    above = _stalled_above(operation)
     longest = 2
     for arm in ARMS:
         times = [value * factor for value in operation.times.get(arm, ())]
-        longest = max(longest, len(times))
+        failed = point.failed_at.get(arm, ())
+        longest = max(longest, len(times) + len(failed))
+        places = _places(len(times), failed)
         if times:
-            _draw_arm(axes, arm, times, operation.health.get(arm))
-    axes.set_ylabel(unit)
-    axes.set_xlim(0.3, longest + 0.7)
+            lives = _lives(places, point.design)
+            _draw_arm(axes, arm, places, times, operation.health.get(arm), lives)
+        if above is not None:
+            stalled = [
+                (place, value)
+                for place, value in zip(places, times, strict=True)
+                if value > above * factor
+            ]
+            _draw_stalls(axes, arm, stalled)
+        _draw_failed(axes, arm, failed)
+    _name_marks(axes)
     shown = [
         value * factor for times in operation.times.values() for value in times if _real(value)
     ]
-    axes.set_ylim(0, 1.08 * max(shown, default=1.0))
+    top = 1.08 * max(shown, default=1.0)
+    if above is not None and above * factor < top:
+        axes.axhline(above * factor, color=figures.DIM, linewidth=1, linestyle=(0, (1, 2)))
+    axes.set_ylabel(unit)
+    axes.set_xlim(0.3, longest + 0.7)
+    axes.set_ylim(0, top)
     axes.yaxis.set_major_locator(MaxNLocator(nbins=6))
     axes.yaxis.grid(visible=True, color=figures.LINE, linewidth=0.5)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
     axes.set_xlabel("operation of the arm, in the order measured")
     axes.set_title(f"{figures.label(operation.operation)}: time of each operation")
-    remarked = any(":" in str(text) for text in axes.get_legend_handles_labels()[1])
+    named = list(map(str, axes.get_legend_handles_labels()[1]))
+    remarked = len(named) <= len(ARMS) and any(":" in name for name in named)
     _legend(axes, 1 if remarked else 2)
 
 
-def _shade_row(axes: Axes, row: int, rule: GateRule, high: float) -> None:
+def _stalled_above(operation: OperationVerdict) -> float | None:
+    """Returns from how many seconds on an operation is a stall; None where nobody looked."""
+    times = [value for values in operation.times.values() for value in values if _real(value)]
+    found = operation.verdict.stalls
+    return None if found is None or not times else found.threshold * statistics.median(times)
+
+
+def _places(count: int, failed: Sequence[int]) -> list[int]:
+    """Returns the places, from 1, of what passed among all attempts of an arm."""
+    taken = set(failed)
+    return [index + 1 for index in range(count + len(taken)) if index not in taken][:count]
+
+
+def _lives(places: Sequence[int], design: PairDesign | None) -> list[int] | None:
+    """Returns the number of the life of each place; None where there were no lives.
+
+    A round goes once through the lives of an arm in a block.
+    """
+    if design is None or not design.lives:
+        return None
+    block = PER_ARM * design.operations_per_life
+    return [(place - 1) // block * PER_ARM + (place - 1) % PER_ARM for place in places]
+
+
+def _draw_stalls(axes: Axes, arm: Arm, stalled: Sequence[tuple[int, float]]) -> None:
+    if stalled:
+        axes.plot(
+            [place for place, _ in stalled],
+            [value for _, value in stalled],
+            "o",
+            color=_ARM_COLOURS[arm],
+            markerfacecolor="none",
+            markersize=11,
+            label=f"_{arm}_stalled",
+        )
+
+
+def _draw_failed(axes: Axes, arm: Arm, failed: Sequence[int]) -> None:
+    """Draws failed attempts as crosses on the axis of places, where no time can be."""
+    if failed:
+        axes.plot(
+            [index + 1 for index in failed],
+            [0.0 if arm == "baseline" else 0.035] * len(failed),
+            "x",
+            color=_ARM_COLOURS[arm],
+            markersize=7,
+            markeredgewidth=1.8,
+            clip_on=False,
+            transform=axes.get_xaxis_transform(),
+            label=f"_{arm}_failed",
+        )
+
+
+def _name_marks(axes: Axes) -> None:
+    """Puts rings and crosses into the legend, once for both arms."""
+    drawn = {str(line.get_label()) for line in axes.get_lines()}
+    for name, marker in (("stalled", "o"), ("failed", "x")):
+        if any(label.endswith(f"_{name}") for label in drawn):
+            axes.plot(
+                [], [], marker, color=figures.DIM, markerfacecolor="none", markersize=7, label=name
+            )
+
+
+def _bounds(operation: OperationVerdict, rule: GateRule) -> tuple[float, float]:
+    """Returns tolerance and margin as shares of the baseline's median, floors of seconds in it."""
+    times = [value for value in operation.times.get("baseline", ()) if _real(value)]
+    least = rule.min_effect_s / statistics.median(times) if times else 0.0
+    return max(rule.tolerance, least), max(rule.margin, least)
+
+
+def _shade_row(axes: Axes, row: int, bounds: tuple[float, float], high: float) -> None:
     top, bottom = row - 0.5, row + 0.5
-    ends = (1 / WIDEST, 1 + rule.tolerance, 1 + rule.margin, 2 * max(high, 1 + rule.margin))
+    tolerance, margin = bounds
+    ends = (1 / WIDEST, 1 + tolerance, 1 + margin, 2 * max(high, 1 + margin))
     for (start, end), colour in zip(itertools.pairwise(ends), _ZONES.values(), strict=True):
         axes.fill_betweenx([top, bottom], start, end, color=colour, alpha=_FAINT, linewidth=0)
 
@@ -171,9 +262,11 @@ def _draw_interval(
     if verdict.ratio is None or not _real(verdict.ratio):
         axes.text(1, row, "  not judged", color=figures.DIM, va="center", style="italic")
         return
-    colour = COLOURS[verdict.word]
-    low = verdict.ratio if verdict.low is None or math.isnan(verdict.low) else verdict.low
-    high = verdict.ratio if verdict.high is None or math.isnan(verdict.high) else verdict.high
+    # The interval is one of the time, whatever stalls say.
+    word = verdict.time_word or verdict.word
+    colour = COLOURS[word]
+    low, high = words.ends(verdict)
+    low, high = verdict.ratio if low is None else low, verdict.ratio if high is None else high
     ends = (_clipped(low, limits), _clipped(high, limits))
     width = 1.2 if faint else 2.2
     axes.plot(ends, (row, row), color=colour, linewidth=width, solid_capstyle="butt")
@@ -183,7 +276,7 @@ def _draw_interval(
     axes.plot(
         _clipped(verdict.ratio, limits),
         row,
-        _MARKERS[verdict.word],
+        _MARKERS[word],
         color=colour,
         markerfacecolor="none" if faint else colour,
         markersize=6,
@@ -194,19 +287,32 @@ def _row_label(operation: OperationVerdict) -> str:
     name = figures.label(operation.operation, 28)
     verdict = operation.verdict
     mark = words.MARKS[verdict.word]
-    return f"{name if operation.primary else f'({name})'} {mark}"
+    stalls = " stalls" if verdict.word != "PASS" and verdict.endpoint == "stalls" else ""
+    return f"{name if operation.primary else f'({name})'} {mark}{stalls}"
 
 
-def _draw_arm(axes: Axes, arm: Arm, times: Sequence[float], health: SeriesHealth | None) -> None:
+def _draw_arm(
+    axes: Axes,
+    arm: Arm,
+    places: Sequence[int],
+    times: Sequence[float],
+    health: SeriesHealth | None,
+    lives: Sequence[int] | None,
+) -> None:
     colour, marker = _ARM_COLOURS[arm], _ARM_MARKERS[arm]
-    places = list(range(1, len(times) + 1))
     remarks = []
-    axes.plot(places, times, color=colour, linewidth=0.8, alpha=0.5)
+    for life in [None] if lives is None else sorted(set(lives)):
+        joined = [
+            (place, value)
+            for index, (place, value) in enumerate(zip(places, times, strict=True))
+            if lives is None or lives[index] == life
+        ]
+        axes.plot(*zip(*joined, strict=True), color=colour, linewidth=0.8, alpha=0.5)
     if health is not None and health.drift is not None and health.drifts:
         remarks.append(f"drift {100 * health.drift:+.0f} %")
         middle = statistics.median(times)
         axes.plot(
-            (1, len(times)),
+            (places[0], places[-1]),
             (middle * (1 - health.drift / 2), middle * (1 + health.drift / 2)),
             color=colour,
             linewidth=1.6,

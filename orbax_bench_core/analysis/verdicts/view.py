@@ -56,7 +56,7 @@ MANY: Final = 8
 """Number of points above which those that pass have one line each."""
 
 _ROLES: Final[dict[Word, Role]] = {"REGRESSION": "bad", "INCONCLUSIVE": "unsure", "PASS": "good"}
-_HEADINGS: Final = ("operation", "ratio", "95 % interval", "verdict")
+_HEADINGS: Final = ("operation", "95 % interval", "ratio", "verdict")
 _FEW: Final = 4
 """Number of points from which on HTML folds the figures of those that pass."""
 
@@ -65,7 +65,9 @@ _FIGURES: Final = (
     "(hollow: not primary). Below it are, for each primary operation, the ratio of every block in "
     "the order measured, and the times of both arms; for a point that passes among many, only for "
     "the operation nearest to trouble. A dashed line through times is a drift; hollow marks are "
-    "the slow one of two regimes."
+    "the slow one of two regimes; rings are stalls, above the dotted line; a cross on the axis is "
+    "an attempt that failed. Where every slot of a block was a life, a line joins the operations "
+    "of each."
 )
 
 
@@ -146,8 +148,8 @@ def _markdown_head(report: VerdictReport) -> tuple[Element, ...]:
 def _tables(points: Sequence[PointVerdict]) -> tuple[Element, ...]:
     columns = (
         Column("metric"),
-        Column("ratio", "number"),
         Column("95 % interval", "fixed"),
+        Column("ratio", "number"),
         Column("verdict", "fixed"),
         Column("what to do", "prose"),
     )
@@ -160,7 +162,7 @@ def _tables(points: Sequence[PointVerdict]) -> tuple[Element, ...]:
 
 
 def _html_group(point: PointVerdict) -> Group:
-    about = f"{point.point_id}, {words.design(point)}"
+    about = _about(point)
     rows = (
         Row(
             (
@@ -192,6 +194,10 @@ def _markdown_group(point: PointVerdict) -> Group:
         keys=(Span(point.point, code=True),),
         rows=tuple(rows) or (nothing,),
     )
+
+
+def _about(point: PointVerdict) -> str:
+    return ", ".join(filter(None, [point.point_id, words.design(point), words.decided(point)]))
 
 
 def _metrics(points: Sequence[PointVerdict]) -> tuple[Element, ...]:
@@ -229,7 +235,8 @@ def _point_section(report: VerdictReport, point: PointVerdict) -> Section:
         name = Span(operation.operation, code=True)
         items += [("! ", name, f" {flag}") for flag in words.flags(operation)]
     figures = figure_files(report, point) if point in plotted_points(report) else ()
-    about = f"{point.word}, {words.design(point)}, id "
+    decided = words.decided(point)
+    about = f"{point.word}{f' ({decided})' if decided else ''}, {words.design(point)}, id "
     return Section(
         (f"{words.MARKS[point.word]} ", Span(point.point, code=True)),
         (*((Items(tuple(items)),) if items else ()), *figures, *metric_table(point)),
@@ -275,7 +282,7 @@ def _brief_point(
     point: PointVerdict, widths: Sequence[int], metrics: MetricsShown
 ) -> list[Element]:
     """Returns the name and verdict of a point, then its operations in columns of all points."""
-    about = Span(f"{point.point_id}, {words.design(point)}", "dim")
+    about = Span(_about(point), "dim")
     title = (Span(point.point, strong=True), " ", about)
     elements: list[Element] = [_hanging(title, mark=_word(point.word))]
     mark = Span("failed:", "bad") if point.failed else Span("note:", "dim")
@@ -311,8 +318,8 @@ def _wide_table(point: PointVerdict, widths: Sequence[int]) -> Table:
 def _lines(point: PointVerdict, widths: Sequence[int]) -> list[Element]:
     elements: list[Element] = []
     for operation in primary_first(point):
-        name, ratio, interval = _numbers(operation)
-        numbers = f"{name:{widths[0]}}  {ratio:>{widths[1]}}  {interval:{widths[2]}}  "
+        name, interval, ratio = _numbers(operation)
+        numbers = f"{name:{widths[0]}}  {interval:{widths[1]}}  {ratio:>{widths[2]}}  "
         role: Role = "plain" if operation.primary else "dim"
         elements.append(_hanging((numbers, _word_cell(operation, point)), role, indent=2))
         elements += [
@@ -362,14 +369,17 @@ def _cells(operation: OperationVerdict, point: PointVerdict) -> tuple[str, ...]:
 
 
 def _numbers(operation: OperationVerdict) -> tuple[str, str, str]:
+    """Returns name, interval and ratio: what is known stands before the best guess."""
     verdict = operation.verdict
-    return operation.operation, words.ratio(verdict.ratio), words.interval(verdict)
+    return operation.operation, words.interval(verdict), words.ratio(verdict.ratio)
 
 
 def _word_cell(operation: OperationVerdict, point: PointVerdict, *, strong: bool = False) -> Span:
     word = operation.verdict.word
-    unpaired = " unpaired" if point.mode == "unpaired" else ""
-    said = f"{words.MARKS[word]} {words.word_of(operation)}{unpaired}"
+    how = " unpaired" if point.mode == "unpaired" else ""
+    if word != "PASS" and operation.verdict.endpoint == "stalls":
+        how += ": stalls"
+    said = f"{words.MARKS[word]} {words.word_of(operation)}{how}"
     stands_out = operation.primary and (strong or word == "REGRESSION")
     return Span(said, _ROLES[word], strong=stands_out)
 

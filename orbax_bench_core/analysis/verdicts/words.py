@@ -7,6 +7,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from orbax_bench_core.analysis.verdicts.evidence import evidence_remarks
+from orbax_bench_core.analysis.verdicts.findings import (
+    ENDPOINTS,
+    attempts,
+    finding,
+    open_shares,
+    seconds_of,
+)
 from orbax_bench_core.analysis.verdicts.model import (
     OperationVerdict,
     PointVerdict,
@@ -27,16 +34,51 @@ STYLES: Final[dict[Word, str]] = {
 """Terminal style of each word."""
 
 MEANINGS: Final[dict[Word, str]] = {
-    "REGRESSION": "the candidate is slower than the baseline by more than the tolerance",
-    "PASS": "a slow-down as large as the margin is ruled out",
-    "INCONCLUSIVE": "the times allow neither of the two yet; this is not a pass",
+    "REGRESSION": "the candidate is typically slower by more than the tolerance, or it stalls or "
+    "fails more often than chance explains",
+    "PASS": "a typical slow-down as large as the margin is ruled out, and nothing speaks for more "
+    "stalls or failures",
+    "INCONCLUSIVE": "what was measured shows neither of the two; this is not a pass",
 }
 
 READING: Final = (
+    (
+        "Three things are judged: the typical time of each primary operation, its stalls, and "
+        "the attempts of the point that failed or hung. Each verdict names which of them "
+        "decided."
+    ),
     "The ratio is the time of the candidate over that of the baseline: above 1 is slower.",
-    "The true ratio lies within the 95 % interval in 95 of 100 such comparisons.",
+    (
+        "Read the 95 % interval first: the true ratio lies within it in at least 95 of 100 such "
+        "comparisons, however early they ended. Where it begins at 0 or ends at ∞, too few "
+        "blocks rule out anything on that side."
+    ),
+    (
+        "The ratio behind it is the best guess. It leans to the verdict, because a comparison "
+        "ends when the data look clear."
+    ),
+    (
+        "A stall is an operation far above the median of both arms: by half at least, and by "
+        "more than the usual spread. The typical time does not see a few of them."
+    ),
+    (
+        "A PASS says how large a share of stalls and of failed attempts it cannot exclude: "
+        "where one in ten stalls, none in 10 is seen every third time. More operations make the "
+        "share smaller."
+    ),
+    (
+        "Only first attempts count. One that failed or hung counts as slower than all others, "
+        "and as a stall; a retry is kept to find the cause."
+    ),
+    (
+        "Faster is said only where a candidate as slow as the baseline is ruled out. Otherwise "
+        "a PASS means: not slower by the margin."
+    ),
     "A verdict in (parentheses) is of an operation that is not primary: it decides nothing.",
-    "A point is REGRESSION when one of its primary operations is, and PASS when all of them are.",
+    (
+        "A point is REGRESSION when one of its primary operations is, or its attempts are, and "
+        "PASS when all of them pass."
+    ),
     "Arms that are `unpaired` were run apart: whatever else changed shows as a difference too.",
 )
 """Reading aid of a table of verdicts, one sentence each."""
@@ -50,11 +92,22 @@ def ratio(value: float | None) -> str:
 
 
 def interval(verdict: Verdict) -> str:
-    """Returns the 95 % interval of a ratio, such as `[1.152–1.271]`; a dash without one."""
+    """Returns the 95 % interval of a ratio, such as `[1.152–1.271]`; a dash without one.
+
+    Where too few blocks rule out nothing on one side, it ends there at 0 or at infinity.
+    """
+    low, high = ends(verdict)
+    return "–" if low is None or high is None else f"[{_plain(low)}–{_plain(high)}]"
+
+
+def ends(verdict: Verdict) -> tuple[float, float] | tuple[None, None]:
+    """Returns both ends of an interval, or None for both where there is none."""
     low, high = verdict.low, verdict.high
-    if low is None or high is None or math.isnan(low) or math.isnan(high):
-        return "–"
-    return f"[{_plain(low)}–{_plain(high)}]"
+    if (low is None and high is None) or any(
+        end is not None and math.isnan(end) for end in (low, high)
+    ):
+        return None, None
+    return 0.0 if low is None else low, math.inf if high is None else high
 
 
 def share(value: float) -> str:
@@ -68,9 +121,10 @@ def word_of(operation: OperationVerdict) -> str:
 
 
 def what_to_do(operation: OperationVerdict) -> str:
-    """Returns the reason why an operation was not judged, and the advice about it."""
-    reason, advice = operation.verdict.reason, operation.advice
-    said = [advice] if reason in advice else [f"Not judged: {reason}.", advice]
+    """Returns what decided the verdict of an operation, and the advice about it."""
+    said = [finding(operation), operation.advice]
+    if operation.verdict.reason and operation.verdict.reason in operation.advice:
+        said = said[1:]
     if operation.false_discovery is not None and operation.verdict.word == "REGRESSION":
         said.append(f"(False discovery rate: {share(operation.false_discovery)}.)")
     return " ".join(filter(None, said))
@@ -91,19 +145,26 @@ def flags(operation: OperationVerdict) -> list[str]:
 def remarks(point: PointVerdict) -> list[str]:
     """Returns further remarks on a point."""
     return [
-        *filter(None, [point.reason, *attempts(point), *evidence_remarks(point), point.switching]),
+        *filter(None, [_told_once(point), *attempts(point), cause(point)]),
+        *filter(None, [*evidence_remarks(point), point.switching]),
         *filter(None, [processes(point), continued(point)]),
     ]
 
 
-def attempts(point: PointVerdict) -> list[str]:
-    """Returns the failed first attempts of each arm that has some, one line each."""
-    return [
-        f"{arm}: {found.failed} of {_count(found.count, 'first attempt')} failed, first in "
-        f"{found.example}"
-        for arm in ARMS
-        if (found := point.attempts.get(arm)) is not None and found.failed
-    ]
+def _told_once(point: PointVerdict) -> str:
+    """Returns the reason of a point; empty where its attempts or an operation say the same."""
+    told = point.endpoint == "stalls" or (point.endpoint == "failures" and point.attempts)
+    return "" if told and not point.failed else point.reason
+
+
+def cause(point: PointVerdict) -> str:
+    """Returns what to do about failed attempts that decided; empty where others did."""
+    if point.endpoint != "failures" or point.word == "PASS" or point.failed:
+        return ""
+    return (
+        "Look at the errors of the failed attempts, in the report and the records: attempts that "
+        "passed when they were tried again still count as failed."
+    )
 
 
 def processes(point: PointVerdict) -> str:
@@ -132,34 +193,62 @@ def design(point: PointVerdict) -> str:
     return f"{point.blocks or 'no'} block{'' if point.blocks == 1 else 's'}"
 
 
+def decided(point: PointVerdict) -> str:
+    """Returns what decided a verdict other than PASS, such as `decided by stalls`; else nothing."""
+    if point.word == "PASS" or point.failed or not point.operations:
+        return ""
+    return f"decided by {ENDPOINTS[point.endpoint]}"
+
+
 def rules(gate: GateConfig) -> list[str]:
     """Returns the rules of the gate, one line each."""
     family = "the primary operations of a point"
     if gate.family == "suite":
         family = "the primary operations of all points"
     together = f"over all looks and {family} together (Holm)"
+    looks, of_lives = gate.looks, gate.looks_of(gate.operations_per_life)
     said = [
         f"Primary operations: {', '.join(gate.primary)}. They decide.",
         f"Tolerance {share(gate.tolerance)}: REGRESSION says that the slow-down is larger.",
         f"Margin {share(gate.margin)}: PASS says that the slow-down is smaller.",
+        *_floor(gate),
         f"Within the tolerance, at most {share(gate.alpha)} end in REGRESSION, {together}.",
         f"At the margin, at most {share(gate.pass_alpha)} end in PASS.",
-        f"Looks at {', '.join(map(str, gate.looks))} operations per arm; the first verdict stands.",
-        "Blocks have two operations of each arm in random order.",
+        f"Arms that stall alike end in REGRESSION by stalls in at most {share(gate.alpha)}.",
+        f"Arms that fail alike end in REGRESSION by failures in at most {share(gate.alpha / 2)}.",
+        *_most_stalls(gate),
+        f"Looks at {', '.join(map(str, looks))} operations per arm; the first verdict stands.",
+        f"With lives, looks at {', '.join(map(str, of_lives))}.",
+        f"Suspected stalls are followed up, to {gate.last_stall_look()} operations per arm.",
+        "Blocks have two operations of each arm in random order, or two lives.",
     ]
-    if gate.min_effect_s:
-        said.append(f"Both bounds are at least {gate.min_effect_s:g} s.")
-    if gate.max_stalls is not None:
-        said.append(f"PASS excludes stalls in {share(gate.max_stalls)} of operations or more.")
     for operation, own in gate.metrics.items():
         given = own.model_dump(exclude_none=True)
         if given:
             values = ", ".join(
-                f"{name} {value:g} s" if name == "min_effect_s" else f"{name} {share(value)}"
+                f"at least {seconds_of(value)}"
+                if name == "min_effect_s"
+                else f"{name} {share(value)}"
                 for name, value in given.items()
             )
             said.append(f"For {operation}: {values}.")
     return said
+
+
+def _floor(gate: GateConfig) -> list[str]:
+    if not gate.min_effect_s:
+        return []
+    floor = seconds_of(gate.min_effect_s)
+    return [
+        f"A slow-down below {floor} does not count here: tolerance and margin are at least that.",
+        f"The interval is of ratios, and need not agree with a verdict that the {floor} decided.",
+    ]
+
+
+def _most_stalls(gate: GateConfig) -> list[str]:
+    if gate.max_stalls is None:
+        return []
+    return [f"PASS has to exclude stalls of more than {share(gate.max_stalls)} of operations."]
 
 
 def _plain(value: float) -> str:
@@ -224,26 +313,44 @@ def _trouble(operation: OperationVerdict) -> tuple[int, float]:
 
 
 def _regressed(report: VerdictReport) -> str:
+    """Returns the worst regression; a proof is told before a warning, a failure before a time."""
     regressed = [
         (point, operation)
         for point in worst_first(report.points)
         for operation in point.operations
         if operation.primary and operation.verdict.word == "REGRESSION"
     ]
-    if not regressed:
+    failing = [
+        point
+        for point in report.points
+        if point.word == "REGRESSION" and point.endpoint == "failures"
+    ]
+    if failing:
+        said = f"Attempts fail in {failing[0].point}: {failing[0].reason}."
+    elif regressed:
+        point, worst = min(regressed, key=lambda one: (one[0].mode == "unpaired", _trouble(one[1])))
+        said = _worst(point, worst)
+    else:
         return "A point has regressed."
-    # A proof is told before a warning.
-    point, worst = min(regressed, key=lambda pair: (pair[0].mode == "unpaired", _trouble(pair[1])))
-    said = (
-        f"{worst.operation} takes {ratio(worst.verdict.ratio)} as long {interval(worst.verdict)} "
-        f"in {point.point}."
-    )
-    if len(regressed) == 1:
+    if len(regressed) + bool(failing) <= 1:
         return said
-    said += f" In all, {len(regressed)} primary operations regressed"
+    count = _count(len(regressed), "primary operation")
+    said += f" In all, {count} regressed"
     if len(report.points) == 1:
         return f"{said}."
     return f"{said}, in {len({at.point_id for at, _ in regressed})} of {len(report.points)} points."
+
+
+def _worst(point: PointVerdict, operation: OperationVerdict) -> str:
+    verdict = operation.verdict
+    if verdict.endpoint == "stalls":
+        return f"{operation.operation} stalls in {point.point}: {verdict.reason}."
+    between, guess = interval(verdict), ratio(verdict.ratio)
+    if between == "–":
+        return f"{operation.operation} takes {guess} as long in {point.point}."
+    return (
+        f"{operation.operation} takes {between} times as long in {point.point}, best guess {guess}."
+    )
 
 
 def _passed(report: VerdictReport) -> str:
@@ -255,9 +362,12 @@ def _passed(report: VerdictReport) -> str:
     ]
     margins = {report.gate.rule(operation).margin for operation in primary}
     large = f"of {share(margins.pop())} or more" if len(margins) == 1 else "as large as its margin"
+    floors = {report.gate.rule(operation).min_effect_s for operation in primary} - {0.0}
+    if len(floors) == 1:
+        large += f", and of {seconds_of(floors.pop())} or more,"
     return (
         f"A slow-down {large} is ruled out for {_count(len(primary), 'primary operation')} "
-        f"of {_count(len(report.points), 'point')}."
+        f"of {_count(len(report.points), 'point')}. {open_shares(report.points)}"
     )
 
 
@@ -270,14 +380,19 @@ def _undecided(report: VerdictReport) -> str:
     failed = sum(point.failed for point in report.points)
     if failed:
         said += f" In {_count(failed, 'point')} an arm failed."
+    why = {ENDPOINTS[point.endpoint] for point in open_points if point.endpoint != "time"}
+    if why:
+        said += f" Open for the sake of {' and '.join(sorted(why))}."
+    lacking = [point.reason for point in open_points if point.endpoint == "missing"]
+    if lacking:
+        return f"{said} {lacking[0]}."
     nearest = [found for point in open_points if (found := nearest_to_trouble(point))]
     judged = [operation for operation in nearest if operation.verdict.ratio is not None]
     if judged:
         worst = min(judged, key=_trouble)
-        said += (
-            f" The highest ratio is {ratio(worst.verdict.ratio)} {interval(worst.verdict)} "
-            f"({worst.operation})."
-        )
+        between = interval(worst.verdict)
+        within = "" if between == "–" else f" within {between}, best guess"
+        said += f" The highest ratio is{within} {ratio(worst.verdict.ratio)} ({worst.operation})."
     return said
 
 

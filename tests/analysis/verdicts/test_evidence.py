@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from orbax_bench_core.analysis.verdicts.evidence import evidence_remarks as remarks
 from orbax_bench_core.analysis.verdicts.evidence import with_evidence
 from orbax_bench_core.analysis.verdicts.model import PointVerdict
 from orbax_bench_core.analysis.verdicts.paired import judge_point
 from orbax_bench_core.analysis.verdicts.unpaired import compare_unpaired
-from orbax_bench_core.analysis.verdicts.words import remarks
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.records import StoreTrouble, repeats_of
 from orbax_bench_core.sweep import Pair

@@ -75,7 +75,7 @@ def found(page):
         "✓ PASS",
         "✗ (REGRESSION)",
         "? INCONCLUSIVE unpaired",
-        "save takes 1.210x as long [1.163–1.259]",
+        "save takes [1.163–1.259] times as long",
         "[1.345–1.457]",
         "advice on save",
         "candidate: drifts by +15 % from start to end",

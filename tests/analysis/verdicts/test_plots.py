@@ -107,35 +107,98 @@ def test_blocks_have_the_estimate_the_tolerance_and_the_margin(axes, make_operat
     assert heights["margin 20 %"] == 1.2
 
 
-def test_series_have_both_arms_in_the_order_measured(axes, make_operation):
+def test_series_have_both_arms_in_the_order_measured(axes, make_operation, make_verdicts):
     found = make_operation(times={"baseline": (0.1, 0.2), "candidate": (0.3, 0.25)})
-    draw_series(axes, found)
+    draw_series(axes, make_verdicts("p", found), found)
     assert axes.get_ylabel() == "ms"
     assert list(lines(axes)["baseline"].get_ydata()) == pytest.approx([100, 200])
     assert list(lines(axes)["candidate"].get_ydata()) == pytest.approx([300, 250])
 
 
-def test_series_of_one_arm_are_drawn(axes, make_operation):
-    draw_series(axes, make_operation(times={"baseline": (2.0,)}))
+def test_series_of_one_arm_are_drawn(axes, make_operation, make_verdicts):
+    found = make_operation(times={"baseline": (2.0,)})
+    draw_series(axes, make_verdicts("p", found), found)
     assert "candidate" not in lines(axes)
     assert axes.get_ylabel() == "s"
 
 
-def test_the_slow_one_of_two_regimes_is_hollow(axes, make_operation):
+def test_the_slow_one_of_two_regimes_is_hollow(axes, make_operation, make_verdicts):
     from orbax_bench_core.gate.health import health
 
     times = (1.0, 1.4, 1.01, 1.41, 1.02, 1.42, 1.0, 1.4, 1.01, 1.41)
     found = make_operation(health={"baseline": health(times)}, times={"baseline": times})
-    draw_series(axes, found)
+    draw_series(axes, make_verdicts("p", found), found)
     hollow = [line for line in axes.get_lines() if line.get_color() == figures.PAGE]
     assert [list(line.get_xdata()) for line in hollow] == [[2, 4, 6, 8, 10]]
 
 
-def test_a_value_that_is_no_number_moves_no_mark(axes, make_operation):
+def test_a_value_that_is_no_number_moves_no_mark(axes, make_operation, make_verdicts):
     from orbax_bench_core.gate.health import health
 
     times = (math.nan, 1.0, 1.4, 1.01, 1.41, 1.02, 1.42, 1.0, 1.4, 1.01, 1.41)
     found = make_operation(health={"baseline": health(times)}, times={"baseline": times})
-    draw_series(axes, found)
+    draw_series(axes, make_verdicts("p", found), found)
     hollow = [line for line in axes.get_lines() if line.get_color() == figures.PAGE]
     assert [list(line.get_xdata()) for line in hollow] == [[3, 5, 7, 9, 11]]
+
+
+def marks(axes, marker):
+    """Where marks of a kind stand on the axis of places, by their label."""
+    return {
+        str(line.get_label()): list(line.get_xdata())
+        for line in axes.get_lines()
+        if line.get_marker() == marker
+    }
+
+
+@pytest.fixture
+def looked(make_operation):
+    """An operation of which the third of the candidate stalled."""
+    from orbax_bench_core.gate import StallVerdict
+
+    found = StallVerdict(
+        word="PASS",
+        candidate=1,
+        baseline=0,
+        operations=4,
+        p_value=0.5,
+        bound=0.7,
+        threshold=1.5,
+        look=0,
+    )
+    times = {"baseline": (1.0, 1.1, 1.0, 1.1), "candidate": (1.0, 1.1, 4.0)}
+    return make_operation(times=times, verdict={"stalls": found})
+
+
+def test_stalls_have_rings_and_failed_attempts_crosses(axes, looked, make_verdicts):
+    draw_series(axes, make_verdicts("p", looked, failed_at={"candidate": (1,)}), looked)
+    assert marks(axes, "x") == {"_candidate_failed": [2], "failed": []}
+    rings = {label: places for label, places in marks(axes, "o").items() if "stalled" in label}
+    assert rings == {"_candidate_stalled": [4], "stalled": []}
+    named = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert named == ["baseline", "candidate", "stalled", "failed"]
+    assert list(lines(axes)["candidate"].get_xdata()) == [1, 3, 4]
+
+
+def test_times_that_nobody_looked_at_for_stalls_have_no_rings(axes, make_operation, make_verdicts):
+    found = make_operation(times={"baseline": (1.0, 1.0, 9.0)})
+    draw_series(axes, make_verdicts("p", found), found)
+    assert not any("stalled" in label for label in lines(axes))
+
+
+def test_a_line_joins_the_operations_of_a_life(axes, make_operation, make_verdicts):
+    from orbax_bench_core.sweep import PairDesign
+
+    found = make_operation(times={"baseline": tuple(map(float, range(1, 9)))})
+    design = PairDesign(workers="lives", operations_per_life=2)
+    draw_series(axes, make_verdicts("p", found, design=design), found)
+    joined = [list(line.get_xdata()) for line in axes.get_lines() if line.get_linewidth() == 0.8]
+    assert joined == [[1, 3], [2, 4], [5, 7], [6, 8]]
+
+
+def test_a_floor_in_seconds_moves_the_bounds_of_the_blocks(axes, make_operation):
+    found = make_operation(times={"baseline": (0.01, 0.01), "candidate": (0.01, 0.01)})
+    draw_blocks(axes, found, GateRule(min_effect_s=0.002))
+    heights = {label: line.get_ydata()[0] for label, line in lines(axes).items()}
+    assert heights["tolerance 2 ms"] == pytest.approx(1.2)
+    assert heights["margin 2 ms"] == pytest.approx(1.2)

@@ -56,7 +56,9 @@ def test_a_regression_is_told_with_its_ratio_and_interval(
     make_operation, make_verdicts, make_report
 ):
     report = make_report(make_verdicts("p[a=1]", make_operation("save", "REGRESSION", 1.21)))
-    assert headline(report) == "save takes 1.210x as long [1.163–1.259] in p[a=1]."
+    assert headline(report) == (
+        "save takes [1.163–1.259] times as long in p[a=1], best guess 1.210x."
+    )
 
 
 def test_the_worst_paired_regression_is_told_and_the_others_are_counted(
@@ -68,14 +70,15 @@ def test_the_worst_paired_regression_is_told_and_the_others_are_counted(
         make_verdicts("q", make_operation("load", "REGRESSION", 1.4), make_operation("save")),
     )
     said = headline(report)
-    assert said.startswith("load takes 1.400x as long")
+    assert said.startswith("load takes [1.345–1.457] times as long in q, best guess 1.400x.")
     assert said.endswith("In all, 3 primary operations regressed, in 3 of 3 points.")
 
 
 def test_a_pass_tells_what_is_ruled_out(make_operation, make_verdicts, make_report):
     point = make_verdicts("p", make_operation("save"), make_operation("x", primary=False))
     assert headline(make_report(point)) == (
-        "A slow-down of 15 % or more is ruled out for 1 primary operation of 1 point."
+        "A slow-down of 15 % or more is ruled out for 1 primary operation of 1 point. Stalls and "
+        "failed attempts were not looked at."
     )
 
 
@@ -95,7 +98,7 @@ def test_no_verdict_is_said_to_be_no_pass(make_operation, make_verdicts, make_re
     )
     assert headline(report) == (
         "2 of 3 points have no verdict, which is not a pass. In 1 point an arm failed. "
-        "The highest ratio is 1.060x [1.018–1.103] (save)."
+        "The highest ratio is within [1.018–1.103], best guess 1.060x (save)."
     )
 
 

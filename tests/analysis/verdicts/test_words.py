@@ -32,7 +32,8 @@ def test_a_ratio_has_three_decimals(value, written):
         (1.152, 1.271, "[1.152–1.271]"),
         (0.0, math.inf, "[0.000–∞]"),
         (math.nan, 1.0, "–"),
-        (None, 1.0, "–"),
+        (None, 1.0, "[0.000–1.000]"),
+        (0.9, None, "[0.900–∞]"),
         (None, None, "–"),
     ],
 )
@@ -61,7 +62,7 @@ def test_a_finding_among_many_states_its_false_discovery_rate(make_operation):
 
 def test_what_is_no_finding_states_no_false_discovery_rate(make_operation):
     found = make_operation(primary=False, false_discovery=0.4)
-    assert words.what_to_do(found) == "advice on save"
+    assert "discovery" not in words.what_to_do(found)
 
 
 def test_flags_name_their_arm(make_operation):

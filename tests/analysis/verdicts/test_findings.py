@@ -1,0 +1,222 @@
+"""What decided a verdict, and what a PASS leaves open, in words."""
+
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from orbax_bench_core.analysis.verdicts import VerdictReport, headline, verdicts_document
+from orbax_bench_core.analysis.verdicts.findings import attempts, finding
+from orbax_bench_core.config import GateConfig
+from orbax_bench_core.document import print_document, to_html, to_markdown
+from orbax_bench_core.gate import FailureVerdict, StallVerdict
+from orbax_bench_core.records import FirstAttempts
+
+
+def stalls(candidate=0, baseline=0, operations=16, bound=0.17, word="PASS", **fields):
+    given = {"p_value": 1.0, "threshold": 1.5, "look": 0, **fields}
+    counts = {"candidate": candidate, "baseline": baseline, "operations": operations}
+    return StallVerdict(word=word, bound=bound, **counts, **given)
+
+
+def failures(candidate=0, baseline=0, count=16, bound=0.17, word="PASS"):
+    """Fields of a point of which so many first attempts of each arm failed."""
+    failed = {"baseline": baseline, "candidate": candidate}
+    return {
+        "failures": FailureVerdict(
+            word=word,
+            candidate=candidate,
+            baseline=baseline,
+            attempts=count,
+            p_value=1.0,
+            bound=bound,
+            look=0,
+        ),
+        "attempts": {
+            arm: FirstAttempts(
+                count=count, failed=found, example="block 2: OSError: no space" if found else ""
+            )
+            for arm, found in failed.items()
+        },
+    }
+
+
+@pytest.fixture
+def stalling(make_operation):
+    """An operation of which 6 of 60 stalled."""
+    found = stalls(6, 0, 60, 0.2, "REGRESSION", mean_ratio=1.28)
+    verdict = {"stalls": found, "endpoint": "stalls", "time_word": "PASS"}
+    reason = "6 of 60 operations of the candidate stalled, and 0 of the baseline"
+    return make_operation("save", "REGRESSION", 1.0, reason=reason, verdict=verdict)
+
+
+def test_a_pass_says_which_share_of_stalls_it_cannot_exclude(make_operation):
+    assert finding(make_operation(verdict={"stalls": stalls()})) == (
+        "PASS for the typical time; no stalls in 16 operations: stalls of up to 17 % of "
+        "operations cannot be excluded."
+    )
+
+
+def test_a_pass_with_stalls_in_both_arms_counts_them(make_operation):
+    found = stalls(2, 3, 20, 0.31, mean_ratio=0.97)
+    assert finding(make_operation(verdict={"stalls": found})) == (
+        "PASS for the typical time; 2 of 20 operations stalled, and 3 of the baseline, mean time "
+        "of what passed 0.97x: stalls of up to 31 % of operations cannot be excluded."
+    )
+
+
+def test_a_regression_by_stalls_says_so(stalling):
+    assert finding(stalling) == (
+        "REGRESSION by stalls: the candidate stalls in 6 of 60 operations, the baseline in none "
+        "(more than 1.5 times the median, mean time of what passed 1.28x)."
+    )
+
+
+def test_a_regression_of_the_typical_time_says_so(make_operation):
+    assert finding(make_operation(word="REGRESSION")) == "REGRESSION of the typical time."
+
+
+def test_a_limit_on_stalls_that_is_not_shown_is_told(make_operation):
+    reason = "stalls of up to 26 % of operations cannot be excluded, and max_stalls is 10 %"
+    verdict = {"stalls": stalls(bound=0.26, word="INCONCLUSIVE"), "endpoint": "stalls"}
+    found = make_operation("save", "INCONCLUSIVE", 1.0, reason=reason, verdict=verdict)
+    assert finding(found) == f"INCONCLUSIVE by stalls: {reason}."
+
+
+def test_attempts_of_both_arms_are_told_though_none_failed(make_verdicts):
+    assert attempts(make_verdicts("p", **failures())) == [
+        (
+            "no first attempt failed, of 16 per arm: failures of up to 17 % of attempts cannot be "
+            "excluded"
+        )
+    ]
+
+
+def test_failed_attempts_are_told_by_arm_with_their_bound(make_verdicts):
+    baseline, candidate = attempts(make_verdicts("p", **failures(1, 0, 60, 0.077)))
+    assert baseline == "baseline: none of 60 first attempts failed"
+    assert candidate.startswith("candidate: 1 of 60 first attempts failed (up to 7.7 %), first in")
+    assert candidate.endswith("block 2: OSError: no space")
+
+
+@pytest.fixture
+def passed(make_operation, make_verdicts, make_report):
+    operation = make_operation(verdict={"stalls": stalls()})
+    return make_report(make_verdicts("p", operation, **failures(bound=0.21)))
+
+
+def views(report):
+    """What a report says in every view, whatever was wrapped."""
+    document, found = verdicts_document(report), {}
+    for width in (80, 140):
+        file = io.StringIO()
+        print_document(document, Console(file=file, width=width, force_terminal=True))
+        found[width] = file.getvalue()
+    pages = {"markdown": to_markdown(document, figures=None), "html": to_html(document)}
+    return {name: " ".join(text.split()) for name, text in (found | pages).items()}
+
+
+def test_a_headline_of_a_pass_says_what_is_left_open(passed):
+    assert headline(passed).endswith(
+        "Stalls of up to 17 % of operations and failures of up to 21 % of attempts cannot be "
+        "excluded."
+    )
+
+
+def test_a_headline_names_the_largest_share(make_operation, make_verdicts, make_report):
+    few = make_operation(verdict={"stalls": stalls(operations=10, bound=0.26)})
+    many = make_operation(verdict={"stalls": stalls(operations=60, bound=0.049)})
+    report = make_report(make_verdicts("p", many), make_verdicts("q", few))
+    assert "Stalls of up to 26 % of operations cannot be excluded." in headline(report)
+
+
+def test_every_view_of_a_pass_says_what_is_left_open(passed, undrawn):
+    for name, text in views(passed).items():
+        assert "no stalls in 16 operations" in text, name
+        assert "no first attempt failed, of 16 per arm" in text, name
+
+
+def test_a_file_of_version_1_was_not_looked_at(passed, undrawn):
+    content = json.loads(passed.model_dump_json())
+    new = ("failures", "attempts", "failed_at", "design", "settled", "endpoint", "verified")
+    (point,) = content["points"]
+    for name in new:
+        point.pop(name, None)
+    for operation in point["operations"]:
+        for name in ("stalls", "endpoint", "time_word", "lives", "faster", "detectable_80"):
+            operation["verdict"].pop(name)
+    found = VerdictReport.model_validate_json(json.dumps(content))
+    assert "Stalls and failed attempts were not looked at." in headline(found)
+    for name, text in views(found).items():
+        assert "stalls were not looked at" in text, name
+        assert "failed attempts were not looked at" in text, name
+
+
+@pytest.mark.parametrize(
+    ("fields", "decided"),
+    [
+        ({"endpoint": "failures", "word": "REGRESSION"}, "decided by failed attempts"),
+        ({"endpoint": "stalls", "word": "INCONCLUSIVE"}, "decided by stalls"),
+        ({"endpoint": "missing", "word": "INCONCLUSIVE"}, "decided by a missing operation"),
+        ({"endpoint": "time", "word": "REGRESSION"}, "decided by the typical time"),
+    ],
+)
+def test_every_view_names_what_decided(make_verdicts, make_report, undrawn, fields, decided):
+    report = make_report(make_verdicts("p", reason="because", **fields))
+    for name, text in views(report).items():
+        assert decided in text, name
+
+
+def test_a_headline_tells_a_regression_by_failures(make_verdicts, make_report):
+    reason = "8 of 20 first attempts of the candidate failed, and 0 of the baseline"
+    point = make_verdicts("p", reason=reason, endpoint="failures", word="REGRESSION")
+    said = headline(make_report(point, word="REGRESSION"))
+    assert said == f"Attempts fail in p: {reason}."
+
+
+def test_a_headline_tells_a_regression_by_stalls(stalling, make_verdicts, make_report):
+    report = make_report(make_verdicts("p", stalling, endpoint="stalls"))
+    assert headline(report) == (
+        "save stalls in p: 6 of 60 operations of the candidate stalled, and 0 of the baseline."
+    )
+
+
+def test_a_missing_operation_is_named_with_its_arm_and_repeats(
+    make_operation, make_verdicts, make_report, undrawn
+):
+    reason = "the candidate lacks it in 3 of 20 repeats, first in block 2"
+    load = make_operation(
+        "load", "INCONCLUSIVE", None, reason=reason, verdict={"endpoint": "missing"}
+    )
+    point = make_verdicts("p", load, reason=f"load: {reason}", endpoint="missing")
+    report = make_report(point)
+    assert f"load: {reason}." in headline(report)
+    for name, text in views(report).items():
+        assert reason in text, name
+
+
+def test_nothing_breaks_at_80_columns(stalling, make_operation, make_verdicts, make_report):
+    name = "save_restore[" + ",".join(f"option{index}=true" for index in range(9)) + "]"
+    report = make_report(
+        make_verdicts(name, stalling, endpoint="stalls", **failures(12, 0, 60, 0.3)),
+        make_verdicts("p", make_operation("load", verdict={"stalls": stalls()}), **failures()),
+    )
+    file = io.StringIO()
+    console = Console(file=file, width=80, force_terminal=True, color_system=None)
+    print_document(verdicts_document(report), console)
+    lines = file.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    headings = [line for line in lines if line[:1] in "✗✓"]
+    assert headings[0].startswith("✗ REGRESSION save_restore[option0=true")
+    rows = [line for line in lines if line.startswith(("  save", "  load"))]
+    assert [row.split()[-2:] for row in rows] == [["REGRESSION:", "stalls"], ["✓", "PASS"]]
+
+
+def test_the_rules_name_floor_stalls_and_lives(make_verdicts, make_report, undrawn):
+    gate = GateConfig(min_effect_s=0.002, max_stalls=0.1, metrics={"load": {"min_effect_s": 0.05}})
+    for name, text in list(views(make_report(make_verdicts("p"), gate=gate)).items())[2:]:
+        assert "A slow-down below 2 ms does not count here" in text, name
+        assert "PASS has to exclude stalls of more than 10 % of operations." in text, name
+        assert "For load: at least 50 ms." in text, name
+        assert "With lives, looks at 16, 24, 40, 60." in text, name
