@@ -62,7 +62,6 @@ nightly: setup
 # COUNTS="--only orphans --most 20"` makes some of them.
 counts: setup
 	$(BIN)/python -m perf.counts $(COUNTS)
-	$(if $(COUNTS),,$(BIN)/python -m perf.gate --jobs $(JOBS) --state build/gate_figures.jsonl)
 
 # Pins every dependency by hash, without the address of any package index.
 lock: setup

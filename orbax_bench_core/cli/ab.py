@@ -107,6 +107,7 @@ def ab(
     from orbax_bench_core.execute import RunSettings
 
     as_json = log_format is LogFormat.JSON
+    known = passports.find(passport)
     loaded = load_suite(suite, override or ())
     measurement = Measurement(
         with_arms(loaded, baseline or [], candidate or [], same=same),
@@ -116,6 +117,7 @@ def ab(
             remove_repeated_dir=not keep_data,
             devices=devices,
             take_turns=take_turns,
+            process_noise=None if known is None else passports.processes_of(known),
         ),
         output=Output(
             console=Console(soft_wrap=not sys.stdout.isatty(), quiet=as_json),
@@ -124,7 +126,5 @@ def ab(
         ),
         lock=not no_lock,
     )
-    code = measurement.compare(
-        passport=passports.find(passport), allow_inconclusive=allow_inconclusive
-    )
+    code = measurement.compare(passport=known, allow_inconclusive=allow_inconclusive)
     raise typer.Exit(code)

@@ -20,7 +20,14 @@ from orbax_bench_core.records import (
     RunInfo,
     code_under_test,
 )
-from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint, entry_from_json, expand
+from orbax_bench_core.sweep import (
+    Pair,
+    ProcessNoiseOf,
+    SweepEntry,
+    SweepPoint,
+    entry_from_json,
+    expand,
+)
 
 Say = Callable[[str], None]
 """Takes a line for people."""
@@ -36,6 +43,8 @@ class RunSettings:
         hlo_dump: Whether XLA writes its HLO protos to `hlo_dump/` in the run directory.
         devices: Simulated CPU devices over all processes; None takes what each mesh needs.
         take_turns: Whether workers with different needs never live at the same time.
+        process_noise: What is known of processes here, by which a comparison chooses who shares a
+            worker; None knows nothing.
         host: What starts the workers.
         patience: How long the signs of workers are watched before they count.
     """
@@ -45,6 +54,7 @@ class RunSettings:
     hlo_dump: bool = False
     devices: int | None = None
     take_turns: bool = False
+    process_noise: ProcessNoiseOf | None = None
     host: Host = dataclasses.field(default_factory=LocalHost)
     patience: Patience = PATIENCE
 
@@ -186,7 +196,7 @@ class Session:
         run = RunDirectory(directory)
         code = code_under_test(expansion.files, suite.source.file)
         with run.owned(None, command=command_line(), say=say):
-            info = run.start(suite, expansion, code)
+            info = run.start(suite, expansion, code, settings.process_noise)
         return cls(
             directory=run,
             info=info,

@@ -46,6 +46,7 @@ from orbax_bench_core.sweep import (
     Expansion,
     Pair,
     PairDesign,
+    ProcessNoiseOf,
     SweepEntry,
     arrangement,
     design_of,
@@ -186,12 +187,23 @@ class RunDirectory:
             yield
 
     def start(
-        self, loaded: LoadedSuite, expansion: Expansion, code: CodeUnderTest | None = None
+        self,
+        loaded: LoadedSuite,
+        expansion: Expansion,
+        code: CodeUnderTest | None = None,
+        process_noise: ProcessNoiseOf | None = None,
     ) -> RunInfo:
         """Begins a run here, or continues the one of the same suite that is here already.
 
-        `code` is what is under test; a run that goes on keeps what it began with. The gate of a
-        comparison is frozen once one of its operations is recorded.
+        The rules of a comparison and the design of its pairs are frozen once one of its operations
+        is recorded.
+
+        Args:
+            loaded: The suite.
+            expansion: Its points.
+            code: What is under test; a run that goes on keeps what it began with.
+            process_noise: What is known of processes here, by which designs are chosen; None
+                knows nothing.
 
         Raises:
             UserError: The directory belongs to another suite, was measured for other rules, or
@@ -211,7 +223,14 @@ class RunDirectory:
             seed="" if suite.gate.seed is None else str(suite.gate.seed),
             baseline="" if suite.arms is None else str(suite.arms.baseline),
             candidate="" if suite.arms is None else str(suite.arms.candidate),
-            designs={pair.id: design_of(pair, suite.gate) for pair in expansion.pairs},
+            designs={
+                pair.id: design_of(
+                    pair,
+                    suite.gate,
+                    passport=None if process_noise is None else process_noise(pair, suite.gate),
+                )
+                for pair in expansion.pairs
+            },
             expansion=expansion.model_copy(update={"files": {}}),
             code=code or CodeUnderTest(),
             created_at=datetime.datetime.now(datetime.UTC),

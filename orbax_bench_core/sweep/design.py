@@ -9,6 +9,7 @@ two of each arm, so that the process is what is randomised and its offset is noi
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Final, Literal, Self
 
 import pydantic
@@ -39,11 +40,17 @@ class ProcessNoise:
 
     Attributes:
         offset_high: Upper 95 % bound of the standard deviation of a process's offset, as a share.
-        interaction_low: Lower 95 % bound of that of the ratio of two options in one process.
+        interaction_low: Lower 95 % bound of that of the log ratio of two options in one process.
+        interaction_high: Upper one.
     """
 
     offset_high: float | None = None
     interaction_low: float | None = None
+    interaction_high: float | None = None
+
+
+ProcessNoiseOf = Callable[[Pair, GateConfig], ProcessNoise]
+"""Returns what is known of the processes of a pair."""
 
 
 class PairDesign(pydantic.BaseModel):
@@ -54,12 +61,16 @@ class PairDesign(pydantic.BaseModel):
             for the whole comparison; `lives` when each of the 4 slots of a block has one of its
             own.
         operations_per_life: Measured operations of each slot: 1 without lives.
+        left_open: Noise that the design does not randomise, as the upper 95 % bound of its standard
+            deviation: the interaction of options with a shared process, or the offset of a process
+            that an arm has for good. None when nothing was measured, and with lives.
     """
 
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
 
     workers: Workers = "shared"
     operations_per_life: pydantic.PositiveInt = 1
+    left_open: float | None = None
 
     @pydantic.model_validator(mode="after")
     def _one_operation_without_lives(self) -> Self:
@@ -136,9 +147,9 @@ def design_of(pair: Pair, gate: GateConfig, *, passport: ProcessNoise | None = N
         return lives
     if _shareable(pair):
         interacts = known.interaction_low is not None and known.interaction_low > 0
-        return lives if interacts else PairDesign()
+        return lives if interacts else PairDesign(left_open=known.interaction_high)
     if known.offset_high is not None and known.offset_high <= _SMALL_OFFSET:
-        return PairDesign(workers="one_per_arm")
+        return PairDesign(workers="one_per_arm", left_open=known.offset_high)
     return lives
 
 

@@ -72,7 +72,7 @@ COUNTS: Final = (
         name="gate",
         claim="every figure of the gate holds, with all replicates",
         trials=1,
-        command=_python("perf.gate"),
+        command=_python("perf.gate", "--jobs", "2", "--state", "build/counts/gate_figures.jsonl"),
         timeout_s=7200.0,
     ),
 )

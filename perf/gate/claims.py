@@ -49,6 +49,7 @@ class Claim:
         group: What kind of figure it is.
         name: On what data; empty for the name of the source.
         cell: What is tried.
+        also: Cells whose comparisons are counted together with it.
         seen: What is counted there, or `operations` for their mean.
         sense: How it compares with the limit.
         limit: The target: a share, or operations.
@@ -63,10 +64,11 @@ class Claim:
     limit: float = 0.0
     slack: float = 0.0
     name: str = ""
+    also: tuple[Cell, ...] = ()
 
     def figure(self, tallies: Mapping[str, Tally]) -> Figure:
         """Returns what was found, beside the target."""
-        tally = tallies[self.cell.key]
+        tally = sum((tallies[cell.key] for cell in (self.cell, *self.also)), start=Tally())
         share = self.seen != OPERATIONS
         return Figure(
             group=self.group,

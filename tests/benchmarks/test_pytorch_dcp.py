@@ -122,7 +122,7 @@ def test_enable_trace(tmp_path):
     )
     outcome.assert_verified()
     traces = {path.parents[3].name.partition("__")[2] for path in tmp_path.rglob("*.xplane.pb")}
-    assert traces == {"save", "load"}  # the profiler traces the outermost block
+    assert traces == {"save", "save_blocking", "save_background", "load"}
 
 
 def test_shards_are_not_joined_unasked(run):

@@ -7,7 +7,7 @@ import pytest
 from orbax_bench_core.config import UserError, parse_suite
 from orbax_bench_core.records.record import PEER_FAILED, ErrorInfo
 from orbax_bench_core.records.run_directory import RunDirectory
-from orbax_bench_core.sweep import Expansion, Pair, expand_here
+from orbax_bench_core.sweep import Expansion, Pair, ProcessNoise, expand_here
 from tests.support.repeats import repeat_over
 
 ERROR = ErrorInfo(type="ValueError", message="no")
@@ -277,6 +277,17 @@ def test_the_design_of_a_pair_is_frozen_with_the_rules(tmp_path, make_record):
     RunDirectory(str(tmp_path)).write_record(record)
     with pytest.raises(UserError, match="operations_per_life 4 -> 2"):
         start(tmp_path, pair_suite())
+
+
+def test_the_design_follows_what_is_known_of_processes_when_the_run_begins(tmp_path):
+    loaded = pair_suite()
+    info = RunDirectory(str(tmp_path)).start(
+        loaded,
+        expand_here(loaded),
+        process_noise=lambda pair, gate: ProcessNoise(offset_high=0.005),
+    )
+    (design,) = info.designs.values()
+    assert (design.workers, design.left_open) == ("one_per_arm", 0.005)
 
 
 def test_a_run_of_version_1_goes_on_without_lives(tmp_path, make_record):

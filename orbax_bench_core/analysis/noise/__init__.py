@@ -11,6 +11,7 @@ from orbax_bench_core.analysis.noise.forecast import (
     expected_minutes,
     forecast,
     process_noise,
+    processes_of,
     wait,
 )
 from orbax_bench_core.analysis.noise.measure import from_records
@@ -34,6 +35,7 @@ __all__ = [
     "from_records",
     "load",
     "process_noise",
+    "processes_of",
     "save",
     "wait",
 ]

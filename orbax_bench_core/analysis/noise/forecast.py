@@ -8,7 +8,14 @@ from collections.abc import Sequence
 from orbax_bench_core.analysis.noise.passport import Passport
 from orbax_bench_core.config import ARMS, GateConfig
 from orbax_bench_core.records import host_provenance, storage_provenance
-from orbax_bench_core.sweep import Pair, ProcessNoise, SweepEntry, baseline_point, design_of
+from orbax_bench_core.sweep import (
+    Pair,
+    ProcessNoise,
+    ProcessNoiseOf,
+    SweepEntry,
+    baseline_point,
+    design_of,
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,12 +99,18 @@ def process_noise(
     entries = [passport.entry(point, operation, storage=storage) for operation in gate.primary]
     found = [entry for entry in entries if entry is not None]
     offsets = [entry.tau.high for entry in found if entry.tau is not None]
-    ratios = [entry.interaction.low for entry in found if entry.interaction is not None]
+    ratios = [entry.interaction for entry in found if entry.interaction is not None]
     return ProcessNoise(
         # Where one operation is not known, nothing can be said of all.
         offset_high=max(offsets) if offsets and len(offsets) == len(found) else None,
-        interaction_low=max(ratios, default=None),
+        interaction_low=max((ratio.low for ratio in ratios), default=None),
+        interaction_high=max((ratio.high for ratio in ratios), default=None),
     )
+
+
+def processes_of(passport: Passport) -> ProcessNoiseOf:
+    """Returns what a passport knows of the processes of any pair, on any storage."""
+    return lambda pair, gate: process_noise(pair, gate, passport)
 
 
 def operations_per_life(point: SweepEntry, gate: GateConfig, passport: Passport) -> int:

@@ -171,10 +171,13 @@ def processes(point: PointVerdict) -> str:
     """Returns which worker processes measured a point, as a sentence; empty when unpaired."""
     if point.design is None:
         return ""
+    bound = point.design.left_open
+    known = "" if bound is None else f", by up to {share(bound)} (95 %) by the noise passport"
     if point.design.workers == "shared":
-        return "One worker for both arms: an offset of its process is in both."
+        said = "One worker for both arms: an offset of its process is in both."
+        return said if bound is None else f"{said} Options may still interact with it{known}."
     if point.design.workers == "one_per_arm":
-        return "One process per arm: an offset of a process counts as a difference."
+        return f"One process per arm: an offset of a process counts as a difference{known}."
     return f"{_count(point.blocks * PER_ARM, 'life', 'lives')} per arm, each a process of its own."
 
 

@@ -111,7 +111,7 @@ def test_what_a_passport_knows_of_processes_is_the_worst_of_the_primary(noisy_re
     load = save.model_copy(update={"operation": "load", "tau": None})
     known = passport.model_copy(update={"noise": (save,)})
     assert process_noise(point, GATE, known) == ProcessNoise(
-        offset_high=0.008, interaction_low=0.02
+        offset_high=0.008, interaction_low=0.02, interaction_high=0.1
     )
     half = passport.model_copy(update={"noise": (save, load)})
     assert process_noise(point, GATE, half).offset_high is None

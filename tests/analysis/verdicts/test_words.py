@@ -7,6 +7,7 @@ import pytest
 from orbax_bench_core.analysis.verdicts import words
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.gate import Verdict
+from orbax_bench_core.sweep import PairDesign
 
 
 @pytest.mark.parametrize(
@@ -106,3 +107,15 @@ def test_the_rules_state_looks_and_what_single_operations_have_different():
     assert "Looks at 10, 30 operations" in told
     assert "For load: margin 30 %." in told
     assert "the primary operations of all points together" in told
+
+
+@pytest.mark.parametrize(
+    ("workers", "said"),
+    [
+        ("shared", "Options may still interact with it, by up to 4 % (95 %)"),
+        ("one_per_arm", "counts as a difference, by up to 4 % (95 %) by the noise passport."),
+    ],
+)
+def test_a_verdict_names_the_noise_of_processes_that_is_left_open(make_verdicts, workers, said):
+    design = PairDesign(workers=workers, left_open=0.04)
+    assert said in words.processes(make_verdicts("p", design=design))

@@ -39,12 +39,13 @@ def orbax_bench(*arguments):
 def layout(directory):
     """Files of a run directory, but for Orbax's own, whose names are hashes.
 
-    Event files are named after the run that they belong to, which is another one each time.
+    Event files are named after the run that they belong to, which is another one each time. Leases
+    are of single points where each has a step, and of the whole run otherwise.
     """
     return {
         re.sub(r"tfevents\..*", "tfevents", str(path.relative_to(directory)))
         for path in directory.rglob("*")
-        if path.is_file() and "ckpt" not in path.parts
+        if path.is_file() and path.parent.name != "leases" and "ckpt" not in path.parts
     }
 
 
