@@ -3,6 +3,7 @@
 Nothing here imports JAX: the processes that do are workers.
 """
 
+from orbax_bench_core.execute.cluster import Cluster, detect_cluster, without_cluster
 from orbax_bench_core.execute.hosts import Host, LocalHost
 from orbax_bench_core.execute.isolation import LOCK_FILE, allocator_settings, measuring_lock
 from orbax_bench_core.execute.liveness import (
@@ -32,6 +33,7 @@ __all__ = [
     "DEFAULTS",
     "LOCK_FILE",
     "CannotRecord",
+    "Cluster",
     "Event",
     "Host",
     "Judgement",
@@ -47,9 +49,11 @@ __all__ = [
     "Signs",
     "Watcher",
     "allocator_settings",
+    "detect_cluster",
     "judge",
     "measuring_lock",
     "run_pairs",
     "run_points",
     "silent",
+    "without_cluster",
 ]

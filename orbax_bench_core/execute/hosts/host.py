@@ -77,7 +77,7 @@ class Host(Protocol):
             environment: Environment variables of all of them.
             executable: The Python that runs them.
             logs: Where each one's output is appended.
-            inbox: Where their lines arrive, under their index in `setups`.
+            inbox: Where their lines arrive, each under the `process_id` of its setup.
 
         Returns:
             The workers, in the same order. If one cannot be started, none is left running.

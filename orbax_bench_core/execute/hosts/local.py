@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from orbax_bench_core.execute.cluster import without_cluster
 from orbax_bench_core.execute.held import held_locks
 from orbax_bench_core.execute.hosts.host import Inbox, WorkerDied
 from orbax_bench_core.execute.hosts.proc import kernel_stacks, read_signs, sleepers
@@ -47,16 +48,17 @@ class LocalHost:
         """Starts one process per setup; see `Host`."""
         workers: list[LocalWorker] = []
         try:
-            for index, (setup, log_file) in enumerate(zip(setups, logs, strict=True)):
+            for setup, log_file in zip(setups, logs, strict=True):
                 own = setup.model_copy(update={"parent": os.getpid()})
                 command = [executable, "-m", self.module, "--setup", own.model_dump_json()]
                 workers.append(
                     LocalWorker(
                         command,
-                        environment=environment,
+                        # A worker has its place from its setup, not from whoever started this.
+                        environment=without_cluster(environment),
                         log_file=log_file,
                         inbox=inbox,
-                        index=index,
+                        index=setup.process_id,
                     )
                 )
         except BaseException:

@@ -1,0 +1,266 @@
+"""Cluster that this process was started in, read from environment variables alone.
+
+A launcher starts the same command on every host, and tells each of them by its variables which one
+it is. JAX reads them too, but only a process that imports JAX can ask it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from orbax_bench_core.config import UserError
+
+TOKEN: Final = "ORBAX_BENCH_TOKEN"  # noqa: S105 - the name of a variable
+"""Variable of the secret that hosts of one run share; without it, a file in the run directory."""
+
+_SWITCH = "ORBAX_BENCH_CLUSTER"
+_OWN = ("ORBAX_BENCH_HEAD", "ORBAX_BENCH_HOST", "ORBAX_BENCH_NUM_HOSTS")
+_JAX = ("JAX_COORDINATOR_ADDRESS", "JAX_PROCESS_ID", "JAX_NUM_PROCESSES")
+_JAX_PORT = "JAX_COORDINATOR_PORT"
+_PRIVATE = re.compile(
+    r"ORBAX_BENCH_(?:HEAD|HEAD_HOST|HOST|NUM_HOSTS|CLUSTER|TOKEN)|JAX_COORDINATOR_(?:ADDRESS|PORT)"
+    r"|JAX_NUM_PROCESSES|JAX_PROCESS_ID|CLUSTER_SPEC|OMPI_.*|PMIX_.*|JOB_COMPLETION_INDEX"
+    r"|SLURM_(?:PROCID|LOCALID|NODEID|NTASKS|NPROCS|STEP_NODELIST|STEP_NUM_TASKS)"
+)
+"""Variables that say which one of several this process is. A worker is told that by its setup, and
+would otherwise wait for peers that never come. Those of TPUs stay: libtpu reads them."""
+
+_PORT = 8463
+"""Where process 0 listens when the launcher names no port; libtpu takes 8431, 8471 and 8482."""
+_FIRST_DYNAMIC_PORT = 61440
+_SPREAD = 4096
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """Place of this process among the hosts of a run.
+
+    Attributes:
+        found: Whose variables told it, for people.
+        rank: Index of this host; 0 is the one that orchestrates.
+        size: How many hosts there are, at least 2.
+        head: Name or address of host 0.
+        port: Port at which host 0 listens for the others.
+    """
+
+    found: str
+    rank: int
+    size: int
+    head: str
+    port: int
+
+    @property
+    def address(self) -> str:
+        """Address of host 0, as `host:port`."""
+        return f"[{self.head}]:{self.port}" if ":" in self.head else f"{self.head}:{self.port}"
+
+    @property
+    def said(self) -> str:
+        """One line for people."""
+        return f"cluster: {self.found}, host {self.rank} of {self.size}, head {self.address}"
+
+
+def detect_cluster(environment: Mapping[str, str]) -> Cluster | None:
+    """Returns the cluster that the variables of a launcher tell of.
+
+    Those of orbax-bench come first, then JAX's own, Vertex AI, TPUs on Google Kubernetes Engine,
+    Open MPI and Slurm. TPUs come before Slurm because their hosts know their order in the slice.
+
+    Args:
+        environment: Environment variables of this process.
+
+    Returns:
+        The place of this process; None for one host on its own.
+
+    Raises:
+        UserError: Variables are missing, malformed, or disagree.
+    """
+    if environment.get(_SWITCH, "").lower() in ("none", "off", "0"):
+        return None
+    for source in _SOURCES:
+        cluster = source(environment)
+        if cluster is not None:
+            if not 0 <= cluster.rank < cluster.size:
+                raise _wrong(
+                    f"{cluster.found} says that this is host {cluster.rank} of {cluster.size}; "
+                    f"hosts are numbered from 0 to {cluster.size - 1}"
+                )
+            if cluster.size == 1:
+                return None
+            _check_tpu_order(cluster, environment)
+            return cluster
+    return None
+
+
+def without_cluster(environment: Mapping[str, str]) -> dict[str, str]:
+    """Returns an environment without the variables that give a process its place, and no token."""
+    return {name: value for name, value in environment.items() if _PRIVATE.fullmatch(name) is None}
+
+
+def _own(environment: Mapping[str, str]) -> Cluster | None:
+    return _named("ORBAX_BENCH_*", _OWN, environment)
+
+
+def _jax(environment: Mapping[str, str]) -> Cluster | None:
+    return _named("JAX_*", _JAX, environment, port=environment.get(_JAX_PORT, ""))
+
+
+def _named(
+    found: str, names: tuple[str, str, str], environment: Mapping[str, str], port: str = ""
+) -> Cluster | None:
+    """Reads address, rank and size from three variables, which belong together."""
+    address, rank, size = (environment.get(name, "") for name in names)
+    if not address:
+        return None
+    missing = [name for name in names if not environment.get(name)]
+    if missing:
+        raise _wrong(f"{names[0]} is set, and {' and '.join(missing)} not")
+    head, own_port = _split(address)
+    if not (port or own_port):
+        also = f", or set {_JAX_PORT}" if names is _JAX else ""
+        raise _wrong(f"{names[0]}={address} has no port: write it as host:port{also}")
+    return Cluster(
+        found=found,
+        rank=_number(names[1], rank),
+        size=_number(names[2], size),
+        head=head,
+        port=_number(_JAX_PORT if port else names[0], port or own_port),
+    )
+
+
+def _vertex(environment: Mapping[str, str]) -> Cluster | None:
+    text = environment.get("CLUSTER_SPEC", "")
+    if not text:
+        return None
+    try:
+        given: dict[str, Any] = json.loads(text)
+        pools = [given["cluster"].get(f"workerpool{pool}", []) for pool in (0, 1)]
+        kind, index = given["task"]["type"], int(given["task"]["index"])
+        head = str(pools[0][0])
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+        raise _wrong(f"CLUSTER_SPEC cannot be read: {text[:200]}") from None
+    size = sum(map(len, pools))
+    # A slice of TPUs is one replica to Vertex AI; parameter servers and evaluators are no hosts.
+    if size == 1 or kind not in ("workerpool0", "workerpool1"):
+        return None
+    rank = index + (len(pools[0]) if kind == "workerpool1" else 0)
+    return Cluster(found="Vertex AI", rank=rank, size=size, head=_split(head)[0], port=_PORT)
+
+
+def _tpu(environment: Mapping[str, str]) -> Cluster | None:
+    names, slices = _tpu_hosts(environment), _slices(environment)
+    if not names or not environment.get("TPU_WORKER_ID"):
+        return None
+    head = environment.get("MEGASCALE_COORDINATOR_ADDRESS") or names[0]
+    rank, size = _tpu_rank(environment, len(names)), len(names) * slices
+    return Cluster(found="TPU slice", rank=rank, size=size, head=_split(head)[0], port=_PORT)
+
+
+def _open_mpi(environment: Mapping[str, str]) -> Cluster | None:
+    size = environment.get("OMPI_COMM_WORLD_SIZE", "")
+    rank = environment.get("OMPI_COMM_WORLD_RANK", "")
+    if not (rank and size) or size == "1":
+        return None
+    uri = environment.get("OMPI_MCA_orte_hnp_uri", "")
+    address = re.search(r"tcp6?://\[?([^,:;\]]+(?::[^,;\]]+(?=\]))?)", uri)
+    head = environment.get("ORBAX_BENCH_HEAD_HOST", "") or (address[1] if address else "")
+    if not head:
+        raise _wrong(
+            "Open MPI does not say on which host rank 0 runs; name it with "
+            "`mpirun -x ORBAX_BENCH_HEAD_HOST=...`"
+        )
+    job = re.match(r"\d+", uri)
+    port = _FIRST_DYNAMIC_PORT + (int(job[0]) // _SPREAD % _SPREAD if job else 0)
+    return Cluster(
+        found="Open MPI",
+        rank=_number("OMPI_COMM_WORLD_RANK", rank),
+        size=_number("OMPI_COMM_WORLD_SIZE", size),
+        head=head,
+        port=port,
+    )
+
+
+def _slurm(environment: Mapping[str, str]) -> Cluster | None:
+    # A batch script has a rank and a size as well, and runs once: only a step has a list of nodes.
+    nodes, rank = environment.get("SLURM_STEP_NODELIST", ""), environment.get("SLURM_PROCID", "")
+    size = environment.get("SLURM_STEP_NUM_TASKS") or environment.get("SLURM_NTASKS", "")
+    if not (nodes and rank and size) or size == "1":
+        return None
+    first = re.match(r"([^,\[]+)(?:\[([^,\-\]]+))?", nodes)
+    if first is None:
+        raise _wrong(f"SLURM_STEP_NODELIST={nodes} names no node")
+    job = environment.get("SLURM_JOB_ID", "")
+    return Cluster(
+        found="Slurm",
+        rank=_number("SLURM_PROCID", rank),
+        size=_number("SLURM_NTASKS", size),
+        head=first[1] + (first[2] or ""),
+        port=_FIRST_DYNAMIC_PORT + (int(job) % _SPREAD if job.isdigit() else 0),
+    )
+
+
+_SOURCES: Final[tuple[Callable[[Mapping[str, str]], Cluster | None], ...]] = (
+    _own,
+    _jax,
+    _vertex,
+    _tpu,
+    _open_mpi,
+    _slurm,
+)
+
+
+def _check_tpu_order(cluster: Cluster, environment: Mapping[str, str]) -> None:
+    """Checks that a slice of TPUs numbers its hosts as the launcher does."""
+    names = _tpu_hosts(environment)
+    hosts = len(names) * _slices(environment)
+    if not environment.get("TPU_WORKER_ID") or hosts == 1:
+        return
+    if not names and environment.get("MEGASCALE_SLICE_ID"):
+        return  # how many hosts the slices before this one have is not known
+    rank = _tpu_rank(environment, len(names))
+    if rank != cluster.rank:
+        raise _wrong(
+            f"{cluster.found} says that this is host {cluster.rank}, and TPU_WORKER_ID="
+            f"{environment['TPU_WORKER_ID']} that it is host {rank} of the slice: start each host "
+            "with the rank that its TPU has"
+        )
+
+
+def _tpu_rank(environment: Mapping[str, str], hosts_per_slice: int) -> int:
+    slice_ = environment.get("MEGASCALE_SLICE_ID") or "0"
+    before = hosts_per_slice * _number("MEGASCALE_SLICE_ID", slice_)
+    return before + _number("TPU_WORKER_ID", environment["TPU_WORKER_ID"])
+
+
+def _tpu_hosts(environment: Mapping[str, str]) -> list[str]:
+    names = environment.get("TPU_PROCESS_ADDRESSES") or environment.get("TPU_WORKER_HOSTNAMES", "")
+    return [name.strip() for name in names.split(",") if name.strip()]
+
+
+def _slices(environment: Mapping[str, str]) -> int:
+    return _number("MEGASCALE_NUM_SLICES", environment.get("MEGASCALE_NUM_SLICES") or "1")
+
+
+def _split(address: str) -> tuple[str, str]:
+    """Returns host and port of an address; the port is empty where there is none."""
+    bracketed = re.fullmatch(r"\[([^\]]+)\](?::(.*))?", address)
+    if bracketed is not None:
+        return bracketed[1], bracketed[2] or ""
+    if address.count(":") > 1:
+        return address, ""  # version 6 of the Internet Protocol, without a port
+    head, _, port = address.partition(":")
+    return head, port
+
+
+def _number(name: str, text: str) -> int:
+    if not text.strip().isdecimal():
+        raise _wrong(f"{name}: expected a number, got {text!r}")
+    return int(text)
+
+
+def _wrong(message: str) -> UserError:
+    return UserError(f"{message}; or measure on this host alone with --no-cluster")
