@@ -4,7 +4,17 @@ Nothing here imports JAX: the processes that do are workers.
 """
 
 from orbax_bench_core.execute.cluster import Cluster, detect_cluster, without_cluster
-from orbax_bench_core.execute.hosts import Host, LocalHost
+from orbax_bench_core.execute.hosts import (
+    EXIT_NO_HEAD,
+    HOST_WAIT_S,
+    Agent,
+    ClusterHosts,
+    Host,
+    HostsMissing,
+    LocalHost,
+    equal_everywhere,
+    given_token,
+)
 from orbax_bench_core.execute.isolation import LOCK_FILE, allocator_settings, measuring_lock
 from orbax_bench_core.execute.liveness import (
     Judgement,
@@ -31,11 +41,16 @@ from orbax_bench_core.execute.vigil import CannotRecord
 
 __all__ = [
     "DEFAULTS",
+    "EXIT_NO_HEAD",
+    "HOST_WAIT_S",
     "LOCK_FILE",
+    "Agent",
     "CannotRecord",
     "Cluster",
+    "ClusterHosts",
     "Event",
     "Host",
+    "HostsMissing",
     "Judgement",
     "Liveness",
     "LocalHost",
@@ -50,6 +65,8 @@ __all__ = [
     "Watcher",
     "allocator_settings",
     "detect_cluster",
+    "equal_everywhere",
+    "given_token",
     "judge",
     "measuring_lock",
     "run_pairs",

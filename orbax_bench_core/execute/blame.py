@@ -33,15 +33,17 @@ class Cause(enum.IntEnum):
 
     A process that was killed or frozen can end its peers, and nothing that a peer does kills or
     freezes it. `OWN` is an exception or a crash. `LOST_PEER` is one that tells of another host: JAX
-    and its transports end a process so when a peer no longer answers.
+    and its transports end a process so when a peer no longer answers. `HOST_LOST` comes first: a
+    host with which there is no contact takes its workers with it, and their peers.
     """
 
-    KILLED = 0
-    FROZEN = 1
-    OWN = 2
-    STALLED = 3
-    LOST_PEER = 4
-    NONE = 5
+    HOST_LOST = 0
+    KILLED = 1
+    FROZEN = 2
+    OWN = 3
+    STALLED = 4
+    LOST_PEER = 5
+    NONE = 6
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -52,6 +54,7 @@ class Evidence:
         judgement: What its signs say.
         exit_code: Its exit code, negative for a signal; None while it runs.
         ended: Whether its process has ended.
+        lost: Whether there is no contact with the machine that it runs on.
         tail: The last lines that it printed, where it has ended.
         reason: The failure that it has reported; empty where it has not.
     """
@@ -59,12 +62,15 @@ class Evidence:
     judgement: Judgement
     exit_code: int | None = None
     ended: bool = False
+    lost: bool = False
     tail: str = ""
     reason: str = ""
 
     @property
     def cause(self) -> Cause:
         """What it shows."""
+        if self.lost:
+            return Cause.HOST_LOST
         if self.ended:
             return self._cause_of_end()
         if self.judgement.liveness is Liveness.FROZEN:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import queue
-import socket
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from orbax_bench_core.execute.hosts import Host, Inbox, WorkerDied, WorkerHandle
@@ -105,10 +105,13 @@ class WorkerGroup:
             worker.dismiss()
 
     def stop(self) -> None:
-        """Ends the workers; a second call does nothing."""
+        """Ends the workers, all at once; a second call does nothing."""
         self.dismiss()
-        while self._workers:
-            self._workers.pop().stop()
+        workers, self._workers = self._workers, []
+        if workers:
+            # Each may take seconds, and there may be dozens of hosts.
+            with ThreadPoolExecutor(len(workers), "stop") as threads:
+                list(threads.map(lambda worker: worker.stop(), workers))
 
     def _await_ready(self, timeout_s: float) -> dict[int, Ready]:
         answers = self._vigil(timeout_s).keep()
@@ -116,10 +119,3 @@ class WorkerGroup:
 
     def _vigil(self, timeout_s: float) -> Vigil:
         return Vigil(self._workers, self._inbox, timeout_s=timeout_s, patience=self._patience)
-
-
-def free_address() -> str:
-    """Returns an address on this machine at which nothing listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{probe.getsockname()[1]}"

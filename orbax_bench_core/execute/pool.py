@@ -7,11 +7,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from orbax_bench_core.environments import EnvironmentFailed, Interpreter
-from orbax_bench_core.execute.group import WorkerGroup, free_address
+from orbax_bench_core.execute.group import WorkerGroup
 from orbax_bench_core.execute.isolation import allocator_settings
 from orbax_bench_core.execute.vigil import HostFailed
 from orbax_bench_core.records import NO_ENVIRONMENT
@@ -207,7 +208,7 @@ class WorkerPool:
         if isinstance(interpreter, EnvironmentFailed):
             raise HostFailed(0, NO_ENVIRONMENT, f"{environment}: {interpreter}", "")
         conditions = point.conditions
-        coordinator = free_address() if processes > 1 else None
+        coordinator = self._settings.host.free_address() if processes > 1 else None
         setups = [
             WorkerSetup(
                 root=self._root,
@@ -245,12 +246,13 @@ class WorkerPool:
 
 
 def _end(groups: Iterable[WorkerGroup]) -> None:
-    """Ends groups, all at once as far as they end on their own."""
+    """Ends groups, all at once."""
     ending = list(groups)
     for group in ending:
         group.dismiss()
-    for group in ending:
-        group.stop()
+    if ending:
+        with ThreadPoolExecutor(len(ending), "stop") as threads:
+            list(threads.map(WorkerGroup.stop, ending))
 
 
 def _environment(session: Session) -> dict[str, str]:

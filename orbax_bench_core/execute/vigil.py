@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from orbax_bench_core.execute.blame import Cause, Evidence, culprit
-from orbax_bench_core.execute.hosts import Inbox, WorkerDied, WorkerHandle
+from orbax_bench_core.execute.hosts import HostLost, Inbox, WorkerDied, WorkerHandle
 from orbax_bench_core.execute.liveness import Liveness, Patience, Pulse
 from orbax_bench_core.measure import Sample
 from orbax_bench_core.records import ErrorInfo
@@ -22,7 +22,7 @@ class HostFailed(Exception):
 
     Attributes:
         host: The host with which the failure began.
-        kind: `WorkerDied`, `Frozen`, `Stalled` or `Timeout`.
+        kind: `WorkerDied`, `HostLost`, `Frozen`, `Stalled` or `Timeout`.
         message: What is known of it.
         tail: The last lines that it printed, or where its threads stand.
         others: Errors of hosts that are no less to blame than this one.
@@ -136,8 +136,9 @@ class Vigil:
     def _dead(self, host: int) -> None:
         self._deaths[host] = self._workers[host].death()
         self._pulses[host].observe(time.monotonic(), self._workers[host].signs())
-        killed = self._evidence(host).cause is Cause.KILLED
-        self._trouble(host, settle_s=0.0 if killed else self._patience.settle_s)
+        # What caused these is not to be found on another host.
+        certain = self._evidence(host).cause in (Cause.HOST_LOST, Cause.KILLED)
+        self._trouble(host, settle_s=0.0 if certain else self._patience.settle_s)
 
     def _trouble(self, host: int, settle_s: float | None = None) -> None:
         settle_s = self._patience.settle_s if settle_s is None else settle_s
@@ -157,6 +158,7 @@ class Vigil:
             judgement=self._pulses[host].judgement(),
             exit_code=self._pulses[host].signs.exit_code,
             ended=death is not None,
+            lost=isinstance(death, HostLost),
             tail="" if death is None else death.tail,
             reason=self._failure(host),
         )
@@ -198,6 +200,8 @@ class Vigil:
             kind, stacks = cause.name.capitalize(), self._workers[host].stacks()
             return HostFailed(host, kind, self._standing(host), stacks)
         death = self._deaths[host]
+        if isinstance(death, HostLost):
+            return HostFailed(host, "HostLost", str(death), "")
         alone = len(self._workers) == 1 or cause is not Cause.LOST_PEER
         doubt = "" if alone else "; it had lost a peer, and no host shows why"
         return HostFailed(host, "WorkerDied", f"{death}{doubt}", death.tail)

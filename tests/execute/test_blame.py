@@ -28,6 +28,7 @@ WAITING = shows()
 @pytest.mark.parametrize(
     ("evidence", "cause"),
     [
+        (shows(lost=True, ended=True, exit_code=-9), Cause.HOST_LOST),
         (KILLED, Cause.KILLED),
         (shows(ended=True, exit_code=-15), Cause.KILLED),
         (FROZEN, Cause.FROZEN),

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from orbax_bench_core.execute import Patience, Retry, Signs
-from orbax_bench_core.execute.hosts import WorkerDied
+from orbax_bench_core.execute.hosts import HostLost, WorkerDied
 from orbax_bench_core.execute.vigil import HostFailed, Vigil
 from orbax_bench_core.records import ErrorInfo
 from orbax_bench_core.worker import Done
@@ -86,6 +86,18 @@ def test_a_worker_that_is_let_go_in_time_is_waited_for():
 def test_the_killed_one_is_named_although_its_peer_spoke_first():
     found = failure(Scripted(ABORTED, LOST), Scripted(KILLED), said=[(0, b""), (1, b"")])
     assert (found.host, found.kind, found.message) == (1, "WorkerDied", "exit code -9")
+
+
+def test_a_host_without_contact_is_named_and_nothing_is_said_of_a_crash():
+    class Unreachable(Scripted):
+        def death(self):
+            return HostLost("no contact with host 1 (h): it was silent for 8 s", "")
+
+    found = failure(
+        Scripted(ABORTED, LOST), Unreachable(Signs(ended=True)), said=[(0, b""), (1, b"")]
+    )
+    assert (found.host, found.kind, found.tail) == (1, "HostLost", "")
+    assert found.message == "no contact with host 1 (h): it was silent for 8 s"
 
 
 def test_a_report_of_a_lost_peer_waits_for_the_one_that_was_lost():

@@ -1,12 +1,33 @@
-"""Hosts on which workers run."""
+"""Hosts on which workers run: this machine, and those whose agents have joined."""
 
-from orbax_bench_core.execute.hosts.host import Host, Inbox, WorkerDied, WorkerHandle
+from orbax_bench_core.execute.hosts.agent import EXIT_NO_HEAD, Agent
+from orbax_bench_core.execute.hosts.head import HOST_WAIT_S, ClusterHosts
+from orbax_bench_core.execute.hosts.host import (
+    Host,
+    HostLost,
+    HostsMissing,
+    Inbox,
+    WorkerDied,
+    WorkerHandle,
+)
 from orbax_bench_core.execute.hosts.local import LocalHost
+from orbax_bench_core.execute.hosts.rendezvous import equal_everywhere, given_token
+from orbax_bench_core.execute.hosts.wire import CONTACT, Contact
 
 __all__ = [
+    "CONTACT",
+    "EXIT_NO_HEAD",
+    "HOST_WAIT_S",
+    "Agent",
+    "ClusterHosts",
+    "Contact",
     "Host",
+    "HostLost",
+    "HostsMissing",
     "Inbox",
     "LocalHost",
     "WorkerDied",
     "WorkerHandle",
+    "equal_everywhere",
+    "given_token",
 ]

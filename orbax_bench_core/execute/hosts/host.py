@@ -26,6 +26,14 @@ class WorkerDied(Exception):
         self.tail = tail
 
 
+class HostLost(WorkerDied):
+    """There is no contact any more with the host on which the worker runs; it may still run."""
+
+
+class HostsMissing(Exception):
+    """Hosts that a run needs have been lost and did not come back, so that it cannot go on."""
+
+
 class WorkerHandle(Protocol):
     """A worker that runs, as the orchestrator sees it; its own lines arrive in the inbox."""
 
@@ -61,6 +69,14 @@ class WorkerHandle(Protocol):
 class Host(Protocol):
     """Starts the workers of a group."""
 
+    def free_address(self) -> str:
+        """Returns an address at which the first worker of a group can coordinate the others.
+
+        Raises:
+            HostsMissing: The host of the first worker is lost.
+        """
+        ...
+
     def launch(
         self,
         setups: Sequence[WorkerSetup],
@@ -81,5 +97,8 @@ class Host(Protocol):
 
         Returns:
             The workers, in the same order. If one cannot be started, none is left running.
+
+        Raises:
+            HostsMissing: A host is lost.
         """
         ...

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import os
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -32,9 +33,19 @@ class LocalHost:
 
     Attributes:
         module: What Python runs; tests put a worker here that needs no JAX.
+        address: Address at which the first worker of a group coordinates the others.
     """
 
     module: str = "orbax_bench_core.worker"
+    address: str = "127.0.0.1"
+
+    def free_address(self) -> str:
+        """Returns an address on this machine at which nothing listens."""
+        family = socket.AF_INET6 if ":" in self.address else socket.AF_INET
+        with socket.socket(family) as probe:
+            probe.bind((self.address, 0))
+            port = probe.getsockname()[1]
+        return f"[{self.address}]:{port}" if ":" in self.address else f"{self.address}:{port}"
 
     def launch(
         self,
@@ -171,6 +182,13 @@ class LocalWorker:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_STOP_S)
                 break
+
+    def kill(self) -> None:
+        """Ends the worker and all that it started at once: nobody is left who could use it."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_STOP_S)
 
     def _read(self, descriptor: int) -> None:
         with os.fdopen(descriptor, "rb") as events:

@@ -1,0 +1,248 @@
+"""Agent of a host: it joins process 0, and runs workers for it until the run ends."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import platform
+import queue
+import socket
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from orbax_bench_core.config import UserError
+from orbax_bench_core.execute.cluster import Cluster
+from orbax_bench_core.execute.hosts.host import Inbox, WorkerDied
+from orbax_bench_core.execute.hosts.local import LocalHost, LocalWorker
+from orbax_bench_core.execute.hosts.rendezvous import Rendezvous
+from orbax_bench_core.execute.hosts.wire import (
+    CONTACT,
+    Contact,
+    Message,
+    Refused,
+    Wire,
+    prove_as_agent,
+)
+from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.worker import WorkerSetup
+
+EXIT_NO_HEAD: Final = 75
+"""Exit code of an agent that has lost process 0: EX_TEMPFAIL, so a launcher may start it again."""
+
+_CONNECT_S = 5.0
+_PAUSE_S = 0.3
+
+
+class Agent:
+    """Runs workers on this host for process 0 of a cluster.
+
+    The kernel ends a worker with the thread that has started it, so `run` is called in a thread
+    that lives as long as this process.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        directory: RunDirectory,
+        *,
+        equal: Mapping[str, str],
+        token: str | None,
+        local: LocalHost,
+        say: Callable[[str], None],
+        contact: Contact = CONTACT,
+    ) -> None:
+        """Describes an agent; `run` joins.
+
+        Args:
+            cluster: The place of this host.
+            directory: The run directory, as this host sees it.
+            equal: What must be the same here as at process 0.
+            token: The token that this host was given; None reads that in the run directory.
+            local: Starts workers here.
+            say: Takes lines for people.
+            contact: Times of the connection.
+        """
+        self._cluster = cluster
+        self._directory = directory
+        self._rendezvous = Rendezvous(directory.root)
+        self._equal = dict(equal)
+        self._token = token
+        self._local = local
+        self._say = say
+        self._contact = contact
+        self._workers: dict[int, LocalWorker] = {}
+        self._logs = _log_folder(directory)
+
+    def run(self) -> int:
+        """Joins process 0, and serves it until the run ends.
+
+        Returns:
+            The exit code of process 0; `EXIT_NO_HEAD` where contact with it was lost.
+
+        Raises:
+            UserError: Process 0 refuses this host, or is not there.
+            KeyboardInterrupt: This host was told to end; process 0 has been told why.
+        """
+        wire = self._join()
+        self._say(f"joined process 0 at {self._cluster.address} as host {self._cluster.rank}")
+        threading.Thread(target=self._beat, args=(wire,), name="beat", daemon=True).start()
+        try:
+            return self._serve(wire)
+        except OSError as error:
+            self._say(f"no contact with process 0 at {self._cluster.address}: it {error}")
+            return EXIT_NO_HEAD
+        except KeyboardInterrupt:
+            _tell(wire, event="leaving", why="interrupted, or preempted")
+            raise
+        finally:
+            self._kill_all()
+            wire.close()
+
+    def _join(self) -> Wire:
+        """Returns a connection over which process 0 has accepted this host."""
+        deadline = time.monotonic() + self._contact.join_s
+        refused_until: float | None = None
+        told, why = False, "process 0 has not started"
+        while time.monotonic() < deadline:
+            token = self._token or self._rendezvous.token()
+            if token is None:
+                why = f"there is no token in {self._directory.root} yet"
+            else:
+                try:
+                    return self._try_to_join(token)
+                except OSError as error:
+                    why = str(error)
+                except Refused as refusal:
+                    why = f"refused: {refusal}"
+                    now = time.monotonic()
+                    refused_until = refused_until or now + self._contact.retry_s
+                    if not refusal.again or now > refused_until:
+                        break
+            if not told:
+                self._say(f"waiting for process 0 at {self._cluster.address}: {why}")
+                told = True
+            time.sleep(_PAUSE_S)
+        raise UserError(
+            f"host {self._cluster.rank} ({platform.node()}) cannot join process 0 at "
+            f"{self._cluster.address}: {why}"
+        )
+
+    def _try_to_join(self, token: str) -> Wire:
+        address = (self._cluster.head, self._cluster.port)
+        wire = Wire(socket.create_connection(address, timeout=_CONNECT_S), self._contact.lost_s)
+        try:
+            prove_as_agent(wire, token, self._cluster.rank, self._contact.prove_s)
+            asked = wire.receive()
+            place = self._rendezvous.place(str(asked["place"]))
+            root = str(self._directory.root)
+            wire.send({"name": platform.node(), "equal": self._equal, "place": place, "root": root})
+            answer = wire.receive()
+            if "refused" in answer:
+                raise Refused(str(answer["refused"]), again=bool(answer.get("again")))
+        except (KeyError, ValueError, TypeError):
+            wire.close()
+            raise Refused("what answers there is no process 0 of a run") from None
+        except BaseException:
+            wire.close()
+            raise
+        return wire
+
+    def _serve(self, wire: Wire) -> int:
+        while True:
+            message = wire.receive()
+            match message["op"]:
+                case "beat":
+                    pass
+                case "bye":
+                    return int(message["code"])
+                case "launch":
+                    self._launch(wire, message)
+                case "free_address":
+                    local = dataclasses.replace(self._local, address=wire.address)
+                    self._answer(wire, message, local.free_address)
+                case "stop":
+                    worker = self._workers.pop(message["worker"], None)
+                    self._later(wire, message, worker.stop if worker else None)
+                case "stacks":
+                    worker = self._workers.get(message["worker"])
+                    self._later(wire, message, worker.stacks if worker else None)
+                case "send" if message["worker"] in self._workers:
+                    self._send(self._workers[message["worker"]], message["line"])
+                case "dismiss" if message["worker"] in self._workers:
+                    self._workers[message["worker"]].dismiss()
+
+    def _launch(self, wire: Wire, message: Message) -> None:
+        id_, inbox = int(message["worker"]), queue.SimpleQueue[tuple[int, bytes]]()
+        setup = WorkerSetup.model_validate_json(message["setup"])
+        kept = {name: text for name, text in os.environ.items() if name not in message["unsets"]}
+        try:
+            (self._workers[id_],) = self._local.launch(
+                [setup.model_copy(update={"root": str(self._directory.root)})],
+                environment={**kept, **message["sets"]},
+                executable=sys.executable,
+                logs=[self._logs / Path(message["log"]).name],
+                inbox=inbox,
+            )
+        except OSError as error:
+            _tell(wire, event="end", worker=id_, why=f"the worker did not start: {error}", tail="")
+            return
+        pump = threading.Thread(target=self._pump, args=(wire, id_, inbox), daemon=True)
+        pump.start()
+
+    def _pump(self, wire: Wire, id_: int, inbox: Inbox) -> None:
+        """Forwards what a worker says, and its end."""
+        worker = self._workers[id_]
+        while line := inbox.get()[1]:
+            _tell(wire, event="line", worker=id_, line=line.decode())
+        death = worker.death()
+        signs = {id_: dataclasses.asdict(worker.signs())}
+        _tell(wire, event="end", worker=id_, why=str(death), tail=death.tail, signs=signs)
+
+    @staticmethod
+    def _send(worker: LocalWorker, line: str) -> None:
+        with contextlib.suppress(WorkerDied):  # its end is on the way
+            worker.send(line)
+
+    def _beat(self, wire: Wire) -> None:
+        while True:
+            time.sleep(self._contact.beat_s)
+            signs = {
+                id_: dataclasses.asdict(worker.signs())
+                for id_, worker in list(self._workers.items())
+            }
+            if not _tell(wire, event="beat", signs=signs):
+                return
+
+    def _later(self, wire: Wire, message: Message, answer: Callable[[], object] | None) -> None:
+        """Answers once `answer` returns, which may take seconds, and serves meanwhile."""
+        threading.Thread(target=self._answer, args=(wire, message, answer), daemon=True).start()
+
+    @staticmethod
+    def _answer(wire: Wire, message: Message, answer: Callable[[], object] | None) -> None:
+        found = None if answer is None else answer()
+        _tell(wire, event="answer", question=message["question"], answer=found)
+
+    def _kill_all(self) -> None:
+        for worker in list(self._workers.values()):
+            worker.kill()
+
+
+def _tell(wire: Wire, **message: Any) -> bool:
+    """Sends a message; returns whether process 0 is still there."""
+    try:
+        wire.send(message)
+    except OSError:
+        return False  # the thread that receives tells of it
+    return True
+
+
+def _log_folder(directory: RunDirectory) -> Path:
+    if "://" in str(directory.root):
+        return Path(tempfile.mkdtemp(prefix="orbax-bench-logs-"))
+    return Path(os.fspath(directory.logs))

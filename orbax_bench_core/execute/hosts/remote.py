@@ -1,0 +1,253 @@
+"""Another machine as a host: its agent starts workers there, and forwards what they say."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import os
+import queue
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from orbax_bench_core.execute.cluster import without_cluster
+from orbax_bench_core.execute.hosts.host import HostLost, HostsMissing, Inbox, WorkerDied
+from orbax_bench_core.execute.hosts.wire import Contact, Message, Wire
+from orbax_bench_core.execute.liveness import Signs
+from orbax_bench_core.worker import WorkerSetup
+
+_ANSWER_S = 30.0
+_END_S = 10.0
+
+
+class RemoteHost:
+    """A machine whose agent has joined; `lost` says since when there is no contact, and why.
+
+    Attributes:
+        index: Which host of the run it is.
+        name: Its host name.
+        lost: Why there is no contact any more; empty while there is.
+    """
+
+    def __init__(
+        self,
+        wire: Wire,
+        *,
+        index: int,
+        name: str,
+        contact: Contact,
+        on_loss: Callable[[str], None],
+    ) -> None:
+        """Takes the connection of an agent that has been admitted.
+
+        Args:
+            wire: The connection.
+            index: Which host of the run it is.
+            name: Its host name.
+            contact: Times of the connection.
+            on_loss: Told once when contact is lost, with a line for people.
+        """
+        self.index = index
+        self.name = name
+        self.lost = ""
+        self._wire = wire
+        self._contact = contact
+        self._on_loss = on_loss
+        self._ids = itertools.count()
+        self._guard = threading.Lock()
+        self._workers: dict[int, RemoteWorker] = {}
+        self._answers: dict[int, queue.SimpleQueue[Any]] = {}
+        self._closing = False
+        self._reader = threading.Thread(target=self._read, name=f"host {index}", daemon=True)
+        self._reader.start()
+        threading.Thread(target=self._beat, name=f"beat {index}", daemon=True).start()
+
+    def free_address(self) -> str:
+        """Returns an address of that machine at which nothing listens; see `Host`."""
+        address = self.ask("free_address")
+        if address is None:
+            raise HostsMissing(self.lost or f"host {self.index} ({self.name}) does not answer")
+        return str(address)
+
+    def launch(
+        self,
+        setups: Sequence[WorkerSetup],
+        *,
+        environment: Mapping[str, str],
+        executable: str,
+        logs: Sequence[Path],
+        inbox: Inbox,
+    ) -> list[RemoteWorker]:
+        """Has the agent start one process per setup; see `Host`.
+
+        That machine keeps its own environment, Python and run directory: what travels is by which
+        the environment differs from that of process 0, and the names of the logs.
+        """
+        assert executable == sys.executable, "environments of a suite are on process 0 alone"
+        here = without_cluster(os.environ)
+        wanted = without_cluster(environment)
+        workers = []
+        for setup, log in zip(setups, logs, strict=True):
+            worker = RemoteWorker(self, next(self._ids), inbox, setup.process_id)
+            with self._guard:
+                self._workers[worker.id] = worker
+            self.tell(
+                "launch",
+                worker=worker.id,
+                setup=setup.model_dump_json(),
+                sets={name: text for name, text in wanted.items() if here.get(name) != text},
+                unsets=[name for name in here if name not in wanted],
+                log=log.name,
+            )
+            if self.lost:
+                worker.lose(self.lost)
+            workers.append(worker)
+        return workers
+
+    def tell(self, op: str, **fields: object) -> None:
+        """Sends a message; where contact is lost, whoever waits for an effect is told of that."""
+        try:
+            self._wire.send({"op": op, **fields})
+        except OSError as error:
+            self._lose(str(error))
+
+    def ask(self, op: str, **fields: object) -> Any:
+        """Sends a question and returns the answer; None where contact is lost, or it takes long."""
+        question = next(self._ids)
+        box: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        with self._guard:
+            if self.lost:
+                return None
+            self._answers[question] = box
+        self.tell(op, question=question, **fields)
+        try:
+            return box.get(timeout=_ANSWER_S)
+        except queue.Empty:
+            return None
+        finally:
+            with self._guard:
+                self._answers.pop(question, None)
+
+    def forget(self, worker: int) -> None:
+        """Drops a worker that has been stopped."""
+        with self._guard:
+            self._workers.pop(worker, None)
+
+    def dismiss(self, code: int) -> None:
+        """Tells the agent that the run has ended, and waits until it has left."""
+        self._closing = True
+        self.tell("bye", code=code)
+        self._reader.join(self._contact.lost_s)
+        self._wire.close()
+
+    def _beat(self) -> None:
+        while not self.lost:
+            time.sleep(self._contact.beat_s)
+            self.tell("beat")
+
+    def _read(self) -> None:
+        try:
+            while True:
+                self._take(self._wire.receive())
+        except (OSError, KeyError, ValueError, TypeError) as error:
+            self._lose(str(error))
+
+    def _take(self, message: Message) -> None:
+        if message["event"] == "leaving":
+            raise ConnectionError(f"was told to end ({message['why']})")
+        if message["event"] == "answer":
+            with self._guard:
+                box = self._answers.get(message["question"])
+            if box is not None:
+                box.put(message["answer"])
+            return
+        with self._guard:
+            workers = dict(self._workers)
+        for id_, signs in message.get("signs", {}).items():
+            if int(id_) in workers:
+                workers[int(id_)].show(Signs(**signs))
+        worker = workers.get(message.get("worker", -1))
+        if worker is not None and message["event"] == "line":
+            worker.say(message["line"].encode())
+        elif worker is not None and message["event"] == "end":
+            worker.end(WorkerDied(message["why"], message["tail"]))
+
+    def _lose(self, why: str) -> None:
+        with self._guard:
+            if self.lost:
+                return
+            self.lost = f"no contact with host {self.index} ({self.name}): it {why}"
+            workers, boxes = list(self._workers.values()), list(self._answers.values())
+        self._wire.close()
+        for box in boxes:
+            box.put(None)
+        for worker in workers:
+            worker.lose(self.lost)
+        if not self._closing:
+            self._on_loss(self.lost)
+
+
+class RemoteWorker:
+    """A worker on another machine."""
+
+    def __init__(self, host: RemoteHost, id_: int, inbox: Inbox, index: int) -> None:
+        """Names a worker that is about to be started; its lines arrive under `index`."""
+        self.id = id_
+        self._host = host
+        self._inbox = inbox
+        self._index = index
+        self._signs = Signs(hostname=host.name)
+        self._death: WorkerDied | None = None
+        self._ended = threading.Event()
+
+    def send(self, line: str) -> None:
+        """Hands one line to the worker; see `WorkerHandle`."""
+        if self._death is not None:
+            raise self._death
+        self._host.tell("send", worker=self.id, line=line)
+
+    def death(self) -> WorkerDied:
+        """Returns what is known of the end of a worker that has ended."""
+        self._ended.wait(_END_S)
+        return self._death or WorkerDied("the worker has ended; its host does not say how", "")
+
+    def stacks(self) -> str:
+        """Returns the stack of each of its threads; see `WorkerHandle`."""
+        return str(self._host.ask("stacks", worker=self.id) or self._host.lost)
+
+    def signs(self) -> Signs:
+        """Returns its last signs, which come with every beat of its host."""
+        return self._signs
+
+    def dismiss(self) -> None:
+        """Lets the worker end once it is idle, without waiting for it."""
+        self._host.tell("dismiss", worker=self.id)
+
+    def stop(self) -> None:
+        """Ends the worker and waits until its host says that it is gone."""
+        self._host.ask("stop", worker=self.id)
+        self._host.forget(self.id)
+
+    def say(self, line: bytes) -> None:
+        """Takes a line that it has said."""
+        self._inbox.put((self._index, line))
+
+    def show(self, signs: Signs) -> None:
+        """Takes its signs."""
+        self._signs = signs
+
+    def end(self, death: WorkerDied) -> None:
+        """Takes its end."""
+        if self._ended.is_set():
+            return
+        self._death = death
+        self._ended.set()
+        self._inbox.put((self._index, b""))
+
+    def lose(self, why: str) -> None:
+        """Takes the loss of its host."""
+        self._signs = dataclasses.replace(self._signs, ended=True)
+        self.end(HostLost(why, ""))

@@ -1,0 +1,163 @@
+"""Rendezvous of the hosts of a run: the token, the folder they share, and what must be equal."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import os
+import platform
+import secrets
+import time
+from collections.abc import Iterator, Mapping, MutableMapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from orbax_bench_core.config import UserError
+from orbax_bench_core.execute.cluster import TOKEN
+
+if TYPE_CHECKING:
+    from etils import epath
+
+_FOLDER = "cluster"
+_TOKEN_FILE = "token"  # noqa: S105 - the name of a file
+_PLACE_FILE = "place"
+_FEWEST_CHARACTERS = 32
+_SHOWS_S = 5.0
+"""How long a file may take to show on another host: network file systems keep what they read."""
+_POLL_S = 0.1
+_PACKAGES: Final = ("orbax-bench", "jax", "jaxlib", "orbax-checkpoint")
+
+
+def given_token(environment: MutableMapping[str, str]) -> str | None:
+    """Takes the token out of an environment, so that nothing that is started inherits it.
+
+    Returns:
+        The token; None where none was given, and a file in the run directory has it.
+
+    Raises:
+        UserError: It is too short to be a secret.
+    """
+    token = environment.pop(TOKEN, "").strip()
+    if token and len(token) < _FEWEST_CHARACTERS:
+        raise UserError(
+            f"{TOKEN} has {len(token)} characters; whoever guesses it can run commands on every "
+            f"host: give at least {_FEWEST_CHARACTERS}, as `openssl rand -hex 32` makes them"
+        )
+    return token or None
+
+
+class Rendezvous:
+    """Files in the run directory by which its hosts find and trust each other."""
+
+    def __init__(self, root: epath.Path) -> None:
+        """Names them; `root` is the run directory."""
+        self._folder = root / _FOLDER
+
+    @contextlib.contextmanager
+    def offered(self, token: str | None) -> Iterator[tuple[str, str]]:
+        """Writes them while the hosts of a run are together.
+
+        Args:
+            token: The token that every host was given; None makes one and writes it to a file that
+                only this user can read.
+
+        Yields:
+            The token, and what the other hosts must find in the run directory.
+
+        Raises:
+            UserError: The run directory cannot be written.
+        """
+        place, secret = secrets.token_hex(16), token or secrets.token_hex(32)
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            (self._folder / _PLACE_FILE).write_text(place)
+            if token is None:
+                _write_secret(self._folder / _TOKEN_FILE, secret)
+        except OSError as error:
+            raise UserError(f"cannot write to {self._folder}: {error}") from None
+        try:
+            yield secret, place
+        finally:
+            self._remove(place)
+
+    def token(self) -> str | None:
+        """Returns the token that process 0 has written; None while there is none."""
+        return _read(self._folder / _TOKEN_FILE)
+
+    def place(self, expected: str) -> str:
+        """Returns the hash of what process 0 has written to mark its folder, or of what is here.
+
+        Args:
+            expected: The hash that process 0 tells, which is waited for.
+        """
+        deadline = time.monotonic() + _SHOWS_S
+        while True:
+            found = _read(self._folder / _PLACE_FILE) or ""
+            if place_proof(found) == expected or time.monotonic() > deadline:
+                return place_proof(found)
+            time.sleep(_POLL_S)
+
+    def _remove(self, place: str) -> None:
+        # Another run may have begun here meanwhile.
+        if _read(self._folder / _PLACE_FILE) not in (None, place):
+            return
+        with contextlib.suppress(OSError):
+            for name in (_TOKEN_FILE, _PLACE_FILE):
+                (self._folder / name).unlink(missing_ok=True)
+            self._folder.rmdir()
+
+
+def place_proof(place: str) -> str:
+    """Returns the hash of what is written into a run directory."""
+    import hashlib
+
+    return hashlib.sha256(place.encode()).hexdigest()
+
+
+def equal_everywhere(suite: str) -> dict[str, str]:
+    """Returns what must be the same on all hosts of a run, by its name for people.
+
+    Args:
+        suite: The suite, word for word.
+    """
+    import hashlib
+
+    return {
+        "Python": platform.python_version(),
+        **{name: _version(name) for name in _PACKAGES},
+        "the suite file": hashlib.sha256(suite.encode()).hexdigest()[:12],
+    }
+
+
+def differences(here: Mapping[str, str], there: Mapping[str, str]) -> str:
+    """Returns in what another host differs from this one; empty where in nothing."""
+    return ", ".join(
+        f"{name} {there.get(name, 'unknown')} where process 0 has {value}"
+        for name, value in here.items()
+        if there.get(name) != value
+    )
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _read(path: epath.Path) -> str | None:
+    try:
+        return path.read_text().strip() or None
+    except (OSError, ValueError):
+        return None
+
+
+def _write_secret(path: epath.Path, secret: str) -> None:
+    if "://" in str(path):
+        path.write_text(secret)  # whoever may read the bucket may join
+        return
+    new = Path(f"{os.fspath(path)}.new")
+    new.unlink(missing_ok=True)
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(secret)
+    new.replace(os.fspath(path))

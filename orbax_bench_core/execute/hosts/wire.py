@@ -1,0 +1,224 @@
+"""Authenticated connection between process 0 and the agent of a host.
+
+Whoever can speak on this connection can run commands, so each side proves that it knows the token,
+and each frame after that carries a code made from a key of this one connection and a counter:
+nobody can add, change, repeat or reorder one. Nothing is encrypted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hmac
+import json
+import secrets
+import socket
+import struct
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any, Final, NoReturn
+
+Message = dict[str, Any]
+
+_LENGTH = struct.Struct(">I")
+_COUNTER = struct.Struct(">Q")
+_CODE_BYTES = 32
+_MOST_BYTES = 64 * 2**20
+_MOST_BYTES_BEFORE_PROOF = 4096
+_CHUNK = 2**16
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Contact:
+    """Times of a connection, in seconds.
+
+    Attributes:
+        beat_s: Between two signs of life of each side.
+        lost_s: Silence after which the other side is lost. A network that is cut for 4 seconds is
+            silent for 6 to 7, because TCP sends again at growing intervals.
+        prove_s: What a newcomer may take to prove that it knows the token.
+        join_s: How long all hosts may take to join: images and queues differ by host.
+        retry_s: How long an agent tries again that was refused for what may pass.
+    """
+
+    beat_s: float = 1.0
+    lost_s: float = 8.0
+    prove_s: float = 5.0
+    join_s: float = 600.0
+    retry_s: float = 20.0
+
+
+CONTACT: Final = Contact()
+
+
+class Refused(Exception):
+    """One side does not accept the other.
+
+    Attributes:
+        again: Whether that may pass, so that another try makes sense.
+    """
+
+    def __init__(self, reason: str, *, again: bool = False) -> None:
+        super().__init__(reason)
+        self.again = again
+
+
+class Wire:
+    """Frames of JSON over a socket; any thread may send, one receives."""
+
+    def __init__(self, connection: socket.socket, lost_s: float) -> None:
+        """Takes a connected socket; `lost_s` seconds of silence end it."""
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket = connection
+        self._lost_s = lost_s
+        self._sending = threading.Lock()
+        self._keys: tuple[bytes, bytes] | None = None
+        self._sent = self._received = 0
+        self.address = str(connection.getsockname()[0])
+        self.peer = str(connection.getpeername()[0])
+
+    def secure(self, *, sends: bytes, receives: bytes) -> None:
+        """Has every frame from here on authenticated, each direction with its own key."""
+        self._keys = (sends, receives)
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Sends one message.
+
+        Raises:
+            OSError: The connection has ended, or the other side takes nothing.
+        """
+        payload = json.dumps(message).encode()
+        with self._sending:
+            code = b""
+            if self._keys is not None:
+                code = _code(self._keys[0], self._sent, payload)
+                self._sent += 1
+            # One that only sends meets the silence of the other side here.
+            self._socket.settimeout(self._lost_s)
+            self._socket.sendall(_LENGTH.pack(len(payload)) + code + payload)
+
+    def receive(self, within_s: float | None = None) -> Message:
+        """Returns the next message.
+
+        Args:
+            within_s: Seconds that it may take in all; None for any, as long as bytes arrive.
+
+        Raises:
+            OSError: The connection has ended, was silent for too long, or carries what the other
+                side has not sent.
+        """
+        deadline = None if within_s is None else time.monotonic() + within_s
+        (length,) = _LENGTH.unpack(self._read(_LENGTH.size, deadline))
+        most = _MOST_BYTES_BEFORE_PROOF if self._keys is None else _MOST_BYTES
+        if length > most:
+            raise ConnectionError(f"a frame of {length} bytes, more than {most}")
+        code = b"" if self._keys is None else self._read(_CODE_BYTES, deadline)
+        payload = self._read(length, deadline)
+        if self._keys is not None:
+            if not hmac.compare_digest(code, _code(self._keys[1], self._received, payload)):
+                raise ConnectionError("a frame that the other side has not sent")
+            self._received += 1
+        try:
+            message = json.loads(payload)
+        except ValueError:
+            raise ConnectionError("a frame that is no JSON") from None
+        if not isinstance(message, dict):
+            raise ConnectionError("a frame that is no message")
+        return message
+
+    def close(self) -> None:
+        """Ends the connection; a second call does nothing."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+    def _read(self, size: int, deadline: float | None) -> bytes:
+        read = bytearray()
+        while len(read) < size:
+            left = self._lost_s if deadline is None else deadline - time.monotonic()
+            self._socket.settimeout(max(left, 1e-3))
+            try:
+                got = self._socket.recv(min(_CHUNK, size - len(read)))
+            except TimeoutError:
+                silent = f"was silent for {left:.0f} s"
+                why = silent if deadline is None else "said nothing in time"
+                raise TimeoutError(why) from None
+            if not got:
+                raise ConnectionError("closed the connection")
+            read += got
+        return bytes(read)
+
+
+def prove_as_agent(wire: Wire, token: str, rank: int, within_s: float) -> None:
+    """Proves to process 0 that this is an agent of the run, and has process 0 prove the same.
+
+    Raises:
+        Refused: One of them does not know the token.
+        OSError: The connection has ended.
+    """
+    theirs, mine = str(wire.receive(within_s)["nonce"]), secrets.token_hex(32)
+    proof = _proof(token, "agent", rank, theirs, mine)
+    wire.send({"host": rank, "nonce": mine, "proof": proof})
+    answer = wire.receive(within_s)
+    if "refused" in answer:
+        raise Refused(str(answer["refused"]), again=bool(answer.get("again")))
+    expected = _proof(token, "head", rank, theirs, mine)
+    if not hmac.compare_digest(str(answer.get("proof")), expected):
+        raise Refused("what answers there does not know the token of this run", again=True)
+    to_head, to_agent = _session_keys(token, rank, theirs, mine)
+    wire.secure(sends=to_head, receives=to_agent)
+
+
+def prove_as_head(wire: Wire, token: str, size: int, within_s: float) -> int:
+    """Has a newcomer prove that it is an agent of the run, and proves the same to it.
+
+    Returns:
+        Which host it says that it is.
+
+    Raises:
+        Refused: It does not know the token, or is no host of this run; it has been told.
+        OSError: The connection has ended, or the newcomer says nothing in time.
+    """
+    mine = secrets.token_hex(32)
+    wire.send({"nonce": mine})
+    answer = wire.receive(within_s)
+    rank, theirs = answer.get("host"), str(answer.get("nonce"))
+    expected = _proof(token, "agent", rank, mine, theirs)
+    if not hmac.compare_digest(str(answer.get("proof")), expected):
+        refuse(wire, "wrong token", again=True)
+    if not isinstance(rank, int) or not 0 < rank < size:
+        refuse(wire, f"it says that it is host {rank}; process 0 waits for hosts 1 to {size - 1}")
+    wire.send({"proof": _proof(token, "head", rank, mine, theirs)})
+    to_head, to_agent = _session_keys(token, rank, mine, theirs)
+    wire.secure(sends=to_agent, receives=to_head)
+    return rank
+
+
+def refuse(wire: Wire, reason: str, *, again: bool = False) -> NoReturn:
+    """Tells the other side why it is not accepted.
+
+    Raises:
+        Refused: Always.
+    """
+    with contextlib.suppress(OSError):
+        wire.send({"refused": reason, "again": again})
+    raise Refused(reason, again=again)
+
+
+def _session_keys(token: str, *parts: object) -> tuple[bytes, bytes]:
+    """Returns the keys of one connection: of what agents send, and of what process 0 sends."""
+    to_head, to_agent = (_mac(token, name, *parts) for name in ("to head", "to agent"))
+    return to_head, to_agent
+
+
+def _proof(token: str, *parts: object) -> str:
+    return _mac(token, *parts).hex()
+
+
+def _mac(token: str, *parts: object) -> bytes:
+    return hmac.digest(token.encode(), json.dumps(parts).encode(), "sha256")
+
+
+def _code(key: bytes, counter: int, payload: bytes) -> bytes:
+    return hmac.digest(key, _COUNTER.pack(counter) + payload, "sha256")

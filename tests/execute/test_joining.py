@@ -1,0 +1,240 @@
+"""Joining of hosts, and frames that nobody else can make; both sides are threads here."""
+
+import contextlib
+import queue
+import socket
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from orbax_bench_core.config import UserError
+from orbax_bench_core.execute import Agent, Cluster, ClusterHosts, LocalHost, given_token
+from orbax_bench_core.execute.hosts import Contact
+from orbax_bench_core.execute.hosts.wire import Wire
+from orbax_bench_core.records import RunDirectory
+from tests.support.processes import free_address
+
+TOKEN = "t" * 32
+EQUAL = {"Python": "3.11.7", "jax": "0.10.2"}
+QUICK = Contact(beat_s=0.02, lost_s=2.0, prove_s=0.2, join_s=5.0, retry_s=0.2)
+
+
+class Gathering:
+    """Process 0 that listens, and agents that try to join it."""
+
+    def __init__(self, folder, size=2):
+        self.port = int(free_address().rpartition(":")[2])
+        self.size = size
+        self.said = queue.SimpleQueue()
+        self.directory = RunDirectory(str(folder / "run"))
+        self.hosts = ClusterHosts(
+            self.cluster(0),
+            self.directory,
+            equal=EQUAL,
+            own=LocalHost(),
+            say=self.said.put,
+            contact=QUICK,
+        )
+
+    def cluster(self, rank):
+        return Cluster(found="test", rank=rank, size=self.size, head="127.0.0.1", port=self.port)
+
+    def agent(self, rank=1, *, directory=None, equal=EQUAL, token=None):
+        return Agent(
+            self.cluster(rank),
+            directory or self.directory,
+            equal=equal,
+            token=token,
+            local=LocalHost(),
+            say=lambda line: None,
+            contact=QUICK,
+        )
+
+    def hears(self, *words):
+        """Waits until process 0 says something with these words, and returns it."""
+        line = ""
+        while not all(word in line for word in words):
+            line = self.said.get(timeout=10)
+        return line
+
+
+@pytest.fixture
+def gathering(tmp_path):
+    return Gathering(tmp_path)
+
+
+@contextlib.contextmanager
+def joined(agent):
+    """Runs an agent in a thread; yields its exit code once it has one."""
+    codes = []
+    thread = threading.Thread(target=lambda: codes.append(agent.run()))
+    thread.start()
+    yield codes
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def test_an_agent_finds_the_token_and_ends_with_the_exit_code_of_the_run(gathering):
+    with joined(gathering.agent()) as codes, gathering.hosts.listening(None):
+        gathering.hosts.await_all()
+        gathering.hosts.code = 3
+    assert codes == [3]
+
+
+def test_the_token_is_for_this_user_alone_and_goes_with_the_run(gathering):
+    folder = gathering.directory.root / "cluster"
+    with gathering.hosts.listening(None):
+        mode = Path(folder / "token").stat().st_mode
+        assert stat.S_IMODE(mode) == 0o600
+        assert len((folder / "token").read_text()) == 64
+    assert not folder.exists()
+    with gathering.hosts.listening(TOKEN):
+        assert not (folder / "token").exists()
+
+
+def test_a_token_that_can_be_guessed_is_refused_and_none_is_inherited():
+    with pytest.raises(UserError, match="has 5 characters"):
+        given_token({"ORBAX_BENCH_TOKEN": "short"})
+    environment = {"ORBAX_BENCH_TOKEN": TOKEN, "PATH": "/bin"}
+    assert given_token(environment) == TOKEN
+    assert environment == {"PATH": "/bin"}
+    assert given_token(environment) is None
+
+
+def refusal(gathering, **given):
+    """Returns why an agent cannot join."""
+    with gathering.hosts.listening(TOKEN), pytest.raises(UserError) as caught:
+        gathering.agent(**{"token": TOKEN, **given}).run()
+    return str(caught.value)
+
+
+def test_a_wrong_token_is_refused_with_a_reason(gathering):
+    assert "refused: wrong token" in refusal(gathering, token="w" * 32)
+    gathering.hears("refused an agent from 127.0.0.1: wrong token")
+
+
+def test_other_versions_are_refused_and_named(gathering):
+    why = refusal(gathering, equal={"Python": "3.11.7", "jax": "0.5.0"})
+    assert "has jax 0.5.0 where process 0 has 0.10.2" in why
+    gathering.hears("refused", "jax 0.5.0")
+
+
+def test_a_rank_that_this_run_does_not_have_is_refused(gathering):
+    assert "it says that it is host 7; process 0 waits for hosts 1 to 1" in refusal(
+        gathering, rank=7
+    )
+
+
+def test_a_second_agent_of_one_rank_is_refused(gathering):
+    with joined(gathering.agent(token=TOKEN)), gathering.hosts.listening(TOKEN):
+        gathering.hosts.await_all()
+        with pytest.raises(UserError, match="another agent is host 1 already"):
+            gathering.agent(token=TOKEN).run()
+
+
+def test_a_silent_connection_is_closed_and_harms_nobody(gathering):
+    with (
+        joined(gathering.agent(token=TOKEN)),
+        gathering.hosts.listening(TOKEN),
+        socket.create_connection(("127.0.0.1", gathering.port)) as silent,
+    ):
+        gathering.hosts.await_all()
+        gathering.hears("refused", "said nothing in time")
+        while silent.recv(100):
+            pass
+
+
+def test_what_is_no_agent_is_closed(gathering):
+    with gathering.hosts.listening(TOKEN):
+        for words in (b"GET / HTTP/1.1\r\n\r\n", b"\x00\x00\x00\x02[]", b"\x00\x00\x00\x02{}"):
+            with socket.create_connection(("127.0.0.1", gathering.port)) as stranger:
+                stranger.sendall(words)
+                gathering.hears("refused an agent from 127.0.0.1")
+
+
+def test_an_impostor_that_does_not_know_the_token_gets_no_agent(gathering):
+    with socket.create_server(("127.0.0.1", gathering.port)) as server:
+
+        def pretend():
+            with contextlib.suppress(OSError):
+                while True:
+                    connection, _ = server.accept()
+                    with connection:
+                        wire = Wire(connection, 2.0)
+                        wire.send({"nonce": "n"})
+                        wire.receive()
+                        wire.send({"proof": "p"})
+
+        impostor = threading.Thread(target=pretend)
+        impostor.start()
+        with pytest.raises(UserError, match="does not know the token of this run"):
+            gathering.agent(token=TOKEN).run()
+        server.shutdown(socket.SHUT_RDWR)
+        impostor.join(10)
+
+
+def test_an_address_of_another_machine_is_one_message(tmp_path):
+    gathering = Gathering(tmp_path)
+    cluster = Cluster(found="JAX_*", rank=0, size=2, head="192.0.2.1", port=gathering.port)
+    hosts = ClusterHosts(
+        cluster, gathering.directory, equal=EQUAL, own=LocalHost(), say=print, contact=QUICK
+    )
+    refused = pytest.raises(UserError, match=r"process 0 cannot listen at 192\.0\.2\.1")
+    with refused, hosts.listening(TOKEN):
+        pass
+
+
+@pytest.fixture
+def wires():
+    """Makes both ends of a connection whose frames are authenticated, and its sockets."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        near = socket.create_connection(server.getsockname())
+        far, _ = server.accept()
+    one, other = Wire(near, 2.0), Wire(far, 2.0)
+    one.secure(sends=b"a", receives=b"b")
+    other.secure(sends=b"b", receives=b"a")
+    yield one, other, near, far
+    one.close()
+    other.close()
+
+
+def test_frames_arrive_in_order_and_both_ways(wires):
+    one, other, *_ = wires
+    for number in range(3):
+        one.send({"n": number})
+    assert [other.receive()["n"] for _ in range(3)] == [0, 1, 2]
+    other.send({"text": "é" * 100_000})
+    assert one.receive()["text"] == "é" * 100_000
+
+
+@pytest.mark.parametrize("what", ["replayed", "changed", "made up", "sent back"])
+def test_a_frame_that_the_other_side_has_not_sent_ends_the_connection(wires, what):
+    one, other, near, far = wires
+    one.send({"op": "launch"})
+    frame = far.recv(1000)
+    if what == "replayed":
+        near.sendall(frame)
+        assert other.receive() == {"op": "launch"}
+    elif what == "changed":
+        frame = frame.replace(b"launch", b"LAUNCH")
+    elif what == "made up":
+        frame = frame[:4] + bytes(32) + frame[36:]
+    else:
+        far.sendall(frame)
+        with pytest.raises(ConnectionError, match="has not sent"):
+            one.receive()
+        return
+    near.sendall(frame)
+    with pytest.raises(ConnectionError, match="has not sent"):
+        other.receive()
+
+
+def test_silence_is_told_apart_from_an_end(wires):
+    one, other, *_ = wires
+    with pytest.raises(TimeoutError, match="said nothing in time"):
+        other.receive(within_s=0.01)
+    one.close()
+    with pytest.raises(ConnectionError, match="closed the connection"):
+        other.receive()
