@@ -18,6 +18,13 @@ from orbax_bench_core.cli.arguments import (
     SuiteFile,
     Verbose,
 )
+from orbax_bench_core.cli.hosts import (
+    HostWait,
+    NoCluster,
+    load_for_hosts,
+    on_hosts,
+    place_in_cluster,
+)
 
 
 def ab(
@@ -79,6 +86,8 @@ def ab(
     override: Override = None,
     devices: Devices = None,
     no_lock: NoLock = False,
+    no_cluster: NoCluster = False,
+    host_wait: HostWait = 120,
     verbose: Verbose = False,
     log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
@@ -103,28 +112,41 @@ def ab(
     from orbax_bench_core.cli.arm_flags import with_arms
     from orbax_bench_core.cli.json_log import JsonLog
     from orbax_bench_core.cli.measurement import Measurement, Output
-    from orbax_bench_core.config import load_suite
     from orbax_bench_core.execute import RunSettings
 
     as_json = log_format is LogFormat.JSON
+    cluster = place_in_cluster(no_cluster=no_cluster)
     known = passports.find(passport)
-    loaded = load_suite(suite, override or ())
-    measurement = Measurement(
-        with_arms(loaded, baseline or [], candidate or [], same=same),
-        output_directory,
-        settings=RunSettings(
-            local_directory=local_directory,
-            remove_repeated_dir=not keep_data,
-            devices=devices,
-            take_turns=take_turns,
-            process_noise=None if known is None else passports.processes_of(known),
-        ),
-        output=Output(
-            console=Console(soft_wrap=not sys.stdout.isatty(), quiet=as_json),
-            json_log=JsonLog(sys.stdout) if as_json else None,
-            verbose=verbose,
-        ),
-        lock=not no_lock,
+    loaded = load_for_hosts(suite, override or (), cluster)
+    with_both = with_arms(loaded, baseline or [], candidate or [], same=same)
+
+    def measure(settings: RunSettings) -> int:
+        measurement = Measurement(
+            with_both,
+            output_directory,
+            settings=settings,
+            output=Output(
+                console=Console(soft_wrap=not sys.stdout.isatty(), quiet=as_json),
+                json_log=JsonLog(sys.stdout) if as_json else None,
+                verbose=verbose,
+            ),
+            lock=not no_lock,
+        )
+        return measurement.compare(passport=known, allow_inconclusive=allow_inconclusive)
+
+    settings = RunSettings(
+        local_directory=local_directory,
+        remove_repeated_dir=not keep_data,
+        devices=devices,
+        take_turns=take_turns,
+        process_noise=None if known is None else passports.processes_of(known),
     )
-    code = measurement.compare(passport=known, allow_inconclusive=allow_inconclusive)
+    code = on_hosts(
+        cluster,
+        loaded,
+        output_directory,
+        settings=settings,
+        host_wait=host_wait,
+        measure=measure,
+    )
     raise typer.Exit(code)

@@ -19,7 +19,7 @@ from orbax_bench_core.cli.live_verdicts import LiveVerdicts
 from orbax_bench_core.cli.progress import ProgressReport
 from orbax_bench_core.config import LoadedSuite, UserError
 from orbax_bench_core.document import count, print_document
-from orbax_bench_core.execute import CannotRecord, RunSettings, Session, Watcher
+from orbax_bench_core.execute import CannotRecord, HostsMissing, RunSettings, Session, Watcher
 from orbax_bench_core.records import Run
 from orbax_bench_core.steps import (
     compare_arms,
@@ -332,5 +332,5 @@ def _stoppable() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         raise Interrupted("interrupted", _EXIT_INTERRUPTED) from None
-    except CannotRecord as failure:
+    except (CannotRecord, HostsMissing) as failure:
         raise Interrupted(f"stopped: {failure}", EXIT_FAILED) from None

@@ -1,4 +1,4 @@
-"""`orbax-bench run`: run a suite on this machine."""
+"""`orbax-bench run`: run a suite on this machine, or on all hosts of a cluster."""
 
 from __future__ import annotations
 
@@ -17,6 +17,13 @@ from orbax_bench_core.cli.arguments import (
     Override,
     SuiteFile,
     Verbose,
+)
+from orbax_bench_core.cli.hosts import (
+    HostWait,
+    NoCluster,
+    load_for_hosts,
+    on_hosts,
+    place_in_cluster,
 )
 
 
@@ -65,6 +72,8 @@ def run(
             "otherwise each operation is shown as a share of that.",
         ),
     ] = False,
+    no_cluster: NoCluster = False,
+    host_wait: HostWait = 120,
     verbose: Verbose = False,
     log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
@@ -72,32 +81,49 @@ def run(
 
     Killing it at any moment loses nothing that has finished: the same command goes on from there.
 
+    On several hosts, start the same command on each with JAX_COORDINATOR_ADDRESS,
+    JAX_NUM_PROCESSES and JAX_PROCESS_ID, or by a launcher that sets its own variables: process 0
+    runs the suite on all of them.
+
     Exit codes: 0 every repeat passed, 1 some failed, 2 the suite is invalid, 130 interrupted.
     """
     from rich.console import Console
 
     from orbax_bench_core.cli.json_log import JsonLog
     from orbax_bench_core.cli.measurement import Baselines, Measurement, Output, without_arms
-    from orbax_bench_core.config import load_suite
     from orbax_bench_core.execute import RunSettings
 
     as_json = log_format is LogFormat.JSON
-    loaded = without_arms(load_suite(suite, override or ()))
+    cluster = place_in_cluster(no_cluster=no_cluster)
+    loaded = without_arms(load_for_hosts(suite, override or (), cluster))
     baselines = Baselines.of(loaded, compare=baseline_path, capture=baseline_capture_path)
-    measurement = Measurement(
+
+    def measure(settings: RunSettings) -> int:
+        measurement = Measurement(
+            loaded,
+            output_directory,
+            settings=settings,
+            output=Output(
+                console=Console(soft_wrap=not sys.stdout.isatty(), quiet=as_json),
+                json_log=JsonLog(sys.stdout) if as_json else None,
+                verbose=verbose,
+            ),
+            lock=not no_lock,
+        )
+        return measurement.run(limits=not no_limits, baselines=baselines)
+
+    settings = RunSettings(
+        local_directory=local_directory,
+        remove_repeated_dir=remove_repeated_dir,
+        hlo_dump=enable_hlo_dump,
+        devices=devices,
+    )
+    code = on_hosts(
+        cluster,
         loaded,
         output_directory,
-        settings=RunSettings(
-            local_directory=local_directory,
-            remove_repeated_dir=remove_repeated_dir,
-            hlo_dump=enable_hlo_dump,
-            devices=devices,
-        ),
-        output=Output(
-            console=Console(soft_wrap=not sys.stdout.isatty(), quiet=as_json),
-            json_log=JsonLog(sys.stdout) if as_json else None,
-            verbose=verbose,
-        ),
-        lock=not no_lock,
+        settings=settings,
+        host_wait=host_wait,
+        measure=measure,
     )
-    raise typer.Exit(measurement.run(limits=not no_limits, baselines=baselines))
+    raise typer.Exit(code)

@@ -65,8 +65,8 @@ class ErrorInfo(ResultModel):
     """Why a repeat failed, or was skipped.
 
     Attributes:
-        type: Name of the exception, or `WorkerDied`, `Frozen`, `Stalled`, `Timeout`, `PeerFailed`,
-            `MeshDoesNotFit`.
+        type: Name of the exception, or `WorkerDied`, `HostLost`, `Frozen`, `Stalled`, `Timeout`,
+            `PeerFailed`, `MeshDoesNotFit`.
         message: One line for people.
         traceback: The full traceback, or the last lines that a dead worker wrote.
     """

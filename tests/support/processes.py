@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import IO
 
 ROOT = Path(__file__).parents[2]
 REAL_CLI = "orbax_bench_core.cli"
@@ -18,6 +19,7 @@ def start_cli(
     cli: str = REAL_CLI,
     environment: Mapping[str, str] | None = None,
     ignores_interrupts: bool = False,
+    output: IO[str] | None = None,
 ) -> subprocess.Popen[str]:
     """Starts a command, with both its outputs in one pipe.
 
@@ -29,6 +31,7 @@ def start_cli(
         cli: The module to run: with real workers, or with fakes.
         environment: Its environment; None takes that of the tests.
         ignores_interrupts: Whether it is started as in the background, with SIGINT ignored.
+        output: A file for both its outputs; None makes a pipe.
     """
     given = dict(os.environ if environment is None else environment)
     given["PYTHONPATH"] = os.pathsep.join(filter(None, [given.get("PYTHONPATH"), str(ROOT)]))
@@ -39,7 +42,7 @@ def start_cli(
     try:
         return subprocess.Popen(
             [sys.executable, "-m", cli, *map(str, arguments)],
-            stdout=subprocess.PIPE,
+            stdout=subprocess.PIPE if output is None else output,
             stderr=subprocess.STDOUT,
             text=True,
             env=given,

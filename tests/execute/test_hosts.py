@@ -1,0 +1,207 @@
+"""The same command on several hosts, which here are processes on this machine with fake workers."""
+
+import json
+import signal
+import time
+
+import pytest
+
+from tests.support.cluster import Hosts
+
+pytestmark = pytest.mark.slow
+
+SUITE = """
+suite_name: hosts
+num_repeats: {repeats}
+execution: {{retries: 1, warmups: 0, timeout_s: 60}}
+checkpoint_config: {{spec: {{w: {{dtype: float32, shape: [8]}}}}}}
+benchmarks:
+  - {{generator: tests.support.scripted.Scripted, options: {{{options}}}}}
+"""
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """Makes a cluster whose hosts run a suite with one scripted point."""
+    made = []
+
+    def make(options="act: behave", repeats=2, size=2, command="run", flags=("--no-limits",)):
+        suite = tmp_path / "suite.yaml"
+        suite.write_text(SUITE.format(options=options, repeats=repeats))
+        words = (command, suite, "-o", tmp_path / "out", "--no-lock", "--host-wait", "5", *flags)
+        made.append(Hosts(tmp_path, *words, size=size))
+        return made[-1]
+
+    yield make
+    for hosts in made:
+        hosts.__exit__()
+
+
+def records(folder, repeat=0):
+    """Returns the records of one repeat by host."""
+    paths = (folder / "out").glob(f"records/*/repeat_{repeat}/host_*.json")
+    found = [json.loads(path.read_text()) for path in paths]
+    return {record["host"]: record for record in found}
+
+
+def begun(folder, repeat=0):
+    """Returns whether every worker has saved in a repeat that now lasts."""
+    return len(list((folder / "out").glob(f"**/repeat_{repeat}/saved_by_*"))) == 2
+
+
+def test_every_host_runs_its_worker_and_ends_as_process_0_does(cluster, tmp_path):
+    hosts = cluster(size=3)
+    started = hosts.start_all()
+    assert hosts.codes(started) == [0, 0, 0], hosts.said(0) + hosts.said(1)
+    for repeat in range(2):
+        found = records(tmp_path, repeat)
+        assert sorted(found) == [0, 1, 2]
+        assert {record["status"] for record in found.values()} == {"passed"}
+        assert {record["num_hosts"] for record in found.values()} == {3}
+    assert f"cluster: JAX_*, host 2 of 3, head {hosts.address}" in hosts.said(2)
+    assert "host 1 (" in hosts.said(0)
+    assert "has joined from 127.0.0.1" in hosts.said(0)
+    assert not (tmp_path / "out" / "cluster").exists()  # the token goes with the run
+    assert hosts.orphans(within_s=5) == []
+
+
+def test_a_failure_of_the_run_is_the_exit_code_of_every_host(cluster, tmp_path):
+    hosts = cluster("act: raise, on_host: 1")
+    assert hosts.codes(hosts.start_all()) == [1, 1]
+    errors = {host: record["error"]["type"] for host, record in records(tmp_path).items()}
+    assert errors == {0: "PeerFailed", 1: "ValueError"}
+
+
+def test_a_comparison_runs_on_all_hosts_and_its_verdict_is_the_exit_code_of_each(cluster, tmp_path):
+    hosts = cluster(command="ab", flags=("--candidate", "save_s=0.04"))
+    assert hosts.codes(hosts.start_all()) == [3, 3], hosts.said(0) + hosts.said(1)
+    found = [json.loads(path.read_text()) for path in (tmp_path / "out").rglob("host_1.json")]
+    assert {record["arm"] for record in found} == {"baseline", "candidate"}
+
+
+def test_a_worker_that_is_killed_elsewhere_is_named_and_the_repeat_is_tried_again(
+    cluster, tmp_path
+):
+    hosts = cluster("act: die, on_host: 1, only_once: true")
+    assert hosts.codes(hosts.start_all()) == [0, 0], hosts.said(0)
+    tries = [records(tmp_path)[host]["attempts"] for host in (0, 1)]
+    assert [[one["error"]["type"] for one in attempts] for attempts in tries] == [
+        ["PeerFailed"],
+        ["WorkerDied"],
+    ]
+    assert "killed by SIGKILL" in tries[1][0]["error"]["message"]
+
+
+def test_a_host_that_comes_back_goes_on_and_its_loss_is_named(cluster, tmp_path):
+    hosts = cluster("lasts_s: 3")
+    head, agent = hosts.start_all()
+    hosts.wait_for(lambda: begun(tmp_path))
+    agent.kill()
+    hosts.wait_until_said(0, "no contact with host 1")
+    again = hosts.start(1)
+    assert hosts.codes([head, again]) == [0, 0], hosts.said(0)
+    (attempt,) = records(tmp_path)[1]["attempts"]
+    assert attempt["error"]["type"] == "HostLost"
+    assert "closed the connection" in attempt["error"]["message"]
+    (peers,) = records(tmp_path)[0]["attempts"]
+    assert peers["error"]["type"] == "PeerFailed"
+    assert hosts.orphans(within_s=5) == []
+
+
+def test_a_host_that_stays_away_ends_the_run_as_incomplete_and_the_same_commands_resume(
+    cluster, tmp_path
+):
+    hosts = cluster("lasts_s: 1", repeats=3)
+    head, agent = hosts.start_all()
+    hosts.wait_for(lambda: begun(tmp_path, 1))
+    agent.kill()
+    lost_at = time.monotonic()
+    assert hosts.codes([head]) == [1], hosts.said(0)
+    assert time.monotonic() - lost_at < 5 + 10
+    assert "host 1 (" in hosts.said(0)
+    assert "did not come back within 5 s" in hosts.said(0)
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "incomplete"
+    assert records(tmp_path, 1)[1]["error"]["type"] == "HostLost"
+    before = {host: record["started_at"] for host, record in records(tmp_path, 0).items()}
+    assert hosts.codes(hosts.start_all()) == [0, 0], hosts.said(0)
+    assert {host: one["started_at"] for host, one in records(tmp_path, 0).items()} == before
+    assert {one["status"] for one in records(tmp_path, 2).values()} == {"passed"}
+    assert hosts.orphans(within_s=5) == []
+
+
+def test_where_process_0_is_killed_agents_and_workers_end_and_the_same_commands_resume(
+    cluster, tmp_path
+):
+    hosts = cluster("lasts_s: 4", repeats=1)
+    head, agent = hosts.start_all()
+    hosts.wait_for(lambda: begun(tmp_path))
+    assert len(hosts.workers(head)) == len(hosts.workers(agent)) == 1
+    head.kill()
+    assert agent.wait(timeout=5) == 75
+    assert hosts.orphans(within_s=5) == []
+    assert "no contact with process 0" in hosts.said(1)
+    assert records(tmp_path) == {}
+    # An agent that is there first finds the token of the run that was killed.
+    again = [hosts.start(1), hosts.start(0)]
+    assert hosts.codes(again) == [0, 0], hosts.said(0) + hosts.said(1)
+    assert [records(tmp_path)[host]["status"] for host in (0, 1)] == ["passed", "passed"]
+
+
+def test_a_host_that_is_preempted_says_so(cluster, tmp_path):
+    hosts = cluster("lasts_s: 60")
+    head, agent = hosts.start_all()
+    hosts.wait_for(lambda: begun(tmp_path))
+    agent.send_signal(signal.SIGTERM)
+    assert hosts.codes([agent, head]) == [130, 1], hosts.said(0)
+    assert "was told to end (interrupted, or preempted)" in hosts.said(0)
+    assert hosts.orphans(within_s=5) == []
+
+
+def test_a_host_that_is_silent_is_lost_after_eight_seconds(cluster, tmp_path):
+    hosts = cluster("lasts_s: 60")
+    head, agent = hosts.start_all()
+    hosts.wait_for(lambda: begun(tmp_path))
+    agent.send_signal(signal.SIGSTOP)
+    stopped_at = time.monotonic()
+    hosts.wait_until_said(0, "no contact with host 1")
+    assert 6 < time.monotonic() - stopped_at < 12
+    assert "was silent for 8 s" in hosts.said(0)
+    agent.send_signal(signal.SIGCONT)
+    assert hosts.codes([agent, head]) == [75, 1], hosts.said(0)
+    assert hosts.orphans(within_s=5) == []
+
+
+def test_missing_hosts_are_named_while_process_0_waits(cluster):
+    hosts = cluster(size=3)
+    head = hosts.start(0)
+    hosts.wait_until_said(0, f"waiting for hosts 1, 2 of 3 to join at {hosts.address}")
+    assert head.poll() is None
+
+
+def test_a_wrong_token_is_refused_on_both_sides_and_none_is_written(cluster, tmp_path):
+    hosts = cluster()
+    head = hosts.start(0, ORBAX_BENCH_TOKEN="a" * 32)
+    hosts.start(1, ORBAX_BENCH_TOKEN="b" * 32)
+    hosts.wait_until_said(1, "refused: wrong token")
+    hosts.wait_until_said(0, "refused an agent from 127.0.0.1: wrong token")
+    right = hosts.start(1, ORBAX_BENCH_TOKEN="a" * 32)
+    assert hosts.codes([head, right]) == [0, 0], hosts.said(0)
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(written) > 4
+    assert not [path for path in written if b"a" * 32 in path.read_bytes()]
+
+
+def test_a_folder_that_is_not_shared_is_refused(cluster, tmp_path):
+    hosts = cluster()
+    hosts.start(0, ORBAX_BENCH_TOKEN="a" * 32)
+    elsewhere = Hosts(
+        tmp_path / "elsewhere",
+        *("run", tmp_path / "suite.yaml", "-o", tmp_path / "other", "--no-lock", "--no-limits"),
+    )
+    elsewhere.address = hosts.address
+    (tmp_path / "elsewhere").mkdir()
+    with elsewhere:
+        lost = elsewhere.start(1, ORBAX_BENCH_TOKEN="a" * 32)
+        assert lost.wait(timeout=60) == 2
+        assert f"{tmp_path}/other on host 1" in elsewhere.said(1)
+        assert f"is not the run directory {tmp_path}/out of process 0" in elsewhere.said(1)

@@ -1,0 +1,57 @@
+"""The published guide's cluster mode: the same command on every host, with JAX's variables."""
+
+import json
+
+import pytest
+
+from tests.support.cluster import Hosts
+
+pytestmark = pytest.mark.slow
+
+# A suite of the guide says nothing of hosts.
+SUITE = """
+suite_name: guide
+num_repeats: 2
+checkpoint_config:
+  spec:
+    sharded: {dtype: float32, shape: [64, 32], sharding: [x, null]}
+    replicated: {dtype: float32, shape: [64]}
+mesh_config: {mesh_axes: [x], ici_parallelism: {x: 4}}
+benchmarks: [{generator: save_restore, options: {}}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        (
+            "orbax_bench_core.run_benchmarks",
+            ["--config_file={suite}", "--output_directory={out}"],
+        ),
+        pytest.param(
+            "orbax_bench_core.cli",
+            ["run", "{suite}", "-o", "{out}"],
+            marks=pytest.mark.nightly,
+        ),
+    ],
+)
+def test_the_guides_command_on_two_hosts_measures_one_cluster(tmp_path, program, words):
+    suite, out = tmp_path / "suite.yaml", tmp_path / "out"
+    suite.write_text(SUITE)
+    command = [word.format(suite=suite, out=out) for word in words]
+    with Hosts(tmp_path, *command, "--no-limits", "--no-lock", cli=program) as hosts:
+        port = hosts.address.rpartition(":")[2]
+        started = [hosts.start(rank, JAX_COORDINATOR_PORT=port) for rank in (0, 1)]
+        assert hosts.codes(started) == [0, 0], hosts.said(0) + hosts.said(1)
+        assert hosts.orphans(within_s=5) == []
+    for repeat in range(2):
+        paths = list(out.glob(f"records/*/repeat_{repeat}/host_*.json"))
+        found = {one["host"]: one for one in map(json.loads, (p.read_text() for p in paths))}
+        assert sorted(found) == [0, 1]
+        for record in found.values():
+            assert record["status"] == "passed"
+            assert record["provenance"]["devices"]["processes"] == 2
+            assert record["provenance"]["devices"]["count"] == 4
+            assert record["state"]["verified"] == "saved"
+    assert "host 1 (" in hosts.said(0)
+    assert json.loads((out / "run.json").read_text())["status"] == "complete"

@@ -1,0 +1,115 @@
+"""Hosts of a cluster: the same command in processes on this machine, told apart by variables."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Self
+
+import psutil
+
+from tests.support.processes import FAKE_CLI, free_address, start_cli
+
+WAIT_S = 90.0
+
+
+class Hosts:
+    """Commands that were started as hosts of one cluster; leaving it ends what is left of them."""
+
+    def __init__(self, folder: Path, *command: object, size: int = 2, cli: str = FAKE_CLI) -> None:
+        """Describes the cluster; `start` starts its hosts.
+
+        Args:
+            folder: Where their outputs go.
+            command: The command that each of them runs.
+            size: How many there are.
+            cli: The module to run.
+        """
+        self.address = free_address()
+        self.size = size
+        self._folder = folder
+        self._command = command
+        self._cli = cli
+        self._started: list[subprocess.Popen[str]] = []
+        self._seen: set[psutil.Process] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._look()
+        for process in self._started:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+        for process in self._seen:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+
+    def start(self, rank: int, **variables: str) -> subprocess.Popen[str]:
+        """Starts one host; its output goes to `host_<rank>.txt`, after that of earlier ones."""
+        unset = ("XLA_FLAGS", "JAX_ENABLE_X64", "ORBAX_BENCH_TOKEN")
+        inherited = {name: text for name, text in os.environ.items() if name not in unset}
+        given = {
+            "JAX_COORDINATOR_ADDRESS": self.address,
+            "JAX_NUM_PROCESSES": str(self.size),
+            "JAX_PROCESS_ID": str(rank),
+            "COLUMNS": "200",
+        }
+        with (self._folder / f"host_{rank}.txt").open("a") as output:
+            process = start_cli(
+                *self._command,
+                cli=self._cli,
+                environment={**inherited, **given, **variables},
+                output=output,
+            )
+        self._started.append(process)
+        return process
+
+    def start_all(self) -> list[subprocess.Popen[str]]:
+        """Starts every host."""
+        return [self.start(rank) for rank in range(self.size)]
+
+    def said(self, rank: int) -> str:
+        """Returns what the processes of one host have printed."""
+        output = self._folder / f"host_{rank}.txt"
+        return output.read_text() if output.exists() else ""
+
+    def codes(self, processes: Sequence[subprocess.Popen[str]]) -> list[int]:
+        """Waits until commands have ended, and returns their exit codes."""
+        self._look()
+        return [process.wait(timeout=WAIT_S) for process in processes]
+
+    def wait_for(self, condition: Callable[[], object], within_s: float = WAIT_S) -> None:
+        """Waits until something holds."""
+        deadline = time.monotonic() + within_s
+        while not condition():
+            said = "\n".join(self.said(rank) for rank in range(self.size))
+            assert time.monotonic() < deadline, f"waited in vain:\n{said}"
+            time.sleep(0.02)
+        self._look()
+
+    def wait_until_said(self, rank: int, text: str) -> None:
+        """Waits until a host has printed something."""
+        self.wait_for(lambda: text in self.said(rank))
+
+    def workers(self, process: subprocess.Popen[str]) -> list[psutil.Process]:
+        """Returns the workers that a host has started."""
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found = psutil.Process(process.pid).children(recursive=True)
+            self._seen.update(found)
+            return found
+        return []
+
+    def orphans(self, within_s: float) -> list[psutil.Process]:
+        """Returns the workers ever seen that still run after some seconds."""
+        _, alive = psutil.wait_procs(self._seen, timeout=within_s)
+        return [one for one in alive if one.status() != psutil.STATUS_ZOMBIE]
+
+    def _look(self) -> None:
+        for process in self._started:
+            self.workers(process)
