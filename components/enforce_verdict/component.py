@@ -15,7 +15,8 @@ def enforce_verdict(
 
     Args:
         verdict: What compare-baseline returned.
-        allow_inconclusive: Whether INCONCLUSIVE is as good as PASS.
+        allow_inconclusive: Whether INCONCLUSIVE is as good as PASS; never where an arm lacks an
+            operation.
         verdicts: What compare-baseline wrote; the message names what has regressed.
     """
     from orbax_bench_core.analysis.verdicts import enforce

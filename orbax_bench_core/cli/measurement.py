@@ -310,7 +310,8 @@ def comparison_exit_code(verdicts: VerdictReport, *, allow_inconclusive: bool = 
         return EXIT_REGRESSION
     if verdicts.left_out or any(point.failed for point in verdicts.points):
         return EXIT_FAILED
-    if verdicts.word == "INCONCLUSIVE" and not allow_inconclusive:
+    tolerated = allow_inconclusive and not verdicts.lacks_operations
+    if verdicts.word == "INCONCLUSIVE" and not tolerated:
         return EXIT_INCONCLUSIVE
     return 0
 

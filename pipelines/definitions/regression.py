@@ -54,7 +54,8 @@ def build(placement: Placement) -> Any:
             revision: What to file it under; by default the commit of the code under test, which an
                 image without a repository does not know.
             force: Whether it is promoted even if its code had changes that no commit has.
-            allow_inconclusive: Whether INCONCLUSIVE leaves the pipeline successful.
+            allow_inconclusive: Whether INCONCLUSIVE leaves the pipeline successful; never where an
+                arm lacks an operation.
             remove_repeated_dir: Whether checkpoint data is deleted after each operation.
             lock: Whether a step waits until nothing else of ours measures on its machine.
         """

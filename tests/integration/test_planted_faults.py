@@ -199,7 +199,8 @@ execution: {warmups: 0, retries: 0}
 checkpoint_config: {spec: {w: {dtype: float32, shape: [64, 32]}}}
 benchmarks:
 """
-SAVE = "- {generator: save_restore, options: {use_ocdbt: false, use_zarr3: false}}"
+OPTIONS = "use_ocdbt: false, use_zarr3: false, use_compression: false"
+SAVE = f"- {{generator: save_restore, options: {{{OPTIONS}}}}}"
 LOAD = "- {{generator: orbax_load, options: {{checkpoint_path: {path}, {more}}}}}"
 
 

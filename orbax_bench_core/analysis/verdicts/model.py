@@ -215,6 +215,11 @@ class VerdictReport(ResultModel):
     judged_at: datetime.datetime
 
     @property
+    def lacks_operations(self) -> bool:
+        """Whether an arm lacks a primary operation, which nobody compared and no repeat mends."""
+        return any(point.endpoint == "missing" for point in self.points)
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """Notes, and what was left out."""
         return (*self.notes, *(f"left out: {line}" for line in self.left_out))
@@ -256,7 +261,8 @@ def enforce(verdict: str, verdicts: str | None, *, allow_inconclusive: bool) -> 
     Args:
         verdict: The verdict in one word.
         verdicts: Path of `verdicts.json`, to say what has regressed; None without.
-        allow_inconclusive: Whether INCONCLUSIVE is as good as PASS.
+        allow_inconclusive: Whether INCONCLUSIVE is as good as PASS; never where an arm lacks an
+            operation.
 
     Raises:
         NotPassed: It is not.
@@ -264,14 +270,15 @@ def enforce(verdict: str, verdicts: str | None, *, allow_inconclusive: bool) -> 
     """
     if verdict not in _WORDS:
         raise UserError(f"not a verdict: {verdict!r}; it is one of {', '.join(_WORDS)}")
-    if verdict == "PASS" or (verdict == "INCONCLUSIVE" and allow_inconclusive):
+    read = VerdictReport.model_validate_json
+    report = None if verdicts is None else read(Path(verdicts).read_bytes())
+    tolerated = allow_inconclusive and not (report is not None and report.lacks_operations)
+    if verdict == "PASS" or (verdict == "INCONCLUSIVE" and tolerated):
         return
-    found = "" if verdicts is None else f": {_what(verdict, Path(verdicts))}"
-    raise NotPassed(f"{verdict}{found}")
+    raise NotPassed(verdict if report is None else f"{verdict}: {_what(verdict, report)}")
 
 
-def _what(verdict: str, path: Path) -> str:
-    report = VerdictReport.model_validate_json(path.read_bytes())
+def _what(verdict: str, report: VerdictReport) -> str:
     return "; ".join(
         f"{point.point}: {_why(verdict, point)}" for point in report.points if point.word == verdict
     )

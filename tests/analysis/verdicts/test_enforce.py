@@ -43,3 +43,14 @@ def test_the_message_names_what_decided(
     path.write_text(report.model_dump_json())
     with pytest.raises(NotPassed, match=said):
         enforce("REGRESSION", str(path), allow_inconclusive=True)
+
+
+def test_an_arm_that_lacks_an_operation_is_never_good_enough(
+    make_operation, make_verdicts, make_report, tmp_path
+):
+    operation = make_operation("save", "INCONCLUSIVE")
+    report = make_report(make_verdicts("p", operation, endpoint="missing", reason="no load"))
+    path = tmp_path / "verdicts.json"
+    path.write_text(report.model_dump_json())
+    with pytest.raises(NotPassed, match="no load"):
+        enforce("INCONCLUSIVE", str(path), allow_inconclusive=True)

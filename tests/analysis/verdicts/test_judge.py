@@ -203,7 +203,9 @@ def test_an_operation_that_one_repeat_lacks_is_named_with_its_arm(paired_records
     records[index] = records[index].model_copy(update={"samples": kept})
     found = judge_point(pair, repeats_of(records), info)
     assert (found.word, found.endpoint) == ("INCONCLUSIVE", "missing")
-    assert found.reason.startswith("load: the candidate lacks it in 1 of 20 repeats, first in")
+    assert found.reason.startswith(
+        "load: the candidate lacks it in 1 of 20 repeats, first in block"
+    )
 
 
 def test_failed_attempts_keep_their_places(paired_records, pair, info):
