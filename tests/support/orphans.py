@@ -58,6 +58,10 @@ class Trial(NamedTuple):
     survived: bool
 
 
+class TooLate(Exception):
+    """The run was over before its worker could be frozen."""
+
+
 def trial(folder: Path, *, real: bool = False, mortal: bool = False) -> Trial:
     """Makes one trial.
 
@@ -66,6 +70,9 @@ def trial(folder: Path, *, real: bool = False, mortal: bool = False) -> Trial:
         real: Whether the real worker is tried, whose kernel always ends it.
         mortal: Whether the kernel may end a fake worker with its parent; otherwise it lives on, as
             where the kernel cannot, and the fence alone stands in its way.
+
+    Raises:
+        TooLate: The run was over before its worker could be frozen: nothing was tried.
     """
     suite, run, cli = folder / "suite.yaml", folder / "out", REAL_CLI if real else FAKE_CLI
     suite.write_text(REAL if real else SCRIPTED)
@@ -77,7 +84,11 @@ def trial(folder: Path, *, real: bool = False, mortal: bool = False) -> Trial:
     orchestrator = start_cli(*command, cli=cli, environment=environment)
     _wait_for(lambda: _begun(run))
     time.sleep(random.random() * 0.3)
-    worker = _worker(orchestrator.pid)
+    try:
+        (worker,) = psutil.Process(orchestrator.pid).children()
+    except ValueError:
+        orchestrator.communicate()
+        raise TooLate from None
     with contextlib.suppress(psutil.NoSuchProcess):
         worker.suspend()
     orchestrator.send_signal(signal.SIGKILL)
@@ -107,11 +118,6 @@ def _begun(run: Path) -> bool:
     return len(records) >= 1 and len(list(run.glob("*_*/repeat_*"))) > len(records)
 
 
-def _worker(orchestrator: int) -> psutil.Process:
-    (worker,) = psutil.Process(orchestrator).children()
-    return worker
-
-
 def _final(run: Path) -> dict[str, bytes]:
     found = {str(path): path.read_bytes() for path in run.glob("records/*/*/host_*.json")}
     return {path: data for path, data in found.items() if b'"status": "passed"' in data}
@@ -129,8 +135,13 @@ def main() -> None:
     parser.add_argument("--real", action="store_true")
     parser.add_argument("--mortal", action="store_true")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="orbax-bench-orphan-") as folder:
-        made = trial(Path(folder), real=options.real, mortal=options.mortal)
+    made = None
+    while made is None:
+        with (
+            tempfile.TemporaryDirectory(prefix="orbax-bench-orphan-") as folder,
+            contextlib.suppress(TooLate),
+        ):
+            made = trial(Path(folder), real=options.real, mortal=options.mortal)
     print(
         f"{len(made.overwritten)} of {made.final} final records overwritten, "
         f"exit code {made.code}, the worker {'lived on' if made.survived else 'ended'}"
