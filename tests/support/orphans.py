@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import os
 import random
 import signal
@@ -63,6 +64,16 @@ class TooLate(Exception):
 
 
 def trial(folder: Path, *, real: bool = False, mortal: bool = False) -> Trial:
+    """Makes one trial; what was tried too late is tried again. See `_trial`."""
+    for number in itertools.count():
+        own = folder / str(number)
+        own.mkdir()
+        with contextlib.suppress(TooLate):
+            return _trial(own, real=real, mortal=mortal)
+    raise AssertionError
+
+
+def _trial(folder: Path, *, real: bool, mortal: bool) -> Trial:
     """Makes one trial.
 
     Args:
@@ -135,13 +146,8 @@ def main() -> None:
     parser.add_argument("--real", action="store_true")
     parser.add_argument("--mortal", action="store_true")
     options = parser.parse_args()
-    made = None
-    while made is None:
-        with (
-            tempfile.TemporaryDirectory(prefix="orbax-bench-orphan-") as folder,
-            contextlib.suppress(TooLate),
-        ):
-            made = trial(Path(folder), real=options.real, mortal=options.mortal)
+    with tempfile.TemporaryDirectory(prefix="orbax-bench-orphan-") as folder:
+        made = trial(Path(folder), real=options.real, mortal=options.mortal)
     print(
         f"{len(made.overwritten)} of {made.final} final records overwritten, "
         f"exit code {made.code}, the worker {'lived on' if made.survived else 'ended'}"
