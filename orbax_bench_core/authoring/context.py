@@ -89,7 +89,8 @@ class TestContext(Generic[Options_co]):
             restored: A tree, on any sharding, or the `Digest` of one.
             expected: The tree that it should equal, likewise; None for `pytree`.
             against: What `expected` is: `saved` in this repeat, a `reference`, or `itself`, another
-                load of the same bytes. None means `saved` for `pytree`, and else `reference`.
+                load of the same bytes. None means `saved` for `pytree`, and else `reference`; a
+                tree that is given as both is only compared with `itself`.
 
         Raises:
             VerificationError: A value, dtype, shape or leaf differs.
@@ -97,7 +98,12 @@ class TestContext(Generic[Options_co]):
         if self.verifier is not None:
             self.verifier(restored, expected)
             if self.on_verified is not None:
-                self.on_verified(against or ("saved" if expected is None else "reference"))
+                self.on_verified(self._against(restored, expected, against))
+
+    def _against(self, restored: Any, expected: Any, said: Against | None) -> Against:
+        if restored is (self.pytree if expected is None else expected):
+            return "itself"
+        return said or ("saved" if expected is None else "reference")
 
     @property
     def durable(self) -> bool:

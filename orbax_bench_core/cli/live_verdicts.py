@@ -188,7 +188,8 @@ class LiveVerdicts(Watcher):
         if verdict is None:
             word = Text("… no look yet", style="dim")
             return word, _attempts(line, line.used), ""
-        judged = max((operation.verdict.operations for operation in verdict.operations), default=0)
+        # Times may be settled at a look before the last: what was measured is told by the blocks.
+        judged = line.design.operations(verdict.blocks * line.design.block_size)
         word = Text(f"{words.MARKS[verdict.word]} {verdict.word}", style=words.STYLES[verdict.word])
         worst = nearest_to_trouble(verdict)
         numbers = ""

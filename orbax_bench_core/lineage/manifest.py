@@ -32,7 +32,7 @@ from orbax_bench_core.records import (
     package_version,
     write_atomically,
 )
-from orbax_bench_core.sweep import SweepEntry, sides
+from orbax_bench_core.sweep import BUILTINS, SweepEntry, SweepPoint, sides
 
 LINEAGE_FILE: Final = "lineage.json"
 LINEAGE_VERSION: Final = 2
@@ -40,6 +40,9 @@ SMALL: Final = 2**28
 """Bytes of a checkpoint up to which all of them are read for its digest, without being asked."""
 RECORDS: Final = "records"
 CONFIG: Final = "config"
+_PATH_OPTIONS: Final = ("checkpoint_path", "reference_checkpoint_path")
+"""Options of built-ins that name a checkpoint to load."""
+
 CHECKPOINT: Final = "checkpoint:"
 """Begins the name of a checkpoint; its path follows."""
 BASELINE: Final = "baseline:"
@@ -272,9 +275,19 @@ def read_manifest(run: RunDirectory) -> Manifest | None:
 
 
 def checkpoint_paths(entries: Iterable[SweepEntry]) -> list[str]:
-    """Returns the existing checkpoints that points and pairs load, in their order."""
+    """Returns the existing checkpoints that points and pairs load, in their order.
+
+    They are those of a `checkpoint_config`, and those that a built-in has as an option.
+    """
     points = (point for entry in entries for point in sides(entry).values())
-    return list(dict.fromkeys(point.checkpoint.path for point in points if point.checkpoint.path))
+    found = (path for point in points for path in (point.checkpoint.path, *_option_paths(point)))
+    return list(dict.fromkeys(filter(None, found)))
+
+
+def _option_paths(point: SweepPoint) -> Iterator[str | None]:
+    # Nobody knows what a user's own class means by an option of this name.
+    if point.benchmark in BUILTINS.values():
+        yield from (point.options.get(name) for name in _PATH_OPTIONS)
 
 
 def checkpoint_digests(entries: Iterable[SweepEntry]) -> dict[str, str]:

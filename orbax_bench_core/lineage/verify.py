@@ -33,6 +33,7 @@ from orbax_bench_core.lineage.manifest import (
     Made,
     Manifest,
     MeasuredWith,
+    checkpoint_name,
     checkpoint_paths,
     read_manifest,
 )
@@ -253,16 +254,17 @@ class Verifier:
     def _origins(self) -> tuple[Link, ...]:
         """Returns what the records were made from."""
         inputs = self._made(RECORDS).inputs
+        loaded = dict.fromkeys(map(checkpoint_name, self._loaded), UNKNOWN)
         return (
             *self._generated(),
-            *(self.chain(*each) for each in inputs.items() if each[0] != CONFIG),
+            *(self.chain(*each) for each in {**loaded, **inputs}.items() if each[0] != CONFIG),
             *environments(self._manifest.ran),
             self._config(inputs.get(CONFIG, UNKNOWN)),
         )
 
     def _generated(self) -> Iterator[Link]:
         """Yields what was saved, where no checkpoint was there before."""
-        if checkpoint_paths(self._info.expansion.points):
+        if self._loaded:
             return
         contents = self._manifest.contents
         for digest in contents or [""]:
@@ -302,6 +304,11 @@ class Verifier:
             return file_digest(self._run.root / name)
         except OSError:
             return ""
+
+    @functools.cached_property
+    def _loaded(self) -> list[str]:
+        """The checkpoints that were there before."""
+        return checkpoint_paths(self._info.expansion.points)
 
     @functools.cached_property
     def _points(self) -> dict[str, PointRecords]:

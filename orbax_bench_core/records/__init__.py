@@ -22,7 +22,11 @@ from orbax_bench_core.records.machine import (
     surroundings,
     worker_id,
 )
-from orbax_bench_core.records.operation_times import OperationTimes, seconds_per_repeat
+from orbax_bench_core.records.operation_times import (
+    OperationTimes,
+    operations_in_order,
+    seconds_per_repeat,
+)
 from orbax_bench_core.records.paired import FirstAttempts, PairedTimes
 from orbax_bench_core.records.record import (
     NO_ENVIRONMENT,
@@ -113,6 +117,7 @@ __all__ = [
     "host_provenance",
     "load_run",
     "loaded_code",
+    "operations_in_order",
     "other_surroundings",
     "package_version",
     "refuse_other_version",

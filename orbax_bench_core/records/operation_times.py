@@ -32,11 +32,11 @@ class OperationTimes:
 
     def per_repeat(self) -> dict[str, tuple[float, ...]]:
         """Returns one value per repeat: the sum over the occurrences of each operation."""
-        found: dict[str, list[float]] = {}
-        for seconds in self.repeats:
-            for operation, total in total_seconds(seconds).items():
-                found.setdefault(operation, []).append(total)
-        return {operation: tuple(values) for operation, values in found.items()}
+        totals = [total_seconds(seconds) for seconds in self.repeats]
+        return {
+            operation: tuple(total[operation] for total in totals if operation in total)
+            for operation in operations_in_order(totals)
+        }
 
     def per_occurrence(self) -> dict[str, tuple[float, ...]]:
         """Returns one value per occurrence of each operation."""
@@ -53,6 +53,25 @@ def total_seconds(seconds: Mapping[tuple[str, int], float]) -> dict[str, float]:
     for (operation, _), value in seconds.items():
         total[operation] = total.get(operation, 0.0) + value
     return total
+
+
+def operations_in_order(repeats: Iterable[Iterable[str]]) -> tuple[str, ...]:
+    """Returns all operations of some repeats in the order in which a whole repeat does them.
+
+    What one repeat lacks has the place that it has in another, for the order decides which
+    operations of a class are primary: one that an arm lacks must not lose its place for that.
+
+    Args:
+        repeats: The operations of each repeat, in its order.
+    """
+    order: list[str] = []
+    for repeat in dict.fromkeys(map(tuple, repeats)):
+        place = 0
+        for operation in repeat:
+            if operation not in order:
+                order.insert(place, operation)
+            place = order.index(operation) + 1
+    return tuple(order)
 
 
 def seconds_per_repeat(records: Iterable[Record]) -> dict[str, tuple[float, ...]]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from orbax_bench_core.config import ARMS, Arm
-from orbax_bench_core.records.operation_times import total_seconds
+from orbax_bench_core.records.operation_times import operations_in_order, total_seconds
 from orbax_bench_core.records.repeats import Repeat
 from orbax_bench_core.sweep import BLOCK_SIZE
 
@@ -183,7 +183,7 @@ def _times(blocks: Sequence[Sequence[Repeat]], shape: tuple[int, ...]) -> dict[s
 
     repeats = [repeat for block in blocks for repeat in block]
     seconds = [total_seconds(repeat.seconds()) if repeat.counts else {} for repeat in repeats]
-    names = dict.fromkeys(name for found in seconds for name in found)
+    names = operations_in_order(seconds)
 
     def value(repeat: Repeat, found: dict[str, float], name: str) -> float:
         return float("inf") if repeat.first_failed else found.get(name, float("nan"))

@@ -10,6 +10,7 @@ from pathlib import Path
 from orbax_bench_core.authoring import BenchmarkOptions, BenchmarksGenerator
 
 _IMPORTLIB = importlib.__file__
+_OURS = Path(__file__).parents[1]
 _NEEDED_BY_UPSTREAM = {"clu", "tensorflow"}
 
 
@@ -31,9 +32,9 @@ def load_class(path: str) -> type[BenchmarksGenerator]:
         )
     try:
         module = importlib.import_module(module_path)
-    except Exception as error:  # noqa: BLE001 - whatever a user's module raises on import
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a user's module raises
         raise BenchmarkClassError(
-            f"cannot import {module_path!r}: {type(error).__name__}: {error}{_place(error)}; "
+            f"cannot import {module_path!r}: {type(error).__name__}: {error}{author_line(error)}; "
             f"{_import_hint(error)}"
         ) from None
     found = getattr(module, class_name, None)
@@ -67,13 +68,15 @@ def source_file(generator: type) -> str:
         return ""
 
 
-def _place(error: Exception) -> str:
+def author_line(error: BaseException) -> str:
     """Returns the line of a user's module that failed, such as ` (my_bench.py:17)`, or nothing."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [
         frame
         for frame in frames
-        if not frame.filename.startswith("<") and frame.filename not in (__file__, _IMPORTLIB)
+        if not frame.filename.startswith("<")
+        and frame.filename != _IMPORTLIB
+        and _OURS not in Path(frame.filename).parents
     ]
     if not own:
         return ""
@@ -82,7 +85,7 @@ def _place(error: Exception) -> str:
     return f" ({Path(last.filename).name}:{last.lineno})"
 
 
-def _import_hint(error: Exception) -> str:
+def _import_hint(error: BaseException) -> str:
     if not isinstance(error, ImportError):
         return "the module itself fails; mend it there"
     if isinstance(error, ModuleNotFoundError) and error.name in _NEEDED_BY_UPSTREAM:

@@ -25,7 +25,7 @@ from orbax_bench_core.sweep.classes import (
     options_class,
     source_file,
 )
-from orbax_bench_core.sweep.options import OptionError, axes, combinations, plain
+from orbax_bench_core.sweep.options import OptionError, axes, combinations, is_valid, plain
 from orbax_bench_core.sweep.pair import ArmError, Pair, SweepEntry, paired, sides
 from orbax_bench_core.sweep.point import SweepPoint
 
@@ -128,7 +128,7 @@ def _entry_points(
     environments = suite.environments if suite.arms is None else ()
     for options in combinations(axes(generator, entry.options)):
         given = {name: options[name] for name in options if name in entry.options}
-        if not _is_valid(generator, given):
+        if not is_valid(generator, given):
             dropped += 1
             continue
         for mesh, checkpoint, storage, environment, processes, conditions in itertools.product(
@@ -159,15 +159,6 @@ def _entry_points(
             f"{catalog.short_name(path)}: {dropped} combination(s) of options dropped, because "
             "its `is_valid` rejects them"
         )
-
-
-def _is_valid(generator: Any, given: dict[str, Any]) -> bool:
-    try:
-        return bool(generator.from_dict(given).is_valid())
-    except Exception as error:  # is_valid is anyone's code
-        raise OptionError(
-            "", f"{generator.__name__} rejects {given}: {type(error).__name__}: {error}"
-        ) from error
 
 
 def _why_skipped(entry: SweepEntry) -> str | None:

@@ -45,7 +45,7 @@ def expand(loaded: LoadedSuite) -> Expansion:
             raise SuiteError(
                 Problem(
                     "the process that imports the benchmark classes ended with code "
-                    f"{process.returncode}: {last_lines}",
+                    f"{process.returncode}: {last_lines or 'it printed nothing'}",
                     file=loaded.source.file,
                 )
             )

@@ -16,7 +16,7 @@ import pydantic
 
 from orbax_bench_core.authoring import BenchmarkOptions, BenchmarksGenerator
 from orbax_bench_core.config import did_you_mean
-from orbax_bench_core.sweep.classes import options_class
+from orbax_bench_core.sweep.classes import author_line, options_class
 
 _SWEEP_ORIGINS = {list, typing.get_origin(Sequence[int])}
 
@@ -66,6 +66,22 @@ def combinations(values: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
     """Yields every combination of the axes; the last option varies fastest."""
     for chosen in itertools.product(*values.values()):
         yield dict(zip(values, chosen, strict=True))
+
+
+def is_valid(options_class: type[BenchmarkOptions], given: Mapping[str, Any]) -> bool:
+    """Returns what the class says of one combination of options.
+
+    Raises:
+        OptionError: The class raised instead; with the line of it that did.
+    """
+    try:
+        return bool(options_class.from_dict(dict(given)).is_valid())
+    except (Exception, SystemExit) as error:  # is_valid is anyone's code
+        raise OptionError(
+            "",
+            f"{options_class.__name__} rejects {dict(given)}: "
+            f"{type(error).__name__}: {error}{author_line(error)}",
+        ) from error
 
 
 def plain(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from orbax_bench_core.config import Arm, KeyPath, Suite, did_you_mean
 from orbax_bench_core.sweep import catalog
 from orbax_bench_core.sweep.catalog import short_name
 from orbax_bench_core.sweep.classes import BenchmarkClassError, load_class, options_class
-from orbax_bench_core.sweep.options import OptionError, axes, combinations, plain
+from orbax_bench_core.sweep.options import OptionError, axes, combinations, is_valid, plain
 from orbax_bench_core.sweep.point import SweepPoint, id_of
 
 BLOCK_SIZE: Final = 4
@@ -193,7 +193,7 @@ def _arm(point: SweepPoint, suite: Suite, name: Arm) -> SweepPoint:
         generator = options_class(load_class(path))
         given = {**_known(point, path, generator), **arm.options}
         (options,) = combinations(axes(generator, given))
-        if not generator.from_dict(given).is_valid():
+        if not is_valid(generator, given):
             raise ArmError(f"its `is_valid` rejects {given}", (*where, "options"))
     except BenchmarkClassError as error:
         raise ArmError(str(error), (*where, "generator")) from None

@@ -26,6 +26,23 @@ def test_what_the_verifier_finds_reaches_the_author():
         context(verifier=differ).verify({})
 
 
+def test_a_tree_that_is_given_as_both_sides_is_compared_only_with_itself():
+    said = []
+    tree = {"a": 1}
+    checked = TestContext(
+        pytree=tree,
+        path=epath.Path("/data"),
+        options=BenchmarkOptions(),
+        verifier=lambda *_: None,
+        on_verified=said.append,
+    )
+    checked.verify(tree)
+    checked.verify({"a": 1})
+    checked.verify(tree, tree)
+    checked.verify(tree, {"a": 1})
+    assert said == ["itself", "saved", "itself", "reference"]
+
+
 def test_nothing_is_verified_when_verification_is_off():
     assert context().verify(object()) is None
 

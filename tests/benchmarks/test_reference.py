@@ -72,10 +72,21 @@ def test_a_digest_captured_beside_a_checkpoint_is_what_later_loads_are_compared_
 ):
     (recorded / DIGESTS_FILE).unlink()
     options = {"checkpoint_path": str(recorded), "capture_digests_path": str(recorded)}
-    run_benchmark("orbax_load", str(tmp_path / "first"), options=options)[0].assert_passed()
+    (first,) = run_benchmark("orbax_load", str(tmp_path / "first"), options=options)
+    first.assert_passed()
+    assert first.record.state.verified == "itself"
     flip_bit(recorded)
     record = load("orbax_load", recorded, tmp_path / "second").record
     assert "w: different" in record.error.message
+
+
+def test_a_load_that_is_not_what_was_recorded_replaces_no_digest(recorded, tmp_path):
+    before = (recorded / DIGESTS_FILE).read_text()
+    flip_bit(recorded)
+    options = {"checkpoint_path": str(recorded), "capture_digests_path": str(recorded)}
+    (outcome,) = run_benchmark("orbax_load", str(tmp_path / "run"), options=options)
+    assert outcome.record.error.type == "VerificationError"
+    assert (recorded / DIGESTS_FILE).read_text() == before
 
 
 def test_what_is_recorded_must_be_a_digest(recorded, tmp_path):

@@ -83,6 +83,13 @@ def test_a_look_is_one_line_in_a_log(log, judge, undecided, points):
     )
 
 
+def test_operations_are_those_that_were_measured_although_times_were_settled_before(
+    log, judge, undecided
+):
+    verdict = judge(0, undecided(operations=10), blocks=10)
+    assert log(lambda live: live.judged(verdict)).startswith("? INCONCLUSIVE 20/20 save")
+
+
 def test_every_look_is_a_line_in_a_log(log, judge, undecided):
     text = log(
         lambda live: [
@@ -164,7 +171,7 @@ def test_progress_is_shown_as_operations(points, make_record):
 def test_a_line_shows_the_verdict_so_far(points, judge, undecided):
     terminal = Terminal(points)
     with terminal.live as live:
-        live.judged(judge(0, undecided(low=0.95, high=1.17, operations=10)))
+        live.judged(judge(0, undecided(low=0.95, high=1.17, operations=10), blocks=5))
         line = terminal.screen()[0]
         assert terminal.kept() == []
     assert re.split(r"\s{2,}", line.strip()) == [

@@ -35,3 +35,16 @@ def test_a_large_checkpoint_that_was_written_anew_is_forgotten(run, monkeypatch,
     (tmp_path / "checkpoint" / "arrays").write_bytes(bytes(2000))
     publish(run)
     assert status(run) == "unknown"
+
+
+def test_a_checkpoint_that_an_option_names_is_read_too(make_run, make_record, make_point, tmp_path):
+    folder = tmp_path / "given"
+    folder.mkdir()
+    (folder / "arrays").write_bytes(bytes(1000))
+    load = "orbax_bench_core.benchmarks.orbax_load.OrbaxLoad"
+    point = make_point(benchmark=load, options={"checkpoint_path": str(folder)})
+    run = make_run([make_record(point, times={"load": 0.5})])
+    publish(run)
+    assert status(run) == "unchanged"
+    (folder / "arrays").write_bytes(bytes(999) + b"x")
+    assert status(run) == "changed"

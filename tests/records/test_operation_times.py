@@ -50,3 +50,12 @@ def test_occurrences_add_up_each_on_its_slowest_host(make_record):
 
 def test_other_metrics_are_no_time(make_record):
     assert seconds_per_repeat([make_record(sizes={"save": 8})]) == {}
+
+
+def test_what_one_repeat_lacks_has_its_place_among_the_others(make_record):
+    parts = [("a", "d"), ("a", "b", "c", "d"), ("b", "e")]
+    records = [
+        make_record(repeat=repeat, times=dict.fromkeys(operations, 1.0))
+        for repeat, operations in enumerate(parts)
+    ]
+    assert list(seconds_per_repeat(records)) == ["a", "b", "e", "c", "d"]

@@ -207,3 +207,16 @@ def test_an_operation_that_one_arm_lacks_is_missing_there_and_never_left_out(blo
 
 def test_warm_ups_do_not_count(block_records):
     assert len(PairedTimes.of(repeats_of(block_records([0], warmup=True))).labels) == 0
+
+
+@pytest.mark.parametrize("lacking", ["baseline", "candidate"])
+def test_an_operation_that_an_arm_lacks_keeps_its_place(make_point, make_record, lacking):
+    point = make_point()
+    pair = Pair(baseline=point, candidate=point)
+    whole = dict.fromkeys(("alpha", "beta", "gamma", "delta"), 1.0)
+    rest = {name: seconds for name, seconds in whole.items() if name != "gamma"}
+    records = [
+        make_record(pair, slot, arm=arm, block=0, times=rest if arm == lacking else whole)
+        for slot, arm in enumerate(ORDER)
+    ]
+    assert list(PairedTimes.of(repeats_of(records)).times) == list(whole)

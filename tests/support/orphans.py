@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import os
 import random
 import signal
@@ -58,7 +59,21 @@ class Trial(NamedTuple):
     survived: bool
 
 
+class TooLate(Exception):
+    """The run was over before its worker could be frozen."""
+
+
 def trial(folder: Path, *, real: bool = False, mortal: bool = False) -> Trial:
+    """Makes one trial; what was tried too late is tried again. See `_trial`."""
+    for number in itertools.count():
+        own = folder / str(number)
+        own.mkdir()
+        with contextlib.suppress(TooLate):
+            return _trial(own, real=real, mortal=mortal)
+    raise AssertionError
+
+
+def _trial(folder: Path, *, real: bool, mortal: bool) -> Trial:
     """Makes one trial.
 
     Args:
@@ -66,6 +81,9 @@ def trial(folder: Path, *, real: bool = False, mortal: bool = False) -> Trial:
         real: Whether the real worker is tried, whose kernel always ends it.
         mortal: Whether the kernel may end a fake worker with its parent; otherwise it lives on, as
             where the kernel cannot, and the fence alone stands in its way.
+
+    Raises:
+        TooLate: The run was over before its worker could be frozen: nothing was tried.
     """
     suite, run, cli = folder / "suite.yaml", folder / "out", REAL_CLI if real else FAKE_CLI
     suite.write_text(REAL if real else SCRIPTED)
@@ -77,7 +95,11 @@ def trial(folder: Path, *, real: bool = False, mortal: bool = False) -> Trial:
     orchestrator = start_cli(*command, cli=cli, environment=environment)
     _wait_for(lambda: _begun(run))
     time.sleep(random.random() * 0.3)
-    worker = _worker(orchestrator.pid)
+    try:
+        (worker,) = psutil.Process(orchestrator.pid).children()
+    except ValueError:
+        orchestrator.communicate()
+        raise TooLate from None
     with contextlib.suppress(psutil.NoSuchProcess):
         worker.suspend()
     orchestrator.send_signal(signal.SIGKILL)
@@ -105,11 +127,6 @@ def _begun(run: Path) -> bool:
     """Whether a repeat after the first finished one is under way."""
     records = list(run.glob("records/*/repeat_*/host_0.json"))
     return len(records) >= 1 and len(list(run.glob("*_*/repeat_*"))) > len(records)
-
-
-def _worker(orchestrator: int) -> psutil.Process:
-    (worker,) = psutil.Process(orchestrator).children()
-    return worker
 
 
 def _final(run: Path) -> dict[str, bytes]:

@@ -1,5 +1,7 @@
 """From a suite to its sweep points: order, duplicates, what is dropped, and labels."""
 
+import re
+
 import pytest
 
 from orbax_bench_core.config import SuiteError
@@ -122,9 +124,24 @@ def test_is_valid_that_raises_is_named_with_what_it_was_given(write_benchmark, o
     )
     problem = only_problem(path, "{flag: true, size: [1, 0]}")
     assert (problem.line, problem.key) == (3, "benchmarks[0].options")
-    assert problem.message == (
-        "Options rejects {'size': 0, 'flag': True}: ZeroDivisionError: division by zero"
+    assert re.fullmatch(
+        r"Options rejects \{'size': 0, 'flag': True\}: ZeroDivisionError: division by zero "
+        r"\(\w+\.py:\d+\)",
+        problem.message,
     )
+
+
+def test_is_valid_that_raises_for_an_arm_is_named_with_its_line(write_benchmark, expand):
+    path = write_benchmark(
+        """
+        size: int = 1
+        def is_valid(self):
+            return 1 / self.size > 0
+        """
+    )
+    arms = "arms: {candidate: {options: {size: 0}}}\n"
+    with pytest.raises(SuiteError, match=r"ZeroDivisionError: division by zero \(\w+\.py:\d+\)"):
+        expand((path, "{}"), extra=arms)
 
 
 def test_a_mesh_that_cannot_hold_a_checkpoint_skips_the_point_and_says_why(expand):

@@ -80,7 +80,8 @@ def test_a_mistake_keeps_its_place_on_the_way_back(suite_beside):
 @pytest.mark.parametrize(
     ("prelude", "message"),
     [
-        pytest.param("sys.exit('no chips here')", "ended with code 1: no chips here", id="exits"),
+        pytest.param("sys.exit('no chips here')", "SystemExit: no chips here", id="exits"),
+        pytest.param("import os; os._exit(0)", "code 0: it printed nothing", id="ends silently"),
         pytest.param("import os; os.abort()", "ended with code -6", id="aborts"),
     ],
 )

@@ -128,3 +128,10 @@ def test_a_module_that_fails_is_named_with_its_line(tmp_path, monkeypatch):
         "cannot import 'failing_bench': ZeroDivisionError: division by zero (failing_bench.py:2); "
         "the module itself fails; mend it there"
     )
+
+
+def test_a_module_that_exits_is_named_with_its_line(tmp_path, monkeypatch):
+    (tmp_path / "exiting_bench.py").write_text("import sys\nsys.exit(0)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(BenchmarkClassError, match=r"SystemExit: 0 \(exiting_bench\.py:2\)"):
+        load_class("exiting_bench.Bench")

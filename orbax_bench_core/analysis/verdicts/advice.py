@@ -113,7 +113,8 @@ def _of_pass(verdict: Verdict, rule: GateRule, paired: bool) -> str:
         return f"{said} It is not slower."
     if verdict.ratio is not None and verdict.low is not None and verdict.low > 1:
         likely = _about(verdict.ratio - 1)
-        return f"{said} One of about {likely} is likely; if that matters, lower `gate.margin`."
+        limit = "min_effect_s" if verdict.bound == "floor" else "margin"
+        return f"{said} One of about {likely} is likely; if that matters, lower `gate.{limit}`."
     return said
 
 

@@ -119,6 +119,7 @@ def report(
     """
     if info.rules is None:
         notes = (*notes, NOT_FROZEN)
+    notes = (*notes, *_never_measured(info.gate, points))
     return VerdictReport(
         suite=info.suite_name,
         run_id=info.run_id,
@@ -202,6 +203,20 @@ def _nothing_primary(
         f"none of the primary operations ({', '.join(gate.primary)}) was measured in both arms; "
         f"measured: {measured}; name others under `gate.primary`"
     )
+
+
+def _never_measured(gate: GateConfig, points: Sequence[PointVerdict]) -> list[str]:
+    """Returns a note on primary operations that the suite names and that no point has measured.
+
+    A suite names those of all its benchmarks, each of which may lack some. What none of them has
+    is a name that was mistaken, and its operation was not looked at.
+    """
+    measured = {operation.operation for point in points for operation in point.operations}
+    unknown = [name for name in gate.primary if name not in measured]
+    if not (gate.names_primary and measured and unknown):
+        return []
+    said = f"`gate.primary` names {', '.join(unknown)}, which no arm of any point has measured"
+    return [f"{said}, so that nothing is said of it; measured: {', '.join(sorted(measured))}"]
 
 
 def version_differences(records: Iterable[Record]) -> tuple[str, ...]:

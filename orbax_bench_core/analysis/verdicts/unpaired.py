@@ -29,7 +29,9 @@ from orbax_bench_core.gate import Verdict
 from orbax_bench_core.records import (
     ErrorInfo,
     Record,
+    Repeat,
     RunDirectory,
+    operations_in_order,
     other_surroundings,
     repeats_of,
     seconds_per_repeat,
@@ -109,7 +111,8 @@ def _judge(
     was, are = seconds_per_repeat(before), seconds_per_repeat(now)
     moved = other_surroundings(now[0], before[0])
     shared = [operation for operation in are if operation in was]
-    primary = primary_operations(shared, gate)
+    deciding = primary_operations(operations_in_order([was, are]), gate)
+    primary = tuple(operation for operation in deciding if operation in shared)
     others = [operation for operation in shared if operation not in primary]
     elsewhere = f"measured in other surroundings: {'; '.join(moved)}" if moved else ""
     found = tuple(
@@ -124,29 +127,42 @@ def _judge(
         )
         for operation in [*primary, *others]
     )
-    missing = primary_operations({*was, *are} - {*shared}, gate)
+    missing = tuple(operation for operation in deciding if operation not in shared)
+    sides: dict[Arm, Sequence[Record]] = {"baseline": before, "candidate": now}
+    counted = {
+        arm: [repeat for repeat in repeats_of(records) if repeat.counts]
+        for arm, records in sides.items()
+    }
+    gaps = _gaps(primary, counted, {"baseline": was, "candidate": are})
     failure = next((record.error for record in now if record.error is not None), None)
     word = together([operation.verdict.word for operation in found if operation.primary])
-    lacking = bool(missing) or failure is not None
+    lacking = bool(missing or gaps) or failure is not None
     verdict = PointVerdict(
         point_id=now[0].point_id,
         point=now[0].point_name,
         # What fails, or was not measured at all, has not passed.
         word="INCONCLUSIVE" if lacking and word == "PASS" else word,
-        reason=elsewhere or _reason(failure, missing, primary),
+        reason=elsewhere or _reason(failure, missing, primary) or gaps,
         failed=failure is not None,
         mode="unpaired",
         operations=found,
         metrics=compare_metrics(repeats_of(before), repeats_of(now)),
     )
-    sides: dict[Arm, Sequence[Record]] = {"baseline": before, "candidate": now}
-    return with_evidence_of(
-        verdict,
-        {
-            arm: [repeat for repeat in repeats_of(records) if repeat.counts]
-            for arm, records in sides.items()
-        },
-    )
+    return with_evidence_of(verdict, counted)
+
+
+def _gaps(
+    primary: Iterable[str],
+    repeats: Mapping[Arm, Sequence[Repeat]],
+    seconds: Mapping[Arm, _Times],
+) -> str:
+    """Returns which primary operation some repeats of a side lack; empty when none does."""
+    for operation in primary:
+        for arm, found in repeats.items():
+            lacks = len(found) - len(seconds[arm][operation])
+            if lacks:
+                return f"{operation}: the {arm} lacks it in {lacks} of {len(found)} repeats"
+    return ""
 
 
 def _operation(

@@ -20,7 +20,7 @@ from orbax_bench_core.analysis.verdicts.model import (
     Unmatched,
     VerdictReport,
 )
-from orbax_bench_core.config import ARMS, PER_ARM, GateConfig
+from orbax_bench_core.config import ARMS, MAX_PRIMARY, PER_ARM, GateConfig
 from orbax_bench_core.gate import Verdict, Word
 
 MARKS: Final[dict[Word, str]] = {"REGRESSION": "✗", "INCONCLUSIVE": "?", "PASS": "✓"}
@@ -211,7 +211,7 @@ def rules(gate: GateConfig) -> list[str]:
     together = f"over all looks and {family} together (Holm)"
     looks, of_lives = gate.looks, gate.looks_of(gate.operations_per_life)
     said = [
-        f"Primary operations: {', '.join(gate.primary)}. They decide.",
+        f"Primary operations: {', '.join(gate.primary)}{_otherwise(gate)}. They decide.",
         f"Tolerance {share(gate.tolerance)}: REGRESSION says that the slow-down is larger.",
         f"Margin {share(gate.margin)}: PASS says that the slow-down is smaller.",
         *_floor(gate),
@@ -266,6 +266,13 @@ def worst_first(points: Sequence[PointVerdict]) -> list[PointVerdict]:
         points,
         key=lambda point: (_RANKS[point.word], point.mode == "unpaired", not point.failed),
     )
+
+
+def _otherwise(gate: GateConfig) -> str:
+    """Returns what is primary where none of the default operations was measured."""
+    if gate.names_primary:
+        return ""
+    return f"; of a class that has none of them, the first {MAX_PRIMARY} that it measures"
 
 
 def primary_first(point: PointVerdict) -> list[OperationVerdict]:
@@ -367,7 +374,7 @@ def _passed(report: VerdictReport) -> str:
     large = f"of {share(margins.pop())} or more" if len(margins) == 1 else "as large as its margin"
     floors = {report.gate.rule(operation).min_effect_s for operation in primary} - {0.0}
     if len(floors) == 1:
-        large += f", and of {seconds_of(floors.pop())} or more,"
+        large += f" that is {seconds_of(floors.pop())} or more as well"
     return (
         f"A slow-down {large} is ruled out for {_count(len(primary), 'primary operation')} "
         f"of {_count(len(report.points), 'point')}. {open_shares(report.points)}"

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from orbax_bench_core.authoring import Sweepable, TestContext
 from orbax_bench_core.benchmarks.support.existing import Reference, verify
-from orbax_bench_core.benchmarks.support.options import MeasuringOptions, gib_to_bytes
+from orbax_bench_core.benchmarks.support.options import (
+    MeasuringOptions,
+    await_all_hosts,
+    gib_to_bytes,
+)
 from orbax_bench_core.benchmarks.support.replicas import REPLICA, check_broadcast, check_replicas
 
 if TYPE_CHECKING:
@@ -80,30 +84,38 @@ class LoadOptions(MeasuringOptions):
         return reference.tree(targets)
 
     def check(self, context: TestContext, reference: Reference, restored: Any) -> None:
-        """Writes the digest of what was loaded, or compares it; call it outside any measured block.
+        """Compares what was loaded, and keeps its digest; call it outside any measured block.
+
+        It is compared first: a load that is not what was recorded replaces no digest, and none is
+        compared with what it has written itself.
 
         Raises:
             StateError: There is no digest to compare with.
             VerificationError: A value, dtype, shape or leaf differs.
         """
+        from orbax_bench_core.state import digest
+
         if self.use_load_and_broadcast and context.verifier is not None:
             check_replicas(restored)
-        if self.capture_digests_path is not None:
-            capture(self.capture_digests_path, restored)
+        # Verification may delete what was loaded.
+        found = None if self.capture_digests_path is None else digest(restored)
         folder = self.reference_digests_path
         verify(context, reference, restored, None if folder is None else captured(folder))
+        if self.capture_digests_path is not None and found is not None:
+            await_all_hosts("capture_digests")
+            capture(self.capture_digests_path, found)
 
 
-def capture(directory: str, tree: Any) -> None:
+def capture(directory: str, found: Digest) -> None:
     """Writes the digest of a tree, one file for all hosts: it does not depend on the layout.
 
     Args:
         directory: Where `digests.json` goes, local or gs://.
-        tree: What was loaded; every process must call.
+        found: Digest of what was loaded; every process must call.
     """
-    from orbax_bench_core.state import absolute, digest, record_digest
+    from orbax_bench_core.state import absolute, record_digest
 
-    record_digest(absolute(directory), digest(tree))
+    record_digest(absolute(directory), found)
 
 
 def captured(directory: str) -> Digest:

@@ -221,3 +221,8 @@ def test_health_flags_the_drifts_that_advice_speaks_of():
     for times in ([1 + 0.02 * i for i in range(20)], [1 + 0.001 * i for i in range(20)]):
         found = health(times)
         assert found.drifts == any(flag.startswith("drifts") for flag in found.flags)
+
+
+def test_a_likely_slow_down_below_the_floor_names_the_floor():
+    found = verdict("PASS", bound="floor", ratio=1.19, low=1.12, high=1.2)
+    assert "lower `gate.min_effect_s`" in advice(found, "save", GateConfig(min_effect_s=0.008))

@@ -220,3 +220,12 @@ def test_the_rules_name_floor_stalls_and_lives(make_verdicts, make_report, undra
         assert "PASS has to exclude stalls of more than 10 % of operations." in text, name
         assert "For load: at least 50 ms." in text, name
         assert "With lives, looks at 16, 24, 40, 60." in text, name
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_the_rules_say_what_decides_of_a_class_of_its_own(make_verdicts, make_report, own):
+    gate = GateConfig(primary=("upload",)) if own else GateConfig()
+    document = to_markdown(
+        verdicts_document(make_report(make_verdicts("p"), gate=gate)), figures=None
+    )
+    assert ("the first 3 that it measures" in document) != own

@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from orbax_bench_core.analysis.verdicts.paired import judge_point, judge_run, needs_more, together
+from orbax_bench_core.analysis.verdicts.paired import (
+    judge_point,
+    judge_run,
+    needs_more,
+    report,
+    together,
+)
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.records import ErrorInfo, RunInfo, repeats_of
 from orbax_bench_core.sweep import Pair, PairDesign
@@ -219,3 +225,16 @@ def test_failed_attempts_keep_their_places(paired_records, pair, info):
     found = judge_point(pair, repeats_of(records), info)
     assert found.failed_at == {"baseline": (), "candidate": (0, 3)}
     assert len(found.operations[0].times["candidate"]) == 18
+
+
+def test_a_named_operation_that_no_point_has_measured_is_told(paired_records, pair, info):
+    named = info.model_copy(update={"gate": GateConfig(primary=("save", "lod"))})
+    point = judge_point(pair, repeats_of(paired_records(save=1.0, load=1.0)), named)
+    (note,) = report(named, [point]).notes[-1:]
+    assert note.startswith("`gate.primary` names lod, which no arm of any point has measured")
+    assert note.endswith("measured: load, save")
+
+
+def test_default_operations_that_a_benchmark_does_not_have_are_no_note(paired_records, pair, info):
+    point = judge_point(pair, repeats_of(paired_records(save=1.0)), info)
+    assert not any("gate.primary" in note for note in report(info, [point]).notes)

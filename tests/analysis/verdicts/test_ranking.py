@@ -12,6 +12,7 @@ from orbax_bench_core.analysis.verdicts.words import (
     unmatched_line,
     worst_first,
 )
+from orbax_bench_core.config import GateConfig
 
 
 def test_the_worst_points_come_first_and_others_stay_as_they_were(make_operation, make_verdicts):
@@ -82,9 +83,15 @@ def test_a_pass_tells_what_is_ruled_out(make_operation, make_verdicts, make_repo
     )
 
 
-def test_a_pass_with_several_margins_states_none(make_operation, make_verdicts, make_report):
-    from orbax_bench_core.config import GateConfig
+def test_a_pass_with_a_floor_rules_out_the_larger_of_both_limits(
+    make_operation, make_verdicts, make_report
+):
+    point = make_verdicts("p", make_operation("save"))
+    said = headline(make_report(point, gate=GateConfig(min_effect_s=0.002)))
+    assert said.startswith("A slow-down of 15 % or more that is 2 ms or more as well is ruled out")
 
+
+def test_a_pass_with_several_margins_states_none(make_operation, make_verdicts, make_report):
     point = make_verdicts("p", make_operation("save"), make_operation("load"))
     report = make_report(point, gate=GateConfig(metrics={"load": {"margin": 0.3}}))
     assert headline(report).startswith("A slow-down as large as its margin is ruled out")

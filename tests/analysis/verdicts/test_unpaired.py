@@ -122,3 +122,22 @@ def test_an_operation_that_is_not_primary_decides_nothing(make_record, make_poin
 
 def test_two_runs_with_nothing_in_them_have_no_verdict():
     assert compare_unpaired([], [], GATE).word == "INCONCLUSIVE"
+
+
+@pytest.mark.parametrize("times", [("save", "zz"), ("a", "b", "c", "d")])
+def test_an_operation_that_is_gone_and_not_primary_decides_nothing(make_record, make_point, times):
+    before = [make_record(repeat=i, times=dict.fromkeys(times, 1.0)) for i in range(3)]
+    now = [make_record(repeat=i, times=dict.fromkeys(times[:-1], 1.0)) for i in range(3)]
+    known = {(make_point().id, operation): QUIET for operation in times}
+    (point,) = compare_unpaired(before, now, GATE, known).points
+    assert (point.word, point.reason) == ("PASS", "")
+
+
+def test_a_primary_operation_that_some_repeats_lack_does_not_pass(make_record, make_point):
+    whole = {"save": 1.0, "load": 1.0}
+    known = {(make_point().id, operation): QUIET for operation in whole}
+    before = [make_record(repeat=i, times=whole) for i in range(3)]
+    now = [make_record(repeat=i, times=whole if i else {"save": 1.0}) for i in range(3)]
+    (point,) = compare_unpaired(before, now, GATE, known).points
+    assert point.word == "INCONCLUSIVE"
+    assert point.reason == "load: the candidate lacks it in 1 of 3 repeats"
