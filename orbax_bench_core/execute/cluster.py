@@ -18,6 +18,8 @@ TOKEN: Final = "ORBAX_BENCH_TOKEN"  # noqa: S105 - the name of a variable
 """Variable of the secret that hosts of one run share; without it, a file in the run directory."""
 
 _SWITCH = "ORBAX_BENCH_CLUSTER"
+_HEAD_HOST = "ORBAX_BENCH_HEAD_HOST"
+"""Variable of the name or address of host 0, where that of the launcher cannot be reached."""
 _OWN = ("ORBAX_BENCH_HEAD", "ORBAX_BENCH_HOST", "ORBAX_BENCH_NUM_HOSTS")
 _JAX = ("JAX_COORDINATOR_ADDRESS", "JAX_PROCESS_ID", "JAX_NUM_PROCESSES")
 _JAX_PORT = "JAX_COORDINATOR_PORT"
@@ -92,7 +94,8 @@ def detect_cluster(environment: Mapping[str, str]) -> Cluster | None:
             if cluster.size == 1:
                 return None
             _check_tpu_order(cluster, environment)
-            return cluster
+            head = environment.get(_HEAD_HOST) or cluster.head
+            return dataclasses.replace(cluster, head=head)
     return None
 
 
@@ -167,11 +170,11 @@ def _open_mpi(environment: Mapping[str, str]) -> Cluster | None:
         return None
     uri = environment.get("OMPI_MCA_orte_hnp_uri", "")
     address = re.search(r"tcp6?://\[?([^,:;\]]+(?::[^,;\]]+(?=\]))?)", uri)
-    head = environment.get("ORBAX_BENCH_HEAD_HOST", "") or (address[1] if address else "")
+    head = environment.get(_HEAD_HOST) or (address[1] if address else "")
     if not head:
         raise _wrong(
             "Open MPI does not say on which host rank 0 runs; name it with "
-            "`mpirun -x ORBAX_BENCH_HEAD_HOST=...`"
+            f"`mpirun -x {_HEAD_HOST}=...`"
         )
     job = re.match(r"\d+", uri)
     port = _FIRST_DYNAMIC_PORT + (int(job[0]) // _SPREAD % _SPREAD if job else 0)

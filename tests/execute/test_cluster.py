@@ -59,6 +59,7 @@ def vertex(kind, index, pools):
         ({**JAX, "JAX_COORDINATOR_ADDRESS": "[fe::1]:9"}, "JAX_*, host 3 of 4, head [fe::1]:9"),
         ({**JAX, **OWN}, "ORBAX_BENCH_*, host 1 of 2, head head:7000"),
         (SLURM, "Slurm, host 2 of 3, head node001:61444"),
+        ({**SLURM, "ORBAX_BENCH_HEAD_HOST": "10.0.0.9"}, "Slurm, host 2 of 3, head 10.0.0.9:61444"),
         ({**SLURM, "SLURM_STEP_NODELIST": "n1,n2"}, "Slurm, host 2 of 3, head n1:61444"),
         (OPEN_MPI, "Open MPI, host 1 of 2, head 10.0.0.7:65488"),
         (TPU, "TPU slice, host 1 of 2, head t-0.svc:8463"),

@@ -186,6 +186,41 @@ def test_an_address_of_another_machine_is_one_message(tmp_path):
         pass
 
 
+def name_resolves_to(monkeypatch, *addresses):
+    """Has every name be these addresses."""
+
+    def resolve(name, port, **_):
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, port)) for one in addresses]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+
+
+def named(gathering):
+    cluster = Cluster(found="Slurm", rank=0, size=2, head="node1", port=gathering.port)
+    return ClusterHosts(
+        cluster,
+        gathering.directory,
+        equal=EQUAL,
+        own=LocalHost(),
+        say=gathering.said.put,
+        contact=QUICK,
+    )
+
+
+def test_a_name_that_is_this_machine_to_itself_alone_is_said(gathering, monkeypatch):
+    name_resolves_to(monkeypatch, "127.0.1.1")
+    with named(gathering).listening(TOKEN):
+        gathering.hears("node1 is 127.0.1.1 on this host", "ORBAX_BENCH_HEAD_HOST")
+
+
+def test_an_address_that_others_can_reach_is_preferred(gathering, monkeypatch):
+    name_resolves_to(monkeypatch, "127.0.1.1", "192.0.2.1")
+    # It is no address of this machine, so that only binding to it can fail.
+    refused = pytest.raises(UserError, match=r"cannot listen at node1:.*192\.0\.2\.1")
+    with refused, named(gathering).listening(TOKEN):
+        pass
+
+
 @pytest.fixture
 def wires():
     """Makes both ends of a connection whose frames are authenticated, and its sockets."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import ipaddress
 import socket
 import threading
 import time
@@ -185,15 +186,21 @@ class ClusterHosts:
         """Listens at the one address that the others were told, not at all of this machine."""
         cluster = self._cluster
         try:
-            (family, _, _, _, address), *_ = socket.getaddrinfo(
-                cluster.head, cluster.port, type=socket.SOCK_STREAM
-            )
-            return socket.create_server(address[:2], family=family)
+            found = socket.getaddrinfo(cluster.head, cluster.port, type=socket.SOCK_STREAM)
+            # Many machines have a name of their own at an address that no other machine can reach.
+            family, _, _, _, address = min(found, key=lambda one: _is_loopback(one[4][0]))
+            server = socket.create_server(address[:2], family=family)
         except OSError as error:
             raise UserError(
                 f"process 0 cannot listen at {cluster.address} ({cluster.found}): {error}; it runs "
                 "on the host that this address names"
             ) from None
+        if _is_loopback(address[0]) and cluster.head not in ("localhost", address[0]):
+            self._say(
+                f"{cluster.head} is {address[0]} on this host, which no other machine can reach; "
+                "on several machines set ORBAX_BENCH_HEAD_HOST to an address that they can"
+            )
+        return server
 
     def _accept(self, server: socket.socket, token: str, place: str) -> None:
         while True:
@@ -261,3 +268,7 @@ class ClusterHosts:
             thread.start()
         for thread in leaving:
             thread.join()
+
+
+def _is_loopback(address: object) -> bool:
+    return ipaddress.ip_address(str(address).partition("%")[0]).is_loopback
