@@ -26,6 +26,7 @@ from orbax_bench_core.config.gate import (
     GateRule,
     MetricRule,
     gate_changes,
+    gate_edits,
 )
 from orbax_bench_core.config.load import LoadedSuite, load_suite, parse_suite
 from orbax_bench_core.config.mesh import MeshConfig, sharding_conflict
@@ -71,6 +72,7 @@ __all__ = [
     "expanded",
     "explain",
     "gate_changes",
+    "gate_edits",
     "leaves",
     "load_suite",
     "parse_suite",

@@ -179,6 +179,21 @@ def gate_changes(before: GateConfig, after: GateConfig) -> str:
     return ", ".join(changed)
 
 
+def gate_edits(before: GateConfig, after: GateConfig) -> tuple[str, ...]:
+    """Returns the flags with which `compare` judges by the other rules, such as `margin=0.3`.
+
+    What decides how operations are measured, rather than how they are judged, is left out.
+    """
+    old, new = _canonical(before), _canonical(after)
+    return tuple(
+        f"{name}={json.dumps(value)}"
+        for name, value in new.items()
+        if name not in _MEASURED_BY and value != old.get(name, old[name.rpartition(".")[2]])
+    )
+
+
+_MEASURED_BY: Final = ("seed", "lives", "operations_per_life")
+
 _SHARES: Final = ("tolerance", "margin", "max_stalls", "alpha", "pass_alpha")
 
 

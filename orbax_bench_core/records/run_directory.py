@@ -6,6 +6,7 @@ import contextlib
 import datetime
 import hashlib
 import json
+import shlex
 import uuid
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -21,6 +22,7 @@ from orbax_bench_core.config import (
     UserError,
     checked_path,
     gate_changes,
+    gate_edits,
 )
 from orbax_bench_core.records.code import CodeUnderTest
 from orbax_bench_core.records.exclusive import (
@@ -263,7 +265,7 @@ class RunDirectory:
                 f"{self.root} was measured for other rules ({gate_changes(earlier.gate, info.gate)}"
                 "): rules that are chosen after the data decide nothing. Measure anew in another "
                 "output directory, or judge what is here by other rules, as an exploration: "
-                f"`orbax-bench compare {self.root} --rule margin=0.3`"
+                f"`orbax-bench compare {self.root}{_as_flags(earlier.gate, info.gate)}`"
             )
         designs = {pair.id: earlier.design(pair) for pair in earlier.expansion.pairs}
         return {"rules": earlier.rules, "seed": earlier.seed, "designs": designs}
@@ -562,3 +564,7 @@ def _unreadable(path: epath.Path, error: OSError) -> UserError:
 
 def _repeat_folder(repeat: int, warmup: bool) -> str:
     return f"{'warmup' if warmup else 'repeat'}_{repeat}"
+
+
+def _as_flags(before: GateConfig, after: GateConfig) -> str:
+    return "".join(f" --rule {shlex.quote(edit)}" for edit in gate_edits(before, after))

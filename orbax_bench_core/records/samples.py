@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Any
 
 from orbax_bench_core.measure import Sample
@@ -49,6 +50,11 @@ COLUMNS = {
 
 _ROWS_PER_GROUP = 50_000
 
+_NOTHING: Mapping[str, Any] = MappingProxyType(
+    {"operation": "", "occurrence": None, "metric": "", "value": None, "unit": "", "flags": ""}
+)
+"""Row of a failed attempt that measured nothing, so that the table has every attempt."""
+
 
 def rows(record: Record) -> Iterator[dict[str, Any]]:
     """Yields one row per sample of a record and of its failed attempts, as `COLUMNS` has it."""
@@ -76,7 +82,11 @@ def rows(record: Record) -> Iterator[dict[str, Any]]:
     }
     for number, attempt in enumerate(record.attempts):
         own = {"worker": attempt.worker, "attempt": number, "status": "failed", "verified": "none"}
-        yield from _rows({**common, **own}, attempt.samples, {})
+        yield from (
+            _rows({**common, **own}, attempt.samples, {})
+            if attempt.samples
+            else [{**common, **own, **_NOTHING}]
+        )
     last = {
         "worker": record.worker,
         "attempt": len(record.attempts),

@@ -47,7 +47,8 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "verified": "What restored values were compared with on this host: `saved` in this repeat, "
         "a `reference`, only another load (`itself`), `none`, or `unknown` in records of version 1",
         "operation": "Name of the measured block, such as `save`",
-        "occurrence": "0 for the first block of that name in the repeat, then 1, 2, ...",
+        "occurrence": "0 for the first block of that name in the repeat, then 1, 2, ...; null in "
+        "the row of a failed attempt that measured nothing",
         "metric": "`<namespace>/<name>`, such as `0_basics/time_s`",
         "value": "The value, in `unit`",
         "unit": "Unit of the value, such as `s`; empty when it has none",

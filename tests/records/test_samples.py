@@ -119,6 +119,16 @@ def test_samples_of_failed_attempts_are_there_before_those_of_the_retry(make_rec
     ]
 
 
+def test_a_failed_attempt_that_measured_nothing_has_a_row(make_record):
+    error = ErrorInfo(type="ValueError", message="no")
+    failed = make_record(times={}, status="failed", error=error, worker="h:7:1.00")
+    retry = make_record(times={"save": 1.0}, attempts=failed.as_attempt())
+    first, last = read([retry]).to_pylist()
+    assert (first["attempt"], first["status"], first["operation"]) == (0, "failed", "")
+    assert first["value"] is None
+    assert (last["attempt"], last["status"], last["value"]) == (1, "passed", 1.0)
+
+
 @pytest.mark.parametrize("value", [math.inf, -math.inf, 5e-324, 2.0**53 + 2])
 def test_values_are_exact(make_record, value):
     assert read([make_record(times={"save": value})]).column("value").to_pylist() == [value]

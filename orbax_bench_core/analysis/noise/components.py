@@ -106,13 +106,14 @@ def _williams(
     tail = (1 - _LEVEL) / 2
     first, second = freedom
 
-    def end(lower_tail: float) -> float:
+    def end(lower_tail: float, found: float = between) -> float:
         f_value = float(fdtri(first, second, lower_tail))
         chi_square = float(chdtri(first, 1 - lower_tail))
-        square = first * (between - f_value * within) / (rounds * chi_square)
+        square = first * (found - f_value * within) / (rounds * chi_square)
         return math.sqrt(max(square, 0.0))
 
-    return end(1 - tail), end(tail)
+    # Workers that differ less than chance would have it are no proof that they never differ.
+    return end(1 - tail), end(tail, max(between, within))
 
 
 def _f_test(between: float, within: float, first: int, second: int) -> float:

@@ -143,6 +143,8 @@ class PointStatus:
         failures: The ways in which its repeats failed, those of which an error is known.
         measured: Whether any repeat that passed has a sample.
         blocks: The blocks of a paired comparison in which every operation of this arm passed.
+        retried: Number of repeats that passed only when they were tried again.
+        retried_for: Why the first attempt of the first of them failed; empty without any.
     """
 
     point_id: str
@@ -157,6 +159,8 @@ class PointStatus:
     failures: tuple[Failure, ...] = ()
     measured: bool = True
     blocks: frozenset[int] = frozenset()
+    retried: int = 0
+    retried_for: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,6 +246,7 @@ class _Point:
         self._effects = EffectFinder()
         self._passed_in_block: collections.Counter[int] = collections.Counter()
         self._failures: dict[str, list[tuple[int, ErrorInfo]]] = {}
+        self._retried: list[str] = []
 
     def add(self, repeat: Repeat) -> None:
         """Takes one repeat."""
@@ -254,6 +259,8 @@ class _Point:
                 failed = (repeat.index, repeat.error)
                 self._failures.setdefault(repeat.error.said, []).append(failed)
             return
+        if repeat.first_failed:
+            self._retried.append(repeat.first_reason)
         if repeat.block is not None:
             self._passed_in_block[repeat.block] += 1
         hosts = list(repeat.records.values())
@@ -317,6 +324,8 @@ class _Point:
                 for block, passed in self._passed_in_block.items()
                 if passed * len(ARMS) == BLOCK_SIZE
             ),
+            retried=len(self._retried),
+            retried_for=next(iter(self._retried), ""),
             **self._ended,
         )
 

@@ -222,6 +222,7 @@ def summary_elements(summary: RunSummary, extra: ExtraColumns = NO_EXTRA) -> tup
             elements.append(_wrapped("failed:", "bad", said))
         elif point.skipped:
             elements.append(_wrapped("skipped:", "unsure", f"{name}: {point.reason}"))
+    elements += _retries(summary.points)
     elements += [_wrapped("left out:", "bad", line) for line in summary.left_out]
     return tuple(elements)
 
@@ -250,7 +251,10 @@ def _page(
         Only("markdown", _remarks(tables)),
         Section("Verification", _verification(summary.points)),
         Section("Options in effect", effects_elements(summary.points)),
-        Section("What did not pass", _problems(problems) if problems else ()),
+        Section(
+            "What did not pass",
+            (*(_problems(problems) if problems else ()), *_retries(summary.points)),
+        ),
         Section("Notes", _notes(info, summary)),
         Heading("What it ran on"),
         Facts(tuple((label, Span(fact)) for label, fact in _facts(example).items())),
@@ -365,6 +369,21 @@ def _problems(points: Sequence[PointStatus]) -> tuple[Element, ...]:
         Only("html", (Table((Column("point"), *counts, reason), tuple(together)),)),
         Only("markdown", (Table((Column("point"), Column("id"), *counts, reason), tuple(apart)),)),
         *(_failure(point, failure) for point in points for failure in point.failures),
+    )
+
+
+def _retries(points: Sequence[PointStatus]) -> tuple[Element, ...]:
+    return tuple(
+        _wrapped("retried:", "unsure", f"{point.point} {point.point_id}: {_retried(point)}")
+        for point in points
+        if point.retried
+    )
+
+
+def _retried(point: PointStatus) -> str:
+    return (
+        f"{point.retried} of {point.passed} repeats passed only when they were tried again, and "
+        f"are among these times; the first attempt of the first: {point.retried_for}"
     )
 
 

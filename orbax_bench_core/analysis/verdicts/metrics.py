@@ -65,7 +65,7 @@ def metric_lines(point: PointVerdict, shown: MetricsShown) -> tuple[Element, ...
     }
     more = ", ".join(f"{count} {what}" for what, count in left.items() if count)
     table = (_terminal_tables(found[:MOST]),) if found else ()
-    said = Paragraph(Span(f"metrics: {more}; --metrics all has all", "dim"), indent=2)
+    said = Paragraph(Span(f"metrics: {more}; `compare DIR --metrics all` has all", "dim"), indent=2)
     return (*table, said) if more else table
 
 

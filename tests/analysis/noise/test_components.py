@@ -56,6 +56,12 @@ def test_times_that_are_all_the_same_do_not_differ():
     assert (found.estimate, found.low, found.high, found.p_value) == (0, 0, 0, 1)
 
 
+def test_workers_that_differ_less_than_chance_would_have_it_are_no_proof_of_no_offset(rng):
+    rounds = np.array([[-0.1, 0.1], [0.1, -0.1], [-0.1, 0.1], [0.1, -0.1]])
+    times = np.stack([rounds, rounds[::-1]]) + 1e-6 * rng.standard_normal((2, 4, 2))
+    assert between_workers(times).high > 0.05
+
+
 def test_more_workers_lower_the_bound_to_expect():
     bounds = [expected_bound(0.05, waves, 4, 2) for waves in (4, 10, 40)]
     assert bounds == sorted(bounds, reverse=True)

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from orbax_bench_core.analysis.summary import summarize, summary_document
 from orbax_bench_core.document import print_document, to_html, to_markdown
-from orbax_bench_core.records import OptionEffect, StoreTrouble, repeats_of
+from orbax_bench_core.records import ErrorInfo, OptionEffect, StoreTrouble, repeats_of
 
 
 def shown(document):
@@ -81,3 +81,19 @@ def test_a_proof_that_an_option_does_nothing_outweighs_all_others(make_record, m
     ]
     (status,) = summarize(repeats_of(records)).points
     assert [one.state for one in status.effects] == ["not in effect"]
+
+
+def test_repeats_that_passed_when_tried_again_are_counted(make_run, make_record, make_point):
+    point = make_point()
+    error = ErrorInfo(type="OSError", message="the storage is gone")
+    failed = make_record(point, 0, times={}, status="failed", error=error)
+    records = [
+        make_record(point, 0, times={"save": 1.0}, attempts=failed.as_attempt()),
+        make_record(point, 1, times={"save": 1.0}),
+    ]
+    run = make_run(records)
+    document = summary_document(run.read_info(), summarize(repeats_of(run.records())))
+    for text in (shown(document), to_markdown(document), to_html(document)):
+        said = " ".join(text.split())
+        assert "1 of 2 repeats passed only when they were tried again" in said
+        assert "OSError: the storage is gone" in said
