@@ -171,6 +171,17 @@ def test_a_host_that_is_silent_is_lost_after_eight_seconds(cluster, tmp_path):
     assert hosts.orphans(within_s=5) == []
 
 
+def test_a_host_that_is_silent_for_four_seconds_is_kept(cluster, tmp_path):
+    hosts = cluster("lasts_s: 6", repeats=1)
+    head, agent = hosts.start_all()
+    hosts.wait_for(lambda: begun(tmp_path))
+    agent.send_signal(signal.SIGSTOP)
+    time.sleep(4)
+    agent.send_signal(signal.SIGCONT)
+    assert hosts.codes([head, agent]) == [0, 0], hosts.said(0)
+    assert [record["attempts"] for record in records(tmp_path).values()] == [[], []]
+
+
 def test_missing_hosts_are_named_while_process_0_waits(cluster):
     hosts = cluster(size=3)
     head = hosts.start(0)
