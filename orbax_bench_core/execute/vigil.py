@@ -7,6 +7,7 @@ import queue
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Final
 
 from orbax_bench_core.execute.blame import Cause, Evidence, culprit
 from orbax_bench_core.execute.hosts import HostLost, Inbox, WorkerDied, WorkerHandle
@@ -14,6 +15,9 @@ from orbax_bench_core.execute.liveness import Liveness, Patience, Pulse
 from orbax_bench_core.measure import Sample
 from orbax_bench_core.records import ErrorInfo
 from orbax_bench_core.worker import EVENT, Done, Measured, Ready, Unrecorded
+
+_DRAIN_S: Final = 0.2
+"""What other hosts have said may still be on its way when one is known to have been killed."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,7 +142,7 @@ class Vigil:
         self._pulses[host].observe(time.monotonic(), self._workers[host].signs())
         # What caused these is not to be found on another host.
         certain = self._evidence(host).cause in (Cause.HOST_LOST, Cause.KILLED)
-        self._trouble(host, settle_s=0.0 if certain else self._patience.settle_s)
+        self._trouble(host, settle_s=_DRAIN_S if certain else self._patience.settle_s)
 
     def _trouble(self, host: int, settle_s: float | None = None) -> None:
         settle_s = self._patience.settle_s if settle_s is None else settle_s

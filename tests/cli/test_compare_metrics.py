@@ -26,7 +26,7 @@ def test_a_terminal_of_80_columns_has_those_asked_for(orbax_bench, arms, monkeyp
 def test_by_default_it_shows_what_differs_most(orbax_bench, arms):
     said = orbax_bench("compare", arms.root).out
     assert "+100.0 %" in said
-    assert "1 do not differ; --metrics all has all" in said
+    assert "1 do not differ; `compare DIR --metrics all` has all" in said
 
 
 def test_json_has_them(orbax_bench, arms):

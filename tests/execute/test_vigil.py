@@ -41,12 +41,12 @@ def failed(kind, message):
     return Done(status="failed", error=ErrorInfo(type=kind, message=message))
 
 
-def keep(*workers, said=(), timeout_s=5.0):
+def keep(*workers, said=(), timeout_s=5.0, patience=QUICK):
     """Waits for the workers, which have said these lines."""
     inbox = queue.SimpleQueue()
     for line in said:
         inbox.put(line)
-    return Vigil(workers, inbox, timeout_s=timeout_s, patience=QUICK).keep()
+    return Vigil(workers, inbox, timeout_s=timeout_s, patience=patience).keep()
 
 
 def failure(*workers, **given):
@@ -60,7 +60,8 @@ def test_answers_are_returned_without_a_look():
         def signs(self):
             raise AssertionError("nobody has to look")
 
-    answers = keep(Unwatched(RUNS), Unwatched(RUNS), said=[(1, PASSED), (0, PASSED)])
+    said = [(1, PASSED), (0, PASSED)]
+    answers = keep(Unwatched(RUNS), Unwatched(RUNS), said=said, patience=Patience(look_s=60.0))
     assert sorted(answers) == [0, 1]
 
 
