@@ -189,6 +189,7 @@ def test_missing_hosts_are_named_while_process_0_waits(cluster):
     assert head.poll() is None
 
 
+@pytest.mark.nightly
 def test_a_wrong_token_is_refused_on_both_sides_and_none_is_written(cluster, tmp_path):
     hosts = cluster()
     head = hosts.start(0, ORBAX_BENCH_TOKEN="a" * 32)

@@ -125,7 +125,7 @@ def test_a_candidate_that_fails_from_some_time_on_is_a_regression_by_its_failure
 THREE_IN_TEN = "2 5 8 11 14 17 20 23 26"
 
 
-@pytest.mark.parametrize("act", ["raise", "hang", "die"])
+@pytest.mark.parametrize("act", ["raise", pytest.param("hang", marks=pytest.mark.nightly), "die"])
 @pytest.mark.parametrize("gate", ["{looks: [28]}", "{looks: [28], lives: always}"])
 def test_first_attempts_that_fail_are_told_although_every_retry_passes(comparison, act, gate):
     script = f"{{act: {act}, act_at: {THREE_IN_TEN}, first_attempts: true}}"
@@ -235,6 +235,7 @@ def test_arms_that_take_turns_have_lives_one_after_the_other(comparison):
     assert "lives per arm" in output
 
 
+@pytest.mark.nightly
 def test_saves_that_do_not_differ_are_no_regression(comparison, tmp_path):
     run = comparison("{}", real=True)
     run.suite.write_text(
