@@ -22,7 +22,7 @@ suite_name: planted
 execution: {{retries: {retries}, warmups: 0, timeout_s: {timeout_s}}}
 gate: {{looks: [10, 20, 40], seed: 7, margin: {margin}, primary: [save, load]}}
 {environments}
-benchmarks: [{{generator: planted.Planted, options: {{}}}}]
+benchmarks: [{{generator: faulty.Planted, options: {{}}}}]
 arms: {arms}
 """
 TWO_ENVIRONMENTS = f"""\
