@@ -31,6 +31,11 @@ class FirstAttempts:
     failed: int = 0
     example: str = ""
 
+    @property
+    def all_failed(self) -> bool:
+        """Whether there were some, and none of them passed."""
+        return 0 < self.count == self.failed
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PairedTimes:

@@ -75,7 +75,7 @@ def conclude(finished: Finished, console: "Console") -> int:
     except UserError:
         return EXIT_FAILED  # the steps have said why there are none
     print_document(verdicts_document(verdicts), console)
-    return EXIT_FAILED if any(point.failed for point in verdicts.points) else 0
+    return EXIT_FAILED if any(point.unmeasured for point in verdicts.points) else 0
 
 
 FRAMEWORK_COMPARISON = Pipeline(

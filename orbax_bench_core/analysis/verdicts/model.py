@@ -163,6 +163,11 @@ class PointVerdict(ResultModel):
     verified: dict[Arm, Verified] = {}
     storage: tuple[StorageTrouble, ...] = ()
 
+    @property
+    def unmeasured(self) -> bool:
+        """Whether an arm has no time at all: nothing was compared, or it failed every time."""
+        return self.failed or any(found.all_failed for found in self.attempts.values())
+
 
 class Unmatched(ResultModel):
     """A point that only one side has.

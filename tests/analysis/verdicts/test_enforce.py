@@ -54,3 +54,10 @@ def test_an_arm_that_lacks_an_operation_is_never_good_enough(
     path.write_text(report.model_dump_json())
     with pytest.raises(NotPassed, match="no load"):
         enforce("INCONCLUSIVE", str(path), allow_inconclusive=True)
+
+
+def test_an_arm_that_failed_every_time_was_not_measured(make_verdicts):
+    attempts = {"baseline": {"count": 10}, "candidate": {"count": 10, "failed": 10}}
+    assert make_verdicts("p", attempts=attempts).unmeasured
+    attempts["candidate"]["failed"] = 9
+    assert not make_verdicts("p", attempts=attempts).unmeasured
