@@ -1,10 +1,13 @@
-"""Row of a table of simulated figures: a claimed bound, what was found, and its error."""
+"""Rows and table of simulated figures: a claimed bound, the value found, and its error."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import Final
+
+from rich.table import Table
 
 _TWO_SIDED: Final = 1.96
 
@@ -68,3 +71,23 @@ def standard_error(share: float, total: int) -> float:
     """Returns the standard error of a share, never 0."""
     share = min(max(share, 1 / total), 1 - 1 / total)
     return math.sqrt(share * (1 - share) / total)
+
+
+def figure_table(found: Sequence[Figure]) -> Table:
+    """Returns the figures with their targets, in groups."""
+    shown = Table("figure", "on", "value", "Monte Carlo error", "target", "met?")
+    group = ""
+    for figure in found:
+        if group and figure.group != group:
+            shown.add_section()
+        first, group = figure.group != group, figure.group
+        scale, digits, unit = (100, 2, " %") if figure.share else (1, 1, "")
+        shown.add_row(
+            group if first else "",
+            figure.name,
+            f"{scale * figure.value:.{digits}f}{unit}",
+            f"± {scale * figure.error:.2f}{unit}",
+            figure.target or "–",
+            {True: "yes", False: "[red]NO[/]", None: "–"}[figure.met],
+        )
+    return shown

@@ -33,8 +33,7 @@ from orbax_bench_core.analysis.history.changes import (
     flags,
 )
 from orbax_bench_core.sweep import BLOCK_SIZE
-from perf.figure import Figure, at_least, at_most, shown
-from perf.side_rules import figure_table
+from perf.figure import Figure, at_least, at_most, figure_table, shown
 
 Floats = npt.NDArray[np.float64]
 

@@ -17,14 +17,13 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 from rich.console import Console
-from rich.table import Table
 
 from orbax_bench_core.analysis.noise import between_workers
 from orbax_bench_core.analysis.releases import Outcome
 from orbax_bench_core.config import GateConfig, GateRule
 from orbax_bench_core.gate import decide_unpaired, health, judge, random_labels
 from orbax_bench_core.steps import Found, search_releases
-from perf.figure import Figure, at_least, at_most, shown
+from perf.figure import Figure, at_least, at_most, figure_table, shown
 
 Floats = npt.NDArray[np.float64]
 
@@ -180,22 +179,6 @@ def side_figures(*, quick: bool) -> list[Figure]:
         lambda: [] if quick else search_figures(100, 0.2),
     ]
     return [figure for make in tables for figure in make()]
-
-
-def figure_table(figures: Sequence[Figure]) -> Table:
-    """Returns figures with their targets."""
-    table = Table("figure", "on", "value", "Monte Carlo error", "target", "met?")
-    for figure in figures:
-        scale, unit = (100, " %") if figure.share else (1, "")
-        table.add_row(
-            figure.group,
-            figure.name,
-            f"{scale * figure.value:.2f}{unit}",
-            f"± {scale * figure.error:.2f}{unit}",
-            figure.target or "–",
-            {True: "yes", False: "NO", None: "–"}[figure.met],
-        )
-    return table
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

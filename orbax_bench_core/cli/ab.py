@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -106,15 +105,11 @@ def ab(
     Exit codes: 0 PASS, 1 nothing could be compared, 2 the suite is invalid, 3 REGRESSION,
     4 INCONCLUSIVE, 130 interrupted. The same command finishes what was interrupted.
     """
-    from rich.console import Console
-
     from orbax_bench_core.analysis import noise as passports
     from orbax_bench_core.cli.arm_flags import with_arms
-    from orbax_bench_core.cli.json_log import JsonLog
     from orbax_bench_core.cli.measurement import Measurement, Output
     from orbax_bench_core.execute import RunSettings
 
-    as_json = log_format is LogFormat.JSON
     cluster = place_in_cluster(no_cluster=no_cluster)
     known = passports.find(passport)
     loaded = load_for_hosts(suite, override or (), cluster)
@@ -125,11 +120,7 @@ def ab(
             with_both,
             output_directory,
             settings=settings,
-            output=Output(
-                console=Console(soft_wrap=not sys.stdout.isatty(), quiet=as_json),
-                json_log=JsonLog(sys.stdout) if as_json else None,
-                verbose=verbose,
-            ),
+            output=Output.to_stdout(log_format, verbose=verbose),
             lock=not no_lock,
         )
         return measurement.compare(passport=known, allow_inconclusive=allow_inconclusive)

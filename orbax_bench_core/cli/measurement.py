@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import signal
+import sys
 from collections.abc import Iterator
 from typing import Final
 
@@ -14,6 +15,7 @@ from orbax_bench_core.analysis import noise as passports
 from orbax_bench_core.analysis.summary import RunSummary, notes_document, summary_document
 from orbax_bench_core.analysis.verdicts import VerdictReport, compare_stored, verdicts_document
 from orbax_bench_core.baselines import capture_into, load_baseline
+from orbax_bench_core.cli.arguments import LogFormat
 from orbax_bench_core.cli.json_log import JsonLog
 from orbax_bench_core.cli.live_verdicts import LiveVerdicts
 from orbax_bench_core.cli.progress import ProgressReport
@@ -61,6 +63,16 @@ class Output:
     console: Console
     json_log: JsonLog | None = None
     verbose: bool = False
+
+    @classmethod
+    def to_stdout(cls, log_format: LogFormat, *, verbose: bool) -> Output:
+        """Returns the output of a command: tables for people, or lines of JSON and nothing else."""
+        as_json = log_format is LogFormat.JSON
+        return cls(
+            console=Console(soft_wrap=not sys.stdout.isatty(), quiet=as_json),
+            json_log=JsonLog(sys.stdout) if as_json else None,
+            verbose=verbose,
+        )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

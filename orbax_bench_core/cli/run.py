@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -87,13 +86,9 @@ def run(
 
     Exit codes: 0 every repeat passed, 1 some failed, 2 the suite is invalid, 130 interrupted.
     """
-    from rich.console import Console
-
-    from orbax_bench_core.cli.json_log import JsonLog
     from orbax_bench_core.cli.measurement import Baselines, Measurement, Output, without_arms
     from orbax_bench_core.execute import RunSettings
 
-    as_json = log_format is LogFormat.JSON
     cluster = place_in_cluster(no_cluster=no_cluster)
     loaded = without_arms(load_for_hosts(suite, override or (), cluster))
     baselines = Baselines.of(loaded, compare=baseline_path, capture=baseline_capture_path)
@@ -103,11 +98,7 @@ def run(
             loaded,
             output_directory,
             settings=settings,
-            output=Output(
-                console=Console(soft_wrap=not sys.stdout.isatty(), quiet=as_json),
-                json_log=JsonLog(sys.stdout) if as_json else None,
-                verbose=verbose,
-            ),
+            output=Output.to_stdout(log_format, verbose=verbose),
             lock=not no_lock,
         )
         return measurement.run(limits=not no_limits, baselines=baselines)

@@ -32,7 +32,7 @@ _PRIVATE = re.compile(
 would otherwise wait for peers that never come. Those of TPUs stay: libtpu reads them."""
 
 _PORT = 8463
-"""Where process 0 listens when the launcher names no port; libtpu takes 8431, 8471 and 8482."""
+"""Port of process 0 when the launcher names none; libtpu takes 8431, 8471 and 8482."""
 _FIRST_DYNAMIC_PORT = 61440
 _SPREAD = 4096
 

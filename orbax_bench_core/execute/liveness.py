@@ -19,8 +19,8 @@ _STOPPED = frozenset("Tt")
 _UNINTERRUPTIBLE = "D"
 _RUNNING = "R"
 _FREEZER = frozenset({"do_freezer_trap", "get_signal", "__refrigerator"})
-"""Where the freezer of a control group holds a process, whose state does not tell of it. Nothing
-else sleeps there; a kernel that names another place leaves the worker `unknown`."""
+"""Kernel functions in which the freezer of a control group holds a process, whose state does not
+tell of it. Nothing else sleeps there; a kernel with another name leaves the worker `unknown`."""
 
 
 class Liveness(enum.StrEnum):

@@ -17,7 +17,7 @@ from orbax_bench_core.records import ErrorInfo
 from orbax_bench_core.worker import EVENT, Done, Measured, Ready, Unrecorded
 
 _DRAIN_S: Final = 0.2
-"""What other hosts have said may still be on its way when one is known to have been killed."""
+"""Time for lines of other hosts that are still on their way when one was killed."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,7 +19,7 @@ Bools = npt.NDArray[np.bool_]
 SLOTS: Final = 2 * PER_ARM
 
 FAILED: Final = math.log(10.0)
-"""What failed or hung counts as ten times as slow as the slowest that did not."""
+"""Log penalty of a failed or hung attempt: ten times as slow as the slowest that passed."""
 
 _FEWEST_BLOCKS: Final = 2
 

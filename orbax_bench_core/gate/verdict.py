@@ -12,8 +12,8 @@ _DRIFT: Final = 0.05
 Word = Literal["REGRESSION", "PASS", "INCONCLUSIVE"]
 
 Endpoint = Literal["time", "stalls", "failures", "missing", "storage"]
-"""What decided a verdict: the typical time, stalled operations, failed attempts, that an arm lacks
-an operation, or that an object store made so much trouble that times tell of storage."""
+"""Ground of a verdict: the typical time, stalled operations, failed attempts, an operation that an
+arm lacks, or so much trouble with an object store that times tell of storage."""
 
 
 class StallVerdict(ResultModel):

@@ -55,8 +55,8 @@ from orbax_bench_core.records.run_directory import (
     AlreadyRecorded,
     RunDirectory,
     RunDirectoryGone,
-    RunInfo,
 )
+from orbax_bench_core.records.run_info import RunInfo
 from orbax_bench_core.records.samples import write_parquet
 from orbax_bench_core.records.store_troubles import (
     StoreFlagCounter,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from etils import epath
 
 _NO_LINKS: Final = (errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK)
-"""What `link` answers where the file system has no hard links."""
+"""Errors of `link` on a file system without hard links."""
 
 _NO_LOCKS: Final = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EBADF, errno.EINVAL)
 """What `flock` answers where the file system has no locks."""

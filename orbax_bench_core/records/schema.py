@@ -17,7 +17,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from orbax_bench_core.records.record import SCHEMA_VERSION, Record
-from orbax_bench_core.records.run_directory import RunInfo
+from orbax_bench_core.records.run_info import RunInfo
 from orbax_bench_core.records.samples import COLUMNS
 
 MEANINGS: Mapping[str, str] = MappingProxyType(

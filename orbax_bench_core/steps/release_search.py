@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 _ROUNDS: Final = 3
-"""How often a search begins again behind a release that turned out to be as its predecessor."""
+"""Restarts of a search behind a release that turned out to be as its predecessor."""
 
 _NO_REGRESSION: Final[Mapping[Outcome, Conclusion]] = MappingProxyType(
     {"PASS": "same", "INCONCLUSIVE": "undecided", "FAILED": "failed"}

@@ -28,8 +28,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from orbax_bench_core import config, gate
+from perf import history, side_rules
+from perf.figure import Figure, figure_table
 from perf.gate.cells import Cell, Part, Tally
-from perf.gate.claims import Figure
 from perf.gate.experiments import run
 from perf.gate.figures import cells, claims, rival_table
 from perf.gate.replay import read_series
@@ -55,7 +56,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     series = QUICK if options.quick else SERIES
     claimed = claims(sources, series, quick=options.quick)
     tallies = try_out(cells(claimed, sources, series), options.jobs, options.state)
-    found = [claim.figure(tallies) for claim in claimed]
+    found = [
+        *(claim.figure(tallies) for claim in claimed),
+        *side_rules.side_figures(quick=options.quick),
+        *history.history_figures(quick=options.quick),
+    ]
     rivals = rival_table(tallies, sources, series)
     console = Console(width=None if sys.stdout.isatty() else _WIDTH)
     console.print(source_table(sources), alarm_table(rivals), figure_table(found))
@@ -164,26 +169,6 @@ def alarm_table(rivals: Mapping[str, Mapping[str, float]]) -> Table:
     for rule, row in rivals.items():
         cells = [f"{100 * row[name]:.1f}" for name in names]
         shown.add_row(rule, *cells, style="bold" if "paired" in rule else None)
-    return shown
-
-
-def figure_table(found: Sequence[Figure]) -> Table:
-    """Returns the figures with their targets, in groups."""
-    shown = Table("figure", "on", "value", "Monte Carlo error", "target", "met?")
-    group = ""
-    for figure in found:
-        if group and figure.group != group:
-            shown.add_section()
-        first, group = figure.group != group, figure.group
-        scale, digits, unit = (100, 2, " %") if figure.share else (1, 1, "")
-        shown.add_row(
-            group if first else "",
-            figure.name,
-            f"{scale * figure.value:.{digits}f}{unit}",
-            f"± {scale * figure.error:.2f}{unit}",
-            figure.target or "–",
-            {True: "yes", False: "[red]NO[/]", None: "–"}[figure.met],
-        )
     return shown
 
 

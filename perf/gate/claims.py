@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Final, Literal
 
+from perf.figure import Figure
 from perf.gate.cells import Cell, Tally
 
 Sense = Literal["at most", "at least", "near", "never", "shown"]
@@ -16,29 +17,6 @@ ERRORS: Final = 2.58
 
 OPERATIONS: Final = "operations"
 """What is looked at where it is no count."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Figure:
-    """One figure with its target.
-
-    Attributes:
-        group: What kind of figure it is.
-        name: On what data.
-        value: What was found: a share, or operations per arm.
-        error: Its Monte Carlo standard error.
-        target: What it must be, in words; empty when it is only shown.
-        met: Whether it is; None when it is only shown.
-        share: Whether the value is a share.
-    """
-
-    group: str
-    name: str
-    value: float
-    error: float
-    target: str = ""
-    met: bool | None = None
-    share: bool = True
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

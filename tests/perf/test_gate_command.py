@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from perf.figure import Figure, figure_table
 from perf.gate import __main__ as command
 from perf.gate.cells import Cell, Tally
-from perf.gate.claims import OPERATIONS, Claim, Figure, Sense
+from perf.gate.claims import OPERATIONS, Claim, Sense
 from perf.gate.figures import cells, claims
 from perf.gate.replay import read_series
 from perf.gate.sources import Sources
@@ -68,7 +69,7 @@ def test_the_table_says_whether_a_target_is_met(
     from rich.console import Console
 
     figure = Figure(group="power", name="iid", value=0.9731, error=0.004, target="≥ 95%", met=met)
-    Console(width=140).print(command.figure_table([figure]))
+    Console(width=140).print(figure_table([figure]))
     out = capsys.readouterr().out
     assert [cell for cell in ("97.31 %", "± 0.40 %", "≥ 95%", shown) if cell not in out] == []
 

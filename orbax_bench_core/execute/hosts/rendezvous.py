@@ -23,7 +23,7 @@ _TOKEN_FILE = "token"  # noqa: S105 - the name of a file
 _PLACE_FILE = "place"
 _FEWEST_CHARACTERS = 32
 _SHOWS_S = 5.0
-"""How long a file may take to show on another host: network file systems keep what they read."""
+"""Longest time until a file shows on another host: network file systems keep what they read."""
 _POLL_S = 0.1
 _PACKAGES: Final = ("orbax-bench", "jax", "jaxlib", "orbax-checkpoint")
 
