@@ -59,6 +59,7 @@ def test_an_unknown_name_lists_the_public_ones():
         _ = orbax_bench_core.Runs
 
 
+@pytest.mark.slow
 def test_the_package_itself_is_light():
     code = (
         "import sys, orbax_bench_core; orbax_bench_core.UserError; print(*{'jax', 'orbax', "

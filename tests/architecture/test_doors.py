@@ -70,6 +70,7 @@ def violations(file: Path) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", sorted(path.name for path in TESTS.iterdir() if path.is_dir()))
 def test_tests_enter_other_rooms_by_their_doors(room):
     files = [

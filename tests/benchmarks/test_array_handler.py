@@ -34,6 +34,7 @@ def test_use_ocdbt(run):
     assert run(ArrayHandler, use_ocdbt=True).files("manifest.ocdbt", "ocdbt.process_0")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("zarr3", "name"), [(True, "zarr.json"), (False, ".zarray")])
 def test_use_zarr3(run, zarr3, name):
     outcome = run(ArrayHandler, use_ocdbt=False, use_zarr3=zarr3)
@@ -48,6 +49,7 @@ def test_use_replica_parallel(run, parallel, chunks):
     assert len(outcome.files("?.0", "array")) == chunks
 
 
+@pytest.mark.slow
 def test_enable_replica_parallel_separate_folder(run):
     separate = run(
         ArrayHandler, use_replica_parallel=True, enable_replica_parallel_separate_folder=True

@@ -28,6 +28,7 @@ def test_defect_30_use_ocdbt_acts(run, ocdbt):
     assert bool(outcome.files("manifest.ocdbt")) is ocdbt
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("zarr3", "name"), [(True, "zarr.json"), (False, ".zarray")])
 def test_defect_30_use_zarr3_acts(run, zarr3, name):
     outcome = run(CheckpointManagerPerf, train_steps=1, use_ocdbt=False, use_zarr3=zarr3)

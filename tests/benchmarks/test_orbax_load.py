@@ -58,6 +58,7 @@ def test_without_a_path_the_data_are_saved_first(run):
     assert outcome.value("load", "5_inventory/operation_bytes") == 512 * 256 * 2 + 64 * 64 * 4
 
 
+@pytest.mark.slow
 def test_the_checkpoint_of_the_data_is_loaded_where_it_is(run, checkpoint):
     outcome = run(OrbaxLoad, spec=ARRAYS, checkpoint=CheckpointConfig(path=str(checkpoint)))
     assert outcome.verified

@@ -31,6 +31,7 @@ def load(benchmark, given, folder, **blocks):
     return run_benchmark(benchmark, str(folder), options=options, **blocks)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("benchmark", READERS)
 def test_a_load_agrees_with_the_recorded_digest(benchmark, recorded, tmp_path):
     outcome = load(benchmark, recorded, tmp_path / "run")
@@ -55,6 +56,7 @@ def test_a_flipped_bit_fails_also_where_the_data_are_those_of_the_checkpoint(rec
     assert record.error.type == "VerificationError"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["option", "checkpoint_config"])
 def test_without_a_record_it_is_compared_with_itself_and_never_verified(source, recorded, tmp_path):
     (recorded / DIGESTS_FILE).unlink()
@@ -67,6 +69,7 @@ def test_without_a_record_it_is_compared_with_itself_and_never_verified(source, 
         outcome.assert_verified()
 
 
+@pytest.mark.slow
 def test_a_digest_captured_beside_a_checkpoint_is_what_later_loads_are_compared_with(
     recorded, tmp_path
 ):
@@ -95,6 +98,7 @@ def test_what_is_recorded_must_be_a_digest(recorded, tmp_path):
     assert "is not a digest per leaf" in record.error.message
 
 
+@pytest.mark.slow
 def test_what_this_repeat_saved_is_compared_with_that(tmp_path):
     (outcome,) = run_benchmark("orbax_load", str(tmp_path / "run"), checkpoint={"spec": SPEC})
     assert outcome.record.state.verified == "saved"

@@ -67,6 +67,7 @@ def test_without_a_path_the_data_are_saved_first(run):
     assert run(Resharding).files("manifest.ocdbt", "reference")
 
 
+@pytest.mark.slow
 def test_reference_checkpoint_path(run, checkpoint):
     outcome = run(Resharding, reference_checkpoint_path=checkpoint, spec=ARRAYS)
     assert outcome.verified

@@ -73,6 +73,7 @@ def test_a_replica_that_is_not_there_is_said(run, replica):
         run(SingleReplica, **LOCAL, primary_replica_id=replica)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parallel", [True, False])
 def test_use_replica_parallel(run, parallel):
     outcome = run(SingleReplica, **LOCAL, use_replica_parallel=parallel)

@@ -289,6 +289,7 @@ def test_the_data_can_be_used_again_and_again(repeat, tree):
     assert digest(tree) == before
 
 
+@pytest.mark.slow
 def test_a_failing_save_ends_the_training_and_the_repeat(repeat, monkeypatch):
     from orbax.checkpoint import v1 as ocp
 

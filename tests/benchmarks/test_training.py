@@ -102,6 +102,7 @@ def test_a_step_takes_the_buffers_of_the_state_before_it(training):
     assert [shard.data.unsafe_buffer_pointer() for shard in after] == where
 
 
+@pytest.mark.slow
 def test_restarting_gives_the_values_of_the_tree_again(training, tree):
     training.steps(2)
     training.restart()

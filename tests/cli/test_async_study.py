@@ -21,6 +21,7 @@ benchmarks:
 """
 
 
+@pytest.mark.slow
 def test_the_table_and_the_page_are_named(orbax_bench, make_sizes):
     run = make_sizes()
     done = orbax_bench("async-study", run.root)

@@ -59,6 +59,7 @@ def test_two_revisions_of_a_benchmark_are_two_revisions(bench, measured, commit)
     assert [each["revision"] for each in captures(bench)] == commits[::-1]
 
 
+@pytest.mark.slow
 def test_a_capture_is_found_by_commit_tag_branch_and_nearest(bench, measured, commit, git):
     first = commit(1)
     git("tag", "v1")

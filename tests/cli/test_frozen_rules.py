@@ -95,6 +95,7 @@ def test_a_run_of_version_1_keeps_its_rules_and_says_that_they_were_not_frozen(b
     assert info.order_seed == info.run_id
 
 
+@pytest.mark.slow
 def test_every_output_of_a_run_of_version_1_says_so(orbax_bench, tmp_path):
     shutil.copytree(V1, tmp_path / "run")
     page = tmp_path / "page.html"

@@ -14,6 +14,7 @@ def history(monkeypatch, orbax_bench, tmp_path):
     return lambda *arguments: orbax_bench("history", *arguments)
 
 
+@pytest.mark.slow
 def test_a_change_is_found_in_a_folder_of_runs(history, make_nightly):
     make_nightly([1.0] * 12 + [1.2] * 8)
     done = history(".")

@@ -70,6 +70,7 @@ def test_the_check_sees_what_is_imported(heavy_modules):
     assert heavy_modules[CONTROL] >= {"jax", "jaxlib"}
 
 
+@pytest.mark.slow
 def test_help_reads_no_suite():
     code = (
         "import sys; sys.argv = ['orbax-bench', '--help']\n"

@@ -75,6 +75,7 @@ STRAYS = [
 COMMANDS = ["report", "compare", "history", "calibrate"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("stray", STRAYS)
 def test_a_stray_is_named_and_the_rest_is_used(orbax_bench, paired, tmp_path, stray, command):
@@ -101,6 +102,7 @@ def test_ten_are_named_and_the_others_counted(orbax_bench, paired):
     assert named[-1] == f"left out: {run.root}: and 4 more"
 
 
+@pytest.mark.slow
 def test_pages_and_json_name_them_too(orbax_bench, paired, tmp_path):
     run, folder = paired
     said = old_folder(folder)

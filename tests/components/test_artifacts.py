@@ -81,6 +81,7 @@ def generated(call, tmp_path):
     return None, call(generate_checkpoint, suite=LOADING.format(path=checkpoint))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["aggregated", "compared", "published", "calibrated", "generated"])
 def test_every_artifact_says_all_of_itself_in_text(request, step):
     _, outputs = request.getfixturevalue(step)

@@ -5,6 +5,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -32,12 +33,14 @@ ALONG = {"pydantic_core", "tensorstore", "typing_extensions"}
 ON_REQUEST = {"flax", "pathwaysutils"}
 
 
+@pytest.mark.slow
 def test_everything_that_the_worker_imports_is_required():
     required = {module.split(".")[0] for module in WORKER_MODULES} | ALONG | ON_REQUEST
     missing = {name: places for name, places in _imports().items() if name not in required}
     assert missing == {}
 
 
+@pytest.mark.slow
 def test_nothing_is_required_in_vain():
     assert {module.split(".")[0] for module in WORKER_MODULES} - {ROOT.name} <= _imports().keys()
 

@@ -110,6 +110,7 @@ def refusal(gathering, **given):
     return str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_wrong_token_is_refused_with_a_reason(gathering):
     assert "refused: wrong token" in refusal(gathering, token="w" * 32)
     gathering.hears("refused an agent from 127.0.0.1: wrong token")
@@ -127,6 +128,7 @@ def test_a_rank_that_this_run_does_not_have_is_refused(gathering):
     )
 
 
+@pytest.mark.slow
 def test_a_second_agent_of_one_rank_is_refused(gathering):
     with joined(gathering.agent(token=TOKEN)), gathering.hosts.listening(TOKEN):
         gathering.hosts.await_all()
@@ -134,6 +136,7 @@ def test_a_second_agent_of_one_rank_is_refused(gathering):
             gathering.agent(token=TOKEN).run()
 
 
+@pytest.mark.slow
 def test_a_silent_connection_is_closed_and_harms_nobody(gathering):
     with (
         joined(gathering.agent(token=TOKEN)),
@@ -154,6 +157,7 @@ def test_what_is_no_agent_is_closed(gathering):
                 gathering.hears("refused an agent from 127.0.0.1")
 
 
+@pytest.mark.slow
 def test_an_impostor_that_does_not_know_the_token_gets_no_agent(gathering):
     with socket.create_server(("127.0.0.1", gathering.port)) as server:
 

@@ -136,6 +136,7 @@ def test_a_timeout_of_one_host_is_its_own():
     assert "host 0 (process 8) sleeps and uses no CPU" in found.message
 
 
+@pytest.mark.slow
 def test_uninterruptible_sleep_ends_nothing_early_and_is_said_at_the_timeout():
     found = failure(Scripted(WAITS), Scripted(ASLEEP), timeout_s=0.2)
     assert (found.host, found.kind, list(found.others)) == (1, "Timeout", [1])
@@ -143,6 +144,7 @@ def test_uninterruptible_sleep_ends_nothing_early_and_is_said_at_the_timeout():
     assert "nfs_wait_bit_killable" in found.message
 
 
+@pytest.mark.slow
 def test_a_process_that_ended_while_its_pipe_is_held_open_is_noticed():
     found = failure(Scripted(RUNS), Scripted(KILLED))
     assert (found.host, found.kind) == (1, "WorkerDied")

@@ -160,6 +160,7 @@ def test_the_seed_draws_the_orders(many, monkeypatch):
     assert len({p_values(many, 0.0, seed=seed) for seed in range(8)}) > 1
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(
     st.lists(

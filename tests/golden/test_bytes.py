@@ -92,6 +92,7 @@ def test_the_baseline_of_points_that_passed(same_bytes, tmp_path):
     same_bytes("baseline", "baseline_plain", support.dated(file.read_text()))
 
 
+@pytest.mark.slow
 def test_passport(same_bytes, golden, tmp_path):
     for day, blocks in enumerate((5, 10)):
         folder = tmp_path / f"run {day}"
@@ -111,6 +112,7 @@ def test_async_study(same_bytes, tmp_path):
     same_bytes("async_study", "async_study", support.rounded(text))
 
 
+@pytest.mark.slow
 def test_verdicts_of_separate_runs(same_bytes, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for day, ratio in enumerate((1, 1.25)):

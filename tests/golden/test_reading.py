@@ -106,6 +106,7 @@ def test_what_is_read_says_all_that_was_written(earlier):
             assert holds(json.loads(support.written_again(kind, text)), said), file
 
 
+@pytest.mark.slow
 def test_its_digests_still_hold(earlier, copied, golden, tmp_path, monkeypatch):
     """But for the table that is not kept here."""
     monkeypatch.chdir(tmp_path)
@@ -118,6 +119,7 @@ def test_its_digests_still_hold(earlier, copied, golden, tmp_path, monkeypatch):
         support.said("lineage", run)
 
 
+@pytest.mark.slow
 def test_the_report_says_the_same(earlier, copied, golden):
     run = copied(earlier)
     (run / "summary.csv").unlink()
@@ -126,6 +128,7 @@ def test_the_report_says_the_same(earlier, copied, golden):
     golden(f"read/{earlier.parent.name}_{earlier.name}_samples.txt", parquet_of_a_run(run))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("earlier", PLAIN, ids=ids(PLAIN))
 def test_a_finished_run_is_not_measured_again(earlier, copied):
     run, before = copied(earlier), contents(earlier)

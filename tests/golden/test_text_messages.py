@@ -98,6 +98,7 @@ def test_commands_that_measure_refuse_the_suites_of_the_other(shell, golden, com
     assert not (shell.folder / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_directory_of_another_run(shell, begin, fill, golden):
     suite = shell.write("suite.yaml", GOOD)
     fill(begin(suite, "out"))
@@ -192,6 +193,7 @@ FLAGS = (
 )
 
 
+@pytest.mark.slow
 def test_wrong_flags(shell, make_separate_run, golden):
     make_separate_run(0, folder="run", repeats=2)
     shell.write("suite.yaml", GOOD)

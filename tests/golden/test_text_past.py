@@ -46,6 +46,7 @@ def test_a_registry_without_a_baseline(shell, make_separate_run, golden):
     golden("text/baseline/nothing_promoted.txt", str(shell("baseline", "show", "reg")))
 
 
+@pytest.mark.slow
 def test_a_run_beside_a_baseline(shell, filled, make_separate_run, golden):
     make_separate_run(7, folder="equal")
     make_separate_run(8, 2.0, folder="slower")
@@ -100,6 +101,7 @@ def test_history_for_machines(shell, make_separate_run, golden):
     golden("text/history/history.json", shell("history", ".", "--json").out)
 
 
+@pytest.mark.slow
 def test_calibration(shell, make_paired_run, golden):
     for day in range(3):
         make_paired_run(day, blocks=5)

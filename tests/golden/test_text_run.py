@@ -25,12 +25,14 @@ benchmarks:
 FLAGS = ("-o", "out", "--no-lock", "--no-limits")
 
 
+@pytest.mark.slow
 def test_every_output_of_a_run_is_made_again(shell, eventful, golden):
     golden("text/run/report.txt", shell.views("report", "run"))
     golden("text/run/report.md", shell.read("run/report.md"))
     golden("text/run/report.html.txt", shell.page("run/report.html"))
 
 
+@pytest.mark.slow
 def test_a_run_that_is_done(shell, begin, fill, golden):
     suite = shell.write("suite.yaml", SUITE)
     fill(begin(suite, "out"))
@@ -98,6 +100,7 @@ def test_a_run_that_is_interrupted(shell, begin, fill, interrupted, golden):
     golden("text/run/interrupted.txt", str(shell("run", suite, *FLAGS)))
 
 
+@pytest.mark.slow
 def test_a_run_whose_workers_die(shell, begin, fill, crashing, golden):
     suite = shell.write("suite.yaml", SUITE)
     fill(begin(suite, "out"), repeats=2)

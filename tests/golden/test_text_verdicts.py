@@ -90,6 +90,7 @@ def test_a_comparison_that_is_interrupted(shell, begin, interrupted, golden):
     golden("text/verdicts/interrupted.txt", str(shell("ab", suite, *FLAGS)))
 
 
+@pytest.mark.slow
 def test_a_comparison_whose_workers_die(shell, begin, fill_blocks, crashing, golden):
     shell.draws = False
     suite = shell.write("suite.yaml", SUITE)

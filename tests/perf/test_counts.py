@@ -55,6 +55,7 @@ def test_what_is_left_is_listed(run):
     assert (code, out) == (4, "open    one: it holds\n        0 of 3 trials, 0 failed\n")
 
 
+@pytest.mark.slow
 def test_a_trial_that_hangs_has_failed(run):
     hanging = count("import time; time.sleep(60)", timeout_s=0.2, trials=1)
     code, out = run(counts=[hanging])

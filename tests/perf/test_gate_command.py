@@ -17,11 +17,13 @@ SOURCES = Sources.of(read_series())
 FEW = 8
 
 
+@pytest.mark.slow
 def test_no_cell_is_tried_twice() -> None:
     keys = [cell.key for cell in cells(claims(SOURCES, FEW), SOURCES, FEW)]
     assert len(keys) == len(set(keys))
 
 
+@pytest.mark.slow
 def test_quick_leaves_out_only_what_others_nearly_repeat() -> None:
     every = {(claim.group, claim.name, claim.cell.key) for claim in claims(SOURCES, FEW)}
     quick = {

@@ -115,6 +115,7 @@ def test_a_schedule_for_kubeflow_says_what_it_made_of_the_cron(pipeline_command,
     assert "03:00 (UTC)" in done.err
 
 
+@pytest.mark.slow
 def test_a_package_is_written(pipeline_command, tmp_path):
     package = tmp_path / "sweep.yaml"
     done = pipeline_command("compile", "--target", "gke", "--tpu", "v5e:2x4", "-o", package)
@@ -130,6 +131,7 @@ def test_a_package_that_is_not_for_kubernetes_is_one_document(pipeline_command, 
     strict.pipeline_spec(yaml.safe_load(done.out))
 
 
+@pytest.mark.slow
 def test_gke_and_kfp_are_one_target(pipeline_command):
     packages = {
         pipeline_command("compile", "--target", target, "--tpu", "v5e:2x4", "--output", "-").out
@@ -138,11 +140,13 @@ def test_gke_and_kfp_are_one_target(pipeline_command):
     assert len(packages) == 1
 
 
+@pytest.mark.slow
 def test_a_package_goes_to_standard_output(pipeline_command):
     done = pipeline_command("compile", "--target", "vertex", "--image", "a/b:1", "--output", "-")
     strict.pipeline_spec(yaml.safe_load(done.out))
 
 
+@pytest.mark.slow
 def test_a_suite_of_200_points_compiles_and_is_submitted(pipeline_command, tmp_path):
     path = tmp_path / "suite.yaml"
     meshes = "mesh_configs: [{mesh_axes: [x], ici_parallelism: {x: 8}}]\n"

@@ -139,6 +139,7 @@ def test_every_step_mounts_the_claims_and_has_the_labels():
         assert dict(config.pod_metadata.labels) == {"team": "ml"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", [Target.KFP, Target.VERTEX])
 def test_every_step_runs_in_the_image(target):
     spec = documents(target, image="a/b:1", folder_per_run=True)[0]
@@ -172,6 +173,7 @@ def test_points_on_a_cluster_are_measured_one_at_a_time_by_default(target, given
     assert loop.get("iteratorPolicy", {}).get("parallelismLimit") == limit
 
 
+@pytest.mark.slow
 def test_no_step_that_measures_is_cached():
     spec, _ = documents(Target.KFP, **TWO_SLICES)
     cached = {
@@ -210,6 +212,7 @@ def test_the_runs_of_a_schedule_share_no_folder():
     assert tasks["choose-folder"].get("cachingOptions", {}) == {}
 
 
+@pytest.mark.slow
 def test_both_slices_of_a_scheduled_run_share_the_folder_of_the_run():
     spec, _ = documents(Target.KFP, folder_per_run=True, **TWO_SLICES)
     tasks = spec["root"]["dag"]["tasks"]

@@ -90,6 +90,7 @@ def test_a_run_without_a_record_has_empty_frames(make_run, make_point):
     assert run.times().empty
 
 
+@pytest.mark.slow
 def test_a_failed_repeat_has_samples_and_no_times(make_run, make_record):
     run = Run(make_run([make_record(status="failed", times={"save": 1.0})]))
     assert run.samples()["status"].tolist() == ["failed"]

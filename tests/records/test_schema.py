@@ -106,6 +106,7 @@ def test_every_column_of_the_samples_is_described(documents):
         assert f"| `{column}` | {kind} | " in documents["samples.md"]
 
 
+@pytest.mark.slow
 def test_a_column_without_meaning_is_an_error(monkeypatch):
     monkeypatch.setattr(schema, "COLUMNS", {**schema.COLUMNS, "surprise": "int64"})
     with pytest.raises(ValueError, match=r"differ in: surprise; .* MEANINGS"):

@@ -50,6 +50,7 @@ def test_no_checkpoint_is_no_tree() -> None:
     assert StateCache().get(CheckpointConfig(), None, None) == State(None, {}, 0)
 
 
+@pytest.mark.slow
 def test_defect_4_a_state_is_made_once(mesh8: Mesh, made: list[int]) -> None:
     cache = StateCache()
     first, second = (cache.get(_checkpoint(), MESH, mesh8) for _ in range(2))

@@ -33,6 +33,7 @@ def test_sums_are_those_of_the_element_hashes(mesh8: Mesh) -> None:
     assert _sums(array) == _reference(values)
 
 
+@pytest.mark.slow
 def test_arrays_without_a_mesh_have_the_same_sums() -> None:
     values = np.arange(64, dtype=np.uint32)
     assert _sums(jax.device_put(values, jax.devices()[3])) == _reference(values)
@@ -57,6 +58,7 @@ def test_numpy_arrays_have_the_same_sums() -> None:
     assert digests.host_sums(values) == _reference(values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [lambda a: a.astype(">u4"), np.asfortranarray])
 def test_the_byte_order_and_layout_of_numpy_do_not_matter(
     change: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]],

@@ -47,6 +47,7 @@ def test_defect_24_the_layout_does_not_matter(
     assert _one(array) == _one(values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ALL)
 def test_every_dtype_has_a_digest_and_sees_one_bit(dtype: str) -> None:
     values = np.random.default_rng(0).integers(0, 2, (16, 8)).astype(jnp.dtype(dtype))

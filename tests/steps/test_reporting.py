@@ -115,6 +115,7 @@ def settled(make_paired_run):
     return find
 
 
+@pytest.mark.slow
 def test_a_paired_run_whose_last_look_is_made_is_complete_and_counts_operations(settled):
     status, line = settled(blocks=30, sigma=0.6)
     assert status == "complete"
@@ -151,6 +152,7 @@ def test_a_pair_of_which_both_arms_failed_is_incomplete(make_run, make_record, m
     assert run.read_info().status == "incomplete"
 
 
+@pytest.mark.slow
 def test_the_verdicts_of_a_paired_run_settle_its_status_too(make_paired_run):
     run = make_paired_run(0, blocks=30, sigma=0.6)
     run.write_info(run.read_info().model_copy(update={"status": "running"}))

@@ -77,6 +77,7 @@ def test_a_mistake_keeps_its_place_on_the_way_back(suite_beside):
     assert str(problem) == f"{suite}:3: benchmarks[0].options.size: expected int, got 'banana'"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("prelude", "message"),
     [

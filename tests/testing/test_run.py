@@ -75,6 +75,7 @@ def test_values_that_differ_fail_the_repeat(run, write_benchmark):
         outcome.assert_verified()
 
 
+@pytest.mark.slow
 def test_verification_can_be_left_out(run, write_benchmark):
     (outcome,) = run(write_benchmark(SPOILED), checkpoint=SPEC, mesh=MESH, verify=False)
     outcome.assert_passed()

@@ -51,6 +51,7 @@ def ignoring(monkeypatch, option, value):
     monkeypatch.setattr(save_restore.SaveRestoreOptions, "orbax_context", context)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("orbax_log")
 def test_what_is_proven_of_every_option_of_save_restore(tmp_path):
     record = run(tmp_path)
@@ -71,6 +72,7 @@ def test_what_is_proven_of_every_option_of_save_restore(tmp_path):
     assert all(effect.proof for effect in record.effects)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("orbax_log")
 def test_what_is_proven_of_their_other_values(tmp_path):
     limits = {"save_concurrent_gb": 0.5, "restore_concurrent_gb": 0.25}
@@ -82,6 +84,7 @@ def test_what_is_proven_of_their_other_values(tmp_path):
     assert set(states(record).values()) == {"in effect"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("option", "asked", "found"),
     [
@@ -116,6 +119,7 @@ def test_an_option_that_orbax_ignores_fails_the_repeat(option, asked, found, tmp
     assert record.samples  # what was measured is kept
 
 
+@pytest.mark.slow
 def test_what_is_left_at_its_default_need_not_do_anything(tmp_path, monkeypatch):
     ignoring(monkeypatch, "use_compression", False)
     record = run(tmp_path)
@@ -123,12 +127,14 @@ def test_what_is_left_at_its_default_need_not_do_anything(tmp_path, monkeypatch)
     assert states(record)["use_compression"] == "not in effect"
 
 
+@pytest.mark.slow
 def test_without_its_log_orbax_tells_no_limits(tmp_path):
     record = run(tmp_path, save_concurrent_gb=0.5)
     assert record.status == "passed"
     assert states(record)["save_concurrent_gb"] == "not decidable"
 
 
+@pytest.mark.slow
 def test_nothing_to_split_is_not_decidable(tmp_path):
     record = run(tmp_path, chunk_byte_size=2**20)
     assert record.status == "passed"

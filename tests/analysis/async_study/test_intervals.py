@@ -19,6 +19,7 @@ def test_the_interval_of_a_median_is_between_order_statistics(n, low, coverage):
     assert found.coverage == pytest.approx(coverage)
 
 
+@pytest.mark.slow
 def test_the_interval_holds_the_median_as_often_as_it_says():
     draw = random.Random(0)
     samples = [seconds_of([draw.expovariate(1) for _ in range(7)]) for _ in range(4000)]

@@ -68,6 +68,7 @@ def test_sizes_in_bytes_have_no_documented_marks(eventful_page):
     assert not any("documented" in drawing for drawing in in_bytes)
 
 
+@pytest.mark.slow
 def test_very_many_series_have_figures_only_of_the_first(eventful, monkeypatch):
     monkeypatch.setattr(view, "MOST_FIGURES", 1)
     text = to_html(study_document(eventful))

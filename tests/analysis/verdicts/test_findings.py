@@ -131,6 +131,7 @@ def test_a_headline_names_the_largest_share(make_operation, make_verdicts, make_
     assert "Stalls of up to 26 % of operations cannot be excluded." in headline(report)
 
 
+@pytest.mark.slow
 def test_every_view_of_a_pass_says_what_is_left_open(passed, undrawn):
     for name, text in views(passed).items():
         assert "no stalls in 16 operations" in text, name

@@ -161,6 +161,7 @@ def test_values_that_are_no_numbers_are_shown_all_the_same(
     assert outline(verdicts_html(report)).open == []
 
 
+@pytest.mark.slow
 def test_one_value_is_a_figure_too(make_operation, make_verdicts, make_report):
     one = make_operation(times={"baseline": (0.0001,)}, block_log_ratios=(800.0,))
     assert "µs" in outline(verdicts_html(make_report(make_verdicts("p", one)))).text
@@ -172,6 +173,7 @@ def test_missing_health_is_no_obstacle(make_operation, make_verdicts, make_repor
     assert "1.010x" in outline(verdicts_html(report)).text
 
 
+@pytest.mark.slow
 def test_the_series_show_flagged_drift_and_regimes(make_operation, make_verdicts, make_report):
     times = (1.0, 1.01, 1.02, 1.0, 1.01, 1.4, 1.41, 1.42, 1.4, 1.41)
     health = {
@@ -184,6 +186,7 @@ def test_the_series_show_flagged_drift_and_regimes(make_operation, make_verdicts
     assert "candidate: drift +40 %" in text
 
 
+@pytest.mark.slow
 def test_a_healthy_series_has_no_remark(make_verdicts, make_report):
     text = outline(verdicts_html(make_report(make_verdicts("p")))).text
     assert "drift +" not in text

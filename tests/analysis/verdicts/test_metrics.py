@@ -105,6 +105,7 @@ def test_an_unpaired_verdict_has_them(make_separate_run):
     assert found.delta == pytest.approx(1.0, abs=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("render", [to_html, to_markdown])
 def test_a_page_has_every_metric(arms, render):
     page = render(verdicts_document(compare_stored(str(arms.root), None)))

@@ -18,6 +18,7 @@ def schedule(_):
     return 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "transformation"),
     [
