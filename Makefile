@@ -43,7 +43,8 @@ typecheck: setup
 	ln -sfn ../../orbax_bench_core build/packages/orbax_bench_core
 	ln -sfn ../../components build/packages/orbax_bench_components
 	ln -sfn ../../pipelines build/packages/orbax_bench_pipelines
-	cd build/packages && ../../$(BIN)/python -m mypy --config-file ../../pyproject.toml --cache-dir ../../.mypy_cache -p orbax_bench_core -p orbax_bench_components -p orbax_bench_pipelines
+	ln -sfn ../../airflow_pipelines build/packages/orbax_bench_airflow
+	cd build/packages && ../../$(BIN)/python -m mypy --config-file ../../pyproject.toml --cache-dir ../../.mypy_cache -p orbax_bench_core -p orbax_bench_components -p orbax_bench_pipelines -p orbax_bench_airflow
 
 unit: setup
 	$(BIN)/python -m pytest -m "not slow and not nightly" -n $(JOBS) --dist worksteal --durations 25

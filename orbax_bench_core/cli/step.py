@@ -82,13 +82,13 @@ def generate_checkpoint(
 
 @app.command("run-sweep-point")
 def run_sweep_point(
-    point: Annotated[
-        str, typer.Argument(help="A point as plan-sweep returned it, or @FILE that holds it.")
+    points: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="POINT...", help="Points as plan-sweep returned them, or @FILE that holds one."
+        ),
     ],
     output_directory: RunDirectory,
-    records: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write the point's records here as well.")
-    ] = None,
     remove_repeated_dir: Annotated[
         bool, typer.Option("--remove-repeated-dir", help="Delete checkpoint data after a repeat.")
     ] = False,
@@ -105,29 +105,31 @@ def run_sweep_point(
         bool, typer.Option("--no-lock", help="Measure even while another run measures here.")
     ] = False,
     result: ResultFile = None,
-    outputs: OutputsFile = None,
 ) -> None:
-    """Measure one point, or both arms of a pair until a verdict; returns "passed" or "failed"."""
+    """Measure points, one after the other; returns "passed" or "failed" for each.
+
+    Of a pair, blocks of both arms are measured until it has its verdict.
+    """
     from orbax_bench_core.execute import RunSettings
-    from orbax_bench_core.steps import PointFailed
-    from orbax_bench_core.steps.pipeline import run_sweep_point
+    from orbax_bench_core.steps.pipeline import Outputs, run_sweep_point
 
     settings = RunSettings(remove_repeated_dir=remove_repeated_dir, hlo_dump=enable_hlo_dump)
+    given = [_text(point[1:]) if point.startswith("@") else point for point in points]
+    statuses = []
     with tempfile.TemporaryDirectory(prefix="orbax-bench-step-") as scratch:
-        try:
+        for point in given:
             found = run_sweep_point(
-                _text(point[1:]) if point.startswith("@") else point,
+                point,
                 output_directory,
-                records=records or str(Path(scratch) / "records.jsonl"),
+                records=str(Path(scratch) / "records.jsonl"),
                 settings=settings,
                 limits=not no_limits,
-                strict=strict,
                 lock=not no_lock,
             )
-        except PointFailed as failure:
-            print(f"failed: {failure}", file=sys.stderr)
-            raise typer.Exit(Exit.FAILED) from None
-    _give(found, result, outputs)
+            statuses.append(found.value)
+    _give(Outputs(value=statuses), result, None)
+    if strict and "failed" in statuses:
+        raise typer.Exit(Exit.FAILED)
 
 
 @app.command("aggregate")
@@ -137,12 +139,22 @@ def aggregate(
         list[str] | None,
         typer.Option(metavar="FILE", help="Records that the run directory may lack; repeatable."),
     ] = None,
+    result: ResultFile = None,
     outputs: OutputsFile = None,
 ) -> None:
-    """Write samples, summary, report and TensorBoard's files from the records of a run."""
+    """Write samples, summary, report and TensorBoard's files; returns the points that lack repeats.
+
+    They are written from what is there. Where points are not complete, it exits with 1 and names
+    them.
+    """
     from orbax_bench_core.steps.pipeline import aggregate
 
-    _give(aggregate(output_directory, records=records or ()), None, outputs)
+    found = aggregate(output_directory, records=records or ())
+    for point in found.value:
+        print(f"incomplete: {point}", file=sys.stderr)
+    _give(found, result, outputs)
+    if found.value:
+        raise typer.Exit(Exit.FAILED)
 
 
 @app.command("compare-baseline")

@@ -135,14 +135,18 @@ def settle(run: Run) -> RunInfo:
     Returns:
         What `run.json` says now.
     """
-    entries = run.info.expansion.points
-    complete = all(
-        _settled(run, entry) if isinstance(entry, Pair) else _finished(run, entry)
-        for entry in entries
-    )
-    status: Literal["complete", "incomplete"] = "complete" if complete else "incomplete"
+    status: Literal["complete", "incomplete"] = "incomplete" if unfinished(run) else "complete"
     run.directory.set_status(status)
     return run.info.model_copy(update={"status": status})
+
+
+def unfinished(run: Run) -> list[SweepPoint | Pair]:
+    """Returns the entries of a run that lack repeats, or have no verdict yet."""
+    return [
+        entry
+        for entry in run.info.expansion.points
+        if not (_settled(run, entry) if isinstance(entry, Pair) else _finished(run, entry))
+    ]
 
 
 def _finished(run: Run, point: SweepPoint) -> bool:

@@ -39,9 +39,9 @@ def test_the_steps_of_a_sweep_leave_a_complete_run(tmp_path):
     (tmp_path / "point").write_text(points[1])
     for point in (points[0], f"@{tmp_path / 'point'}"):
         code, status, out = step("run-sweep-point", point, "-o", run, "--no-limits")
-        assert (code, status) == (0, "passed"), out
+        assert (code, status) == (0, ["passed"]), out
     code, value, out = step("aggregate", "-o", run, "--outputs", tmp_path / "outputs")
-    assert (code, value) == (0, None), out
+    assert (code, value) == (0, []), out
     outputs = json.loads((tmp_path / "outputs").read_text())
     assert outputs["report"]["place"] == str(run / "report.html")
     assert outputs["report"]["metadata"]["digest"].startswith("sha256:")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from orbax_bench_core.lineage import artifact_metadata, bounded_metrics, input_digests
-from orbax_bench_core.records import RunDirectory, checked_record_files
+from orbax_bench_core.records import Run, RunDirectory, checked_record_files
 from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
 from orbax_bench_core.steps.planning import collect_records
-from orbax_bench_core.steps.reporting import publish
+from orbax_bench_core.steps.reporting import publish, unfinished
 
 
-def aggregate(output_directory: str, *, records: Iterable[str] = ()) -> Outputs[None]:
+def aggregate(output_directory: str, *, records: Iterable[str] = ()) -> Outputs[list[str]]:
     """Writes the tables and pages of a run from the records of its points.
 
     Args:
@@ -20,8 +20,9 @@ def aggregate(output_directory: str, *, records: Iterable[str] = ()) -> Outputs[
             directory has already is left as it is.
 
     Returns:
-        `samples`, `summary` and `report` are files of the run directory, `tensorboard` is a folder
-        there, and `metrics` has median seconds per point and operation.
+        The value names the points that are not complete. `samples`, `summary` and `report` are
+        files of the run directory, `tensorboard` is a folder there, and `metrics` has median
+        seconds per point and operation.
 
     Raises:
         UserError: There is no run here.
@@ -41,4 +42,5 @@ def aggregate(output_directory: str, *, records: Iterable[str] = ()) -> Outputs[
     named = {kind: Output.of_run(run, name, kind, point_ids=ids) for kind, name in files.items()}
     named["metrics"] = Output(metadata={**bounded_metrics(medians), **of_metrics})
     named["tensorboard"] = Output(metadata=of_events, place=str(run.root / "tensorboard"))
-    return Outputs(value=None, named=named)
+    missing = [f"{entry.name} {entry.id}" for entry in unfinished(Run(run))]
+    return Outputs(value=missing, named=named)

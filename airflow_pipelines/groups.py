@@ -1,0 +1,170 @@
+"""Task groups: a sweep, and a regression test."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from airflow.providers.standard.operators.empty import EmptyOperator
+from airflow.sdk import Asset, TaskGroup, TriggerRule, task
+
+from orbax_bench_airflow.places import Local, Place
+
+_RETRIES: Final = 2
+_NOT_AGAIN: Final = {"retries": 0}
+_WHAT_IS_THERE: Final = {**_NOT_AGAIN, "trigger_rule": TriggerRule.ALL_DONE_MIN_ONE_SUCCESS}
+"""For tasks that work on what there is, also when a point was lost, and then fail to say so."""
+
+
+def sweep(
+    suite: str,
+    directory: str,
+    *,
+    place: Place | None = None,
+    group_id: str = "sweep",
+    points_per_task: int = 1,
+    parallelism: int = 1,
+    retries: int = _RETRIES,
+) -> TaskGroup:
+    """Measures every point of a suite in mapped tasks, and writes the report.
+
+    A lost point does not lose the report: it is written from what is there, and its task fails and
+    says what is missing.
+
+    Args:
+        suite: Path of the suite where the steps run: local there, or gs://.
+        directory: The run directory that they share; templates such as `{{ ds_nodash }}` are
+            filled in. A retried or cleared task goes on in it.
+        place: Where the steps run; None for the Airflow worker itself.
+        group_id: Id of the group.
+        points_per_task: Points that one task measures, one after the other.
+        parallelism: Tasks that measure at a time; on one machine 1, or points disturb each other.
+        retries: How often a task is tried again that failed for a reason which may pass.
+
+    Returns:
+        The group; its tasks are `plan`, `checkpoint`, `batches`, `measure`, `report` and `done`,
+        which fails when any other did.
+    """
+    where = place or Local()
+    with TaskGroup(group_id=group_id) as group:
+        measured = _measured(where, suite, directory, "", points_per_task, parallelism, retries)
+        # A run of a DAG has the state of its last tasks: the report alone would hide a lost point.
+        measured >> EmptyOperator(task_id="done")
+    return group
+
+
+def regression(
+    suite: str,
+    directory: str,
+    *,
+    place: Place | None = None,
+    group_id: str = "regression",
+    arms: str = "",
+    baseline: str = "",
+    registry: str = "",
+    allow_inconclusive: bool = True,
+    verdict: Asset | None = None,
+    points_per_task: int = 1,
+    parallelism: int = 1,
+    retries: int = _RETRIES,
+) -> TaskGroup:
+    """Measures a suite and fails on a regression, at once and without a retry.
+
+    Args:
+        suite: As in `sweep`.
+        directory: As in `sweep`.
+        place: As in `sweep`.
+        group_id: Id of the group.
+        arms: An `arms` block, as YAML, for a suite that has none.
+        baseline: A stored baseline to compare with; empty for a run of both arms.
+        registry: Registry in which the candidate is captured when the verdict is good enough.
+        allow_inconclusive: Whether INCONCLUSIVE is as good as PASS.
+        verdict: An asset with an event for each verdict, whose extra has the word as `returned`.
+        points_per_task: As in `sweep`.
+        parallelism: As in `sweep`.
+        retries: As in `sweep`.
+
+    Returns:
+        The group; its tasks are those of `sweep` without `done`, then `compare`, `enforce`, and
+        `capture` with a registry.
+    """
+    where = place or Local()
+    operator, given = where.operator()
+    compared = ["--baseline", baseline] if baseline else []
+    strict = [] if allow_inconclusive else ["--strict"]
+    with TaskGroup(group_id=group_id) as group:
+        measured = _measured(where, suite, directory, arms, points_per_task, parallelism, retries)
+        compare = operator(
+            task_id="compare",
+            arguments=where.words("compare-baseline", "-o", directory, *compared),
+            outlets=[] if verdict is None else [verdict],
+            **{**_NOT_AGAIN, "trigger_rule": TriggerRule.ALL_DONE},
+            **given,
+        )
+        enforce = operator(
+            task_id="enforce",
+            arguments=where.words(
+                "enforce-verdict",
+                compare.output,
+                *("--verdicts", f"{directory}/verdicts.json"),
+                *strict,
+            ),
+            **_NOT_AGAIN,
+            **given,
+        )
+        measured[-1] >> compare
+        [*measured, compare] >> enforce
+        if registry:
+            enforce >> operator(
+                task_id="capture",
+                arguments=where.words("publish-baseline", registry, "-o", directory),
+                retries=retries,
+                **given,
+            )
+    return group
+
+
+def _measured(
+    place: Place,
+    suite: str,
+    directory: str,
+    arms: str,
+    points_per_task: int,
+    parallelism: int,
+    retries: int,
+) -> list[Any]:
+    """Adds the tasks that plan, measure and report; returns the last two."""
+    operator, given = place.operator()
+    added = ["--arms", arms] if arms else []
+    planned = operator(
+        task_id="plan",
+        arguments=place.words("plan-sweep", suite, "-o", directory, *added),
+        retries=retries,
+        **given,
+    )
+    checkpoint = operator(
+        task_id="checkpoint",
+        arguments=place.words("generate-checkpoint", suite),
+        retries=retries,
+        **given,
+    )
+    end = place.words("run-sweep-point", "-o", directory, "--strict")
+
+    @task(task_id="batches")
+    def batches(points: list[str], words: list[str]) -> list[list[str]]:
+        starts = range(0, len(points), points_per_task)
+        return [[*words, *points[start : start + points_per_task]] for start in starts]
+
+    measured = operator.partial(
+        task_id="measure",
+        retries=retries,
+        max_active_tis_per_dagrun=parallelism,
+        **given,
+    ).expand(arguments=batches(planned.output, end))
+    report = operator(
+        task_id="report",
+        arguments=place.words("aggregate", "-o", directory),
+        **_WHAT_IS_THERE,
+        **given,
+    )
+    planned >> checkpoint >> measured >> report
+    return [measured, report]

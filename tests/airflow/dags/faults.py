@@ -1,0 +1,29 @@
+"""DAGs in which something goes wrong; their workers are fakes."""
+
+import datetime
+import os
+from pathlib import Path
+
+import pendulum
+from airflow.sdk import DAG, Asset
+
+from orbax_bench_airflow import Local, regression, sweep
+
+HERE = Path(os.environ["FAULTS"])
+BENCH = Local(command=str(HERE / "fake-bench"))
+KNOWN = {
+    "schedule": None,
+    "start_date": pendulum.datetime(2026, 1, 1),
+    "default_args": {"retry_delay": datetime.timedelta(seconds=0.1)},
+}
+
+with DAG("bad_suite", **KNOWN):
+    sweep(str(HERE / "bad.yaml"), str(HERE / "bad"), place=BENCH)
+
+with DAG("lost_point", **KNOWN):
+    sweep(str(HERE / "lost.yaml"), str(HERE / "lost"), place=BENCH, retries=1, points_per_task=2)
+
+with DAG("slower", **KNOWN):
+    regression(
+        str(HERE / "slower.yaml"), str(HERE / "slower"), place=BENCH, verdict=Asset("verdict")
+    )

@@ -1,0 +1,54 @@
+"""Outcomes of steps in Airflow's terms, as JSON; runs in Airflow's own environment."""
+
+import json
+
+from airflow.providers.cncf.kubernetes.operators.pod import KubernetesPodOperator
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from kubernetes.client import models as k8s
+
+from orbax_bench_airflow import Kubernetes
+from orbax_bench_airflow.outcome import check
+
+CODES = (0, 1, 2, 3, 4, 75, 130, 137, -9)
+
+
+def outcome(function, *arguments):
+    try:
+        function(*arguments)
+    except AirflowFailException:
+        return "fails at once"
+    except AirflowException:
+        return "is tried again"
+    return "succeeds"
+
+
+def pod(code):
+    ended = k8s.V1ContainerState(terminated=k8s.V1ContainerStateTerminated(exit_code=code))
+    status = k8s.V1ContainerStatus(
+        name="base", state=ended, image="i", image_id="i", ready=False, restart_count=0
+    )
+    phase = "Failed" if code else "Succeeded"
+    return k8s.V1Pod(
+        metadata=k8s.V1ObjectMeta(name="p"),
+        spec=k8s.V1PodSpec(containers=[k8s.V1Container(name="base")]),
+        status=k8s.V1PodStatus(phase=phase, container_statuses=[status]),
+    )
+
+
+def cleaned_up(code):
+    kind, given = Kubernetes(image="image@sha256:0", pod={"namespace": "bench"}).operator()
+    operator = kind(task_id="measure", arguments=["run-sweep-point"], **given)
+    # Only these speak with a cluster.
+    for name in ("patch_already_checked", "process_pod_deletion", "_read_pod_container_states"):
+        setattr(operator, name, lambda *given, **more: None)
+    operator._read_pod_events = lambda *given, **more: None
+    operator.is_istio_enabled = lambda pod: False
+    assert isinstance(operator, KubernetesPodOperator)
+    operator.cleanup(pod(code), pod(code))
+
+
+if __name__ == "__main__":
+    codes = {code: outcome(check, code, "step") for code in CODES}
+    pods = {code: outcome(cleaned_up, code) for code in CODES}
+    words = Kubernetes(image="i").words("aggregate", "-o", "gs://b/run")
+    print(json.dumps({"codes": codes, "pods": pods, "words": words}))
