@@ -249,7 +249,8 @@ class Session:
         """Holds the lease of what is measured here: the whole run or, in a step, its one entry.
 
         Raises:
-            UserError: Another command measures it, or has begun it anew since this session began.
+            UserError: Another command measures it, or has begun it anew since this session began,
+                or a record here is of a newer release.
         """
         entry = self.entries[0] if self.step else None
         with self.directory.owned(entry, command=command_line(), say=self.say):
@@ -259,6 +260,7 @@ class Session:
                     f"{self.directory.root} was begun anew by another command meanwhile; run the "
                     "same command again"
                 )
+            self.directory.check_versions(self.entries)
             yield
 
     @property

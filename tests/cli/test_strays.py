@@ -30,7 +30,7 @@ def copy_beside(folder):
 
 def old_folder(folder):
     shutil.copytree(folder / "repeat_3", folder / "repeat_old")
-    return "repeat_old: no place of a record has this name"
+    return "repeat_old: no place of a record has this name: move it out of the run directory"
 
 
 def padded_number(folder):
@@ -57,6 +57,16 @@ def foreign(folder):
     return "repeat_20/host_0.json: the record of run another in a place of run run001"
 
 
+def newer(folder):
+    shutil.copytree(folder / "repeat_3", folder / "repeat_20")
+    path = folder / "repeat_20" / "host_0.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "schema_version": 3}))
+    return (
+        "repeat_20/host_0.json: written by a newer orbax-bench (schema 3; this one reads 1 and 2): "
+        "upgrade to use it, or move it out of the run directory"
+    )
+
+
 def another_point(folder):
     shutil.copytree(folder, folder.with_name("0123456789ab"))
     return "0123456789ab: no point of this run has this id"
@@ -70,6 +80,7 @@ STRAYS = [
     editors_backup,
     torn,
     foreign,
+    newer,
     another_point,
 ]
 COMMANDS = ["report", "compare", "history", "calibrate"]
@@ -116,6 +127,28 @@ def test_pages_and_json_name_them_too(orbax_bench, paired, tmp_path):
         assert line.endswith(said)
     orbax_bench("compare", run.root, "--html", tmp_path / "page.html")
     assert said in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_newer_record_in_the_place_of_a_repeat_ends_nothing(
+    orbax_bench, paired, tmp_path, command
+):
+    _, folder = paired
+    path = folder / "repeat_3" / "host_0.json"
+    path.write_text(path.read_text().replace('"schema_version": 2', '"schema_version": 3'))
+    outcome = orbax_bench(command, tmp_path / "runs" / "one")
+    assert outcome.code == 1, outcome
+    assert outcome.err == ""
+    assert f"left out: {path}: written by a newer orbax-bench (schema 3" in outcome.out
+
+
+@pytest.mark.parametrize("stray", [copy_of_a_repeat, old_folder, torn, another_point])
+def test_a_stray_comes_with_what_to_do(orbax_bench, paired, stray):
+    run, folder = paired
+    stray(folder)
+    (line,) = load_run(str(run.root)).strays()
+    assert "move it out of the run directory" in line
 
 
 def test_from_python_they_are_asked_for(paired):
