@@ -98,7 +98,7 @@ def judge_run(run: RunDirectory, rules: Sequence[str] = ()) -> VerdictReport:
             points.append(judge_point(pair, repeats_of(records), info))
             notes += version_differences(records)
     judged = report(info, points, notes, run.strays)
-    return judged.model_copy(update={"exploratory": exploratory(frozen.gate, info.gate)})
+    return judged.explored(exploratory(frozen.gate, info.gate))
 
 
 def exploratory(before: GateConfig, now: GateConfig) -> str:

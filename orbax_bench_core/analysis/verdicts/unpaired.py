@@ -271,6 +271,5 @@ def compare_stored(
         baseline=baseline,
         candidate=candidate,
     )
-    return found.model_copy(
-        update={"left_out": tuple(left_out), "exploratory": exploratory(frozen, gate)}
-    )
+    found = found.model_copy(update={"left_out": tuple(left_out)})
+    return found.explored(exploratory(frozen, gate))
