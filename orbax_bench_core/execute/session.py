@@ -189,13 +189,14 @@ class Session:
             say: Takes lines for people.
 
         Raises:
-            UserError: The suite is invalid, the directory cannot be used, or another command
-                measures the run that is there.
+            UserError: The suite is invalid, the directory cannot be used or has a record of a newer
+                release, or another command measures the run that is there.
         """
         expansion = expand(suite)
         run = RunDirectory(directory)
         code = code_under_test(expansion.files, suite.source.file)
         with run.owned(None, command=command_line(), say=say):
+            run.check_versions(expansion.points)  # before run.json says that it goes on
             info = run.start(suite, expansion, code, settings.process_noise)
         return cls(
             directory=run,
@@ -228,15 +229,16 @@ class Session:
             say: Takes lines for people.
 
         Raises:
-            UserError: The directory holds no run.
+            UserError: The directory holds no run, or a record of a newer release.
         """
         run = RunDirectory(directory)
-        info = run.read_info()
+        info, entries = run.read_info(), (entry_from_json(entry),)
+        run.check_versions(entries)
         return cls(
             directory=run,
             info=info,
             suite=parse_suite(info.suite_text, info.suite_file),
-            entries=(entry_from_json(entry),),
+            entries=entries,
             code=info.code,
             step=True,
             settings=settings,
@@ -249,8 +251,7 @@ class Session:
         """Holds the lease of what is measured here: the whole run or, in a step, its one entry.
 
         Raises:
-            UserError: Another command measures it, or has begun it anew since this session began,
-                or a record here is of a newer release.
+            UserError: Another command measures it, or has begun it anew since this session began.
         """
         entry = self.entries[0] if self.step else None
         with self.directory.owned(entry, command=command_line(), say=self.say):
@@ -260,7 +261,6 @@ class Session:
                     f"{self.directory.root} was begun anew by another command meanwhile; run the "
                     "same command again"
                 )
-            self.directory.check_versions(self.entries)
             yield
 
     @property
