@@ -1,4 +1,4 @@
-"""The step of one point, and others that measure, where a launcher has started them on each host."""
+"""Steps that measure, where a launcher has started them on every host."""
 
 import json
 
