@@ -28,6 +28,7 @@ class Reach(enum.Enum):
 
     ALL_HOSTS = "measures on all of them together, by `measure_on_hosts`"
     THIS_HOST = "looks at or works on this one alone, and says so"
+    BY_STEP = "leaves it to its steps, of which one measures on all and others refuse"
     NONE = "measures nothing here, and takes no notice of launchers"
 
 

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from orbax_bench_core.analysis.verdicts import attempts, words
 from orbax_bench_core.execute import (
     Event,
+    HostsMissing,
     Progress,
     Retry,
     RunSettings,
@@ -97,7 +98,7 @@ def run_point(
 
     Raises:
         UserError: The directory holds no run, or hosts cannot join.
-        PointFailed: A repeat failed and `strict` is set, or process 0 has not come to its end.
+        PointFailed: A repeat failed and `strict` is set, or a host was lost.
     """
     session = Session.rejoin(
         output_directory, point_json, settings=settings, watch=_Log(), say=_say
@@ -109,7 +110,10 @@ def run_point(
 
     def measure(known: RunSettings) -> int:
         known_session = dataclasses.replace(session, settings=known)
-        measure_point(known_session, limits=limits, strict=strict, lock=lock)
+        try:
+            measure_point(known_session, limits=limits, strict=strict, lock=lock)
+        except HostsMissing as lost:
+            raise PointFailed(str(lost)) from None
         return 0
 
     code = on_hosts(

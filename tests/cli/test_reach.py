@@ -35,7 +35,12 @@ def on_three_hosts(monkeypatch):
 
 def test_every_command_has_its_reach():
     found = {reach: sorted(name for name, its in REACH.items() if its is reach) for reach in Reach}
-    assert found == {Reach.ALL_HOSTS: ALL_HOSTS, Reach.THIS_HOST: THIS_HOST, Reach.NONE: NONE}
+    assert found == {
+        Reach.ALL_HOSTS: ALL_HOSTS,
+        Reach.THIS_HOST: THIS_HOST,
+        Reach.BY_STEP: ["step"],
+        Reach.NONE: NONE,
+    }
     group = typer.main.get_command(app)
     names = [name for name in group.list_commands(None) if name not in FROM_OTHER_PACKAGES]
     assert sorted(names) == sorted(REACH)
