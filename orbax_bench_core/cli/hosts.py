@@ -57,21 +57,13 @@ def load_for_hosts(path: str, override: Sequence[str], cluster: Cluster | None) 
     """Loads a suite, whose points run on all hosts together unless it says something else.
 
     Raises:
-        UserError: The suite is invalid, or needs what several hosts do not have yet.
+        UserError: The suite is invalid.
     """
-    from orbax_bench_core.config import UserError, load_suite
+    from orbax_bench_core.config import load_suite
 
     loaded = load_suite(path, override)
     if cluster is None:
         return loaded
-    if loaded.suite.environments:
-        raise UserError(
-            loaded.source.problem(
-                f"environments are made on one host only, and this run has {cluster.size}: put the "
-                "versions into the image of every host, or run it with --no-cluster",
-                ("environments",),
-            )
-        )
     if "processes" in loaded.suite.execution.model_fields_set:
         return loaded
     return load_suite(path, [*override, f"execution.processes={cluster.size}"])
@@ -112,7 +104,13 @@ def on_hosts(
     token, equal = given_token(os.environ), equal_everywhere(suite.text)
     if cluster.rank:
         agent = Agent(
-            cluster, directory, equal=equal, token=token, local=_local(settings), say=_say
+            cluster,
+            directory,
+            suite=suite.source.file,
+            equal=equal,
+            token=token,
+            local=_local(settings),
+            say=_say,
         )
         return _serve(agent.run)
     hosts = ClusterHosts(

@@ -45,6 +45,7 @@ class Gathering:
         return Agent(
             self.cluster(rank),
             directory or self.directory,
+            suite="suite.yaml",
             equal=equal,
             token=token,
             local=LocalHost(),

@@ -7,6 +7,7 @@ from orbax_bench_core.execute.hosts.host import (
     HostLost,
     HostsMissing,
     Inbox,
+    Unmade,
     WorkerDied,
     WorkerHandle,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "HostsMissing",
     "Inbox",
     "LocalHost",
+    "Unmade",
     "WorkerDied",
     "WorkerHandle",
     "equal_everywhere",

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import os
 import platform
 import queue
 import socket
-import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.config import EnvironmentConfig, UserError
+from orbax_bench_core.environments import EnvironmentFailed
 from orbax_bench_core.execute.cluster import Cluster
 from orbax_bench_core.execute.hosts.host import Inbox, WorkerDied
 from orbax_bench_core.execute.hosts.local import LocalHost, LocalWorker
@@ -30,6 +31,7 @@ from orbax_bench_core.execute.hosts.wire import (
     prove_as_agent,
 )
 from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.sweep import benchmark_environment, suite_folder
 from orbax_bench_core.worker import WorkerSetup
 
 EXIT_NO_HEAD: Final = 75
@@ -51,6 +53,7 @@ class Agent:
         cluster: Cluster,
         directory: RunDirectory,
         *,
+        suite: str,
         equal: Mapping[str, str],
         token: str | None,
         local: LocalHost,
@@ -62,6 +65,7 @@ class Agent:
         Args:
             cluster: The place of this host.
             directory: The run directory, as this host sees it.
+            suite: The suite file, as this host sees it.
             equal: What must be the same here as at process 0.
             token: The token that this host was given; None reads that in the run directory.
             local: Starts workers here.
@@ -71,6 +75,7 @@ class Agent:
         self._cluster = cluster
         self._directory = directory
         self._rendezvous = Rendezvous(directory.root)
+        self._suite = suite
         self._equal = dict(equal)
         self._token = token
         self._local = local
@@ -166,6 +171,10 @@ class Agent:
                 case "free_address":
                     local = dataclasses.replace(self._local, address=wire.address)
                     self._answer(wire, message, local.free_address)
+                case "environments":
+                    configs = [EnvironmentConfig(**one) for one in message["configs"]]
+                    make = functools.partial(self._make_environments, wire, configs)
+                    self._later(wire, message, make)
                 case "stop":
                     worker = self._workers.pop(message["worker"], None)
                     self._later(wire, message, worker.stop if worker else None)
@@ -180,20 +189,34 @@ class Agent:
     def _launch(self, wire: Wire, message: Message) -> None:
         id_, inbox = int(message["worker"]), queue.SimpleQueue[tuple[int, bytes]]()
         setup = WorkerSetup.model_validate_json(message["setup"])
-        kept = {name: text for name, text in os.environ.items() if name not in message["unsets"]}
+        own = benchmark_environment(self._suite)
+        kept = {name: text for name, text in own.items() if name not in message["unsets"]}
         try:
             (self._workers[id_],) = self._local.launch(
                 [setup.model_copy(update={"root": str(self._directory.root)})],
                 environment={**kept, **message["sets"]},
-                executable=sys.executable,
+                python=message["python"],
                 logs=[self._logs / Path(message["log"]).name],
                 inbox=inbox,
             )
-        except OSError as error:
+        except (OSError, EnvironmentFailed) as error:
             _tell(wire, event="end", worker=id_, why=f"the worker did not start: {error}", tail="")
             return
         pump = threading.Thread(target=self._pump, args=(wire, id_, inbox), daemon=True)
         pump.start()
+
+    def _make_environments(
+        self, wire: Wire, configs: Sequence[EnvironmentConfig]
+    ) -> dict[str, str]:
+        """Makes environments on this host; returns why there is none, by name."""
+
+        def say(line: str) -> None:
+            self._say(line)
+            _tell(wire, event="say", line=line)
+
+        folder = suite_folder(self._suite) or Path.cwd()
+        unmade = self._local.make_environments(configs, folder=folder, say=say)
+        return {name: reason for name, reasons in unmade.items() for reason in reasons.values()}
 
     def _pump(self, wire: Wire, id_: int, inbox: Inbox) -> None:
         """Forwards what a worker says, and its end."""

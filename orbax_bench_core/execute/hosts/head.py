@@ -9,11 +9,17 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.config import EnvironmentConfig, UserError
 from orbax_bench_core.execute.cluster import Cluster
-from orbax_bench_core.execute.hosts.host import Host, HostsMissing, Inbox, WorkerHandle
+from orbax_bench_core.execute.hosts.host import (
+    HostsMissing,
+    Inbox,
+    Unmade,
+    WorkerHandle,
+)
 from orbax_bench_core.execute.hosts.local import LocalHost
 from orbax_bench_core.execute.hosts.remote import RemoteHost
 from orbax_bench_core.execute.hosts.rendezvous import Rendezvous, differences, place_proof
@@ -72,6 +78,7 @@ class ClusterHosts:
         self._host_wait_s = host_wait_s
         self._contact = contact
         self._others: dict[int, RemoteHost] = {}
+        self._environments: dict[str, EnvironmentConfig] = {}
         self._changed = threading.Condition()
         self._newcomers = threading.BoundedSemaphore(_NEWCOMERS)
 
@@ -115,12 +122,30 @@ class ClusterHosts:
         """Returns an address of this host, which has the first worker of every group."""
         return self._own.free_address()
 
+    def make_environments(
+        self, configs: Sequence[EnvironmentConfig], *, folder: Path, say: Callable[[str], None]
+    ) -> Unmade:
+        """Has every host make its own environments, all at once; see `Host`."""
+        if not configs:
+            return {}
+        self._environments.update({config.name: config for config in configs})
+        with ThreadPoolExecutor(1, "environments") as thread:
+            own = thread.submit(self._own.make_environments, configs, folder=folder, say=say)
+            self._await_back(range(1, self._cluster.size))
+            unmade = own.result()
+        for index, host in self._others.items():
+            for config in configs:
+                if config.name in host.unmade:
+                    reason = f"on host {index} ({host.name}): {host.unmade[config.name]}"
+                    unmade.setdefault(config.name, {})[index] = reason
+        return unmade
+
     def launch(
         self,
         setups: Sequence[WorkerSetup],
         *,
         environment: Mapping[str, str],
-        executable: str,
+        python: str,
         logs: Sequence[Path],
         inbox: Inbox,
     ) -> list[WorkerHandle]:
@@ -134,11 +159,11 @@ class ClusterHosts:
         workers: list[WorkerHandle] = []
         try:
             for setup, log, place in zip(setups, logs, places, strict=True):
-                host: Host = self._others[place] if place else self._own
+                host: RemoteHost | LocalHost = self._others[place] if place else self._own
                 workers += host.launch(
                     [setup],
                     environment=environment,
-                    executable=executable,
+                    python=python,
                     logs=[log],
                     inbox=inbox,
                 )
@@ -149,6 +174,25 @@ class ClusterHosts:
         return workers
 
     def _await_back(self, hosts: Sequence[int]) -> None:
+        """Waits until there is contact with some hosts and they have what workers there need.
+
+        Raises:
+            HostsMissing: A lost host has not come back in time.
+        """
+        while True:
+            self._await_contact(hosts)
+            present = [self._others[host] for host in hosts]
+            if present:
+                with ThreadPoolExecutor(len(present), "equip") as threads:
+                    list(threads.map(self._equip, present))
+            if not self._missing(hosts):
+                return
+
+    def _equip(self, host: RemoteHost) -> None:
+        """Gives a host that has joined or come back what it does not have yet."""
+        host.make_environments(list(self._environments.values()))
+
+    def _await_contact(self, hosts: Sequence[int]) -> None:
         with self._changed:
             why = [self._others[host].lost for host in self._missing(hosts) if host in self._others]
         if not self._await(hosts, self._host_wait_s, "to come back"):
@@ -248,7 +292,12 @@ class ClusterHosts:
                 refuse(wire, f"another agent is host {rank} already ({earlier.name})", again=True)
             wire.send({"welcome": rank})
             self._others[rank] = RemoteHost(
-                wire, index=rank, name=name, contact=self._contact, on_loss=self._lost
+                wire,
+                index=rank,
+                name=name,
+                contact=self._contact,
+                on_loss=self._lost,
+                say=self._say,
             )
             self._changed.notify_all()
         self._say(f"{who} has {'come back' if earlier else 'joined'} from {wire.peer}")

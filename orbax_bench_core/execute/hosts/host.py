@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.execute.liveness import Signs
 from orbax_bench_core.worker import WorkerSetup
+
+Unmade = dict[str, dict[int, str]]
+"""Environments that could not be made: why, by name and then by host."""
 
 Inbox = queue.SimpleQueue[tuple[int, bytes]]
 """Lines of a group of workers, each with the index of its worker; an empty one is its end."""
@@ -77,12 +81,30 @@ class Host(Protocol):
         """
         ...
 
+    def make_environments(
+        self, configs: Sequence[EnvironmentConfig], *, folder: Path, say: Callable[[str], None]
+    ) -> Unmade:
+        """Makes the environments of a suite, for which `launch` is asked by name.
+
+        Args:
+            configs: The environments; one replaces an earlier one of its name.
+            folder: The suite's folder on this machine, to which paths are relative.
+            say: Takes lines for people when something takes a while.
+
+        Returns:
+            Those that cannot be had, and on which hosts.
+
+        Raises:
+            HostsMissing: A host is lost.
+        """
+        ...
+
     def launch(
         self,
         setups: Sequence[WorkerSetup],
         *,
         environment: Mapping[str, str],
-        executable: str,
+        python: str,
         logs: Sequence[Path],
         inbox: Inbox,
     ) -> Sequence[WorkerHandle]:
@@ -91,7 +113,7 @@ class Host(Protocol):
         Args:
             setups: How each worker is set up.
             environment: Environment variables of all of them.
-            executable: The Python that runs them.
+            python: Name of the environment that runs them; empty for the Python of the host itself.
             logs: Where each one's output is appended.
             inbox: Where their lines arrive, each under the `process_id` of its setup.
 
