@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -69,6 +70,20 @@ def load_for_hosts(path: str, override: Sequence[str], cluster: Cluster | None) 
     return load_suite(path, [*override, f"execution.processes={cluster.size}"])
 
 
+def serve_without_suite(cluster: Cluster | None, suite: str, output_directory: str) -> None:
+    """Serves process 0 until the run ends, and exits, on a host that has no such suite file.
+
+    Process 0 has put a copy into the run directory. On any other host this does nothing.
+
+    Raises:
+        UserError: This host cannot join.
+    """
+    from orbax_bench_core.execute import RunSettings
+
+    if cluster is not None and cluster.rank and "://" not in suite and not Path(suite).exists():
+        raise typer.Exit(_serve(cluster, suite, output_directory, RunSettings()))
+
+
 def on_hosts(
     cluster: Cluster | None,
     suite: LoadedSuite,
@@ -95,28 +110,19 @@ def on_hosts(
         UserError: This host cannot join, or others have not.
     """
     from orbax_bench_core.config import UserError
-    from orbax_bench_core.execute import Agent, ClusterHosts, equal_everywhere, given_token
+    from orbax_bench_core.execute import ClusterHosts, equal_everywhere, given_token
     from orbax_bench_core.records import RunDirectory
 
     if cluster is None:
         return measure(settings)
-    directory = RunDirectory(output_directory)
-    token, equal = given_token(os.environ), equal_everywhere(suite.text)
     if cluster.rank:
-        agent = Agent(
-            cluster,
-            directory,
-            suite=suite.source.file,
-            equal=equal,
-            token=token,
-            local=_local(settings),
-            say=_say,
-        )
-        return _serve(agent.run)
+        return _serve(cluster, suite.source.file, output_directory, settings)
+    token = given_token(os.environ)
     hosts = ClusterHosts(
         cluster,
-        directory,
-        equal=equal,
+        RunDirectory(output_directory),
+        equal=equal_everywhere(),
+        suite=suite.source.file,
         own=_local(settings),
         say=_say,
         host_wait_s=host_wait,
@@ -131,12 +137,24 @@ def on_hosts(
     return hosts.code
 
 
-def _serve(run: Callable[[], int]) -> int:
-    """Runs an agent until it ends or is told to."""
+def _serve(cluster: Cluster, suite: str, output_directory: str, settings: RunSettings) -> int:
+    """Runs an agent until it ends or is told to, and returns its exit code."""
+    from orbax_bench_core.execute import Agent, equal_everywhere, given_token
+    from orbax_bench_core.records import RunDirectory
+
+    agent = Agent(
+        cluster,
+        RunDirectory(output_directory),
+        suite=suite,
+        equal=equal_everywhere(),
+        token=given_token(os.environ),
+        local=_local(settings),
+        say=_say,
+    )
     # A host that is preempted is told so by SIGTERM.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        return run()
+        return agent.run()
     except KeyboardInterrupt:
         return _EXIT_INTERRUPTED
 

@@ -21,6 +21,7 @@ from orbax_bench_core.environments import EnvironmentFailed
 from orbax_bench_core.execute.cluster import Cluster
 from orbax_bench_core.execute.hosts.host import Inbox, WorkerDied
 from orbax_bench_core.execute.hosts.local import LocalHost, LocalWorker
+from orbax_bench_core.execute.hosts.luggage import differing, unpack
 from orbax_bench_core.execute.hosts.rendezvous import Rendezvous
 from orbax_bench_core.execute.hosts.wire import (
     CONTACT,
@@ -65,7 +66,8 @@ class Agent:
         Args:
             cluster: The place of this host.
             directory: The run directory, as this host sees it.
-            suite: The suite file, as this host sees it.
+            suite: The suite file, as this host sees it; where there is none, the copy of process 0
+                takes its place.
             equal: What must be the same here as at process 0.
             token: The token that this host was given; None reads that in the run directory.
             local: Starts workers here.
@@ -94,7 +96,12 @@ class Agent:
             UserError: Process 0 refuses this host, or is not there.
             KeyboardInterrupt: This host was told to end; process 0 has been told why.
         """
-        wire = self._join()
+        with tempfile.TemporaryDirectory(prefix="orbax-bench-suite-") as folder:
+            return self._run(Path(folder))
+
+    def _run(self, folder: Path) -> int:
+        """Runs; the copy of a suite that this host does not have lies in `folder`."""
+        wire = self._join(folder)
         self._say(f"joined process 0 at {self._cluster.address} as host {self._cluster.rank}")
         threading.Thread(target=self._beat, args=(wire,), name="beat", daemon=True).start()
         try:
@@ -109,7 +116,7 @@ class Agent:
             self._kill_all()
             wire.close()
 
-    def _join(self) -> Wire:
+    def _join(self, folder: Path) -> Wire:
         """Returns a connection over which process 0 has accepted this host."""
         deadline = time.monotonic() + self._contact.join_s
         refused_until: float | None = None
@@ -120,7 +127,7 @@ class Agent:
                 why = f"there is no token in {self._directory.root} yet"
             else:
                 try:
-                    return self._try_to_join(token)
+                    return self._try_to_join(token, folder)
                 except OSError as error:
                     why = str(error)
                 except Refused as refusal:
@@ -138,15 +145,23 @@ class Agent:
             f"{self._cluster.address}: {why}"
         )
 
-    def _try_to_join(self, token: str) -> Wire:
+    def _try_to_join(self, token: str, folder: Path) -> Wire:
         address = (self._cluster.head, self._cluster.port)
         wire = Wire(socket.create_connection(address, timeout=_CONNECT_S), self._contact.lost_s)
         try:
             prove_as_agent(wire, token, self._cluster.rank, self._contact.prove_s)
             asked = wire.receive()
             place = self._rendezvous.place(str(asked["place"]))
-            root = str(self._directory.root)
-            wire.send({"name": platform.node(), "equal": self._equal, "place": place, "root": root})
+            here = place == asked["place"]
+            wire.send(
+                {
+                    "name": platform.node(),
+                    "equal": self._equal,
+                    "place": place,
+                    "root": str(self._directory.root),
+                    "suite": self._take_suite(asked["suite"], folder) if here else "",
+                }
+            )
             answer = wire.receive()
             if "refused" in answer:
                 raise Refused(str(answer["refused"]), again=bool(answer.get("again")))
@@ -157,6 +172,25 @@ class Agent:
             wire.close()
             raise
         return wire
+
+    def _take_suite(self, shown: Message | None, folder: Path) -> str:
+        """Compares the suite of this host with that of process 0, or takes the copy of it.
+
+        Returns:
+            What differs; empty for nothing.
+        """
+        if shown is None:
+            return ""
+        if Path(self._suite).is_file():
+            differ = differing(shown["hashes"], self._suite)
+            return differ and f"{differ} is not as on process 0; copy it, or remove it"
+        try:
+            unpack(self._rendezvous.luggage(), shown["digest"], folder)
+        except (OSError, ValueError) as error:
+            return f"there is no {self._suite}, and the copy of process 0 cannot be read: {error}"
+        self._say(f"{self._suite} is not on this host: taking the copy of process 0")
+        self._suite = str(folder / shown["name"])
+        return ""
 
     def _serve(self, wire: Wire) -> int:
         while True:

@@ -21,11 +21,13 @@ from orbax_bench_core.execute.hosts.host import (
     WorkerHandle,
 )
 from orbax_bench_core.execute.hosts.local import LocalHost
+from orbax_bench_core.execute.hosts.luggage import pack
 from orbax_bench_core.execute.hosts.remote import RemoteHost
 from orbax_bench_core.execute.hosts.rendezvous import Rendezvous, differences, place_proof
 from orbax_bench_core.execute.hosts.wire import (
     CONTACT,
     Contact,
+    Message,
     Refused,
     Wire,
     prove_as_head,
@@ -53,6 +55,7 @@ class ClusterHosts:
         directory: RunDirectory,
         *,
         equal: Mapping[str, str],
+        suite: str = "",
         own: LocalHost,
         say: Callable[[str], None],
         host_wait_s: float = HOST_WAIT_S,
@@ -64,6 +67,7 @@ class ClusterHosts:
             cluster: The place of this process, which is host 0.
             directory: The run directory.
             equal: What must be the same on every host.
+            suite: The suite file, which travels with its folder; empty where none does.
             own: Starts the workers of this host.
             say: Takes lines for people.
             host_wait_s: Seconds for which a lost host is waited for.
@@ -73,6 +77,7 @@ class ClusterHosts:
         self._cluster = cluster
         self._directory = directory
         self._equal = dict(equal)
+        self._suite = suite
         self._own = own
         self._say = say
         self._host_wait_s = host_wait_s
@@ -90,13 +95,23 @@ class ClusterHosts:
             token: The token that every host was given; None writes one into the run directory.
 
         Raises:
-            UserError: This process cannot listen, or the run directory cannot be written.
+            UserError: This process cannot listen, the run directory cannot be written, or the
+                suite's folder is too large to travel.
         """
         rendezvous = Rendezvous(self._directory.root)
-        with self._listen() as server, rendezvous.offered(token) as (secret, place):
+        luggage = pack(self._suite, str(self._directory.root))
+        data = None if luggage is None else luggage.data
+        with self._listen() as server, rendezvous.offered(token, data) as (secret, place):
             address = str(server.getsockname()[0])
             self._own = dataclasses.replace(self._own, address=address)
-            welcome = (server, secret, place)
+            shown: Message = {"place": place_proof(place), "suite": None}
+            if luggage is not None:
+                shown["suite"] = {
+                    "name": luggage.name,
+                    "digest": luggage.digest,
+                    "hashes": dict(luggage.hashes),
+                }
+            welcome = (server, secret, shown)
             threading.Thread(target=self._accept, args=welcome, daemon=True).start()
             try:
                 yield
@@ -246,7 +261,7 @@ class ClusterHosts:
             )
         return server
 
-    def _accept(self, server: socket.socket, token: str, place: str) -> None:
+    def _accept(self, server: socket.socket, token: str, shown: Message) -> None:
         while True:
             try:
                 connection, _ = server.accept()
@@ -256,14 +271,14 @@ class ClusterHosts:
                 connection.close()
                 continue
             threading.Thread(
-                target=self._welcome, args=(connection, token, place), daemon=True
+                target=self._welcome, args=(connection, token, shown), daemon=True
             ).start()
 
-    def _welcome(self, connection: socket.socket, token: str, place: str) -> None:
+    def _welcome(self, connection: socket.socket, token: str, shown: Message) -> None:
         wire: Wire | None = None
         try:
             wire = Wire(connection, self._contact.lost_s)
-            self._admit(wire, token, place)
+            self._admit(wire, token, shown)
         except (OSError, Refused, KeyError, ValueError, TypeError) as error:
             peer = "somebody" if wire is None else wire.peer
             self._say(f"refused an agent from {peer}: {error}")
@@ -271,21 +286,23 @@ class ClusterHosts:
         finally:
             self._newcomers.release()
 
-    def _admit(self, wire: Wire, token: str, place: str) -> None:
+    def _admit(self, wire: Wire, token: str, shown: Message) -> None:
         rank = prove_as_head(wire, token, self._cluster.size, self._contact.prove_s)
-        wire.send({"place": place_proof(place)})
+        wire.send(shown)
         joining = wire.receive()
         name, root = str(joining["name"]), str(joining["root"])
         who = f"host {rank} ({name})"
         different = differences(self._equal, joining["equal"])
         if different:
             refuse(wire, f"{who} has {different}")
-        if joining["place"] != place_proof(place):
+        if joining["place"] != shown["place"]:
             refuse(
                 wire,
                 f"{root} on {who} is not the run directory {self._directory.root} of process 0: "
                 "every host must see the same folder",
             )
+        if joining["suite"]:
+            refuse(wire, f"{who} has another suite: {joining['suite']}")
         with self._changed:
             earlier = self._others.get(rank)
             if earlier is not None and not earlier.lost:
