@@ -21,12 +21,14 @@ from orbax_bench_core.cli import (
     doctor,
     expand,
     history,
+    launch,
     limits,
     lineage,
     prepare,
     report,
     run,
     sharding,
+    step,
 )
 
 if TYPE_CHECKING:
@@ -63,6 +65,7 @@ app = typer.Typer(
 )
 app.command("run")(run.run)
 app.command("ab")(ab.ab)
+app.command("launch")(launch.launch)
 app.command("compare")(compare.compare)
 app.command("bisect")(bisect.bisect)
 app.add_typer(baseline.app, name="baseline")
@@ -77,6 +80,7 @@ app.command("lineage")(lineage.lineage)
 app.command("limits")(limits.limits)
 app.command("prepare")(prepare.prepare)
 app.command("sharding")(sharding.sharding)
+app.add_typer(step.app, name="step")
 
 
 def main() -> None:
