@@ -22,7 +22,7 @@ from orbax_bench_core.execute.cluster import Cluster
 from orbax_bench_core.execute.hosts.host import Inbox, WorkerDied
 from orbax_bench_core.execute.hosts.local import LocalHost, LocalWorker
 from orbax_bench_core.execute.hosts.luggage import differing, unpack
-from orbax_bench_core.execute.hosts.rendezvous import Rendezvous
+from orbax_bench_core.execute.hosts.rendezvous import Rendezvous, machine_id
 from orbax_bench_core.execute.hosts.wire import (
     CONTACT,
     Contact,
@@ -84,6 +84,7 @@ class Agent:
         self._say = say
         self._contact = contact
         self._workers: dict[int, LocalWorker] = {}
+        self._lock = contextlib.ExitStack()
         self._logs = _log_folder(directory)
 
     def run(self) -> int:
@@ -156,6 +157,7 @@ class Agent:
             wire.send(
                 {
                     "name": platform.node(),
+                    "machine": machine_id(),
                     "equal": self._equal,
                     "place": place,
                     "root": str(self._directory.root),
@@ -209,6 +211,11 @@ class Agent:
                     configs = [EnvironmentConfig(**one) for one in message["configs"]]
                     make = functools.partial(self._make_environments, wire, configs)
                     self._later(wire, message, make)
+                case "lock":
+                    take = functools.partial(self._take_lock, wire, str(message["run"]))
+                    self._later(wire, message, take)
+                case "unlock":
+                    self._later(wire, message, self._lock.close)
                 case "stop":
                     worker = self._workers.pop(message["worker"], None)
                     self._later(wire, message, worker.stop if worker else None)
@@ -243,14 +250,19 @@ class Agent:
         self, wire: Wire, configs: Sequence[EnvironmentConfig]
     ) -> dict[str, str]:
         """Makes environments on this host; returns why there is none, by name."""
-
-        def say(line: str) -> None:
-            self._say(line)
-            _tell(wire, event="say", line=line)
-
+        say = functools.partial(self._say_to_all, wire)
         folder = suite_folder(self._suite) or Path.cwd()
         unmade = self._local.make_environments(configs, folder=folder, say=say)
         return {name: reason for name, reasons in unmade.items() for reason in reasons.values()}
+
+    def _take_lock(self, wire: Wire, run: str) -> bool:
+        self._lock.enter_context(self._local.alone(functools.partial(self._say_to_all, wire), run))
+        return True
+
+    def _say_to_all(self, wire: Wire, line: str) -> None:
+        """Says a line on this host, and on process 0."""
+        self._say(line)
+        _tell(wire, event="say", line=line)
 
     def _pump(self, wire: Wire, id_: int, inbox: Inbox) -> None:
         """Forwards what a worker says, and its end."""

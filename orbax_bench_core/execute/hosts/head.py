@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import ipaddress
+import secrets
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from orbax_bench_core.config import EnvironmentConfig, UserError
@@ -23,7 +24,12 @@ from orbax_bench_core.execute.hosts.host import (
 from orbax_bench_core.execute.hosts.local import LocalHost
 from orbax_bench_core.execute.hosts.luggage import pack
 from orbax_bench_core.execute.hosts.remote import RemoteHost
-from orbax_bench_core.execute.hosts.rendezvous import Rendezvous, differences, place_proof
+from orbax_bench_core.execute.hosts.rendezvous import (
+    Rendezvous,
+    differences,
+    machine_id,
+    place_proof,
+)
 from orbax_bench_core.execute.hosts.wire import (
     CONTACT,
     Contact,
@@ -84,6 +90,8 @@ class ClusterHosts:
         self._contact = contact
         self._others: dict[int, RemoteHost] = {}
         self._environments: dict[str, EnvironmentConfig] = {}
+        self._run = secrets.token_hex(16)
+        self._is_alone = False
         self._changed = threading.Condition()
         self._newcomers = threading.BoundedSemaphore(_NEWCOMERS)
 
@@ -137,6 +145,23 @@ class ClusterHosts:
         """Returns an address of this host, which has the first worker of every group."""
         return self._own.free_address()
 
+    @contextlib.contextmanager
+    def alone(self, say: Callable[[str], None]) -> Iterator[None]:
+        """Holds the measuring lock of every host; see `Host`."""
+        others = range(1, self._cluster.size)
+        self._await_back(others)
+        with contextlib.ExitStack() as held:
+            held.callback(self._unlock)
+            # All runs lock machines in one order: otherwise two could wait for each other for ever.
+            for _, index in sorted((self._machine(host), host) for host in (0, *others)):
+                if index:
+                    self._others[index].lock(self._run)
+                else:
+                    held.enter_context(self._own.alone(say, self._run))
+            self._is_alone = True
+            self._await_back(others)
+            yield
+
     def make_environments(
         self, configs: Sequence[EnvironmentConfig], *, folder: Path, say: Callable[[str], None]
     ) -> Unmade:
@@ -144,10 +169,12 @@ class ClusterHosts:
         if not configs:
             return {}
         self._environments.update({config.name: config for config in configs})
-        with ThreadPoolExecutor(1, "environments") as thread:
-            own = thread.submit(self._own.make_environments, configs, folder=folder, say=say)
-            self._await_back(range(1, self._cluster.size))
-            unmade = own.result()
+        unmade: Unmade = {}
+
+        def make_own() -> None:
+            unmade.update(self._own.make_environments(configs, folder=folder, say=say))
+
+        _at_once([make_own, lambda: self._await_back(range(1, self._cluster.size))])
         for index, host in self._others.items():
             for config in configs:
                 if config.name in host.unmade:
@@ -197,15 +224,22 @@ class ClusterHosts:
         while True:
             self._await_contact(hosts)
             present = [self._others[host] for host in hosts]
-            if present:
-                with ThreadPoolExecutor(len(present), "equip") as threads:
-                    list(threads.map(self._equip, present))
+            _at_once([functools.partial(self._equip, host) for host in present])
             if not self._missing(hosts):
                 return
 
     def _equip(self, host: RemoteHost) -> None:
         """Gives a host that has joined or come back what it does not have yet."""
+        if self._is_alone:
+            host.lock(self._run)
         host.make_environments(list(self._environments.values()))
+
+    def _unlock(self) -> None:
+        self._is_alone = False
+        _at_once([host.unlock for host in self._others.values()])
+
+    def _machine(self, host: int) -> str:
+        return self._others[host].machine if host else machine_id()
 
     def _await_contact(self, hosts: Sequence[int]) -> None:
         with self._changed:
@@ -312,6 +346,7 @@ class ClusterHosts:
                 wire,
                 index=rank,
                 name=name,
+                machine=str(joining["machine"]),
                 contact=self._contact,
                 on_loss=self._lost,
                 say=self._say,
@@ -327,13 +362,29 @@ class ClusterHosts:
     def _dismiss(self) -> None:
         with self._changed:
             others = [host for host in self._others.values() if not host.lost]
-        leaving = [
-            threading.Thread(target=host.dismiss, args=(self.code,), daemon=True) for host in others
-        ]
-        for thread in leaving:
-            thread.start()
-        for thread in leaving:
-            thread.join()
+        _at_once([functools.partial(host.dismiss, self.code) for host in others])
+
+
+def _at_once(calls: Sequence[Callable[[], object]]) -> None:
+    """Makes calls in a thread each, and raises the first error of one.
+
+    An interrupt leaves them behind: what they wait for may take long, and ends with the run.
+    """
+    failures: list[Exception] = []
+
+    def make(call: Callable[[], object]) -> None:
+        try:
+            call()
+        except Exception as error:  # noqa: BLE001 - it is raised in the thread that waits
+            failures.append(error)
+
+    threads = [threading.Thread(target=make, args=(call,), daemon=True) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
 
 
 def _is_loopback(address: object) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -72,6 +73,17 @@ class WorkerHandle(Protocol):
 
 class Host(Protocol):
     """Starts the workers of a group."""
+
+    def alone(self, say: Callable[[str], None]) -> contextlib.AbstractContextManager[None]:
+        """Holds the measuring lock, so that nothing else of ours measures there meanwhile.
+
+        Args:
+            say: Takes a line for people when another run holds it.
+
+        Raises:
+            HostsMissing: A host is lost.
+        """
+        ...
 
     def free_address(self) -> str:
         """Returns an address at which the first worker of a group can coordinate the others.

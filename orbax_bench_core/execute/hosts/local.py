@@ -20,6 +20,7 @@ from orbax_bench_core.execute.cluster import without_cluster
 from orbax_bench_core.execute.held import held_locks
 from orbax_bench_core.execute.hosts.host import Inbox, Unmade, WorkerDied
 from orbax_bench_core.execute.hosts.proc import kernel_stacks, read_signs, sleepers
+from orbax_bench_core.execute.isolation import LOCK_FILE, measuring_lock
 from orbax_bench_core.execute.liveness import Signs, signal_name
 from orbax_bench_core.worker import STACKS_SIGNAL, WorkerSetup
 
@@ -37,14 +38,22 @@ class LocalHost:
     Attributes:
         module: What Python runs; tests put a worker here that needs no JAX.
         address: Address at which the first worker of a group coordinates the others.
+        lock_file: The file that every run on this machine locks.
         interpreters: Environments that were made here, or why there is none, by name.
     """
 
     module: str = "orbax_bench_core.worker"
     address: str = "127.0.0.1"
+    lock_file: Path = LOCK_FILE
     interpreters: dict[str, Interpreter | EnvironmentFailed] = dataclasses.field(
         default_factory=dict, compare=False
     )
+
+    def alone(
+        self, say: Callable[[str], None], run: str = ""
+    ) -> contextlib.AbstractContextManager[None]:
+        """Holds the measuring lock of this machine; see `Host`. Processes of one `run` share it."""
+        return measuring_lock(say, lock_file=self.lock_file, run=run)
 
     def free_address(self) -> str:
         """Returns an address on this machine at which nothing listens."""

@@ -31,6 +31,7 @@ class RemoteHost:
     Attributes:
         index: Which host of the run it is.
         name: Its host name.
+        machine: What all containers of that machine have in common.
         lost: Why there is no contact any more; empty while there is.
         unmade: Why it has none of some environments that it was asked to make, by name.
     """
@@ -41,6 +42,7 @@ class RemoteHost:
         *,
         index: int,
         name: str,
+        machine: str,
         contact: Contact,
         on_loss: Callable[[str], None],
         say: Callable[[str], None],
@@ -51,12 +53,14 @@ class RemoteHost:
             wire: The connection.
             index: Which host of the run it is.
             name: Its host name.
+            machine: What all containers of that machine have in common.
             contact: Times of the connection.
             on_loss: Told once when contact is lost, with a line for people.
             say: Takes its lines for people.
         """
         self.index = index
         self.name = name
+        self.machine = machine
         self.lost = ""
         self._wire = wire
         self._contact = contact
@@ -64,6 +68,7 @@ class RemoteHost:
         self._say = say
         self._made: dict[str, EnvironmentConfig] = {}
         self.unmade: dict[str, str] = {}
+        self._locked = False
         self._ids = itertools.count()
         self._guard = threading.Lock()
         self._workers: dict[int, RemoteWorker] = {}
@@ -97,6 +102,17 @@ class RemoteHost:
             self._made[config.name] = config
             self.unmade.pop(config.name, None)
         self.unmade.update(failed)
+
+    def lock(self, run: str) -> None:
+        """Has the agent take the measuring lock of its machine for a run, however long it waits."""
+        if not self._locked:
+            self._locked = self.ask("lock", within_s=None, run=run) is not None
+
+    def unlock(self) -> None:
+        """Has the agent give the lock back."""
+        if self._locked:
+            self._locked = False
+            self.ask("unlock")
 
     def launch(
         self,
