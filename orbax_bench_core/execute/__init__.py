@@ -3,7 +3,13 @@
 Nothing here imports JAX: the processes that do are workers.
 """
 
-from orbax_bench_core.execute.cluster import TOKEN, Cluster, detect_cluster, without_cluster
+from orbax_bench_core.execute.cluster import (
+    TOKEN,
+    Cluster,
+    detect_cluster,
+    tpu_hosts,
+    without_cluster,
+)
 from orbax_bench_core.execute.hosts import (
     EXIT_NO_HEAD,
     HOST_WAIT_S,
@@ -12,6 +18,7 @@ from orbax_bench_core.execute.hosts import (
     Host,
     HostsMissing,
     LocalHost,
+    Output,
     equal_everywhere,
     given_token,
 )
@@ -55,6 +62,7 @@ __all__ = [
     "Judgement",
     "Liveness",
     "LocalHost",
+    "Output",
     "Patience",
     "Progress",
     "Pulse",
@@ -73,5 +81,6 @@ __all__ = [
     "run_pairs",
     "run_points",
     "silent",
+    "tpu_hosts",
     "without_cluster",
 ]

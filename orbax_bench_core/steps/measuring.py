@@ -38,4 +38,4 @@ def measure_points(session: Session, *, limits: bool = True, lock: bool = True) 
     with measuring(session, lock=lock):
         run_points(session)
         if limits:
-            ensure_limits(session.directory, session.say)
+            ensure_limits(session.directory, session.say, session.settings.host)

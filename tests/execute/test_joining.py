@@ -212,6 +212,24 @@ def test_hosts_of_one_machine_share_its_measuring_lock(gathering, tmp_path):
             assert is_free(tmp_path / "lock")
 
 
+@pytest.mark.slow
+def test_a_module_runs_on_every_host_in_the_run_directory_as_that_host_sees_it(
+    gathering, tmp_path, monkeypatch
+):
+    (tmp_path / "echo.py").write_text("import sys; print(sys.argv[1])")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    seen = tmp_path / "mounted"
+    seen.symlink_to(tmp_path / "run")
+    there = RunDirectory(str(seen))
+    agent = gathering.agent(token=TOKEN, directory=there)
+    with joined(agent), gathering.hosts.listening(TOKEN):
+        gathering.hosts.await_all()
+        root = str(gathering.directory.root)
+        outputs = gathering.hosts.run_module("echo", f"{root}/x", variables={}, timeout_s=30)
+        said = [(output.host, output.code, output.out) for output in outputs]
+    assert said == [(0, 0, f"{root}/x\n"), (1, 0, f"{seen}/x\n")]
+
+
 def test_each_machine_is_locked_and_who_waits_is_named(gathering, tmp_path):
     entered, leave = threading.Event(), threading.Event()
 

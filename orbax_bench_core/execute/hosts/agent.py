@@ -216,6 +216,8 @@ class Agent:
                     self._later(wire, message, take)
                 case "unlock":
                     self._later(wire, message, self._lock.close)
+                case "module":
+                    self._later(wire, message, functools.partial(self._run_module, message))
                 case "stop":
                     worker = self._workers.pop(message["worker"], None)
                     self._later(wire, message, worker.stop if worker else None)
@@ -254,6 +256,16 @@ class Agent:
         folder = suite_folder(self._suite) or Path.cwd()
         unmade = self._local.make_environments(configs, folder=folder, say=say)
         return {name: reason for name, reasons in unmade.items() for reason in reasons.values()}
+
+    def _run_module(self, message: Message) -> dict[str, Any]:
+        argument = message["argument"].replace(message["root"], str(self._directory.root))
+        (output,) = self._local.run_module(
+            message["module"],
+            argument,
+            variables=message["variables"],
+            timeout_s=message["timeout_s"],
+        )
+        return {"code": output.code, "out": output.out, "err": output.err}
 
     def _take_lock(self, wire: Wire, run: str) -> bool:
         self._lock.enter_context(self._local.alone(functools.partial(self._say_to_all, wire), run))

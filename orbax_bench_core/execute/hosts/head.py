@@ -18,6 +18,7 @@ from orbax_bench_core.execute.cluster import Cluster
 from orbax_bench_core.execute.hosts.host import (
     HostsMissing,
     Inbox,
+    Output,
     Unmade,
     WorkerHandle,
 )
@@ -181,6 +182,17 @@ class ClusterHosts:
                     reason = f"on host {index} ({host.name}): {host.unmade[config.name]}"
                     unmade.setdefault(config.name, {})[index] = reason
         return unmade
+
+    def run_module(
+        self, module: str, argument: str, *, variables: Mapping[str, str], timeout_s: float
+    ) -> Iterator[Output]:
+        """Runs a module on every host, one after the other; see `Host`."""
+        yield from self._own.run_module(module, argument, variables=variables, timeout_s=timeout_s)
+        root = str(self._directory.root)
+        for _, host in sorted(self._others.items()):
+            yield host.run_module(
+                module, argument, root=root, variables=variables, timeout_s=timeout_s
+            )
 
     def launch(
         self,

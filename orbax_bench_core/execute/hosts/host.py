@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import queue
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -37,6 +38,23 @@ class HostLost(WorkerDied):
 
 class HostsMissing(Exception):
     """Hosts that a run needs have been lost and did not come back, so that it cannot go on."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Output:
+    """What a process on a host has printed, and how it ended.
+
+    Attributes:
+        host: Which host of the run.
+        code: Its exit code, negative for a signal; None where it was not done in time.
+        out: Its standard output.
+        err: Its standard error, or why nothing is known of it.
+    """
+
+    host: int = 0
+    code: int | None
+    out: str = ""
+    err: str = ""
 
 
 class WorkerHandle(Protocol):
@@ -82,6 +100,22 @@ class Host(Protocol):
 
         Raises:
             HostsMissing: A host is lost.
+        """
+        ...
+
+    def run_module(
+        self, module: str, argument: str, *, variables: Mapping[str, str], timeout_s: float
+    ) -> Iterator[Output]:
+        """Runs a module on each host, one after the other, as they share storage.
+
+        Args:
+            module: Its name, as `python -m` takes it.
+            argument: Its one argument; the run directory in it is written as each host sees it.
+            variables: Environment variables, beside those of the host.
+            timeout_s: Seconds that it may take on each.
+
+        Yields:
+            What it printed on each host.
         """
         ...
 

@@ -11,14 +11,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.environments import EnvironmentFailed, Interpreter, make_environments
 from orbax_bench_core.execute.cluster import without_cluster
 from orbax_bench_core.execute.held import held_locks
-from orbax_bench_core.execute.hosts.host import Inbox, Unmade, WorkerDied
+from orbax_bench_core.execute.hosts.host import Inbox, Output, Unmade, WorkerDied
 from orbax_bench_core.execute.hosts.proc import kernel_stacks, read_signs, sleepers
 from orbax_bench_core.execute.isolation import LOCK_FILE, measuring_lock
 from orbax_bench_core.execute.liveness import Signs, signal_name
@@ -54,6 +54,25 @@ class LocalHost:
     ) -> contextlib.AbstractContextManager[None]:
         """Holds the measuring lock of this machine; see `Host`. Processes of one `run` share it."""
         return measuring_lock(say, lock_file=self.lock_file, run=run)
+
+    def run_module(
+        self, module: str, argument: str, *, variables: Mapping[str, str], timeout_s: float
+    ) -> Iterator[Output]:
+        """Runs a module on this machine; see `Host`."""
+        try:
+            done = subprocess.run(
+                [sys.executable, "-m", module, argument],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=timeout_s,
+                check=False,
+                env={**without_cluster(os.environ), **variables},
+            )
+        except subprocess.TimeoutExpired:
+            yield Output(code=None)
+        else:
+            yield Output(code=done.returncode, out=done.stdout, err=done.stderr)
 
     def free_address(self) -> str:
         """Returns an address on this machine at which nothing listens."""

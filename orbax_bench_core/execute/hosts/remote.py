@@ -14,7 +14,13 @@ from typing import Any
 
 from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.execute.cluster import without_cluster
-from orbax_bench_core.execute.hosts.host import HostLost, HostsMissing, Inbox, WorkerDied
+from orbax_bench_core.execute.hosts.host import (
+    HostLost,
+    HostsMissing,
+    Inbox,
+    Output,
+    WorkerDied,
+)
 from orbax_bench_core.execute.hosts.wire import Contact, Message, Wire
 from orbax_bench_core.execute.liveness import Signs
 from orbax_bench_core.worker import WorkerSetup
@@ -102,6 +108,29 @@ class RemoteHost:
             self._made[config.name] = config
             self.unmade.pop(config.name, None)
         self.unmade.update(failed)
+
+    def run_module(
+        self,
+        module: str,
+        argument: str,
+        *,
+        root: str,
+        variables: Mapping[str, str],
+        timeout_s: float,
+    ) -> Output:
+        """Has the agent run a module; see `Host`. `root` is the run directory in `argument`."""
+        answer = self.ask(
+            "module",
+            within_s=timeout_s + _ANSWER_S,
+            module=module,
+            argument=argument,
+            root=root,
+            variables=dict(variables),
+            timeout_s=timeout_s,
+        )
+        if answer is None:
+            return Output(host=self.index, code=1, err=self.lost or "its agent does not answer")
+        return Output(host=self.index, **answer)
 
     def lock(self, run: str) -> None:
         """Has the agent take the measuring lock of its machine for a run, however long it waits."""
