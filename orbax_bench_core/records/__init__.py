@@ -49,6 +49,7 @@ from orbax_bench_core.records.record import (
 from orbax_bench_core.records.repeats import Repeat, Series, repeats_of
 from orbax_bench_core.records.run import Run, load_run
 from orbax_bench_core.records.run_directory import (
+    HOST_LIMITS_FILE,
     LIMITS_FILE,
     STUDY_FILE,
     VERDICTS_FILE,
@@ -65,9 +66,10 @@ from orbax_bench_core.records.store_troubles import (
     troubles_of,
 )
 from orbax_bench_core.records.verification import VERIFIED_WORDS, weakest
-from orbax_bench_core.records.versions import checked_record_files, refuse_other_version
+from orbax_bench_core.records.versions import checked_record_files
 
 __all__ = [
+    "HOST_LIMITS_FILE",
     "LIMITS_FILE",
     "NO_ENVIRONMENT",
     "PACE",
@@ -120,7 +122,6 @@ __all__ = [
     "operations_in_order",
     "other_surroundings",
     "package_version",
-    "refuse_other_version",
     "repeats_of",
     "seconds_per_repeat",
     "storage_provenance",
