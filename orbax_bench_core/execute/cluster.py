@@ -83,6 +83,18 @@ def detect_cluster(environment: Mapping[str, str]) -> Cluster | None:
     """
     if environment.get(_SWITCH, "").lower() in ("none", "off", "0"):
         return None
+    cluster = _told(environment)
+    _check_size(cluster, environment)
+    return cluster
+
+
+def without_cluster(environment: Mapping[str, str]) -> dict[str, str]:
+    """Returns an environment without the variables that give a process its place, and no token."""
+    return {name: value for name, value in environment.items() if _PRIVATE.fullmatch(name) is None}
+
+
+def _told(environment: Mapping[str, str]) -> Cluster | None:
+    """Returns the cluster that the first launcher tells of."""
     for source in _SOURCES:
         cluster = source(environment)
         if cluster is not None:
@@ -97,11 +109,6 @@ def detect_cluster(environment: Mapping[str, str]) -> Cluster | None:
             head = environment.get(_HEAD_HOST) or cluster.head
             return dataclasses.replace(cluster, head=head)
     return None
-
-
-def without_cluster(environment: Mapping[str, str]) -> dict[str, str]:
-    """Returns an environment without the variables that give a process its place, and no token."""
-    return {name: value for name, value in environment.items() if _PRIVATE.fullmatch(name) is None}
 
 
 def _own(environment: Mapping[str, str]) -> Cluster | None:
@@ -214,6 +221,21 @@ _SOURCES: Final[tuple[Callable[[Mapping[str, str]], Cluster | None], ...]] = (
     _open_mpi,
     _slurm,
 )
+
+
+def _check_size(cluster: Cluster | None, environment: Mapping[str, str]) -> None:
+    """Checks that there are as many hosts as a launcher says that leaves the rest to its place."""
+    name = _OWN[2]
+    expected = environment.get(name, "")
+    if not expected or environment.get(_OWN[0]):
+        return
+    size = 1 if cluster is None else cluster.size
+    if _number(name, expected) == size:
+        return
+    told = "no variables tell of others" if cluster is None else f"{cluster.found} says {size}"
+    raise _wrong(
+        f"{name}={expected}, and {told}: a host that knows nothing of others would measure alone"
+    )
 
 
 def _check_tpu_order(cluster: Cluster, environment: Mapping[str, str]) -> None:

@@ -12,6 +12,7 @@ import yaml
 from orbax_bench_core.config import ConfigModel, Problem, UserError, did_you_mean, explain
 from orbax_bench_core.launchers.launch import Launch, Launcher
 from orbax_bench_core.launchers.processes import Processes, ProcessesSettings
+from orbax_bench_core.launchers.vertex import Vertex, VertexSettings
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -40,6 +41,12 @@ PLACES: Final[Mapping[str, Place]] = {
             summary="several processes of this machine, each a host of its own",
             settings=ProcessesSettings,
             launcher=Processes,
+        ),
+        Place(
+            name="vertex",
+            summary="a custom job of Vertex AI: replicas with GPUs, or a slice of TPUs",
+            settings=VertexSettings,
+            launcher=Vertex,
         ),
     )
 }
