@@ -98,7 +98,6 @@ def launch(
         name=_name(name, suite),
         command=_words(command, suite, output_directory, override or [], more or []),
         output_directory=output_directory,
-        suite=suite,
         hosts=_hosts(hosts, shape, slices),
         image=image,
         tpu=shape,

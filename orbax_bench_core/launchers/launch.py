@@ -20,7 +20,6 @@ class Launch:
         name: Name of the job: lower case letters, digits and dashes.
         command: Words of the command, the same on every host; the first is `orbax-bench`.
         output_directory: The run directory, which all hosts share.
-        suite: The suite file as the command names it; empty where it names none.
         hosts: How many hosts there are in all.
         image: Container image by digest, where hosts are containers.
         tpu: The TPU slice that hosts belong to; None for machines without TPUs.
@@ -30,11 +29,15 @@ class Launch:
     name: str
     command: tuple[str, ...]
     output_directory: str
-    suite: str = ""
     hosts: int = 1
     image: str | None = None
     tpu: SliceShape | None = None
     slices: int = 1
+
+    @property
+    def suite(self) -> str:
+        """The suite file, as the command names it; empty for a step of a run that has one."""
+        return "" if self.command[1] == "step" else self.command[2]
 
     @property
     def line(self) -> str:

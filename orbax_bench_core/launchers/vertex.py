@@ -13,14 +13,9 @@ import pydantic
 import yaml
 
 from orbax_bench_core.config import ConfigModel, Problem, UserError, did_you_mean
-from orbax_bench_core.launchers.containers import (
-    interruptible,
-    require_bucket,
-    require_image,
-    ship_suite,
-    with_shipped_suite,
-)
+from orbax_bench_core.launchers.containers import require_digest
 from orbax_bench_core.launchers.launch import Launch
+from orbax_bench_core.launchers.shipping import shipment
 from orbax_bench_core.launchers.vertex_jobs import LABEL, CustomJobs, JobState
 
 GPUS: Final = (
@@ -112,8 +107,13 @@ class Vertex:
         self._settings = settings.model_copy(update=found)
         self._launch = launch
         self._sleep = sleep
-        require_bucket(launch, "vertex")
-        self._image = require_image(launch, "vertex")
+        if not launch.output_directory.startswith("gs://"):
+            raise UserError(
+                f"--on vertex: the run directory {launch.output_directory} is a folder of this "
+                "machine, and hosts there cannot reach it; use gs://BUCKET/FOLDER"
+            )
+        self._image = require_digest(launch, "vertex")
+        self._shipment = shipment(launch)
         self._machine = self._machine_spec()
         problems = [
             _problem(name, f"Vertex AI needs it, such as {_EXAMPLES[name]}; or set {variable}")
@@ -125,8 +125,8 @@ class Vertex:
 
     def shown(self) -> str:
         """Returns the job as YAML; its `jobSpec` is what `gcloud ai custom-jobs create` takes."""
-        settings, folder = self._settings, self._launch.output_directory
-        about = f"# a custom job in {settings.project}, {settings.location}; {folder} has the suite"
+        settings = self._settings
+        about = f"# a custom job in {settings.project}, {settings.location}; {self._shipment.said}"
         job = yaml.safe_dump(self._job("RANDOM"), sort_keys=False, width=1000)
         return f"{about}\n{job.rstrip()}"
 
@@ -145,9 +145,9 @@ class Vertex:
         assert project is not None
         assert location is not None
         jobs = CustomJobs(project, location, self._settings.endpoint, sleep=self._sleep)
-        ship_suite(self._launch)
+        self._shipment.send()
         nonce = secrets.token_hex(8)
-        with interruptible(), contextlib.ExitStack() as clearing:
+        with contextlib.ExitStack() as clearing:
             clearing.callback(self._cancel, jobs, nonce)
             name = jobs.create(self._job(nonce))
             _say(f"{name}\n{jobs.page(name)}")
@@ -213,7 +213,7 @@ class Vertex:
 
     def _pools(self) -> list[dict[str, Any]]:
         """Returns the pools: the first has one replica, which is a whole slice of TPUs."""
-        launch = with_shipped_suite(self._launch)
+        launch = self._launch
         variables = {"ORBAX_BENCH_IMAGE": self._image}
         if launch.hosts > 1:
             variables["ORBAX_BENCH_NUM_HOSTS"] = str(launch.hosts)
@@ -221,7 +221,7 @@ class Vertex:
             "machineSpec": self._machine,
             "containerSpec": {
                 "imageUri": self._image,
-                "command": list(launch.command),
+                "command": list(self._shipment.command),
                 "env": [{"name": name, "value": text} for name, text in variables.items()],
             },
         }

@@ -25,6 +25,12 @@ GPU = (
     "accelerator_type=NVIDIA_H100_80GB",
     "accelerator_count=8",
 )
+SUITE_TEXT = """
+suite_name: tiny
+checkpoint_config: {spec: {a: {dtype: float32, shape: [16, 2], sharding: [x, null]}}}
+mesh_config: {mesh_axes: [x], ici_parallelism: {x: 16}}
+benchmarks: [{generator: save_restore, options: {}}]
+"""
 
 
 def vertex(*pairs, sleep=lambda _: None, endpoint=None, **launch):
@@ -32,7 +38,7 @@ def vertex(*pairs, sleep=lambda _: None, endpoint=None, **launch):
     settings = place_settings(PLACES["vertex"], given)
     if endpoint is not None:
         settings = settings.model_copy(update={"endpoint": endpoint})
-    launch = {"image": IMAGE, "output_directory": RUN, "suite": SUITE, **launch}
+    launch = {"image": IMAGE, "output_directory": RUN, **launch}
     command = ("orbax-bench", "run", SUITE, "-o", launch["output_directory"])
     return Vertex(Launch(name="ob-tiny", command=command, **launch), settings, sleep=sleep)
 
@@ -117,19 +123,19 @@ def test_the_environment_has_the_image_and_the_number_of_hosts_and_no_token(monk
     assert "t" * 64 not in vertex(*GPU, hosts=4).shown()
 
 
-def test_a_local_suite_is_named_where_it_is_put():
+def test_a_local_suite_is_named_where_it_is_put(tmp_path):
+    (tmp_path / "a.yaml").write_text(SUITE_TEXT)
     local = Launch(
         name="ob-a",
-        command=("orbax-bench", "run", "some/a.yaml", "-o", RUN),
+        command=("orbax-bench", "run", str(tmp_path / "a.yaml"), "-o", RUN),
         output_directory=RUN,
-        suite="some/a.yaml",
         image=IMAGE,
     )
     settings = place_settings(
         PLACES["vertex"], ["project=p", "location=l", "machine_type=n2-standard-8"]
     )
     [pool] = parsed(yaml.safe_load(Vertex(local, settings).shown())).job_spec.worker_pool_specs
-    assert list(pool.container_spec.command)[2] == f"{RUN}/launch/a.yaml"
+    assert list(pool.container_spec.command)[2] == f"{RUN}/suite/a.yaml"
 
 
 def test_known_gpus_are_those_of_the_api():
@@ -141,9 +147,13 @@ def test_known_gpus_are_those_of_the_api():
 @pytest.mark.parametrize(
     ("pairs", "launch", "said"),
     [
-        (GPU, {"output_directory": "/runs/a"}, "/runs/a is local to this machine"),
-        (GPU, {"image": None}, "and there is no --image"),
-        (GPU, {"image": "a/b:1"}, "an image by digest, NAME@sha256:DIGEST"),
+        (
+            GPU,
+            {"output_directory": "/runs/a"},
+            "the run directory /runs/a is a folder of this machine",
+        ),
+        (GPU, {"image": None}, "--on vertex needs --image NAME@sha256:DIGEST"),
+        (GPU, {"image": "a/b:1"}, "NAME@sha256:DIGEST, got a/b:1"),
         ((), {}, "--set machine_type: needed without --tpu, such as n2-standard-16"),
         (GPU[:2], {}, "--set accelerator_type: goes with accelerator_count"),
         ((*GPU, "accelerator_type=NVIDIA_H100_80"), {}, "did you mean 'NVIDIA_H100_80GB'"),
@@ -258,10 +268,9 @@ def test_it_is_given_up_when_nothing_answers_for_minutes(service, capsys):
 
 
 def test_an_address_where_nobody_answers_is_one_message():
-    server, waits = FakeCustomJobs(), []
-    server.url = "http://127.0.0.1:9"
+    nobody = vertex(*GPU, endpoint="http://127.0.0.1:9")
     with pytest.raises(UserError, match=r"Vertex AI in p-1, us-central1: .*127\.0\.0\.1"):
-        started(server, waits=waits)
+        nobody.start()
 
 
 def test_an_interruption_cancels_the_job(service):
@@ -275,19 +284,6 @@ def test_an_interruption_cancels_the_job(service):
     assert len(of_method(service, "POST", ":cancel")) == 1
 
 
-def test_a_pod_that_is_told_to_end_cancels_the_job(service):
-    service.states = ["RUNNING"]
-    before = signal.getsignal(signal.SIGTERM)
-
-    def terminate(_):
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    with pytest.raises(KeyboardInterrupt):
-        vertex(*GPU, sleep=terminate, endpoint=service.url).start()
-    assert len(of_method(service, "POST", ":cancel")) == 1
-    assert signal.getsignal(signal.SIGTERM) is before
-
-
 def test_a_job_that_cannot_be_cancelled_is_told(service, capsys):
     service.states, service.troubles = ["RUNNING"], {"POST cancel": [403]}
 
@@ -297,14 +293,6 @@ def test_a_job_that_cannot_be_cancelled_is_told(service, capsys):
     with pytest.raises(KeyboardInterrupt):
         vertex(*GPU, sleep=interrupt, endpoint=service.url).start()
     assert "could not be cancelled" in capsys.readouterr().out
-
-
-SUITE_TEXT = """
-suite_name: tiny
-checkpoint_config: {spec: {a: {dtype: float32, shape: [16, 2], sharding: [x, null]}}}
-mesh_config: {mesh_axes: [x], ici_parallelism: {x: 16}}
-benchmarks: [{generator: save_restore, options: {}}]
-"""
 
 
 @pytest.mark.slow
@@ -324,5 +312,5 @@ def test_a_dry_run_prints_the_job_and_sends_nothing(tmp_path):
     assert done.returncode == 0, done.stderr
     [pool] = parsed(yaml.safe_load(done.stdout)).job_spec.worker_pool_specs
     assert pool.machine_spec.tpu_topology == "4x4"
-    words = ["orbax-bench", "run", f"{RUN}/launch/tiny.yaml", "-o", RUN, "--no-limits"]
+    words = ["orbax-bench", "run", f"{RUN}/suite/tiny.yaml", "-o", RUN, "--no-limits"]
     assert list(pool.container_spec.command) == words
