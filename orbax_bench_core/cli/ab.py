@@ -21,7 +21,7 @@ from orbax_bench_core.cli.hosts import (
     HostWait,
     NoCluster,
     load_for_hosts,
-    on_hosts,
+    measure_on_hosts,
     place_in_cluster,
 )
 
@@ -132,7 +132,7 @@ def ab(
         take_turns=take_turns,
         process_noise=None if known is None else passports.processes_of(known),
     )
-    code = on_hosts(
+    code = measure_on_hosts(
         cluster,
         loaded,
         output_directory,

@@ -21,7 +21,7 @@ from orbax_bench_core.cli.hosts import (
     HostWait,
     NoCluster,
     load_for_hosts,
-    on_hosts,
+    measure_on_hosts,
     place_in_cluster,
 )
 
@@ -109,7 +109,7 @@ def run(
         hlo_dump=enable_hlo_dump,
         devices=devices,
     )
-    code = on_hosts(
+    code = measure_on_hosts(
         cluster,
         loaded,
         output_directory,

@@ -37,6 +37,7 @@ from orbax_bench_core.execute.session import (
     Watcher,
     silent,
 )
+from orbax_bench_core.execute.together import on_hosts, refuse_several_hosts
 from orbax_bench_core.execute.vigil import CannotRecord
 
 __all__ = [
@@ -70,6 +71,8 @@ __all__ = [
     "given_token",
     "judge",
     "measuring_lock",
+    "on_hosts",
+    "refuse_several_hosts",
     "run_pairs",
     "run_points",
     "silent",

@@ -5,7 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from orbax_bench_core.execute import Session, measuring_lock, run_points
+from orbax_bench_core.execute import (
+    Session,
+    measuring_lock,
+    refuse_several_hosts,
+    run_points,
+)
 from orbax_bench_core.limits import ensure_limits
 
 
@@ -16,8 +21,11 @@ def measuring(session: Session, *, lock: bool) -> Iterator[None]:
     With `lock`, it first waits until nothing else of ours measures on this machine.
 
     Raises:
-        UserError: Another command measures the same.
+        UserError: Another command measures the same, or a launcher has started this on several
+            hosts and nobody has asked which of them measure.
     """
+    if not session.settings.placed:
+        refuse_several_hosts("what was started here")
     turn = measuring_lock(session.say) if lock else contextlib.nullcontext()
     with session.owned(), turn, session.watch:
         yield

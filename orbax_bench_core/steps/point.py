@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
+import os
 from typing import Final, NamedTuple
 
 from orbax_bench_core.analysis.verdicts import attempts, words
-from orbax_bench_core.execute import Event, Progress, Retry, RunSettings, Session, Watcher
+from orbax_bench_core.execute import (
+    Event,
+    Progress,
+    Retry,
+    RunSettings,
+    Session,
+    Watcher,
+    detect_cluster,
+    equal_everywhere,
+    on_hosts,
+)
 from orbax_bench_core.records import Record, RunInfo
 from orbax_bench_core.steps.comparison import Judged, compare_arms
 from orbax_bench_core.steps.measuring import measure_points
@@ -72,6 +84,9 @@ def run_point(
 ) -> PointOutcome:
     """Measures one entry of a run that `plan` has begun, and prints what happens.
 
+    Where a launcher has started the same step on several hosts, all of them measure together, and
+    each returns the same: process 0 orchestrates, the others serve it and read what it has written.
+
     Args:
         point_json: The point or pair, as `plan` returned it.
         output_directory: The run directory.
@@ -81,13 +96,34 @@ def run_point(
         lock: As in `measure_point`.
 
     Raises:
-        UserError: The directory holds no run.
-        PointFailed: A repeat failed and `strict` is set.
+        UserError: The directory holds no run, or hosts cannot join.
+        PointFailed: A repeat failed and `strict` is set, or process 0 has not come to its end.
     """
     session = Session.rejoin(
         output_directory, point_json, settings=settings, watch=_Log(), say=_say
     )
-    return measure_point(session, limits=limits, strict=strict, lock=lock)
+    (entry,) = session.entries
+    cluster = None if settings.placed else detect_cluster(os.environ)
+    if cluster is not None:
+        _say(cluster.said)
+
+    def measure(known: RunSettings) -> int:
+        known_session = dataclasses.replace(session, settings=known)
+        measure_point(known_session, limits=limits, strict=strict, lock=lock)
+        return 0
+
+    code = on_hosts(
+        cluster,
+        session.directory,
+        measure,
+        equal={**equal_everywhere(session.suite.text), "the point": entry.id},
+        settings=settings,
+        say=_say,
+        part=entry.id,
+    )
+    if code:
+        raise PointFailed(f"process 0 ended with exit code {code}; what it printed says why")
+    return PointOutcome(session.info, session.directory.point_records(entry))
 
 
 class _Log(Watcher):

@@ -56,28 +56,30 @@ class Agent:
         local: LocalHost,
         say: Callable[[str], None],
         contact: Contact = CONTACT,
+        part: str = "",
     ) -> None:
         """Describes an agent; `run` joins.
 
         Args:
             cluster: The place of this host.
-            directory: The run directory, as this host sees it.
+            directory: The run directory, or the one that is to hold several, as this host sees it.
             equal: What must be the same here as at process 0.
             token: The token that this host was given; None reads that in the run directory.
             local: Starts workers here.
             say: Takes lines for people.
             contact: Times of the connection.
+            part: Name of what is measured, where others measure other parts of the run meanwhile.
         """
         self._cluster = cluster
         self._directory = directory
-        self._rendezvous = Rendezvous(directory.root)
+        self._rendezvous = Rendezvous(directory.root, part)
         self._equal = dict(equal)
         self._token = token
         self._local = local
         self._say = say
         self._contact = contact
         self._workers: dict[int, LocalWorker] = {}
-        self._logs = _log_folder(directory)
+        self._logs = _own_logs(directory)
 
     def run(self) -> int:
         """Joins process 0, and serves it until the run ends.
@@ -180,13 +182,14 @@ class Agent:
     def _launch(self, wire: Wire, message: Message) -> None:
         id_, inbox = int(message["worker"]), queue.SimpleQueue[tuple[int, bytes]]()
         setup = WorkerSetup.model_validate_json(message["setup"])
+        run = RunDirectory(str(self._directory.root / message["folder"]))
         kept = {name: text for name, text in os.environ.items() if name not in message["unsets"]}
         try:
             (self._workers[id_],) = self._local.launch(
-                [setup.model_copy(update={"root": str(self._directory.root)})],
+                [setup.model_copy(update={"root": str(run.root)})],
                 environment={**kept, **message["sets"]},
                 executable=sys.executable,
-                logs=[self._logs / Path(message["log"]).name],
+                logs=[(self._logs or Path(run.logs)) / Path(message["log"]).name],
                 inbox=inbox,
             )
         except OSError as error:
@@ -242,7 +245,8 @@ def _tell(wire: Wire, **message: Any) -> bool:
     return True
 
 
-def _log_folder(directory: RunDirectory) -> Path:
+def _own_logs(directory: RunDirectory) -> Path | None:
+    """Returns a folder of this host for logs; None where they go to the run directory."""
     if "://" in str(directory.root):
         return Path(tempfile.mkdtemp(prefix="orbax-bench-logs-"))
-    return Path(os.fspath(directory.logs))
+    return None

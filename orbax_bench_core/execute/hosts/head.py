@@ -51,17 +51,19 @@ class ClusterHosts:
         say: Callable[[str], None],
         host_wait_s: float = HOST_WAIT_S,
         contact: Contact = CONTACT,
+        part: str = "",
     ) -> None:
         """Describes process 0; `listening` lets the others join.
 
         Args:
             cluster: The place of this process, which is host 0.
-            directory: The run directory.
+            directory: The run directory, or the one that is to hold several.
             equal: What must be the same on every host.
             own: Starts the workers of this host.
             say: Takes lines for people.
             host_wait_s: Seconds for which a lost host is waited for.
             contact: Times of connections.
+            part: Name of what is measured, where others measure other parts of the run meanwhile.
         """
         self.code = 1
         self._cluster = cluster
@@ -71,6 +73,7 @@ class ClusterHosts:
         self._say = say
         self._host_wait_s = host_wait_s
         self._contact = contact
+        self._rendezvous = Rendezvous(directory.root, part)
         self._others: dict[int, RemoteHost] = {}
         self._changed = threading.Condition()
         self._newcomers = threading.BoundedSemaphore(_NEWCOMERS)
@@ -85,8 +88,7 @@ class ClusterHosts:
         Raises:
             UserError: This process cannot listen, or the run directory cannot be written.
         """
-        rendezvous = Rendezvous(self._directory.root)
-        with self._listen() as server, rendezvous.offered(token) as (secret, place):
+        with self._listen() as server, self._rendezvous.offered(token) as (secret, place):
             address = str(server.getsockname()[0])
             self._own = dataclasses.replace(self._own, address=address)
             welcome = (server, secret, place)
@@ -248,7 +250,12 @@ class ClusterHosts:
                 refuse(wire, f"another agent is host {rank} already ({earlier.name})", again=True)
             wire.send({"welcome": rank})
             self._others[rank] = RemoteHost(
-                wire, index=rank, name=name, contact=self._contact, on_loss=self._lost
+                wire,
+                index=rank,
+                name=name,
+                root=str(self._directory.root),
+                contact=self._contact,
+                on_loss=self._lost,
             )
             self._changed.notify_all()
         self._say(f"{who} has {'come back' if earlier else 'joined'} from {wire.peer}")

@@ -38,6 +38,7 @@ class RemoteHost:
         *,
         index: int,
         name: str,
+        root: str,
         contact: Contact,
         on_loss: Callable[[str], None],
     ) -> None:
@@ -47,12 +48,14 @@ class RemoteHost:
             wire: The connection.
             index: Which host of the run it is.
             name: Its host name.
+            root: The folder that it shares with this host, as it is called here.
             contact: Times of the connection.
             on_loss: Told once when contact is lost, with a line for people.
         """
         self.index = index
         self.name = name
         self.lost = ""
+        self._root = root
         self._wire = wire
         self._contact = contact
         self._on_loss = on_loss
@@ -98,6 +101,7 @@ class RemoteHost:
                 "launch",
                 worker=worker.id,
                 setup=setup.model_dump_json(),
+                folder=_below(self._root, setup.root),
                 sets={name: text for name, text in wanted.items() if here.get(name) != text},
                 unsets=[name for name in here if name not in wanted],
                 log=log.name,
@@ -251,3 +255,10 @@ class RemoteWorker:
         """Takes the loss of its host."""
         self._signs = dataclasses.replace(self._signs, ended=True)
         self.end(HostLost(why, ""))
+
+
+def _below(root: str, folder: str) -> str:
+    """Returns the path of a folder within `root`; empty for `root` itself."""
+    within = folder.removeprefix(root)
+    assert folder == root + within, f"{folder} is not below {root}, which the hosts share"
+    return within.lstrip("/")
