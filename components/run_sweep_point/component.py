@@ -1,5 +1,7 @@
 """Component that measures one sweep point."""
 
+from typing import List  # noqa: UP035 - kfp reads this spelling
+
 from kfp import dsl
 
 from orbax_bench_components.image import IMAGE
@@ -16,6 +18,10 @@ def run_sweep_point(
     measure_limits: bool = True,
     strict: bool = False,
     lock: bool = True,
+    launcher: str = "",
+    tpu: str = "",
+    slices: int = 1,
+    launcher_settings: List[str] = None,  # noqa: RUF013, UP006
 ) -> None:
     """Runs every repeat of one sweep point and keeps every raw sample.
 
@@ -23,6 +29,12 @@ def run_sweep_point(
 
     A failed repeat is a record with status `failed`; the step succeeds, so that one point never
     sinks a sweep. Retries happen inside, as the suite asks.
+
+    With a launcher the step measures nothing itself: it starts hosts, each in the image of the
+    step, which `ORBAX_BENCH_IMAGE` names by digest, and waits for them. So a point runs on a TPU
+    slice of several hosts, or on any TPUs of Vertex AI. On Kubeflow, `on_hosts.yaml` is the same
+    component with one difference: the resources, node selectors, tolerations and affinity of the
+    task are those of the hosts.
 
     Args:
         point: The point, as plan-sweep returned it.
@@ -34,13 +46,36 @@ def run_sweep_point(
         measure_limits: Whether to measure what the machine and the storage can do, once per run.
         strict: Whether a failed repeat fails the step.
         lock: Whether to wait until nothing else of ours measures on the machine.
+        launcher: What starts the hosts: `jobset`, `vertex` or another place of `orbax-bench launch
+            --on`; empty measures in this step.
+        tpu: The slice that they form, as TYPE:TOPOLOGY, such as v5e:4x4; empty for machines without
+            TPUs, as many as the point has processes.
+        slices: How many such slices.
+        launcher_settings: Settings of the launcher, each KEY=VALUE.
     """
     from orbax_bench_core.lineage import records_metadata
-    from orbax_bench_core.steps import RunSettings, run_point, write_records
+    from orbax_bench_core.steps import (
+        PointHosts,
+        RunSettings,
+        measure_or_launch_point,
+        write_records,
+    )
 
+    hosts = PointHosts(
+        launcher=launcher,
+        tpu=tpu,
+        slices=slices,
+        settings=launcher_settings or (),
+    )
     settings = RunSettings(remove_repeated_dir=remove_repeated_dir, hlo_dump=enable_hlo_dump)
-    _, found = run_point(
-        point, output_directory, settings=settings, limits=measure_limits, strict=strict, lock=lock
+    _, found = measure_or_launch_point(
+        point,
+        output_directory,
+        hosts=hosts,
+        settings=settings,
+        limits=measure_limits,
+        strict=strict,
+        lock=lock,
     )
     write_records(found, records.path)
     failed = any(record.status == "failed" for record in found)

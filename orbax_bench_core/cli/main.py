@@ -28,6 +28,7 @@ from orbax_bench_core.cli import (
     report,
     run,
     sharding,
+    step,
 )
 from orbax_bench_core.cli.hosts import Reach, for_this_host
 
@@ -93,6 +94,7 @@ _add("lineage", lineage.lineage, Reach.NONE)
 _add("limits", limits.limits, Reach.THIS_HOST)
 _add("prepare", prepare.prepare, Reach.THIS_HOST)
 _add("sharding", sharding.sharding, Reach.NONE)
+_add("step", step.app, Reach.ALL_HOSTS)
 
 
 def main() -> None:

@@ -3,6 +3,12 @@
 from orbax_bench_core.execute import CannotRecord, RunSettings, Session
 from orbax_bench_core.steps.comparison import Judged, compare_arms
 from orbax_bench_core.steps.fixture import ensure_checkpoint
+from orbax_bench_core.steps.launching import (
+    PointHosts,
+    entry_of_run,
+    launch_point,
+    measure_or_launch_point,
+)
 from orbax_bench_core.steps.measuring import measure_points
 from orbax_bench_core.steps.planning import collect_records, plan, write_records
 from orbax_bench_core.steps.point import SAID, PointFailed, PointOutcome, measure_point, run_point
@@ -36,6 +42,7 @@ __all__ = [
     "Found",
     "Judged",
     "PointFailed",
+    "PointHosts",
     "PointOutcome",
     "Release",
     "RunSettings",
@@ -46,10 +53,13 @@ __all__ = [
     "comparing_releases",
     "download",
     "ensure_checkpoint",
+    "entry_of_run",
     "expected_comparisons",
     "find_releases",
     "kept_requirements",
+    "launch_point",
     "limits_of",
+    "measure_or_launch_point",
     "measure_point",
     "measure_points",
     "mirror",

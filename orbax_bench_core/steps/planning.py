@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from orbax_bench_core.config import Source, parse_suite, with_keys
+from orbax_bench_core.config import Source, parse_suite, with_keys, with_overrides
 from orbax_bench_core.execute import Session
 from orbax_bench_core.records import Record, RunDirectory
 
 
-def plan(suite_text: str, output_directory: str, arms: str = "") -> list[str]:
+def plan(suite_text: str, output_directory: str, arms: str = "", processes: int = 0) -> list[str]:
     """Expands a suite and begins its run directory.
 
     Args:
         suite_text: The suite file, word for word.
         output_directory: The run directory, reachable from every later step.
         arms: An `arms` block, as YAML, for a suite that has none; empty leaves the suite as it is.
+        processes: Host processes of each point of a suite that names none; 0 leaves it at one.
 
     Returns:
         The sweep points or pairs, each as a line of JSON.
@@ -26,7 +27,10 @@ def plan(suite_text: str, output_directory: str, arms: str = "") -> list[str]:
     """
     if arms:
         suite_text = with_keys(suite_text, {"arms": Source(arms, "arms").data})
-    session = Session.begin(parse_suite(suite_text), output_directory)
+    suite = parse_suite(suite_text)
+    if processes and "processes" not in suite.suite.execution.model_fields_set:
+        suite = parse_suite(with_overrides(suite_text, [f"execution.processes={processes}"]))
+    session = Session.begin(suite, output_directory)
     return [entry.model_dump_json() for entry in session.entries]
 
 

@@ -12,7 +12,7 @@ from orbax_bench_core.config import UserError
 from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
 from tests.support.scripted import NAME
 
-ALL_HOSTS = ["ab", "async-study", "bisect", "calibrate", "run"]
+ALL_HOSTS = ["ab", "async-study", "bisect", "calibrate", "run", "step"]
 THIS_HOST = ["doctor", "limits", "prepare"]
 NONE = [
     *("baseline", "compare", "expand", "history", "launch", "lineage", "list", "report"),
@@ -44,7 +44,9 @@ def test_every_command_has_its_reach():
 def test_what_measures_on_all_hosts_and_nothing_else_has_the_flags_of_a_cluster():
     group = typer.main.get_command(app)
     for name in group.list_commands(None):
-        flags = {parameter.name for parameter in group.get_command(None, name).params}
+        command = group.get_command(None, name)
+        below = getattr(command, "commands", {}).values() if name == "step" else (command,)
+        flags = {parameter.name for each in below for parameter in each.params}
         measures = REACH.get(name) is Reach.ALL_HOSTS
         assert ({"no_cluster", "host_wait"} <= flags) is measures, name
         assert bool({"no_cluster", "host_wait"} & flags) is measures, name
