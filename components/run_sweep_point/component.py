@@ -1,6 +1,6 @@
 """Component that measures one sweep point."""
 
-from typing import List  # noqa: UP035 - kfp reads this spelling
+from typing import List, Optional  # noqa: UP035 - kfp reads this spelling
 
 from kfp import dsl
 
@@ -21,7 +21,7 @@ def run_sweep_point(
     launcher: str = "",
     tpu: str = "",
     slices: int = 1,
-    launcher_settings: List[str] = None,  # noqa: RUF013, UP006
+    launcher_settings: Optional[List[str]] = None,  # noqa: UP006, UP045
 ) -> None:
     """Runs every repeat of one sweep point and keeps every raw sample.
 
@@ -53,33 +53,16 @@ def run_sweep_point(
         slices: How many such slices.
         launcher_settings: Settings of the launcher, each KEY=VALUE.
     """
-    from orbax_bench_core.lineage import records_metadata
-    from orbax_bench_core.steps import (
-        PointHosts,
-        RunSettings,
-        measure_or_launch_point,
-        write_records,
-    )
+    from orbax_bench_core.steps import RunSettings, point_hosts
+    from orbax_bench_core.steps.pipeline import run_sweep_point
 
-    hosts = PointHosts(
-        launcher=launcher,
-        tpu=tpu,
-        slices=slices,
-        settings=launcher_settings or (),
-    )
-    settings = RunSettings(remove_repeated_dir=remove_repeated_dir, hlo_dump=enable_hlo_dump)
-    _, found = measure_or_launch_point(
+    run_sweep_point(
         point,
         output_directory,
-        hosts=hosts,
-        settings=settings,
+        records=records.path,
+        settings=RunSettings(remove_repeated_dir=remove_repeated_dir, hlo_dump=enable_hlo_dump),
         limits=measure_limits,
         strict=strict,
         lock=lock,
-    )
-    write_records(found, records.path)
-    failed = any(record.status == "failed" for record in found)
-    records.metadata.update(
-        records_metadata(output_directory, point, records.path),
-        status="failed" if failed else "passed",
-    )
+        hosts=point_hosts(launcher, tpu, slices, launcher_settings),
+    ).into(records=records)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import json
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from orbax_bench_core.config import UserError
@@ -23,7 +22,7 @@ from orbax_bench_core.launchers import (
     pod_settings,
     require_whole_slices,
 )
-from orbax_bench_core.steps.point import SAID, PointFailed, PointOutcome, run_point
+from orbax_bench_core.steps.point import SAID, PointFailed, PointOutcome
 from orbax_bench_core.sweep import SweepEntry, sides
 
 _IMAGE: Final = "ORBAX_BENCH_IMAGE"
@@ -52,40 +51,26 @@ class PointHosts:
     pods: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
-def measure_or_launch_point(
-    point_json: str,
-    output_directory: str,
-    *,
-    hosts: PointHosts,
-    settings: RunSettings,
-    limits: bool = True,
-    strict: bool = False,
-    lock: bool = True,
-) -> PointOutcome:
-    """Measures one entry of a run here or, where a launcher is named, on hosts of its own.
-
-    Args:
-        point_json: The point or pair, as `plan` returned it.
-        output_directory: The run directory.
-        hosts: What to start; with an empty launcher nothing, and the point is measured here.
-        settings: As in `run_point` and `launch_point`.
-        limits: Likewise.
-        strict: Likewise.
-        lock: Likewise.
+def point_hosts(
+    launcher: str,
+    tpu: str = "",
+    slices: int = 1,
+    settings: Sequence[str] | None = None,
+    pods: Mapping[str, Any] | None = None,
+) -> PointHosts | None:
+    """Returns the hosts that a step was asked to start; None where it names no launcher.
 
     Raises:
-        UserError: As in `run_point` and `launch_point`.
-        PointFailed: Likewise.
+        UserError: There is none for a slice or for settings that are given.
     """
-    measure: Callable[..., PointOutcome] = run_point
-    if hosts.launcher:
-        measure = functools.partial(launch_point, hosts=hosts)
-    elif hosts.tpu or hosts.settings:
-        given = f"the slice {hosts.tpu}" if hosts.tpu else f"settings {', '.join(hosts.settings)}"
+    if launcher:
+        return PointHosts(
+            launcher=launcher, tpu=tpu, slices=slices, settings=settings or (), pods=pods or {}
+        )
+    if tpu or settings:
+        given = f"the slice {tpu}" if tpu else ", ".join(settings or ())
         raise UserError(f"{given}: name the launcher that it is for, such as jobset or vertex")
-    return measure(
-        point_json, output_directory, settings=settings, limits=limits, strict=strict, lock=lock
-    )
+    return None
 
 
 def launch_point(
@@ -138,29 +123,6 @@ def launch_point(
             "says why, and the same step goes on from what is recorded"
         )
     return PointOutcome(session.info, session.directory.point_records(entry))
-
-
-def entry_of_run(point: str, output_directory: str) -> str:
-    """Returns an entry of a run as the line of JSON that a step takes.
-
-    Args:
-        point: The id of a point or a pair, or that line.
-        output_directory: The run directory.
-
-    Raises:
-        UserError: The run has no such entry.
-    """
-    from orbax_bench_core.records import RunDirectory
-
-    if point.lstrip().startswith("{"):
-        return point
-    entries = RunDirectory(output_directory).read_info().expansion.points
-    for entry in entries:
-        if entry.id == point:
-            return entry.model_dump_json()
-    known = ", ".join(entry.id for entry in entries[:10])
-    more = f" and {len(entries) - 10} more" if len(entries) > 10 else ""
-    raise UserError(f"{output_directory} has no point {point}; it has {known}{more}")
 
 
 def _launcher(

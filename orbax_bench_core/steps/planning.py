@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Final
 
-from orbax_bench_core.config import Source, parse_suite, with_keys, with_overrides
+from orbax_bench_core.config import Source, UserError, parse_suite, with_keys, with_overrides
 from orbax_bench_core.execute import Session
 from orbax_bench_core.records import Record, RunDirectory
+
+_NAMED: Final = 10
+"""Points that a message names."""
 
 
 def plan(suite_text: str, output_directory: str, arms: str = "", processes: int = 0) -> list[str]:
@@ -32,6 +36,27 @@ def plan(suite_text: str, output_directory: str, arms: str = "", processes: int 
         suite = parse_suite(with_overrides(suite_text, [f"execution.processes={processes}"]))
     session = Session.begin(suite, output_directory)
     return [entry.model_dump_json() for entry in session.entries]
+
+
+def entry_of_run(point: str, output_directory: str) -> str:
+    """Returns an entry of a run as the line of JSON that a step takes.
+
+    Args:
+        point: The id of a point or a pair, or that line.
+        output_directory: The run directory.
+
+    Raises:
+        UserError: The run has no such entry.
+    """
+    if point.lstrip().startswith("{"):
+        return point
+    entries = RunDirectory(output_directory).read_info().expansion.points
+    for entry in entries:
+        if entry.id == point:
+            return entry.model_dump_json()
+    known = ", ".join(entry.id for entry in entries[:_NAMED])
+    more = f" and {len(entries) - _NAMED} more" if len(entries) > _NAMED else ""
+    raise UserError(f"{output_directory} has no point {point}; it has {known}{more}")
 
 
 def write_records(records: Iterable[Record], path: str) -> None:
