@@ -9,7 +9,6 @@ from orbax_bench_core.launchers.hardware import (
     Generation,
     SliceShape,
     parse_slice,
-    require_single_host,
     slice_shape,
     topologies,
 )
@@ -34,7 +33,6 @@ __all__ = [
     "place_settings",
     "pod_settings",
     "require_client",
-    "require_single_host",
     "require_whole_slices",
     "slice_shape",
     "topologies",

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 
 from orbax_bench_core.config import Problem, UserError
-from orbax_bench_core.launchers import place_named, place_settings
+from orbax_bench_core.launchers import PLACES, SliceShape, place_settings
 from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.targets.settings import (
     Settings,
@@ -71,31 +71,40 @@ def _check_launches(settings: Settings, target: Target) -> None:
     Raises:
         UserError: With what the launcher would say, or what it needs.
     """
-    launched = {shape: launcher_of(target, shape) for shape in settings.tpu}
-    if settings.launcher_settings and not any(launched.values()):
+    launched = [(shape, launcher_of(target, shape)) for shape in settings.tpu]
+    if settings.launcher_settings and not any(launcher for _, launcher in launched):
         raise UserError(
             _problem(
                 "launcher_settings",
                 "no launcher starts hosts here; it needs --tpu, on Kubeflow of several hosts",
             )
         )
-    for shape, launcher in launched.items():
-        if not launcher:
-            continue
-        if settings.image is None or "@sha256:" not in settings.image:
-            given = "" if settings.image is None else f", got {settings.image}"
-            raise UserError(
-                _problem(
-                    "image",
-                    f"TPU {shape} is started by a launcher, whose hosts all need the same image: "
-                    f"give NAME@sha256:DIGEST{given}",
-                )
+    for name in ("cpu", "memory"):
+        if target is Target.VERTEX and settings.tpu and getattr(settings, name) is not None:
+            raise UserError(_problem(name, "the machines of a TPU slice say it; leave it out"))
+    for shape in (shape for shape, launcher in launched if launcher):
+        _check_launch(shape, settings, target)
+
+
+def _check_launch(shape: SliceShape, settings: Settings, target: Target) -> None:
+    launcher = launcher_of(target, shape)
+    if settings.image is None or "@sha256:" not in settings.image:
+        given = "" if settings.image is None else f", got {settings.image}"
+        raise UserError(
+            _problem(
+                "image",
+                f"TPU {shape} is started by a launcher, whose hosts all need the same image: "
+                f"give NAME@sha256:DIGEST{given}",
             )
-        if target is Target.VERTEX:
-            check_connection(settings, target)
-            _ = shape.vertex_machine_spec
-        pairs = [f"{key}={value}" for key, value in launcher_settings(launcher, settings).items()]
-        place_settings(place_named(launcher), pairs)
+        )
+    if target is Target.VERTEX:
+        check_connection(settings, target)
+        _ = shape.vertex_machine_spec
+    if len(settings.pvc) > 1:
+        raise UserError(_problem("pvc", f"the hosts of TPU {shape} mount one claim only"))
+    pairs = [f"{key}={value}" for key, value in launcher_settings(launcher, settings).items()]
+    if launcher in PLACES:
+        place_settings(PLACES[launcher], pairs)
 
 
 def check_connection(settings: Settings, target: Target) -> None:
