@@ -14,6 +14,7 @@ from orbax_bench_core.launchers.hardware import (
 )
 from orbax_bench_core.launchers.launch import Launch, Launcher, require_client
 from orbax_bench_core.launchers.places import PLACES, Place, place_named, place_settings
+from orbax_bench_core.launchers.shipping import unshipped
 
 __all__ = [
     "GENERATIONS",
@@ -33,4 +34,5 @@ __all__ = [
     "require_single_host",
     "slice_shape",
     "topologies",
+    "unshipped",
 ]

@@ -10,6 +10,7 @@ import pydantic
 import yaml
 
 from orbax_bench_core.config import ConfigModel, Problem, UserError, did_you_mean, explain
+from orbax_bench_core.launchers.jobset import JobSet, JobSetSettings
 from orbax_bench_core.launchers.launch import Launch, Launcher
 from orbax_bench_core.launchers.processes import Processes, ProcessesSettings
 
@@ -40,6 +41,12 @@ PLACES: Final[Mapping[str, Place]] = {
             summary="several processes of this machine, each a host of its own",
             settings=ProcessesSettings,
             launcher=Processes,
+        ),
+        Place(
+            name="jobset",
+            summary="a pod for each host, as a JobSet on Kubernetes",
+            settings=JobSetSettings,
+            launcher=JobSet,
         ),
     )
 }
