@@ -16,13 +16,18 @@ _SUFFIX = "-abcde"
 """What a job appends to the names of its pods."""
 
 
+def is_digest(image: str) -> bool:
+    """Says whether an image is named by what is in it."""
+    return _DIGEST.fullmatch(image) is not None
+
+
 def require_digest(launch: Launch, place: str) -> str:
     """Returns the image of a launch.
 
     Raises:
         UserError: None was given, or only a tag, which may name another image on the next host.
     """
-    if launch.image is not None and _DIGEST.fullmatch(launch.image):
+    if launch.image is not None and is_digest(launch.image):
         return launch.image
     given = "" if launch.image is None else f", got {launch.image}"
     raise UserError(

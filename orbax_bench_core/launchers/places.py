@@ -12,6 +12,7 @@ import yaml
 from orbax_bench_core.config import ConfigModel, Problem, UserError, did_you_mean, explain
 from orbax_bench_core.launchers.jobset import JobSet, JobSetSettings
 from orbax_bench_core.launchers.launch import Launch, Launcher
+from orbax_bench_core.launchers.pathways import Pathways, PathwaysSettings
 from orbax_bench_core.launchers.processes import Processes, ProcessesSettings
 
 
@@ -47,6 +48,12 @@ PLACES: Final[Mapping[str, Place]] = {
             summary="a pod for each host, as a JobSet on Kubernetes",
             settings=JobSetSettings,
             launcher=JobSet,
+        ),
+        Place(
+            name="pathways",
+            summary="one process that drives all hosts, as a PathwaysJob on Kubernetes",
+            settings=PathwaysSettings,
+            launcher=Pathways,
         ),
     )
 }

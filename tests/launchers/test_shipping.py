@@ -1,6 +1,8 @@
 """A suite on its way to hosts that share nothing but the run directory."""
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -106,3 +108,36 @@ def test_a_class_beside_the_suite_is_found_on_a_host(tmp_path):
         file.unlink()
     loaded = load_for_hosts(sent.command[2], (), None)
     assert len(expand(loaded).points) == 1
+
+
+@pytest.mark.slow
+def test_a_suite_travels_through_a_bucket(folder, emulator):
+    """In a process of its own, whose client takes the emulator for Cloud Storage."""
+    script = f"""
+import sys
+from orbax_bench_core.launchers import Launch, unshipped
+from orbax_bench_core.launchers.shipping import shipment
+command = ("orbax-bench", "run", {str(folder / "tiny.yaml")!r}, "-o", "gs://bench-bucket/r")
+sent = shipment(Launch(name="ob", command=command, output_directory="gs://bench-bucket/r"))
+sent.send()
+print(sent.command[2], unshipped(sent.command[2]))
+print(open(unshipped(sent.command[2])).read())
+"""
+    environment = emulator | {
+        "GOOGLE_CLOUD_PROJECT": "p",
+        "GOOGLE_AUTH_TOKEN_FOR_TESTING": "abc",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    there, copy, text = done.stdout.split()
+    assert there == "gs://bench-bucket/r/suite/tiny.yaml"
+    assert copy.endswith("/tiny.yaml")
+    assert "://" not in copy
+    assert text == "tiny.yaml"

@@ -28,6 +28,13 @@ SECRET_SCHEMA = {
         "stringData": {"type": "object", "additionalProperties": {"type": "string"}},
     },
 }
+PATHWAYS_SCHEMA = json.loads((SCHEMAS / "pathwaysjob-schema.json").read_text())
+PATHWAYS_SCHEMA["properties"]["metadata"] = METADATA
+PATHWAYS_SCHEMA["properties"]["spec"]["properties"]["controller"]["properties"]["template"] = (
+    JOBSET_SCHEMA["properties"]["spec"]["properties"]["replicatedJobs"]["items"]["properties"][
+        "template"
+    ]["properties"]["spec"]["properties"]["template"]
+)
 NAMESPACE = "bench"
 BEARER = "test-bearer"
 _QUERY = {
