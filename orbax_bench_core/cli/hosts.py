@@ -101,7 +101,9 @@ def load_for_hosts(
         UserError: The suite is invalid, or needs what several hosts do not have yet.
     """
     from orbax_bench_core.config import UserError, load_suite
+    from orbax_bench_core.launchers import unshipped
 
+    path = unshipped(path)
     loaded = load_suite(path, override)
     if cluster is None:
         return loaded

@@ -3,7 +3,13 @@
 Nothing here imports JAX: the processes that do are workers.
 """
 
-from orbax_bench_core.execute.cluster import TOKEN, Cluster, detect_cluster, without_cluster
+from orbax_bench_core.execute.cluster import (
+    HEAD_PORT,
+    TOKEN,
+    Cluster,
+    detect_cluster,
+    without_cluster,
+)
 from orbax_bench_core.execute.hosts import (
     EXIT_NO_HEAD,
     HOST_WAIT_S,
@@ -43,6 +49,7 @@ from orbax_bench_core.execute.vigil import CannotRecord
 __all__ = [
     "DEFAULTS",
     "EXIT_NO_HEAD",
+    "HEAD_PORT",
     "HOST_WAIT_S",
     "LOCK_FILE",
     "TOKEN",

@@ -15,6 +15,7 @@ from orbax_bench_core.launchers.hardware import (
 from orbax_bench_core.launchers.launch import Launch, Launcher, require_client
 from orbax_bench_core.launchers.places import PLACES, Place, place_named, place_settings
 from orbax_bench_core.launchers.pods import pod_settings
+from orbax_bench_core.launchers.shipping import unshipped
 
 __all__ = [
     "GENERATIONS",
@@ -36,4 +37,5 @@ __all__ = [
     "require_whole_slices",
     "slice_shape",
     "topologies",
+    "unshipped",
 ]

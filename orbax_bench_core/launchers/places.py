@@ -10,7 +10,9 @@ import pydantic
 import yaml
 
 from orbax_bench_core.config import ConfigModel, Problem, UserError, did_you_mean, explain
+from orbax_bench_core.launchers.jobset import JobSet, JobSetSettings
 from orbax_bench_core.launchers.launch import Launch, Launcher
+from orbax_bench_core.launchers.pathways import Pathways, PathwaysSettings
 from orbax_bench_core.launchers.processes import Processes, ProcessesSettings
 from orbax_bench_core.launchers.vertex import Vertex, VertexSettings
 
@@ -41,6 +43,18 @@ PLACES: Final[Mapping[str, Place]] = {
             summary="several processes of this machine, each a host of its own",
             settings=ProcessesSettings,
             launcher=Processes,
+        ),
+        Place(
+            name="jobset",
+            summary="a pod for each host, as a JobSet on Kubernetes",
+            settings=JobSetSettings,
+            launcher=JobSet,
+        ),
+        Place(
+            name="pathways",
+            summary="one process that drives all hosts, as a PathwaysJob on Kubernetes",
+            settings=PathwaysSettings,
+            launcher=Pathways,
         ),
         Place(
             name="vertex",

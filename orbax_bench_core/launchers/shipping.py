@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import dataclasses
+import hashlib
 import io
 import os
 import shutil
@@ -52,9 +53,14 @@ class Shipment:
     def said(self) -> str:
         """One line for people."""
         if not self.target:
-            return f"`{' '.join(self.command)}` finds the suite; nothing is copied"
+            return "hosts reach the suite themselves, and nothing is copied"
         size = (len(self.suite) + len(self.archive)) / 1e3
         return f"{self.name} and the files beside it, {size:.1f} kB, go to {self.target}"
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of what is sent, in hex: equal files have equal archives."""
+        return hashlib.sha256(self.archive).hexdigest()
 
     def send(self) -> None:
         """Puts the suite into the run directory.
@@ -64,13 +70,14 @@ class Shipment:
         """
         from etils import epath
 
+        from orbax_bench_core.records import write_atomically
+
         if not self.target:
             return
         target = epath.Path(self.target)
         try:
-            target.mkdir(parents=True, exist_ok=True)
-            (target / _ARCHIVE).write_bytes(self.archive)
-            (target / self.name).write_bytes(self.suite)
+            write_atomically(target / _ARCHIVE, self.archive)
+            write_atomically(target / self.name, self.suite)
         except Exception as error:  # noqa: BLE001 - every client of a store has its own errors
             raise UserError(
                 f"cannot write the suite to {self.target}: {error}. The hosts read it from there; "

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 
 from orbax_bench_core.config import Problem, UserError
-from orbax_bench_core.launchers import PLACES, SliceShape, place_settings
+from orbax_bench_core.launchers import SliceShape, place_named, place_settings
 from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.targets.settings import (
     Settings,
@@ -88,7 +88,7 @@ def _check_launches(settings: Settings, target: Target) -> None:
 
 def _check_launch(shape: SliceShape, settings: Settings, target: Target) -> None:
     launcher = launcher_of(target, shape)
-    if settings.image is None or "@sha256:" not in settings.image:
+    if settings.image is None or not is_digest(settings.image):
         given = "" if settings.image is None else f", got {settings.image}"
         raise UserError(
             _problem(
@@ -103,8 +103,7 @@ def _check_launch(shape: SliceShape, settings: Settings, target: Target) -> None
     if len(settings.pvc) > 1:
         raise UserError(_problem("pvc", f"the hosts of TPU {shape} mount one claim only"))
     pairs = [f"{key}={value}" for key, value in launcher_settings(launcher, settings).items()]
-    if launcher in PLACES:
-        place_settings(PLACES[launcher], pairs)
+    place_settings(place_named(launcher), pairs)
 
 
 def check_connection(settings: Settings, target: Target) -> None:
