@@ -33,8 +33,8 @@ def run_sweep_point(
     With a launcher the step measures nothing itself: it starts hosts, each in the image of the
     step, which `ORBAX_BENCH_IMAGE` names by digest, and waits for them. So a point runs on a TPU
     slice of several hosts, or on any TPUs of Vertex AI. On Kubeflow, `on_hosts.yaml` is the same
-    component with one difference: the resources, node selectors, tolerations and affinity of the
-    task are those of the hosts.
+    component with one difference: the resources, node selectors and tolerations of the task are
+    those of the hosts.
 
     Args:
         point: The point, as plan-sweep returned it.

@@ -12,7 +12,6 @@ from orbax_bench_components.image import IMAGE
     install_kfp_package=False,
     task_config_passthroughs=[
         dsl.TaskConfigField.RESOURCES,
-        dsl.TaskConfigField.KUBERNETES_AFFINITY,
         dsl.TaskConfigField.KUBERNETES_NODE_SELECTOR,
         dsl.TaskConfigField.KUBERNETES_TOLERATIONS,
         # The step reads the run directory as well, and names its image to the hosts.
@@ -47,8 +46,8 @@ def run_sweep_point(
     step, which `ORBAX_BENCH_IMAGE` names by digest, and waits for them. So a point runs on a TPU
     slice of several hosts, or on any TPUs of Vertex AI.
 
-    On Kubeflow, the resources, node selectors, tolerations and affinity that are set on the task
-    are those of the hosts, and not of the step; variables and volumes are those of both.
+    On Kubeflow, the resources, node selectors and tolerations that are set on the task are those of
+    the hosts, and not of the step; variables and volumes are those of both.
 
     Args:
         point: The point, as plan-sweep returned it.

@@ -1,5 +1,6 @@
 """Launchers: the same command, started on every host of a place where many hosts are."""
 
+from orbax_bench_core.launchers.containers import is_digest
 from orbax_bench_core.launchers.fitting import named_processes, require_whole_slices
 from orbax_bench_core.launchers.hardware import (
     GENERATIONS,
@@ -28,6 +29,7 @@ __all__ = [
     "Launcher",
     "Place",
     "SliceShape",
+    "is_digest",
     "named_processes",
     "parse_slice",
     "place_named",

@@ -53,7 +53,6 @@ class JobSetSettings(KubernetesSettings):
         gpu: GKE's name of the GPU, such as nvidia-h100-80gb.
         node_selector: More labels that nodes must have.
         tolerations: More taints that hosts are scheduled in spite of, as a pod lists them.
-        affinity: The affinity of the pods, as Kubernetes writes it.
         spot: Whether to run on spot machines of GKE.
         host_network: Whether hosts use the network of their node, which is faster on some machines;
             `port` must then be free there.
@@ -69,7 +68,6 @@ class JobSetSettings(KubernetesSettings):
     gpu: str | None = None
     node_selector: dict[str, Text] = {}
     tolerations: list[dict[str, Any]] = []
-    affinity: dict[str, Any] = {}
     spot: bool = False
     host_network: bool = False
     port: int = pydantic.Field(default=HEAD_PORT, ge=1024, le=65535)
@@ -209,8 +207,6 @@ class JobSet:
             ],
             "containers": [self._container(accelerator)],
         }
-        if settings.affinity:
-            pod["affinity"] = settings.affinity
         if settings.service_account:
             pod["serviceAccountName"] = settings.service_account
         if settings.priority_class:

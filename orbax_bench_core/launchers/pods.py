@@ -25,9 +25,7 @@ def pod_settings(fragments: Mapping[str, Any]) -> dict[str, Any]:
     """
     given = {name: part for name, part in fragments.items() if part}
     settings: dict[str, Any] = {
-        name: given.pop(name)
-        for name in ("node_selector", "tolerations", "affinity")
-        if name in given
+        name: given.pop(name) for name in ("node_selector", "tolerations") if name in given
     }
     settings |= _resources(given.pop("resources", {}))
     if "env" in given:

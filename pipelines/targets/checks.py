@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 
 from orbax_bench_core.config import Problem, UserError
-from orbax_bench_core.launchers import SliceShape, place_named, place_settings
+from orbax_bench_core.launchers import SliceShape, is_digest, place_named, place_settings
 from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.targets.settings import (
     Settings,

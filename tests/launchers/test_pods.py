@@ -16,11 +16,9 @@ def test_what_was_not_set_says_nothing():
 
 def test_what_was_set_on_a_task_is_said_of_the_hosts():
     tolerations = [{"key": "only", "operator": "Equal", "value": "bench"}]
-    affinity = {"nodeAffinity": {}}
     fragments = {
         "node_selector": {"pool": "bench"},
         "tolerations": tolerations,
-        "affinity": affinity,
         "resources": {
             "limits": {"cpu": "8", "memory": "64Gi", "nvidia.com/gpu": "4"},
             "requests": {"cpu": "4"},
@@ -32,7 +30,6 @@ def test_what_was_set_on_a_task_is_said_of_the_hosts():
     assert pod_settings(NOTHING | fragments) == {
         "node_selector": {"pool": "bench"},
         "tolerations": tolerations,
-        "affinity": affinity,
         "cpu": "8",
         "memory": "64Gi",
         "gpus": 4,
@@ -51,7 +48,7 @@ def test_the_slice_says_how_many_chips_a_host_has():
         ({"resources": {"limits": {"amd.com/gpu": 1}}}, "cannot ask for amd.com/gpu"),
         ({"env": [{"name": "A", "valueFrom": {}}]}, "A takes its own from Kubernetes"),
         ({"volumes": [{"name": "v", "emptyDir": {}}]}, "1 volumes with 0 claims and 0 mounts"),
-        ({"hostNetwork": True}, "cannot hand hostNetwork on"),
+        ({"affinity": {"nodeAffinity": {}}}, "cannot hand affinity on"),
     ],
 )
 def test_what_no_setting_says_is_refused(fragments, said):
