@@ -14,6 +14,8 @@ from orbax_bench_core.launchers.jobset import JobSet, JobSetSettings
 from orbax_bench_core.launchers.launch import Launch, Launcher
 from orbax_bench_core.launchers.pathways import Pathways, PathwaysSettings
 from orbax_bench_core.launchers.processes import Processes, ProcessesSettings
+from orbax_bench_core.launchers.tpu_vm import TpuVm, TpuVmSettings
+from orbax_bench_core.launchers.xpk import Xpk, XpkSettings
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -54,6 +56,18 @@ PLACES: Final[Mapping[str, Place]] = {
             summary="one process that drives all hosts, as a PathwaysJob on Kubernetes",
             settings=PathwaysSettings,
             launcher=Pathways,
+        ),
+        Place(
+            name="xpk",
+            summary="a pod for each host, by Google's XPK",
+            settings=XpkSettings,
+            launcher=Xpk,
+        ),
+        Place(
+            name="tpu-vm",
+            summary="the hosts of a Cloud TPU VM, by gcloud",
+            settings=TpuVmSettings,
+            launcher=TpuVm,
         ),
     )
 }
