@@ -37,13 +37,16 @@ def require_digest(launch: Launch, place: str) -> str:
     )
 
 
-def require_shared(launch: Launch, place: str, mounted: str | None = None) -> None:
+def require_shared(
+    launch: Launch, place: str, mounted: str | None = None, *, mount: str = ""
+) -> None:
     """Checks that all hosts reach the run directory.
 
     Args:
         launch: What is launched.
         place: Name of the place, for messages.
         mounted: Path at which hosts mount a volume; None where they mount none.
+        mount: The setting by which they could; empty where there is none.
 
     Raises:
         UserError: It is a folder of this machine.
@@ -56,7 +59,7 @@ def require_shared(launch: Launch, place: str, mounted: str | None = None) -> No
     remedy = (
         f"put it below {mounted}, where the volume is mounted"
         if mounted is not None
-        else "use gs://BUCKET/FOLDER, or mount a volume with --set volume=CLAIM:PATH"
+        else f"use gs://BUCKET/FOLDER{', or mount a volume with --set ' if mount else ''}{mount}"
     )
     raise UserError(
         f"--on {place}: the run directory {directory} is a folder of this machine, and hosts there "

@@ -7,18 +7,18 @@ import dataclasses
 import json
 import os
 import re
-import signal
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from orbax_bench_core.config import UserError
 from orbax_bench_core.launchers.kubernetes import FINGERPRINT, OURS, KubernetesSettings
 from orbax_bench_core.launchers.kubernetes_api import KubernetesApi, Object, Refused, connected
+from orbax_bench_core.launchers.launch import interrupted_by_sigterm
 
 _WATCH_S: Final = 10
 """Seconds after which the server ends a watch; pods are looked at anew at least as often."""
@@ -116,7 +116,7 @@ def followed(watched: Watched, settings: KubernetesSettings, *, before: Callable
         connected(
             namespace=settings.namespace, context=settings.context, kubeconfig=settings.kubeconfig
         ) as api,
-        _interrupted_by_sigterm(),
+        interrupted_by_sigterm(),
     ):
         return Course(api, watched, settings, before=before).run()
 
@@ -617,19 +617,6 @@ def _reference(owner: Object) -> Object:
         "name": metadata["name"],
         "uid": metadata["uid"],
     }
-
-
-@contextlib.contextmanager
-def _interrupted_by_sigterm() -> Iterator[None]:
-    """Ends as on an interrupt when this process is told to: a pod that is preempted clears up."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _say(line: str) -> None:

@@ -97,7 +97,7 @@ class JobSet:
         if launch.tpu is not None and settings.port in _TPU_PORTS:
             raise UserError(f"--on jobset --set port={settings.port}: that is a port of libtpu")
         self._image = require_digest(launch, "jobset")
-        require_shared(launch, "jobset", settings.mounted)
+        require_shared(launch, "jobset", settings.mounted, mount="volume=CLAIM:PATH")
         self._each = launch.hosts // launch.slices
         require_pod_names(launch.name, _JOB, jobs=launch.slices, pods=self._each)
         self._launch = launch

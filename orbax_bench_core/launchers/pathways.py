@@ -107,7 +107,7 @@ class Pathways:
             )
         self._tpu = launch.tpu
         self._image = require_digest(launch, "pathways")
-        require_shared(launch, "pathways", settings.mounted)
+        require_shared(launch, "pathways", settings.mounted, mount="volume=CLAIM:PATH")
         require_pod_names(launch.name, _HEAD_JOB, jobs=1, pods=1)
         require_pod_names(launch.name, "worker", jobs=launch.slices, pods=launch.tpu.hosts)
         self._folder = _pathways_folder(launch, settings)

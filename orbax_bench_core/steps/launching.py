@@ -122,7 +122,13 @@ def launch_point(
             f"{entry.name} {entry.id}: its hosts ended with exit code {code}; what they printed "
             "says why, and the same step goes on from what is recorded"
         )
-    return PointOutcome(session.info, session.directory.point_records(entry))
+    records = session.directory.point_records(entry)
+    if not records:
+        raise PointFailed(
+            f"{entry.name} {entry.id}: its hosts ended well, and there is no record of it in "
+            f"{output_directory}"
+        )
+    return PointOutcome(session.info, records)
 
 
 def _launcher(
@@ -137,7 +143,8 @@ def _launcher(
     shape, number = None, max(processes)
     if hosts.tpu:
         shape = parse_slice(hosts.tpu)
-        require_whole_slices(processes, shape, hosts.slices)
+        if not place.one_process:
+            require_whole_slices(processes, shape, hosts.slices)
         number = shape.hosts * hosts.slices
     of_pods = [f"{key}={json.dumps(value)}" for key, value in pod_settings(hosts.pods).items()]
     launch = Launch(
