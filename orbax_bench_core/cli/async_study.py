@@ -13,6 +13,7 @@ from orbax_bench_core.cli.hosts import (
     load_for_hosts,
     measure_on_hosts,
     place_in_cluster,
+    serve_without_suite,
 )
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def async_study(
         _study(place, as_json=as_json)
         return
     cluster, directory = place_in_cluster(no_cluster=no_cluster), output_directory
+    serve_without_suite(cluster, place, directory)
     loaded = load_for_hosts(place, override or (), cluster)
 
     def measure(settings: RunSettings) -> int:

@@ -13,6 +13,7 @@ from orbax_bench_core.cli.hosts import (
     load_for_hosts,
     measure_on_hosts,
     place_in_cluster,
+    serve_without_suite,
 )
 
 
@@ -79,7 +80,8 @@ def bisect(
     from orbax_bench_core.execute import RunSettings
 
     cluster = place_in_cluster(no_cluster=no_cluster)
-    loaded = load_for_hosts(suite, (), cluster, installs=True)
+    serve_without_suite(cluster, suite, output_directory)
+    loaded = load_for_hosts(suite, (), cluster)
     known = passports.find(passport)
 
     def measure(settings: RunSettings) -> int:

@@ -16,6 +16,7 @@ from orbax_bench_core.cli.hosts import (
     load_for_hosts,
     measure_on_hosts,
     place_in_cluster,
+    serve_without_suite,
 )
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ def calibrate(
             raise UserError("nothing to read: give run directories, or measure some with --suite")
         raise typer.Exit(_read(given, save, as_json=as_json))
     cluster = place_in_cluster(no_cluster=no_cluster)
+    serve_without_suite(cluster, suite, output_directory)
     loaded, directory = load_for_hosts(suite, (), cluster), output_directory
 
     def measure(settings: RunSettings) -> int:

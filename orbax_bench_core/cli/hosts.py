@@ -7,6 +7,7 @@ import functools
 import os
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ParamSpec, TypeVar
 
 import typer
@@ -28,6 +29,7 @@ class Reach(enum.Enum):
 
     ALL_HOSTS = "measures on all of them together, by `measure_on_hosts`"
     THIS_HOST = "looks at or works on this one alone, and says so"
+    BY_STEP = "leaves it to its steps, of which one measures on all and others refuse"
     NONE = "measures nothing here, and takes no notice of launchers"
 
 
@@ -86,38 +88,45 @@ def for_this_host(command: Callable[_P, _R]) -> Callable[_P, _R]:
     return start
 
 
-def load_for_hosts(
-    path: str, override: Sequence[str], cluster: Cluster | None, *, installs: bool = False
-) -> LoadedSuite:
+def load_for_hosts(path: str, override: Sequence[str], cluster: Cluster | None) -> LoadedSuite:
     """Loads a suite, whose points run on all hosts together unless it says something else.
 
-    Args:
-        path: The suite file.
-        override: Keys of the suite to change.
-        cluster: The place of this process; None for one host.
-        installs: Whether the command makes environments that the suite does not have.
-
     Raises:
-        UserError: The suite is invalid, or needs what several hosts do not have yet.
+        UserError: The suite is invalid.
     """
-    from orbax_bench_core.config import UserError, load_suite
+    from orbax_bench_core.config import load_suite
     from orbax_bench_core.launchers import unshipped
 
     path = unshipped(path)
     loaded = load_suite(path, override)
     if cluster is None:
         return loaded
-    if loaded.suite.environments or installs:
-        raise UserError(
-            loaded.source.problem(
-                f"environments are made on one host only, and this run has {cluster.size}: put the "
-                "versions into the image of every host, or run it with --no-cluster",
-                ("environments",),
-            )
-        )
     if "processes" in loaded.suite.execution.model_fields_set:
         return loaded
     return load_suite(path, [*override, f"execution.processes={cluster.size}"])
+
+
+def serve_without_suite(cluster: Cluster | None, suite: str, output_directory: str) -> None:
+    """Serves process 0 until the run ends, and exits, on a host that has no such suite file.
+
+    Process 0 has put a copy into the run directory. On any other host this does nothing.
+
+    Raises:
+        UserError: This host cannot join.
+    """
+    from orbax_bench_core.execute import RunSettings, equal_everywhere, serve
+    from orbax_bench_core.records import RunDirectory
+
+    if cluster is not None and cluster.rank and "://" not in suite and not Path(suite).exists():
+        code = serve(
+            cluster,
+            RunDirectory(output_directory),
+            suite=suite,
+            equal=equal_everywhere(),
+            settings=RunSettings(),
+            say=_say,
+        )
+        raise typer.Exit(code)
 
 
 def measure_on_hosts(
@@ -152,7 +161,8 @@ def measure_on_hosts(
         cluster,
         RunDirectory(output_directory),
         measure,
-        equal=equal_everywhere(suite.text),
+        suite=suite.source.file,
+        equal=equal_everywhere(),
         settings=settings,
         say=_say,
         host_wait_s=host_wait,

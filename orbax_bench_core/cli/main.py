@@ -94,7 +94,7 @@ _add("lineage", lineage.lineage, Reach.NONE)
 _add("limits", limits.limits, Reach.THIS_HOST)
 _add("prepare", prepare.prepare, Reach.THIS_HOST)
 _add("sharding", sharding.sharding, Reach.NONE)
-_add("step", step.app, Reach.ALL_HOSTS)
+_add("step", step.app, Reach.BY_STEP)
 
 
 def main() -> None:

@@ -8,6 +8,7 @@ from orbax_bench_core.execute.cluster import (
     TOKEN,
     Cluster,
     detect_cluster,
+    tpu_hosts,
     without_cluster,
 )
 from orbax_bench_core.execute.hosts import (
@@ -18,6 +19,7 @@ from orbax_bench_core.execute.hosts import (
     Host,
     HostsMissing,
     LocalHost,
+    Output,
     equal_everywhere,
     given_token,
 )
@@ -43,7 +45,7 @@ from orbax_bench_core.execute.session import (
     Watcher,
     silent,
 )
-from orbax_bench_core.execute.together import on_hosts, refuse_several_hosts
+from orbax_bench_core.execute.together import on_hosts, refuse_several_hosts, serve
 from orbax_bench_core.execute.vigil import CannotRecord
 
 __all__ = [
@@ -63,6 +65,7 @@ __all__ = [
     "Judgement",
     "Liveness",
     "LocalHost",
+    "Output",
     "Patience",
     "Progress",
     "Pulse",
@@ -82,6 +85,8 @@ __all__ = [
     "refuse_several_hosts",
     "run_pairs",
     "run_points",
+    "serve",
     "silent",
+    "tpu_hosts",
     "without_cluster",
 ]

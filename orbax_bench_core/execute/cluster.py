@@ -115,6 +115,15 @@ def _told(environment: Mapping[str, str]) -> Cluster | None:
     return None
 
 
+def tpu_hosts(environment: Mapping[str, str]) -> int:
+    """Returns how many hosts have the TPUs that a process here would open; 0 where none are told.
+
+    All of them must open them together: libtpu waits for the others.
+    """
+    names = _tpu_hosts(environment)
+    return len(names) * _slices(environment) if names else 0
+
+
 def _own(environment: Mapping[str, str]) -> Cluster | None:
     return _named("ORBAX_BENCH_*", _OWN, _numbered_by_jobs(environment))
 

@@ -28,6 +28,7 @@ def on_hosts(
     directory: RunDirectory,
     measure: Callable[[RunSettings], int],
     *,
+    suite: str,
     equal: Mapping[str, str],
     settings: RunSettings,
     say: Say,
@@ -43,6 +44,7 @@ def on_hosts(
         directory: The folder that all hosts share: a run directory, or one that is to hold several.
         measure: Measures with the settings that it is given, on process 0, and returns an exit
             code.
+        suite: The suite file, which travels with its folder.
         equal: What must be the same on every host.
         settings: How to measure; its host starts the workers of this machine.
         say: Takes lines for people.
@@ -58,18 +60,17 @@ def on_hosts(
     placed = dataclasses.replace(settings, placed=True)
     if cluster is None:
         return measure(placed)
-    own = settings.host
-    assert isinstance(own, LocalHost)
-    token = given_token(os.environ)
     if cluster.rank:
-        return _serve(
-            Agent(cluster, directory, equal=equal, token=token, local=own, say=say, part=part)
+        return serve(
+            cluster, directory, suite=suite, equal=equal, settings=settings, say=say, part=part
         )
+    token = given_token(os.environ)
     hosts = ClusterHosts(
         cluster,
         directory,
         equal=equal,
-        own=own,
+        suite=suite,
+        own=_local(settings),
         say=say,
         host_wait_s=host_wait_s,
         part=part,
@@ -82,6 +83,42 @@ def on_hosts(
             hosts.code = _EXIT_INVALID
             raise
     return hosts.code
+
+
+def serve(
+    cluster: Cluster,
+    directory: RunDirectory,
+    *,
+    suite: str,
+    equal: Mapping[str, str],
+    settings: RunSettings,
+    say: Say,
+    part: str = "",
+) -> int:
+    """Serves process 0 from another host until the run ends; see `on_hosts`.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        UserError: This host cannot join.
+    """
+    agent = Agent(
+        cluster,
+        directory,
+        suite=suite,
+        equal=equal,
+        token=given_token(os.environ),
+        local=_local(settings),
+        say=say,
+        part=part,
+    )
+    # A host that is preempted is told so by SIGTERM.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        return agent.run()
+    except KeyboardInterrupt:
+        return _EXIT_INTERRUPTED
 
 
 def refuse_several_hosts(what: str, environment: Mapping[str, str] = os.environ) -> None:
@@ -106,11 +143,6 @@ def refuse_several_hosts(what: str, environment: Mapping[str, str] = os.environ)
         )
 
 
-def _serve(agent: Agent) -> int:
-    """Runs an agent until it ends or is told to."""
-    # A host that is preempted is told so by SIGTERM.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        return agent.run()
-    except KeyboardInterrupt:
-        return _EXIT_INTERRUPTED
+def _local(settings: RunSettings) -> LocalHost:
+    assert isinstance(settings.host, LocalHost)
+    return settings.host

@@ -10,6 +10,7 @@ from orbax_bench_core.analysis.verdicts import attempts, words
 from orbax_bench_core.execute import (
     HOST_WAIT_S,
     Event,
+    HostsMissing,
     Progress,
     Retry,
     RunSettings,
@@ -100,7 +101,7 @@ def run_point(
 
     Raises:
         UserError: The directory holds no run, or hosts cannot join.
-        PointFailed: A repeat failed and `strict` is set, or process 0 has not come to its end.
+        PointFailed: A repeat failed and `strict` is set, or a host was lost.
     """
     session = Session.rejoin(
         output_directory, point_json, settings=settings, watch=_Log(), say=_say
@@ -112,14 +113,18 @@ def run_point(
 
     def measure(known: RunSettings) -> int:
         known_session = dataclasses.replace(session, settings=known)
-        measure_point(known_session, limits=limits, strict=strict, lock=lock)
+        try:
+            measure_point(known_session, limits=limits, strict=strict, lock=lock)
+        except HostsMissing as lost:
+            raise PointFailed(str(lost)) from None
         return 0
 
     code = on_hosts(
         cluster,
         session.directory,
         measure,
-        equal={**equal_everywhere(session.suite.text), "the point": entry.id},
+        suite=session.suite.source.file,
+        equal={**equal_everywhere(), "the point": entry.id},
         settings=settings,
         say=_say,
         host_wait_s=host_wait_s,

@@ -12,7 +12,7 @@ from orbax_bench_core.config import UserError
 from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
 from tests.support.scripted import NAME
 
-ALL_HOSTS = ["ab", "async-study", "bisect", "calibrate", "run", "step"]
+ALL_HOSTS = ["ab", "async-study", "bisect", "calibrate", "run"]
 THIS_HOST = ["doctor", "limits", "prepare"]
 NONE = [
     *("baseline", "compare", "expand", "history", "launch", "lineage", "list", "report"),
@@ -35,7 +35,12 @@ def on_three_hosts(monkeypatch):
 
 def test_every_command_has_its_reach():
     found = {reach: sorted(name for name, its in REACH.items() if its is reach) for reach in Reach}
-    assert found == {Reach.ALL_HOSTS: ALL_HOSTS, Reach.THIS_HOST: THIS_HOST, Reach.NONE: NONE}
+    assert found == {
+        Reach.ALL_HOSTS: ALL_HOSTS,
+        Reach.THIS_HOST: THIS_HOST,
+        Reach.BY_STEP: ["step"],
+        Reach.NONE: NONE,
+    }
     group = typer.main.get_command(app)
     names = [name for name in group.list_commands(None) if name not in FROM_OTHER_PACKAGES]
     assert sorted(names) == sorted(REACH)
@@ -44,9 +49,7 @@ def test_every_command_has_its_reach():
 def test_what_measures_on_all_hosts_and_nothing_else_has_the_flags_of_a_cluster():
     group = typer.main.get_command(app)
     for name in group.list_commands(None):
-        command = group.get_command(None, name)
-        below = getattr(command, "commands", {}).values() if name == "step" else (command,)
-        flags = {parameter.name for each in below for parameter in each.params}
+        flags = {parameter.name for parameter in group.get_command(None, name).params}
         measures = REACH.get(name) is Reach.ALL_HOSTS
         assert ({"no_cluster", "host_wait"} <= flags) is measures, name
         assert bool({"no_cluster", "host_wait"} & flags) is measures, name

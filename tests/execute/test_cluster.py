@@ -7,6 +7,7 @@ import queue
 import pytest
 
 from orbax_bench_core.config import UserError
+from orbax_bench_core.environments import Interpreter
 from orbax_bench_core.execute import LocalHost, detect_cluster, without_cluster
 from orbax_bench_core.worker import WorkerSetup
 
@@ -150,10 +151,11 @@ def test_a_worker_is_started_without_the_place_of_its_host_and_without_the_token
     python.write_text("#!/bin/sh\nenv\n")
     python.chmod(0o755)
     inbox = queue.SimpleQueue()
-    (worker,) = LocalHost(module="tests.support.fake_worker").launch(
+    own = {"mine": Interpreter(str(python), {})}
+    (worker,) = LocalHost(module="tests.support.fake_worker", interpreters=own).launch(
         [WorkerSetup(root=str(tmp_path), x64=False, num_devices=1)],
         environment={**os.environ, **JAX, **SLURM, "ORBAX_BENCH_TOKEN": "t", "KEPT": "yes"},
-        executable=str(python),
+        python="mine",
         logs=[tmp_path / "log"],
         inbox=inbox,
     )

@@ -7,6 +7,8 @@ from orbax_bench_core.execute.hosts.host import (
     HostLost,
     HostsMissing,
     Inbox,
+    Output,
+    Unmade,
     WorkerDied,
     WorkerHandle,
 )
@@ -26,6 +28,8 @@ __all__ = [
     "HostsMissing",
     "Inbox",
     "LocalHost",
+    "Output",
+    "Unmade",
     "WorkerDied",
     "WorkerHandle",
     "equal_everywhere",
