@@ -37,6 +37,12 @@ PATHWAYS_SCHEMA["properties"]["spec"]["properties"]["controller"]["properties"][
 )
 NAMESPACE = "bench"
 BEARER = "test-bearer"
+RULES = next(
+    yaml.safe_load_all(
+        (Path(__file__).parents[2] / "examples" / "gke" / "launcher-rbac.yaml").read_text()
+    )
+)["rules"]
+"""What our role allows: the server allows no more."""
 _QUERY = {
     "list": {"labelSelector", "fieldSelector", "watch", "resourceVersion", "timeoutSeconds"},
     "log": {"container", "follow", "timestamps", "previous", "limitBytes", "sinceTime"},
@@ -159,6 +165,12 @@ class Cluster:
             raise Failure(422, f"strict decoding error: {place}: {errors[0].message}")
 
 
+def _verb(method, name, query):
+    if method == "GET":
+        return "watch" if "watch" in query else "list" if name is None else "get"
+    return {"POST": "create", "DELETE": "delete"}[method]
+
+
 def pod_labels(pod):
     return pod["metadata"].get("labels", {})
 
@@ -217,6 +229,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def _check_request(self, method, kind, name, query, log):
         if self.headers.get("Authorization") != f"Bearer {BEARER}":
             raise Failure(401, "Unauthorized")
+        verb = _verb(method, name, query)
+        resource = f"{kind}/log" if log else kind
+        if not any(resource in rule["resources"] and verb in rule["verbs"] for rule in RULES):
+            raise Failure(403, f"the role does not allow to {verb} {resource}")
         if method == "POST" and self.headers.get("Content-Type") != "application/json":
             raise Failure(415, "the body of the request was in an unknown format")
         known = _QUERY["log" if log else "delete" if method == "DELETE" else "list"]
