@@ -59,6 +59,7 @@ class VertexSettings(ConfigModel):
         service_account: What the hosts run as; it must reach the run directory.
         network: The VPC network to peer with, `projects/NUMBER/global/networks/NAME`.
         labels: Labels of the job.
+        suite_in_image: Path of the suite in the image; otherwise the one of this machine is sent.
         endpoint: Another address of Vertex AI.
     """
 
@@ -73,6 +74,7 @@ class VertexSettings(ConfigModel):
     service_account: str | None = None
     network: str | None = None
     labels: dict[str, str] = {}
+    suite_in_image: str | None = None
     endpoint: str | None = None
 
 
@@ -113,7 +115,7 @@ class Vertex:
                 "machine, and hosts there cannot reach it; use gs://BUCKET/FOLDER"
             )
         self._image = require_digest(launch, "vertex")
-        self._shipment = shipment(launch)
+        self._shipment = shipment(launch, in_image=settings.suite_in_image)
         self._machine = self._machine_spec()
         problems = [
             _problem(name, f"Vertex AI needs it, such as {_EXAMPLES[name]}; or set {variable}")
