@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 from orbax_bench_core.config import Source, UserError, parse_suite, with_keys, with_overrides
 from orbax_bench_core.execute import Session
-from orbax_bench_core.records import Record, RunDirectory
+from orbax_bench_core.records import AlreadyRecorded, Record, RunDirectory
 
 _NAMED: Final = 10
 """Points that a message names."""
@@ -66,7 +67,10 @@ def write_records(records: Iterable[Record], path: str) -> None:
 
 
 def collect_records(run: RunDirectory, paths: Iterable[str]) -> None:
-    """Puts records that travelled as JSON lines into a run directory that lacks them."""
+    """Puts records that travelled as JSON lines into a run directory that lacks them.
+
+    What lies in the place of one and is not of that place stays: the report names it.
+    """
     for path in paths:
         for line in Path(path).read_text().splitlines():
             record = Record.model_validate_json(line)
@@ -74,4 +78,5 @@ def collect_records(run: RunDirectory, paths: Iterable[str]) -> None:
                 record.point, record.repeat, warmup=record.warmup, host=record.host
             )
             if known is None:
-                run.write_record(record)
+                with contextlib.suppress(AlreadyRecorded):
+                    run.write_record(record)
