@@ -87,18 +87,6 @@ def detect_cluster(environment: Mapping[str, str]) -> Cluster | None:
     """
     if environment.get(_SWITCH, "").lower() in ("none", "off", "0"):
         return None
-    cluster = _told(environment)
-    _check_size(cluster, environment)
-    return cluster
-
-
-def without_cluster(environment: Mapping[str, str]) -> dict[str, str]:
-    """Returns an environment without the variables that give a process its place, and no token."""
-    return {name: value for name, value in environment.items() if _PRIVATE.fullmatch(name) is None}
-
-
-def _told(environment: Mapping[str, str]) -> Cluster | None:
-    """Returns the cluster that the first launcher tells of."""
     for source in _SOURCES:
         cluster = source(environment)
         if cluster is not None:
@@ -107,12 +95,19 @@ def _told(environment: Mapping[str, str]) -> Cluster | None:
                     f"{cluster.found} says that this is host {cluster.rank} of {cluster.size}; "
                     f"hosts are numbered from 0 to {cluster.size - 1}"
                 )
+            _check_expected(cluster, environment)
             if cluster.size == 1:
                 return None
             _check_tpu_order(cluster, environment)
             head = environment.get(_HEAD_HOST) or cluster.head
             return dataclasses.replace(cluster, head=head)
+    _check_expected(None, environment)
     return None
+
+
+def without_cluster(environment: Mapping[str, str]) -> dict[str, str]:
+    """Returns an environment without the variables that give a process its place, and no token."""
+    return {name: value for name, value in environment.items() if _PRIVATE.fullmatch(name) is None}
 
 
 def tpu_hosts(environment: Mapping[str, str]) -> int:
@@ -250,7 +245,7 @@ _SOURCES: Final[tuple[Callable[[Mapping[str, str]], Cluster | None], ...]] = (
 )
 
 
-def _check_size(cluster: Cluster | None, environment: Mapping[str, str]) -> None:
+def _check_expected(cluster: Cluster | None, environment: Mapping[str, str]) -> None:
     """Checks that there are as many hosts as a launcher says that leaves the rest to its place."""
     name = _OWN[2]
     expected = environment.get(name, "")
