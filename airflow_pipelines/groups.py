@@ -28,7 +28,7 @@ def sweep(
     """Measures every point of a suite in mapped tasks, and writes the report.
 
     A lost point does not lose the report: it is written from what is there, and its task fails and
-    says what is missing.
+    says what is missing or has failed.
 
     Args:
         suite: Path of the suite where the steps run: local there, or gs://.
@@ -147,7 +147,7 @@ def _measured(
         retries=retries,
         **given,
     )
-    end = place.words("run-sweep-point", "-o", directory, "--strict")
+    end = place.words("run-sweep-point", "-o", directory)
 
     @task(task_id="batches")
     def batches(points: list[str], words: list[str]) -> list[list[str]]:

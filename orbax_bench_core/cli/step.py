@@ -65,7 +65,8 @@ def plan_sweep(
     """Expand a suite into points and begin its run directory; returns the list of points."""
     from orbax_bench_core.steps.pipeline import plan_sweep
 
-    planned = plan_sweep(_text(suite), output_directory, arms=arms, processes=processes)
+    text = _text(suite)
+    planned = plan_sweep(text, output_directory, arms=arms, processes=processes, file=suite)
     _give(planned, result, None)
 
 
@@ -178,16 +179,16 @@ def aggregate(
     result: ResultFile = None,
     outputs: OutputsFile = None,
 ) -> None:
-    """Write samples, summary, report and TensorBoard's files; returns the points that lack repeats.
+    """Write samples, summary, report and TensorBoard's files; returns what they lack.
 
-    They are written from what is there. Where points are not complete, it exits with 1 and names
-    them.
+    They are written from what is there. Where points are not complete or have failed, it exits with
+    1 and names them.
     """
     from orbax_bench_core.steps.pipeline import aggregate
 
     found = aggregate(output_directory, records=records or ())
-    for point in found.value:
-        print(f"incomplete: {point}", file=sys.stderr)
+    for lacking in found.value:
+        print(lacking, file=sys.stderr)
     _give(found, result, outputs)
     if found.value:
         raise typer.Exit(Exit.FAILED)

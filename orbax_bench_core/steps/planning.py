@@ -15,7 +15,9 @@ _NAMED: Final = 10
 """Points that a message names."""
 
 
-def plan(suite_text: str, output_directory: str, arms: str = "", processes: int = 0) -> list[str]:
+def plan(
+    suite_text: str, output_directory: str, arms: str = "", processes: int = 0, file: str = ""
+) -> list[str]:
     """Expands a suite and begins its run directory.
 
     Args:
@@ -23,6 +25,7 @@ def plan(suite_text: str, output_directory: str, arms: str = "", processes: int 
         output_directory: The run directory, reachable from every later step.
         arms: An `arms` block, as YAML, for a suite that has none; empty leaves the suite as it is.
         processes: Host processes of each point of a suite that names none; 0 leaves it at one.
+        file: Where the suite lies, with the classes that it names beside it; empty for nowhere.
 
     Returns:
         The sweep points or pairs, each as a line of JSON.
@@ -32,9 +35,10 @@ def plan(suite_text: str, output_directory: str, arms: str = "", processes: int 
     """
     if arms:
         suite_text = with_keys(suite_text, {"arms": Source(arms, "arms").data})
-    suite = parse_suite(suite_text)
+    suite = parse_suite(suite_text, file)
     if processes and "processes" not in suite.suite.execution.model_fields_set:
-        suite = parse_suite(with_overrides(suite_text, [f"execution.processes={processes}"]))
+        several = with_overrides(suite_text, [f"execution.processes={processes}"])
+        suite = parse_suite(several, file)
     session = Session.begin(suite, output_directory)
     return [entry.model_dump_json() for entry in session.entries]
 

@@ -7,7 +7,7 @@ from orbax_bench_core.steps.planning import plan
 
 
 def plan_sweep(
-    suite: str, output_directory: str, *, arms: str = "", processes: int = 0
+    suite: str, output_directory: str, *, arms: str = "", processes: int = 0, file: str = ""
 ) -> Outputs[list[str]]:
     """Expands a suite into sweep points and begins its run directory.
 
@@ -16,6 +16,7 @@ def plan_sweep(
         output_directory: The run directory, reachable from every later step.
         arms: An `arms` block, as YAML, for a suite that has none; empty leaves the suite as it is.
         processes: Host processes of each point of a suite that names none; 0 leaves it at one.
+        file: Where the suite lies, with the classes that it names beside it; empty for nowhere.
 
     Returns:
         The value is the list of points or pairs, each as a line of JSON.
@@ -23,4 +24,4 @@ def plan_sweep(
     Raises:
         UserError: The suite is invalid, or the directory cannot be used.
     """
-    return Outputs(value=plan(suite, output_directory, arms, processes))
+    return Outputs(value=plan(suite, output_directory, arms, processes, file))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from orbax_bench_core.analysis.summary import RunSummary
 from orbax_bench_core.lineage import artifact_metadata, bounded_metrics, input_digests
 from orbax_bench_core.records import Run, RunDirectory, checked_record_files
 from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
 from orbax_bench_core.steps.planning import collect_records
 from orbax_bench_core.steps.reporting import publish, unfinished
+from orbax_bench_core.sweep import Pair
 
 
 def aggregate(output_directory: str, *, records: Iterable[str] = ()) -> Outputs[list[str]]:
@@ -20,7 +22,8 @@ def aggregate(output_directory: str, *, records: Iterable[str] = ()) -> Outputs[
             directory has already is left as it is.
 
     Returns:
-        The value names the points that are not complete. `samples`, `summary` and `report` are
+        The value names what is lacking: points that are not complete or have failed repeats, and
+        files that had to be left out. `samples`, `summary` and `report` are
         files of the run directory, `tensorboard` is a folder there, and `metrics` has median
         seconds per point and operation.
 
@@ -42,5 +45,18 @@ def aggregate(output_directory: str, *, records: Iterable[str] = ()) -> Outputs[
     named = {kind: Output.of_run(run, name, kind, point_ids=ids) for kind, name in files.items()}
     named["metrics"] = Output(metadata={**bounded_metrics(medians), **of_metrics})
     named["tensorboard"] = Output(metadata=of_events, place=str(run.root / "tensorboard"))
-    missing = [f"{entry.name} {entry.id}" for entry in unfinished(Run(run))]
-    return Outputs(value=missing, named=named)
+    return Outputs(value=_lacking(Run(run), found), named=named)
+
+
+def _lacking(run: Run, summary: RunSummary) -> list[str]:
+    """Returns what a report lacks: incomplete points, failed repeats, files that were left out.
+
+    Failures of a comparison are part of its verdict.
+    """
+    incomplete = [f"{entry.name} {entry.id}: incomplete" for entry in unfinished(run)]
+    failed = [
+        f"{point.point} {point.point_id}: {point.failed} of its repeats failed"
+        for point in summary.points
+        if point.failed and not any(isinstance(entry, Pair) for entry in run.info.expansion.points)
+    ]
+    return [*incomplete, *failed, *summary.left_out]

@@ -21,7 +21,7 @@ with DAG("bad_suite", **KNOWN):
     sweep(str(HERE / "bad.yaml"), str(HERE / "bad"), place=BENCH)
 
 with DAG("lost_point", **KNOWN):
-    sweep(str(HERE / "lost.yaml"), str(HERE / "lost"), place=BENCH, retries=1, points_per_task=2)
+    sweep(str(HERE / "lost.yaml"), str(HERE / "lost"), place=BENCH, retries=1)
 
 with DAG("slower", **KNOWN):
     regression(
