@@ -91,7 +91,7 @@ def faults(tmp_path):
     # A node that dies with its second point: the step is killed whenever it is tried.
     bench.write_text(
         "#!/bin/sh\n"
-        """case "$*" in *run-sweep-point*'"save_s":0.02'*lost*) kill -9 $$;; esac\n"""
+        """case "$*" in *run-sweep-point*lost*'"save_s":0.02'*) kill -9 $$;; esac\n"""
         f'PYTHONPATH="{ROOT}" exec "{sys.executable}" -m tests.support.fake_cli "$@"\n'
     )
     bench.chmod(0o755)
