@@ -38,6 +38,16 @@ HostWait = Annotated[
         "ends as incomplete.",
     ),
 ]
+PortRangeOption = Annotated[
+    str | None,
+    typer.Option(
+        "--port-range",
+        "--port_range",
+        metavar="FIRST-LAST",
+        help="Ports of host 0 at which groups of workers may be coordinated, where a firewall lets "
+        "only some through; otherwise any free one.",
+    ),
+]
 
 
 def place_in_cluster(*, no_cluster: bool) -> Cluster | None:
@@ -91,6 +101,7 @@ def on_hosts(
     *,
     settings: RunSettings,
     host_wait: float,
+    port_range: str | None = None,
     measure: Callable[[RunSettings], int],
 ) -> int:
     """Measures on one host, or on all hosts of a cluster.
@@ -101,6 +112,7 @@ def on_hosts(
         output_directory: The run directory, which all hosts share.
         settings: How to measure; its host starts the workers of this machine.
         host_wait: Seconds for which a lost host is waited for.
+        port_range: Ports of host 0 that workers may listen at; None for any.
         measure: Measures with the settings that it is given, on process 0.
 
     Returns:
@@ -110,9 +122,12 @@ def on_hosts(
         UserError: This host cannot join, or others have not.
     """
     from orbax_bench_core.config import UserError
-    from orbax_bench_core.execute import ClusterHosts, equal_everywhere, given_token
+    from orbax_bench_core.execute import ClusterHosts, PortRange, equal_everywhere, given_token
     from orbax_bench_core.records import RunDirectory
 
+    if port_range is not None:
+        local = dataclasses.replace(_local(settings), ports=PortRange.parse(port_range))
+        settings = dataclasses.replace(settings, host=local)
     if cluster is None:
         return measure(settings)
     if cluster.rank:

@@ -19,6 +19,7 @@ from orbax_bench_core.execute.hosts import (
     HostsMissing,
     LocalHost,
     Output,
+    PortRange,
     equal_everywhere,
     given_token,
 )
@@ -64,6 +65,7 @@ __all__ = [
     "LocalHost",
     "Output",
     "Patience",
+    "PortRange",
     "Progress",
     "Pulse",
     "Retry",

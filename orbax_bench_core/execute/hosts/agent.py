@@ -204,9 +204,6 @@ class Agent:
                     return int(message["code"])
                 case "launch":
                     self._launch(wire, message)
-                case "free_address":
-                    local = dataclasses.replace(self._local, address=wire.address)
-                    self._answer(wire, message, local.free_address)
                 case "environments":
                     configs = [EnvironmentConfig(**one) for one in message["configs"]]
                     make = functools.partial(self._make_environments, wire, configs)

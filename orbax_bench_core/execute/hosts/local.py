@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -19,6 +18,7 @@ from orbax_bench_core.environments import EnvironmentFailed, Interpreter, make_e
 from orbax_bench_core.execute.cluster import without_cluster
 from orbax_bench_core.execute.held import held_locks
 from orbax_bench_core.execute.hosts.host import Inbox, Output, Unmade, WorkerDied
+from orbax_bench_core.execute.hosts.ports import PortRange, free_port
 from orbax_bench_core.execute.hosts.proc import kernel_stacks, read_signs, sleepers
 from orbax_bench_core.execute.isolation import LOCK_FILE, measuring_lock
 from orbax_bench_core.execute.liveness import Signs, signal_name
@@ -39,12 +39,14 @@ class LocalHost:
         module: What Python runs; tests put a worker here that needs no JAX.
         address: Address at which the first worker of a group coordinates the others.
         lock_file: The file that every run on this machine locks.
+        ports: Where that address takes its port from; None takes any that is free.
         interpreters: Environments that were made here, or why there is none, by name.
     """
 
     module: str = "orbax_bench_core.worker"
     address: str = "127.0.0.1"
     lock_file: Path = LOCK_FILE
+    ports: PortRange | None = None
     interpreters: dict[str, Interpreter | EnvironmentFailed] = dataclasses.field(
         default_factory=dict, compare=False
     )
@@ -75,11 +77,13 @@ class LocalHost:
             yield Output(code=done.returncode, out=done.stdout, err=done.stderr)
 
     def free_address(self) -> str:
-        """Returns an address on this machine at which nothing listens."""
-        family = socket.AF_INET6 if ":" in self.address else socket.AF_INET
-        with socket.socket(family) as probe:
-            probe.bind((self.address, 0))
-            port = probe.getsockname()[1]
+        """Returns an address on this machine at which nothing listens.
+
+        Raises:
+            UserError: None of the ports that it may have is free.
+        """
+        ports = self.ports
+        port = free_port(self.address) if ports is None else ports.take(self.address)
         return f"[{self.address}]:{port}" if ":" in self.address else f"{self.address}:{port}"
 
     def make_environments(

@@ -16,7 +16,6 @@ from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.execute.cluster import without_cluster
 from orbax_bench_core.execute.hosts.host import (
     HostLost,
-    HostsMissing,
     Inbox,
     Output,
     WorkerDied,
@@ -83,13 +82,6 @@ class RemoteHost:
         self._reader = threading.Thread(target=self._read, name=f"host {index}", daemon=True)
         self._reader.start()
         threading.Thread(target=self._beat, name=f"beat {index}", daemon=True).start()
-
-    def free_address(self) -> str:
-        """Returns an address of that machine at which nothing listens; see `Host`."""
-        address = self.ask("free_address")
-        if address is None:
-            raise HostsMissing(self.lost or f"host {self.index} ({self.name}) does not answer")
-        return str(address)
 
     def make_environments(self, configs: Sequence[EnvironmentConfig]) -> None:
         """Has the agent make the environments that it has not made yet; `unmade` then says why not.
