@@ -138,7 +138,7 @@ def ab(
     )
     code = on_hosts(
         cluster,
-        loaded,
+        with_both,
         output_directory,
         settings=settings,
         host_wait=host_wait,

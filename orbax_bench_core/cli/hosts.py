@@ -125,6 +125,7 @@ def on_hosts(
     from orbax_bench_core.execute import ClusterHosts, PortRange, equal_everywhere, given_token
     from orbax_bench_core.records import RunDirectory
 
+    _check_processes(suite, cluster)
     if port_range is not None:
         local = dataclasses.replace(_local(settings), ports=PortRange.parse(port_range))
         settings = dataclasses.replace(settings, host=local)
@@ -150,6 +151,36 @@ def on_hosts(
             hosts.code = _EXIT_INVALID
             raise
     return hosts.code
+
+
+def _check_processes(suite: LoadedSuite, cluster: Cluster | None) -> None:
+    """Checks that devices which several hosts share are used by all of them.
+
+    Raises:
+        UserError: A point would wait for ever.
+    """
+    from orbax_bench_core.config import ARMS, UserError
+    from orbax_bench_core.execute import check_proxy, on_pathways, tpu_hosts
+
+    own = suite.suite.execution.processes
+    of_arms = (suite.suite.arm(name).processes for name in ARMS)
+    counts = sorted({*own, *(count for count in of_arms if count is not None)})
+    hosts = tpu_hosts(os.environ) if cluster is None else cluster.tpu_hosts
+    if on_pathways(os.environ) and counts != [1]:
+        problem = (
+            f"JAX_PLATFORMS=proxy is Pathways, where one process has the devices of all hosts: a "
+            f"point needs 1 process, and some have {counts[-1]}"
+        )
+    elif hosts > 1 and any(count % hosts for count in counts):
+        count = next(count for count in counts if count % hosts)
+        problem = (
+            f"a point with processes={count} on a TPU slice of {hosts} hosts: libtpu waits for all "
+            f"of them, so a point needs {hosts} processes, one on each host"
+        )
+    else:
+        check_proxy(os.environ)
+        return
+    raise UserError(suite.source.problem(problem, ("execution", "processes")))
 
 
 def _serve(cluster: Cluster, suite: str, output_directory: str, settings: RunSettings) -> int:

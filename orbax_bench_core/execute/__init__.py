@@ -7,6 +7,7 @@ from orbax_bench_core.execute.cluster import (
     TOKEN,
     Cluster,
     detect_cluster,
+    on_pathways,
     tpu_hosts,
     without_cluster,
 )
@@ -33,6 +34,7 @@ from orbax_bench_core.execute.liveness import (
     judge,
 )
 from orbax_bench_core.execute.pairs import run_pairs
+from orbax_bench_core.execute.pathways import check_proxy
 from orbax_bench_core.execute.runner import run_points
 from orbax_bench_core.execute.session import (
     DEFAULTS,
@@ -75,11 +77,13 @@ __all__ = [
     "Signs",
     "Watcher",
     "allocator_settings",
+    "check_proxy",
     "detect_cluster",
     "equal_everywhere",
     "given_token",
     "judge",
     "measuring_lock",
+    "on_pathways",
     "run_pairs",
     "run_points",
     "silent",

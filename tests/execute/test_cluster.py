@@ -53,6 +53,7 @@ def vertex(kind, index, pools):
     [
         (JAX, "JAX_*, host 3 of 4, head 10.0.0.1:1234"),
         ({**JAX, "JAX_COORDINATOR_PORT": "99"}, "JAX_*, host 3 of 4, head 10.0.0.1:99"),
+        ({**JAX, **SLURM, "SLURM_NTASKS": "4"}, "JAX_*, host 3 of 4, head 10.0.0.1:1234"),
         (
             {**JAX, "JAX_COORDINATOR_ADDRESS": "h", "JAX_COORDINATOR_PORT": "99"},
             "JAX_*, host 3 of 4, head h:99",
@@ -93,6 +94,8 @@ def test_variables_of_a_launcher_give_rank_size_and_head(variables, said):
         {"TPU_WORKER_ID": "0", "TPU_WORKER_HOSTNAMES": "localhost"},
         vertex("workerpool2", 0, {"workerpool0": 1, "workerpool1": 1, "workerpool2": 1}),
         {"KUBERNETES_SERVICE_HOST": "10.0.0.1"},
+        # Pathways: one process has the devices of all hosts.
+        {**JAX, "JAX_PLATFORMS": "proxy,cpu"},
     ],
 )
 def test_a_host_on_its_own_is_no_cluster(variables):
@@ -108,6 +111,9 @@ def test_a_host_on_its_own_is_no_cluster(variables):
         ({**JAX, "JAX_NUM_PROCESSES": ""}, "ADDRESS is set, and JAX_NUM_PROCESSES not"),
         ({**JAX, "TPU_WORKER_ID": "2"}, "this is host 3, and TPU_WORKER_ID=2"),
         ({**JAX, **SLICES, "MEGASCALE_SLICE_ID": "0"}, "this is host 3, and TPU_WORKER_ID=1"),
+        ({**JAX, **SLURM}, "JAX_* says that there are 4 hosts, and Slurm that there are 3"),
+        ({**JAX, **TPU}, "JAX_* says that there are 4 hosts, and TPU slice that there are 2"),
+        ({"ORBAX_BENCH_CLUSTER": "gke"}, "ORBAX_BENCH_CLUSTER=gke: give none for this host alone"),
         ({"CLUSTER_SPEC": "{}"}, "CLUSTER_SPEC cannot be read: {}"),
         ({**OPEN_MPI, "OMPI_MCA_orte_hnp_uri": ""}, "does not say on which host rank 0 runs"),
     ],

@@ -119,7 +119,8 @@ class Agent:
 
     def _join(self, folder: Path) -> Wire:
         """Returns a connection over which process 0 has accepted this host."""
-        deadline = time.monotonic() + self._contact.join_s
+        begun = time.monotonic()
+        deadline = begun + self._contact.join_s
         refused_until: float | None = None
         told, why = False, "process 0 has not started"
         while time.monotonic() < deadline:
@@ -143,7 +144,7 @@ class Agent:
             time.sleep(_PAUSE_S)
         raise UserError(
             f"host {self._cluster.rank} ({platform.node()}) cannot join process 0 at "
-            f"{self._cluster.address}: {why}"
+            f"{self._cluster.address}: {why} (after {time.monotonic() - begun:.1f} s)"
         )
 
     def _try_to_join(self, token: str, folder: Path) -> Wire:
@@ -157,6 +158,7 @@ class Agent:
             wire.send(
                 {
                     "name": platform.node(),
+                    "size": self._cluster.size,
                     "machine": machine_id(),
                     "equal": self._equal,
                     "place": place,

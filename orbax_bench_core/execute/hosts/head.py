@@ -338,6 +338,12 @@ class ClusterHosts:
         joining = wire.receive()
         name, root = str(joining["name"]), str(joining["root"])
         who = f"host {rank} ({name})"
+        if joining["size"] != self._cluster.size:
+            refuse(
+                wire,
+                f"{who} was told that there are {joining['size']} hosts, and process 0 that there are "
+                f"{self._cluster.size}: give every host the same number",
+            )
         different = differences(self._equal, joining["equal"])
         if different:
             refuse(wire, f"{who} has {different}")
