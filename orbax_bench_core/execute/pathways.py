@@ -34,8 +34,8 @@ def check_proxy(environment: Mapping[str, str], within_s: float = _WAIT_S) -> No
     if found is None:
         given = f"is {target!r}" if target else "is not set"
         raise UserError(
-            f"JAX_PLATFORMS={platforms} is Pathways, and {_TARGET} {given}: give the address of its "
-            "proxy, such as grpc://127.0.0.1:29000, or another JAX_PLATFORMS"
+            f"JAX_PLATFORMS={platforms} is Pathways, and {_TARGET} {given}: give the address of "
+            "its proxy, such as grpc://127.0.0.1:29000, or another JAX_PLATFORMS"
         )
     if importlib.util.find_spec("pathwaysutils") is None:
         raise UserError(

@@ -40,6 +40,17 @@ _ENVIRONMENT = (
     "XLA_PYTHON_CLIENT_MEM_FRACTION",
     "XLA_PYTHON_CLIENT_PREALLOCATE",
 )
+REJOINED = "ORBAX_BENCH_REJOINED"
+"""Variable of how often the agent of a host has come back during a run."""
+
+_PLACE = {
+    "node": "ORBAX_BENCH_NODE",
+    "node_pool": "ORBAX_BENCH_NODE_POOL",
+    "restarts": "ORBAX_BENCH_RESTARTS",
+    "rejoined": REJOINED,
+}
+"""What only a launcher knows of a host, and the variables by which it tells."""
+
 _NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
 
 
@@ -60,6 +71,7 @@ def host_provenance() -> dict[str, Any]:
             "cpu": _cpu_model(),
             "cpu_count": os.cpu_count() or UNKNOWN,
             "memory_bytes": psutil.virtual_memory().total,
+            **{key: os.environ[name] for key, name in _PLACE.items() if os.environ.get(name)},
         },
         "environment": {name: os.environ.get(name, "") for name in _ENVIRONMENT},
     }

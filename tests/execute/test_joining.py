@@ -46,18 +46,10 @@ class Gathering:
         return Cluster(found="test", rank=rank, size=self.size, head="127.0.0.1", port=self.port)
 
     def agent(
-        self,
-        rank=1,
-        *,
-        size=None,
-        directory=None,
-        equal=EQUAL,
-        token=None,
-        lock="lock",
-        contact=QUICK,
+        self, rank=1, *, size=2, directory=None, equal=EQUAL, token=None, lock="lock", contact=QUICK
     ):
         return Agent(
-            dataclasses.replace(self.cluster(rank), size=size or self.size),
+            dataclasses.replace(self.cluster(rank), size=size),
             directory or self.directory,
             suite="suite.yaml",
             equal=equal,
@@ -156,7 +148,7 @@ def test_a_process_0_that_does_not_answer_is_one_message(gathering):
         agent.run()
     address = gathering.cluster(1).address
     assert f") cannot join process 0 at {address}: [Errno 111] Connection" in str(caught.value)
-    assert "after 0.5 s" in str(caught.value)
+    assert "(after 0." in str(caught.value)
 
 
 @pytest.mark.slow

@@ -97,3 +97,18 @@ def test_a_processor_that_linux_does_not_name_is_named_by_python_or_unknown(monk
     monkeypatch.setattr(Path, "read_text", lambda self: (_ for _ in ()).throw(OSError("none")))
     monkeypatch.setattr(machine.platform, "processor", lambda: "")
     assert machine._cpu_model() == UNKNOWN
+
+
+def test_what_a_launcher_tells_of_a_host_is_kept_and_what_it_does_not_is_not(fresh, monkeypatch):
+    assert not {"node", "node_pool", "restarts", "rejoined"} & fresh()["host"].keys()
+    monkeypatch.setenv("ORBAX_BENCH_NODE", "gke-a-1")
+    monkeypatch.setenv("ORBAX_BENCH_NODE_POOL", "v5e")
+    monkeypatch.setenv("ORBAX_BENCH_RESTARTS", "2")
+    assert (
+        fresh()["host"].items()
+        >= {
+            "node": "gke-a-1",
+            "node_pool": "v5e",
+            "restarts": "2",
+        }.items()
+    )
