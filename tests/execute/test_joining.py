@@ -102,8 +102,12 @@ def test_the_token_is_for_this_user_alone_and_goes_with_the_run(gathering):
 
 
 def test_a_token_that_can_be_guessed_is_refused_and_none_is_inherited():
-    with pytest.raises(UserError, match="has 5 characters"):
-        given_token({"ORBAX_BENCH_TOKEN": "short"})
+    for token, bits in (("short", 30), ("1" * 38, 126), ("f" * 31, 124)):
+        said = f"has {len(token)} characters, which are {bits} bits at most"
+        with pytest.raises(UserError, match=said):
+            given_token({"ORBAX_BENCH_TOKEN": token})
+    for token in ("1" * 39, "f" * 32, "Zz-_" * 6):
+        assert given_token({"ORBAX_BENCH_TOKEN": token}) == token
     environment = {"ORBAX_BENCH_TOKEN": TOKEN, "PATH": "/bin"}
     assert given_token(environment) == TOKEN
     assert environment == {"PATH": "/bin"}
