@@ -4,6 +4,7 @@ Nothing here imports JAX: the processes that do are workers.
 """
 
 from orbax_bench_core.execute.cluster import (
+    HEAD_PORT,
     TOKEN,
     Cluster,
     detect_cluster,
@@ -47,11 +48,13 @@ from orbax_bench_core.execute.session import (
     Watcher,
     silent,
 )
+from orbax_bench_core.execute.together import on_hosts, refuse_several_hosts, serve
 from orbax_bench_core.execute.vigil import CannotRecord
 
 __all__ = [
     "DEFAULTS",
     "EXIT_NO_HEAD",
+    "HEAD_PORT",
     "HOST_WAIT_S",
     "LOCK_FILE",
     "TOKEN",
@@ -83,9 +86,12 @@ __all__ = [
     "given_token",
     "judge",
     "measuring_lock",
+    "on_hosts",
     "on_pathways",
+    "refuse_several_hosts",
     "run_pairs",
     "run_points",
+    "serve",
     "silent",
     "tpu_hosts",
     "without_cluster",

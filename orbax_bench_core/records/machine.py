@@ -43,14 +43,14 @@ _ENVIRONMENT = (
 REJOINED = "ORBAX_BENCH_REJOINED"
 """Variable of how often the agent of a host has come back during a run."""
 
-_PLACE = {
+_TOLD = {
     "node": "ORBAX_BENCH_NODE",
     "node_pool": "ORBAX_BENCH_NODE_POOL",
     "restarts": "ORBAX_BENCH_RESTARTS",
     "rejoined": REJOINED,
 }
-"""What only a launcher knows of a host, and the variables by which it tells."""
-
+"""Variables of a launcher: the machine below a pod, its pool, and how often all pods were started
+again. What was measured before a restart may come from other machines."""
 _NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
 
 
@@ -71,10 +71,15 @@ def host_provenance() -> dict[str, Any]:
             "cpu": _cpu_model(),
             "cpu_count": os.cpu_count() or UNKNOWN,
             "memory_bytes": psutil.virtual_memory().total,
-            **{key: os.environ[name] for key, name in _PLACE.items() if os.environ.get(name)},
+            **_told_by_launcher(),
         },
         "environment": {name: os.environ.get(name, "") for name in _ENVIRONMENT},
     }
+
+
+def _told_by_launcher() -> dict[str, str]:
+    """Returns what only a launcher knows of this host; nothing where none has said it."""
+    return {key: os.environ[name] for key, name in _TOLD.items() if os.environ.get(name)}
 
 
 @functools.cache
