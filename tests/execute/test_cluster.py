@@ -126,7 +126,7 @@ def test_a_host_on_its_own_is_no_cluster(variables):
             {**JAX, "JAX_PROCESS_ID": "1", **TPU},
             "JAX_* says that there are 4 hosts, and TPU slice that there are 2",
         ),
-        ({"ORBAX_BENCH_CLUSTER": "gke"}, "ORBAX_BENCH_CLUSTER=gke: give none for this host alone"),
+        ({"ORBAX_BENCH_CLUSTER": "gke"}, "ORBAX_BENCH_CLUSTER=gke: give none for this host"),
         ({"CLUSTER_SPEC": "{}"}, "CLUSTER_SPEC cannot be read: {}"),
         ({**OPEN_MPI, "OMPI_MCA_orte_hnp_uri": ""}, "does not say on which host rank 0 runs"),
         ({"ORBAX_BENCH_NUM_HOSTS": "4"}, "NUM_HOSTS=4, and no variables tell of others"),
