@@ -20,9 +20,11 @@ from orbax_bench_core.cli.arguments import (
 from orbax_bench_core.cli.hosts import (
     HostWait,
     NoCluster,
+    PortRangeOption,
     load_for_hosts,
     on_hosts,
     place_in_cluster,
+    serve_without_suite,
 )
 
 
@@ -87,6 +89,7 @@ def ab(
     no_lock: NoLock = False,
     no_cluster: NoCluster = False,
     host_wait: HostWait = 120,
+    port_range: PortRangeOption = None,
     verbose: Verbose = False,
     log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
@@ -111,6 +114,7 @@ def ab(
     from orbax_bench_core.execute import RunSettings
 
     cluster = place_in_cluster(no_cluster=no_cluster)
+    serve_without_suite(cluster, suite, output_directory)
     known = passports.find(passport)
     loaded = load_for_hosts(suite, override or (), cluster)
     with_both = with_arms(loaded, baseline or [], candidate or [], same=same)
@@ -134,10 +138,11 @@ def ab(
     )
     code = on_hosts(
         cluster,
-        loaded,
+        with_both,
         output_directory,
         settings=settings,
         host_wait=host_wait,
+        port_range=port_range,
         measure=measure,
     )
     raise typer.Exit(code)

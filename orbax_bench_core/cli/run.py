@@ -20,9 +20,11 @@ from orbax_bench_core.cli.arguments import (
 from orbax_bench_core.cli.hosts import (
     HostWait,
     NoCluster,
+    PortRangeOption,
     load_for_hosts,
     on_hosts,
     place_in_cluster,
+    serve_without_suite,
 )
 
 
@@ -73,6 +75,7 @@ def run(
     ] = False,
     no_cluster: NoCluster = False,
     host_wait: HostWait = 120,
+    port_range: PortRangeOption = None,
     verbose: Verbose = False,
     log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
@@ -90,6 +93,7 @@ def run(
     from orbax_bench_core.execute import RunSettings
 
     cluster = place_in_cluster(no_cluster=no_cluster)
+    serve_without_suite(cluster, suite, output_directory)
     loaded = without_arms(load_for_hosts(suite, override or (), cluster))
     baselines = Baselines.of(loaded, compare=baseline_path, capture=baseline_capture_path)
 
@@ -115,6 +119,7 @@ def run(
         output_directory,
         settings=settings,
         host_wait=host_wait,
+        port_range=port_range,
         measure=measure,
     )
     raise typer.Exit(code)

@@ -8,6 +8,8 @@ from orbax_bench_core.execute.cluster import (
     TOKEN,
     Cluster,
     detect_cluster,
+    on_pathways,
+    tpu_hosts,
     without_cluster,
 )
 from orbax_bench_core.execute.hosts import (
@@ -18,8 +20,11 @@ from orbax_bench_core.execute.hosts import (
     Host,
     HostsMissing,
     LocalHost,
+    Output,
+    PortRange,
     equal_everywhere,
     given_token,
+    pack,
 )
 from orbax_bench_core.execute.isolation import LOCK_FILE, allocator_settings, measuring_lock
 from orbax_bench_core.execute.liveness import (
@@ -31,6 +36,7 @@ from orbax_bench_core.execute.liveness import (
     judge,
 )
 from orbax_bench_core.execute.pairs import run_pairs
+from orbax_bench_core.execute.pathways import check_proxy
 from orbax_bench_core.execute.runner import run_points
 from orbax_bench_core.execute.session import (
     DEFAULTS,
@@ -62,7 +68,9 @@ __all__ = [
     "Judgement",
     "Liveness",
     "LocalHost",
+    "Output",
     "Patience",
+    "PortRange",
     "Progress",
     "Pulse",
     "Retry",
@@ -72,13 +80,17 @@ __all__ = [
     "Signs",
     "Watcher",
     "allocator_settings",
+    "check_proxy",
     "detect_cluster",
     "equal_everywhere",
     "given_token",
     "judge",
     "measuring_lock",
+    "on_pathways",
+    "pack",
     "run_pairs",
     "run_points",
     "silent",
+    "tpu_hosts",
     "without_cluster",
 ]

@@ -9,7 +9,7 @@ import pydantic
 
 from orbax_bench_core.config import UserError
 from orbax_bench_core.limits.process import LimitsRequest
-from orbax_bench_core.worker import simulate_devices
+from orbax_bench_core.worker import die_with_parent, simulate_devices
 
 
 def main(text: str) -> int:
@@ -18,6 +18,7 @@ def main(text: str) -> int:
     Args:
         text: A `LimitsRequest` as JSON.
     """
+    die_with_parent(os.getppid())
     import jax
 
     from orbax_bench_core.limits.measure import measure_limits

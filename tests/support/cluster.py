@@ -50,7 +50,9 @@ class Hosts:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
 
-    def start(self, rank: int, **variables: str) -> subprocess.Popen[str]:
+    def start(
+        self, rank: int, *, folder: Path | None = None, **variables: str
+    ) -> subprocess.Popen[str]:
         """Starts one host; its output goes to `host_<rank>.txt`, after that of earlier ones."""
         unset = ("XLA_FLAGS", "JAX_ENABLE_X64", "ORBAX_BENCH_TOKEN")
         inherited = {name: text for name, text in os.environ.items() if name not in unset}
@@ -66,6 +68,7 @@ class Hosts:
                 cli=self._cli,
                 environment={**inherited, **given, **variables},
                 output=output,
+                folder=folder,
             )
         self._started.append(process)
         return process

@@ -20,6 +20,7 @@ def start_cli(
     environment: Mapping[str, str] | None = None,
     ignores_interrupts: bool = False,
     output: IO[str] | None = None,
+    folder: Path | None = None,
 ) -> subprocess.Popen[str]:
     """Starts a command, with both its outputs in one pipe.
 
@@ -32,6 +33,7 @@ def start_cli(
         environment: Its environment; None takes that of the tests.
         ignores_interrupts: Whether it is started as in the background, with SIGINT ignored.
         output: A file for both its outputs; None makes a pipe.
+        folder: Where it is started; None for that of the tests.
     """
     given = dict(os.environ if environment is None else environment)
     given["PYTHONPATH"] = os.pathsep.join(filter(None, [given.get("PYTHONPATH"), str(ROOT)]))
@@ -46,6 +48,7 @@ def start_cli(
             stderr=subprocess.STDOUT,
             text=True,
             env=given,
+            cwd=folder,
         )
     finally:
         signal.signal(signal.SIGINT, before)
