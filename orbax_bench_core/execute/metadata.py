@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -35,6 +34,8 @@ def attribute(key: str, environment: Mapping[str, str]) -> str | None:
     Raises:
         OSError: No metadata server answers within a second.
     """
+    import http.client
+
     connection = http.client.HTTPConnection(server(environment), timeout=_TIMEOUT_S)
     try:
         connection.request("GET", _PATH + key, headers=dict(_FLAVOR))

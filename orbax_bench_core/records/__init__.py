@@ -13,6 +13,7 @@ from orbax_bench_core.records.git import ask as ask_git
 from orbax_bench_core.records.lease import PACE, LeaseLost
 from orbax_bench_core.records.machine import (
     PACKAGES,
+    REJOINED,
     UNKNOWN,
     device_provenance,
     host_provenance,
@@ -66,7 +67,7 @@ from orbax_bench_core.records.store_troubles import (
     troubles_of,
 )
 from orbax_bench_core.records.verification import VERIFIED_WORDS, weakest
-from orbax_bench_core.records.versions import checked_record_files, refuse_other_version
+from orbax_bench_core.records.versions import checked_record_files
 
 __all__ = [
     "HOST_LIMITS_FILE",
@@ -75,6 +76,7 @@ __all__ = [
     "PACE",
     "PACKAGES",
     "PEER_FAILED",
+    "REJOINED",
     "SCHEMA_VERSION",
     "STUDY_FILE",
     "UNKNOWN",
@@ -122,7 +124,6 @@ __all__ = [
     "operations_in_order",
     "other_surroundings",
     "package_version",
-    "refuse_other_version",
     "repeats_of",
     "seconds_per_repeat",
     "storage_provenance",

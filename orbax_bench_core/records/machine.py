@@ -40,9 +40,17 @@ _ENVIRONMENT = (
     "XLA_PYTHON_CLIENT_MEM_FRACTION",
     "XLA_PYTHON_CLIENT_PREALLOCATE",
 )
-_TOLD = {"node": "ORBAX_BENCH_NODE", "restarts": "ORBAX_BENCH_RESTARTS"}
-"""Variables of a launcher: the machine below a pod, and how often all pods were started again. What
-was measured before a restart may come from other machines."""
+REJOINED = "ORBAX_BENCH_REJOINED"
+"""Variable of how often the agent of a host has come back during a run."""
+
+_PLACE = {
+    "node": "ORBAX_BENCH_NODE",
+    "node_pool": "ORBAX_BENCH_NODE_POOL",
+    "restarts": "ORBAX_BENCH_RESTARTS",
+    "rejoined": REJOINED,
+}
+"""What only a launcher knows of a host, and the variables by which it tells."""
+
 _NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
 
 
@@ -63,15 +71,10 @@ def host_provenance() -> dict[str, Any]:
             "cpu": _cpu_model(),
             "cpu_count": os.cpu_count() or UNKNOWN,
             "memory_bytes": psutil.virtual_memory().total,
-            **_told_by_launcher(),
+            **{key: os.environ[name] for key, name in _PLACE.items() if os.environ.get(name)},
         },
         "environment": {name: os.environ.get(name, "") for name in _ENVIRONMENT},
     }
-
-
-def _told_by_launcher() -> dict[str, str]:
-    """Returns what only a launcher knows of this host; nothing where none has said it."""
-    return {key: os.environ[name] for key, name in _TOLD.items() if os.environ.get(name)}
 
 
 @functools.cache

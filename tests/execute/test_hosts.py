@@ -146,7 +146,7 @@ def test_a_worker_that_is_killed_elsewhere_is_named_and_the_repeat_is_tried_agai
 
 
 def test_a_host_that_comes_back_goes_on_and_its_loss_is_named(cluster, tmp_path):
-    hosts = cluster("lasts_s: 3")
+    hosts = cluster("lasts_s: 3", flags=("--no-limits", "--host-wait", "60"))
     head, agent = hosts.start_all()
     hosts.wait_for(lambda: begun(tmp_path))
     agent.kill()
@@ -158,6 +158,9 @@ def test_a_host_that_comes_back_goes_on_and_its_loss_is_named(cluster, tmp_path)
     assert "closed the connection" in attempt["error"]["message"]
     (peers,) = records(tmp_path)[0]["attempts"]
     assert peers["error"]["type"] == "PeerFailed"
+    hosts_of = [records(tmp_path)[host]["provenance"]["host"] for host in (0, 1)]
+    assert [host.get("rejoined") for host in hosts_of] == [None, "1"]
+    assert "started again 1 time during the run" in (tmp_path / "out" / "report.md").read_text()
     assert hosts.orphans(within_s=5) == []
 
 

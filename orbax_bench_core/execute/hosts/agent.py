@@ -31,7 +31,7 @@ from orbax_bench_core.execute.hosts.wire import (
     Wire,
     prove_as_agent,
 )
-from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.records import RunDirectory, host_provenance
 from orbax_bench_core.sweep import benchmark_environment, suite_folder
 from orbax_bench_core.worker import WorkerSetup
 
@@ -160,6 +160,7 @@ class Agent:
                     "name": platform.node(),
                     "size": self._cluster.size,
                     "machine": machine_id(),
+                    "provenance": host_provenance(),
                     "equal": self._equal,
                     "place": place,
                     "root": str(self._directory.root),

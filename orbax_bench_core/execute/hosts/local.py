@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.environments import EnvironmentFailed, Interpreter, make_environments
@@ -22,6 +23,7 @@ from orbax_bench_core.execute.hosts.ports import PortRange, free_port
 from orbax_bench_core.execute.hosts.proc import kernel_stacks, read_signs, sleepers
 from orbax_bench_core.execute.isolation import LOCK_FILE, measuring_lock
 from orbax_bench_core.execute.liveness import Signs, signal_name
+from orbax_bench_core.records import host_provenance
 from orbax_bench_core.worker import STACKS_SIGNAL, WorkerSetup
 
 _STOP_S = 5.0
@@ -75,6 +77,10 @@ class LocalHost:
             yield Output(code=None)
         else:
             yield Output(code=done.returncode, out=done.stdout, err=done.stderr)
+
+    def provenance(self, worker: int) -> dict[str, Any]:  # noqa: ARG002 - all are here
+        """Returns what is known of this machine; see `Host`."""
+        return host_provenance()
 
     def free_address(self) -> str:
         """Returns an address on this machine at which nothing listens.

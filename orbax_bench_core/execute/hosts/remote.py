@@ -22,6 +22,7 @@ from orbax_bench_core.execute.hosts.host import (
 )
 from orbax_bench_core.execute.hosts.wire import Contact, Message, Wire
 from orbax_bench_core.execute.liveness import Signs
+from orbax_bench_core.records import REJOINED
 from orbax_bench_core.worker import WorkerSetup
 
 _ANSWER_S = 30.0
@@ -37,6 +38,8 @@ class RemoteHost:
         index: Which host of the run it is.
         name: Its host name.
         machine: What all containers of that machine have in common.
+        provenance: What it says of itself.
+        rejoined: How often it has come back during this run.
         lost: Why there is no contact any more; empty while there is.
         unmade: Why it has none of some environments that it was asked to make, by name.
     """
@@ -48,6 +51,8 @@ class RemoteHost:
         index: int,
         name: str,
         machine: str,
+        provenance: dict[str, Any],
+        rejoined: int,
         contact: Contact,
         on_loss: Callable[[str], None],
         say: Callable[[str], None],
@@ -59,6 +64,8 @@ class RemoteHost:
             index: Which host of the run it is.
             name: Its host name.
             machine: What all containers of that machine have in common.
+            provenance: What it says of itself.
+            rejoined: How often it has come back during this run.
             contact: Times of the connection.
             on_loss: Told once when contact is lost, with a line for people.
             say: Takes its lines for people.
@@ -66,6 +73,8 @@ class RemoteHost:
         self.index = index
         self.name = name
         self.machine = machine
+        self.rejoined = rejoined
+        self.provenance = provenance
         self.lost = ""
         self._wire = wire
         self._contact = contact
@@ -154,6 +163,8 @@ class RemoteHost:
         for own in _OF_EACH_HOST:
             here.pop(own, None)
             wanted.pop(own, None)
+        if self.rejoined:
+            wanted[REJOINED] = str(self.rejoined)
         workers = []
         for setup, log in zip(setups, logs, strict=True):
             worker = RemoteWorker(self, next(self._ids), inbox, setup.process_id)
