@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 
+import psutil
 import pytest
 
 from tests.support.cluster import Hosts
@@ -130,6 +131,20 @@ def test_an_environment_that_one_host_cannot_make_is_one_message_with_its_name(
     assert hosts.codes(started) == [1, 1], hosts.said(0)
     assert "mine: on host 1 (" in hosts.said(0)
     assert "there is no program 'mypython' on PATH" in hosts.said(0)
+
+
+def test_what_makes_an_environment_elsewhere_ends_with_process_0(cluster, tmp_path, pythons):
+    flags = ("--candidate", "environment=mine")
+    hosts = cluster(command="ab", flags=flags, suite=SUITE + ENVIRONMENTS)
+    found = pythons(0, 1)
+    slow = tmp_path / "bin_1" / "mypython"
+    slow.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/maker\nexec sleep 600\n")
+    head, agent = (hosts.start(rank, **found[rank]) for rank in (0, 1))
+    hosts.wait_for(lambda: (tmp_path / "maker").exists() and (tmp_path / "maker").read_text())
+    head.kill()
+    head.wait()
+    assert agent.wait(timeout=30) == 75
+    assert not psutil.pid_exists(int((tmp_path / "maker").read_text()))
 
 
 def test_a_worker_that_is_killed_elsewhere_is_named_and_the_repeat_is_tried_again(
