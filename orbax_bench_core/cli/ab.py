@@ -22,7 +22,7 @@ from orbax_bench_core.cli.hosts import (
     NoCluster,
     PortRangeOption,
     load_for_hosts,
-    on_hosts,
+    measure_on_hosts,
     place_in_cluster,
     serve_without_suite,
 )
@@ -136,7 +136,7 @@ def ab(
         take_turns=take_turns,
         process_noise=None if known is None else passports.processes_of(known),
     )
-    code = on_hosts(
+    code = measure_on_hosts(
         cluster,
         with_both,
         output_directory,

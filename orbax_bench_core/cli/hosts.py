@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
+import functools
 import os
-import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, ParamSpec, TypeVar
 
 import typer
 
@@ -16,8 +17,22 @@ if TYPE_CHECKING:
     from orbax_bench_core.config import LoadedSuite
     from orbax_bench_core.execute import Cluster, LocalHost, RunSettings
 
-_EXIT_INVALID: Final = 2
-_EXIT_INTERRUPTED: Final = 130
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+class Reach(enum.Enum):
+    """Hosts that a command has to do with, where a launcher starts it on several.
+
+    Every command is registered with one. What measures and says nothing here is refused there by
+    `orbax_bench_core.steps`.
+    """
+
+    ALL_HOSTS = "measures on all of them together, by `measure_on_hosts`"
+    THIS_HOST = "looks at or works on this one alone, and says so"
+    BY_STEP = "leaves it to its steps, of which one measures on all and others refuse"
+    NONE = "measures nothing here, and takes no notice of launchers"
+
 
 NoCluster = Annotated[
     bool,
@@ -64,6 +79,26 @@ def place_in_cluster(*, no_cluster: bool) -> Cluster | None:
     return cluster
 
 
+def for_this_host(command: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Returns a command that says, where there are several hosts, that it is for this one."""
+
+    @functools.wraps(command)
+    def start(*given: _P.args, **flags: _P.kwargs) -> _R:
+        from orbax_bench_core.config import UserError
+        from orbax_bench_core.execute import detect_cluster
+
+        try:
+            cluster = detect_cluster(os.environ)
+        except UserError as wrong:  # what it is asked for needs no cluster
+            _say(f"note: {wrong}")
+        else:
+            if cluster is not None:
+                _say(f"{cluster.said}; this command is for this host alone")
+        return command(*given, **flags)
+
+    return start
+
+
 def load_for_hosts(path: str, override: Sequence[str], cluster: Cluster | None) -> LoadedSuite:
     """Loads a suite, whose points run on all hosts together unless it says something else.
 
@@ -90,13 +125,22 @@ def serve_without_suite(cluster: Cluster | None, suite: str, output_directory: s
     Raises:
         UserError: This host cannot join.
     """
-    from orbax_bench_core.execute import RunSettings
+    from orbax_bench_core.execute import RunSettings, equal_everywhere, serve
+    from orbax_bench_core.records import RunDirectory
 
     if cluster is not None and cluster.rank and "://" not in suite and not Path(suite).exists():
-        raise typer.Exit(_serve(cluster, suite, output_directory, RunSettings()))
+        code = serve(
+            cluster,
+            RunDirectory(output_directory),
+            suite=suite,
+            equal=equal_everywhere(),
+            settings=RunSettings(),
+            say=_say,
+        )
+        raise typer.Exit(code)
 
 
-def on_hosts(
+def measure_on_hosts(
     cluster: Cluster | None,
     suite: LoadedSuite,
     output_directory: str,
@@ -111,7 +155,7 @@ def on_hosts(
     Args:
         cluster: The place of this process; None measures here alone.
         suite: The suite.
-        output_directory: The run directory, which all hosts share.
+        output_directory: The run directory, or the one that is to hold several; all hosts share it.
         settings: How to measure; its host starts the workers of this machine.
         host_wait: Seconds for which a lost host is waited for.
         port_range: Ports of host 0 that workers may listen at; None for any.
@@ -123,36 +167,23 @@ def on_hosts(
     Raises:
         UserError: This host cannot join, or others have not.
     """
-    from orbax_bench_core.config import UserError
-    from orbax_bench_core.execute import ClusterHosts, PortRange, equal_everywhere, given_token
+    from orbax_bench_core.execute import PortRange, equal_everywhere, on_hosts
     from orbax_bench_core.records import RunDirectory
 
     _check_processes(suite, cluster)
     if port_range is not None:
         local = dataclasses.replace(_local(settings), ports=PortRange.parse(port_range))
         settings = dataclasses.replace(settings, host=local)
-    if cluster is None:
-        return measure(settings)
-    if cluster.rank:
-        return _serve(cluster, suite.source.file, output_directory, settings)
-    token = given_token(os.environ)
-    hosts = ClusterHosts(
+    return on_hosts(
         cluster,
         RunDirectory(output_directory),
-        equal=equal_everywhere(),
+        measure,
         suite=suite.source.file,
-        own=_local(settings),
+        equal=equal_everywhere(),
+        settings=settings,
         say=_say,
         host_wait_s=host_wait,
     )
-    with hosts.listening(token):
-        try:
-            hosts.await_all()
-            hosts.code = measure(dataclasses.replace(settings, host=hosts))
-        except UserError:
-            hosts.code = _EXIT_INVALID
-            raise
-    return hosts.code
 
 
 def _check_processes(suite: LoadedSuite, cluster: Cluster | None) -> None:
@@ -183,28 +214,6 @@ def _check_processes(suite: LoadedSuite, cluster: Cluster | None) -> None:
         check_proxy(os.environ)
         return
     raise UserError(suite.source.problem(problem, ("execution", "processes")))
-
-
-def _serve(cluster: Cluster, suite: str, output_directory: str, settings: RunSettings) -> int:
-    """Runs an agent until it ends or is told to, and returns its exit code."""
-    from orbax_bench_core.execute import Agent, equal_everywhere, given_token
-    from orbax_bench_core.records import RunDirectory
-
-    agent = Agent(
-        cluster,
-        RunDirectory(output_directory),
-        suite=suite,
-        equal=equal_everywhere(),
-        token=given_token(os.environ),
-        local=_local(settings),
-        say=_say,
-    )
-    # A host that is preempted is told so by SIGTERM.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        return agent.run()
-    except KeyboardInterrupt:
-        return _EXIT_INTERRUPTED
 
 
 def _local(settings: RunSettings) -> LocalHost:

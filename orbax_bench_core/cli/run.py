@@ -22,7 +22,7 @@ from orbax_bench_core.cli.hosts import (
     NoCluster,
     PortRangeOption,
     load_for_hosts,
-    on_hosts,
+    measure_on_hosts,
     place_in_cluster,
     serve_without_suite,
 )
@@ -113,7 +113,7 @@ def run(
         hlo_dump=enable_hlo_dump,
         devices=devices,
     )
-    code = on_hosts(
+    code = measure_on_hosts(
         cluster,
         loaded,
         output_directory,

@@ -49,6 +49,7 @@ from orbax_bench_core.execute.session import (
     Watcher,
     silent,
 )
+from orbax_bench_core.execute.together import on_hosts, refuse_several_hosts, serve
 from orbax_bench_core.execute.vigil import CannotRecord
 
 __all__ = [
@@ -86,10 +87,13 @@ __all__ = [
     "given_token",
     "judge",
     "measuring_lock",
+    "on_hosts",
     "on_pathways",
     "pack",
+    "refuse_several_hosts",
     "run_pairs",
     "run_points",
+    "serve",
     "silent",
     "tpu_hosts",
     "without_cluster",

@@ -112,6 +112,7 @@ def detect_cluster(environment: Mapping[str, str]) -> Cluster | None:
                     f"{cluster.found} says that this is host {cluster.rank} of {cluster.size}; "
                     f"hosts are numbered from 0 to {cluster.size - 1}"
                 )
+            _check_expected(cluster, environment)
             if cluster.size == 1:
                 return None
             _check_size(cluster, source, environment)
@@ -121,6 +122,7 @@ def detect_cluster(environment: Mapping[str, str]) -> Cluster | None:
                 head=environment.get(_HEAD_HOST) or cluster.head,
                 tpu_hosts=cluster.tpu_hosts or tpu_hosts(environment),
             )
+    _check_expected(None, environment)
     return None
 
 
@@ -333,6 +335,21 @@ def _check_size(cluster: Cluster, source: Source, environment: Mapping[str, str]
 def _platforms(environment: Mapping[str, str]) -> list[str]:
     given = environment.get("JAX_PLATFORMS", "").split(",")
     return [platform.strip() for platform in given if platform.strip()]
+
+
+def _check_expected(cluster: Cluster | None, environment: Mapping[str, str]) -> None:
+    """Checks that there are as many hosts as a launcher says that leaves the rest to its place."""
+    name = _OWN[2]
+    expected = environment.get(name, "")
+    if not expected or environment.get(_OWN[0]):
+        return
+    size = 1 if cluster is None else cluster.size
+    if _number(name, expected) == size:
+        return
+    told = "no variables tell of others" if cluster is None else f"{cluster.found} says {size}"
+    raise _wrong(
+        f"{name}={expected}, and {told}: a host that knows nothing of others would measure alone"
+    )
 
 
 def _check_tpu_order(cluster: Cluster, environment: Mapping[str, str]) -> None:

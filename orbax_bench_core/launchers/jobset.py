@@ -51,6 +51,7 @@ class JobSetSettings(KubernetesSettings):
         gpus: GPUs of each host.
         gpu: GKE's name of the GPU, such as nvidia-h100-80gb.
         node_selector: More labels that nodes must have.
+        tolerations: More taints that hosts are scheduled in spite of, as a pod lists them.
         spot: Whether to run on spot machines of GKE.
         host_network: Whether hosts use the network of their node, which is faster on some machines;
             `port` must then be free there.
@@ -65,6 +66,7 @@ class JobSetSettings(KubernetesSettings):
     gpus: int = pydantic.Field(default=0, ge=0)
     gpu: str | None = None
     node_selector: dict[str, Text] = {}
+    tolerations: list[dict[str, Any]] = []
     spot: bool = False
     host_network: bool = False
     port: int = pydantic.Field(default=HEAD_PORT, ge=1024, le=65535)
@@ -195,9 +197,12 @@ class JobSet:
             "terminationGracePeriodSeconds": settings.grace_s,
             "nodeSelector": self._selectors(),
             "tolerations": [
-                {"key": key, "operator": "Exists", "effect": "NoSchedule"}
-                for key in (accelerator, _GKE_SPOT if settings.spot else None)
-                if key is not None
+                *(
+                    {"key": key, "operator": "Exists", "effect": "NoSchedule"}
+                    for key in (accelerator, _GKE_SPOT if settings.spot else None)
+                    if key is not None
+                ),
+                *settings.tolerations,
             ],
             "containers": [self._container(accelerator)],
         }

@@ -39,6 +39,11 @@ class Launch:
     slices: int = 1
 
     @property
+    def suite(self) -> str:
+        """The suite file, as the command names it; empty for a step of a run that has one."""
+        return "" if self.command[1] == "step" else self.command[2]
+
+    @property
     def line(self) -> str:
         """The command as a shell takes it."""
         return shlex.join(self.command)

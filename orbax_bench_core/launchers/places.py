@@ -15,6 +15,7 @@ from orbax_bench_core.launchers.launch import Launch, Launcher
 from orbax_bench_core.launchers.pathways import Pathways, PathwaysSettings
 from orbax_bench_core.launchers.processes import Processes, ProcessesSettings
 from orbax_bench_core.launchers.tpu_vm import TpuVm, TpuVmSettings
+from orbax_bench_core.launchers.vertex import Vertex, VertexSettings
 from orbax_bench_core.launchers.xpk import Xpk, XpkSettings
 
 
@@ -28,12 +29,15 @@ class Place:
         settings: Model of what can be set with `--set`.
         launcher: Makes the launcher of a launch and its settings. It checks what it is given and
             sends nothing.
+        one_process: Whether a single process drives all hosts, so that slices do not say how many
+            processes a point has.
     """
 
     name: str
     summary: str
     settings: type[ConfigModel]
     launcher: Callable[[Launch, Any], Launcher]
+    one_process: bool = False
 
 
 PLACES: Final[Mapping[str, Place]] = {
@@ -56,6 +60,13 @@ PLACES: Final[Mapping[str, Place]] = {
             summary="one process that drives all hosts, as a PathwaysJob on Kubernetes",
             settings=PathwaysSettings,
             launcher=Pathways,
+            one_process=True,
+        ),
+        Place(
+            name="vertex",
+            summary="a custom job of Vertex AI: replicas with GPUs, or a slice of TPUs",
+            settings=VertexSettings,
+            launcher=Vertex,
         ),
         Place(
             name="xpk",

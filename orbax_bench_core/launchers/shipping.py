@@ -46,7 +46,7 @@ class Shipment:
     def said(self) -> str:
         """One line for people."""
         if not self.target:
-            return f"the suite is {self.command[_SUITE_WORD]}, and nothing is copied"
+            return "hosts reach the suite themselves, and nothing is copied"
         size = (len(self.suite) + len(self.archive)) / 1e3
         return f"{self.name} and the files beside it, {size:.1f} kB, go to {self.target}"
 
@@ -89,7 +89,9 @@ def shipment(launch: Launch, *, in_image: str | None = None) -> Shipment:
     Raises:
         UserError: The folder of the suite is larger than what may travel.
     """
-    suite = launch.command[_SUITE_WORD]
+    suite = launch.suite
+    if not suite:
+        return Shipment(command=launch.command)
     if in_image is not None or "://" in suite:
         return Shipment(command=_with_suite(launch, in_image or suite))
     luggage = pack(suite, launch.output_directory)

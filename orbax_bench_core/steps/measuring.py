@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from orbax_bench_core.execute import Session, run_points
+from orbax_bench_core.execute import Session, refuse_several_hosts, run_points
 from orbax_bench_core.limits import ensure_limits
 
 
@@ -16,9 +16,12 @@ def measuring(session: Session, *, lock: bool) -> Iterator[None]:
     With `lock`, it first waits until nothing else of ours measures on its hosts.
 
     Raises:
-        UserError: Another command measures the same.
+        UserError: Another command measures the same, or a launcher has started this on several
+            hosts and nobody has asked which of them measure.
         HostsMissing: A host is lost.
     """
+    if not session.settings.placed:
+        refuse_several_hosts("what was started here")
     turn = session.settings.host.alone(session.say) if lock else contextlib.nullcontext()
     with session.owned(), turn, session.watch:
         yield

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from orbax_bench_core.cli.hosts import load_for_hosts, on_hosts, place_in_cluster
+from orbax_bench_core.cli.hosts import load_for_hosts, measure_on_hosts, place_in_cluster
 from orbax_bench_core.config import UserError
 from orbax_bench_core.execute import Cluster, RunSettings
 
@@ -49,7 +49,7 @@ def test_the_place_is_said_in_one_line_unless_it_is_switched_off(monkeypatch, ca
 def measured(suite, cluster=None):
     """Returns what comes of a suite that would be measured at once."""
     loaded = load_for_hosts(suite, [], cluster)
-    return on_hosts(
+    return measure_on_hosts(
         cluster,
         loaded,
         "out",

@@ -132,6 +132,8 @@ def test_a_host_on_its_own_is_no_cluster(variables):
         ({"ORBAX_BENCH_CLUSTER": "gke"}, "ORBAX_BENCH_CLUSTER=gke: give none for this host alone"),
         ({"CLUSTER_SPEC": "{}"}, "CLUSTER_SPEC cannot be read: {}"),
         ({**OPEN_MPI, "OMPI_MCA_orte_hnp_uri": ""}, "does not say on which host rank 0 runs"),
+        ({"ORBAX_BENCH_NUM_HOSTS": "4"}, "NUM_HOSTS=4, and no variables tell of others"),
+        ({**TPU, "ORBAX_BENCH_NUM_HOSTS": "4"}, "NUM_HOSTS=4, and TPU slice says 2"),
     ],
 )
 def test_a_wrong_variable_is_one_message(variables, message):
@@ -140,6 +142,14 @@ def test_a_wrong_variable_is_one_message(variables, message):
     (problem,) = caught.value.problems
     assert message in str(problem)
     assert "--no-cluster" in str(problem)
+
+
+@pytest.mark.parametrize(("variables", "size"), [({}, "1"), (TPU, "2")])
+def test_a_launcher_that_leaves_the_place_to_others_may_say_how_many_hosts_there_are(
+    variables, size
+):
+    found = detect_cluster({**variables, "ORBAX_BENCH_NUM_HOSTS": size})
+    assert (1 if found is None else found.size) == int(size)
 
 
 def test_the_place_and_the_token_are_taken_out_of_an_environment_and_the_rest_stays():

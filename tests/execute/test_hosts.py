@@ -84,6 +84,26 @@ def test_a_comparison_runs_on_all_hosts_and_its_verdict_is_the_exit_code_of_each
     assert {record["arm"] for record in found} == {"baseline", "candidate"}
 
 
+def test_several_runs_of_one_command_are_served_by_agents_that_join_once(tmp_path):
+    suite, out = tmp_path / "suite.yaml", tmp_path / "out"
+    arms = "arms: {candidate: {options: {save_s: 0.03}}}"
+    suite.write_text(SUITE.format(options="act: behave", repeats=2) + arms)
+    flags = ("--minutes", "0", "--no-lock", "--host-wait", "5", "--json")
+    hosts = Hosts(tmp_path, "calibrate", "--suite", suite, "-o", out, *flags, size=3)
+    with hosts:
+        assert hosts.codes(hosts.start_all()) == [0, 0, 0], hosts.said(0) + hosts.said(1)
+        assert hosts.orphans(within_s=5) == []
+    runs = sorted(path.parent.name for path in out.glob("*/run.json"))
+    assert runs == ["aa_000", "options_000"]
+    for run in runs:
+        assert len(list((out / run / "records").rglob("host_2.json"))) >= 20
+        assert list((out / run / "logs").glob("*host_2.log"))
+    assert hosts.said(0).count("has joined") == 2
+    assert '"passport"' in hosts.said(0)
+    assert '"passport"' not in hosts.said(1)
+    assert not (out / "cluster").exists()
+
+
 @pytest.fixture
 def pythons(tmp_path):
     """Puts a Python of one name, each in a folder of its own, on the PATH of some hosts."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import os
 import platform
 import queue
 import socket
@@ -62,12 +61,13 @@ class Agent:
         local: LocalHost,
         say: Callable[[str], None],
         contact: Contact = CONTACT,
+        part: str = "",
     ) -> None:
         """Describes an agent; `run` joins.
 
         Args:
             cluster: The place of this host.
-            directory: The run directory, as this host sees it.
+            directory: The run directory, or the one that is to hold several, as this host sees it.
             suite: The suite file, as this host sees it; where there is none, the copy of process 0
                 takes its place.
             equal: What must be the same here as at process 0.
@@ -75,10 +75,11 @@ class Agent:
             local: Starts workers here.
             say: Takes lines for people.
             contact: Times of the connection.
+            part: Name of what is measured, where others measure other parts of the run meanwhile.
         """
         self._cluster = cluster
         self._directory = directory
-        self._rendezvous = Rendezvous(directory.root)
+        self._rendezvous = Rendezvous(directory.root, part)
         self._suite = suite
         self._equal = dict(equal)
         self._token = token
@@ -88,7 +89,7 @@ class Agent:
         self._workers: dict[int, LocalWorker] = {}
         self._lock = contextlib.ExitStack()
         self._makers: set[int] = set()
-        self._logs = _log_folder(directory)
+        self._logs = _own_logs(directory)
 
     def run(self) -> int:
         """Joins process 0, and serves it until the run ends.
@@ -235,14 +236,15 @@ class Agent:
     def _launch(self, wire: Wire, message: Message) -> None:
         id_, inbox = int(message["worker"]), queue.SimpleQueue[tuple[int, bytes]]()
         setup = WorkerSetup.model_validate_json(message["setup"])
+        run = RunDirectory(str(self._directory.root / message["folder"]))
         own = benchmark_environment(self._suite)
         kept = {name: text for name, text in own.items() if name not in message["unsets"]}
         try:
             (self._workers[id_],) = self._local.launch(
-                [setup.model_copy(update={"root": str(self._directory.root)})],
+                [setup.model_copy(update={"root": str(run.root)})],
                 environment={**kept, **message["sets"]},
                 python=message["python"],
-                logs=[self._logs / Path(message["log"]).name],
+                logs=[(self._logs or Path(run.logs)) / Path(message["log"]).name],
                 inbox=inbox,
             )
         except (OSError, EnvironmentFailed) as error:
@@ -352,7 +354,8 @@ def _kill_children() -> None:
             child.kill()
 
 
-def _log_folder(directory: RunDirectory) -> Path:
+def _own_logs(directory: RunDirectory) -> Path | None:
+    """Returns a folder of this host for logs; None where they go to the run directory."""
     if "://" in str(directory.root):
         return Path(tempfile.mkdtemp(prefix="orbax-bench-logs-"))
-    return Path(os.fspath(directory.logs))
+    return None

@@ -68,18 +68,20 @@ class ClusterHosts:
         say: Callable[[str], None],
         host_wait_s: float = HOST_WAIT_S,
         contact: Contact = CONTACT,
+        part: str = "",
     ) -> None:
         """Describes process 0; `listening` lets the others join.
 
         Args:
             cluster: The place of this process, which is host 0.
-            directory: The run directory.
+            directory: The run directory, or the one that is to hold several.
             equal: What must be the same on every host.
             suite: The suite file, which travels with its folder; empty where none does.
             own: Starts the workers of this host.
             say: Takes lines for people.
             host_wait_s: Seconds for which a lost host is waited for.
             contact: Times of connections.
+            part: Name of what is measured, where others measure other parts of the run meanwhile.
         """
         self.code = 1
         self._cluster = cluster
@@ -90,6 +92,7 @@ class ClusterHosts:
         self._say = say
         self._host_wait_s = host_wait_s
         self._contact = contact
+        self._rendezvous = Rendezvous(directory.root, part)
         self._others: dict[int, RemoteHost] = {}
         self._environments: dict[str, EnvironmentConfig] = {}
         self._run = secrets.token_hex(16)
@@ -108,10 +111,9 @@ class ClusterHosts:
             UserError: This process cannot listen, the run directory cannot be written, or the
                 suite's folder is too large to travel.
         """
-        rendezvous = Rendezvous(self._directory.root)
         luggage = pack(self._suite, str(self._directory.root))
         data = None if luggage is None else luggage.data
-        with self._listen() as server, rendezvous.offered(token, data) as (secret, place):
+        with self._listen() as server, self._rendezvous.offered(token, data) as (secret, place):
             address = str(server.getsockname()[0])
             self._own = dataclasses.replace(self._own, address=address)
             shown: Message = {"place": place_proof(place), "suite": None}
@@ -375,6 +377,7 @@ class ClusterHosts:
                 machine=str(joining["machine"]),
                 provenance=dict(joining["provenance"]),
                 rejoined=0 if earlier is None else earlier.rejoined + 1,
+                root=str(self._directory.root),
                 contact=self._contact,
                 on_loss=self._lost,
                 say=self._say,

@@ -53,6 +53,7 @@ class RemoteHost:
         machine: str,
         provenance: dict[str, Any],
         rejoined: int,
+        root: str,
         contact: Contact,
         on_loss: Callable[[str], None],
         say: Callable[[str], None],
@@ -66,6 +67,7 @@ class RemoteHost:
             machine: What all containers of that machine have in common.
             provenance: What it says of itself.
             rejoined: How often it has come back during this run.
+            root: The folder that it shares with this host, as it is called here.
             contact: Times of the connection.
             on_loss: Told once when contact is lost, with a line for people.
             say: Takes its lines for people.
@@ -76,6 +78,7 @@ class RemoteHost:
         self.rejoined = rejoined
         self.provenance = provenance
         self.lost = ""
+        self._root = root
         self._wire = wire
         self._contact = contact
         self._on_loss = on_loss
@@ -174,6 +177,7 @@ class RemoteHost:
                 "launch",
                 worker=worker.id,
                 setup=setup.model_dump_json(),
+                folder=_below(self._root, setup.root),
                 sets={name: text for name, text in wanted.items() if here.get(name) != text},
                 unsets=[name for name in here if name not in wanted],
                 python=python,
@@ -331,3 +335,10 @@ class RemoteWorker:
         """Takes the loss of its host."""
         self._signs = dataclasses.replace(self._signs, ended=True)
         self.end(HostLost(why, ""))
+
+
+def _below(root: str, folder: str) -> str:
+    """Returns the path of a folder within `root`; empty for `root` itself."""
+    within = folder.removeprefix(root)
+    assert folder == root + within, f"{folder} is not below {root}, which the hosts share"
+    return within.lstrip("/")

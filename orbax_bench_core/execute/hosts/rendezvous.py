@@ -60,11 +60,16 @@ def _most_bits(token: str) -> int:
 
 
 class Rendezvous:
-    """Files in the run directory by which its hosts find and trust each other."""
+    """Files in a folder that hosts share, by which they find and trust each other."""
 
-    def __init__(self, root: epath.Path) -> None:
-        """Names them; `root` is the run directory."""
-        self._folder = root / _FOLDER
+    def __init__(self, root: epath.Path, part: str = "") -> None:
+        """Names them.
+
+        Args:
+            root: The folder: the run directory, or one that is to hold several.
+            part: Name of what is measured, where others measure other parts of the run meanwhile.
+        """
+        self._folder = root / "_".join(filter(None, [_FOLDER, part]))
 
     @contextlib.contextmanager
     def offered(self, token: str | None, luggage: bytes | None = None) -> Iterator[tuple[str, str]]:
