@@ -24,6 +24,7 @@ from orbax_bench_core.execute.hosts import (
     PortRange,
     equal_everywhere,
     given_token,
+    pack,
 )
 from orbax_bench_core.execute.isolation import LOCK_FILE, allocator_settings, measuring_lock
 from orbax_bench_core.execute.liveness import (
@@ -88,6 +89,7 @@ __all__ = [
     "measuring_lock",
     "on_hosts",
     "on_pathways",
+    "pack",
     "refuse_several_hosts",
     "run_pairs",
     "run_points",

@@ -12,17 +12,19 @@ from orbax_bench_core.config import UserError
 from orbax_bench_core.execute.cluster import on_pathways
 
 _TARGET = "JAX_BACKEND_TARGET"
+_PATIENCE = "PATHWAYS_PROXY_CONNECTION_TIMEOUT_SECS"
 _WAIT_S = 10.0
 _POLL_S = 0.5
 _TARGET_FORM = re.compile(r"(?:grpc://)?\[?([^\]/]+?)\]?:(\d+)/?")
 
 
-def check_proxy(environment: Mapping[str, str], within_s: float = _WAIT_S) -> None:
+def check_proxy(environment: Mapping[str, str], within_s: float | None = None) -> None:
     """Checks that what JAX needs on Pathways is there; elsewhere it does nothing.
 
     Args:
         environment: Environment variables of this process.
         within_s: Seconds that the proxy may take to answer: it may have started with this process.
+            None takes as many as the client library waits for it where that is said, and else 10.
 
     Raises:
         UserError: The client library, the address of the proxy, or its answer is missing.
@@ -42,6 +44,7 @@ def check_proxy(environment: Mapping[str, str], within_s: float = _WAIT_S) -> No
             f"JAX_PLATFORMS={platforms} is Pathways, and its client library pathwaysutils is not "
             "installed; install orbax-bench[pathways]"
         )
+    within_s = _patience(environment) if within_s is None else within_s
     deadline = time.monotonic() + within_s
     while True:
         try:
@@ -55,3 +58,11 @@ def check_proxy(environment: Mapping[str, str], within_s: float = _WAIT_S) -> No
         else:
             return
         time.sleep(_POLL_S)
+
+
+def _patience(environment: Mapping[str, str]) -> float:
+    try:
+        return float(environment.get(_PATIENCE) or _WAIT_S)
+    except ValueError:
+        given = environment[_PATIENCE]
+        raise UserError(f"{_PATIENCE}: expected a number of seconds, got {given!r}") from None

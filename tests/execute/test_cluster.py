@@ -28,6 +28,12 @@ JOBS = {
     "ORBAX_BENCH_JOB_INDEX": "1",
     "JOB_COMPLETION_INDEX": "3",
 }
+PAIRS = {
+    **JOBS,
+    "ORBAX_BENCH_NUM_HOSTS": "4",
+    "ORBAX_BENCH_HOSTS_PER_JOB": "2",
+    "JOB_COMPLETION_INDEX": "0",
+}
 SLURM = {
     "SLURM_JOB_ID": "4100",
     "SLURM_STEP_NODELIST": "node[001,007-015],x2",
@@ -118,7 +124,7 @@ def test_a_host_on_its_own_is_no_cluster(variables):
         ({**JAX, "JAX_COORDINATOR_ADDRESS": "h"}, "JAX_COORDINATOR_ADDRESS=h has no port"),
         ({**JAX, "JAX_NUM_PROCESSES": ""}, "ADDRESS is set, and JAX_NUM_PROCESSES not"),
         ({**JOBS, "JOB_COMPLETION_INDEX": ""}, "JOB_COMPLETION_INDEX: expected a number"),
-        ({**JOBS, **SLICES}, "says that this is host 7, and TPU_WORKER_ID=1 that it is host 3"),
+        ({**PAIRS, **SLICES}, "says that this is host 2, and TPU_WORKER_ID=1 that it is host 3"),
         ({**JAX, "TPU_WORKER_ID": "2"}, "this is host 3, and TPU_WORKER_ID=2"),
         ({**JAX, **SLICES, "MEGASCALE_SLICE_ID": "0"}, "this is host 3, and TPU_WORKER_ID=1"),
         ({**JAX, **SLURM}, "JAX_* says that there are 4 hosts, and Slurm that there are 3"),

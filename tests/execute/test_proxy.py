@@ -46,3 +46,10 @@ def test_a_proxy_that_answers_is_enough_and_elsewhere_none_is_needed(installed):
     with socket.create_server(("127.0.0.1", 0)) as server:
         check_proxy({**PROXY, "JAX_BACKEND_TARGET": f"grpc://127.0.0.1:{server.getsockname()[1]}"})
     check_proxy({"JAX_PLATFORMS": "cpu"})
+
+
+@pytest.mark.parametrize(("given", "said"), [("0.2", "within 0.2 s"), ("soon", "got 'soon'")])
+def test_a_proxy_may_take_as_long_as_its_client_waits_for_it(installed, given, said):
+    variables = {"PATHWAYS_PROXY_CONNECTION_TIMEOUT_SECS": given}
+    with pytest.raises(UserError, match=said):
+        check_proxy({**PROXY, **variables, "JAX_BACKEND_TARGET": "grpc://127.0.0.1:1"})

@@ -13,6 +13,7 @@ from orbax_bench_core.execute.hosts.host import (
     WorkerHandle,
 )
 from orbax_bench_core.execute.hosts.local import LocalHost
+from orbax_bench_core.execute.hosts.luggage import pack
 from orbax_bench_core.execute.hosts.ports import MOST_GROUPS, PortRange
 from orbax_bench_core.execute.hosts.rendezvous import equal_everywhere, given_token
 from orbax_bench_core.execute.hosts.wire import CONTACT, Contact
@@ -37,4 +38,5 @@ __all__ = [
     "WorkerHandle",
     "equal_everywhere",
     "given_token",
+    "pack",
 ]
