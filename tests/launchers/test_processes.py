@@ -11,6 +11,8 @@ from orbax_bench_core.launchers import PLACES
 
 SUITE = """
 suite_name: tiny
+num_repeats: 1
+execution: {warmups: 0}
 checkpoint_config: {spec: {a: {dtype: float32, shape: [8, 2], sharding: [x, null]}}}
 mesh_config: {mesh_axes: [x], ici_parallelism: {x: 4}}
 benchmarks: [{generator: save_restore, options: {}}]
