@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import re
+import signal
 import sys
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -14,6 +15,7 @@ from orbax_bench_core.cli.arguments import Override, SuiteFile
 if TYPE_CHECKING:
     from orbax_bench_core.launchers import SliceShape
 
+_EXIT_INTERRUPTED: Final = 130
 _LONGEST_NAME: Final = 40
 """Characters of a name: what Kubernetes adds for its pods must fit into 63."""
 
@@ -85,7 +87,7 @@ def launch(
     A launcher starts the same command N times and nothing else; process 0 runs the suite on all
     hosts. The same line again goes on where a run was stopped.
 
-    Exit codes: those of the command, 2 when the place refuses what was asked.
+    Exit codes: those of the command, 2 when the place refuses what was asked, 130 interrupted.
     """
     from orbax_bench_core.config import load_suite
     from orbax_bench_core.launchers import Launch, parse_slice, place_named, place_settings
@@ -107,7 +109,12 @@ def launch(
     if dry_run:
         print(launcher.shown())
         return
-    sys.exit(launcher.start())
+    # Whatever ends this command, it clears up what it has started.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        sys.exit(launcher.start())
+    except KeyboardInterrupt:
+        sys.exit(_EXIT_INTERRUPTED)
 
 
 def _words(

@@ -12,6 +12,7 @@ import yaml
 from orbax_bench_core.config import ConfigModel, Problem, UserError, did_you_mean, explain
 from orbax_bench_core.launchers.launch import Launch, Launcher
 from orbax_bench_core.launchers.processes import Processes, ProcessesSettings
+from orbax_bench_core.launchers.slurm import Slurm, SlurmSettings
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -41,6 +42,12 @@ PLACES: Final[Mapping[str, Place]] = {
             settings=ProcessesSettings,
             launcher=Processes,
         ),
+        Place(
+            name="slurm",
+            summary="nodes of a Slurm cluster, by a batch job",
+            settings=SlurmSettings,
+            launcher=Slurm,
+        ),
     )
 }
 """All places, in the order in which people are shown them."""
@@ -60,7 +67,7 @@ def place_named(name: str) -> Place:
 
 
 def place_settings(place: Place, pairs: Sequence[str]) -> ConfigModel:
-    """Reads the settings of a place from `KEY=VALUE`, whose values are YAML.
+    """Reads the settings of a place from `KEY=VALUE`, whose values are YAML, or text as it is.
 
     Raises:
         UserError: A key or a value is wrong; all are named at once.
@@ -70,7 +77,7 @@ def place_settings(place: Place, pairs: Sequence[str]) -> ConfigModel:
     for pair in pairs:
         key, equals, value = pair.partition("=")
         try:
-            given[key] = yaml.safe_load(value) if equals else None
+            given[key] = value if _is_text(fields, key) else yaml.safe_load(value)
         except yaml.YAMLError:
             equals = ""
         if not equals:
@@ -85,3 +92,8 @@ def place_settings(place: Place, pairs: Sequence[str]) -> ConfigModel:
             key = ".".join(map(str, detail["loc"]))
             found.append(Problem(explain(detail, fields), key=f"--on {place.name} --set {key}"))
         raise UserError(*found) from None
+
+
+def _is_text(fields: Mapping[str, pydantic.fields.FieldInfo], key: str) -> bool:
+    """Returns whether a setting is text: of a time such as 1:30:00, YAML would make a number."""
+    return key in fields and fields[key].annotation in (str, str | None)
