@@ -11,6 +11,7 @@ import yaml
 
 from orbax_bench_core.config import ConfigModel, Problem, UserError, did_you_mean, explain
 from orbax_bench_core.launchers.launch import Launch, Launcher
+from orbax_bench_core.launchers.mpi import Mpi, MpiSettings
 from orbax_bench_core.launchers.processes import Processes, ProcessesSettings
 from orbax_bench_core.launchers.slurm import Slurm, SlurmSettings
 
@@ -47,6 +48,12 @@ PLACES: Final[Mapping[str, Place]] = {
             summary="nodes of a Slurm cluster, by a batch job",
             settings=SlurmSettings,
             launcher=Slurm,
+        ),
+        Place(
+            name="mpi",
+            summary="machines that Open MPI's mpirun reaches",
+            settings=MpiSettings,
+            launcher=Mpi,
         ),
     )
 }

@@ -9,10 +9,15 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from orbax_bench_core.execute import TOKEN, without_cluster
 
-GRACE_S = 30.0
+INTERRUPTED: Final = 130
+_INCOMPLETE: Final = 1
+_OF_RUNS: Final = (0, _INCOMPLETE, 2, INTERRUPTED)
+
+GRACE_S: Final = 30.0
 """Seconds for which hosts may end by themselves after process 0; they need 8 to miss it."""
 
 
@@ -57,8 +62,14 @@ def ended(
 
 def echoed(process: subprocess.Popen[str], shown: Callable[[str], str]) -> threading.Thread:
     """Prints what a process prints, line by line as `shown` gives it, in a thread."""
-    assert process.stdout is not None
-    thread = threading.Thread(target=echo, args=(process.stdout, shown), daemon=True)
+    lines = process.stdout
+    assert lines is not None
+
+    def copy() -> None:
+        with lines:
+            echo(lines, shown)
+
+    thread = threading.Thread(target=copy, daemon=True)
     thread.start()
     return thread
 
@@ -73,3 +84,12 @@ def echo(lines: Iterable[str], shown: Callable[[str], str]) -> None:
 def named_host(host: int, line: str) -> str:
     """Returns a line with the number of the host that printed it; that of host 0 as it is."""
     return f"host {host}: {line}" if host else line
+
+
+def code_of_run(code: int) -> int:
+    """Returns the exit code of a run, where a launcher tells the largest of all hosts' codes.
+
+    That of a host that was killed, or that has lost process 0, says only that the run is not
+    complete.
+    """
+    return code if code in _OF_RUNS else _INCOMPLETE

@@ -18,16 +18,18 @@ import pydantic
 from orbax_bench_core.config import ConfigModel, UserError
 from orbax_bench_core.execute import TOKEN
 from orbax_bench_core.launchers.launch import Launch, require_client
-from orbax_bench_core.launchers.running import echo, environment_of_hosts, named_host
+from orbax_bench_core.launchers.running import (
+    INTERRUPTED,
+    code_of_run,
+    echo,
+    environment_of_hosts,
+    named_host,
+)
 
 _REMEDY: Final = (
     "run this on a login node of the cluster, or elsewhere with another --on; Debian has it in the "
     "package slurm-client"
 )
-_INCOMPLETE: Final = 1
-_INTERRUPTED: Final = 130
-_OF_RUNS: Final = (1, 2, _INTERRUPTED)
-"""Exit codes by which a run tells how it failed."""
 _ENDED: Final = frozenset({"CANCELLED", "COMPLETED", "FAILED", "FORGOTTEN", "REVOKED"})
 _BROKEN_OFF: Final = frozenset({"DEADLINE", "OUT_OF_MEMORY", "TIMEOUT"})
 _REQUEUED: Final = frozenset({"BOOT_FAIL", "NODE_FAIL", "PREEMPTED"})
@@ -169,7 +171,7 @@ class Slurm:
             _say(f"interrupted: cancelling job {job}")
             _ask("scancel", job)
             self._await_end(job, log)
-            return _INTERRUPTED
+            return INTERRUPTED
 
     @property
     def _text(self) -> str:
@@ -226,9 +228,8 @@ class Slurm:
         again = "" if state.name == "FAILED" else "; the same line again goes on from there"
         _say(f"job {job} has ended: {state.said}, exit code {state.code}{again}")
         if state.name == "CANCELLED":
-            return _INTERRUPTED
-        # The largest of all hosts' codes: that of one that was killed says less than the run's own.
-        return state.code if state.code in _OF_RUNS else _INCOMPLETE
+            return INTERRUPTED
+        return code_of_run(state.code or 1)
 
     def _await_end(self, job: str, log: Path) -> _State:
         """Passes on the log until Slurm says twice that the job is over, and returns how it ended.
