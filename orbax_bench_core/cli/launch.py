@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from orbax_bench_core.cli.arguments import Override, SuiteFile
+from orbax_bench_core.cli.exit_codes import Exit
 
 if TYPE_CHECKING:
     from orbax_bench_core.launchers import SliceShape
 
-_EXIT_INTERRUPTED: Final = 130
 _LONGEST_NAME: Final = 40
 """Characters of a name: what Kubernetes adds for its pods must fit into 63."""
 
@@ -114,7 +114,7 @@ def launch(
     try:
         sys.exit(launcher.start())
     except KeyboardInterrupt:
-        sys.exit(_EXIT_INTERRUPTED)
+        sys.exit(Exit.INTERRUPTED)
 
 
 def _words(

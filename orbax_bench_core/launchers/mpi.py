@@ -148,7 +148,7 @@ def _first(settings: MpiSettings) -> str:
         except OSError as error:
             raise UserError(f"--set hostfile={settings.hostfile}: {error.strerror}") from None
     names = (re.split(r"[\s:]", line.strip())[0] for line in lines if line.strip()[:1] != "#")
-    found = next(filter(None, names), None)
+    found: str | None = next(filter(None, names), None)
     if found is None:
         raise UserError(
             "nothing says on which machine process 0 is: give --set hosts='[a, b]', --set "

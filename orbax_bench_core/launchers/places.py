@@ -13,6 +13,7 @@ from orbax_bench_core.config import ConfigModel, Problem, UserError, did_you_mea
 from orbax_bench_core.launchers.launch import Launch, Launcher
 from orbax_bench_core.launchers.mpi import Mpi, MpiSettings
 from orbax_bench_core.launchers.processes import Processes, ProcessesSettings
+from orbax_bench_core.launchers.ray import Ray, RaySettings
 from orbax_bench_core.launchers.slurm import Slurm, SlurmSettings
 
 
@@ -54,6 +55,12 @@ PLACES: Final[Mapping[str, Place]] = {
             summary="machines that Open MPI's mpirun reaches",
             settings=MpiSettings,
             launcher=Mpi,
+        ),
+        Place(
+            name="ray",
+            summary="nodes of a Ray cluster, by an actor on each",
+            settings=RaySettings,
+            launcher=Ray,
         ),
     )
 }

@@ -15,7 +15,9 @@ from orbax_bench_core.execute import TOKEN, without_cluster
 
 INTERRUPTED: Final = 130
 _INCOMPLETE: Final = 1
-_OF_RUNS: Final = (0, _INCOMPLETE, 2, INTERRUPTED)
+_LOST_HEAD: Final = 75
+_SIGNALLED: Final = 128
+"""Exit codes above it are of processes that a signal has ended, as shells tell it."""
 
 GRACE_S: Final = 30.0
 """Seconds for which hosts may end by themselves after process 0; they need 8 to miss it."""
@@ -92,4 +94,6 @@ def code_of_run(code: int) -> int:
     That of a host that was killed, or that has lost process 0, says only that the run is not
     complete.
     """
-    return code if code in _OF_RUNS else _INCOMPLETE
+    if code == INTERRUPTED:
+        return code
+    return code if 0 <= code < _SIGNALLED and code != _LOST_HEAD else _INCOMPLETE

@@ -122,7 +122,9 @@ def test_lines_are_shown_with_the_number_of_their_host(mpirun, capfd):
     assert capfd.readouterr().out == "one\nhost 1: two\nhost 1: three\nmpirun says\n"
 
 
-@pytest.mark.parametrize(("code", "meant"), [(0, 0), (1, 1), (2, 2), (130, 130), (75, 1), (137, 1)])
+@pytest.mark.parametrize(
+    ("code", "meant"), [(0, 0), (1, 1), (2, 2), (3, 3), (130, 130), (75, 1), (137, 1)]
+)
 def test_the_exit_code_is_that_of_the_run(mpirun, code, meant):
     mpirun(f"exit {code}")
     assert make("hosts=[a, b]").start() == meant
