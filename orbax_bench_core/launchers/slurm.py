@@ -34,6 +34,10 @@ _ENDED: Final = frozenset({"CANCELLED", "COMPLETED", "FAILED", "FORGOTTEN", "REV
 _BROKEN_OFF: Final = frozenset({"DEADLINE", "OUT_OF_MEMORY", "TIMEOUT"})
 _REQUEUED: Final = frozenset({"BOOT_FAIL", "NODE_FAIL", "PREEMPTED"})
 """Ends after which Slurm may queue a job again."""
+_AS_SBATCH_HAS_THEM: Final = (
+    *("partition", "account", "qos", "time", "gres", "mem"),
+    *("gpus_per_node", "cpus_per_task"),
+)
 _GONE: Final = re.compile(r"Invalid job id", re.IGNORECASE)
 _LABEL: Final = re.compile(r" *(\d+): ")
 _LONGEST_ANSWER_S: Final = 60.0
@@ -165,12 +169,13 @@ class Slurm:
         _say(f"submitted job {job} of {self._launch.hosts} nodes; its log is {log}")
         if not self._settings.follow:
             return 0
+        lines = _Lines(log)
         try:
-            return self._follow(job, log)
+            return self._follow(job, lines)
         except KeyboardInterrupt:
             _say(f"interrupted: cancelling job {job}")
             _ask("scancel", job)
-            self._await_end(job, log)
+            self._await_end(job, lines)
             return INTERRUPTED
 
     @property
@@ -198,7 +203,7 @@ class Slurm:
             yield "--exclusive"
         if settings.time is not None:
             yield f"--signal=TERM@{settings.signal_s}"
-        for name in ("partition", "account", "qos", "time", "gres", "mem", *_COUNTS):
+        for name in _AS_SBATCH_HAS_THEM:
             value = getattr(settings, name)
             if value is not None:
                 yield f"--{name.replace('_', '-')}={value}"
@@ -221,22 +226,23 @@ class Slurm:
             raise UserError(f"Slurm refuses the job: {_one_line(done.stderr)}")
         return done.stdout.strip().partition(";")[0]
 
-    def _follow(self, job: str, log: Path) -> int:
-        state = self._await_end(job, log)
+    def _follow(self, job: str, lines: _Lines) -> int:
+        state = self._await_end(job, lines)
         if state.name == "COMPLETED":
             return state.code
-        again = "" if state.name == "FAILED" else "; the same line again goes on from there"
+        own = state.name == "FAILED" and state.code != INTERRUPTED
+        again = "" if own else "; the same line again goes on from there"
         _say(f"job {job} has ended: {state.said}, exit code {state.code}{again}")
         if state.name == "CANCELLED":
             return INTERRUPTED
         return code_of_run(state.code or 1)
 
-    def _await_end(self, job: str, log: Path) -> _State:
-        """Passes on the log until Slurm says twice that the job is over, and returns how it ended.
+    def _await_end(self, job: str, lines: _Lines) -> _State:
+        """Passes on the log until Slurm says that the job is over, and returns how it ended.
 
-        Between two lives of a job that is queued again, it is over for a moment.
+        Where Slurm may queue it again, it is over for a moment only, and must be so twice.
         """
-        told, ends, trouble, lines = "", 0, "", _Lines(log)
+        told, ends, trouble = "", 0, ""
         while True:
             answer = _state(job)
             echo(lines.new(), functools.partial(_of_host, self._launch.hosts))
@@ -253,9 +259,6 @@ class Slurm:
                     echo(lines.rest(), functools.partial(_of_host, self._launch.hosts))
                     return answer
             time.sleep(self._settings.poll_s)
-
-
-_COUNTS: Final = ("gpus_per_node", "cpus_per_task")
 
 
 class _Lines:

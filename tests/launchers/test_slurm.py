@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import signal
 
 import pytest
 
@@ -161,6 +162,7 @@ def test_a_job_is_followed_to_its_end(tmp_path, clients, capfd, monkeypatch):
     [
         (job("FAILED", "1:0"), 1, "has ended: failed, exit code 1\n"),
         (job("FAILED", "2:0"), 2, "has ended: failed, exit code 2\n"),
+        (job("FAILED", "130:0"), 130, "exit code 130; the same line again"),
         (job("FAILED", "137:0"), 1, "exit code 137\n"),
         (job("FAILED", "0:9"), 1, "exit code 137\n"),
         (job("TIMEOUT", "0:15"), 1, "has ended: timeout, exit code 143; the same line again"),
@@ -207,6 +209,24 @@ def test_a_job_that_is_forgotten_is_looked_up(tmp_path, clients, capfd, sacct, c
     clients(scontrol=[fails("slurm_load_jobs error: Invalid job id specified")], sacct=sacct)
     assert make(tmp_path).start() == code
     assert said in capfd.readouterr().err
+
+
+def test_what_an_interrupt_leaves_of_the_log_is_passed_on_once(tmp_path, clients, capfd):
+    log = f"'{tmp_path}/out/launch/slurm-7.log'"
+    calls = clients(
+        scontrol=[
+            f"echo '0: one' >> {log}; {job('RUNNING')}",
+            f"kill -INT $PPID; sleep 0.1; {job('RUNNING')}",
+            f"echo '0: two' >> {log}; {job('CANCELLED', '0:15')}",
+        ]
+    )
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        assert make(tmp_path).start() == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert capfd.readouterr().out == "one\ntwo\n"
+    assert "scancel 7" in calls.read_text()
 
 
 def test_a_job_may_be_left_alone(tmp_path, clients, capfd):
