@@ -81,7 +81,7 @@ def place_named(name: str) -> Place:
 
 
 def place_settings(place: Place, pairs: Sequence[str]) -> ConfigModel:
-    """Reads the settings of a place from `KEY=VALUE`, whose values are YAML, or text as it is.
+    """Reads the settings of a place from `KEY=VALUE`, whose values are YAML.
 
     Raises:
         UserError: A key or a value is wrong; all are named at once.
@@ -91,7 +91,7 @@ def place_settings(place: Place, pairs: Sequence[str]) -> ConfigModel:
     for pair in pairs:
         key, equals, value = pair.partition("=")
         try:
-            given[key] = value if _is_text(fields, key) else yaml.safe_load(value)
+            given[key] = _read(fields.get(key), value)
         except yaml.YAMLError:
             equals = ""
         if not equals:
@@ -108,6 +108,8 @@ def place_settings(place: Place, pairs: Sequence[str]) -> ConfigModel:
         raise UserError(*found) from None
 
 
-def _is_text(fields: Mapping[str, pydantic.fields.FieldInfo], key: str) -> bool:
-    """Returns whether a setting is text: of a time such as 1:30:00, YAML would make a number."""
-    return key in fields and fields[key].annotation in (str, str | None)
+def _read(field: pydantic.fields.FieldInfo | None, value: str) -> Any:
+    """Returns a value; of text such as 1:30:00 and 007, YAML would make numbers."""
+    found = yaml.safe_load(value)
+    is_text = field is not None and field.annotation in (str, str | None)
+    return value if is_text and isinstance(found, bool | int | float) else found

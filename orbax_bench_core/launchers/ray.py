@@ -264,24 +264,22 @@ class Ray:
         return sorted(hosts, key=lambda host: (host.slice, host.worker, host.address))
 
     def _begin(self, ray: Any, hosts: Sequence[_Host]) -> None:
-        launch = self._launch
-        head = ray.get(hosts[0].actor.free_address.remote(), timeout=_ANSWER_S)
-        given = environment_of_hosts()
+        launch, given = self._launch, environment_of_hosts()
         names = (TOKEN, *_PASSED_ON, *self._settings.variables)
         passed = {name: given[name] for name in names if name in given}
         words, folder = launch.by(self._settings.program), str(Path.cwd())
         slices = list(dict.fromkeys(host.slice or host.node for host in hosts))
         begun = []
-        for rank, host in enumerate(hosts):
-            sets = {**passed, **dict(_place(head, rank, launch))}
-            if launch.slices > 1:
-                sets |= _megascale(
-                    hosts[0].address, len(slices), slices.index(host.slice or host.node)
-                )
-            begun.append(host.actor.start.remote(words, sets, folder))
         try:
+            head = ray.get(hosts[0].actor.free_address.remote(), timeout=_ANSWER_S)
+            for rank, host in enumerate(hosts):
+                sets = {**passed, **dict(_place(head, rank, launch))}
+                if launch.slices > 1:
+                    index = slices.index(host.slice or host.node)
+                    sets |= _megascale(hosts[0].address, len(slices), index)
+                begun.append(host.actor.start.remote(words, sets, folder))
             ray.get(begun, timeout=_ANSWER_S)
-        except ray.exceptions.RayTaskError as error:
+        except ray.exceptions.RayError as error:
             raise UserError(
                 f"a node cannot start `{words[0]}`: {_last_line(error)}; give --set program=... "
                 "where nodes have it elsewhere"

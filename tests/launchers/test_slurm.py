@@ -98,7 +98,7 @@ def test_settings_are_lines_of_the_script(tmp_path):
 @pytest.mark.parametrize(
     ("setting", "said"),
     [
-        ("partition=a\n#SBATCH --uid=0", "a line break"),
+        (r'partition="a\n#SBATCH --uid=0"', "a line break"),
         ('setup=["a\\nb"]', "a line break"),
         ("gpus_per_node=0", "greater than 0"),
         ("partitoin=a", "did you mean 'partition'"),
