@@ -95,7 +95,9 @@ def load_for_hosts(path: str, override: Sequence[str], cluster: Cluster | None) 
         UserError: The suite is invalid.
     """
     from orbax_bench_core.config import load_suite
+    from orbax_bench_core.launchers import unshipped
 
+    path = unshipped(path)
     loaded = load_suite(path, override)
     if cluster is None:
         return loaded

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import re
-import signal
 import sys
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -90,11 +89,20 @@ def launch(
     Exit codes: those of the command, 2 when the place refuses what was asked, 130 interrupted.
     """
     from orbax_bench_core.config import load_suite
-    from orbax_bench_core.launchers import Launch, parse_slice, place_named, place_settings
+    from orbax_bench_core.launchers import (
+        Launch,
+        named_processes,
+        parse_slice,
+        place_named,
+        place_settings,
+        require_whole_slices,
+    )
 
     place = place_named(on)
-    load_suite(suite, override or ())
+    loaded = load_suite(suite, override or ())
     shape = None if tpu is None else parse_slice(tpu)
+    if shape is not None and not place.one_process:
+        require_whole_slices(named_processes(loaded.suite), shape, slices)
     chosen = place_settings(place, settings or ())
     launched = Launch(
         name=_name(name, suite),
@@ -109,8 +117,6 @@ def launch(
     if dry_run:
         print(launcher.shown())
         return
-    # Whatever ends this command, it clears up what it has started.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         sys.exit(launcher.start())
     except KeyboardInterrupt:

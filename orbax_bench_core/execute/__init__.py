@@ -4,6 +4,7 @@ Nothing here imports JAX: the processes that do are workers.
 """
 
 from orbax_bench_core.execute.cluster import (
+    HEAD_PORT,
     TOKEN,
     Cluster,
     detect_cluster,
@@ -50,6 +51,7 @@ from orbax_bench_core.execute.vigil import CannotRecord
 __all__ = [
     "DEFAULTS",
     "EXIT_NO_HEAD",
+    "HEAD_PORT",
     "HOST_WAIT_S",
     "LOCK_FILE",
     "TOKEN",

@@ -20,7 +20,7 @@ import pydantic
 
 from orbax_bench_core.config import ConfigModel, UserError
 from orbax_bench_core.execute import TOKEN
-from orbax_bench_core.launchers.launch import Launch
+from orbax_bench_core.launchers.launch import Launch, interrupted_by_sigterm
 from orbax_bench_core.launchers.ray_host import host_actor
 from orbax_bench_core.launchers.running import (
     GRACE_S,
@@ -138,7 +138,7 @@ class Ray:
             UserError: Ray is not installed here, there is no cluster, or it has not enough nodes.
         """
         ray = _ray()
-        with self._connected(ray), self._placed(ray) as options:
+        with interrupted_by_sigterm(), self._connected(ray), self._placed(ray) as options:
             hosts = self._hosts(ray, options)
             try:
                 self._begin(ray, hosts)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from orbax_bench_core.execute import TOKEN, without_cluster
+from orbax_bench_core.launchers.launch import interrupted_by_sigterm
 
 INTERRUPTED: Final = 130
 _INCOMPLETE: Final = 1
@@ -48,9 +49,10 @@ def started(words: Sequence[str], environment: Mapping[str, str]) -> subprocess.
 def ended(
     processes: Sequence[subprocess.Popen[str]],
 ) -> Iterator[Sequence[subprocess.Popen[str]]]:
-    """Ends what still runs at the end, kindly at first."""
+    """Ends what still runs at the end, kindly at first, and when this process is told to end."""
     try:
-        yield processes
+        with interrupted_by_sigterm():
+            yield processes
     finally:
         alive = [process for process in processes if process.poll() is None]
         for process in alive:

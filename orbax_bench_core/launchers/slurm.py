@@ -17,7 +17,7 @@ import pydantic
 
 from orbax_bench_core.config import ConfigModel, UserError
 from orbax_bench_core.execute import TOKEN
-from orbax_bench_core.launchers.launch import Launch, require_client
+from orbax_bench_core.launchers.launch import Launch, interrupted_by_sigterm, require_client
 from orbax_bench_core.launchers.running import (
     INTERRUPTED,
     code_of_run,
@@ -171,7 +171,8 @@ class Slurm:
             return 0
         lines = _Lines(log)
         try:
-            return self._follow(job, lines)
+            with interrupted_by_sigterm():
+                return self._follow(job, lines)
         except KeyboardInterrupt:
             _say(f"interrupted: cancelling job {job}")
             _ask("scancel", job)

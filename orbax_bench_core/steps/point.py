@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from orbax_bench_core.analysis.verdicts import attempts, words
 from orbax_bench_core.execute import (
+    HOST_WAIT_S,
     Event,
     HostsMissing,
     Progress,
@@ -82,6 +83,7 @@ def run_point(
     limits: bool = True,
     strict: bool = False,
     lock: bool = True,
+    host_wait_s: float = HOST_WAIT_S,
 ) -> PointOutcome:
     """Measures one entry of a run that `plan` has begun, and prints what happens.
 
@@ -95,6 +97,7 @@ def run_point(
         limits: As in `measure_point`.
         strict: As in `measure_point`.
         lock: As in `measure_point`.
+        host_wait_s: Seconds for which a lost host is waited for.
 
     Raises:
         UserError: The directory holds no run, or hosts cannot join.
@@ -124,6 +127,7 @@ def run_point(
         equal={**equal_everywhere(), "the point": entry.id},
         settings=settings,
         say=_say,
+        host_wait_s=host_wait_s,
         part=entry.id,
     )
     if code:
