@@ -77,12 +77,18 @@ class RayCluster:
 
     def start(self, node: int, *options: str) -> None:
         """Starts the daemons of a node, again where the machine is too busy for Ray's 30 s."""
+        why = ""
         for _ in range(_TRIES):
-            done = self._try_to_start(node, *options)
-            if done.returncode == 0:
-                return
+            try:
+                done = self._try_to_start(node, *options)
+            except subprocess.TimeoutExpired as late:
+                why = str(late)
+            else:
+                if done.returncode == 0:
+                    return
+                why = done.stdout + done.stderr
             self.kill(node)
-        raise AssertionError(done.stdout + done.stderr)
+        raise AssertionError(why)
 
     def _try_to_start(self, node: int, *options: str) -> subprocess.CompletedProcess[str]:
         place: tuple[str, ...] = ("--address", self.address)
