@@ -18,6 +18,7 @@ from orbax_bench_core.authoring import (
     benchmark_options,
 )
 from orbax_bench_core.benchmarks.save_restore import SaveRestoreOptions
+from orbax_bench_core.benchmarks.support.needs import require_arrays_of_all
 from orbax_bench_core.benchmarks.support.options import BoundedOptions
 from orbax_bench_core.benchmarks.support.saving import load_target, measure_save
 from orbax_bench_core.measure import TIME, Metrics, Reading
@@ -71,6 +72,7 @@ class TrainInterference(BenchmarksGenerator[TrainInterferenceOptions]):
         from orbax_bench_core.state import orbax_api
 
         options = context.options
+        require_arrays_of_all(context, "train_interference")
         metrics, path, target = Metrics(), context.path / "ckpt", load_target(context.pytree)
         with options.orbax_context():
             _train_and_save(metrics, context, path, options)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from orbax_bench_core.cli.arguments import Override, SuiteFile
+from orbax_bench_core.cli.exit_codes import Exit
 
 if TYPE_CHECKING:
     from orbax_bench_core.launchers import SliceShape
@@ -85,7 +86,7 @@ def launch(
     A launcher starts the same command N times and nothing else; process 0 runs the suite on all
     hosts. The same line again goes on where a run was stopped.
 
-    Exit codes: those of the command, 2 when the place refuses what was asked.
+    Exit codes: those of the command, 2 when the place refuses what was asked, 130 interrupted.
     """
     from orbax_bench_core.config import load_suite
     from orbax_bench_core.launchers import (
@@ -116,7 +117,10 @@ def launch(
     if dry_run:
         print(launcher.shown())
         return
-    sys.exit(launcher.start())
+    try:
+        sys.exit(launcher.start())
+    except KeyboardInterrupt:
+        sys.exit(Exit.INTERRUPTED)
 
 
 def _words(

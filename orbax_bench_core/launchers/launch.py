@@ -53,6 +53,14 @@ class Launch:
         """The command by this Python's own entry point, for hosts that share its files."""
         return (sys.executable, "-m", "orbax_bench_core.cli", *self.command[1:])
 
+    def by(self, program: str | None) -> tuple[str, ...]:
+        """The command by a program that hosts have, such as `orbax-bench`; None is this Python's.
+
+        Args:
+            program: Words as a shell takes them.
+        """
+        return (*shlex.split(program), *self.command[1:]) if program else self.here
+
 
 class Launcher(Protocol):
     """One way to start a command on every host."""

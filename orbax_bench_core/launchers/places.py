@@ -12,8 +12,11 @@ import yaml
 from orbax_bench_core.config import ConfigModel, Problem, UserError, did_you_mean, explain
 from orbax_bench_core.launchers.jobset import JobSet, JobSetSettings
 from orbax_bench_core.launchers.launch import Launch, Launcher
+from orbax_bench_core.launchers.mpi import Mpi, MpiSettings
 from orbax_bench_core.launchers.pathways import Pathways, PathwaysSettings
 from orbax_bench_core.launchers.processes import Processes, ProcessesSettings
+from orbax_bench_core.launchers.ray import Ray, RaySettings
+from orbax_bench_core.launchers.slurm import Slurm, SlurmSettings
 from orbax_bench_core.launchers.tpu_vm import TpuVm, TpuVmSettings
 from orbax_bench_core.launchers.vertex import Vertex, VertexSettings
 from orbax_bench_core.launchers.xpk import Xpk, XpkSettings
@@ -48,6 +51,24 @@ PLACES: Final[Mapping[str, Place]] = {
             summary="several processes of this machine, each a host of its own",
             settings=ProcessesSettings,
             launcher=Processes,
+        ),
+        Place(
+            name="slurm",
+            summary="nodes of a Slurm cluster, by a batch job",
+            settings=SlurmSettings,
+            launcher=Slurm,
+        ),
+        Place(
+            name="mpi",
+            summary="machines that Open MPI's mpirun reaches",
+            settings=MpiSettings,
+            launcher=Mpi,
+        ),
+        Place(
+            name="ray",
+            summary="nodes of a Ray cluster, by an actor on each",
+            settings=RaySettings,
+            launcher=Ray,
         ),
         Place(
             name="jobset",
@@ -109,7 +130,7 @@ def place_settings(place: Place, pairs: Sequence[str]) -> ConfigModel:
     for pair in pairs:
         key, equals, value = pair.partition("=")
         try:
-            given[key] = yaml.safe_load(value) if equals else None
+            given[key] = _read(fields.get(key), value)
         except yaml.YAMLError:
             equals = ""
         if not equals:
@@ -124,3 +145,10 @@ def place_settings(place: Place, pairs: Sequence[str]) -> ConfigModel:
             key = ".".join(map(str, detail["loc"]))
             found.append(Problem(explain(detail, fields), key=f"--on {place.name} --set {key}"))
         raise UserError(*found) from None
+
+
+def _read(field: pydantic.fields.FieldInfo | None, value: str) -> Any:
+    """Returns a value; of text such as 1:30:00 and 007, YAML would make numbers."""
+    found = yaml.safe_load(value)
+    is_text = field is not None and field.annotation in (str, str | None)
+    return value if is_text and isinstance(found, bool | int | float) else found

@@ -30,6 +30,15 @@ def test_data(context):
     assert "checkpoint_config" in refusal(needs.require_tree, context(), "deleter")
 
 
+def test_data_of_all_processes(context, make_tree, monkeypatch):
+    given = context(pytree=make_tree({"w": {"dtype": "int8", "shape": [4]}}))
+    assert needs.require_tree(given, "deleter") is given.pytree
+    monkeypatch.setattr("jax.process_count", lambda: 2)
+    said = refusal(needs.require_tree, given, "deleter")
+    assert "all 2 processes, and each has its own 'w': add a mesh_config" in said
+    assert needs.require_tree(given, "pytorch_dcp", of_all=False) is given.pytree
+
+
 def test_a_leaf_names_those_that_are_there(context, make_tree):
     given = context(pytree=make_tree({"w": {"dtype": "int8", "shape": [4]}}))
     said = refusal(needs.require_leaf, given, "array", "array_handler")

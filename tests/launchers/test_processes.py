@@ -1,35 +1,14 @@
 """Processes of one machine as hosts, through the command line."""
 
-import json
-import os
-import subprocess
-import sys
-
 import pytest
 
 from orbax_bench_core.launchers import PLACES
-
-SUITE = """
-suite_name: tiny
-checkpoint_config: {spec: {a: {dtype: float32, shape: [8, 2], sharding: [x, null]}}}
-mesh_config: {mesh_axes: [x], ici_parallelism: {x: 4}}
-benchmarks: [{generator: save_restore, options: {}}]
-"""
+from tests.support.launching import QUICK, launch, records, write_suite
 
 
 @pytest.fixture
 def suite(tmp_path):
-    file = tmp_path / "tiny suite.yaml"
-    file.write_text(SUITE)
-    return file
-
-
-def launch(*words):
-    command = [sys.executable, "-m", "orbax_bench_core.cli", "launch", *map(str, words)]
-    plain = {name: text for name, text in os.environ.items() if name != "XLA_FLAGS"}
-    return subprocess.run(
-        command, env=plain, capture_output=True, text=True, check=False, timeout=300
-    )
+    return write_suite(tmp_path)
 
 
 @pytest.mark.slow
@@ -46,12 +25,11 @@ def test_a_dry_run_shows_each_hosts_command_and_no_token(suite, tmp_path):
 @pytest.mark.nightly
 def test_each_process_is_a_host_of_one_run(suite, tmp_path):
     out = tmp_path / "run"
-    flags = ("--no-limits", "--no-lock")
-    done = launch(suite, "-o", out, "--on", "processes", "--hosts", 2, "--", *flags)
+    done = launch(suite, "-o", out, "--on", "processes", "--hosts", 2, *QUICK)
     assert done.returncode == 0, done.stdout + done.stderr
-    records = [json.loads(file.read_text()) for file in out.glob("records/*/*/host_*.json")]
-    assert sorted(record["host"] for record in records) == [0, 1]
-    assert {record["status"] for record in records} == {"passed"}
+    found = records(out)
+    assert sorted(record["host"] for record in found) == [0, 1]
+    assert {record["status"] for record in found} == {"passed"}
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ import pytest
 
 ROOT_NEEDED: Final = frozenset(
     {"apt", "apt-get", "debootstrap", "docker", "dockerd", "mount", "umount"}
+    | {"mpirun", "munged", "sbatch", "slurmctld", "slurmd", "srun"}
 )
 """Programs that need root, an engine of Docker or Debian's archive: for `make nightly` alone."""
 

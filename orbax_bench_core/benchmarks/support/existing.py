@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from orbax_bench_core.authoring import UnmetNeed
+from orbax_bench_core.benchmarks.support.needs import require_arrays_of_all
 from orbax_bench_core.benchmarks.support.options import await_all_hosts, delete, delete_if_scarce
 
 if TYPE_CHECKING:
@@ -140,6 +141,7 @@ def find_reference(
             raise UnmetNeed(
                 f"there is nothing to load: give {option}, or a checkpoint_config to be saved first"
             )
+        require_arrays_of_all(context, "a checkpoint that is saved first")
         path = str(context.path / "reference")
         with saving:
             orbax_api.save(context.path / "reference", context.pytree)

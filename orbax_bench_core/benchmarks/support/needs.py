@@ -18,17 +18,47 @@ if TYPE_CHECKING:
     from orbax_bench_core.authoring import TestContext
 
 
-def require_tree(context: TestContext, benchmark: str) -> Any:
+def require_tree(context: TestContext, benchmark: str, *, of_all: bool = True) -> Any:
     """Returns the checkpoint data of a repeat.
 
+    Args:
+        context: The repeat.
+        benchmark: Who asks.
+        of_all: Whether the processes must hold it together. Without a mesh each has arrays of its
+            own, which Orbax refuses to save, though only once the clock runs.
+
     Raises:
-        UnmetNeed: There is none.
+        UnmetNeed: There is none, or each process has its own.
     """
     if context.pytree is None:
         raise UnmetNeed(
             f"{benchmark} needs something to save: add a checkpoint_config with a spec or a path"
         )
+    if of_all:
+        require_arrays_of_all(context, benchmark)
     return context.pytree
+
+
+def require_arrays_of_all(context: TestContext, benchmark: str) -> None:
+    """Checks that several processes hold the arrays of a repeat together, and not each its own.
+
+    Raises:
+        UnmetNeed: An array belongs to this process alone, while there are others.
+    """
+    import jax
+
+    from orbax_bench_core.state import named_leaves
+
+    processes = jax.process_count()
+    if processes == 1 or context.pytree is None:
+        return
+    for name, one in named_leaves(context.pytree):
+        if isinstance(one, jax.Array) and one.is_fully_addressable:
+            raise UnmetNeed(
+                f"{benchmark} needs arrays over the devices of all {processes} processes, and each "
+                f"has its own {name!r}: add a mesh_config of all their devices, or set processes: "
+                "1 under execution"
+            )
 
 
 def require_arrays(context: TestContext, benchmark: str) -> Any:

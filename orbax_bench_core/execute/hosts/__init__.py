@@ -13,6 +13,8 @@ from orbax_bench_core.execute.hosts.host import (
     WorkerHandle,
 )
 from orbax_bench_core.execute.hosts.local import LocalHost
+from orbax_bench_core.execute.hosts.luggage import pack
+from orbax_bench_core.execute.hosts.ports import MOST_GROUPS, PortRange
 from orbax_bench_core.execute.hosts.rendezvous import equal_everywhere, given_token
 from orbax_bench_core.execute.hosts.wire import CONTACT, Contact
 
@@ -20,6 +22,7 @@ __all__ = [
     "CONTACT",
     "EXIT_NO_HEAD",
     "HOST_WAIT_S",
+    "MOST_GROUPS",
     "Agent",
     "ClusterHosts",
     "Contact",
@@ -29,9 +32,11 @@ __all__ = [
     "Inbox",
     "LocalHost",
     "Output",
+    "PortRange",
     "Unmade",
     "WorkerDied",
     "WorkerHandle",
     "equal_everywhere",
     "given_token",
+    "pack",
 ]
