@@ -97,7 +97,9 @@ def test_imports_that_are_written_down_work(golden):
     found = set()  # those of the task groups are tried where Airflow is
     for text in written_texts():
         for module, names in re.findall(
-            r"^\s*from (orbax_bench_(?!airflow)\w+(?:\.\w+)*) import (\([^)]*\)|[^\n(]+)", text, re.MULTILINE
+            r"^\s*from (orbax_bench_(?!airflow)\w+(?:\.\w+)*) import (\([^)]*\)|[^\n(]+)",
+            text,
+            re.MULTILINE,
         ):
             for name in re.sub(r"#.*|[()]| as \w+", "", names).split(","):
                 if name.strip():
