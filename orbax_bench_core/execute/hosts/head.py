@@ -72,6 +72,7 @@ class ClusterHosts:
         self._host_wait_s = host_wait_s
         self._contact = contact
         self._others: dict[int, RemoteHost] = {}
+        self._refused: dict[str, float] = {}
         self._changed = threading.Condition()
         self._newcomers = threading.BoundedSemaphore(_NEWCOMERS)
 
@@ -222,10 +223,19 @@ class ClusterHosts:
             self._admit(wire, token, place)
         except (OSError, Refused, KeyError, ValueError, TypeError) as error:
             peer = "somebody" if wire is None else wire.peer
-            self._say(f"refused an agent from {peer}: {error}")
+            self._say_refused(f"refused an agent from {peer}: {error}")
             connection.close()
         finally:
             self._newcomers.release()
+
+    def _say_refused(self, line: str) -> None:
+        """Says why somebody was refused; one that comes again and again is told of now and then."""
+        now = time.monotonic()
+        with self._changed:
+            told = {one: at for one, at in self._refused.items() if now - at < _SAY_AGAIN_S}
+            self._refused = {line: now, **told}
+        if line not in told:
+            self._say(line)
 
     def _admit(self, wire: Wire, token: str, place: str) -> None:
         rank = prove_as_head(wire, token, self._cluster.size, self._contact.prove_s)
