@@ -21,6 +21,7 @@ from orbax_bench_core.cli import (
     doctor,
     expand,
     history,
+    launch,
     limits,
     lineage,
     prepare,
@@ -63,6 +64,7 @@ app = typer.Typer(
 )
 app.command("run")(run.run)
 app.command("ab")(ab.ab)
+app.command("launch")(launch.launch)
 app.command("compare")(compare.compare)
 app.command("bisect")(bisect.bisect)
 app.add_typer(baseline.app, name="baseline")

@@ -3,7 +3,7 @@
 Nothing here imports JAX: the processes that do are workers.
 """
 
-from orbax_bench_core.execute.cluster import Cluster, detect_cluster, without_cluster
+from orbax_bench_core.execute.cluster import TOKEN, Cluster, detect_cluster, without_cluster
 from orbax_bench_core.execute.hosts import (
     EXIT_NO_HEAD,
     HOST_WAIT_S,
@@ -44,6 +44,7 @@ __all__ = [
     "EXIT_NO_HEAD",
     "HOST_WAIT_S",
     "LOCK_FILE",
+    "TOKEN",
     "Agent",
     "CannotRecord",
     "Cluster",

@@ -4,6 +4,7 @@ The modules `local` and `docker` run a pipeline here; they are doors of their ow
 what only their target needs.
 """
 
+from orbax_bench_core.launchers import SliceShape
 from orbax_bench_pipelines.target import Package, Target
 from orbax_bench_pipelines.targets.checks import (
     check_connection,
@@ -22,7 +23,6 @@ from orbax_bench_pipelines.targets.job import (
 )
 from orbax_bench_pipelines.targets.placement import Placement
 from orbax_bench_pipelines.targets.settings import Settings, read_settings, read_text
-from orbax_bench_pipelines.targets.tpu import SliceShape
 
 __all__ = [
     "Job",

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable
 
 from orbax_bench_core.config import Problem, UserError
+from orbax_bench_core.launchers import require_single_host
 from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.targets.settings import Settings, flag_of
-from orbax_bench_pipelines.targets.tpu import require_single_host
 
 _NEEDS = {
     Target.LOCAL: {"kfp": "kfp"},

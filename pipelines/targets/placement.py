@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from orbax_bench_core.launchers import GKE_RESOURCE, SliceShape
 from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.targets.settings import Settings
-from orbax_bench_pipelines.targets.tpu import GKE_RESOURCE, SliceShape
 
 
 @dataclasses.dataclass(frozen=True)

@@ -17,7 +17,7 @@ from orbax_bench_core.config import (
     checked_path,
     explain,
 )
-from orbax_bench_pipelines.targets.tpu import SliceShape, parse_slice
+from orbax_bench_core.launchers import SliceShape, parse_slice
 
 _IMAGE = re.compile(
     r"(?P<name>[a-z0-9]+([._:-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*)"

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from orbax_bench_core.config import UserError
-from orbax_bench_pipelines.targets.tpu import (
+from orbax_bench_core.launchers import (
     GENERATIONS,
     parse_slice,
     require_single_host,

@@ -1,0 +1,159 @@
+"""`launch`: the same command started on every host of a cluster."""
+
+from __future__ import annotations
+
+import enum
+import re
+import sys
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from orbax_bench_core.cli.arguments import Override, SuiteFile
+
+if TYPE_CHECKING:
+    from orbax_bench_core.launchers import SliceShape
+
+_LONGEST_NAME: Final = 40
+"""Characters of a name: what Kubernetes adds for its pods must fit into 63."""
+
+
+class Measures(enum.StrEnum):
+    """Commands that measure on several hosts."""
+
+    RUN = "run"
+    AB = "ab"
+    ASYNC_STUDY = "async-study"
+
+
+def launch(
+    suite: SuiteFile,
+    output_directory: Annotated[
+        str,
+        typer.Option(
+            "--output-directory",
+            "--output_directory",
+            "-o",
+            help="The run directory, which every host must reach: gs:// or a shared folder.",
+        ),
+    ],
+    on: Annotated[
+        str,
+        typer.Option(
+            metavar="PLACE",
+            help="Where the hosts are: processes of this machine, slurm, mpi, ray, jobset, vertex, "
+            "xpk, tpu-vm or pathways.",
+        ),
+    ],
+    hosts: Annotated[
+        int | None,
+        typer.Option(min=1, help="How many hosts; a TPU slice says so itself."),
+    ] = None,
+    tpu: Annotated[
+        str | None,
+        typer.Option(metavar="TYPE:TOPOLOGY", help="The TPU slice to run on, such as v5e:4x8."),
+    ] = None,
+    slices: Annotated[int, typer.Option(min=1, help="How many such slices.")] = 1,
+    image: Annotated[
+        str | None,
+        typer.Option(help="Container image by digest, where hosts are containers."),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Name of the job; by default that of the suite.")
+    ] = None,
+    command: Annotated[Measures, typer.Option(help="What every host runs.")] = Measures.RUN,
+    override: Override = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="A setting of the place, such as partition=tpu; repeatable. An unknown key names "
+            "those that there are.",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print all that would be done, and do nothing.")
+    ] = False,
+    more: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- FLAGS]", help="Flags of the command, after two dashes."),
+    ] = None,
+) -> None:
+    """Start a run on every host of a place, and follow it to its end.
+
+    A launcher starts the same command N times and nothing else; process 0 runs the suite on all
+    hosts. The same line again goes on where a run was stopped.
+
+    Exit codes: those of the command, 2 when the place refuses what was asked.
+    """
+    from orbax_bench_core.config import load_suite
+    from orbax_bench_core.launchers import Launch, parse_slice, place_named, place_settings
+
+    place = place_named(on)
+    load_suite(suite, override or ())
+    shape = None if tpu is None else parse_slice(tpu)
+    chosen = place_settings(place, settings or ())
+    launched = Launch(
+        name=_name(name, suite),
+        command=_words(command, suite, output_directory, override or [], more or []),
+        output_directory=output_directory,
+        hosts=_hosts(hosts, shape, slices),
+        image=image,
+        tpu=shape,
+        slices=slices,
+    )
+    launcher = place.launcher(launched, chosen)
+    if dry_run:
+        print(launcher.shown())
+        return
+    sys.exit(launcher.start())
+
+
+def _words(
+    command: Measures, suite: str, directory: str, override: list[str], more: list[str]
+) -> tuple[str, ...]:
+    overrides = [word for each in override for word in ("--override", each)]
+    return ("orbax-bench", command.value, suite, "-o", directory, *overrides, *more)
+
+
+def _hosts(hosts: int | None, shape: SliceShape | None, slices: int) -> int:
+    """Returns the number of hosts that was asked for, or that the slices have.
+
+    Raises:
+        UserError: Both were given and disagree, or neither says how many.
+    """
+    from orbax_bench_core.config import UserError
+
+    if shape is None:
+        if slices > 1:
+            raise UserError(f"--slices {slices} needs --tpu TYPE:TOPOLOGY")
+        return hosts or 1
+    found = shape.hosts * slices
+    if hosts not in (None, found):
+        raise UserError(
+            f"--hosts {hosts}: {slices} x TPU {shape} has {found} hosts of {shape.chips_per_host} "
+            "chips, and a slice is only used whole; leave --hosts out"
+        )
+    return found
+
+
+def _name(name: str | None, suite: str) -> str:
+    """Returns a name that every place takes: a label of the domain name system.
+
+    Raises:
+        UserError: The name that was given is none.
+    """
+    from orbax_bench_core.config import UserError
+
+    if name is None:
+        stem = re.sub(r"[^a-z0-9]+", "-", suite.rpartition("/")[2].partition(".")[0].lower())
+        return f"ob-{stem.strip('-')}"[:_LONGEST_NAME].strip("-")
+    if len(name) > _LONGEST_NAME:
+        raise UserError(
+            f"--name {name}: {len(name)} characters, and at most {_LONGEST_NAME} leave room for "
+            "what is added for each host"
+        )
+    if not re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", name):
+        raise UserError(f"--name {name!r}: lower case letters, digits and dashes, from a letter on")
+    return name

@@ -1,0 +1,83 @@
+"""Command that is started on every host, and what a launcher does with it."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+import shutil
+import sys
+from typing import Protocol
+
+from orbax_bench_core.config import UserError
+from orbax_bench_core.launchers.hardware import SliceShape
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Launch:
+    """What is started, and on how many hosts.
+
+    Attributes:
+        name: Name of the job: lower case letters, digits and dashes.
+        command: Words of the command, the same on every host; the first is `orbax-bench`.
+        output_directory: The run directory, which all hosts share.
+        hosts: How many hosts there are in all.
+        image: Container image by digest, where hosts are containers.
+        tpu: The TPU slice that hosts belong to; None for machines without TPUs.
+        slices: How many such slices there are.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    output_directory: str
+    hosts: int = 1
+    image: str | None = None
+    tpu: SliceShape | None = None
+    slices: int = 1
+
+    @property
+    def line(self) -> str:
+        """The command as a shell takes it."""
+        return shlex.join(self.command)
+
+    @property
+    def here(self) -> tuple[str, ...]:
+        """The command by this Python's own entry point, for hosts that share its files."""
+        return (sys.executable, "-m", "orbax_bench_core.cli", *self.command[1:])
+
+
+class Launcher(Protocol):
+    """One way to start a command on every host."""
+
+    def shown(self) -> str:
+        """Returns all that would be done: files with their content, manifests, command lines.
+
+        Secrets are named, never shown. Nothing is written or sent.
+        """
+        ...
+
+    def start(self) -> int:
+        """Starts the hosts, follows them to their end, and clears up.
+
+        Returns:
+            The exit code of the run.
+
+        Raises:
+            UserError: The place refused what was asked, with its own words.
+        """
+        ...
+
+
+def require_client(program: str, remedy: str) -> str:
+    """Returns the path of a program that a launcher calls.
+
+    Args:
+        program: Such as `sbatch`.
+        remedy: Where to run instead, or how to install it.
+
+    Raises:
+        UserError: It is not on the path.
+    """
+    found = shutil.which(program)
+    if found is None:
+        raise UserError(f"cannot find `{program}` on this machine's PATH: {remedy}")
+    return found

@@ -1,0 +1,83 @@
+"""Processes of one machine as hosts, through the command line."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from orbax_bench_core.launchers import PLACES
+
+SUITE = """
+suite_name: tiny
+checkpoint_config: {spec: {a: {dtype: float32, shape: [8, 2], sharding: [x, null]}}}
+mesh_config: {mesh_axes: [x], ici_parallelism: {x: 4}}
+benchmarks: [{generator: save_restore, options: {}}]
+"""
+
+
+@pytest.fixture
+def suite(tmp_path):
+    file = tmp_path / "tiny suite.yaml"
+    file.write_text(SUITE)
+    return file
+
+
+def launch(*words):
+    command = [sys.executable, "-m", "orbax_bench_core.cli", "launch", *map(str, words)]
+    plain = {name: text for name, text in os.environ.items() if name != "XLA_FLAGS"}
+    return subprocess.run(
+        command, env=plain, capture_output=True, text=True, check=False, timeout=300
+    )
+
+
+@pytest.mark.slow
+def test_a_dry_run_shows_each_hosts_command_and_no_token(suite, tmp_path):
+    out = tmp_path / "run"
+    done = launch(suite, "-o", out, "--on", "processes", "--hosts", 2, "--dry-run", "--", "-v")
+    assert done.returncode == 0, done.stderr
+    assert "ORBAX_BENCH_HOST=1 ORBAX_BENCH_NUM_HOSTS=2" in done.stdout
+    assert f"orbax-bench run '{suite}' -o {out} -v" in done.stdout
+    assert "TOKEN=" not in done.stdout
+    assert not out.exists()
+
+
+@pytest.mark.nightly
+def test_each_process_is_a_host_of_one_run(suite, tmp_path):
+    out = tmp_path / "run"
+    flags = ("--no-limits", "--no-lock")
+    done = launch(suite, "-o", out, "--on", "processes", "--hosts", 2, "--", *flags)
+    assert done.returncode == 0, done.stdout + done.stderr
+    records = [json.loads(file.read_text()) for file in out.glob("records/*/*/host_*.json")]
+    assert sorted(record["host"] for record in records) == [0, 1]
+    assert {record["status"] for record in records} == {"passed"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--on", "slrum"], "--on slrum: there is no such place"),
+        (["--on", "processes", "--set", "queue=a"], "unknown key"),
+        (["--on", "processes", "--set", "queue"], "give KEY=VALUE"),
+        (["--on", "processes", "--slices", "2"], "--slices 2 needs --tpu"),
+        (["--on", "processes", "--tpu", "v5e:4x8", "--hosts", "3"], "has 8 hosts of 4 chips"),
+        (["--on", "processes", "--name", "Big"], "lower case"),
+        (["--on", "processes", "--name", "a" * 41], "41 characters"),
+    ],
+)
+def test_what_cannot_be_launched_is_one_message(suite, tmp_path, words, said):
+    done = launch(suite, "-o", tmp_path / "run", *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_help_names_every_place():
+    from typer.testing import CliRunner
+
+    from orbax_bench_core.cli.main import app
+
+    text = " ".join(CliRunner().invoke(app, ["launch", "--help"]).output.split())
+    assert [name for name in PLACES if name not in text] == []
