@@ -283,6 +283,8 @@ def cut_briefly(trial: Trial) -> None:
     started = trial.begin()
     trial.lab.cut(host)
     time.sleep(4)
+    last = trial.records(trial.repeats - 1)
+    trial.expect(len(last) < SIZE, "the run was over before the cable was mended")
     trial.lab.mend(host)
     trial.codes(started, [0, 0, 0])
     trial.is_complete({})

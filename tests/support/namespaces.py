@@ -1,4 +1,4 @@
-"""Lab of hosts on one machine: network namespaces with addresses, host names and links of their own.
+"""Lab of hosts on one machine: network namespaces with own addresses, host names and links.
 
 `python -m tests.support.namespaces up 3` makes the hosts ob0, ob1 and ob2, `exec ob1 COMMAND ...`
 runs a command on one of them, `down` ends what runs there and takes all of it away. Processes and

@@ -9,6 +9,7 @@ from orbax_bench_core.execute.hosts.host import (
     Inbox,
     WorkerDied,
     WorkerHandle,
+    stop_all,
 )
 from orbax_bench_core.execute.hosts.local import LocalHost
 from orbax_bench_core.execute.hosts.rendezvous import equal_everywhere, given_token
@@ -30,4 +31,5 @@ __all__ = [
     "WorkerHandle",
     "equal_everywhere",
     "given_token",
+    "stop_all",
 ]

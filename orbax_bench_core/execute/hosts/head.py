@@ -13,7 +13,7 @@ from pathlib import Path
 
 from orbax_bench_core.config import UserError
 from orbax_bench_core.execute.cluster import Cluster
-from orbax_bench_core.execute.hosts.host import Host, HostsMissing, Inbox, WorkerHandle
+from orbax_bench_core.execute.hosts.host import Host, HostsMissing, Inbox, WorkerHandle, stop_all
 from orbax_bench_core.execute.hosts.local import LocalHost
 from orbax_bench_core.execute.hosts.remote import RemoteHost
 from orbax_bench_core.execute.hosts.rendezvous import Rendezvous, differences, place_proof
@@ -144,8 +144,7 @@ class ClusterHosts:
                     inbox=inbox,
                 )
         except BaseException:
-            for worker in workers:
-                worker.stop()
+            stop_all(workers)
             raise
         return workers
 

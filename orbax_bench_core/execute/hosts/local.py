@@ -15,7 +15,7 @@ from pathlib import Path
 
 from orbax_bench_core.execute.cluster import without_cluster
 from orbax_bench_core.execute.held import held_locks
-from orbax_bench_core.execute.hosts.host import Inbox, WorkerDied
+from orbax_bench_core.execute.hosts.host import Inbox, WorkerDied, stop_all
 from orbax_bench_core.execute.hosts.proc import kernel_stacks, read_signs, sleepers
 from orbax_bench_core.execute.liveness import Signs, signal_name
 from orbax_bench_core.worker import STACKS_SIGNAL, WorkerSetup
@@ -73,8 +73,7 @@ class LocalHost:
                     )
                 )
         except BaseException:
-            for worker in workers:
-                worker.stop()
+            stop_all(workers)
             raise
         return workers
 

@@ -27,7 +27,7 @@ _CODE_BYTES = 32
 _MOST_BYTES = 64 * 2**20
 _MOST_BYTES_BEFORE_PROOF = 4096
 _CHUNK = 2**16
-_NO_TOKEN: Final = (
+_KNOWS_NONE: Final = (
     "it has no token: its run directory is not the folder in which process 0 has written one, or "
     "process 0 was given ORBAX_BENCH_TOKEN and this host was not"
 )
@@ -192,7 +192,7 @@ def prove_as_head(wire: Wire, token: str, size: int, within_s: float) -> int:
     answer = wire.receive(within_s)
     rank, theirs = answer.get("host"), str(answer.get("nonce"))
     if answer.get("proof", "") is None:
-        refuse(wire, _NO_TOKEN, again=True)
+        refuse(wire, _KNOWS_NONE, again=True)
     expected = _proof(token, "agent", rank, mine, theirs)
     if not hmac.compare_digest(str(answer.get("proof")), expected):
         refuse(wire, "wrong token", again=True)
