@@ -28,36 +28,8 @@ def aggregate(
         report: The report as a self-contained page.
         tensorboard: The folder of TensorBoard's event files, where it lies in the run directory.
     """
-    import shutil
+    from orbax_bench_core.steps.pipeline import aggregate
 
-    from orbax_bench_core.lineage import (
-        artifact_metadata,
-        bounded_metrics,
-        input_digests,
-        output_metadata,
-        point_at,
+    aggregate(output_directory, records=[artifact.path for artifact in records]).into(
+        samples=samples, metrics=metrics, summary=summary, report=report, tensorboard=tensorboard
     )
-    from orbax_bench_core.records import RunDirectory, checked_record_files
-    from orbax_bench_core.steps import collect_records, publish
-
-    run = RunDirectory(output_directory)
-    collect_records(run, checked_record_files(artifact.path for artifact in records))
-    found = publish(run)
-    point_ids = [point.point_id for point in found.points]
-    for kind, name, artifact in (
-        ("samples", "samples.parquet", samples),
-        ("summary", "report.md", summary),
-        ("report", "report.html", report),
-    ):
-        artifact.metadata.update(output_metadata(run, name, kind, point_ids=point_ids))
-        with (run.root / name).open("rb") as source, open(artifact.path, "wb") as target:
-            shutil.copyfileobj(source, target)
-    times = (operation.time for operation in found.operations)
-    medians = ((f"{time.point} {time.point_id} {time.operation} s", time.median) for time in times)
-    metrics.metadata.update(bounded_metrics(medians))
-    for kind, artifact in (("metrics", metrics), ("tensorboard", tensorboard)):
-        metadata = artifact_metadata(
-            kind, run, point_ids=point_ids, inputs=input_digests(run, "records")
-        )
-        artifact.metadata.update(metadata)
-    point_at(tensorboard, str(run.root / "tensorboard"))

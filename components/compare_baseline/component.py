@@ -35,40 +35,8 @@ def compare_baseline(
     Returns:
         The verdict, in one word.
     """
-    import shutil
+    from orbax_bench_core.steps.pipeline import compare_baseline
 
-    from orbax_bench_core.analysis.verdicts import compare_stored
-    from orbax_bench_core.lineage import (
-        artifact_metadata,
-        bounded_metrics,
-        input_digests,
-        output_metadata,
+    return compare_baseline(output_directory, baseline=baseline).into(
+        verdicts=verdicts, comparison=comparison, report=report, ratios=ratios
     )
-    from orbax_bench_core.records import RunDirectory
-    from orbax_bench_core.steps import publish_verdicts
-
-    run = RunDirectory(output_directory)
-    found = compare_stored(baseline or output_directory, output_directory)
-    publish_verdicts(run, found)
-    point_ids = [point.point_id for point in found.points]
-    said = {"baseline": baseline or "arm", "verdict": found.word}
-    for kind, name, artifact in (
-        ("verdicts", "verdicts.json", verdicts),
-        ("comparison", "verdicts.md", comparison),
-        ("verdicts-report", "verdicts.html", report),
-    ):
-        with (run.root / name).open("rb") as source, open(artifact.path, "wb") as target:
-            shutil.copyfileobj(source, target)
-        artifact.metadata.update(output_metadata(run, name, kind, point_ids=point_ids), **said)
-    judged = (
-        (f"{point.point} {point.point_id} {one.operation} ratio", one.verdict.ratio)
-        for point in found.points
-        for one in point.operations
-        if one.verdict.ratio is not None
-    )
-    ratios.metadata.update(bounded_metrics(judged))
-    of_ratios = artifact_metadata(
-        "ratios", run, point_ids=point_ids, inputs=input_digests(run, "verdicts.json")
-    )
-    ratios.metadata.update(of_ratios, **said)
-    return found.word

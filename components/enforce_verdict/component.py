@@ -19,6 +19,7 @@ def enforce_verdict(
             operation.
         verdicts: What compare-baseline wrote; the message names what has regressed.
     """
-    from orbax_bench_core.analysis.verdicts import enforce
+    from orbax_bench_core.steps.pipeline import enforce_verdict
 
-    enforce(verdict, verdicts.path if verdicts else None, allow_inconclusive=allow_inconclusive)
+    path = verdicts.path if verdicts else None
+    enforce_verdict(verdict, verdicts=path, allow_inconclusive=allow_inconclusive)

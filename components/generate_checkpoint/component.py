@@ -19,10 +19,6 @@ def generate_checkpoint(
         checkpoint: The checkpoint that the suite loads.
         fixture: A suite file whose first checkpoint and mesh are generated when it is missing.
     """
-    from orbax_bench_core.lineage import checkpoint_metadata, point_at
-    from orbax_bench_core.steps import ensure_checkpoint
+    from orbax_bench_core.steps.pipeline import generate_checkpoint
 
-    path = ensure_checkpoint(suite, fixture)
-    checkpoint.metadata.update(checkpoint_metadata(path, suite, fixture))
-    if path:
-        point_at(checkpoint, path)
+    generate_checkpoint(suite, fixture=fixture).into(checkpoint=checkpoint)

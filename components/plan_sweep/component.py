@@ -19,6 +19,6 @@ def plan_sweep(suite: str, output_directory: str, arms: str = "") -> List[str]: 
     Returns:
         The sweep points, each as a line of JSON.
     """
-    from orbax_bench_core.steps import plan
+    from orbax_bench_core.steps.pipeline import plan_sweep
 
-    return plan(suite, output_directory, arms)
+    return plan_sweep(suite, output_directory, arms=arms).value

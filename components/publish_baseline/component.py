@@ -29,25 +29,8 @@ def publish_baseline(
         force: Whether it is promoted even if its code had changes that no commit has.
         samples: What aggregate wrote; it orders this step after that one.
     """
-    from orbax_bench_core.baselines import publish_run
-    from orbax_bench_core.lineage import artifact_metadata, baseline_digest, input_digests, point_at
-    from orbax_bench_core.records import RunDirectory
+    from orbax_bench_core.steps.pipeline import publish_baseline
 
-    run = RunDirectory(output_directory)
-    captured, folder = publish_run(
-        run, registry, arm=arm, promote=promote, revision=revision or None, force=force
-    )
-    point_ids = [point.point_id for point in captured.points]
-    baseline.metadata.update(
-        artifact_metadata(
-            "baseline",
-            run,
-            point_ids=point_ids,
-            digest=baseline_digest(folder),
-            inputs=input_digests(run, "records", "samples.parquet"),
-        ),
-        revision=captured.revision,
-        capture=captured.id,
-        code=captured.code.words,
-    )
-    point_at(baseline, folder)
+    publish_baseline(
+        output_directory, registry, arm=arm, promote=promote, revision=revision, force=force
+    ).into(baseline=baseline)

@@ -35,16 +35,15 @@ def run_sweep_point(
         strict: Whether a failed repeat fails the step.
         lock: Whether to wait until nothing else of ours measures on the machine.
     """
-    from orbax_bench_core.lineage import records_metadata
-    from orbax_bench_core.steps import RunSettings, run_point, write_records
+    from orbax_bench_core.steps import RunSettings
+    from orbax_bench_core.steps.pipeline import run_sweep_point
 
-    settings = RunSettings(remove_repeated_dir=remove_repeated_dir, hlo_dump=enable_hlo_dump)
-    _, found = run_point(
-        point, output_directory, settings=settings, limits=measure_limits, strict=strict, lock=lock
-    )
-    write_records(found, records.path)
-    failed = any(record.status == "failed" for record in found)
-    records.metadata.update(
-        records_metadata(output_directory, point, records.path),
-        status="failed" if failed else "passed",
-    )
+    run_sweep_point(
+        point,
+        output_directory,
+        records=records.path,
+        settings=RunSettings(remove_repeated_dir=remove_repeated_dir, hlo_dump=enable_hlo_dump),
+        limits=measure_limits,
+        strict=strict,
+        lock=lock,
+    ).into(records=records)

@@ -28,6 +28,7 @@ from orbax_bench_core.cli import (
     report,
     run,
     sharding,
+    step,
 )
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ app.command("lineage")(lineage.lineage)
 app.command("limits")(limits.limits)
 app.command("prepare")(prepare.prepare)
 app.command("sharding")(sharding.sharding)
+app.add_typer(step.app, name="step")
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ from orbax_bench_core.analysis.verdicts.findings import attempts
 from orbax_bench_core.analysis.verdicts.metrics import MetricsShown
 from orbax_bench_core.analysis.verdicts.model import (
     MetricChange,
+    NotPassed,
     OperationVerdict,
     PointVerdict,
     Unmatched,
@@ -28,6 +29,7 @@ __all__ = [
     "NO_PAST",
     "MetricChange",
     "MetricsShown",
+    "NotPassed",
     "OperationVerdict",
     "PointVerdict",
     "Unmatched",

@@ -1,0 +1,269 @@
+"""`step`: the steps of a pipeline as commands, for engines other than Kubeflow."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from orbax_bench_core.cli.arguments import SuiteFile
+from orbax_bench_core.cli.exit_codes import Exit
+
+if TYPE_CHECKING:
+    from orbax_bench_core.steps.pipeline import Outputs
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="The steps of a pipeline, one by one: what the Kubeflow components do, for Airflow, Argo, "
+    "cron and CI.\n\nThe last line of standard output is what the step returns, as JSON. The same "
+    "step again does nothing twice.",
+)
+
+RunDirectory = Annotated[
+    str,
+    typer.Option(
+        "--output-directory",
+        "--output_directory",
+        "-o",
+        help="The run directory, local or gs://, which all steps share.",
+    ),
+]
+ResultFile = Annotated[
+    str | None,
+    typer.Option(
+        "--result", metavar="FILE", help="Write what the step returns here as well, as JSON."
+    ),
+]
+OutputsFile = Annotated[
+    str | None,
+    typer.Option(
+        "--outputs",
+        metavar="FILE",
+        help="Write where each output lies, its digest and its inputs here, as JSON.",
+    ),
+]
+
+
+@app.command("plan-sweep")
+def plan_sweep(
+    suite: SuiteFile,
+    output_directory: RunDirectory,
+    arms: Annotated[
+        str, typer.Option(help="An `arms` block, as YAML, for a suite that has none.")
+    ] = "",
+    result: ResultFile = None,
+) -> None:
+    """Expand a suite into points and begin its run directory; returns the list of points."""
+    from orbax_bench_core.steps.pipeline import plan_sweep
+
+    _give(plan_sweep(_text(suite), output_directory, arms=arms), result, None)
+
+
+@app.command("generate-checkpoint")
+def generate_checkpoint(
+    suite: SuiteFile,
+    fixture: Annotated[
+        str | None,
+        typer.Option(metavar="SUITE", help="A suite whose first checkpoint is made if missing."),
+    ] = None,
+    result: ResultFile = None,
+    outputs: OutputsFile = None,
+) -> None:
+    """Make the checkpoint that a suite loads, unless it is there; returns its path, or null."""
+    from orbax_bench_core.steps.pipeline import generate_checkpoint
+
+    given = "" if fixture is None else _text(fixture)
+    _give(generate_checkpoint(_text(suite), fixture=given), result, outputs)
+
+
+@app.command("run-sweep-point")
+def run_sweep_point(
+    point: Annotated[
+        str, typer.Argument(help="A point as plan-sweep returned it, or @FILE that holds it.")
+    ],
+    output_directory: RunDirectory,
+    records: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write the point's records here as well.")
+    ] = None,
+    remove_repeated_dir: Annotated[
+        bool, typer.Option("--remove-repeated-dir", help="Delete checkpoint data after a repeat.")
+    ] = False,
+    enable_hlo_dump: Annotated[
+        bool, typer.Option("--enable-hlo-dump", help="Write XLA HLO protos to hlo_dump/.")
+    ] = False,
+    no_limits: Annotated[
+        bool, typer.Option("--no-limits", help="Do not measure what the machine can do.")
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 when a repeat failed.")
+    ] = False,
+    no_lock: Annotated[
+        bool, typer.Option("--no-lock", help="Measure even while another run measures here.")
+    ] = False,
+    result: ResultFile = None,
+    outputs: OutputsFile = None,
+) -> None:
+    """Measure one point, or both arms of a pair until a verdict; returns "passed" or "failed"."""
+    from orbax_bench_core.execute import RunSettings
+    from orbax_bench_core.steps import PointFailed
+    from orbax_bench_core.steps.pipeline import run_sweep_point
+
+    settings = RunSettings(remove_repeated_dir=remove_repeated_dir, hlo_dump=enable_hlo_dump)
+    with tempfile.TemporaryDirectory(prefix="orbax-bench-step-") as scratch:
+        try:
+            found = run_sweep_point(
+                _text(point[1:]) if point.startswith("@") else point,
+                output_directory,
+                records=records or str(Path(scratch) / "records.jsonl"),
+                settings=settings,
+                limits=not no_limits,
+                strict=strict,
+                lock=not no_lock,
+            )
+        except PointFailed as failure:
+            print(f"failed: {failure}", file=sys.stderr)
+            raise typer.Exit(Exit.FAILED) from None
+    _give(found, result, outputs)
+
+
+@app.command("aggregate")
+def aggregate(
+    output_directory: RunDirectory,
+    records: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="Records that the run directory may lack; repeatable."),
+    ] = None,
+    outputs: OutputsFile = None,
+) -> None:
+    """Write samples, summary, report and TensorBoard's files from the records of a run."""
+    from orbax_bench_core.steps.pipeline import aggregate
+
+    _give(aggregate(output_directory, records=records or ()), None, outputs)
+
+
+@app.command("compare-baseline")
+def compare_baseline(
+    output_directory: RunDirectory,
+    baseline: Annotated[
+        str,
+        typer.Option(help="A stored baseline or run directory; by default both arms of the run."),
+    ] = "",
+    result: ResultFile = None,
+    outputs: OutputsFile = None,
+) -> None:
+    """Judge a run; returns REGRESSION, PASS or INCONCLUSIVE, and exits with 0 for each."""
+    from orbax_bench_core.steps.pipeline import compare_baseline
+
+    _give(compare_baseline(output_directory, baseline=baseline), result, outputs)
+
+
+@app.command("publish-baseline")
+def publish_baseline(
+    output_directory: RunDirectory,
+    registry: Annotated[str, typer.Argument(help="The registry: a folder or a gs:// prefix.")],
+    arm: Annotated[str, typer.Option(help="Which side of a paired run.")] = "candidate",
+    promote: Annotated[
+        bool, typer.Option("--promote", help="Make it the baseline of its points.")
+    ] = False,
+    revision: Annotated[
+        str, typer.Option(help="File it under this; by default the commit of the code under test.")
+    ] = "",
+    force: Annotated[
+        bool, typer.Option("--force", help="Promote code with changes that no commit has.")
+    ] = False,
+    result: ResultFile = None,
+    outputs: OutputsFile = None,
+) -> None:
+    """Capture a run in a registry of baselines; returns the id of the capture."""
+    from orbax_bench_core.steps.pipeline import publish_baseline
+
+    found = publish_baseline(
+        output_directory, registry, arm=arm, promote=promote, revision=revision, force=force
+    )
+    _give(found, result, outputs)
+
+
+@app.command("enforce-verdict")
+def enforce_verdict(
+    verdict: Annotated[str, typer.Argument(help="The word that compare-baseline returned.")],
+    verdicts: Annotated[
+        str | None, typer.Option(metavar="FILE", help="verdicts.json, to say what regressed.")
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="INCONCLUSIVE is not good enough.")
+    ] = False,
+) -> None:
+    """Exit with 0 for PASS, 3 for REGRESSION, and 4 for an INCONCLUSIVE that is not tolerated."""
+    from orbax_bench_core.analysis.verdicts import NotPassed
+    from orbax_bench_core.steps.pipeline import enforce_verdict
+
+    try:
+        found = enforce_verdict(verdict, verdicts=verdicts, allow_inconclusive=not strict)
+    except NotPassed as refused:
+        print(refused, file=sys.stderr)
+        code = Exit.REGRESSION if verdict == "REGRESSION" else Exit.INCONCLUSIVE
+        raise typer.Exit(code) from None
+    _give(found, None, None)
+
+
+@app.command("calibrate")
+def calibrate(
+    runs: Annotated[
+        list[str], typer.Argument(help="Run directories of A/A comparisons, or patterns.")
+    ],
+    passport: Annotated[str, typer.Option(metavar="FILE", help="Where the passport is written.")],
+    report: Annotated[str, typer.Option(metavar="FILE", help="Where the text is written.")],
+    outputs: OutputsFile = None,
+) -> None:
+    """Count how often identical arms were told apart, and write the noise passport."""
+    from orbax_bench_core.steps.pipeline import calibrate
+
+    _give(calibrate(runs, passport=passport, report=report), None, outputs)
+
+
+@app.command("study-async")
+def study_async(output_directory: RunDirectory, outputs: OutputsFile = None) -> None:
+    """Set blocking saves beside saves in the background, for each size that a run has saved."""
+    from orbax_bench_core.steps.pipeline import study_async
+
+    _give(study_async(output_directory), None, outputs)
+
+
+def _text(path: str) -> str:
+    """Returns the text of a file.
+
+    Raises:
+        UserError: It cannot be read.
+    """
+    from etils import epath
+
+    from orbax_bench_core.config import Problem, UserError
+
+    try:
+        content: bytes = epath.Path(path).read_bytes()
+        return content.decode()
+    except (OSError, ImportError, ValueError) as error:
+        raise UserError(Problem(f"cannot read it: {error}", file=path)) from None
+
+
+def _give(found: Outputs[Any], result: str | None, outputs: str | None) -> None:
+    """Writes and prints what a step returns; JSON on one line, which engines read."""
+    from etils import epath
+
+    if outputs is not None:
+        listed = {
+            name: {"place": output.place, "metadata": dict(output.metadata)}
+            for name, output in found.named.items()
+        }
+        epath.Path(outputs).write_text(_json(listed))
+    if result is not None:
+        epath.Path(result).write_text(_json(found.value))
+    print(_json(found.value), flush=True)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, sort_keys=True)

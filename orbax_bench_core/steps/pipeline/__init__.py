@@ -1,0 +1,31 @@
+"""Steps of a pipeline: the one body of each, for every engine that calls them.
+
+A step takes text, paths and flags, works on the run directory, and returns its outputs with what is
+known of them. Kubeflow components, Airflow tasks and the command `orbax-bench step` only hand
+these in and out.
+"""
+
+from orbax_bench_core.steps.pipeline.calibration import calibrate
+from orbax_bench_core.steps.pipeline.capture import publish_baseline
+from orbax_bench_core.steps.pipeline.checkpoint import generate_checkpoint
+from orbax_bench_core.steps.pipeline.enforcement import enforce_verdict
+from orbax_bench_core.steps.pipeline.measurement import run_sweep_point
+from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
+from orbax_bench_core.steps.pipeline.points import plan_sweep
+from orbax_bench_core.steps.pipeline.study import study_async
+from orbax_bench_core.steps.pipeline.tables import aggregate
+from orbax_bench_core.steps.pipeline.verdict import compare_baseline
+
+__all__ = [
+    "Output",
+    "Outputs",
+    "aggregate",
+    "calibrate",
+    "compare_baseline",
+    "enforce_verdict",
+    "generate_checkpoint",
+    "plan_sweep",
+    "publish_baseline",
+    "run_sweep_point",
+    "study_async",
+]

@@ -1,0 +1,49 @@
+"""Step calibrate: noise and reject rate of A/A comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from orbax_bench_core.analysis import noise
+from orbax_bench_core.lineage import artifact_metadata, file_digest, run_digests
+from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
+
+
+def calibrate(runs: Sequence[str], *, passport: str, report: str, save: str = "") -> Outputs[None]:
+    """Counts how often identical arms were told apart, and measures the noise.
+
+    Args:
+        runs: Run directories of A/A comparisons, directories that hold some, or patterns.
+        passport: Where the noise passport is written, which `orbax-bench ab --passport` takes.
+        report: Where reject rate and noise are written as text.
+        save: Where to write the passport as well; empty for nowhere.
+
+    Returns:
+        `passport`, `report`, and `rate`: number of A/A tests, how many said REGRESSION, the share.
+
+    Raises:
+        UserError: A place holds no A/A comparison.
+    """
+    found = noise.calibration_of(runs)
+    Path(passport).write_text(found.passport.model_dump_json(indent=1))
+    Path(report).write_text(f"# Calibration\n\n```text\n{found.text()}```\n")
+    if save:
+        noise.save(found.passport, save)
+    inputs, more = run_digests(runs), {"runs": ",".join(runs)}
+    rate: dict[str, float] = {"tests": len(found.tests), "rejected": found.rejected}
+    if found.tests:
+        rate["reject rate"] = found.rejected / len(found.tests)
+    named = {
+        name: Output(
+            metadata=artifact_metadata(kind, digest=file_digest(place), inputs=inputs) | more,
+            place=place,
+            copied=True,
+        )
+        for name, kind, place in (
+            ("passport", "passport", passport),
+            ("report", "calibration", report),
+        )
+    }
+    named["rate"] = Output(metadata=rate | artifact_metadata("rate", inputs=inputs) | more)
+    return Outputs(value=None, named=named)

@@ -1,0 +1,53 @@
+"""Step publish-baseline: a run as a capture in a registry."""
+
+from __future__ import annotations
+
+from orbax_bench_core.baselines import publish_run
+from orbax_bench_core.lineage import artifact_metadata, baseline_digest, input_digests
+from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
+
+
+def publish_baseline(
+    output_directory: str,
+    registry: str,
+    *,
+    arm: str = "candidate",
+    promote: bool = False,
+    revision: str = "",
+    force: bool = False,
+) -> Outputs[str]:
+    """Captures a run in a registry of baselines, with every raw sample.
+
+    Args:
+        output_directory: The run directory.
+        registry: A folder or a gs:// prefix.
+        arm: Which side of a paired run: `baseline` or `candidate`.
+        promote: Whether the capture becomes the baseline of its points.
+        revision: What to file it under; empty for the commit of the code under test.
+        force: Whether it is promoted even if its code had changes that no commit has.
+
+    Returns:
+        The value is the id of the capture; `baseline` is its folder in the registry.
+
+    Raises:
+        UserError: The run cannot be a baseline.
+    """
+    run = RunDirectory(output_directory)
+    captured, folder = publish_run(
+        run, registry, arm=arm, promote=promote, revision=revision or None, force=force
+    )
+    metadata = artifact_metadata(
+        "baseline",
+        run,
+        point_ids=[point.point_id for point in captured.points],
+        digest=baseline_digest(folder),
+        inputs=input_digests(run, "records", "samples.parquet"),
+    )
+    metadata |= {
+        "revision": captured.revision,
+        "capture": captured.id,
+        "code": captured.code.words,
+    }
+    named = {"baseline": Output(metadata=metadata, place=str(folder))}
+    return Outputs(value=captured.id, named=named)

@@ -1,0 +1,25 @@
+"""Step generate-checkpoint: the checkpoint that a suite loads."""
+
+from __future__ import annotations
+
+from orbax_bench_core.lineage import checkpoint_metadata
+from orbax_bench_core.steps.fixture import ensure_checkpoint
+from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
+
+
+def generate_checkpoint(suite: str, *, fixture: str = "") -> Outputs[str | None]:
+    """Makes the checkpoint that a suite loads, unless it is there already.
+
+    Args:
+        suite: The suite file, word for word.
+        fixture: A suite file whose first checkpoint and mesh are generated when it is missing.
+
+    Returns:
+        `checkpoint` lies where the suite looks for it; of a suite that loads none it has no place.
+
+    Raises:
+        UserError: It is missing and cannot be made.
+    """
+    path = ensure_checkpoint(suite, fixture)
+    metadata = checkpoint_metadata(path, suite, fixture)
+    return Outputs(value=path, named={"checkpoint": Output(metadata=metadata, place=path)})

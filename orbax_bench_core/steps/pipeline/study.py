@@ -1,0 +1,41 @@
+"""Step study-async: blocking saves beside saves in the background."""
+
+from __future__ import annotations
+
+from orbax_bench_core.lineage import bounded_metrics, output_metadata
+from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
+from orbax_bench_core.steps.reporting import publish_async_study
+
+
+def study_async(output_directory: str) -> Outputs[None]:
+    """Sets both ways to save side by side, for each size that a run has saved.
+
+    Args:
+        output_directory: The run directory; its suite sweeps `async_enabled: [false, true]`.
+
+    Returns:
+        `study`, `summary` and `report` are files of the run directory; `saved` has the share of the
+        blocked time that each size saves, from 0 to 1.
+
+    Raises:
+        UserError: There is no run, or it saved no checkpoint in both ways.
+    """
+    run = RunDirectory(output_directory)
+    found = publish_async_study(run)
+    sizes = [size for series in found.series for size in series.sizes]
+    kinds = [kind for size in sizes for kind in (size.blocking, size.background)]
+    ids = [point_id for kind in kinds for point_id in kind.point_ids]
+    shares = (
+        (f"{size.checkpoint} {size.background.point_ids[0]} saved", size.saved.value)
+        for size in sizes
+    )
+    files = (
+        ("study", "async_study.json", "study"),
+        ("summary", "async_study.md", "study-summary"),
+        ("report", "async_study.html", "study-report"),
+    )
+    named = {output: Output.of_run(run, name, kind, point_ids=ids) for output, name, kind in files}
+    of_saved = output_metadata(run, "async_study.json", "saved", point_ids=ids)
+    named["saved"] = Output(metadata={**bounded_metrics(shares), **of_saved})
+    return Outputs(value=None, named=named)

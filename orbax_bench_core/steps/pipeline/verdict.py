@@ -1,0 +1,51 @@
+"""Step compare-baseline: the verdict of a run."""
+
+from __future__ import annotations
+
+from orbax_bench_core.analysis.verdicts import compare_stored
+from orbax_bench_core.lineage import artifact_metadata, bounded_metrics, input_digests
+from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
+from orbax_bench_core.steps.reporting import publish_verdicts
+
+
+def compare_baseline(output_directory: str, *, baseline: str = "") -> Outputs[str]:
+    """Judges a run: both its arms, or the run beside a stored baseline, which can only warn.
+
+    Args:
+        output_directory: The run directory that is looked at.
+        baseline: A stored baseline, a registry of them, REGISTRY/NAME with the id, label, commit or
+            tag of a capture, or a run directory; empty for a run that has both arms.
+
+    Returns:
+        The value is the verdict in one word; `verdicts`, `comparison` and `report` are files of the
+        run directory, and `ratios` are candidate over baseline by point and operation.
+
+    Raises:
+        UserError: There is no run here, or nothing to compare it with.
+    """
+    run = RunDirectory(output_directory)
+    found = compare_stored(baseline or output_directory, output_directory)
+    publish_verdicts(run, found)
+    ids = [point.point_id for point in found.points]
+    said = {"baseline": baseline or "arm", "verdict": found.word}
+    judged = (
+        (f"{point.point} {point.point_id} {one.operation} ratio", one.verdict.ratio)
+        for point in found.points
+        for one in point.operations
+        if one.verdict.ratio is not None
+    )
+    of_ratios = artifact_metadata(
+        "ratios", run, point_ids=ids, inputs=input_digests(run, "verdicts.json")
+    )
+    files = (
+        ("verdicts", "verdicts.json", "verdicts"),
+        ("comparison", "verdicts.md", "comparison"),
+        ("report", "verdicts.html", "verdicts-report"),
+    )
+    named = {
+        output: Output.of_run(run, name, kind, point_ids=ids, more=said)
+        for output, name, kind in files
+    }
+    named["ratios"] = Output(metadata={**bounded_metrics(judged), **of_ratios, **said})
+    return Outputs(value=found.word, named=named)

@@ -1,0 +1,102 @@
+"""Steps of a pipeline as commands: what each returns, and the walk through all of them."""
+
+import json
+
+import pytest
+
+from orbax_bench_core.cli.exit_codes import Exit, worst
+from tests.support.paired_runs import make_paired_run  # noqa: F401 - fixture
+from tests.support.processes import FAKE_CLI, start_cli
+
+SUITE = """
+suite_name: steps
+num_repeats: 2
+benchmarks:
+- {generator: tests.support.scripted.Scripted, options: {save_s: [0.1, 0.2]}}
+checkpoint_config: {spec: {a: {dtype: float32, shape: [8]}}}
+"""
+
+
+def step(*words, cli=FAKE_CLI):
+    """Runs a step; returns its exit code, what it returned, and all that it printed."""
+    process = start_cli("step", *words, cli=cli)
+    out, _ = process.communicate(timeout=120)
+    last = (out.strip().splitlines() or [""])[-1]
+    try:
+        value = json.loads(last)
+    except ValueError:
+        value = None
+    return process.returncode, value, out
+
+
+@pytest.mark.slow
+def test_the_steps_of_a_sweep_leave_a_complete_run(tmp_path):
+    suite, run = tmp_path / "suite.yaml", tmp_path / "run"
+    suite.write_text(SUITE)
+    code, points, out = step("plan-sweep", suite, "-o", run, "--result", tmp_path / "points")
+    assert (code, len(points)) == (0, 2), out
+    assert json.loads((tmp_path / "points").read_text()) == points
+    (tmp_path / "point").write_text(points[1])
+    for point in (points[0], f"@{tmp_path / 'point'}"):
+        code, status, out = step("run-sweep-point", point, "-o", run, "--no-limits")
+        assert (code, status) == (0, "passed"), out
+    code, value, out = step("aggregate", "-o", run, "--outputs", tmp_path / "outputs")
+    assert (code, value) == (0, None), out
+    outputs = json.loads((tmp_path / "outputs").read_text())
+    assert outputs["report"]["place"] == str(run / "report.html")
+    assert outputs["report"]["metadata"]["digest"].startswith("sha256:")
+    assert json.loads((run / "run.json").read_text())["status"] == "complete"
+    assert step("generate-checkpoint", suite)[:2] == (0, None)
+
+
+def test_a_run_with_both_arms_is_judged_and_captured(orbax_bench, make_paired_run, tmp_path):
+    run = make_paired_run(1, 1.2)
+    judged = orbax_bench("step", "compare-baseline", "-o", run.root)
+    assert (judged.code, json.loads(judged.out)) == (0, "REGRESSION")
+    refused = orbax_bench(
+        "step", "enforce-verdict", "REGRESSION", "--verdicts", run.root / "verdicts.json"
+    )
+    assert refused.code == Exit.REGRESSION
+    assert "REGRESSION: " in refused.err
+    captured = orbax_bench("step", "publish-baseline", tmp_path / "registry", "-o", run.root)
+    assert captured.code == 0, captured.err
+    assert list((tmp_path / "registry").rglob(f"*{json.loads(captured.out)}*"))
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["PASS"], Exit.OK),
+        (["INCONCLUSIVE"], Exit.OK),
+        (["INCONCLUSIVE", "--strict"], Exit.INCONCLUSIVE),
+        (["REGRESSION"], Exit.REGRESSION),
+        (["FINE"], Exit.INVALID),
+    ],
+)
+def test_a_verdict_is_an_exit_code(orbax_bench, words, code):
+    assert orbax_bench("step", "enforce-verdict", *words).code == code
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["plan-sweep", "{tmp}/none.yaml", "-o", "{tmp}/run"], "none.yaml: cannot read it"),
+        (["run-sweep-point", "{}", "-o", "{tmp}/run"], "run"),
+        (["run-sweep-point", "@{tmp}/none", "-o", "{tmp}/run"], "cannot read it"),
+        (["aggregate", "-o", "{tmp}/run"], "run"),
+        (["study-async", "-o", "{tmp}/run"], "run"),
+    ],
+)
+def test_a_mistake_is_one_message_and_exit_code_2(orbax_bench, tmp_path, words, said):
+    done = orbax_bench("step", *(word.replace("{tmp}", str(tmp_path)) for word in words))
+    assert done.code == Exit.INVALID
+    assert said in done.err
+    assert len(done.err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("codes", "found"),
+    [([], 0), ([0, 4], 4), ([4, 1], 1), ([1, 3, 4], 3), ([3, 2], 2), ([0, 0], 0)],
+)
+def test_a_regression_goes_before_a_failure(codes, found):
+    assert worst(codes) == found
