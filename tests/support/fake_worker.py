@@ -257,7 +257,7 @@ def tasks() -> Iterator[Task]:
         yield Task.model_validate_json(line)
 
 
-def main() -> None:
+def main(kind: type[FakeWorker] = FakeWorker) -> None:
     faulthandler.register(STACKS_SIGNAL)
     parser = argparse.ArgumentParser()
     parser.add_argument("--setup", required=True)
@@ -266,7 +266,7 @@ def main() -> None:
     setup = WorkerSetup.model_validate_json(parsed.setup)
     if setup.parent is not None and not OUTLIVES and not die_with_parent(setup.parent):
         leave()
-    worker = FakeWorker(setup, parsed.events)
+    worker = kind(setup, parsed.events)
     for task in tasks():
         worker.perform(task)
 
