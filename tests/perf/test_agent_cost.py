@@ -10,11 +10,11 @@ from perf import agent_cost
 
 def test_the_bound_is_below_the_truth_in_about_5_of_100_and_close():
     draw, missed, bounds = random.Random(1), 0, []
-    for _ in range(200):
+    for _ in range(100):
         _, _, bound = agent_cost.upper_bound([draw.gauss(0, 1) for _ in range(40)])
         missed += bound < 0
         bounds.append(bound)
-    assert 3 <= missed <= 20
+    assert 0 < missed <= 12
     assert statistics.mean(bounds) == pytest.approx(1.645 / 40**0.5, rel=0.15)
 
 
