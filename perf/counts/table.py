@@ -39,10 +39,10 @@ def _python(*words: str) -> tuple[str, ...]:
 
 _REAL_FAULTS: Final = {
     "worker_killed": "a worker that is killed is named in 10 s, and the retry passes",
-    "agent_killed": "a host whose agent is killed is named in 10 s, comes back, and the retry passes",
+    "agent_killed": "one whose agent is killed is named in 10 s, comes back, and the retry passes",
     "cut_briefly": "a network that is gone for 4 s is no failure",
     "cut_for_good": "a host that is cut off is named in 10 s, ends the run 5 s later, and resumes",
-    "frozen": "so does one that is frozen, which changes no final record when it goes on",
+    "frozen": "one that is frozen is named in 10 s, and changes no final record when it goes on",
     "slow_link": "a link of 256 kbit/s is no failure",
     "head_killed": "agents and workers are gone 5 s after process 0, and the run resumes",
     "preempted": "a host that is told to end is gone in 30 s and named, and the run resumes",
@@ -51,7 +51,7 @@ _FAULTS: Final = {
     "wrong_token": "an agent with another token is refused, with a reason on both sides in 10 s",
     "silent_connection": "somebody who connects and says nothing is refused, and harms no run",
     "version_mismatch": "a host with another JAX is refused, with a reason on both sides in 10 s",
-    "folder_not_shared": "so is one whose run directory is another folder",
+    "folder_not_shared": "one whose run directory is another folder is refused in the same way",
 }
 """What is refused is so before any worker starts: workers follow a script there."""
 
