@@ -53,7 +53,7 @@ _SAVE_BYTES: Final = 32 * 2**20
 _WARMUPS: Final = 5
 _ONE_SIDED: Final = 1.645
 _REST_S: Final = 0.05
-"""After each save, for an agent that goes on to do what it has missed."""
+"""Before each save, for an agent that goes on to do what it has missed."""
 
 _WITH: Final = "with"
 _WITHOUT: Final = "without"
@@ -184,26 +184,37 @@ def save_in_turn(pairs: int, *, agent: int) -> dict[str, list[float]]:
     taken: dict[str, list[float]] = {_WITH: [], _WITHOUT: [], _AGAIN: []}
 
     def used(path: Path) -> float:
+        time.sleep(_REST_S)
         before = resource.getrusage(resource.RUSAGE_SELF)
         ocp.save(path, data)
         after = resource.getrusage(resource.RUSAGE_SELF)
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
+    def with_agent(path: Path) -> float:
+        # Signals disturb as well, so that both ways have them before the save.
+        os.kill(agent, signal.SIGSTOP)
+        os.kill(agent, signal.SIGCONT)
+        return used(path)
+
     def without(path: Path) -> float:
+        os.kill(agent, signal.SIGCONT)
         os.kill(agent, signal.SIGSTOP)
         try:
             return used(path)
         finally:
             os.kill(agent, signal.SIGCONT)
 
-    ways: dict[str, Callable[[Path], float]] = {_WITH: used, _WITHOUT: without, _AGAIN: without}
+    ways: dict[str, Callable[[Path], float]] = {
+        _WITH: with_agent,
+        _WITHOUT: without,
+        _AGAIN: without,
+    }
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(_WARMUPS + pairs):
             for name in rng.sample(sorted(ways), len(ways)):
                 path = Path(folder) / "save"
                 taken[name].append(ways[name](path))
                 shutil.rmtree(path)
-                time.sleep(_REST_S)
     return {name: times[_WARMUPS:] for name, times in taken.items()}
 
 

@@ -123,6 +123,7 @@ def on_hosts(
         say=_say,
         host_wait_s=host_wait,
     )
+    _hear_notices()
     with hosts.listening(token):
         try:
             hosts.await_all()
@@ -130,17 +131,24 @@ def on_hosts(
         except UserError:
             hosts.code = _EXIT_INVALID
             raise
+        except KeyboardInterrupt:
+            hosts.code = _EXIT_INTERRUPTED
+            raise
     return hosts.code
 
 
 def _serve(run: Callable[[], int]) -> int:
     """Runs an agent until it ends or is told to."""
-    # A host that is preempted is told so by SIGTERM.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    _hear_notices()
     try:
         return run()
     except KeyboardInterrupt:
         return _EXIT_INTERRUPTED
+
+
+def _hear_notices() -> None:
+    """Has SIGTERM interrupt this process: a host that is preempted is told so by it."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def _local(settings: RunSettings) -> LocalHost:
