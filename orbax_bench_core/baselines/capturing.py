@@ -36,11 +36,13 @@ class Captured:
         revision: What it is filed under.
         capture: The capture; None when no point could be captured.
         left_out: Why a point was left out, by its name.
+        strays: Files among the records that are no records of the run, a line each.
     """
 
     revision: str
     capture: Capture | None
     left_out: dict[str, str]
+    strays: tuple[str, ...] = ()
 
 
 def capture_run(
@@ -64,7 +66,7 @@ def capture_run(
         UserError: There is no run, or the registry cannot be written.
     """
     reader = Run(run)
-    info = reader.info
+    info, strays = reader.info, reader.strays()
     found: dict[str, Sequence[Record]] = {}
     left_out: dict[str, str] = {}
     for series in reader.series():
@@ -84,7 +86,7 @@ def capture_run(
     code = _code(record for records in found.values() for record in records)
     revision = revision or code.revision
     if not found:
-        return Captured(revision=revision, capture=None, left_out=left_out)
+        return Captured(revision=revision, capture=None, left_out=left_out, strays=strays)
     capture = _describe(info, found, arm if info.paired else None, revision, code)
     baselines = [
         Baseline(
@@ -96,7 +98,7 @@ def capture_run(
         for point_id, records in found.items()
     ]
     registry.add(capture, baselines)
-    return Captured(revision=revision, capture=capture, left_out=left_out)
+    return Captured(revision=revision, capture=capture, left_out=left_out, strays=strays)
 
 
 def resolved(record: Record) -> Record:
@@ -116,10 +118,10 @@ def _problem(repeats: Sequence[Repeat], expected: int) -> str:
     """
     for repeat in repeats:
         if not repeat.counts:
-            reason = "" if repeat.error is None else f": {repeat.error.type}"
-            return f"a repeat did not pass{reason}"
+            reason = repeat.reason if repeat.error is None else repeat.error.type
+            return ": ".join(filter(None, ["a repeat did not pass", reason]))
     if len(repeats) < expected:
-        return "a repeat did not pass"
+        return f"{len(repeats)} of {expected} repeats have a record that can be used"
     return "" if repeats else "nothing was measured"
 
 
@@ -288,7 +290,8 @@ def publish_run(
     captured = capture_run(run, store, arm=side, revision=revision)
     if captured.capture is None:
         reasons = "; ".join(f"{name}: {why}" for name, why in captured.left_out.items())
-        raise UserError(f"no point of {run.root} can be a baseline: {reasons}")
+        problem = f"no point of {run.root} can be a baseline: {reasons}"
+        raise UserError("; left out: ".join([problem, *captured.strays]))
     if promote:
         promote_capture(store, captured.capture.id, force=force)
     return captured.capture, str(store.root / captured.capture.reference)

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from etils import epath
 
 
-def capture_into(run: RunDirectory, directory: str) -> tuple[epath.Path, list[str]]:
+def capture_into(run: RunDirectory, directory: str) -> tuple[epath.Path, dict[str, str]]:
     """Stores a run in a registry: `<directory>/<commit>/<capture id>/<point id>.json`.
 
     A point with a failed or missing repeat is left out: it must not take the place of a good one.
 
     Returns:
         The folder of this capture, or of its revision when there was nothing to store; and the
-        names of the points that were left out.
+        reason why a point was left out, by its name.
 
     Raises:
         UserError: The path cannot be honoured or written.
@@ -41,7 +41,7 @@ def capture_into(run: RunDirectory, directory: str) -> tuple[epath.Path, list[st
     folder = registry.root / captured.revision
     if captured.capture is not None:
         folder /= captured.capture.id
-    return folder, list(captured.left_out)
+    return folder, captured.left_out
 
 
 def load_baseline(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from orbax_bench_core.baselines import Promoted, Registry
     from orbax_bench_core.config import Arm
 
+EXIT_LEFT_OUT = 1
 EXIT_WARNING = 3
 
 app = typer.Typer(
@@ -71,7 +72,8 @@ def capture(
 ) -> None:
     """Store a run: one file per point, with every raw sample.
 
-    A point with a failed repeat is left out. Several may capture at the same time.
+    A point with a failed repeat is left out. Several may capture at the same time. It exits with 1
+    when files among the records had to be left out.
 
     orbax-bench baseline capture baselines results --label v0.12.8 --promote
     """
@@ -86,6 +88,8 @@ def capture(
     captured = capture_run(directory, place, arm=_arm(arm), revision=label)
     for name, reason in captured.left_out.items():
         _say(console, f"left out {name}: {reason}")
+    for line in captured.strays:
+        _say(console, f"left out: {line}")
     if captured.capture is None:
         raise UserError(f"nothing to capture in {run}: no point has passed in full")
     count = len(captured.capture.points)
@@ -94,6 +98,8 @@ def capture(
     _say(console, f"code under test: {captured.capture.code.words}")
     if promote:
         _promote(place, captured.capture.id, [], note, console, force=force)
+    if captured.strays:
+        raise typer.Exit(EXIT_LEFT_OUT)
 
 
 @app.command("list")

@@ -67,7 +67,7 @@ def lineage(
     orbax-bench lineage projects/P/locations/L/metadataStores/default/artifacts/ID
 
     Exit codes: 0 all that was read is as it was; 1 something has changed, is missing or was never
-    recorded; 2 this has no lineage.
+    recorded, or a file among the records is not read as one; 2 this has no lineage.
     """
     from orbax_bench_core.lineage import trace
 
@@ -76,7 +76,7 @@ def lineage(
         print(json.dumps(_document(given, chain), indent=2))
     else:
         print_chain(chain)
-    raise typer.Exit(EXIT_BROKEN if chain.broken else 0)
+    raise typer.Exit(EXIT_BROKEN if chain.broken or chain.lacks_records else 0)
 
 
 def _document(given: str, chain: Link) -> dict[str, object]:
@@ -87,6 +87,9 @@ def print_chain(chain: Link) -> None:
     """Prints a chain, and what to do when it is broken."""
     console = results_console()
     console.print(_tree(chain), soft_wrap=False)  # whole branches, on as many lines as they need
+    left_out = dict.fromkeys(line for link in chain.all_links() for line in link.left_out)
+    for line in left_out:
+        console.print(f"left out {line}", markup=False, highlight=False, soft_wrap=True)
     if any(link.status == "not recorded" for link in chain.all_links()):
         console.print(
             "What is not recorded was published by an earlier release, or never: `orbax-bench "

@@ -246,8 +246,8 @@ class Measurement:
     def _capture(self, path: str) -> None:
         folder, left_out = capture_into(self._session.directory, path)
         self._say(f"Baseline: {folder}")
-        for name in left_out:
-            self._say(f"not captured, because a repeat did not pass: {name}")
+        for name, reason in left_out.items():
+            self._say(f"not captured: {name}: {reason}")
 
     def _conclude_comparison(self, verdicts: VerdictReport, *, allow_inconclusive: bool) -> int:
         try:

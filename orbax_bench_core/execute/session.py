@@ -189,13 +189,14 @@ class Session:
             say: Takes lines for people.
 
         Raises:
-            UserError: The suite is invalid, the directory cannot be used, or another command
-                measures the run that is there.
+            UserError: The suite is invalid, the directory cannot be used or has a record of a newer
+                release, or another command measures the run that is there.
         """
         expansion = expand(suite)
         run = RunDirectory(directory)
         code = code_under_test(expansion.files, suite.source.file)
         with run.owned(None, command=command_line(), say=say):
+            run.check_versions(expansion.points)  # before run.json says that it goes on
             info = run.start(suite, expansion, code, settings.process_noise)
         return cls(
             directory=run,
@@ -228,15 +229,16 @@ class Session:
             say: Takes lines for people.
 
         Raises:
-            UserError: The directory holds no run.
+            UserError: The directory holds no run, or a record of a newer release.
         """
         run = RunDirectory(directory)
-        info = run.read_info()
+        info, entries = run.read_info(), (entry_from_json(entry),)
+        run.check_versions(entries)
         return cls(
             directory=run,
             info=info,
             suite=parse_suite(info.suite_text, info.suite_file),
-            entries=(entry_from_json(entry),),
+            entries=entries,
             code=info.code,
             step=True,
             settings=settings,

@@ -146,7 +146,7 @@ class ManifestWriter:
         With `deep` all bytes of a checkpoint are read, however many.
 
         Raises:
-            UserError: There is no run here, or a record is of another schema version.
+            UserError: There is no run here.
             OSError: A record cannot be read.
         """
         self._run, self._info = run, run.read_info()

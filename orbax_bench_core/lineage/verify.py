@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
@@ -37,7 +37,7 @@ from orbax_bench_core.lineage.manifest import (
     checkpoint_paths,
     read_manifest,
 )
-from orbax_bench_core.records import UNKNOWN, VERDICTS_FILE, RunDirectory
+from orbax_bench_core.records import UNKNOWN, VERDICTS_FILE, Run, RunDirectory
 
 _SHOWN: Final = 3
 _RECORD: Final = re.compile(r"records/[^/]+/[^/]+/host_\d+\.json")
@@ -66,6 +66,8 @@ class Link:
         digest: Digest of what is there now; empty where there is none.
         recorded: The digest that it had when the next thing was made of it.
         details: What else is known of it, in words.
+        left_out: Files among the records that are not read as records of the run, a line each:
+            nothing was made of them.
         made_from: What it was made from.
     """
 
@@ -76,6 +78,7 @@ class Link:
     recorded: str = ""
     details: dict[str, str] = dataclasses.field(default_factory=dict)
     compared: str = ""
+    left_out: tuple[str, ...] = ()
     made_from: tuple[Link, ...] = ()
 
     @classmethod
@@ -92,6 +95,22 @@ class Link:
         status = _status(recorded, digest)
         return cls(what=what, name=name, status=status, digest=digest, recorded=recorded, **more)
 
+    def without(self, left_out: Sequence[str]) -> Link:
+        """Returns the link of records, among which some files are not read as records.
+
+        Although all bytes may be what they were, nobody here knows what those files say.
+        """
+        if not left_out:
+            return self
+        agree = self.status == "unchanged"
+        count = f"{len(left_out)} files are" if len(left_out) > 1 else "1 file is"
+        return dataclasses.replace(
+            self,
+            status="unknown" if agree else self.status,
+            compared=f"digests agree; {count} not read as a record" if agree else self.compared,
+            left_out=tuple(left_out),
+        )
+
     def all_links(self) -> Iterator[Link]:
         """Yields this link, and every one below it."""
         yield self
@@ -102,6 +121,11 @@ class Link:
     def broken(self) -> bool:
         """Whether something on the way has changed, is missing or was never recorded."""
         return any(link.status in BROKEN for link in self.all_links())
+
+    @property
+    def lacks_records(self) -> bool:
+        """Whether files among the records are not read as records."""
+        return any(link.left_out for link in self.all_links())
 
     @property
     def unchanged(self) -> bool | Literal["unknown"]:
@@ -152,7 +176,7 @@ class Verifier:
                 noted when it was written.
 
         Raises:
-            UserError: A record is of another schema version.
+            UserError: A record cannot be read.
         """
         if name == RECORDS:
             return self._records(recorded)
@@ -175,14 +199,14 @@ class Verifier:
             path: Where it lies in the run directory: `records/<point>/repeat_<r>/host_<h>.json`.
 
         Raises:
-            UserError: A record is of another schema version, or this is no record.
+            UserError: A record cannot be read, or this is no record.
         """
         point_id = path.split("/")[1]
         if not _RECORD.fullmatch(path) and "." in path.rpartition("/")[2]:
             raise UserError(f"{self._run.root} says nothing of {path}: it is no record")
         before, now = self._manifest.points.get(point_id), self._points.get(point_id)
         status = _status("" if before is None else before.digest, "" if now is None else now.digest)
-        return Link(
+        link = Link(
             what="record",
             name=path,
             status=status,
@@ -194,6 +218,8 @@ class Verifier:
             },
             made_from=self._origins(),
         )
+        folder = f"{self._run.root}/records/{point_id}/"
+        return link.without([line for line in self._left_out if line.startswith(folder)])
 
     def _file(self, name: str, recorded: str) -> Link:
         made = self._made(name)
@@ -238,7 +264,7 @@ class Verifier:
             latest = link.recorded == noted
             other = "these records are not those that it was made from"
             link.details["differs"] = self._difference() if latest else other
-        return link
+        return link.without(self._left_out)
 
     def _difference(self) -> str:
         """Returns the points whose records are not those of the manifest."""
@@ -309,6 +335,11 @@ class Verifier:
     def _loaded(self) -> list[str]:
         """The checkpoints that were there before."""
         return checkpoint_paths(self._info.expansion.points)
+
+    @functools.cached_property
+    def _left_out(self) -> tuple[str, ...]:
+        """Files among the records that are not read as records of the run, a line each."""
+        return Run(self._run).strays()
 
     @functools.cached_property
     def _points(self) -> dict[str, PointRecords]:

@@ -65,7 +65,7 @@ from orbax_bench_core.records.store_troubles import (
     troubles_of,
 )
 from orbax_bench_core.records.verification import VERIFIED_WORDS, weakest
-from orbax_bench_core.records.versions import checked_record_files, refuse_other_version
+from orbax_bench_core.records.versions import checked_record_files
 
 __all__ = [
     "LIMITS_FILE",
@@ -120,7 +120,6 @@ __all__ = [
     "operations_in_order",
     "other_surroundings",
     "package_version",
-    "refuse_other_version",
     "repeats_of",
     "seconds_per_repeat",
     "storage_provenance",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import datetime
 import hashlib
 import json
 import shlex
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import pydantic
@@ -40,8 +41,19 @@ from orbax_bench_core.records.record import (
 )
 from orbax_bench_core.records.repeats import Repeat, Series
 from orbax_bench_core.records.run_info import RunInfo, RunStatus
-from orbax_bench_core.records.strays import Place, Stray, misplaced, place_of, stray_lines
-from orbax_bench_core.records.versions import refuse_other_version
+from orbax_bench_core.records.strays import (
+    NO_PLACE,
+    NO_POINT,
+    TORN,
+    Place,
+    Stray,
+    misplaced,
+    misplaced_stray,
+    place_of,
+    stray_lines,
+    unread_stray,
+)
+from orbax_bench_core.records.versions import other_version, refuse_other_version
 from orbax_bench_core.sweep import (
     Expansion,
     ProcessNoiseOf,
@@ -56,6 +68,9 @@ if TYPE_CHECKING:
 LIMITS_FILE: Final = "limits.json"
 STUDY_FILE: Final = "async_study.json"
 VERDICTS_FILE: Final = "verdicts.json"
+
+_AT_ONCE: Final = 16
+"""An object store answers many requests at once as fast as one."""
 
 
 class RunDirectoryGone(OSError):
@@ -83,6 +98,7 @@ class RunDirectory:
         except ValueError as error:
             raise UserError(str(error)) from None
         self.fence: Fence | None = None
+        self._run_id: str | None = None
         self._strays: dict[str, Stray] = {}
 
     @contextlib.contextmanager
@@ -227,7 +243,7 @@ class RunDirectory:
         if data is None:
             raise UserError(f"{self.root} is not a run directory: it has no run.json")
         try:
-            return RunInfo.model_validate_json(data)
+            info = RunInfo.model_validate_json(data)
         except pydantic.ValidationError as error:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])
@@ -237,6 +253,8 @@ class RunDirectory:
                     file=str(self._info_path),
                 )
             ) from None
+        self._run_id = info.run_id
+        return info
 
     def set_status(self, status: RunStatus) -> None:
         """Changes how far the run is in `run.json`, and leaves the rest as it was written."""
@@ -248,16 +266,43 @@ class RunDirectory:
     def write_info(self, info: RunInfo) -> None:
         """Writes `run.json`."""
         write_atomically(self._info_path, info.model_dump_json(indent=2).encode())
+        self._run_id = info.run_id
 
     def read_record(
         self, point: SweepEntry, repeat: int, *, warmup: bool = False, host: int = 0
     ) -> Record | None:
-        """Returns the record of one repeat, or None when it has none, or a torn one.
+        """Returns the record of one repeat; None when it has none, or one that is not its own.
+
+        A torn record, and one of another point, repeat, host or run, is as if there were none.
 
         Raises:
-            UserError: It cannot be read, which does not mean that there is none.
+            UserError: It cannot be read, which does not mean that there is none, or is of another
+                schema version.
         """
-        return self._read_record(Place(point.id, repeat, warmup, host))
+        place = Place(point.id, repeat, warmup, host)
+        path = self._path(place)
+        data = self._read(path)
+        if data is None:
+            return None
+        refuse_other_version(data, str(path))
+        record = _parsed(data)
+        return None if record is None or misplaced(record, place, self._id) else record
+
+    def check_versions(self, entries: Iterable[SweepEntry]) -> None:
+        """Checks that every record of some points and pairs is of a schema version that is read.
+
+        Raises:
+            UserError: One is not, and what is measured beside it could not be told from it.
+        """
+        paths = [
+            self._path(place)
+            for entry in entries
+            for place, _ in self._files(entry.id)
+            if place is not None
+        ]
+        with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
+            for path, data in zip(paths, pool.map(self._read, paths), strict=True):
+                refuse_other_version(data or b"", str(path))
 
     def seal(self, point: SweepEntry, repeat: int, *, host: int = 0) -> str:
         """Returns the SHA-256 of a record, by which a new try takes its place; empty for none."""
@@ -296,7 +341,9 @@ class RunDirectory:
     def write_record(self, record: Record, *, fence: str = "", replaces: str = "") -> None:
         """Puts the record of one repeat in its place.
 
-        A record that passed or was skipped is final. One that failed, or is torn, is replaced.
+        A record that passed or was skipped is final. One that failed, or is torn, is replaced. One
+        that is not of its place is kept beside it under a name that readers ignore, and replaced,
+        under a lease alone.
 
         Args:
             record: The record.
@@ -307,10 +354,11 @@ class RunDirectory:
 
         Raises:
             LeaseLost: Another command measures this by now.
-            AlreadyRecorded: There is a final record.
+            AlreadyRecorded: There is a final record, or one of another schema version.
             OSError: It cannot be written.
         """
-        path = self._path(Place(record.point_id, record.repeat, record.warmup, record.host))
+        place = Place(record.point_id, record.repeat, record.warmup, record.host)
+        path = self._path(place)
         data = record.model_dump_json(indent=1).encode()
         right = Fence.parse(fence) if fence else self.fence
         while True:
@@ -321,8 +369,16 @@ class RunDirectory:
             before = read_if_there(path)
             if before is None:
                 continue
-            if _final(before) and digest(before) != replaces:
-                raise AlreadyRecorded(f"{path} is final")
+            there = _parsed(before)
+            wrong = "" if there is None else misplaced(there, place, record.run_id)
+            if wrong and right is not None:
+                aside = path.with_name(f".{path.name}.{digest(before)[:12]}")
+                create_exclusively(aside, before)
+            else:
+                final = there is not None and there.finished and digest(before) != replaces
+                kept = wrong or other_version(before) or ("final" if final else "")
+                if kept:
+                    raise AlreadyRecorded(f"{path} is {kept}")
             if swap(path, before, data):
                 return
 
@@ -351,7 +407,7 @@ class RunDirectory:
         known = {point.id for point in info.expansion.points}
         for name in self._names(self.root / "records"):
             if name not in known and not name.startswith("."):
-                self._note(f"records/{name}", "no point of this run has this id")
+                self._note(f"records/{name}", NO_POINT)
         for point in info.expansion.points:
             yield point, self._records_of(point.id, info.run_id)
 
@@ -361,7 +417,7 @@ class RunDirectory:
         What is not what its place says is left out, and among `strays`.
 
         Raises:
-            UserError: A record cannot be read, or is of another schema version.
+            UserError: A record cannot be read, which does not mean that there is none.
         """
         return list(self._records_of(point.id, self.read_info().run_id))
 
@@ -370,14 +426,19 @@ class RunDirectory:
         places = []
         for place, path in self._files(point_id):
             if place is None:
-                self._note(path, "no place of a record has this name")
+                self._note(path, NO_PLACE)
             else:
                 places.append(place)
         for place in sorted(places, key=lambda place: (not place.warmup, place.repeat, place.host)):
-            record = self._read_record(place)
-            wrong = "torn: not readable" if record is None else misplaced(record, place, run_id)
-            if record is None or wrong:
-                self._note(place.path, wrong)
+            data = self._read(self._path(place))
+            if data is None:
+                continue
+            record = _parsed(data)
+            if record is None:
+                unread = other_version(data)
+                self._note(place.path, unread_stray(unread) if unread else TORN)
+            elif wrong := misplaced(record, place, run_id):
+                self._note(place.path, misplaced_stray(wrong))
             else:
                 yield record
 
@@ -449,28 +510,22 @@ class RunDirectory:
         except OSError as error:
             raise _unreadable(folder, error) from None
 
-    def _read_record(self, place: Place) -> Record | None:
-        path = self._path(place)
-        data = self._read(path)
-        if data is None:
-            return None
-        try:
-            return Record.model_validate_json(data)
-        except pydantic.ValidationError:
-            # What is torn is run again; what is newer is kept.
-            refuse_other_version(data, str(path))
-            return None
+    @property
+    def _id(self) -> str:
+        """Id of the run, as `run.json` said when it was last read."""
+        return self.read_info().run_id if self._run_id is None else self._run_id
 
 
 class AlreadyRecorded(Exception):
     """A repeat has a final record, which nothing replaces."""
 
 
-def _final(data: bytes) -> bool:
+def _parsed(data: bytes) -> Record | None:
+    """Returns a record, or None of what is torn or of another schema version."""
     try:
-        return Record.model_validate_json(data).finished
+        return Record.model_validate_json(data)
     except pydantic.ValidationError:
-        return False
+        return None
 
 
 def _unreadable(path: epath.Path, error: OSError) -> UserError:

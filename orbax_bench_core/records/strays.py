@@ -11,6 +11,11 @@ from orbax_bench_core.records.record import Record
 MOST_NAMED: Final = 10
 """Strays that are named one by one."""
 
+_AWAY: Final = "move it out of the run directory"
+NO_PLACE: Final = f"no place of a record has this name: {_AWAY}"
+NO_POINT: Final = f"no point of this run has this id: {_AWAY}"
+TORN: Final = f"torn: not readable: {_AWAY}, or resume the run"
+
 _REPEAT: Final = re.compile(r"(?P<kind>repeat|warmup)_(?P<index>0|[1-9]\d*)")
 _HOST: Final = re.compile(r"host_(?P<host>0|[1-9]\d*)\.json")
 
@@ -76,6 +81,16 @@ def misplaced(record: Record, place: Place, run_id: str) -> str:
     if not found and record.host >= record.num_hosts:
         found.append(f"host {record.host} of {record.num_hosts}")
     return "the record of " + " and ".join(found) if found else ""
+
+
+def misplaced_stray(reason: str) -> str:
+    """Returns what `misplaced` says, with what to do."""
+    return f"{reason}: {_AWAY}, or resume the run, which keeps it aside if it is in the way"
+
+
+def unread_stray(reason: str) -> str:
+    """Returns what is said of a record of another schema version, with what to do."""
+    return f"{reason}: upgrade to use it, or {_AWAY}"
 
 
 def stray_lines(strays: Sequence[Stray], root: object) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Schema versions of records: those of other versions and foreign files are refused."""
+"""Schema versions of records: what is said of other versions and of foreign files."""
 
 from __future__ import annotations
 
@@ -20,22 +20,30 @@ _NOT_OURS: Final = (
 )
 
 
+def other_version(data: bytes) -> str:
+    """Returns what to say of a record of a schema version that is not read; empty for others.
+
+    What is no JSON has no version: a torn record is a repeat that is to be run again.
+    """
+    found = _version(data)
+    if found is None or found in READABLE:
+        return ""
+    reads = f"this one reads {' and '.join(map(str, READABLE))}"
+    if isinstance(found, int) and found > max(READABLE):
+        return f"written by a newer orbax-bench (schema {found}; {reads})"
+    return f"written by another orbax-bench (schema {found!r}; {reads})"
+
+
 def refuse_other_version(data: bytes, file: str) -> None:
     """Refuses a record of another schema version; the message names `file`.
-
-    What is no JSON passes: a torn record is a repeat that is to be run again.
 
     Raises:
         UserError: It has a schema version that this one does not read.
     """
-    found = _version(data)
-    if found is not None and found not in READABLE:
-        message = (
-            f"a record of schema version {found!r}; this orbax-bench reads versions "
-            f"{' and '.join(map(str, READABLE))}: read it with the release that wrote it, or "
-            "measure again into another directory"
-        )
-        raise UserError(Problem(message, file=file))
+    said = other_version(data)
+    if said:
+        advice = "upgrade orbax-bench, or choose another output directory and measure again"
+        raise UserError(Problem(f"{said}: {advice}", file=file))
 
 
 def checked_record_files(paths: Iterable[str]) -> Iterator[str]:

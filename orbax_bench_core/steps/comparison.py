@@ -11,6 +11,7 @@ from orbax_bench_core.analysis.verdicts import (
     judge_point,
     needs_more,
     report,
+    unknown_primary,
     version_differences,
     write_verdicts,
 )
@@ -57,6 +58,8 @@ def compare_arms(session: Session, *, lock: bool = True) -> VerdictReport:
         if session.whole:  # several steps would overwrite each other
             write_verdicts(session.directory, report(info, list(verdicts.values()), notes))
         session.watch(Judged(verdict=verdict))
+        if unknown_primary(info, list(verdicts.values())):
+            return None  # nothing of a name that was mistaken could ever pass
         return verdict.next_look if needs_more(verdict) else None
 
     with measuring(session, lock=lock):

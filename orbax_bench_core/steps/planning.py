@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from pathlib import Path
 
 from orbax_bench_core.config import Source, parse_suite, with_keys
 from orbax_bench_core.execute import Session
-from orbax_bench_core.records import Record, RunDirectory
+from orbax_bench_core.records import AlreadyRecorded, Record, RunDirectory
 
 
 def plan(suite_text: str, output_directory: str, arms: str = "") -> list[str]:
@@ -37,7 +38,10 @@ def write_records(records: Iterable[Record], path: str) -> None:
 
 
 def collect_records(run: RunDirectory, paths: Iterable[str]) -> None:
-    """Puts records that travelled as JSON lines into a run directory that lacks them."""
+    """Puts records that travelled as JSON lines into a run directory that lacks them.
+
+    What lies in the place of one and is not of that place stays: the report names it.
+    """
     for path in paths:
         for line in Path(path).read_text().splitlines():
             record = Record.model_validate_json(line)
@@ -45,4 +49,5 @@ def collect_records(run: RunDirectory, paths: Iterable[str]) -> None:
                 record.point, record.repeat, warmup=record.warmup, host=record.host
             )
             if known is None:
-                run.write_record(record)
+                with contextlib.suppress(AlreadyRecorded):
+                    run.write_record(record)

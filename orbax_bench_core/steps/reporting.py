@@ -84,7 +84,7 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
         What the run found.
 
     Raises:
-        UserError: There is no run here, or a record is of another schema version.
+        UserError: There is no run here, or a record cannot be read.
     """
     run, root, manifest = Run(directory), directory.root, ManifestWriter(directory, deep=deep)
     with atomic_file(root / "summary.csv") as file:

@@ -1,12 +1,18 @@
 """Rules of the gate: frozen once a block is recorded, and judged by others only as stamped."""
 
+import html
+import io
 import json
+import re
 import shutil
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from orbax_bench_core.analysis.verdicts import compare_stored, verdicts_document
 from orbax_bench_core.config import load_suite
+from orbax_bench_core.document import print_document, to_html, to_markdown
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.sweep import expand_here
 from tests.support.paired_runs import make_paired_run  # noqa: F401 - fixture
@@ -117,6 +123,52 @@ def test_other_rules_are_an_exploration(orbax_bench, make_paired_run, tmp_path):
     assert (
         orbax_bench("compare", run.root, "--rule", "margin=0.9", "--allow-inconclusive").code == 4
     )
+
+
+@pytest.mark.parametrize("points", [1, 10])
+@pytest.mark.parametrize("rule", ["margin=0.9", "tolerance=0.001"])
+def test_no_line_of_an_exploration_looks_like_a_verdict(
+    make_paired_run, make_point, make_record, make_run, rule, points
+):
+    pairs = [
+        make_point(options={"a": a}, candidate=make_point(options={"a": -a}), label=f"a={a}")
+        for a in range(1, points + 1)
+    ]
+    runs = [make_paired_run(day, 1.1, pair=pair, blocks=10) for day, pair in enumerate(pairs)]
+    records = [
+        record.model_copy(update={"run_id": "run"}) for run in runs for record in run.records()
+    ]
+    run = make_run(records, folder="all")
+    found = compare_stored(str(run.root), None, [rule])
+    document = verdicts_document(found)
+    wide, narrow = (rendered(document, width) for width in (200, 80))
+    shown = (wide, narrow, to_markdown(document), unfolded(to_html(document)))
+    for text in shown:
+        assert [found.group() for found in BARE.finditer(text)] == []
+        assert text.count(", exploratory") > points
+        assert "false alarms are at most" not in text.partition("How to read this")[0]
+    assert all(point["exploratory"] for point in found.model_dump(mode="json")["points"])
+
+
+BARE = re.compile(
+    r"[✓✗?] \(?(?:PASS|REGRESSION|INCONCLUSIVE)\b(?!\)?,\s+exploratory).*"
+    r"|(?<!Exploratory: )(?:PASS for|REGRESSION of|No verdict on) the typical time.*"
+)
+"""What would look like a verdict if its line were pasted elsewhere."""
+
+
+def rendered(document, width):
+    """Returns what a terminal of a width shows."""
+    console = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
+    print_document(document, console)
+    return console.file.getvalue()
+
+
+def unfolded(page):
+    """Returns the text of a page, a block a line."""
+    page = re.sub(r"(?s)<(style|script|svg).*?</\1>", "", page)
+    page = re.sub(r"</(tr|p|li|h\d|summary|div|title)>", "\n", page.replace("\n", " "))
+    return html.unescape(re.sub(r"<[^>]+>", " ", page))
 
 
 def test_the_same_rules_are_no_exploration(orbax_bench, make_paired_run):

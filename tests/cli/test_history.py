@@ -35,6 +35,50 @@ def test_json_has_every_run(history, make_nightly):
     assert [run["run_id"] for run in found["series"][0]["runs"]] == ["run000", "run001", "run002"]
 
 
+def code(commit):
+    """What a record says that measured the code of a commit; None for one that does not say."""
+    source = {} if commit is None else {"commit": commit, "dirty": False}
+    return {"code": {"generator": source, "suite": source} if source else None}
+
+
+@pytest.mark.parametrize("make", ["make_paired_run", "make_separate_run"])
+def test_every_night_says_which_revision_of_the_code_it_measured(history, request, make, tmp_path):
+    make = request.getfixturevalue(make)
+    commits = ["a" * 40, "a" * 40, "b" * 40, None]
+    for day, commit in enumerate(commits):
+        make(day, provenance=code(commit))
+    done = history(".", "--html", "page.html")
+    found = json.loads(history(".", "--json").out)
+    said = [run["code"] for run in found["series"][0]["runs"]]
+    assert said == ["aaaaaaaaaaaa", "aaaaaaaaaaaa", "bbbbbbbbbbbb", "unknown"]
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("aaaaaaaaaaaa") == 2
+    assert "code under test" in page
+    assert "code under test" in done.out
+    for revision in ("aaaaaaaaaaaa", "bbbbbbbbbbbb", "unknown"):
+        assert revision in done.out
+
+
+def test_a_night_of_two_revisions_has_both(history, make_run, make_record):
+    records = [
+        make_record(repeat=repeat, times={"save": 1.0}, provenance=code(letter * 40))
+        for repeat, letter in enumerate("aab")
+    ]
+    make_run(records, num_repeats=3, folder="day000")
+    (series,) = json.loads(history(".", "--json").out)["series"]
+    assert series["runs"][0]["code"] == "aaaaaaaaaaaa and bbbbbbbbbbbb"
+
+
+@pytest.mark.slow
+def test_a_change_of_the_code_is_told_beside_its_flag(history, make_paired_run):
+    for day in range(20):
+        commit = ("a" if day < 12 else "b") * 40
+        make_paired_run(day, 1.0 if day < 12 else 1.2, provenance=code(commit))
+    (series,) = json.loads(history(".", "--json").out)["series"]
+    (change,) = series["changes"]
+    assert "code under test: aaaaaaaaaaaa → bbbbbbbbbbbb" in change["differs"]
+
+
 def test_separate_runs_are_no_mistake(history, make_separate_run):
     done = history(make_separate_run(0).root, make_separate_run(1).root)
     assert (done.code, "Raw seconds wander" in done.out) == (0, True)

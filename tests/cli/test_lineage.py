@@ -358,18 +358,42 @@ def test_a_registry_is_asked_for_one_of_its_captures(orbax_bench, run, tmp_path)
     assert f"give one, such as {registry.root}/{capture.reference}" in outcome.err
 
 
-@pytest.mark.parametrize("command", ["lineage", "report", "compare"])
-def test_a_record_of_another_schema_version_is_refused(orbax_bench, judged, command):
-    run = judged
-    path, *_ = run.root.glob("records/*/*/host_0.json")
+@pytest.fixture
+def newer(judged):
+    """A record that a newer release has put in the place of one of a judged run."""
+    path, *_ = judged.root.glob("records/*/*/host_0.json")
     path.write_text(path.read_text().replace('"schema_version": 2', '"schema_version": 3'))
-    before = (run.root / "samples.parquet").read_bytes()
-    outcome = orbax_bench(command, run.root)
-    assert outcome.code == 2
-    assert outcome.err.startswith(
-        f"error: {path}: a record of schema version 3; this orbax-bench reads versions 1 and 2: "
-    )
-    assert (run.root / "samples.parquet").read_bytes() == before
+    return path
+
+
+def test_a_record_of_another_schema_version_breaks_the_chain(orbax_bench, walk, judged, newer):
+    code, found = walk(judged.root)
+    assert (code, found["records"]["status"]) == (1, "changed")
+    outcome = orbax_bench("lineage", judged.root)
+    assert f"left out {newer}: written by a newer orbax-bench (schema 3" in outcome.out
+
+
+def test_records_that_were_left_out_are_not_called_unchanged(orbax_bench, judged, newer):
+    assert orbax_bench("report", judged.root).code == 1
+    outcome = orbax_bench("lineage", judged.root / "samples.parquet", "--json")
+    assert outcome.code == 1
+    said = json.loads(outcome.out)
+    found = {link["what"]: link for link in links(said["chain"])}
+    assert said["unchanged"] == "unknown"
+    assert found["samples"]["status"] == "unchanged"
+    assert found["records"]["status"] == "unknown"
+    assert found["records"]["compared"] == "digests agree; 1 file is not read as a record"
+    (line,) = found["records"]["left_out"]
+    assert line.startswith(f"{newer}: written by a newer orbax-bench (schema 3")
+
+
+@pytest.mark.parametrize("of", ["itself", "its neighbour"])
+def test_one_record_is_traced_as_well(orbax_bench, judged, newer, of):
+    given = newer if of == "itself" else next(judged.root.glob("records/*/repeat_7/host_0.json"))
+    orbax_bench("report", judged.root)
+    outcome = orbax_bench("lineage", given, "--json")
+    assert outcome.code == 1
+    assert json.loads(outcome.out)["chain"]["status"] == "unknown"
 
 
 @pytest.fixture

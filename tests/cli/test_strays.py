@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core import load_run
+from orbax_bench_core import UserError, load_run
+from orbax_bench_core.baselines import publish_run
 from tests.support.paired_runs import make_paired_run, make_separate_run  # noqa: F401 - fixtures
 
 
@@ -23,6 +24,11 @@ def copy_of_a_repeat(folder):
     return "repeat_20/host_0.json: the record of repeat 3 in a place of repeat 20"
 
 
+def copy_over(folder):
+    shutil.copy(folder / "repeat_3" / "host_0.json", folder / "repeat_4" / "host_0.json")
+    return "repeat_4/host_0.json: the record of repeat 3 in a place of repeat 4"
+
+
 def copy_beside(folder):
     shutil.copy(folder / "repeat_3" / "host_0.json", folder / "repeat_3" / "host_1.json")
     return "repeat_3/host_1.json: the record of host 0 in a place of host 1"
@@ -30,7 +36,7 @@ def copy_beside(folder):
 
 def old_folder(folder):
     shutil.copytree(folder / "repeat_3", folder / "repeat_old")
-    return "repeat_old: no place of a record has this name"
+    return "repeat_old: no place of a record has this name: move it out of the run directory"
 
 
 def padded_number(folder):
@@ -57,6 +63,16 @@ def foreign(folder):
     return "repeat_20/host_0.json: the record of run another in a place of run run001"
 
 
+def newer(folder):
+    shutil.copytree(folder / "repeat_3", folder / "repeat_20")
+    path = folder / "repeat_20" / "host_0.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "schema_version": 3}))
+    return (
+        "repeat_20/host_0.json: written by a newer orbax-bench (schema 3; this one reads 1 and 2): "
+        "upgrade to use it, or move it out of the run directory"
+    )
+
+
 def another_point(folder):
     shutil.copytree(folder, folder.with_name("0123456789ab"))
     return "0123456789ab: no point of this run has this id"
@@ -70,6 +86,7 @@ STRAYS = [
     editors_backup,
     torn,
     foreign,
+    newer,
     another_point,
 ]
 COMMANDS = ["report", "compare", "history", "calibrate"]
@@ -118,6 +135,28 @@ def test_pages_and_json_name_them_too(orbax_bench, paired, tmp_path):
     assert said in (tmp_path / "page.html").read_text()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_newer_record_in_the_place_of_a_repeat_ends_nothing(
+    orbax_bench, paired, tmp_path, command
+):
+    _, folder = paired
+    path = folder / "repeat_3" / "host_0.json"
+    path.write_text(path.read_text().replace('"schema_version": 2', '"schema_version": 3'))
+    outcome = orbax_bench(command, tmp_path / "runs" / "one")
+    assert outcome.code == 1, outcome
+    assert outcome.err == ""
+    assert f"left out: {path}: written by a newer orbax-bench (schema 3" in outcome.out
+
+
+@pytest.mark.parametrize("stray", [copy_of_a_repeat, old_folder, torn, another_point])
+def test_a_stray_comes_with_what_to_do(orbax_bench, paired, stray):
+    run, folder = paired
+    stray(folder)
+    (line,) = load_run(str(run.root)).strays()
+    assert "move it out of the run directory" in line
+
+
 def test_from_python_they_are_asked_for(paired):
     run, folder = paired
     said = old_folder(folder)
@@ -140,6 +179,36 @@ def test_a_stray_of_either_side_is_named_in_a_comparison_of_two_runs(
         outcome = orbax_bench("compare", *places)
         assert outcome.code == 1
         assert f"left out: {one.root}/records/{folder.name}/repeat_old" in outcome.out
+
+
+@pytest.mark.parametrize("stray", [copy_over, old_folder])
+def test_a_capture_names_them_and_takes_what_is_whole(
+    orbax_bench, make_run, make_point, make_record, tmp_path, stray
+):
+    points = [make_point(), make_point(options={"use_ocdbt": False}, label="use_ocdbt=false")]
+    records = [make_record(point, index) for point in points for index in range(5)]
+    run = make_run(records, num_repeats=5)
+    said = stray(run.root / "records" / points[0].id)
+    outcome = orbax_bench("baseline", "capture", tmp_path / "registry", run.root)
+    assert outcome.code == 1, outcome
+    assert f"left out: {run.root}/records/{points[0].id}/{said}" in outcome.out
+    incomplete = stray is copy_over
+    assert ("4 of 5 repeats have a record that can be used" in outcome.out) is incomplete
+    assert f"captured {1 if incomplete else 2} point" in outcome.out
+
+
+def test_of_a_run_that_has_strays_alone_nothing_is_captured(
+    orbax_bench, make_run, make_record, tmp_path
+):
+    run = make_run([make_record(repeat=repeat) for repeat in range(5)], num_repeats=5)
+    (folder,) = (run.root / "records").iterdir()
+    said = copy_over(folder)
+    outcome = orbax_bench("baseline", "capture", tmp_path / "registry", run.root)
+    assert outcome.code == 2
+    assert f"left out: {run.root}/records/{folder.name}/{said}" in outcome.out
+    assert "resume the run" in outcome.out
+    with pytest.raises(UserError, match="the record of repeat 3 in a place of repeat 4"):
+        publish_run(run, str(tmp_path / "registry"), arm="candidate", promote=False, revision=None)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -158,13 +158,13 @@ def test_a_checkpoint_has_a_digest_that_leaves_its_arrays_unread(generated):
     assert len(metadata["config_hash"]) == 64
 
 
-def test_records_of_another_schema_version_are_refused(call, artifact, make_run, make_record):
+def test_a_file_with_records_of_a_newer_release_is_refused(call, artifact, make_run, make_record):
     record = make_record()
     run = make_run([], points=[record.point])
     newer = artifact(dsl.Dataset, "newer")
     line = record.model_dump_json().replace('"schema_version":2', '"schema_version":9')
     Path(newer.path).write_text(line + "\n")
-    with pytest.raises(UserError, match=r"a record of schema version 9; .* reads versions 1"):
+    with pytest.raises(UserError, match=r"newer: written by a newer .*\(schema 9; this one"):
         call(aggregate, records=[newer], output_directory=str(run.root))
 
 

@@ -32,6 +32,11 @@ def test_a_second_command_is_refused_whatever_no_lock_says(suite_run, monkeypatc
     first.terminate()
     output, _ = first.communicate(timeout=60)
     assert first.returncode == 130, output
+    assert status(run) == "incomplete"
+
+
+def status(run):
+    return json.loads((run.directory / "run.json").read_text())["status"]
 
 
 def test_a_record_that_cannot_be_read_is_not_measured_again(suite_run):
@@ -46,6 +51,7 @@ def test_a_record_that_cannot_be_read_is_not_measured_again(suite_run):
     assert code == 2, output
     assert f"error: {path}: cannot be read" in output
     assert "Traceback" not in output
+    assert status(run) == "complete"  # nothing went on
     path.unlink()
     aside.rename(path)
     assert run.run(cli=FAKE_CLI)[0] == 0
@@ -60,6 +66,40 @@ def test_a_torn_record_is_measured_again(suite_run):
     code, output = run.run(cli=FAKE_CLI)
     assert code == 0, output
     assert json.loads(path.read_text())["status"] == "passed"
+
+
+def test_the_repeat_in_whose_place_a_copy_lies_is_measured_again(suite_run):
+    run = suite_run(SUITE.replace("LASTS", "0"))
+    assert run.run(cli=FAKE_CLI)[0] == 0
+    first, second, third = sorted(run.directory.glob("records/*/repeat_*/host_0.json"))
+    second.write_bytes(first.read_bytes())
+    before = {path: path.read_bytes() for path in (first, third)}
+    code, output = run.run(cli=FAKE_CLI)
+    assert code == 0, output
+    assert "left out" not in output
+    record = json.loads(second.read_text())
+    assert (record["repeat"], record["status"]) == (1, "passed")
+    assert {path: path.read_bytes() for path in (first, third)} == before
+    (aside,) = second.parent.glob(".host_0.json.*")
+    assert aside.read_bytes() == first.read_bytes()
+
+
+@pytest.mark.parametrize("index", [0, 2, 7])
+def test_a_run_with_a_record_of_a_newer_release_is_not_resumed(suite_run, index):
+    run = suite_run(SUITE.replace("LASTS", "0"))
+    assert run.run(cli=FAKE_CLI)[0] == 0
+    first, second, _ = sorted(run.directory.glob("records/*/repeat_*/host_0.json"))
+    newer = second.parents[1] / f"repeat_{index}" / "host_0.json"
+    newer.parent.mkdir(exist_ok=True)
+    newer.write_text(first.read_text().replace('"schema_version": 2', '"schema_version": 3'))
+    second.unlink()
+    before, info = run.record_bytes(), (run.directory / "run.json").read_bytes()
+    code, output = run.run(cli=FAKE_CLI)
+    assert code == 2, output
+    assert f"error: {newer}: written by a newer orbax-bench (schema 3; this one reads " in output
+    assert "choose another output directory" in output
+    assert run.record_bytes() == before
+    assert (run.directory / "run.json").read_bytes() == info
 
 
 def test_a_lease_that_cannot_be_taken_is_a_message(suite_run):

@@ -2,8 +2,12 @@
 
 import dataclasses
 import os
+import signal
 import time
 from typing import Literal
+
+import jax
+from jax.experimental import multihost_utils
 
 from orbax_bench_core.authoring import (
     BenchmarkOptions,
@@ -14,7 +18,7 @@ from orbax_bench_core.authoring import (
 )
 from orbax_bench_core.measure import Metrics
 
-Fault = Literal["", "hang", "fail", "stall", "missing", "offset"]
+Fault = Literal["", "hang", "fail", "stall", "missing", "offset", "freeze"]
 
 PLANTED = (2, 5, 8)
 """Those of every ten first attempts that have the fault."""
@@ -28,7 +32,8 @@ class PlantedOptions(BenchmarkOptions):
 
     Attributes:
         fault: A hang, failure or stall in 30 % of first attempts; `load` missing in one repeat; or
-            an offset of 8 % that every other process has, and keeps.
+            an offset of 8 % that every other process has, and keeps. With `freeze`, host 1 of
+            several stops in 30 % of first attempts, and the others wait for it.
     """
 
     fault: Fault = ""
@@ -44,6 +49,8 @@ class Planted(BenchmarksGenerator):
         if fault == "offset":
             seconds *= 1.08 if self._place(context, "processes", str(os.getpid())) % 2 else 1.0
         planted = False
+        if fault == "freeze" and jax.process_index() != 1:
+            fault = ""
         if fault and context.repeat_index is not None:
             known = (context.output_dir / "planted" / f"{fault}_{context.repeat_index}").exists()
             number = self._place(context, fault, str(context.repeat_index))
@@ -52,11 +59,15 @@ class Planted(BenchmarksGenerator):
             time.sleep(600)
         if planted and fault == "fail":
             raise OSError("the storage is gone")
+        if planted and fault == "freeze":
+            os.kill(os.getpid(), signal.SIGSTOP)
         with metrics.measure("save", ["time"]):
             time.sleep(seconds * (4 if planted and fault == "stall" else 1))
         if not (planted and fault == "missing"):
             with metrics.measure("load", ["time"]):
                 time.sleep(seconds)
+        if jax.process_count() > 1:
+            multihost_utils.sync_global_devices("both are done")
         return TestResult(metrics=metrics)
 
     def _place(self, context: TestContext, kind: str, name: str) -> int:

@@ -19,9 +19,10 @@ pytestmark = pytest.mark.nightly
 HERE = Path(__file__).parent
 SUITE = """\
 suite_name: planted
-execution: {{retries: {retries}, warmups: 0, timeout_s: {timeout_s}}}
+execution: {{retries: {retries}, warmups: 0, timeout_s: {timeout_s}, processes: {processes}}}
 gate: {{looks: [10, 20, 40], seed: 7, margin: {margin}, primary: [save, load]}}
 {environments}
+{mesh}
 benchmarks: [{{generator: faulty.Planted, options: {{}}}}]
 arms: {arms}
 """
@@ -30,13 +31,16 @@ environments:
 - {{name: before, interpreter: {sys.executable}}}
 - {{name: after, interpreter: {sys.executable}}}
 """
+MESH = "mesh_config: {{mesh_axes: [x], ici_parallelism: {{x: {processes}}}}}"
 FAULTY = "{{candidate: {{options: {{fault: {fault}}}}}}}"
 
 
 class Planted:
     """One suite with a fault, and a directory in which it is compared."""
 
-    def __init__(self, folder, fault="", *, arms=None, environments="", retries=1, timeout_s=30):
+    def __init__(
+        self, folder, fault="", *, arms=None, environments="", retries=1, timeout_s=30, processes=1
+    ):
         self.folder, self.directory = folder, folder / "out"
         self.suite = folder / "suite.yaml"
         self.fields = {
@@ -44,6 +48,8 @@ class Planted:
             "environments": environments,
             "retries": retries,
             "timeout_s": timeout_s,
+            "processes": processes,
+            "mesh": "" if processes == 1 else MESH.format(processes=processes),
         }
         self.write()
 
@@ -132,6 +138,27 @@ def test_an_offset_of_a_process_is_no_regression(planted, by):
     assert run.point["word"] == "PASS"
     workers = {json.loads(file.read_text())["worker"] for file in run.records}
     assert len(workers) == 2 * run.point["blocks"] * 2
+
+
+@both_ways
+def test_of_two_hosts_the_one_that_is_frozen_is_named(planted, by):
+    run = planted("freeze", processes=2, timeout_s=60)
+    code, output = run.compare(by)
+    assert code == 3, output
+    assert (run.point["word"], run.point["endpoint"]) == ("REGRESSION", "failures")
+    assert run.point["attempts"]["baseline"]["failed"] == 0
+    errors = {
+        host: [
+            attempt["error"]["type"]
+            for file in (run.directory / "records").glob(f"*/repeat_*/host_{host}.json")
+            for attempt in json.loads(file.read_text())["attempts"]
+        ]
+        for host in range(2)
+    }
+    frozen = run.point["attempts"]["candidate"]["failed"]
+    assert frozen >= 3
+    assert errors == {0: ["PeerFailed"] * frozen, 1: ["Frozen"] * frozen}
+    assert "Frozen: host 1 " in output
 
 
 @both_ways

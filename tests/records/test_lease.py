@@ -200,6 +200,30 @@ def test_a_failed_or_torn_record_is_replaced(run, make_record):
     assert run.read_record(make_record().point, 3) == make_record(repeat=3)
 
 
+def test_what_is_not_of_its_place_is_replaced_by_the_holder_alone_and_kept_aside(run, make_record):
+    path = run.root / "records" / make_record().point_id / "repeat_3" / "host_0.json"
+    path.parent.mkdir(parents=True)
+    copy = make_record(repeat=2).model_dump_json().encode()
+    path.write_bytes(copy)
+    assert run.read_record(make_record().point, 3) is None
+    with pytest.raises(AlreadyRecorded, match="the record of repeat 2 in a place of repeat 3"):
+        run.write_record(make_record(repeat=3))
+    with own(run):
+        run.write_record(make_record(repeat=3))
+    assert run.read_record(make_record().point, 3) == make_record(repeat=3)
+    (aside,) = path.parent.glob(".*")
+    assert aside.read_bytes() == copy
+    assert run.strays == ()
+
+
+def test_a_record_of_a_newer_release_is_never_replaced(run, make_record):
+    path = run.root / "records" / make_record().point_id / "repeat_3" / "host_0.json"
+    path.parent.mkdir(parents=True)
+    path.write_text('{"schema_version": 3, "status": "failed"}')
+    with own(run), pytest.raises(AlreadyRecorded, match=r"a newer orbax-bench \(schema 3"):
+        run.write_record(make_record(repeat=3))
+
+
 def test_a_record_of_a_repeat_that_did_not_pass_everywhere_is_replaced_by_its_seal(
     run, make_record
 ):

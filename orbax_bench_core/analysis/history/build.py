@@ -16,6 +16,7 @@ from orbax_bench_core.records import (
     UNKNOWN,
     PairedTimes,
     Record,
+    code_of,
     repeats_of,
     seconds_per_repeat,
     surroundings,
@@ -114,7 +115,7 @@ def _paired(run: FoundRun, pair: Pair, records: Sequence[Record]) -> Iterator[_E
                 run=run,
                 point=pair,
                 past=PastRun(
-                    **_identity(run, arms["candidate"]),
+                    **_identity(run, [one for one in records if one.arm == "candidate"]),
                     value=value,
                     low=min(low, value),
                     high=max(high, value),
@@ -133,7 +134,7 @@ def _separate(run: FoundRun, point: SweepPoint, records: Sequence[Record]) -> It
             run=run,
             point=point,
             past=PastRun(
-                **_identity(run, records[0]), value=middle, low=low, high=high, n=len(seconds)
+                **_identity(run, records), value=middle, low=low, high=high, n=len(seconds)
             ),
         )
 
@@ -191,9 +192,16 @@ def _change(
         threshold=flag.threshold,
         before=math.exp(_quartiles(before)[1]),
         after=math.exp(_quartiles(after)[1]),
-        differs=differences(*(side.past.ran for side in reversed(_both_sides(entries, flag.cut)))),
+        differs=(
+            *differences(*(side.past.ran for side in reversed(_both_sides(entries, flag.cut)))),
+            *_other_code(entries[flag.cut - 1].past.code, entries[flag.cut].past.code),
+        ),
         question=_question(entries, flag.cut),
     )
+
+
+def _other_code(before: str, now: str) -> tuple[str, ...]:
+    return differences({"code under test": now}, {"code under test": before})
 
 
 def _both_sides(entries: Sequence[_Entry], cut: int) -> tuple[_Entry, _Entry]:
@@ -253,14 +261,23 @@ def differences(now: Mapping[str, str], before: Mapping[str, str]) -> tuple[str,
     )
 
 
-def _identity(run: FoundRun, record: Record) -> dict[str, Any]:
+def _identity(run: FoundRun, records: Sequence[Record]) -> dict[str, Any]:
+    record = records[0]
     return {
         "run_id": run.run_id,
         "place": run.place,
         "began_at": run.began_at,
         "ran": _what_ran(record),
+        "code": _code(records),
         "machine": surroundings(record),
     }
+
+
+def _code(records: Iterable[Record]) -> str:
+    """Returns the revisions of the code under test, in words; all of a night that had several."""
+    found = dict.fromkeys(code_of(record) for record in records)
+    words = (one.words if one.known or one.package else UNKNOWN for one in found)
+    return " and ".join(dict.fromkeys(words))
 
 
 def _what_ran(record: Record) -> dict[str, str]:

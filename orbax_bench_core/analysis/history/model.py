@@ -6,7 +6,7 @@ import datetime
 import itertools
 from typing import Literal
 
-from orbax_bench_core.records import ResultModel
+from orbax_bench_core.records import UNKNOWN, ResultModel
 
 Kind = Literal["ratio", "seconds"]
 
@@ -23,7 +23,9 @@ class PastRun(ResultModel):
         high: Upper quartile of them.
         n: Blocks of a paired run; repeats of another.
         ran: What was measured: versions, commit and environment by name; of the candidate.
-        reference: The same of the baseline; empty for a run that is not paired.
+        code: Revision of the code under test, for people; of the candidate. `unknown` where it was
+            not recorded.
+        reference: What was measured of the baseline; empty for a run that is not paired.
         machine: What it ran on.
     """
 
@@ -35,6 +37,7 @@ class PastRun(ResultModel):
     high: float
     n: int
     ran: dict[str, str]
+    code: str = UNKNOWN
     reference: dict[str, str] = {}
     machine: dict[str, str] = {}
 

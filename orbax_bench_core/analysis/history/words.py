@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import itertools
 import statistics
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -12,7 +13,7 @@ from orbax_bench_core.analysis.history.model import Change, History, PastRun, Se
 from orbax_bench_core.document import percent, seconds
 
 HEADINGS: Final = ("from", "to", "runs", "ratio", "change", "flagged", "changed with")
-RUN_HEADINGS: Final = ("run", "began", "n", "median", "spread", "what ran")
+RUN_HEADINGS: Final = ("run", "began", "n", "median", "spread", "code under test", "what ran")
 
 READING: Final = """\
 The ratio is the time of the candidate over that of the reference arm in the same run: above 1 is \
@@ -29,6 +30,8 @@ first run after it, or, where those ran the same, between the nearest that did n
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _MOST_BARS: Final = 60
+_MOST_REVISIONS: Final = 10
+"""Revisions that a terminal names; the page has that of every night."""
 _NOTHING: Final = "nothing that is recorded differs"
 
 
@@ -96,6 +99,7 @@ def run_row(series: Series, run: PastRun) -> tuple[str, ...]:
         str(run.n),
         seconds(run.value) if series.kind == "seconds" else f"{run.value:.3f}x",
         percent((run.high - run.low) / run.value),
+        run.code,
         what_ran(run),
     )
 
@@ -105,6 +109,17 @@ def what_ran(run: PastRun) -> str:
     named = {"orbax-checkpoint": "orbax", "commit": "commit", "environment": "environment"}
     known = {short: run.ran.get(name, "unknown") for name, short in named.items()}
     return ", ".join(f"{name} {fact}" for name, fact in known.items() if fact != "unknown")
+
+
+def revisions(series: Series) -> str:
+    """Returns which revision each night measured, nights in a row with one revision together."""
+    said = []
+    for revision, nights in itertools.groupby(series.runs, key=lambda run: run.code):
+        days = [day(run.began_at) for run in nights]
+        until = f" to {days[-1]}" if days[-1] != days[0] else ""
+        said.append(f"{revision} ({days[0]}{until})")
+    earlier = f"{len(said) - _MOST_REVISIONS} earlier ones; " if len(said) > _MOST_REVISIONS else ""
+    return f"code under test: {earlier}{', '.join(said[-_MOST_REVISIONS:])}"
 
 
 def effect(change: Change) -> str:

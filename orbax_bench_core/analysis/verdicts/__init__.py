@@ -18,6 +18,7 @@ from orbax_bench_core.analysis.verdicts.paired import (
     needs_more,
     report,
     together,
+    unknown_primary,
     version_differences,
 )
 from orbax_bench_core.analysis.verdicts.plots import ratio_axis, ratio_limits
@@ -48,6 +49,7 @@ __all__ = [
     "report",
     "share",
     "together",
+    "unknown_primary",
     "verdicts_document",
     "version_differences",
     "write_verdicts",

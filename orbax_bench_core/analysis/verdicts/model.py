@@ -140,6 +140,8 @@ class PointVerdict(ResultModel):
         continued: Lives that were continued in a new process after an interruption.
         verified: What the restored values of each arm were compared with, in every repeat.
         storage: Operations with which an object store had trouble.
+        exploratory: Whether it was judged by other rules than those of its run, so that the word is
+            no verdict.
     """
 
     point_id: str
@@ -162,6 +164,7 @@ class PointVerdict(ResultModel):
     continued: int = 0
     verified: dict[Arm, Verified] = {}
     storage: tuple[StorageTrouble, ...] = ()
+    exploratory: bool = False
 
     @property
     def unmeasured(self) -> bool:
@@ -218,6 +221,13 @@ class VerdictReport(ResultModel):
     left_out: tuple[str, ...] = ()
     exploratory: str = ""
     judged_at: datetime.datetime
+
+    def explored(self, stamp: str) -> VerdictReport:
+        """Returns the report stamped as one of other rules, with every point; as it is for none."""
+        marked = tuple(
+            point.model_copy(update={"exploratory": bool(stamp)}) for point in self.points
+        )
+        return self.model_copy(update={"exploratory": stamp, "points": marked})
 
     @property
     def lacks_operations(self) -> bool:

@@ -15,6 +15,7 @@ from orbax_bench_core.analysis.verdicts.model import (
     PointVerdict,
     VerdictReport,
 )
+from orbax_bench_core.analysis.verdicts.names import never_measured, unless_named
 from orbax_bench_core.analysis.verdicts.revisions import revision_changes, revisions_of_run
 from orbax_bench_core.config import ARMS, GateConfig, changed_gate, gate_changes
 from orbax_bench_core.gate import Judged, Word
@@ -98,7 +99,7 @@ def judge_run(run: RunDirectory, rules: Sequence[str] = ()) -> VerdictReport:
             points.append(judge_point(pair, repeats_of(records), info))
             notes += version_differences(records)
     judged = report(info, points, notes, run.strays)
-    return judged.model_copy(update={"exploratory": exploratory(frozen.gate, info.gate)})
+    return judged.explored(exploratory(frozen.gate, info.gate))
 
 
 def exploratory(before: GateConfig, now: GateConfig) -> str:
@@ -115,11 +116,15 @@ def report(
 ) -> VerdictReport:
     """Combines the verdicts of all pairs into the report of the run.
 
-    One regression makes it REGRESSION, and it passes only if all pass.
+    One regression makes it REGRESSION, and it passes only if all pass, and if every operation was
+    measured that `gate.primary` names.
     """
     if info.rules is None:
         notes = (*notes, NOT_FROZEN)
-    notes = (*notes, *_never_measured(info.gate, points))
+    problem = unknown_primary(info, points)
+    points = unless_named(points, problem)
+    if problem and not any(point.reason == problem for point in points):
+        notes = (*notes, problem)
     return VerdictReport(
         suite=info.suite_name,
         run_id=info.run_id,
@@ -205,18 +210,16 @@ def _nothing_primary(
     )
 
 
-def _never_measured(gate: GateConfig, points: Sequence[PointVerdict]) -> list[str]:
-    """Returns a note on primary operations that the suite names and that no point has measured.
+def unknown_primary(info: RunInfo, points: Sequence[PointVerdict]) -> str:
+    """Returns which operations `gate.primary` names that the run does not have; empty for none.
 
-    A suite names those of all its benchmarks, each of which may lack some. What none of them has
-    is a name that was mistaken, and its operation was not looked at.
+    That is known once every pair was looked at, and an attempt of each has passed.
     """
-    measured = {operation.operation for point in points for operation in point.operations}
-    unknown = [name for name in gate.primary if name not in measured]
-    if not (gate.names_primary and measured and unknown):
-        return []
-    said = f"`gate.primary` names {', '.join(unknown)}, which no arm of any point has measured"
-    return [f"{said}, so that nothing is said of it; measured: {', '.join(sorted(measured))}"]
+    if len(points) < len(info.expansion.pairs) or any(point.failed for point in points):
+        return ""
+    return never_measured(
+        info.gate, (operation.operation for point in points for operation in point.operations)
+    )
 
 
 def version_differences(records: Iterable[Record]) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from orbax_bench_core.analysis.verdicts.model import (
     Unmatched,
     VerdictReport,
 )
+from orbax_bench_core.analysis.verdicts.names import never_measured, unless_named
 from orbax_bench_core.analysis.verdicts.paired import exploratory, judge_run, together
 from orbax_bench_core.analysis.verdicts.revisions import revision_note, revisions
 from orbax_bench_core.baselines import (
@@ -73,6 +74,13 @@ def compare_unpaired(
         if point_id in before
     )
     shared = [point_id for point_id in now if point_id in before]
+    measured = [
+        operation
+        for point_id in shared
+        for records in (before[point_id], now[point_id])
+        for operation in seconds_per_repeat(records)
+    ]
+    points = unless_named(points, never_measured(gate, measured))
     by_arm: dict[Arm, dict[str, list[Record]]] = {"baseline": before, "candidate": now}
     code = revisions(
         (arm, record)
@@ -271,6 +279,5 @@ def compare_stored(
         baseline=baseline,
         candidate=candidate,
     )
-    return found.model_copy(
-        update={"left_out": tuple(left_out), "exploratory": exploratory(frozen, gate)}
-    )
+    found = found.model_copy(update={"left_out": tuple(left_out)})
+    return found.explored(exploratory(frozen, gate))

@@ -11,6 +11,7 @@ from orbax_bench_core.analysis.verdicts.figures import (
     page_figures,
     plotted_points,
 )
+from orbax_bench_core.analysis.verdicts.findings import finding
 from orbax_bench_core.analysis.verdicts.metrics import (
     NOTE,
     MetricsShown,
@@ -57,6 +58,13 @@ MANY: Final = 8
 
 _ROLES: Final[dict[Word, Role]] = {"REGRESSION": "bad", "INCONCLUSIVE": "unsure", "PASS": "good"}
 _HEADINGS: Final = ("operation", "95 % interval", "ratio", "verdict")
+_EXPLORATORY: Final = ", exploratory"
+"""Follows each word of what was judged by other rules than those of its run."""
+_SAID_ALREADY: Final = "exploratory: "
+_PROVES_NOTHING: Final = (
+    "Rules that are chosen after the data prove nothing: to decide by them, measure anew with them "
+    "in another output directory."
+)
 _FEW: Final = 4
 """Number of points from which on HTML folds the figures of those that pass."""
 
@@ -80,7 +88,7 @@ def verdicts_document(report: VerdictReport, metrics: MetricsShown = "changed") 
     terminal those that `metrics` says.
     """
     return Document(
-        title=f"{report.word}: {report.suite}",
+        title=f"{_stamped(report)}: {report.suite}",
         elements=_page(report),
         brief=_brief(report, metrics),
     )
@@ -118,10 +126,10 @@ def _html_head(report: VerdictReport) -> tuple[Element, ...]:
     return (
         Heading(Span(report.suite), level=1),
         Paragraph(run, "dim"),
-        Callout(_word(report.word), Span(headline(report))),
+        Callout(_word(report), Span(headline(report))),
         Facts(
             (
-                ("verdict", f"{report.word}: {words.MEANINGS[report.word]}"),
+                ("verdict", f"{_stamped(report)}: {words.MEANINGS[report.word]}"),
                 ("baseline", Span(report.baseline)),
                 ("candidate", Span(report.candidate)),
             )
@@ -132,11 +140,11 @@ def _html_head(report: VerdictReport) -> tuple[Element, ...]:
 def _markdown_head(report: VerdictReport) -> tuple[Element, ...]:
     judged = f", judged {report.judged_at:%Y-%m-%d %H:%M} UTC"
     return (
-        Heading((_word(report.word), f": {report.suite}"), level=1),
+        Heading((_word(report), f": {report.suite}"), level=1),
         Paragraph(headline(report)),
         Facts(
             (
-                ("verdict", f"{report.word}, that is, {words.MEANINGS[report.word]}"),
+                ("verdict", f"{_stamped(report)}, that is, {words.MEANINGS[report.word]}"),
                 ("baseline", Span(report.baseline, code=True)),
                 ("candidate", Span(report.candidate, code=True)),
                 ("run", (Span(report.run_id, code=True), judged)),
@@ -168,14 +176,14 @@ def _html_group(point: PointVerdict) -> Group:
             (
                 *map(Span, _numbers(operation)),
                 _word_cell(operation, point, strong=True),
-                Cell(words.what_to_do(operation), tuple(words.flags(operation))),
+                Cell(_what_to_do(operation, point), tuple(words.flags(operation))),
             ),
             dim=not operation.primary,
         )
         for operation in primary_first(point)
     )
     return Group(
-        label=(_word(point.word), " ", Span(point.point), " ", Span(about, "dim")),
+        label=(_word(point), " ", Span(point.point), " ", Span(about, "dim")),
         rows=tuple(rows),
         intro=tuple(map(Paragraph, _remarks(point))),
     )
@@ -187,8 +195,8 @@ def _markdown_group(point: PointVerdict) -> Group:
     for operation in primary_first(point):
         name, *numbers = _numbers(operation)
         cells = (*map(Span, numbers), _word_cell(operation, point))
-        rows.append(Row((Span(name, code=True), *cells, words.what_to_do(operation))))
-    nothing = Row(("–", "–", "–", _word(point.word), " ".join(words.remarks(point))))
+        rows.append(Row((Span(name, code=True), *cells, _what_to_do(operation, point))))
+    nothing = Row(("–", "–", "–", _word(point), " ".join(words.remarks(point))))
     return Group(
         label=Span(point.point),
         keys=(Span(point.point, code=True),),
@@ -219,7 +227,7 @@ def _drawings(report: VerdictReport, points: Sequence[PointVerdict]) -> tuple[El
     plotted = plotted_points(report)
     elements: list[Element] = []
     for point in plotted:
-        summary = (_word(point.word, strong=True), " ", Span(point.point))
+        summary = (_word(point, strong=True), " ", Span(point.point))
         opened = point.word != "PASS" or len(points) < _FEW
         elements.append(Details(summary, tuple(page_figures(report, point)), open=opened))
     if len(plotted) < len(points):
@@ -236,7 +244,7 @@ def _point_section(report: VerdictReport, point: PointVerdict) -> Section:
         items += [("! ", name, f" {flag}") for flag in words.flags(operation)]
     figures = figure_files(report, point) if point in plotted_points(report) else ()
     decided = words.decided(point)
-    about = f"{point.word}{f' ({decided})' if decided else ''}, {words.design(point)}, id "
+    about = f"{_stamped(point)}{f' ({decided})' if decided else ''}, {words.design(point)}, id "
     return Section(
         (f"{words.MARKS[point.word]} ", Span(point.point, code=True)),
         (*((Items(tuple(items)),) if items else ()), *figures, *metric_table(point)),
@@ -254,7 +262,8 @@ def _brief(report: VerdictReport, metrics: MetricsShown) -> tuple[Element, ...]:
     for point in long:
         elements += _brief_point(point, widths, metrics)
     if short:
-        passed = Span(f"{len(short)} points pass", strong=True)
+        stamp = _EXPLORATORY if report.exploratory else ""
+        passed = Span(f"{len(short)} points pass{stamp}", strong=True)
         elements.append(_hanging((passed, ", each with its highest ratio:")))
         elements += _brief_passes(short)
     elements += [
@@ -274,7 +283,7 @@ def _brief(report: VerdictReport, metrics: MetricsShown) -> tuple[Element, ...]:
         *elements,
         *((_hanging(Span(NOTE, "dim")),) if noted else ()),
         _hanging(Span(ratio, "dim")),
-        _hanging((_word(report.word), Span(f": {headline(report)}"))),
+        _hanging((_word(report), Span(f": {headline(report).removeprefix(_SAID_ALREADY)}"))),
     )
 
 
@@ -284,14 +293,14 @@ def _brief_point(
     """Returns the name and verdict of a point, then its operations in columns of all points."""
     about = Span(_about(point), "dim")
     title = (Span(point.point, strong=True), " ", about)
-    elements: list[Element] = [_hanging(title, mark=_word(point.word))]
+    elements: list[Element] = [_hanging(title, mark=_word(point))]
     mark = Span("failed:", "bad") if point.failed else Span("note:", "dim")
     for remark in words.remarks(point):
         elements.append(_hanging((mark, " ", Span(remark)), indent=2))
         mark = Span("note:", "dim")
     operations = primary_first(point)
     wide = (_wide_table(point, widths),) if operations else ()
-    narrow = (*_lines(point, widths), *_advice(operations))
+    narrow = (*_lines(point, widths), *_advice(point))
     table = ByWidth(WIDE, wide, narrow, terminal=True)
     return [*elements, table, *metric_lines(point, metrics), BLANK]
 
@@ -306,7 +315,7 @@ def _wide_table(point: PointVerdict, widths: Sequence[int]) -> Table:
             (
                 *map(Span, _numbers(operation)),
                 _word_cell(operation, point),
-                Cell(Span(words.what_to_do(operation)), tuple(words.flags(operation))),
+                Cell(Span(_what_to_do(operation, point)), tuple(words.flags(operation))),
             ),
             dim=not operation.primary,
         )
@@ -329,11 +338,11 @@ def _lines(point: PointVerdict, widths: Sequence[int]) -> list[Element]:
     return elements
 
 
-def _advice(operations: Sequence[OperationVerdict]) -> list[Element]:
+def _advice(point: PointVerdict) -> list[Element]:
     """Returns each advice with the operations that it is for, primary ones only if they pass."""
     given: dict[str, list[str]] = {}
-    for operation in operations:
-        advice = words.what_to_do(operation)
+    for operation in primary_first(point):
+        advice = _what_to_do(operation, point)
         if advice and (operation.primary or operation.verdict.word != "PASS"):
             given.setdefault(advice, []).append(operation.operation)
     return [
@@ -352,7 +361,7 @@ def _brief_passes(points: Sequence[PointVerdict]) -> list[Element]:
         flagged = sum(len(words.flags(operation)) for operation in point.operations)
         flags = f" ! {flagged} flag{'' if flagged == 1 else 's'}" if flagged else ""
         name = (Span(point.point), " ", Span(point.point_id, "dim"), Span(flags, "unsure"))
-        mark = (_word(point.word), Span(f" {'  '.join(padded)}".rstrip()))
+        mark = (_word(point), Span(f" {'  '.join(padded)}".rstrip()))
         elements.append(_hanging(name, indent=2, mark=mark))
     return elements
 
@@ -377,6 +386,7 @@ def _numbers(operation: OperationVerdict) -> tuple[str, str, str]:
 def _word_cell(operation: OperationVerdict, point: PointVerdict, *, strong: bool = False) -> Span:
     word = operation.verdict.word
     how = " unpaired" if point.mode == "unpaired" else ""
+    how += _EXPLORATORY if point.exploratory else ""
     if word != "PASS" and operation.verdict.endpoint == "stalls":
         how += ": stalls"
     said = f"{words.MARKS[word]} {words.word_of(operation)}{how}"
@@ -384,9 +394,22 @@ def _word_cell(operation: OperationVerdict, point: PointVerdict, *, strong: bool
     return Span(said, _ROLES[word], strong=stands_out)
 
 
-def _word(word: Word, *, strong: bool = False) -> Span:
+def _word(judged: PointVerdict | VerdictReport, *, strong: bool = False) -> Span:
+    word = judged.word
     stands_out = strong or word == "REGRESSION"
-    return Span(f"{words.MARKS[word]} {word}", _ROLES[word], strong=stands_out)
+    return Span(f"{words.MARKS[word]} {_stamped(judged)}", _ROLES[word], strong=stands_out)
+
+
+def _stamped(judged: PointVerdict | VerdictReport) -> str:
+    """Returns a word that nobody who sees it alone takes for a verdict when it is none."""
+    return f"{judged.word}{_EXPLORATORY if judged.exploratory else ''}"
+
+
+def _what_to_do(operation: OperationVerdict, point: PointVerdict) -> str:
+    """Returns finding and advice; what an exploration found keeps no promise of false alarms."""
+    if point.exploratory:
+        return f"Exploratory: {finding(operation)} {_PROVES_NOTHING}"
+    return words.what_to_do(operation)
 
 
 def _hanging(text: Text, role: Role = "plain", *, indent: int = 0, mark: Text = "") -> Paragraph:

@@ -10,9 +10,10 @@ from orbax_bench_core.analysis.verdicts.paired import (
     report,
     together,
 )
+from orbax_bench_core.analysis.verdicts.words import headline
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.records import ErrorInfo, RunInfo, repeats_of
-from orbax_bench_core.sweep import Pair, PairDesign
+from orbax_bench_core.sweep import Expansion, Pair, PairDesign
 
 
 @pytest.fixture
@@ -227,12 +228,40 @@ def test_failed_attempts_keep_their_places(paired_records, pair, info):
     assert len(found.operations[0].times["candidate"]) == 18
 
 
-def test_a_named_operation_that_no_point_has_measured_is_told(paired_records, pair, info):
-    named = info.model_copy(update={"gate": GateConfig(primary=("save", "lod"))})
+LOD = "`gate.primary` names lod, which no arm of any point has measured"
+
+
+@pytest.fixture
+def named(info):
+    """A run whose rules name an operation that does not exist, beside one that does."""
+    return info.model_copy(update={"gate": GateConfig(primary=("save", "lod"))})
+
+
+def test_a_named_operation_that_no_point_has_measured_is_no_pass(paired_records, pair, named):
     point = judge_point(pair, repeats_of(paired_records(save=1.0, load=1.0)), named)
-    (note,) = report(named, [point]).notes[-1:]
-    assert note.startswith("`gate.primary` names lod, which no arm of any point has measured")
-    assert note.endswith("measured: load, save")
+    assert point.word == "PASS"
+    found = report(named, [point])
+    assert (found.word, found.lacks_operations) == ("INCONCLUSIVE", True)
+    (judged,) = found.points
+    assert (judged.word, judged.endpoint) == ("INCONCLUSIVE", "missing")
+    assert judged.reason.startswith(f"{LOD} (did you mean 'load'?; measured: load, save)")
+    assert "correct the name" in judged.reason
+    assert LOD in headline(found)
+
+
+def test_a_regression_stands_beside_a_name_that_was_mistaken(paired_records, pair, named):
+    found = report(named, [judge_point(pair, repeats_of(paired_records(save=2.0)), named)])
+    assert found.word == "REGRESSION"
+    assert any(note.startswith(LOD) for note in found.notes)
+
+
+def test_what_another_point_may_still_measure_is_not_missing_yet(
+    paired_records, pair, named, make_point
+):
+    other = make_point(options={"a": 1}, candidate=make_point(options={"a": 2}))
+    both = named.model_copy(update={"expansion": Expansion(points=(pair, other))})
+    point = judge_point(pair, repeats_of(paired_records(save=1.0)), both)
+    assert report(both, [point]).points[0].word == "PASS"
 
 
 def test_default_operations_that_a_benchmark_does_not_have_are_no_note(paired_records, pair, info):
