@@ -41,19 +41,21 @@ _REAL_FAULTS: Final = {
     "worker_killed": "a worker that is killed is named in 10 s, and the retry passes",
     "agent_killed": "one whose agent is killed is named in 10 s, comes back, and the retry passes",
     "cut_briefly": "a network that is gone for 4 s is no failure",
-    "cut_for_good": "a host that is cut off is named in 10 s, ends the run 5 s later, and resumes",
-    "frozen": "one that is frozen is named in 10 s, and changes no final record when it goes on",
     "slow_link": "a link of 256 kbit/s is no failure",
-    "head_killed": "agents and workers are gone 5 s after process 0, and the run resumes",
-    "preempted": "a host that is told to end is gone in 30 s and named, and the run resumes",
 }
+"""Faults of which JAX has something to say as well."""
+
 _FAULTS: Final = {
+    "cut_for_good": "one that is cut off is named in 10 s, ends the run 5 s later, and it resumes",
+    "frozen": "one that is frozen is named in 10 s, and changes no final record when it goes on",
+    "head_killed": "agents and workers are gone 5 s after process 0, and the run resumes",
+    "preempted": "one that is told to end is gone in 30 s and named, and the run resumes",
     "wrong_token": "an agent with another token is refused, with a reason on both sides in 10 s",
     "silent_connection": "somebody who connects and says nothing is refused, and harms no run",
-    "version_mismatch": "a host with another JAX is refused, with a reason on both sides in 10 s",
+    "version_mismatch": "one with another JAX is refused, with a reason on both sides in 10 s",
     "folder_not_shared": "one whose run directory is another folder is refused in the same way",
 }
-"""What is refused is so before any worker starts: workers follow a script there."""
+"""Faults that end workers from outside, or none has begun: workers follow a script."""
 
 
 def _host_counts() -> tuple[Count, ...]:
