@@ -18,7 +18,10 @@ from orbax_bench_components.generate_checkpoint import generate_checkpoint
 from orbax_bench_components.plan_sweep import plan_sweep
 from orbax_bench_components.publish_baseline import publish_baseline
 from orbax_bench_components.readme import component_readme
-from orbax_bench_components.run_sweep_point import run_sweep_point
+from orbax_bench_components.run_sweep_point import (
+    run_sweep_point,
+    run_sweep_point_on_hosts,
+)
 from orbax_bench_components.study_async import study_async
 
 COMPONENTS = (
@@ -40,6 +43,8 @@ def derived_files() -> Iterator[tuple[Path, str]]:
         folder = Path(__file__).parent / component.name.replace("-", "_")
         yield folder / "component.yaml", compiled(component)
         yield folder / "README.md", component_readme(component)
+    launching = Path(__file__).parent / "run_sweep_point" / "on_hosts.yaml"
+    yield launching, compiled(run_sweep_point_on_hosts)
 
 
 def compiled(component: Any) -> str:

@@ -8,17 +8,19 @@ from orbax_bench_components.image import IMAGE
 
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)
-def plan_sweep(suite: str, output_directory: str, arms: str = "") -> List[str]:  # noqa: UP006
+def plan_sweep(suite: str, output_directory: str, arms: str = "", processes: int = 0) -> List[str]:  # noqa: UP006
     """Expands a suite into sweep points and begins its run directory.
 
     Args:
         suite: The suite file, word for word.
         output_directory: The run directory, local or gs://, reachable from every step.
         arms: An `arms` block, as YAML, for a suite that has none; `{}` compares it with itself.
+        processes: Host processes of each point of a suite that names none, such as the hosts of a
+            TPU slice; 0 leaves it at one.
 
     Returns:
         The sweep points, each as a line of JSON.
     """
     from orbax_bench_core.steps.pipeline import plan_sweep
 
-    return plan_sweep(suite, output_directory, arms=arms).value
+    return plan_sweep(suite, output_directory, arms=arms, processes=processes).value

@@ -1,5 +1,7 @@
 """Component that measures one sweep point."""
 
+from typing import List, Optional  # noqa: UP035 - kfp reads this spelling
+
 from kfp import dsl
 
 from orbax_bench_components.image import IMAGE
@@ -16,6 +18,10 @@ def run_sweep_point(
     measure_limits: bool = True,
     strict: bool = False,
     lock: bool = True,
+    launcher: str = "",
+    tpu: str = "",
+    slices: int = 1,
+    launcher_settings: Optional[List[str]] = None,  # noqa: UP006, UP045
 ) -> None:
     """Runs every repeat of one sweep point and keeps every raw sample.
 
@@ -23,6 +29,12 @@ def run_sweep_point(
 
     A failed repeat is a record with status `failed`; the step succeeds, so that one point never
     sinks a sweep. Retries happen inside, as the suite asks.
+
+    With a launcher the step measures nothing itself: it starts hosts, each in the image of the
+    step, which `ORBAX_BENCH_IMAGE` names by digest, and waits for them. So a point runs on a TPU
+    slice of several hosts, or on any TPUs of Vertex AI. On Kubeflow, `on_hosts.yaml` is the same
+    component with one difference: the resources, node selectors and tolerations of the task are
+    those of the hosts.
 
     Args:
         point: The point, as plan-sweep returned it.
@@ -34,8 +46,14 @@ def run_sweep_point(
         measure_limits: Whether to measure what the machine and the storage can do, once per run.
         strict: Whether a failed repeat fails the step.
         lock: Whether to wait until nothing else of ours measures on the machine.
+        launcher: What starts the hosts: `jobset`, `vertex` or another place of `orbax-bench launch
+            --on`; empty measures in this step.
+        tpu: The slice that they form, as TYPE:TOPOLOGY, such as v5e:4x4; empty for machines without
+            TPUs, as many as the point has processes.
+        slices: How many such slices.
+        launcher_settings: Settings of the launcher, each KEY=VALUE.
     """
-    from orbax_bench_core.steps import RunSettings
+    from orbax_bench_core.steps import RunSettings, point_hosts
     from orbax_bench_core.steps.pipeline import run_sweep_point
 
     run_sweep_point(
@@ -46,4 +64,5 @@ def run_sweep_point(
         limits=measure_limits,
         strict=strict,
         lock=lock,
+        hosts=point_hosts(launcher, tpu, slices, launcher_settings),
     ).into(records=records)

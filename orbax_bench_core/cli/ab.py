@@ -21,8 +21,9 @@ from orbax_bench_core.cli.hosts import (
     HostWait,
     NoCluster,
     load_for_hosts,
-    on_hosts,
+    measure_on_hosts,
     place_in_cluster,
+    serve_without_suite,
 )
 
 
@@ -111,6 +112,7 @@ def ab(
     from orbax_bench_core.execute import RunSettings
 
     cluster = place_in_cluster(no_cluster=no_cluster)
+    serve_without_suite(cluster, suite, output_directory)
     known = passports.find(passport)
     loaded = load_for_hosts(suite, override or (), cluster)
     with_both = with_arms(loaded, baseline or [], candidate or [], same=same)
@@ -132,7 +134,7 @@ def ab(
         take_turns=take_turns,
         process_noise=None if known is None else passports.processes_of(known),
     )
-    code = on_hosts(
+    code = measure_on_hosts(
         cluster,
         loaded,
         output_directory,

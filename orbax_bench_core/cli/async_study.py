@@ -2,15 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orbax_bench_core.cli.arguments import results_console
+from orbax_bench_core.cli.arguments import Devices, NoLock, Override, results_console
+from orbax_bench_core.cli.hosts import (
+    HostWait,
+    NoCluster,
+    load_for_hosts,
+    measure_on_hosts,
+    place_in_cluster,
+    serve_without_suite,
+)
+
+if TYPE_CHECKING:
+    from orbax_bench_core.config import LoadedSuite
+    from orbax_bench_core.execute import RunSettings
 
 
 def async_study(
-    directory: Annotated[str, typer.Argument(metavar="DIR", help="A run directory.")],
+    place: Annotated[
+        str,
+        typer.Argument(
+            metavar="DIR|SUITE",
+            help="A run directory or, with --output-directory, a suite to measure first.",
+        ),
+    ],
+    output_directory: Annotated[
+        str | None,
+        typer.Option(
+            "--output-directory",
+            "--output_directory",
+            "-o",
+            metavar="DIR",
+            help="Where a suite is measured; on several hosts all of them must reach it.",
+        ),
+    ] = None,
+    override: Override = None,
+    devices: Devices = None,
+    no_lock: NoLock = False,
+    no_cluster: NoCluster = False,
+    host_wait: HostWait = 120,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Show what saving in the background saves, by the size of the model.
@@ -21,12 +54,60 @@ def async_study(
     async_study.html, async_study.md and async_study.json into the run directory.
 
     A suite for it sweeps `async_enabled: [false, true]` over checkpoints of several sizes;
-    examples/async_study.yaml is one.
+    examples/async_study.yaml is one. It is measured as `orbax-bench run` does, on all hosts where a
+    launcher starts this on several, and its checkpoints are deleted:
 
-    orbax-bench run examples/async_study.yaml -o /tmp/async --remove-repeated-dir
+    orbax-bench async-study examples/async_study.yaml -o /tmp/async
 
     orbax-bench async-study /tmp/async
     """
+    from orbax_bench_core.config import UserError
+    from orbax_bench_core.execute import RunSettings
+
+    if output_directory is None:
+        if override:
+            raise UserError("--override changes a suite that is measured: give --output-directory")
+        _study(place, as_json=as_json)
+        return
+    cluster, directory = place_in_cluster(no_cluster=no_cluster), output_directory
+    serve_without_suite(cluster, place, directory)
+    loaded = load_for_hosts(place, override or (), cluster)
+
+    def measure(settings: RunSettings) -> int:
+        code = _measure(loaded, directory, settings, lock=not no_lock, quiet=as_json)
+        if code == 0:
+            _study(directory, as_json=as_json)
+        return code
+
+    code = measure_on_hosts(
+        cluster,
+        loaded,
+        directory,
+        settings=RunSettings(remove_repeated_dir=True, devices=devices),
+        host_wait=host_wait,
+        measure=measure,
+    )
+    raise typer.Exit(code)
+
+
+def _measure(
+    loaded: LoadedSuite, directory: str, settings: RunSettings, *, lock: bool, quiet: bool
+) -> int:
+    """Measures a suite that makes a study, and returns the exit code of the run."""
+    from orbax_bench_core.analysis.async_study import check_points
+    from orbax_bench_core.cli.arguments import LogFormat
+    from orbax_bench_core.cli.measurement import Baselines, Measurement, Output, without_arms
+    from orbax_bench_core.sweep import expand
+
+    check_points(expand(without_arms(loaded)).plain, loaded)
+    output = Output.to_stdout(LogFormat.TEXT, verbose=False)
+    output.console.stderr = quiet
+    measurement = Measurement(loaded, directory, settings=settings, output=output, lock=lock)
+    return measurement.run(limits=False, baselines=Baselines())
+
+
+def _study(directory: str, *, as_json: bool) -> None:
+    """Studies a run, writes the pages, and shows what they say."""
     from orbax_bench_core.analysis.async_study import study_document
     from orbax_bench_core.config import UserError
     from orbax_bench_core.document import print_document

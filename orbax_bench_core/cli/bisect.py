@@ -7,6 +7,14 @@ from typing import Annotated
 import typer
 
 from orbax_bench_core.cli.arguments import Devices, NoLock, OutputDirectory, SuiteFile
+from orbax_bench_core.cli.hosts import (
+    HostWait,
+    NoCluster,
+    load_for_hosts,
+    measure_on_hosts,
+    place_in_cluster,
+    serve_without_suite,
+)
 
 
 def bisect(
@@ -46,6 +54,8 @@ def bisect(
     ] = None,
     devices: Devices = None,
     no_lock: NoLock = False,
+    no_cluster: NoCluster = False,
+    host_wait: HostWait = 120,
 ) -> None:
     """Find the release that made something slower.
 
@@ -67,20 +77,36 @@ def bisect(
 
     from orbax_bench_core.analysis import noise as passports
     from orbax_bench_core.cli.bisect_run import BisectRun
-    from orbax_bench_core.config import load_suite
+    from orbax_bench_core.execute import RunSettings
 
-    run = BisectRun(
-        load_suite(suite),
+    cluster = place_in_cluster(no_cluster=no_cluster)
+    serve_without_suite(cluster, suite, output_directory)
+    loaded = load_for_hosts(suite, (), cluster)
+    known = passports.find(passport)
+
+    def measure(settings: RunSettings) -> int:
+        run = BisectRun(
+            loaded,
+            output_directory,
+            package=package,
+            good=good,
+            bad=bad,
+            wheels=wheels,
+            also=also or (),
+            only_wheels=only_wheels,
+            settings=settings,
+            lock=not no_lock,
+            passport=known,
+            console=Console(),
+        )
+        return run.run()
+
+    code = measure_on_hosts(
+        cluster,
+        loaded,
         output_directory,
-        package=package,
-        good=good,
-        bad=bad,
-        wheels=wheels,
-        also=also or (),
-        only_wheels=only_wheels,
-        devices=devices,
-        lock=not no_lock,
-        passport=passports.find(passport),
-        console=Console(),
+        settings=RunSettings(devices=devices),
+        host_wait=host_wait,
+        measure=measure,
     )
-    raise typer.Exit(run.run())
+    raise typer.Exit(code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 from collections.abc import Sequence
@@ -65,7 +66,7 @@ class BisectRun:
         wheels: str | None,
         also: Sequence[str],
         only_wheels: bool,
-        devices: int | None,
+        settings: RunSettings,
         lock: bool,
         passport: passports.Passport | None,
         console: Console,
@@ -81,7 +82,7 @@ class BisectRun:
             wheels: Folder with more releases; None without one.
             also: What else to install in every environment.
             only_wheels: Whether the folder has all releases.
-            devices: Simulated CPU devices; None takes what each mesh needs.
+            settings: How to measure; checkpoints are deleted whatever it says.
             lock: Whether to wait until nothing else of ours measures on this machine.
             passport: Noise of this machine, which tells how long the search will probably take.
             console: Where to show progress and results.
@@ -103,7 +104,7 @@ class BisectRun:
         self._package = package
         self._releases = {release.version: release for release in releases}
         self._bad = releases[-1].version
-        self._devices = devices
+        self._settings = dataclasses.replace(settings, remove_repeated_dir=True)
         self._lock = lock
         self._passport = passport
         self._console = console
@@ -177,7 +178,7 @@ class BisectRun:
         return Measurement(
             suite,
             str(self._root / folder),
-            settings=RunSettings(remove_repeated_dir=True, devices=self._devices),
+            settings=self._settings,
             output=Output(console=self._console),
             lock=self._lock,
         )

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from orbax_bench_core.cli.arguments import Devices, NoLock, results_console
+from orbax_bench_core.cli.hosts import (
+    HostWait,
+    NoCluster,
+    load_for_hosts,
+    measure_on_hosts,
+    place_in_cluster,
+    serve_without_suite,
+)
+
+if TYPE_CHECKING:
+    from orbax_bench_core.config import LoadedSuite
+    from orbax_bench_core.execute import RunSettings
 
 
 def calibrate(
@@ -36,6 +49,8 @@ def calibrate(
     ] = 10.0,
     devices: Devices = None,
     no_lock: NoLock = False,
+    no_cluster: NoCluster = False,
+    host_wait: HostWait = 120,
     save: Annotated[
         str | None,
         typer.Option(
@@ -63,19 +78,41 @@ def calibrate(
 
     Exit codes: 0; 1 files were left out, for they are not what their place says.
     """
-    from orbax_bench_core.analysis import noise as passports
-    from orbax_bench_core.analysis.noise import calibration_of
     from orbax_bench_core.config import UserError
+    from orbax_bench_core.execute import RunSettings
 
     given = list(places or ())
     if (suite is None) != (output_directory is None):
         raise UserError("--suite and --output-directory go together: what to measure, and where to")
-    if suite is not None and output_directory is not None:
-        _measure(suite, output_directory, minutes=minutes, devices=devices, lock=not no_lock)
-        given.append(output_directory)
-    if not given:
-        raise UserError("nothing to read: give run directories, or measure some with --suite")
-    found = calibration_of(given)
+    if suite is None or output_directory is None:
+        if not given:
+            raise UserError("nothing to read: give run directories, or measure some with --suite")
+        raise typer.Exit(_read(given, save, as_json=as_json))
+    cluster = place_in_cluster(no_cluster=no_cluster)
+    serve_without_suite(cluster, suite, output_directory)
+    loaded, directory = load_for_hosts(suite, (), cluster), output_directory
+
+    def measure(settings: RunSettings) -> int:
+        stopped = _measure(loaded, directory, minutes=minutes, settings=settings, lock=not no_lock)
+        return stopped or _read([*given, directory], save, as_json=as_json)
+
+    code = measure_on_hosts(
+        cluster,
+        loaded,
+        directory,
+        settings=RunSettings(devices=devices),
+        host_wait=host_wait,
+        measure=measure,
+    )
+    raise typer.Exit(code)
+
+
+def _read(places: Sequence[str], save: str | None, *, as_json: bool) -> int:
+    """Shows what runs say of the gate and of the noise, and returns the exit code."""
+    from orbax_bench_core.analysis import noise as passports
+    from orbax_bench_core.analysis.noise import calibration_of
+
+    found = calibration_of(places)
     if save is not None:
         passports.save(found.passport, save)
     if as_json:
@@ -85,30 +122,33 @@ def calibrate(
             "left_out": found.left_out,
         }
         print(json.dumps(plain, indent=2))
-        raise typer.Exit(1 if found.left_out else 0)
+        return 1 if found.left_out else 0
     console = results_console()
     found.show(console)
     if save is not None:
         console.print(f"Passport: {save}", markup=False, highlight=False, soft_wrap=True)
-    raise typer.Exit(1 if found.left_out else 0)
+    return 1 if found.left_out else 0
 
 
 def _measure(
-    suite: str, directory: str, *, minutes: float, devices: int | None, lock: bool
-) -> None:
-    """Makes runs of a suite against itself, with progress on stderr."""
+    suite: LoadedSuite, directory: str, *, minutes: float, settings: RunSettings, lock: bool
+) -> int:
+    """Makes runs of a suite against itself, with progress on stderr.
+
+    Returns:
+        The exit code, which is 0 unless it was stopped.
+    """
     from rich.console import Console
 
     from orbax_bench_core.cli.calibrate_run import CalibrationRun
     from orbax_bench_core.cli.measurement import Interrupted
-    from orbax_bench_core.config import load_suite
 
     console = Console(file=sys.stderr)
     run = CalibrationRun(
-        load_suite(suite),
+        suite,
         directory,
         minutes=minutes,
-        devices=devices,
+        settings=settings,
         lock=lock,
         console=console,
     )
@@ -116,4 +156,5 @@ def _measure(
         run.run()
     except Interrupted as stop:
         console.print(f"{stop}; what is done is kept.", markup=False, highlight=False)
-        raise typer.Exit(stop.code) from None
+        return stop.code
+    return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from typing import Any, Final
 
@@ -37,7 +38,7 @@ class CalibrationRun:
         output_directory: str,
         *,
         minutes: float,
-        devices: int | None,
+        settings: RunSettings,
         lock: bool,
         console: Console,
     ) -> None:
@@ -47,7 +48,7 @@ class CalibrationRun:
             loaded: The suite.
             output_directory: Holds a run directory for each run.
             minutes: Time that may be taken; the first run of each kind is made whatever it takes.
-            devices: Simulated CPU devices; None takes what each mesh needs.
+            settings: How to measure; checkpoints are deleted whatever it says.
             lock: Whether to wait until nothing else of ours measures on this machine.
             console: Where to show progress.
 
@@ -57,7 +58,7 @@ class CalibrationRun:
         self._loaded = loaded
         self._root = RunDirectory(output_directory).root
         self._minutes = minutes
-        self._devices = devices
+        self._settings = dataclasses.replace(settings, remove_repeated_dir=True)
         self._lock = lock
         self._console = console
 
@@ -106,7 +107,7 @@ class CalibrationRun:
         measurement = Measurement(
             suite,
             str(self._root / folder),
-            settings=RunSettings(remove_repeated_dir=True, devices=self._devices),
+            settings=self._settings,
             output=Output(console=self._console),
             lock=self._lock,
         )

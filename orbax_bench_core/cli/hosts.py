@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-import dataclasses
+import enum
+import functools
 import os
-import signal
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ParamSpec, TypeVar
 
 import typer
 
 if TYPE_CHECKING:
     from orbax_bench_core.config import LoadedSuite
-    from orbax_bench_core.execute import Cluster, LocalHost, RunSettings
+    from orbax_bench_core.execute import Cluster, RunSettings
 
-_EXIT_INVALID: Final = 2
-_EXIT_INTERRUPTED: Final = 130
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+class Reach(enum.Enum):
+    """Hosts that a command has to do with, where a launcher starts it on several.
+
+    Every command is registered with one. What measures and says nothing here is refused there by
+    `orbax_bench_core.steps`.
+    """
+
+    ALL_HOSTS = "measures on all of them together, by `measure_on_hosts`"
+    THIS_HOST = "looks at or works on this one alone, and says so"
+    BY_STEP = "leaves it to its steps, of which one measures on all and others refuse"
+    NONE = "measures nothing here, and takes no notice of launchers"
+
 
 NoCluster = Annotated[
     bool,
@@ -53,31 +68,68 @@ def place_in_cluster(*, no_cluster: bool) -> Cluster | None:
     return cluster
 
 
+def for_this_host(command: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Returns a command that says, where there are several hosts, that it is for this one."""
+
+    @functools.wraps(command)
+    def start(*given: _P.args, **flags: _P.kwargs) -> _R:
+        from orbax_bench_core.config import UserError
+        from orbax_bench_core.execute import detect_cluster
+
+        try:
+            cluster = detect_cluster(os.environ)
+        except UserError as wrong:  # what it is asked for needs no cluster
+            _say(f"note: {wrong}")
+        else:
+            if cluster is not None:
+                _say(f"{cluster.said}; this command is for this host alone")
+        return command(*given, **flags)
+
+    return start
+
+
 def load_for_hosts(path: str, override: Sequence[str], cluster: Cluster | None) -> LoadedSuite:
     """Loads a suite, whose points run on all hosts together unless it says something else.
 
     Raises:
-        UserError: The suite is invalid, or needs what several hosts do not have yet.
+        UserError: The suite is invalid.
     """
-    from orbax_bench_core.config import UserError, load_suite
+    from orbax_bench_core.config import load_suite
+    from orbax_bench_core.launchers import unshipped
 
+    path = unshipped(path)
     loaded = load_suite(path, override)
     if cluster is None:
         return loaded
-    if loaded.suite.environments:
-        raise UserError(
-            loaded.source.problem(
-                f"environments are made on one host only, and this run has {cluster.size}: put the "
-                "versions into the image of every host, or run it with --no-cluster",
-                ("environments",),
-            )
-        )
     if "processes" in loaded.suite.execution.model_fields_set:
         return loaded
     return load_suite(path, [*override, f"execution.processes={cluster.size}"])
 
 
-def on_hosts(
+def serve_without_suite(cluster: Cluster | None, suite: str, output_directory: str) -> None:
+    """Serves process 0 until the run ends, and exits, on a host that has no such suite file.
+
+    Process 0 has put a copy into the run directory. On any other host this does nothing.
+
+    Raises:
+        UserError: This host cannot join.
+    """
+    from orbax_bench_core.execute import RunSettings, equal_everywhere, serve
+    from orbax_bench_core.records import RunDirectory
+
+    if cluster is not None and cluster.rank and "://" not in suite and not Path(suite).exists():
+        code = serve(
+            cluster,
+            RunDirectory(output_directory),
+            suite=suite,
+            equal=equal_everywhere(),
+            settings=RunSettings(),
+            say=_say,
+        )
+        raise typer.Exit(code)
+
+
+def measure_on_hosts(
     cluster: Cluster | None,
     suite: LoadedSuite,
     output_directory: str,
@@ -91,7 +143,7 @@ def on_hosts(
     Args:
         cluster: The place of this process; None measures here alone.
         suite: The suite.
-        output_directory: The run directory, which all hosts share.
+        output_directory: The run directory, or the one that is to hold several; all hosts share it.
         settings: How to measure; its host starts the workers of this machine.
         host_wait: Seconds for which a lost host is waited for.
         measure: Measures with the settings that it is given, on process 0.
@@ -102,60 +154,19 @@ def on_hosts(
     Raises:
         UserError: This host cannot join, or others have not.
     """
-    from orbax_bench_core.config import UserError
-    from orbax_bench_core.execute import Agent, ClusterHosts, equal_everywhere, given_token
+    from orbax_bench_core.execute import equal_everywhere, on_hosts
     from orbax_bench_core.records import RunDirectory
 
-    if cluster is None:
-        return measure(settings)
-    directory = RunDirectory(output_directory)
-    token, equal = given_token(os.environ), equal_everywhere(suite.text)
-    if cluster.rank:
-        agent = Agent(
-            cluster, directory, equal=equal, token=token, local=_local(settings), say=_say
-        )
-        return _serve(agent.run)
-    hosts = ClusterHosts(
+    return on_hosts(
         cluster,
-        directory,
-        equal=equal,
-        own=_local(settings),
+        RunDirectory(output_directory),
+        measure,
+        suite=suite.source.file,
+        equal=equal_everywhere(),
+        settings=settings,
         say=_say,
         host_wait_s=host_wait,
     )
-    _hear_notices()
-    with hosts.listening(token):
-        try:
-            hosts.await_all()
-            hosts.code = measure(dataclasses.replace(settings, host=hosts))
-        except UserError:
-            hosts.code = _EXIT_INVALID
-            raise
-        except KeyboardInterrupt:
-            hosts.code = _EXIT_INTERRUPTED
-            raise
-    return hosts.code
-
-
-def _serve(run: Callable[[], int]) -> int:
-    """Runs an agent until it ends or is told to."""
-    _hear_notices()
-    try:
-        return run()
-    except KeyboardInterrupt:
-        return _EXIT_INTERRUPTED
-
-
-def _hear_notices() -> None:
-    """Has SIGTERM interrupt this process: a host that is preempted is told so by it."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-
-
-def _local(settings: RunSettings) -> LocalHost:
-    from orbax_bench_core.execute import LocalHost
-
-    assert isinstance(settings.host, LocalHost)
-    return settings.host
 
 
 def _say(line: str) -> None:

@@ -88,11 +88,20 @@ def launch(
     Exit codes: those of the command, 2 when the place refuses what was asked.
     """
     from orbax_bench_core.config import load_suite
-    from orbax_bench_core.launchers import Launch, parse_slice, place_named, place_settings
+    from orbax_bench_core.launchers import (
+        Launch,
+        named_processes,
+        parse_slice,
+        place_named,
+        place_settings,
+        require_whole_slices,
+    )
 
     place = place_named(on)
-    load_suite(suite, override or ())
+    loaded = load_suite(suite, override or ())
     shape = None if tpu is None else parse_slice(tpu)
+    if shape is not None and not place.one_process:
+        require_whole_slices(named_processes(loaded.suite), shape, slices)
     chosen = place_settings(place, settings or ())
     launched = Launch(
         name=_name(name, suite),

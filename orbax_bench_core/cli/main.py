@@ -30,6 +30,7 @@ from orbax_bench_core.cli import (
     sharding,
     step,
 )
+from orbax_bench_core.cli.hosts import Reach, for_this_host
 
 if TYPE_CHECKING:
     import importlib.metadata
@@ -63,24 +64,37 @@ app = typer.Typer(
     help="Measure checkpointing: sweeps over options, meshes and checkpoints, with every raw "
     "result kept.\n\nA first run: orbax-bench run SUITE.yaml --output-directory DIR",
 )
-app.command("run")(run.run)
-app.command("ab")(ab.ab)
-app.command("launch")(launch.launch)
-app.command("compare")(compare.compare)
-app.command("bisect")(bisect.bisect)
-app.add_typer(baseline.app, name="baseline")
-app.command("history")(history.history)
-app.command("async-study")(async_study.async_study)
-app.command("calibrate")(calibrate.calibrate)
-app.command("expand")(expand.expand)
-app.command("list")(expand.list_builtins)
-app.command("doctor")(doctor.doctor)
-app.command("report")(report.report)
-app.command("lineage")(lineage.lineage)
-app.command("limits")(limits.limits)
-app.command("prepare")(prepare.prepare)
-app.command("sharding")(sharding.sharding)
-app.add_typer(step.app, name="step")
+REACH: dict[str, Reach] = {}
+"""The reach of every command of this package; groups of commands have one."""
+
+
+def _add(name: str, command: Callable[..., None] | typer.Typer, reach: Reach) -> None:
+    REACH[name] = reach
+    if isinstance(command, typer.Typer):
+        app.add_typer(command, name=name)
+    else:
+        known = for_this_host(command) if reach is Reach.THIS_HOST else command
+        app.command(name)(known)
+
+
+_add("run", run.run, Reach.ALL_HOSTS)
+_add("ab", ab.ab, Reach.ALL_HOSTS)
+_add("launch", launch.launch, Reach.NONE)
+_add("compare", compare.compare, Reach.NONE)
+_add("bisect", bisect.bisect, Reach.ALL_HOSTS)
+_add("baseline", baseline.app, Reach.NONE)
+_add("history", history.history, Reach.NONE)
+_add("async-study", async_study.async_study, Reach.ALL_HOSTS)
+_add("calibrate", calibrate.calibrate, Reach.ALL_HOSTS)
+_add("expand", expand.expand, Reach.NONE)
+_add("list", expand.list_builtins, Reach.NONE)
+_add("doctor", doctor.doctor, Reach.THIS_HOST)
+_add("report", report.report, Reach.NONE)
+_add("lineage", lineage.lineage, Reach.NONE)
+_add("limits", limits.limits, Reach.THIS_HOST)
+_add("prepare", prepare.prepare, Reach.THIS_HOST)
+_add("sharding", sharding.sharding, Reach.NONE)
+_add("step", step.app, Reach.BY_STEP)
 
 
 def main() -> None:

@@ -21,8 +21,9 @@ from orbax_bench_core.cli.hosts import (
     HostWait,
     NoCluster,
     load_for_hosts,
-    on_hosts,
+    measure_on_hosts,
     place_in_cluster,
+    serve_without_suite,
 )
 
 
@@ -90,6 +91,7 @@ def run(
     from orbax_bench_core.execute import RunSettings
 
     cluster = place_in_cluster(no_cluster=no_cluster)
+    serve_without_suite(cluster, suite, output_directory)
     loaded = without_arms(load_for_hosts(suite, override or (), cluster))
     baselines = Baselines.of(loaded, compare=baseline_path, capture=baseline_capture_path)
 
@@ -109,7 +111,7 @@ def run(
         hlo_dump=enable_hlo_dump,
         devices=devices,
     )
-    code = on_hosts(
+    code = measure_on_hosts(
         cluster,
         loaded,
         output_directory,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -12,6 +13,7 @@ import typer
 
 from orbax_bench_core.cli.arguments import SuiteFile
 from orbax_bench_core.cli.exit_codes import Exit
+from orbax_bench_core.cli.hosts import HostWait, NoCluster
 
 if TYPE_CHECKING:
     from orbax_bench_core.steps.pipeline import Outputs
@@ -55,12 +57,16 @@ def plan_sweep(
     arms: Annotated[
         str, typer.Option(help="An `arms` block, as YAML, for a suite that has none.")
     ] = "",
+    processes: Annotated[
+        int, typer.Option(min=0, help="Host processes of each point, where the suite names none.")
+    ] = 0,
     result: ResultFile = None,
 ) -> None:
     """Expand a suite into points and begin its run directory; returns the list of points."""
     from orbax_bench_core.steps.pipeline import plan_sweep
 
-    _give(plan_sweep(_text(suite), output_directory, arms=arms), result, None)
+    planned = plan_sweep(_text(suite), output_directory, arms=arms, processes=processes)
+    _give(planned, result, None)
 
 
 @app.command("generate-checkpoint")
@@ -83,7 +89,8 @@ def generate_checkpoint(
 @app.command("run-sweep-point")
 def run_sweep_point(
     point: Annotated[
-        str, typer.Argument(help="A point as plan-sweep returned it, or @FILE that holds it.")
+        str,
+        typer.Argument(help="A point as plan-sweep returned it, its id, or @FILE that holds it."),
     ],
     output_directory: RunDirectory,
     records: Annotated[
@@ -104,13 +111,37 @@ def run_sweep_point(
     no_lock: Annotated[
         bool, typer.Option("--no-lock", help="Measure even while another run measures here.")
     ] = False,
+    no_cluster: NoCluster = False,
+    host_wait: HostWait = 120,
+    launcher: Annotated[
+        str,
+        typer.Option(
+            metavar="PLACE",
+            help="Start hosts by this place of `orbax-bench launch --on`, measure on them, and "
+            "wait; containers run the image of ORBAX_BENCH_IMAGE. By default it is measured here.",
+        ),
+    ] = "",
+    tpu: Annotated[
+        str, typer.Option(metavar="TYPE:TOPOLOGY", help="The TPU slice of those hosts.")
+    ] = "",
+    slices: Annotated[int, typer.Option(min=1, help="How many such slices.")] = 1,
+    launcher_settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A setting of the launcher; repeatable."),
+    ] = None,
     result: ResultFile = None,
     outputs: OutputsFile = None,
 ) -> None:
-    """Measure one point, or both arms of a pair until a verdict; returns "passed" or "failed"."""
-    from orbax_bench_core.execute import RunSettings
-    from orbax_bench_core.steps import PointFailed
+    """Measure one point, or both arms of a pair until a verdict; returns "passed" or "failed".
+
+    Where a launcher has started the same line on several hosts, they measure it together.
+    """
+    from orbax_bench_core.execute import CannotRecord, HostsMissing, RunSettings
+    from orbax_bench_core.steps import PointFailed, point_hosts
     from orbax_bench_core.steps.pipeline import run_sweep_point
+
+    if no_cluster:
+        os.environ["ORBAX_BENCH_CLUSTER"] = "none"
 
     settings = RunSettings(remove_repeated_dir=remove_repeated_dir, hlo_dump=enable_hlo_dump)
     with tempfile.TemporaryDirectory(prefix="orbax-bench-step-") as scratch:
@@ -123,8 +154,10 @@ def run_sweep_point(
                 limits=not no_limits,
                 strict=strict,
                 lock=not no_lock,
+                host_wait_s=host_wait,
+                hosts=point_hosts(launcher, tpu, slices, launcher_settings),
             )
-        except PointFailed as failure:
+        except (PointFailed, CannotRecord, HostsMissing) as failure:
             print(f"failed: {failure}", file=sys.stderr)
             raise typer.Exit(Exit.FAILED) from None
     _give(found, result, outputs)

@@ -31,7 +31,7 @@ from orbax_bench_core.config.gate import (
 from orbax_bench_core.config.load import LoadedSuite, load_suite, parse_suite
 from orbax_bench_core.config.mesh import MeshConfig, sharding_conflict
 from orbax_bench_core.config.models import expanded
-from orbax_bench_core.config.override import with_keys
+from orbax_bench_core.config.override import with_keys, with_overrides
 from orbax_bench_core.config.rules import changed_gate
 from orbax_bench_core.config.source import KeyPath, Source
 from orbax_bench_core.config.suite import BenchmarkEntry, Suite
@@ -78,4 +78,5 @@ __all__ = [
     "parse_suite",
     "sharding_conflict",
     "with_keys",
+    "with_overrides",
 ]

@@ -3,7 +3,14 @@
 Nothing here imports JAX: the processes that do are workers.
 """
 
-from orbax_bench_core.execute.cluster import TOKEN, Cluster, detect_cluster, without_cluster
+from orbax_bench_core.execute.cluster import (
+    HEAD_PORT,
+    TOKEN,
+    Cluster,
+    detect_cluster,
+    tpu_hosts,
+    without_cluster,
+)
 from orbax_bench_core.execute.hosts import (
     EXIT_NO_HEAD,
     HOST_WAIT_S,
@@ -12,6 +19,7 @@ from orbax_bench_core.execute.hosts import (
     Host,
     HostsMissing,
     LocalHost,
+    Output,
     equal_everywhere,
     given_token,
 )
@@ -37,11 +45,13 @@ from orbax_bench_core.execute.session import (
     Watcher,
     silent,
 )
+from orbax_bench_core.execute.together import on_hosts, refuse_several_hosts, serve
 from orbax_bench_core.execute.vigil import CannotRecord
 
 __all__ = [
     "DEFAULTS",
     "EXIT_NO_HEAD",
+    "HEAD_PORT",
     "HOST_WAIT_S",
     "LOCK_FILE",
     "TOKEN",
@@ -55,6 +65,7 @@ __all__ = [
     "Judgement",
     "Liveness",
     "LocalHost",
+    "Output",
     "Patience",
     "Progress",
     "Pulse",
@@ -70,8 +81,12 @@ __all__ = [
     "given_token",
     "judge",
     "measuring_lock",
+    "on_hosts",
+    "refuse_several_hosts",
     "run_pairs",
     "run_points",
+    "serve",
     "silent",
+    "tpu_hosts",
     "without_cluster",
 ]

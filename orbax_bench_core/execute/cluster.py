@@ -21,17 +21,21 @@ _SWITCH = "ORBAX_BENCH_CLUSTER"
 _HEAD_HOST = "ORBAX_BENCH_HEAD_HOST"
 """Variable of the name or address of host 0, where that of the launcher cannot be reached."""
 _OWN = ("ORBAX_BENCH_HEAD", "ORBAX_BENCH_HOST", "ORBAX_BENCH_NUM_HOSTS")
+_HOSTS_PER_JOB = "ORBAX_BENCH_HOSTS_PER_JOB"
+_JOB = "ORBAX_BENCH_JOB_INDEX"
+_POD = "JOB_COMPLETION_INDEX"
 _JAX = ("JAX_COORDINATOR_ADDRESS", "JAX_PROCESS_ID", "JAX_NUM_PROCESSES")
 _JAX_PORT = "JAX_COORDINATOR_PORT"
 _PRIVATE = re.compile(
-    r"ORBAX_BENCH_(?:HEAD|HEAD_HOST|HOST|NUM_HOSTS|CLUSTER|TOKEN)|JAX_COORDINATOR_(?:ADDRESS|PORT)"
-    r"|JAX_NUM_PROCESSES|JAX_PROCESS_ID|CLUSTER_SPEC|OMPI_.*|PMIX_.*|JOB_COMPLETION_INDEX"
+    r"ORBAX_BENCH_(?:HEAD|HEAD_HOST|HOST|NUM_HOSTS|HOSTS_PER_JOB|JOB_INDEX|CLUSTER|TOKEN)"
+    r"|JAX_COORDINATOR_(?:ADDRESS|PORT)|JAX_NUM_PROCESSES|JAX_PROCESS_ID|CLUSTER_SPEC"
+    r"|OMPI_.*|PMIX_.*|JOB_COMPLETION_INDEX"
     r"|SLURM_(?:PROCID|LOCALID|NODEID|NTASKS|NPROCS|STEP_NODELIST|STEP_NUM_TASKS)"
 )
 """Variables that say which one of several this process is. A worker is told that by its setup, and
 would otherwise wait for peers that never come. Those of TPUs stay: libtpu reads them."""
 
-_PORT = 8463
+HEAD_PORT: Final = 8463
 """Port of process 0 when the launcher names none; libtpu takes 8431, 8471 and 8482."""
 _FIRST_DYNAMIC_PORT = 61440
 _SPREAD = 4096
@@ -91,11 +95,13 @@ def detect_cluster(environment: Mapping[str, str]) -> Cluster | None:
                     f"{cluster.found} says that this is host {cluster.rank} of {cluster.size}; "
                     f"hosts are numbered from 0 to {cluster.size - 1}"
                 )
+            _check_expected(cluster, environment)
             if cluster.size == 1:
                 return None
             _check_tpu_order(cluster, environment)
             head = environment.get(_HEAD_HOST) or cluster.head
             return dataclasses.replace(cluster, head=head)
+    _check_expected(None, environment)
     return None
 
 
@@ -104,8 +110,31 @@ def without_cluster(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if _PRIVATE.fullmatch(name) is None}
 
 
+def tpu_hosts(environment: Mapping[str, str]) -> int:
+    """Returns how many hosts have the TPUs that a process here would open; 0 where none are told.
+
+    All of them must open them together: libtpu waits for the others.
+    """
+    names = _tpu_hosts(environment)
+    return len(names) * _slices(environment) if names else 0
+
+
 def _own(environment: Mapping[str, str]) -> Cluster | None:
-    return _named("ORBAX_BENCH_*", _OWN, environment)
+    return _named("ORBAX_BENCH_*", _OWN, _numbered_by_jobs(environment))
+
+
+def _numbered_by_jobs(environment: Mapping[str, str]) -> Mapping[str, str]:
+    """Returns an environment with the rank of a pod of several Kubernetes jobs of equal size.
+
+    Kubernetes numbers the pods of each job from 0 on, and a set of jobs has one for each slice.
+    """
+    rank = _OWN[1]
+    if rank in environment or not environment.get(_HOSTS_PER_JOB):
+        return environment
+    each, job, pod = (
+        _number(name, environment.get(name, "")) for name in (_HOSTS_PER_JOB, _JOB, _POD)
+    )
+    return {**environment, rank: str(job * each + pod)}
 
 
 def _jax(environment: Mapping[str, str]) -> Cluster | None:
@@ -151,7 +180,7 @@ def _vertex(environment: Mapping[str, str]) -> Cluster | None:
     if size == 1 or kind not in ("workerpool0", "workerpool1"):
         return None
     rank = index + (len(pools[0]) if kind == "workerpool1" else 0)
-    return Cluster(found="Vertex AI", rank=rank, size=size, head=_split(head)[0], port=_PORT)
+    return Cluster(found="Vertex AI", rank=rank, size=size, head=_split(head)[0], port=HEAD_PORT)
 
 
 def _tpu(environment: Mapping[str, str]) -> Cluster | None:
@@ -160,7 +189,7 @@ def _tpu(environment: Mapping[str, str]) -> Cluster | None:
         return None
     head = environment.get("MEGASCALE_COORDINATOR_ADDRESS") or names[0]
     rank, size = _tpu_rank(environment, len(names)), len(names) * slices
-    return Cluster(found="TPU slice", rank=rank, size=size, head=_split(head)[0], port=_PORT)
+    return Cluster(found="TPU slice", rank=rank, size=size, head=_split(head)[0], port=HEAD_PORT)
 
 
 def _open_mpi(environment: Mapping[str, str]) -> Cluster | None:
@@ -214,6 +243,21 @@ _SOURCES: Final[tuple[Callable[[Mapping[str, str]], Cluster | None], ...]] = (
     _open_mpi,
     _slurm,
 )
+
+
+def _check_expected(cluster: Cluster | None, environment: Mapping[str, str]) -> None:
+    """Checks that there are as many hosts as a launcher says that leaves the rest to its place."""
+    name = _OWN[2]
+    expected = environment.get(name, "")
+    if not expected or environment.get(_OWN[0]):
+        return
+    size = 1 if cluster is None else cluster.size
+    if _number(name, expected) == size:
+        return
+    told = "no variables tell of others" if cluster is None else f"{cluster.found} says {size}"
+    raise _wrong(
+        f"{name}={expected}, and {told}: a host that knows nothing of others would measure alone"
+    )
 
 
 def _check_tpu_order(cluster: Cluster, environment: Mapping[str, str]) -> None:

@@ -29,7 +29,7 @@ class WorkerGroup:
         setups: Sequence[WorkerSetup],
         *,
         environment: Mapping[str, str],
-        executable: str,
+        python: str,
         logs: Sequence[Path],
         timeout_s: float,
         patience: Patience = PATIENCE,
@@ -40,7 +40,7 @@ class WorkerGroup:
             host: What starts them.
             setups: How each worker is set up.
             environment: Their environment.
-            executable: The Python that runs them.
+            python: Name of the environment that runs them; empty for the Python of the host.
             logs: Where each one's output goes.
             timeout_s: Seconds that they may take to become ready.
             patience: How long their signs are watched before they count.
@@ -56,7 +56,7 @@ class WorkerGroup:
             host.launch(
                 setups,
                 environment=environment,
-                executable=executable,
+                python=python,
                 logs=logs,
                 inbox=self._inbox,
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Iterable, Mapping
@@ -11,11 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from orbax_bench_core.environments import EnvironmentFailed, Interpreter
 from orbax_bench_core.execute.group import WorkerGroup
+from orbax_bench_core.execute.hosts import Unmade
 from orbax_bench_core.execute.isolation import allocator_settings
 from orbax_bench_core.execute.vigil import HostFailed
-from orbax_bench_core.records import NO_ENVIRONMENT
+from orbax_bench_core.records import NO_ENVIRONMENT, ErrorInfo
 from orbax_bench_core.sweep import Placement, benchmark_environment, placement
 from orbax_bench_core.worker import WorkerSetup
 
@@ -44,19 +43,19 @@ class WorkerPool:
         self,
         session: Session,
         *,
-        interpreters: Mapping[str, Interpreter | EnvironmentFailed],
+        unmade: Unmade,
         share: bool,
     ) -> None:
         """Describes the workers; none is started yet.
 
         Args:
             session: What they measure.
-            interpreters: The environments that its points name, or why there is none.
+            unmade: The environments that its points name and that cannot be had.
             share: Whether two groups are to be alive at once where the devices allow it.
         """
         self._root = str(session.directory.root)
         self._settings = session.settings
-        self._interpreters = interpreters
+        self._unmade = unmade
         self._share = share
         self._platform = ""
         self.starts: list[float] = []
@@ -204,9 +203,7 @@ class WorkerPool:
         self, point: SweepPoint, timeout_s: float, *, life: int | None = None
     ) -> WorkerGroup:
         num_devices, processes, environment = placement(point)
-        interpreter = self._interpreters.get(environment)
-        if isinstance(interpreter, EnvironmentFailed):
-            raise HostFailed(0, NO_ENVIRONMENT, f"{environment}: {interpreter}", "")
+        self._check_environment(environment, processes)
         conditions = point.conditions
         coordinator = self._settings.host.free_address() if processes > 1 else None
         setups = [
@@ -232,13 +229,32 @@ class WorkerPool:
                 **allocator_settings(conditions.host_memory),
                 **self._environment,
                 **self._pinned_devices(processes),
-                **({} if interpreter is None else interpreter.variables),
             },
-            executable=sys.executable if interpreter is None else interpreter.executable,
+            python=environment,
             logs=[self._logs / f"{name}.log" for name in names],
             timeout_s=timeout_s,
             patience=self._settings.patience,
         )
+
+    def _check_environment(self, name: str, processes: int) -> None:
+        """Checks that every host that is to run a worker has an environment.
+
+        Raises:
+            HostFailed: One has not.
+        """
+        reasons = {
+            host: f"{name}: {reason}"
+            for host, reason in self._unmade.get(name, {}).items()
+            if host < processes
+        }
+        if reasons:
+            first = min(reasons)
+            others = {
+                host: ErrorInfo(type=NO_ENVIRONMENT, message=reason)
+                for host, reason in reasons.items()
+                if host != first
+            }
+            raise HostFailed(first, NO_ENVIRONMENT, reasons[first], "", others)
 
     def _pinned_devices(self, processes: int) -> dict[str, str]:
         devices = self._settings.devices

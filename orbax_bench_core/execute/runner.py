@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from orbax_bench_core.config import Arm
-from orbax_bench_core.environments import make_environments
 from orbax_bench_core.execute.group import WorkerGroup
 from orbax_bench_core.execute.outcomes import WarmUpEnded, began_nothing, peer_failed
 from orbax_bench_core.execute.pool import WorkerPool
@@ -25,7 +24,15 @@ from orbax_bench_core.records import (
     Repeat,
     host_provenance,
 )
-from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint, placement, side, sides
+from orbax_bench_core.sweep import (
+    Pair,
+    SweepEntry,
+    SweepPoint,
+    placement,
+    side,
+    sides,
+    suite_folder,
+)
 from orbax_bench_core.worker import Done, Task
 
 
@@ -44,13 +51,13 @@ def run_points(session: Session) -> None:
 @contextlib.contextmanager
 def runner_of(session: Session) -> Iterator[Runner]:
     """Makes the environments that a session needs, and a runner whose workers end with it."""
-    interpreters = make_environments(
+    unmade = session.settings.host.make_environments(
         environments(session.entries),
-        folder=_folder(session.suite.source.file),
+        folder=suite_folder(session.suite.source.file) or Path.cwd(),
         say=session.say,
     )
     share = any(_needs_two_groups(entry) for entry in session.entries)
-    with WorkerPool(session, interpreters=interpreters, share=share) as pool:
+    with WorkerPool(session, unmade=unmade, share=share) as pool:
         yield Runner(session, pool)
 
 
@@ -304,9 +311,3 @@ def _ended(repeat: Repeat, arm: Arm | None) -> bool:
 
 def _needs_two_groups(entry: SweepEntry) -> bool:
     return len({placement(point) for point in sides(entry).values()}) > 1
-
-
-def _folder(suite_file: str) -> Path:
-    """Returns the folder that paths in a suite are relative to."""
-    local = suite_file and "://" not in suite_file
-    return Path(suite_file).resolve().parent if local else Path.cwd()

@@ -47,6 +47,8 @@ class RunSettings:
             worker; None knows nothing.
         host: What starts the workers.
         patience: How long the signs of workers are watched before they count.
+        placed: Whether it is settled which hosts measure. Without that, what a launcher has started
+            on several hosts is refused.
     """
 
     local_directory: str | None = None
@@ -57,6 +59,7 @@ class RunSettings:
     process_noise: ProcessNoiseOf | None = None
     host: Host = dataclasses.field(default_factory=LocalHost)
     patience: Patience = PATIENCE
+    placed: bool = False
 
 
 DEFAULTS: Final = RunSettings()

@@ -1,5 +1,7 @@
 """Launchers: the same command, started on every host of a place where many hosts are."""
 
+from orbax_bench_core.launchers.containers import is_digest
+from orbax_bench_core.launchers.fitting import named_processes, require_whole_slices
 from orbax_bench_core.launchers.hardware import (
     GENERATIONS,
     GKE_ACCELERATOR,
@@ -8,12 +10,13 @@ from orbax_bench_core.launchers.hardware import (
     Generation,
     SliceShape,
     parse_slice,
-    require_single_host,
     slice_shape,
     topologies,
 )
 from orbax_bench_core.launchers.launch import Launch, Launcher, require_client
 from orbax_bench_core.launchers.places import PLACES, Place, place_named, place_settings
+from orbax_bench_core.launchers.pods import pod_settings
+from orbax_bench_core.launchers.shipping import unshipped
 
 __all__ = [
     "GENERATIONS",
@@ -26,11 +29,15 @@ __all__ = [
     "Launcher",
     "Place",
     "SliceShape",
+    "is_digest",
+    "named_processes",
     "parse_slice",
     "place_named",
     "place_settings",
+    "pod_settings",
     "require_client",
-    "require_single_host",
+    "require_whole_slices",
     "slice_shape",
     "topologies",
+    "unshipped",
 ]

@@ -220,24 +220,6 @@ def parse_slice(text: str) -> SliceShape:
     return slice_shape(*parts)
 
 
-def require_single_host(shape: SliceShape) -> None:
-    """Refuses a slice that one pipeline step cannot hold.
-
-    Raises:
-        UserError: It has several hosts, while a step is one pod.
-    """
-    if shape.hosts == 1:
-        return
-    found = shape.generation
-    single = [each for each in found.topologies if max(_host_sizes(found, each)) == _chips(each)]
-    raise UserError(
-        f"TPU {shape} ({shape.machine_type}) spans {shape.hosts} hosts, and a pipeline step is one "
-        f"pod on one host; slices of {found.name} on one host: {', '.join(single)}. A slice of "
-        "several hosts takes a launcher that starts one pod per host, such as JobSet: see 'Slices "
-        "of several hosts' in docs/pipelines.md"
-    )
-
-
 def topologies(generation: Generation) -> Iterator[str]:
     """Yields every topology of a generation, in no particular order."""
     yield from generation.topologies

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import shlex
 import shutil
+import signal
 import sys
+import threading
+from collections.abc import Iterator
 from typing import Protocol
 
 from orbax_bench_core.config import UserError
@@ -33,6 +37,11 @@ class Launch:
     image: str | None = None
     tpu: SliceShape | None = None
     slices: int = 1
+
+    @property
+    def suite(self) -> str:
+        """The suite file, as the command names it; empty for a step of a run that has one."""
+        return "" if self.command[1] == "step" else self.command[2]
 
     @property
     def line(self) -> str:
@@ -81,3 +90,19 @@ def require_client(program: str, remedy: str) -> str:
     if found is None:
         raise UserError(f"cannot find `{program}` on this machine's PATH: {remedy}")
     return found
+
+
+@contextlib.contextmanager
+def interrupted_by_sigterm() -> Iterator[None]:
+    """Ends as on an interrupt when this process is told to, so that a launcher still clears up.
+
+    A pod is told so before it is taken away. Only the main thread can be told.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -10,8 +10,13 @@ import pydantic
 import yaml
 
 from orbax_bench_core.config import ConfigModel, Problem, UserError, did_you_mean, explain
+from orbax_bench_core.launchers.jobset import JobSet, JobSetSettings
 from orbax_bench_core.launchers.launch import Launch, Launcher
+from orbax_bench_core.launchers.pathways import Pathways, PathwaysSettings
 from orbax_bench_core.launchers.processes import Processes, ProcessesSettings
+from orbax_bench_core.launchers.tpu_vm import TpuVm, TpuVmSettings
+from orbax_bench_core.launchers.vertex import Vertex, VertexSettings
+from orbax_bench_core.launchers.xpk import Xpk, XpkSettings
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -24,12 +29,15 @@ class Place:
         settings: Model of what can be set with `--set`.
         launcher: Makes the launcher of a launch and its settings. It checks what it is given and
             sends nothing.
+        one_process: Whether a single process drives all hosts, so that slices do not say how many
+            processes a point has.
     """
 
     name: str
     summary: str
     settings: type[ConfigModel]
     launcher: Callable[[Launch, Any], Launcher]
+    one_process: bool = False
 
 
 PLACES: Final[Mapping[str, Place]] = {
@@ -40,6 +48,37 @@ PLACES: Final[Mapping[str, Place]] = {
             summary="several processes of this machine, each a host of its own",
             settings=ProcessesSettings,
             launcher=Processes,
+        ),
+        Place(
+            name="jobset",
+            summary="a pod for each host, as a JobSet on Kubernetes",
+            settings=JobSetSettings,
+            launcher=JobSet,
+        ),
+        Place(
+            name="pathways",
+            summary="one process that drives all hosts, as a PathwaysJob on Kubernetes",
+            settings=PathwaysSettings,
+            launcher=Pathways,
+            one_process=True,
+        ),
+        Place(
+            name="vertex",
+            summary="a custom job of Vertex AI: replicas with GPUs, or a slice of TPUs",
+            settings=VertexSettings,
+            launcher=Vertex,
+        ),
+        Place(
+            name="xpk",
+            summary="a pod for each host, by Google's XPK",
+            settings=XpkSettings,
+            launcher=Xpk,
+        ),
+        Place(
+            name="tpu-vm",
+            summary="the hosts of a Cloud TPU VM, by gcloud",
+            settings=TpuVmSettings,
+            launcher=TpuVm,
         ),
     )
 }

@@ -1,6 +1,6 @@
 """Storage and memory limits: what this machine can do with a checkpoint's bytes, without Orbax."""
 
-from orbax_bench_core.limits.model import Limits, read, write
+from orbax_bench_core.limits.model import HostLimits, Limits, read, read_hosts, write
 from orbax_bench_core.limits.probes import PROBES
 from orbax_bench_core.limits.process import ensure_limits, take_limits
 from orbax_bench_core.limits.share import (
@@ -9,11 +9,13 @@ from orbax_bench_core.limits.share import (
     limit_columns,
     operation_limits,
     probe_cells,
+    with_hosts,
 )
 
 __all__ = [
     "PROBES",
     "PROBE_HEADINGS",
+    "HostLimits",
     "Limits",
     "OperationLimits",
     "ensure_limits",
@@ -21,6 +23,8 @@ __all__ = [
     "operation_limits",
     "probe_cells",
     "read",
+    "read_hosts",
     "take_limits",
+    "with_hosts",
     "write",
 ]

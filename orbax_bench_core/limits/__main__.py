@@ -8,8 +8,9 @@ import sys
 import pydantic
 
 from orbax_bench_core.config import UserError
+from orbax_bench_core.execute import tpu_hosts
 from orbax_bench_core.limits.process import LimitsRequest
-from orbax_bench_core.worker import simulate_devices
+from orbax_bench_core.worker import die_with_parent, simulate_devices
 
 
 def main(text: str) -> int:
@@ -18,6 +19,10 @@ def main(text: str) -> int:
     Args:
         text: A `LimitsRequest` as JSON.
     """
+    die_with_parent(os.getppid())
+    if tpu_hosts(os.environ) > 1:
+        # One process cannot use the chips of a slice: libtpu would wait for the other hosts.
+        os.environ["JAX_PLATFORMS"] = "cpu"
     import jax
 
     from orbax_bench_core.limits.measure import measure_limits

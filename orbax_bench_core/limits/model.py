@@ -1,4 +1,4 @@
-"""Model of `limits.json`: the measured speeds of one machine with one storage."""
+"""Models of `limits.json` and `limits_of_hosts.json`: measured speeds of machine and storage."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ from typing import Any, Final, Literal, Self
 import pydantic
 
 from orbax_bench_core.config import HostMemory
-from orbax_bench_core.records import LIMITS_FILE, ResultModel, RunDirectory, write_atomically
+from orbax_bench_core.records import (
+    HOST_LIMITS_FILE,
+    LIMITS_FILE,
+    ResultModel,
+    RunDirectory,
+    write_atomically,
+)
 
 LIMITS_SCHEMA_VERSION: Final = 1
 
@@ -138,12 +144,39 @@ class Limits(ResultModel):
         return None
 
 
+class HostLimits(ResultModel):
+    """The limits of every host of a run, each measured while the others were idle.
+
+    Attributes:
+        schema_version: Version of this layout.
+        hosts: Those of each host, by its index.
+        missing: Why those of a host could not be measured.
+    """
+
+    schema_version: Literal[1] = LIMITS_SCHEMA_VERSION
+    hosts: dict[int, Limits]
+    missing: dict[int, str] = {}
+
+
 def read(run: RunDirectory) -> Limits | None:
     """Returns what the machine and the storage of a run can do; None where it was not measured."""
     try:
         return Limits.model_validate_json((run.root / LIMITS_FILE).read_bytes())
     except (OSError, pydantic.ValidationError):
         return None
+
+
+def read_hosts(run: RunDirectory) -> HostLimits | None:
+    """Returns what each host of a run can do; None for a run of one host."""
+    try:
+        return HostLimits.model_validate_json((run.root / HOST_LIMITS_FILE).read_bytes())
+    except (OSError, pydantic.ValidationError):
+        return None
+
+
+def write_hosts(run: RunDirectory, found: HostLimits) -> None:
+    """Keeps what each host of a run can do, in its directory."""
+    write_atomically(run.root / HOST_LIMITS_FILE, found.model_dump_json(indent=1).encode())
 
 
 def write(run: RunDirectory, limits: Limits) -> None:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 
 import pydantic
 
 from orbax_bench_core.config import ArraySpec, ConfigModel, HostMemory, UserError, leaves
-from orbax_bench_core.execute import allocator_settings
-from orbax_bench_core.limits.model import Limits, read, write
+from orbax_bench_core.execute import Host, LocalHost, Output, allocator_settings
+from orbax_bench_core.limits.model import HostLimits, Limits, read, write, write_hosts
 from orbax_bench_core.limits.scratch import existing_directory, scratch
 from orbax_bench_core.records import Record, RunDirectory
 
 _HOST_MEMORY: HostMemory = "reused"
 _MODULE = "orbax_bench_core.limits"
+_TIMEOUT_S = 300.0
 
 _MOST_BYTES = 64 << 20
 """Speeds hardly change beyond this, and the time that it takes to measure them does."""
@@ -37,7 +35,7 @@ def take_limits(
     path: str,
     num_bytes: int,
     parallelism: int | None = None,
-    timeout_s: float = 300.0,
+    timeout_s: float = _TIMEOUT_S,
     *,
     dtype: str = "float32",
 ) -> Limits:
@@ -55,6 +53,18 @@ def take_limits(
     Raises:
         UserError: It cannot be measured; one line says why.
     """
+    ((_, found),) = _take(
+        LocalHost(), path, num_bytes, parallelism=parallelism, timeout_s=timeout_s, dtype=dtype
+    )
+    if isinstance(found, UserError):
+        raise found
+    return found
+
+
+def _take(
+    host: Host, path: str, num_bytes: int, *, parallelism: int | None, timeout_s: float, dtype: str
+) -> Iterator[tuple[int, Limits | UserError]]:
+    """Yields the limits of each host, or why they cannot be measured."""
     with scratch(existing_directory(path)) as folder:
         # The folder is this process's: it goes even if the one that measures is killed.
         request = LimitsRequest(
@@ -64,39 +74,38 @@ def take_limits(
             dtype=dtype,
             host_memory=_HOST_MEMORY,
         )
-        limits = _run(request, path, timeout_s)
-    return limits.model_copy(update={"path": str(folder.parent)})
-
-
-def _run(request: LimitsRequest, path: str, timeout_s: float) -> Limits:
-    problem = f"cannot measure the limits of {path}"
-    try:
-        process = subprocess.run(
-            [sys.executable, "-m", _MODULE, request.model_dump_json()],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=timeout_s,
-            check=False,
-            env={**os.environ, **allocator_settings(_HOST_MEMORY)},
+        outputs = host.run_module(
+            _MODULE,
+            request.model_dump_json(),
+            variables=allocator_settings(_HOST_MEMORY),
+            timeout_s=timeout_s,
         )
-    except subprocess.TimeoutExpired:
-        raise UserError(
-            f"{problem}: not done after {timeout_s:g} seconds; use fewer bytes"
-        ) from None
-    if process.returncode < 0:
-        name = signal.Signals(-process.returncode).name
+        for output in outputs:
+            try:
+                found = _read(output, path, timeout_s)
+            except UserError as problem:
+                yield output.host, problem
+            else:
+                yield output.host, found.model_copy(update={"path": str(folder.parent)})
+
+
+def _read(output: Output, path: str, timeout_s: float) -> Limits:
+    problem = f"cannot measure the limits of {path}"
+    if output.code is None:
+        raise UserError(f"{problem}: not done after {timeout_s:g} seconds; use fewer bytes")
+    if output.code < 0:
+        name = signal.Signals(-output.code).name
         raise UserError(f"{problem}: the process was killed by {name}; use fewer bytes")
-    if process.returncode > 0:
-        reason = process.stderr.strip().splitlines()[-1:]
+    if output.code > 0:
+        reason = output.err.strip().splitlines()[-1:]
         raise UserError(f"{problem}: {''.join(reason)}")
     try:
-        return Limits.model_validate_json(process.stdout.splitlines()[-1])
+        return Limits.model_validate_json(output.out.splitlines()[-1])
     except (IndexError, pydantic.ValidationError):
         raise UserError(f"{problem}: the process printed no limits") from None
 
 
-def ensure_limits(run: RunDirectory, say: Callable[[str], None]) -> None:
+def ensure_limits(run: RunDirectory, say: Callable[[str], None], host: Host) -> None:
     """Measures the limits of a run's storage, unless the run has them or has measured nothing.
 
     As many bytes are moved as the largest checkpoint of the run has, up to 64 MiB, by as many parts
@@ -105,6 +114,7 @@ def ensure_limits(run: RunDirectory, say: Callable[[str], None]) -> None:
     Args:
         run: The run directory. Whoever calls this holds the measuring lock.
         say: Takes a line for people.
+        host: Where it is measured: on every host of a run, one after the other.
     """
     if read(run) is not None:
         return
@@ -113,15 +123,33 @@ def ensure_limits(run: RunDirectory, say: Callable[[str], None]) -> None:
         return
     say("measuring the limits of this machine and storage (--no-limits skips this)")
     try:
-        limits = take_limits(
-            str(run.root),
-            min(_num_bytes(largest), _MOST_BYTES),
-            largest.measured.num_devices,
-            dtype=_dtype(largest),
+        found = dict(
+            _take(
+                host,
+                str(run.root),
+                min(_num_bytes(largest), _MOST_BYTES),
+                parallelism=largest.measured.num_devices,
+                timeout_s=_TIMEOUT_S,
+                dtype=_dtype(largest),
+            )
         )
-        write(run, limits)
+        _keep(run, found, say)
     except (UserError, OSError) as failure:
         say(f"no limits: {failure}")
+
+
+def _keep(
+    run: RunDirectory, found: Mapping[int, Limits | UserError], say: Callable[[str], None]
+) -> None:
+    """Writes the limits of host 0 and, of a run of several hosts, those of all."""
+    hosts = {host: one for host, one in found.items() if isinstance(one, Limits)}
+    missing = {host: str(one) for host, one in found.items() if isinstance(one, UserError)}
+    for host, reason in missing.items():
+        say(f"no limits{f' of host {host}' if len(found) > 1 else ''}: {reason}")
+    if len(found) > 1:
+        write_hosts(run, HostLimits(hosts=hosts, missing=missing))
+    if 0 in hosts:
+        write(run, hosts[0])
 
 
 def _num_bytes(record: Record) -> int:

@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from orbax_bench_core.analysis.summary import ExtraColumns, MetricSummary, RunSummary
 from orbax_bench_core.document import percent
-from orbax_bench_core.limits.model import Limits, ProbeName, ProbeResult
+from orbax_bench_core.limits.model import HostLimits, Limits, ProbeName, ProbeResult
 from orbax_bench_core.limits.probes import PROBES
 from orbax_bench_core.measure import BYTES, PAGE_FAULTS
 from orbax_bench_core.sweep import SweepPoint
@@ -27,6 +27,7 @@ _LEGEND: Final = (
     "reading the same arrays without Orbax."
 )
 _DOMINATES: Final = 0.5
+_SPREADS: Final = 3
 _NOTHING: Final = "–"
 
 
@@ -165,6 +166,42 @@ def limit_columns(found: Mapping[tuple[str, str], OperationLimits]) -> ExtraColu
         notes={key: limits.first_touch for key, limits in found.items() if limits.first_touch},
         legend=_LEGEND,
     )
+
+
+def with_hosts(columns: ExtraColumns, found: HostLimits | None) -> ExtraColumns:
+    """Returns columns whose legend also says how far the hosts of a run are apart.
+
+    Of each probe that several hosts measured it has the slowest and the fastest speed, and which
+    host is the slowest; the probes that are furthest apart come first.
+    """
+    if found is None or len(found.hosts) < 2:
+        return columns
+    spreads = []
+    for name, probe in PROBES.items():
+        speeds = {
+            host: result.gib_per_s
+            for host, limits in found.hosts.items()
+            for result in limits.probes
+            if result.name == name and result.gib_per_s is not None
+        }
+        if len(speeds) > 1:
+            slowest = min(speeds, key=speeds.__getitem__)
+            low, high = speeds[slowest], max(speeds.values())
+            where = _host_name(slowest, found.hosts[slowest])
+            said = f"{probe.title} {low:.3g} to {high:.3g} GiB/s, slowest {where}"
+            spreads.append((low / high, said))
+    if not spreads:
+        return columns
+    spreads.sort(key=lambda spread: spread[0])
+    said = "; ".join(line for _, line in spreads[:_SPREADS])
+    sentence = f"Limits of {len(found.hosts)} hosts, each on its own: {said}."
+    return dataclasses.replace(columns, legend=" ".join(filter(None, [columns.legend, sentence])))
+
+
+def _host_name(index: int, limits: Limits) -> str:
+    host = limits.provenance.get("host")
+    name = host.get("name", "") if isinstance(host, Mapping) else ""
+    return f"host {index} ({name})" if name else f"host {index}"
 
 
 def limit_cells(found: OperationLimits) -> tuple[str, ...]:

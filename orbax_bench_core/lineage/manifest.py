@@ -21,6 +21,7 @@ from orbax_bench_core.lineage.digests import (
     records_digest,
 )
 from orbax_bench_core.records import (
+    HOST_LIMITS_FILE,
     LIMITS_FILE,
     PACKAGES,
     STUDY_FILE,
@@ -197,9 +198,9 @@ class ManifestWriter:
     def note_report(self) -> None:
         """Writes what tables and pages were just made from; all records have been watched."""
         self._made = {RECORDS: self._records}
-        self._add([LIMITS_FILE], {})
+        self._add([LIMITS_FILE, HOST_LIMITS_FILE], {})
         self._add(_TABLES, self._digests(RECORDS))
-        self._add(_PAGES, self._digests(RECORDS, LIMITS_FILE))
+        self._add(_PAGES, self._digests(RECORDS, LIMITS_FILE, HOST_LIMITS_FILE))
         earlier = read_manifest(self._run)
         # A conclusion keeps what it was made from, so that it shows when there are other records.
         for name in (name for data, pages in _CONCLUSIONS.items() for name in (data, *pages)):

@@ -49,6 +49,7 @@ from orbax_bench_core.records.record import (
 from orbax_bench_core.records.repeats import Repeat, Series, repeats_of
 from orbax_bench_core.records.run import Run, load_run
 from orbax_bench_core.records.run_directory import (
+    HOST_LIMITS_FILE,
     LIMITS_FILE,
     STUDY_FILE,
     VERDICTS_FILE,
@@ -68,6 +69,7 @@ from orbax_bench_core.records.verification import VERIFIED_WORDS, weakest
 from orbax_bench_core.records.versions import checked_record_files
 
 __all__ = [
+    "HOST_LIMITS_FILE",
     "LIMITS_FILE",
     "NO_ENVIRONMENT",
     "PACE",

@@ -195,11 +195,12 @@ def _lock(descriptor: int) -> bool:
 
 
 @functools.cache
-def _client() -> Any:
+def _client(emulator: str) -> Any:
+    """Returns the client of Google's servers, or of an emulator: each asks one place for ever."""
     from google.auth import credentials
     from google.cloud import storage
 
-    if os.environ.get("STORAGE_EMULATOR_HOST"):
+    if emulator:
         anonymous = credentials.AnonymousCredentials()
         return storage.Client(project="emulator", credentials=anonymous)
     return storage.Client()
@@ -207,7 +208,7 @@ def _client() -> Any:
 
 def _bucket_and_name(path: epath.Path) -> tuple[Any, str]:
     bucket, _, name = str(path).removeprefix("gs://").partition("/")
-    return _client().bucket(bucket), name
+    return _client(os.environ.get("STORAGE_EMULATOR_HOST", "")).bucket(bucket), name
 
 
 def _walk(bucket: Any, prefix: str) -> Iterator[str]:

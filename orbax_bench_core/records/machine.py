@@ -40,6 +40,9 @@ _ENVIRONMENT = (
     "XLA_PYTHON_CLIENT_MEM_FRACTION",
     "XLA_PYTHON_CLIENT_PREALLOCATE",
 )
+_TOLD = {"node": "ORBAX_BENCH_NODE", "restarts": "ORBAX_BENCH_RESTARTS"}
+"""Variables of a launcher: the machine below a pod, and how often all pods were started again. What
+was measured before a restart may come from other machines."""
 _NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
 
 
@@ -60,9 +63,15 @@ def host_provenance() -> dict[str, Any]:
             "cpu": _cpu_model(),
             "cpu_count": os.cpu_count() or UNKNOWN,
             "memory_bytes": psutil.virtual_memory().total,
+            **_told_by_launcher(),
         },
         "environment": {name: os.environ.get(name, "") for name in _ENVIRONMENT},
     }
+
+
+def _told_by_launcher() -> dict[str, str]:
+    """Returns what only a launcher knows of this host; nothing where none has said it."""
+    return {key: os.environ[name] for key, name in _TOLD.items() if os.environ.get(name)}
 
 
 @functools.cache

@@ -127,7 +127,7 @@ class Repeat:
     def reason(self) -> str:
         """Why it did not pass: the first error, or which hosts have no record; empty if passed."""
         if self.error is not None:
-            return self.error.said
+            return self._said({host: one.error for host, one in self.records.items() if one.error})
         if self.missing:
             return f"no record of host(s) {', '.join(map(str, self.missing))}"
         return ""
@@ -177,10 +177,19 @@ class Repeat:
     @property
     def first_reason(self) -> str:
         """Why the first attempt failed; empty when it did not."""
-        for attempt in sorted(self.attempts, key=lambda each: each.error.type == PEER_FAILED):
-            if attempt.counts:
-                return attempt.error.said
-        return self.reason
+        errors: dict[int, ErrorInfo] = {}
+        for host, record in self.records.items():
+            for attempt in record.attempts:
+                if attempt.counts:
+                    errors.setdefault(host, attempt.error)
+        return self._said(errors) if errors else self.reason
+
+    def _said(self, errors: Mapping[int, ErrorInfo]) -> str:
+        """Returns the error that began a failure, with its host unless all hosts say the same."""
+        host = min(errors, key=lambda each: errors[each].type == PEER_FAILED)
+        said = errors[host].said
+        together = sum(error.said == said for error in errors.values()) == self.num_hosts
+        return said if together or f"host {host}" in said else f"host {host}: {said}"
 
     @property
     def first_worker(self) -> str:

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from etils import epath
 
 LIMITS_FILE: Final = "limits.json"
+HOST_LIMITS_FILE: Final = "limits_of_hosts.json"
 STUDY_FILE: Final = "async_study.json"
 VERDICTS_FILE: Final = "verdicts.json"
 

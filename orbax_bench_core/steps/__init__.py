@@ -3,8 +3,9 @@
 from orbax_bench_core.execute import CannotRecord, RunSettings, Session
 from orbax_bench_core.steps.comparison import Judged, compare_arms
 from orbax_bench_core.steps.fixture import ensure_checkpoint
+from orbax_bench_core.steps.launching import PointHosts, launch_point, point_hosts
 from orbax_bench_core.steps.measuring import measure_points
-from orbax_bench_core.steps.planning import collect_records, plan, write_records
+from orbax_bench_core.steps.planning import collect_records, entry_of_run, plan, write_records
 from orbax_bench_core.steps.point import SAID, PointFailed, PointOutcome, measure_point, run_point
 from orbax_bench_core.steps.prepare import download, mirror, model_arrays, write_shardings
 from orbax_bench_core.steps.programs import ab, run
@@ -36,6 +37,7 @@ __all__ = [
     "Found",
     "Judged",
     "PointFailed",
+    "PointHosts",
     "PointOutcome",
     "Release",
     "RunSettings",
@@ -46,15 +48,18 @@ __all__ = [
     "comparing_releases",
     "download",
     "ensure_checkpoint",
+    "entry_of_run",
     "expected_comparisons",
     "find_releases",
     "kept_requirements",
+    "launch_point",
     "limits_of",
     "measure_point",
     "measure_points",
     "mirror",
     "model_arrays",
     "plan",
+    "point_hosts",
     "publish",
     "publish_async_study",
     "publish_search",

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 from orbax_bench_core.config import UserError, parse_suite
+from orbax_bench_core.execute import refuse_several_hosts
 
 
 def ensure_checkpoint(suite_text: str, fixture_text: str) -> str | None:
@@ -30,6 +31,8 @@ def ensure_checkpoint(suite_text: str, fixture_text: str) -> str | None:
         raise UserError(f"the suite loads {missing[0]}, which does not exist; give a fixture")
     if len(missing) > 1:
         raise UserError(f"one fixture cannot make {len(missing)} checkpoints: {missing}")
+    if missing:
+        refuse_several_hosts(f"making {missing[0]}")
     for path in missing:
         make_fixture(fixture_text, path)
     return paths[0] if paths else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from orbax_bench_core.execute import Session, measuring_lock, run_points
+from orbax_bench_core.execute import Session, refuse_several_hosts, run_points
 from orbax_bench_core.limits import ensure_limits
 
 
@@ -13,12 +13,16 @@ from orbax_bench_core.limits import ensure_limits
 def measuring(session: Session, *, lock: bool) -> Iterator[None]:
     """Holds the lease of what the session measures, and enters its watcher.
 
-    With `lock`, it first waits until nothing else of ours measures on this machine.
+    With `lock`, it first waits until nothing else of ours measures on its hosts.
 
     Raises:
-        UserError: Another command measures the same.
+        UserError: Another command measures the same, or a launcher has started this on several
+            hosts and nobody has asked which of them measure.
+        HostsMissing: A host is lost.
     """
-    turn = measuring_lock(session.say) if lock else contextlib.nullcontext()
+    if not session.settings.placed:
+        refuse_several_hosts("what was started here")
+    turn = session.settings.host.alone(session.say) if lock else contextlib.nullcontext()
     with session.owned(), turn, session.watch:
         yield
 
@@ -37,4 +41,4 @@ def measure_points(session: Session, *, limits: bool = True, lock: bool = True) 
     with measuring(session, lock=lock):
         run_points(session)
         if limits:
-            ensure_limits(session.directory, session.say)
+            ensure_limits(session.directory, session.say, session.settings.host)

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
+import os
 from typing import Final, NamedTuple
 
 from orbax_bench_core.analysis.verdicts import attempts, words
-from orbax_bench_core.execute import Event, Progress, Retry, RunSettings, Session, Watcher
+from orbax_bench_core.execute import (
+    HOST_WAIT_S,
+    Event,
+    HostsMissing,
+    Progress,
+    Retry,
+    RunSettings,
+    Session,
+    Watcher,
+    detect_cluster,
+    equal_everywhere,
+    on_hosts,
+)
 from orbax_bench_core.records import Record, RunInfo
 from orbax_bench_core.steps.comparison import Judged, compare_arms
 from orbax_bench_core.steps.measuring import measure_points
@@ -69,8 +83,12 @@ def run_point(
     limits: bool = True,
     strict: bool = False,
     lock: bool = True,
+    host_wait_s: float = HOST_WAIT_S,
 ) -> PointOutcome:
     """Measures one entry of a run that `plan` has begun, and prints what happens.
+
+    Where a launcher has started the same step on several hosts, all of them measure together, and
+    each returns the same: process 0 orchestrates, the others serve it and read what it has written.
 
     Args:
         point_json: The point or pair, as `plan` returned it.
@@ -79,15 +97,42 @@ def run_point(
         limits: As in `measure_point`.
         strict: As in `measure_point`.
         lock: As in `measure_point`.
+        host_wait_s: Seconds for which a lost host is waited for.
 
     Raises:
-        UserError: The directory holds no run.
-        PointFailed: A repeat failed and `strict` is set.
+        UserError: The directory holds no run, or hosts cannot join.
+        PointFailed: A repeat failed and `strict` is set, or a host was lost.
     """
     session = Session.rejoin(
         output_directory, point_json, settings=settings, watch=_Log(), say=_say
     )
-    return measure_point(session, limits=limits, strict=strict, lock=lock)
+    (entry,) = session.entries
+    cluster = None if settings.placed else detect_cluster(os.environ)
+    if cluster is not None:
+        _say(cluster.said)
+
+    def measure(known: RunSettings) -> int:
+        known_session = dataclasses.replace(session, settings=known)
+        try:
+            measure_point(known_session, limits=limits, strict=strict, lock=lock)
+        except HostsMissing as lost:
+            raise PointFailed(str(lost)) from None
+        return 0
+
+    code = on_hosts(
+        cluster,
+        session.directory,
+        measure,
+        suite=session.suite.source.file,
+        equal={**equal_everywhere(), "the point": entry.id},
+        settings=settings,
+        say=_say,
+        host_wait_s=host_wait_s,
+        part=entry.id,
+    )
+    if code:
+        raise PointFailed(f"process 0 ended with exit code {code}; what it printed says why")
+    return PointOutcome(session.info, session.directory.point_records(entry))
 
 
 class _Log(Watcher):

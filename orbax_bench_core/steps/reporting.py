@@ -59,14 +59,15 @@ def limits_of(run: RunDirectory, info: RunInfo, summary: RunSummary) -> ExtraCol
 
     Without `limits.json` there are none.
     """
-    found = limits.read(run)
+    found, hosts = limits.read(run), limits.read_hosts(run)
     if found is None:
-        return ExtraColumns()
+        return limits.with_hosts(ExtraColumns(), hosts)
     # The limits are those of one machine and of the run directory's storage.
     points = [
         point for point in info.expansion.plain if point.processes == 1 and point.storage is None
     ]
-    return limits.limit_columns(limits.operation_limits(summary, points, found))
+    columns = limits.limit_columns(limits.operation_limits(summary, points, found))
+    return limits.with_hosts(columns, hosts)
 
 
 def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:

@@ -12,7 +12,7 @@ from orbax_bench_core.sweep.design import (
     placement,
 )
 from orbax_bench_core.sweep.expansion import Expansion, SkippedPoint, expand_here
-from orbax_bench_core.sweep.isolate import benchmark_environment, expand
+from orbax_bench_core.sweep.isolate import benchmark_environment, expand, suite_folder
 from orbax_bench_core.sweep.options import describe_options
 from orbax_bench_core.sweep.pair import (
     BLOCK_SIZE,
@@ -57,4 +57,5 @@ __all__ = [
     "side",
     "sides",
     "source_file",
+    "suite_folder",
 ]

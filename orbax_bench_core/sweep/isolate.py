@@ -62,6 +62,14 @@ def benchmark_environment(suite_file: str) -> dict[str, str]:
     A class may lie beside `suite_file`.
     """
     places = [os.environ.get("PYTHONPATH", "")]
-    if suite_file and "://" not in suite_file:
-        places.insert(0, str(Path(suite_file).resolve().parent))
+    folder = suite_folder(suite_file)
+    if folder is not None:
+        places.insert(0, str(folder))
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, places))}
+
+
+def suite_folder(suite_file: str) -> Path | None:
+    """Returns the folder in which a suite lies; None for one that has no folder on this machine."""
+    if not suite_file or "://" in suite_file:
+        return None
+    return Path(suite_file).resolve().parent

@@ -94,6 +94,12 @@ SETTINGS: dict[str, Any] = {
         "TYPE:TOPOLOGY",
         "--tpu",
     ),
+    "launcher_settings": _many(
+        "Setting of the launcher that starts the hosts of a slice, such as strategy=SPOT; see "
+        "`orbax-bench launch --set`.",
+        "KEY=VALUE",
+        "--launcher-set",
+    ),
     "node_selectors": _many("Label of the nodes that measure.", "KEY=VALUE", "--node-selector"),
     "tolerations": _many(
         "Taint that measuring steps tolerate.", "KEY[=VALUE][:EFFECT]", "--toleration"

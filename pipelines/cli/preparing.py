@@ -13,6 +13,7 @@ from orbax_bench_core.analysis.async_study import check_points
 from orbax_bench_core.baselines import resolve_baseline
 from orbax_bench_core.config import LoadedSuite, UserError, checked_path, did_you_mean
 from orbax_bench_core.document import count
+from orbax_bench_core.launchers import named_processes, require_whole_slices
 from orbax_bench_core.sweep import baseline_point, expand
 from orbax_bench_pipelines.cli.options import PARAMETERS, SETTINGS
 from orbax_bench_pipelines.definitions import Pipeline, find_pipeline
@@ -90,6 +91,8 @@ def prepare(
         check_baseline(parameters["baseline"], expansion.plain)
     arguments = {"suite": loaded.text, "output_directory": directory, **parameters}
     _check_slices(settings, [baseline_point(entry).num_devices for entry in expansion.points])
+    for shape in settings.tpu:
+        require_whole_slices(named_processes(loaded.suite), shape)
     placement = Placement(target, settings, folder_per_run)
     job = Job(chosen, placement, arguments, name or job_name(chosen.name, loaded.suite.suite_name))
     notes = [*_image_notes(settings, target)]

@@ -154,17 +154,22 @@ def measure_points(
 
     from orbax_bench_components.aggregate import aggregate
     from orbax_bench_components.plan_sweep import plan_sweep
-    from orbax_bench_components.run_sweep_point import run_sweep_point
+    from orbax_bench_components.run_sweep_point import run_sweep_point, run_sweep_point_on_hosts
 
-    plan = plan_sweep(suite=suite, output_directory=output_directory, arms=arms)
+    processes = {} if shape is None or shape.hosts == 1 else {"processes": shape.hosts}
+    plan = plan_sweep(suite=suite, output_directory=output_directory, arms=arms, **processes)
     placement.place(plan).set_caching_options(False)
     name = "points" if shape is None else f"points-{shape.name}"
+    launcher = placement.launcher(shape)
     with dsl.ParallelFor(plan.output, name=name, parallelism=placement.parallelism) as point:
-        measured = run_sweep_point(
+        # Vertex AI knows nothing of what Kubeflow hands on from a task to the hosts it launches.
+        measure = run_sweep_point_on_hosts if launcher == "jobset" else run_sweep_point
+        measured = measure(
             point=point,
             output_directory=output_directory,
             checkpoint=checkpoint,
             **measuring,
+            **placement.launching(shape),
         )
         placement.measure_on(shape, measured)
     together = aggregate(

@@ -7,9 +7,14 @@ import re
 from collections.abc import Iterable
 
 from orbax_bench_core.config import Problem, UserError
-from orbax_bench_core.launchers import require_single_host
+from orbax_bench_core.launchers import SliceShape, is_digest, place_named, place_settings
 from orbax_bench_pipelines.target import Target
-from orbax_bench_pipelines.targets.settings import Settings, flag_of
+from orbax_bench_pipelines.targets.settings import (
+    Settings,
+    flag_of,
+    launcher_of,
+    launcher_settings,
+)
 
 _NEEDS = {
     Target.LOCAL: {"kfp": "kfp"},
@@ -20,17 +25,14 @@ _NEEDS = {
 """Packages that only some targets need, and the extra that brings each."""
 _EVERYWHERE = {"image", "parallelism", "service_account", "labels", "cpu", "memory"}
 _CLUSTER = {*_EVERYWHERE, "pipeline_root", "experiment", "endpoint"}
+_SLICES = {"tpu", "launcher_settings"}
 _HONOURED: dict[Target, set[str]] = {
     Target.LOCAL: set(),
     Target.DOCKER: {"image"},
-    Target.KFP: {*_CLUSTER, "tpu", "node_selectors", "tolerations", "pvc", "namespace"},
-    Target.VERTEX: {*_CLUSTER, "tensorboard", "project", "location"},
+    Target.KFP: {*_CLUSTER, *_SLICES, "node_selectors", "tolerations", "pvc", "namespace"},
+    Target.VERTEX: {*_CLUSTER, *_SLICES, "tensorboard", "project", "location"},
 }
 _REASONS = {
-    (
-        Target.VERTEX,
-        "tpu",
-    ): "Vertex AI gives the steps of a pipeline machines by CPU and memory only",
     (Target.VERTEX, "node_selectors"): "the steps of Vertex AI do not run on nodes of yours",
     (Target.VERTEX, "tolerations"): "the steps of Vertex AI do not run on nodes of yours",
     (Target.VERTEX, "pvc"): "Vertex AI has no volume claims; give gs:// paths",
@@ -60,8 +62,48 @@ def check_settings(settings: Settings, target: Target) -> None:
         problems += [*_vertex(settings)]
     if problems:
         raise UserError(*problems)
-    for shape in settings.tpu:
-        require_single_host(shape)
+    _check_launches(settings, target)
+
+
+def _check_launches(settings: Settings, target: Target) -> None:
+    """Refuses slices whose hosts a launcher could not start, and settings that no launcher gets.
+
+    Raises:
+        UserError: With what the launcher would say, or what it needs.
+    """
+    launched = [(shape, launcher_of(target, shape)) for shape in settings.tpu]
+    if settings.launcher_settings and not any(launcher for _, launcher in launched):
+        raise UserError(
+            _problem(
+                "launcher_settings",
+                "no launcher starts hosts here; it needs --tpu, on Kubeflow of several hosts",
+            )
+        )
+    for name in ("cpu", "memory"):
+        if target is Target.VERTEX and settings.tpu and getattr(settings, name) is not None:
+            raise UserError(_problem(name, "the machines of a TPU slice say it; leave it out"))
+    for shape in (shape for shape, launcher in launched if launcher):
+        _check_launch(shape, settings, target)
+
+
+def _check_launch(shape: SliceShape, settings: Settings, target: Target) -> None:
+    launcher = launcher_of(target, shape)
+    if settings.image is None or not is_digest(settings.image):
+        given = "" if settings.image is None else f", got {settings.image}"
+        raise UserError(
+            _problem(
+                "image",
+                f"TPU {shape} is started by a launcher, whose hosts all need the same image: "
+                f"give NAME@sha256:DIGEST{given}",
+            )
+        )
+    if target is Target.VERTEX:
+        check_connection(settings, target)
+        _ = shape.vertex_machine_spec
+    if len(settings.pvc) > 1:
+        raise UserError(_problem("pvc", f"the hosts of TPU {shape} mount one claim only"))
+    pairs = [f"{key}={value}" for key, value in launcher_settings(launcher, settings).items()]
+    place_settings(place_named(launcher), pairs)
 
 
 def check_connection(settings: Settings, target: Target) -> None:

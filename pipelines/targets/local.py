@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from orbax_bench_core.execute import refuse_several_hosts
 from orbax_bench_core.steps import SAID
 
 _OWN_ERROR = re.compile(r"\s*orbax_bench_\w+(\.\w+)+: (?P<message>.+)")
@@ -79,9 +80,11 @@ def run_with(
 
     Raises:
         PipelineFailed: A step failed; the log says why.
+        UserError: A launcher has started this on several hosts.
     """
     from kfp import local
 
+    refuse_several_hosts("a pipeline on this machine")
     printed = _Tee(log, say)
     local.init(runner=runner, pipeline_root=pipeline_root)
     with (

@@ -7,7 +7,7 @@ from typing import Any
 
 from orbax_bench_core.launchers import GKE_RESOURCE, SliceShape
 from orbax_bench_pipelines.target import Target
-from orbax_bench_pipelines.targets.settings import Settings
+from orbax_bench_pipelines.targets.settings import Settings, launcher_of, launcher_settings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,6 +44,25 @@ class Placement:
             return self.settings.parallelism or None
         return 1 if self.target in (Target.KFP, Target.VERTEX) else None
 
+    def launcher(self, shape: SliceShape | None) -> str:
+        """Returns what starts the hosts of a slice; empty where the step measures itself.
+
+        A step is one machine, and Vertex AI gives it no TPUs.
+        """
+        return launcher_of(self.target, shape)
+
+    def launching(self, shape: SliceShape | None) -> dict[str, Any]:
+        """Returns the inputs of run-sweep-point that say where a point is measured."""
+        launcher = self.launcher(shape)
+        if shape is None or not launcher:
+            return {}
+        given = launcher_settings(launcher, self.settings)
+        return {
+            "launcher": launcher,
+            "tpu": f"{shape}:{shape.machine_type}",
+            "launcher_settings": [f"{key}={value}" for key, value in given.items()],
+        }
+
     def place(self, task: Any) -> Any:
         """Gives a step its image, volumes and labels.
 
@@ -55,6 +74,8 @@ class Placement:
         """
         if self.settings.image is not None:
             task.set_container_image(self.settings.image)
+            # What was baked in is the tag that it was built under, on whatever machine.
+            task.set_env_variable("ORBAX_BENCH_IMAGE", self.settings.image)
         if self.target is Target.KFP:
             from kfp import kubernetes
 
@@ -67,6 +88,8 @@ class Placement:
     def measure_on(self, shape: SliceShape | None, task: Any) -> Any:
         """Gives a step that measures its machine as well, and keeps it from being cached.
 
+        Of a step that launches hosts on Kubeflow, what is said here of machines is for the hosts.
+
         Args:
             shape: The slice to measure on; None for a machine without one.
             task: A step, of `kfp.dsl.PipelineTask`.
@@ -75,6 +98,8 @@ class Placement:
             The same step.
         """
         self.place(task).set_caching_options(False)
+        if self.target is Target.VERTEX and self.launcher(shape):
+            return task  # it waits for hosts whose machines the slice tells
         if self.settings.cpu is not None:
             task.set_cpu_limit(self.settings.cpu).set_cpu_request(self.settings.cpu)
         if self.settings.memory is not None:
@@ -87,7 +112,7 @@ class Placement:
         from kfp import kubernetes
 
         selectors = dict(self.settings.node_selectors)
-        if shape is not None:
+        if shape is not None and not self.launcher(shape):
             selectors |= shape.node_selectors
             task.set_accelerator_type(GKE_RESOURCE).set_accelerator_limit(shape.chips)
             kubernetes.add_toleration(task, key=GKE_RESOURCE, operator="Exists")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from collections.abc import Callable, Mapping
@@ -18,6 +19,7 @@ from orbax_bench_core.config import (
     explain,
 )
 from orbax_bench_core.launchers import SliceShape, parse_slice
+from orbax_bench_pipelines.target import Target
 
 _IMAGE = re.compile(
     r"(?P<name>[a-z0-9]+([._:-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*)"
@@ -26,7 +28,13 @@ _IMAGE = re.compile(
 _CPU = re.compile(r"\d+(\.\d+)?m?")
 _MEMORY = re.compile(r"\d+(\.\d+)?([EPTGMK]i?)?")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-_SINGULAR = {"node_selectors": "node-selector", "tolerations": "toleration", "labels": "label"}
+_SINGULAR = {
+    "node_selectors": "node-selector",
+    "tolerations": "toleration",
+    "labels": "label",
+    "launcher_settings": "launcher-set",
+}
+_OF_CUSTOM_JOBS = ("project", "location", "service_account", "endpoint")
 
 
 class Toleration(ConfigModel):
@@ -149,6 +157,7 @@ class Settings(ConfigModel):
     image: Annotated[str, pydantic.AfterValidator(_image)] | None = None
     parallelism: pydantic.NonNegativeInt | None = None
     tpu: Annotated[tuple[SliceShape, ...], pydantic.BeforeValidator(_parsed(parse_slice))] = ()
+    launcher_settings: Pairs = {}
     node_selectors: Pairs = {}
     tolerations: Annotated[
         tuple[Toleration, ...], pydantic.BeforeValidator(_parsed(Toleration.parse))
@@ -176,6 +185,29 @@ class Settings(ConfigModel):
     def given(self) -> list[str]:
         """The names of the fields that are set to something."""
         return [name for name in Settings.model_fields if getattr(self, name) not in (None, (), {})]
+
+
+def launcher_of(target: Target, shape: SliceShape | None) -> str:
+    """Returns the launcher that starts the hosts of a slice; empty where a step measures itself."""
+    if shape is None:
+        return ""
+    if target is Target.VERTEX:
+        return "vertex"
+    return "jobset" if target is Target.KFP and shape.hosts > 1 else ""
+
+
+def launcher_settings(launcher: str, settings: Settings) -> dict[str, str]:
+    """Returns the settings of a launcher: what is set for steps and holds for hosts, and its own.
+
+    Args:
+        launcher: `jobset` or `vertex`.
+        settings: What was set; its `launcher_settings` come first.
+    """
+    names = ("service_account",) if launcher == "jobset" else _OF_CUSTOM_JOBS
+    shared = {name: getattr(settings, name) for name in names}
+    given = {name: value for name, value in shared.items() if value is not None}
+    labels = {"labels": json.dumps(settings.labels)} if settings.labels else {}
+    return {**given, **(labels if launcher == "vertex" else {}), **settings.launcher_settings}
 
 
 def flag_of(name: str) -> str:

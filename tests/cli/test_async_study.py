@@ -54,28 +54,47 @@ def test_the_help_has_an_example(orbax_bench):
     assert "orbax-bench async-study /tmp/async" in orbax_bench("async-study", "--help").out
 
 
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("--override", "num_repeats=3"), "give --output-directory"),
+        (
+            ("-o", "out", "--override", "benchmarks.*.options.async_enabled=true"),
+            "saves no checkpoint in both ways",
+        ),
+        (("-o", "out", "--override", "execution.order=sequential"), "they have to take turns"),
+    ],
+)
+def test_a_suite_that_makes_no_study_is_refused_before_it_is_measured(
+    orbax_bench, tmp_path, monkeypatch, words, problem
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "suite.yaml").write_text(SUITE)
+    done = orbax_bench("async-study", "suite.yaml", *words)
+    assert (done.code, done.out) == (2, "")
+    assert problem in done.err
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.slow
-def test_a_run_is_measured_and_studied(tmp_path):
+def test_a_suite_is_measured_and_studied_by_one_command(tmp_path):
     suite, folder = tmp_path / "suite.yaml", tmp_path / "run"
     suite.write_text(SUITE)
     unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
     environment = {name: value for name, value in os.environ.items() if name not in unset}
-
-    def orbax_bench(*arguments):
-        return subprocess.run(
-            [sys.executable, "-m", "orbax_bench_core.cli", *map(str, arguments)],
-            capture_output=True,
-            text=True,
-            check=False,
-            env=environment,
-        )
-
-    done = orbax_bench("run", suite, "-o", folder, "--no-lock", "--no-limits")
+    command = ["async-study", str(suite), "-o", str(folder), "--no-lock", "--json"]
+    done = subprocess.run(
+        [sys.executable, "-m", "orbax_bench_core.cli", *command],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
-    done = orbax_bench("async-study", folder, "--json")
-    assert done.returncode == 0, done.stdout + done.stderr
-    (series,) = json.loads(done.stdout)["series"]
+    (series,) = json.loads(done.stdout)["series"]  # nothing else is printed
     assert [size["num_parameters"] for size in series["sizes"]] == [64 * 64, 128 * 64, 256 * 64]
     for size in series["sizes"]:
         assert size["background"]["blocked"]["n"] == size["blocking"]["blocked"]["n"] == 2
         assert size["background"]["blocked"]["median"] < size["background"]["total"]["median"]
+    assert "6 points x 2 repeats" in done.stderr
+    assert not list(folder.rglob("*.orbax-checkpoint*"))

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from orbax_bench_core.cli.hosts import load_for_hosts, place_in_cluster
-from orbax_bench_core.config import UserError
 from orbax_bench_core.execute import Cluster
 
 THREE = Cluster(found="JAX_*", rank=0, size=3, head="10.0.0.1", port=1)
@@ -33,15 +32,6 @@ def test_a_suite_keeps_the_processes_that_it_names(suite):
     path = suite(execution={"processes": [1, 2]})
     assert load_for_hosts(path, [], THREE).suite.execution.processes == (1, 2)
     assert load_for_hosts(path, ["execution.processes=4"], THREE).suite.execution.processes == (4,)
-
-
-def test_environments_of_a_suite_are_refused_on_several_hosts(suite):
-    path = suite(environments=[{"name": "old", "requirements": ["orbax-checkpoint==0.11.0"]}])
-    with pytest.raises(
-        UserError, match="environments are made on one host only, and this run has 3"
-    ):
-        load_for_hosts(path, [], THREE)
-    assert load_for_hosts(path, [], None).suite.environments
 
 
 def test_the_place_is_said_in_one_line_unless_it_is_switched_off(monkeypatch, capsys):

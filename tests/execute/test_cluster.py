@@ -7,6 +7,7 @@ import queue
 import pytest
 
 from orbax_bench_core.config import UserError
+from orbax_bench_core.environments import Interpreter
 from orbax_bench_core.execute import LocalHost, detect_cluster, without_cluster
 from orbax_bench_core.worker import WorkerSetup
 
@@ -19,6 +20,13 @@ OWN = {
     "ORBAX_BENCH_HEAD": "head:7000",
     "ORBAX_BENCH_NUM_HOSTS": "2",
     "ORBAX_BENCH_HOST": "1",
+}
+JOBS = {
+    "ORBAX_BENCH_HEAD": "ob-hosts-0-0.ob:8463",
+    "ORBAX_BENCH_NUM_HOSTS": "8",
+    "ORBAX_BENCH_HOSTS_PER_JOB": "4",
+    "ORBAX_BENCH_JOB_INDEX": "1",
+    "JOB_COMPLETION_INDEX": "3",
 }
 SLURM = {
     "SLURM_JOB_ID": "4100",
@@ -58,6 +66,7 @@ def vertex(kind, index, pools):
         ),
         ({**JAX, "JAX_COORDINATOR_ADDRESS": "[fe::1]:9"}, "JAX_*, host 3 of 4, head [fe::1]:9"),
         ({**JAX, **OWN}, "ORBAX_BENCH_*, host 1 of 2, head head:7000"),
+        (JOBS, "ORBAX_BENCH_*, host 7 of 8, head ob-hosts-0-0.ob:8463"),
         (SLURM, "Slurm, host 2 of 3, head node001:61444"),
         ({**SLURM, "ORBAX_BENCH_HEAD_HOST": "10.0.0.9"}, "Slurm, host 2 of 3, head 10.0.0.9:61444"),
         ({**SLURM, "SLURM_STEP_NODELIST": "n1,n2"}, "Slurm, host 2 of 3, head n1:61444"),
@@ -105,10 +114,14 @@ def test_a_host_on_its_own_is_no_cluster(variables):
         ({**JAX, "JAX_PROCESS_ID": "-1"}, "JAX_PROCESS_ID: expected a number, got '-1'"),
         ({**JAX, "JAX_COORDINATOR_ADDRESS": "h"}, "JAX_COORDINATOR_ADDRESS=h has no port"),
         ({**JAX, "JAX_NUM_PROCESSES": ""}, "ADDRESS is set, and JAX_NUM_PROCESSES not"),
+        ({**JOBS, "JOB_COMPLETION_INDEX": ""}, "JOB_COMPLETION_INDEX: expected a number"),
+        ({**JOBS, **SLICES}, "says that this is host 7, and TPU_WORKER_ID=1 that it is host 3"),
         ({**JAX, "TPU_WORKER_ID": "2"}, "this is host 3, and TPU_WORKER_ID=2"),
         ({**JAX, **SLICES, "MEGASCALE_SLICE_ID": "0"}, "this is host 3, and TPU_WORKER_ID=1"),
         ({"CLUSTER_SPEC": "{}"}, "CLUSTER_SPEC cannot be read: {}"),
         ({**OPEN_MPI, "OMPI_MCA_orte_hnp_uri": ""}, "does not say on which host rank 0 runs"),
+        ({"ORBAX_BENCH_NUM_HOSTS": "4"}, "NUM_HOSTS=4, and no variables tell of others"),
+        ({**TPU, "ORBAX_BENCH_NUM_HOSTS": "4"}, "NUM_HOSTS=4, and TPU slice says 2"),
     ],
 )
 def test_a_wrong_variable_is_one_message(variables, message):
@@ -119,9 +132,17 @@ def test_a_wrong_variable_is_one_message(variables, message):
     assert "--no-cluster" in str(problem)
 
 
+@pytest.mark.parametrize(("variables", "size"), [({}, "1"), (TPU, "2")])
+def test_a_launcher_that_leaves_the_place_to_others_may_say_how_many_hosts_there_are(
+    variables, size
+):
+    found = detect_cluster({**variables, "ORBAX_BENCH_NUM_HOSTS": size})
+    assert (1 if found is None else found.size) == int(size)
+
+
 def test_the_place_and_the_token_are_taken_out_of_an_environment_and_the_rest_stays():
     kept = {"PATH": "/bin", "TPU_WORKER_ID": "1", "JAX_PLATFORMS": "cpu", "SLURM_JOB_ID": "7"}
-    private = {**OWN, **JAX, **OPEN_MPI, "ORBAX_BENCH_TOKEN": "t", "SLURM_PROCID": "1"}
+    private = {**OWN, **JOBS, **JAX, **OPEN_MPI, "ORBAX_BENCH_TOKEN": "t", "SLURM_PROCID": "1"}
     assert without_cluster({**kept, **private}) == kept
 
 
@@ -130,10 +151,11 @@ def test_a_worker_is_started_without_the_place_of_its_host_and_without_the_token
     python.write_text("#!/bin/sh\nenv\n")
     python.chmod(0o755)
     inbox = queue.SimpleQueue()
-    (worker,) = LocalHost(module="tests.support.fake_worker").launch(
+    own = {"mine": Interpreter(str(python), {})}
+    (worker,) = LocalHost(module="tests.support.fake_worker", interpreters=own).launch(
         [WorkerSetup(root=str(tmp_path), x64=False, num_devices=1)],
         environment={**os.environ, **JAX, **SLURM, "ORBAX_BENCH_TOKEN": "t", "KEPT": "yes"},
-        executable=str(python),
+        python="mine",
         logs=[tmp_path / "log"],
         inbox=inbox,
     )

@@ -2,7 +2,6 @@
 
 import os
 import queue
-import sys
 
 import pytest
 
@@ -46,7 +45,7 @@ def test_a_worker_says_what_the_protocol_has(module, benchmark, options, tmp_pat
     (worker,) = LocalHost(module=module).launch(
         [setup],
         environment={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(HERE)])},
-        executable=sys.executable,
+        python="",
         logs=[tmp_path / "log"],
         inbox=inbox,
     )

@@ -55,6 +55,26 @@ def test_a_free_machine_is_entered_without_a_word(tmp_path):
     assert said == []
 
 
+def test_processes_of_one_run_share_the_lock_and_those_of_another_wait(tmp_path):
+    lock_file, said = tmp_path / "lock", []
+    with measuring_lock(said.append, lock_file=lock_file, run="a"):
+        with measuring_lock(said.append, lock_file=lock_file, run="a"):
+            pass
+        assert said == []
+        other = threading.Thread(target=enter, args=(said, lock_file, "b"))
+        other.start()
+        other.join(0.1)
+        assert other.is_alive()
+        assert said == [f"waiting: process {os.getpid()} is measuring on this machine"]
+    other.join(10)
+    assert not other.is_alive()
+
+
+def enter(said, lock_file, run):
+    with measuring_lock(said.append, lock_file=lock_file, run=run):
+        pass
+
+
 def test_the_lock_file_of_another_user_is_locked_too(tmp_path, monkeypatch):
     lock_file = tmp_path / "lock"
     lock_file.write_text("1234")

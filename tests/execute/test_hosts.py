@@ -1,7 +1,9 @@
 """The same command on several hosts, which here are processes on this machine with fake workers."""
 
 import json
+import os
 import signal
+import sys
 import time
 
 import pytest
@@ -25,10 +27,12 @@ def cluster(tmp_path):
     """Makes a cluster whose hosts run a suite with one scripted point."""
     made = []
 
-    def make(options="act: behave", repeats=2, size=2, command="run", flags=("--no-limits",)):
-        suite = tmp_path / "suite.yaml"
-        suite.write_text(SUITE.format(options=options, repeats=repeats))
-        words = (command, suite, "-o", tmp_path / "out", "--no-lock", "--host-wait", "5", *flags)
+    def make(
+        options="act: behave", repeats=2, size=2, command="run", flags=("--no-limits",), suite=SUITE
+    ):
+        path = tmp_path / "suite.yaml"
+        path.write_text(suite.format(options=options, repeats=repeats))
+        words = (command, path, "-o", tmp_path / "out", "--no-lock", "--host-wait", "5", *flags)
         made.append(Hosts(tmp_path, *words, size=size))
         return made[-1]
 
@@ -77,6 +81,75 @@ def test_a_comparison_runs_on_all_hosts_and_its_verdict_is_the_exit_code_of_each
     assert hosts.codes(hosts.start_all()) == [3, 3], hosts.said(0) + hosts.said(1)
     found = [json.loads(path.read_text()) for path in (tmp_path / "out").rglob("host_1.json")]
     assert {record["arm"] for record in found} == {"baseline", "candidate"}
+
+
+def test_several_runs_of_one_command_are_served_by_agents_that_join_once(tmp_path):
+    suite, out = tmp_path / "suite.yaml", tmp_path / "out"
+    arms = "arms: {candidate: {options: {save_s: 0.03}}}"
+    suite.write_text(SUITE.format(options="act: behave", repeats=2) + arms)
+    flags = ("--minutes", "0", "--no-lock", "--host-wait", "5", "--json")
+    hosts = Hosts(tmp_path, "calibrate", "--suite", suite, "-o", out, *flags, size=3)
+    with hosts:
+        assert hosts.codes(hosts.start_all()) == [0, 0, 0], hosts.said(0) + hosts.said(1)
+        assert hosts.orphans(within_s=5) == []
+    runs = sorted(path.parent.name for path in out.glob("*/run.json"))
+    assert runs == ["aa_000", "options_000"]
+    for run in runs:
+        assert len(list((out / run / "records").rglob("host_2.json"))) >= 20
+        assert list((out / run / "logs").glob("*host_2.log"))
+    assert hosts.said(0).count("has joined") == 2
+    assert '"passport"' in hosts.said(0)
+    assert '"passport"' not in hosts.said(1)
+    assert not (out / "cluster").exists()
+
+
+@pytest.fixture
+def pythons(tmp_path):
+    """Puts a Python of one name, each in a folder of its own, on the PATH of some hosts."""
+
+    def put(*ranks):
+        variables = {}
+        for rank in ranks:
+            python = tmp_path / f"bin_{rank}" / "mypython"
+            python.parent.mkdir()
+            python.write_text(
+                f'#!/bin/sh\necho $$ >> {tmp_path}/used_{rank}\nexec {sys.executable} "$@"\n'
+            )
+            python.chmod(0o755)
+            variables[rank] = {"PATH": f"{python.parent}:{os.environ['PATH']}"}
+        return variables
+
+    return put
+
+
+ENVIRONMENTS = "environments: [{{name: mine, interpreter: mypython}}]\n"
+
+
+def test_environments_are_made_by_each_host_and_asked_for_by_name(cluster, tmp_path, pythons):
+    flags = ("--candidate", "environment=mine", "--allow-inconclusive")
+    hosts = cluster(command="ab", flags=flags, suite=SUITE + ENVIRONMENTS)
+    found = pythons(0, 1)
+    started = [hosts.start(rank, **found[rank]) for rank in (0, 1)]
+    assert hosts.codes(started) == [0, 0], hosts.said(0) + hosts.said(1)
+    records = [json.loads(path.read_text()) for path in (tmp_path / "out").rglob("host_1.json")]
+    assert {record["status"] for record in records} == {"passed"}
+    assert len(records) >= 8
+    for rank in (0, 1):
+        checks_and_workers = (tmp_path / f"used_{rank}").read_text().split()
+        assert len(checks_and_workers) > 1
+
+
+def test_an_environment_that_one_host_cannot_make_is_one_message_with_its_name(
+    cluster, tmp_path, pythons
+):
+    hosts = cluster(
+        command="ab", flags=("--candidate", "environment=mine"), suite=SUITE + ENVIRONMENTS
+    )
+    found = {**pythons(0), 1: {}}
+    started = [hosts.start(rank, **found[rank]) for rank in (0, 1)]
+    assert hosts.codes(started) == [1, 1], hosts.said(0)
+    assert "mine: on host 1 (" in hosts.said(0)
+    assert "there is no program 'mypython' on PATH" in hosts.said(0)
 
 
 def test_a_worker_that_is_killed_elsewhere_is_named_and_the_repeat_is_tried_again(

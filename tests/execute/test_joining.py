@@ -1,6 +1,7 @@
 """Joining of hosts, and frames that nobody else can make; both sides are threads here."""
 
 import contextlib
+import fcntl
 import queue
 import socket
 import stat
@@ -13,6 +14,7 @@ from orbax_bench_core.config import UserError
 from orbax_bench_core.execute import Agent, Cluster, ClusterHosts, LocalHost, given_token
 from orbax_bench_core.execute.hosts import Contact
 from orbax_bench_core.execute.hosts.wire import Wire
+from orbax_bench_core.execute.isolation import measuring_lock
 from orbax_bench_core.records import RunDirectory
 from tests.support.processes import free_address
 
@@ -27,13 +29,14 @@ class Gathering:
     def __init__(self, folder, size=2):
         self.port = int(free_address().rpartition(":")[2])
         self.size = size
+        self.folder = folder
         self.said = queue.SimpleQueue()
         self.directory = RunDirectory(str(folder / "run"))
         self.hosts = ClusterHosts(
             self.cluster(0),
             self.directory,
             equal=EQUAL,
-            own=LocalHost(),
+            own=LocalHost(lock_file=folder / "lock"),
             say=self.said.put,
             contact=QUICK,
         )
@@ -41,13 +44,14 @@ class Gathering:
     def cluster(self, rank):
         return Cluster(found="test", rank=rank, size=self.size, head="127.0.0.1", port=self.port)
 
-    def agent(self, rank=1, *, directory=None, equal=EQUAL, token=None, say=print):
+    def agent(self, rank=1, *, directory=None, equal=EQUAL, token=None, lock="lock", say=print):
         return Agent(
             self.cluster(rank),
             directory or self.directory,
+            suite="suite.yaml",
             equal=equal,
             token=token,
-            local=LocalHost(),
+            local=LocalHost(lock_file=self.folder / lock),
             say=say,
             contact=QUICK,
         )
@@ -224,6 +228,66 @@ def test_an_address_of_another_machine_is_one_message(tmp_path):
     refused = pytest.raises(UserError, match=r"process 0 cannot listen at 192\.0\.2\.1")
     with refused, hosts.listening(TOKEN):
         pass
+
+
+def is_free(lock_file):
+    with lock_file.open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
+def test_hosts_of_one_machine_share_its_measuring_lock(gathering, tmp_path):
+    with joined(gathering.agent(token=TOKEN)), gathering.hosts.listening(TOKEN):
+        gathering.hosts.await_all()
+        for _ in range(2):
+            with gathering.hosts.alone(gathering.said.put):
+                assert not is_free(tmp_path / "lock")
+            assert is_free(tmp_path / "lock")
+
+
+@pytest.mark.slow
+def test_a_module_runs_on_every_host_in_the_run_directory_as_that_host_sees_it(
+    gathering, tmp_path, monkeypatch
+):
+    (tmp_path / "echo.py").write_text("import sys; print(sys.argv[1])")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    seen = tmp_path / "mounted"
+    seen.symlink_to(tmp_path / "run")
+    there = RunDirectory(str(seen))
+    agent = gathering.agent(token=TOKEN, directory=there)
+    with joined(agent), gathering.hosts.listening(TOKEN):
+        gathering.hosts.await_all()
+        root = str(gathering.directory.root)
+        outputs = gathering.hosts.run_module("echo", f"{root}/x", variables={}, timeout_s=30)
+        said = [(output.host, output.code, output.out) for output in outputs]
+    assert said == [(0, 0, f"{root}/x\n"), (1, 0, f"{seen}/x\n")]
+
+
+def test_each_machine_is_locked_and_who_waits_is_named(gathering, tmp_path):
+    entered, leave = threading.Event(), threading.Event()
+
+    def measure():
+        with gathering.hosts.alone(gathering.said.put):
+            entered.set()
+            leave.wait(10)
+
+    agent = gathering.agent(token=TOKEN, lock="other")
+    with joined(agent), gathering.hosts.listening(TOKEN):
+        gathering.hosts.await_all()
+        with measuring_lock(print, lock_file=tmp_path / "other"):
+            measuring = threading.Thread(target=measure)
+            measuring.start()
+            gathering.hears("host 1 (", "waiting: process", "is measuring on this machine")
+            assert not entered.is_set()
+        assert entered.wait(10)
+        assert not is_free(tmp_path / "other")
+        assert not is_free(tmp_path / "lock")
+        leave.set()
+        measuring.join(10)
+        assert is_free(tmp_path / "other")
 
 
 def name_resolves_to(monkeypatch, *addresses):

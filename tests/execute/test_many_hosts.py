@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import queue
 import socket
-import sys
 import threading
 
 import pytest
@@ -63,7 +62,16 @@ class PatientAgent:
         with contextlib.closing(wire), contextlib.suppress(OSError):
             prove_as_agent(wire, TOKEN, self._rank, 20.0)
             place = wire.receive()["place"]
-            wire.send({"name": "fake", "equal": {}, "place": place, "root": "/run"})
+            wire.send(
+                {
+                    "name": "fake",
+                    "machine": "m",
+                    "equal": {},
+                    "place": place,
+                    "root": "/run",
+                    "suite": "",
+                }
+            )
             wire.receive()  # welcome
             while (message := wire.receive())["op"] != "bye":
                 self._answer(wire, message)
@@ -98,7 +106,13 @@ def test_all_workers_are_started_before_any_is_awaited_and_all_are_stopped_at_on
     together = threading.Barrier(SIZE - 1, timeout=10)
     asked = queue.SimpleQueue()
     setups = [
-        WorkerSetup(root="/run", x64=False, num_devices=1, process_id=index, num_processes=SIZE)
+        WorkerSetup(
+            root=str(tmp_path / "run"),
+            x64=False,
+            num_devices=1,
+            process_id=index,
+            num_processes=SIZE,
+        )
         for index in range(SIZE)
     ]
     with hosts.listening(TOKEN):
@@ -113,7 +127,7 @@ def test_all_workers_are_started_before_any_is_awaited_and_all_are_stopped_at_on
             hosts,
             setups,
             environment={},
-            executable=sys.executable,
+            python="",
             logs=[tmp_path / "log"] * SIZE,
             timeout_s=30,
         )

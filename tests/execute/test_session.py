@@ -76,11 +76,14 @@ def test_another_host_can_start_the_workers(orchestrate):
         def __init__(self):
             self.launched = []
 
-        def launch(self, setups, *, environment, executable, logs, inbox):
+        def make_environments(self, configs, **_):
+            return {}
+
+        def launch(self, setups, *, environment, python, logs, inbox):
             self.launched += zip([setup.root for setup in setups], logs, strict=True)
             local = LocalHost(module="tests.support.fake_worker")
             return local.launch(
-                setups, environment=environment, executable=executable, logs=logs, inbox=inbox
+                setups, environment=environment, python=python, logs=logs, inbox=inbox
             )
 
     assert RunSettings().host == LocalHost() == LocalHost(module="orbax_bench_core.worker")

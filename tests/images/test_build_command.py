@@ -32,7 +32,7 @@ def test_every_variant_has_its_own_tag(variant):
 
 def test_the_extras_of_a_variant_are_handed_over():
     command = images.build_command(images.describe(ROOT, "tpu"), ROOT)
-    assert "EXTRAS=gcs,tpu" in arguments(command)
+    assert "EXTRAS=gcs,tpu,launch" in arguments(command)
 
 
 def test_version_and_revision_are_handed_over():

@@ -6,7 +6,6 @@ from orbax_bench_core.config import UserError
 from orbax_bench_core.launchers import (
     GENERATIONS,
     parse_slice,
-    require_single_host,
     slice_shape,
     topologies,
 )
@@ -131,19 +130,6 @@ def test_the_nearest_type_is_suggested(given, meant):
 def test_a_slice_is_written_with_a_colon(text):
     with pytest.raises(UserError, match="TYPE:TOPOLOGY, such as v5e:2x4"):
         parse_slice(text)
-
-
-def test_a_slice_of_one_host_fits_a_step():
-    require_single_host(slice_shape("v5e", "2x4"))
-
-
-def test_a_slice_of_several_hosts_is_refused_with_a_way_out():
-    with pytest.raises(UserError) as error:
-        require_single_host(slice_shape("v5e", "4x4"))
-    text = str(error.value)
-    assert text.startswith("TPU v5e:4x4 (ct5lp-hightpu-4t) spans 4 hosts")
-    assert "on one host: 1x1, 2x2, 2x4" in text
-    assert "launcher" in text
 
 
 def test_a_custom_job_takes_machine_type_and_topology():

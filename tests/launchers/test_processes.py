@@ -63,6 +63,10 @@ def test_each_process_is_a_host_of_one_run(suite, tmp_path):
         (["--on", "processes", "--set", "queue"], "give KEY=VALUE"),
         (["--on", "processes", "--slices", "2"], "--slices 2 needs --tpu"),
         (["--on", "processes", "--tpu", "v5e:4x8", "--hosts", "3"], "has 8 hosts of 4 chips"),
+        (
+            ["--on", "processes", "--tpu", "v5e:4x8", "--override", "execution.processes=3"],
+            "has 8 hosts of 4 chips, and a point of execution.processes 3 does not use all",
+        ),
         (["--on", "processes", "--name", "Big"], "lower case"),
         (["--on", "processes", "--name", "a" * 41], "41 characters"),
     ],

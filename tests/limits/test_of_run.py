@@ -1,11 +1,17 @@
 """The limits of a run: measured once, and no reason for a run to fail."""
 
+import json
+
 import pytest
 
-from orbax_bench_core.limits import process
+from orbax_bench_core.analysis.summary import ExtraColumns
+from orbax_bench_core.execute import LocalHost, Output
+from orbax_bench_core.limits import process, read_hosts, with_hosts
 from orbax_bench_core.limits.model import read
 from orbax_bench_core.limits.process import ensure_limits
 from orbax_bench_core.records import State
+
+from .test_share import made_up
 
 
 @pytest.fixture
@@ -16,18 +22,18 @@ def said():
 @pytest.mark.slow
 def test_the_limits_of_a_run_are_measured_once(make_run, make_record, said):
     run = make_run([make_record(state=State(num_bytes=1 << 20, digest={}))])
-    ensure_limits(run, said.append)
+    ensure_limits(run, said.append, LocalHost())
     first = read(run)
     assert first is not None
     assert first.num_bytes == 1 << 20
-    ensure_limits(run, said.append)
+    ensure_limits(run, said.append, LocalHost())
     assert read(run) == first
     assert len(said) == 1
 
 
 def test_a_run_that_measured_nothing_has_no_limits(make_run, make_record, said):
     run = make_run([make_record()])
-    ensure_limits(run, said.append)
+    ensure_limits(run, said.append, LocalHost())
     assert read(run) is None
     assert said == []
 
@@ -36,7 +42,35 @@ def test_limits_that_cannot_be_taken_are_said_and_no_more(make_run, make_record,
     def full_disk(*_, **__):
         raise OSError("No space left on device")
 
-    monkeypatch.setattr(process, "take_limits", full_disk)
+    monkeypatch.setattr(process, "existing_directory", full_disk)
     run = make_run([make_record(state=State(num_bytes=1 << 20, digest={}))])
-    ensure_limits(run, said.append)
+    ensure_limits(run, said.append, LocalHost())
     assert said[-1] == "no limits: No space left on device"
+
+
+class Three(LocalHost):
+    """Three hosts, of which one is slow and one has no room."""
+
+    def run_module(self, module, argument, **_):
+        asked = json.loads(argument)
+        for host, seconds in ((0, 1.0), (1, 4.0), (2, None)):
+            if seconds is None:
+                yield Output(host=host, code=1, err="no room")
+                continue
+            found = made_up({"write_fsync": seconds}).model_copy(
+                update={"provenance": {"host": {"name": f"node{host}"}}}
+            )
+            assert asked["path"]
+            yield Output(host=host, code=0, out=found.model_dump_json())
+
+
+def test_each_host_has_limits_of_its_own_and_the_slowest_is_named(make_run, make_record, said):
+    run = make_run([make_record(state=State(num_bytes=1 << 20, digest={}))])
+    ensure_limits(run, said.append, Three())
+    hosts = read_hosts(run)
+    assert sorted(hosts.hosts) == [0, 1]
+    assert read(run) == hosts.hosts[0]
+    assert said[-1] == f"no limits of host 2: cannot measure the limits of {run.root}: no room"
+    assert with_hosts(ExtraColumns(), hosts).legend == (
+        "Limits of 2 hosts, each on its own: write + fsync 0.25 to 1 GiB/s, slowest host 1 (node1)."
+    )

@@ -22,6 +22,7 @@ except UserError:
 needs_vertex = pytest.mark.skipif(not has_vertex, reason="the extra `vertex` is not installed")
 
 VERTEX = ["--target", "vertex", "--project", "p-1", "--location", "us-central1", "--image", "a/b:1"]
+BY_DIGEST = ["--image", "a/b@sha256:" + "0" * 64]
 
 
 def submit(suite, *more, output="gs://b/out"):
@@ -170,7 +171,19 @@ def test_a_suite_of_200_points_compiles_and_is_submitted(pipeline_command, tmp_p
     [
         (["--target", "kfp", "--tpu", "v5e:3x3"], "--tpu: v5e 3x3 is not a topology; did you mean"),
         (["--target", "kfp", "--tpu", "v5:2x2"], "--tpu: unknown TPU type 'v5'"),
-        (["--target", "kfp", "--tpu", "v5e:4x4"], "spans 4 hosts, and a pipeline step is one pod"),
+        (["--target", "kfp", "--tpu", "v5e:4x4"], "--image: TPU v5e:4x4 is started by a launcher"),
+        (
+            ["--target", "kfp", "--tpu", "v5e:4x4", "--image", "a/b:1"],
+            "give NAME@sha256:DIGEST, got a/b:1",
+        ),
+        (
+            ["--target", "kfp", "--tpu", "v5e:4x4", *BY_DIGEST, "--pvc", "a:/a", "--pvc", "b:/b"],
+            "--pvc: the hosts of TPU v5e:4x4 mount one claim only",
+        ),
+        (
+            ["--target", "kfp", "--tpu", "v5e:2x4", "--launcher-set", "queue=q"],
+            "--launcher-set: no launcher starts hosts here",
+        ),
         (["--target", "kfp", "--tpu", "v5e:2x2"], "has 4 devices, and the suite has meshes of 8"),
         (["--target", "kfp", "--tensorboard", "x"], "--tensorboard: the target kfp cannot honour"),
         (["--target", "kfp", "--project", "p"], "--project: the target kfp cannot honour it"),
@@ -183,7 +196,16 @@ def test_a_suite_of_200_points_compiles_and_is_submitted(pipeline_command, tmp_p
         (["--target", "kfp", "--set", "measure_limits=1"], "expected true or false, got '1'"),
         (["--target", "kfp", "--baseline", "/mnt/b"], "--baseline: /mnt/b is local to one machine"),
         (["--target", "local"], "runs on this machine and nothing is submitted"),
-        ([*VERTEX, "--tpu", "v5e:2x4"], "machines by CPU and memory only"),
+        ([*VERTEX, "--tpu", "v5e:2x4"], "--image: TPU v5e:2x4 is started by a launcher"),
+        ([*VERTEX, *BY_DIGEST, "--tpu", "v4:2x2x1"], "no custom jobs on TPU v4:2x2x1"),
+        (
+            [*VERTEX, *BY_DIGEST, "--tpu", "v5e:2x4", "--cpu", "8"],
+            "the machines of a TPU slice say",
+        ),
+        (
+            [*VERTEX, *BY_DIGEST, "--tpu", "v5e:2x4", "--launcher-set", "strateg=SPOT"],
+            "--on vertex --set strateg: unknown key; did you mean 'strategy'",
+        ),
         ([*VERTEX, "--pvc", "a:/mnt/x"], "Vertex AI has no volume claims"),
         ([*VERTEX, "--label", "Team=ML"], "--label: Team=ML is not a label of Google Cloud"),
         ([*VERTEX, "--service-account", "me"], "expected NAME@PROJECT.iam.gserviceaccount.com"),

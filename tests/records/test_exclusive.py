@@ -81,7 +81,7 @@ class Bucket:
 @pytest.fixture
 def bucket(monkeypatch):
     made = Bucket()
-    monkeypatch.setattr(exclusive, "_client", lambda: made)
+    monkeypatch.setattr(exclusive, "_client", lambda emulator: made)
     return made
 
 
@@ -143,3 +143,14 @@ def test_what_the_store_refuses_is_not_missing(bucket, failure):
         with pytest.raises(OSError, match="no") as caught:
             call()
         assert caught.value.errno == errno.EIO
+
+
+@pytest.mark.slow
+def test_an_emulator_that_is_named_later_is_asked_from_then_on(monkeypatch):
+    # Of one that is gone the client of Cloud Storage asks for two minutes.
+    pytest.importorskip("google.cloud.storage")
+    found = []
+    for address in ("http://127.0.0.1:1", "http://127.0.0.1:2"):
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", address)
+        found.append(exclusive._bucket_and_name(epath.Path("gs://b/n"))[0].client.api_endpoint)
+    assert found == ["http://127.0.0.1:1", "http://127.0.0.1:2"]

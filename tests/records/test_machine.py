@@ -97,3 +97,11 @@ def test_a_processor_that_linux_does_not_name_is_named_by_python_or_unknown(monk
     monkeypatch.setattr(Path, "read_text", lambda self: (_ for _ in ()).throw(OSError("none")))
     monkeypatch.setattr(machine.platform, "processor", lambda: "")
     assert machine._cpu_model() == UNKNOWN
+
+
+def test_node_and_restarts_are_those_that_a_launcher_tells(fresh, monkeypatch):
+    assert fresh()["host"].keys().isdisjoint({"node", "restarts"})
+    monkeypatch.setenv("ORBAX_BENCH_NODE", "gke-tpu-pool-a-1")
+    monkeypatch.setenv("ORBAX_BENCH_RESTARTS", "2")
+    host = fresh()["host"]
+    assert (host["node"], host["restarts"]) == ("gke-tpu-pool-a-1", "2")

@@ -65,13 +65,19 @@ class Hosts:
                 process.kill()
 
     def start(
-        self, rank: int, own: Mapping[Path, Path] | None = None, **variables: str
+        self,
+        rank: int,
+        own: Mapping[Path, Path] | None = None,
+        *,
+        folder: Path | None = None,
+        **variables: str,
     ) -> subprocess.Popen[str]:
         """Starts one host; its output goes to `host_<rank>.txt`, after that of earlier ones.
 
         Args:
             rank: Which host.
             own: Folders in place of which a host of a lab sees others.
+            folder: Where it is started; None for that of the tests.
             variables: Environment variables that are its own.
         """
         unset = ("XLA_FLAGS", "JAX_ENABLE_X64", "ORBAX_BENCH_TOKEN")
@@ -93,6 +99,7 @@ class Hosts:
                 environment={**inherited, **given, **variables},
                 output=output,
                 inside=() if self._lab is None else self._lab.inside(rank, own),
+                folder=folder,
             )
         self._started.append(process)
         return process

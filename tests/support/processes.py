@@ -21,6 +21,7 @@ def start_cli(
     ignores_interrupts: bool = False,
     output: IO[str] | None = None,
     inside: Sequence[str] = (),
+    folder: Path | None = None,
 ) -> subprocess.Popen[str]:
     """Starts a command, with both its outputs in one pipe.
 
@@ -34,6 +35,7 @@ def start_cli(
         ignores_interrupts: Whether it is started as in the background, with SIGINT ignored.
         output: A file for both its outputs; None makes a pipe.
         inside: Words before the command, that have it run elsewhere under the same pid.
+        folder: Where it is started; None for that of the tests.
     """
     given = dict(os.environ if environment is None else environment)
     given["PYTHONPATH"] = os.pathsep.join(filter(None, [given.get("PYTHONPATH"), str(ROOT)]))
@@ -48,6 +50,7 @@ def start_cli(
             stderr=subprocess.STDOUT,
             text=True,
             env=given,
+            cwd=folder,
         )
     finally:
         signal.signal(signal.SIGINT, before)

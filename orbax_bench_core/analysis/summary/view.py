@@ -432,6 +432,8 @@ def _facts(example: Record | None) -> dict[str, str]:
     }
     if isinstance(devices, dict):
         facts["devices"] = f"{devices['count']} x {devices['kind']} ({devices['platform']})"
+    if "node" in host:
+        facts["node"] = f"{host['node']}, {host.get('restarts', '0')} restarts before"
     if example.state is not None:
         facts["checkpoint size"] = num_bytes(example.state.num_bytes)
     return facts

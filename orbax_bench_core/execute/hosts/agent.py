@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import os
+import functools
 import platform
 import queue
 import socket
-import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.config import EnvironmentConfig, UserError
+from orbax_bench_core.environments import EnvironmentFailed
 from orbax_bench_core.execute.cluster import Cluster
 from orbax_bench_core.execute.hosts.host import Inbox, WorkerDied
 from orbax_bench_core.execute.hosts.local import LocalHost, LocalWorker
-from orbax_bench_core.execute.hosts.rendezvous import Rendezvous
+from orbax_bench_core.execute.hosts.luggage import differing, unpack
+from orbax_bench_core.execute.hosts.rendezvous import Rendezvous, machine_id
 from orbax_bench_core.execute.hosts.wire import (
     CONTACT,
     Contact,
@@ -30,6 +31,7 @@ from orbax_bench_core.execute.hosts.wire import (
     prove_as_agent,
 )
 from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.sweep import benchmark_environment, suite_folder
 from orbax_bench_core.worker import WorkerSetup
 
 EXIT_NO_HEAD: Final = 75
@@ -51,33 +53,40 @@ class Agent:
         cluster: Cluster,
         directory: RunDirectory,
         *,
+        suite: str,
         equal: Mapping[str, str],
         token: str | None,
         local: LocalHost,
         say: Callable[[str], None],
         contact: Contact = CONTACT,
+        part: str = "",
     ) -> None:
         """Describes an agent; `run` joins.
 
         Args:
             cluster: The place of this host.
-            directory: The run directory, as this host sees it.
+            directory: The run directory, or the one that is to hold several, as this host sees it.
+            suite: The suite file, as this host sees it; where there is none, the copy of process 0
+                takes its place.
             equal: What must be the same here as at process 0.
             token: The token that this host was given; None reads that in the run directory.
             local: Starts workers here.
             say: Takes lines for people.
             contact: Times of the connection.
+            part: Name of what is measured, where others measure other parts of the run meanwhile.
         """
         self._cluster = cluster
         self._directory = directory
-        self._rendezvous = Rendezvous(directory.root)
+        self._rendezvous = Rendezvous(directory.root, part)
+        self._suite = suite
         self._equal = dict(equal)
         self._token = token
         self._local = local
         self._say = say
         self._contact = contact
         self._workers: dict[int, LocalWorker] = {}
-        self._logs = _log_folder(directory)
+        self._lock = contextlib.ExitStack()
+        self._logs = _own_logs(directory)
 
     def run(self) -> int:
         """Joins process 0, and serves it until the run ends.
@@ -89,7 +98,12 @@ class Agent:
             UserError: Process 0 refuses this host, or is not there.
             KeyboardInterrupt: This host was told to end; process 0 has been told why.
         """
-        wire = self._join()
+        with tempfile.TemporaryDirectory(prefix="orbax-bench-suite-") as folder:
+            return self._run(Path(folder))
+
+    def _run(self, folder: Path) -> int:
+        """Runs; the copy of a suite that this host does not have lies in `folder`."""
+        wire = self._join(folder)
         self._say(f"joined process 0 at {self._cluster.address} as host {self._cluster.rank}")
         threading.Thread(target=self._beat, args=(wire,), name="beat", daemon=True).start()
         try:
@@ -104,7 +118,7 @@ class Agent:
             self._kill_all()
             wire.close()
 
-    def _join(self) -> Wire:
+    def _join(self, folder: Path) -> Wire:
         """Returns a connection over which process 0 has accepted this host."""
         deadline = time.monotonic() + self._contact.join_s
         refused_until: float | None = None
@@ -112,7 +126,7 @@ class Agent:
         while time.monotonic() < deadline:
             token = self._token or self._rendezvous.token()
             try:
-                return self._try_to_join(token)
+                return self._try_to_join(token, folder)
             except OSError as error:
                 why = str(error) if token else f"there is no token in {self._directory.root} yet"
             except Refused as refusal:
@@ -130,15 +144,24 @@ class Agent:
             f"{self._cluster.address}: {why}"
         )
 
-    def _try_to_join(self, token: str | None) -> Wire:
+    def _try_to_join(self, token: str | None, folder: Path) -> Wire:
         address = (self._cluster.head, self._cluster.port)
         wire = Wire(socket.create_connection(address, timeout=_CONNECT_S), self._contact.lost_s)
         try:
             prove_as_agent(wire, token, self._cluster.rank, self._contact.prove_s)
             asked = wire.receive()
             place = self._rendezvous.place(str(asked["place"]))
-            root = str(self._directory.root)
-            wire.send({"name": platform.node(), "equal": self._equal, "place": place, "root": root})
+            here = place == asked["place"]
+            wire.send(
+                {
+                    "name": platform.node(),
+                    "machine": machine_id(),
+                    "equal": self._equal,
+                    "place": place,
+                    "root": str(self._directory.root),
+                    "suite": self._take_suite(asked["suite"], folder) if here else "",
+                }
+            )
             answer = wire.receive()
             if "refused" in answer:
                 raise Refused(str(answer["refused"]), again=bool(answer.get("again")))
@@ -149,6 +172,25 @@ class Agent:
             wire.close()
             raise
         return wire
+
+    def _take_suite(self, shown: Message | None, folder: Path) -> str:
+        """Compares the suite of this host with that of process 0, or takes the copy of it.
+
+        Returns:
+            What differs; empty for nothing.
+        """
+        if shown is None:
+            return ""
+        if Path(self._suite).is_file():
+            differ = differing(shown["hashes"], self._suite)
+            return differ and f"{differ} is not as on process 0; copy it, or remove it"
+        try:
+            unpack(self._rendezvous.luggage(), shown["digest"], folder)
+        except (OSError, ValueError) as error:
+            return f"there is no {self._suite}, and the copy of process 0 cannot be read: {error}"
+        self._say(f"{self._suite} is not on this host: taking the copy of process 0")
+        self._suite = str(folder / shown["name"])
+        return ""
 
     def _serve(self, wire: Wire) -> int:
         while True:
@@ -163,6 +205,17 @@ class Agent:
                 case "free_address":
                     local = dataclasses.replace(self._local, address=wire.address)
                     self._answer(wire, message, local.free_address)
+                case "environments":
+                    configs = [EnvironmentConfig(**one) for one in message["configs"]]
+                    make = functools.partial(self._make_environments, wire, configs)
+                    self._later(wire, message, make)
+                case "lock":
+                    take = functools.partial(self._take_lock, wire, str(message["run"]))
+                    self._later(wire, message, take)
+                case "unlock":
+                    self._later(wire, message, self._lock.close)
+                case "module":
+                    self._later(wire, message, functools.partial(self._run_module, message))
                 case "stop":
                     worker = self._workers.pop(message["worker"], None)
                     self._later(wire, message, worker.stop if worker else None)
@@ -177,20 +230,50 @@ class Agent:
     def _launch(self, wire: Wire, message: Message) -> None:
         id_, inbox = int(message["worker"]), queue.SimpleQueue[tuple[int, bytes]]()
         setup = WorkerSetup.model_validate_json(message["setup"])
-        kept = {name: text for name, text in os.environ.items() if name not in message["unsets"]}
+        run = RunDirectory(str(self._directory.root / message["folder"]))
+        own = benchmark_environment(self._suite)
+        kept = {name: text for name, text in own.items() if name not in message["unsets"]}
         try:
             (self._workers[id_],) = self._local.launch(
-                [setup.model_copy(update={"root": str(self._directory.root)})],
+                [setup.model_copy(update={"root": str(run.root)})],
                 environment={**kept, **message["sets"]},
-                executable=sys.executable,
-                logs=[self._logs / Path(message["log"]).name],
+                python=message["python"],
+                logs=[(self._logs or Path(run.logs)) / Path(message["log"]).name],
                 inbox=inbox,
             )
-        except OSError as error:
+        except (OSError, EnvironmentFailed) as error:
             _tell(wire, event="end", worker=id_, why=f"the worker did not start: {error}", tail="")
             return
         pump = threading.Thread(target=self._pump, args=(wire, id_, inbox), daemon=True)
         pump.start()
+
+    def _make_environments(
+        self, wire: Wire, configs: Sequence[EnvironmentConfig]
+    ) -> dict[str, str]:
+        """Makes environments on this host; returns why there is none, by name."""
+        say = functools.partial(self._say_to_all, wire)
+        folder = suite_folder(self._suite) or Path.cwd()
+        unmade = self._local.make_environments(configs, folder=folder, say=say)
+        return {name: reason for name, reasons in unmade.items() for reason in reasons.values()}
+
+    def _run_module(self, message: Message) -> dict[str, Any]:
+        argument = message["argument"].replace(message["root"], str(self._directory.root))
+        (output,) = self._local.run_module(
+            message["module"],
+            argument,
+            variables=message["variables"],
+            timeout_s=message["timeout_s"],
+        )
+        return {"code": output.code, "out": output.out, "err": output.err}
+
+    def _take_lock(self, wire: Wire, run: str) -> bool:
+        self._lock.enter_context(self._local.alone(functools.partial(self._say_to_all, wire), run))
+        return True
+
+    def _say_to_all(self, wire: Wire, line: str) -> None:
+        """Says a line on this host, and on process 0."""
+        self._say(line)
+        _tell(wire, event="say", line=line)
 
     def _pump(self, wire: Wire, id_: int, inbox: Inbox) -> None:
         """Forwards what a worker says, and its end."""
@@ -239,7 +322,8 @@ def _tell(wire: Wire, **message: Any) -> bool:
     return True
 
 
-def _log_folder(directory: RunDirectory) -> Path:
+def _own_logs(directory: RunDirectory) -> Path | None:
+    """Returns a folder of this host for logs; None where they go to the run directory."""
     if "://" in str(directory.root):
         return Path(tempfile.mkdtemp(prefix="orbax-bench-logs-"))
-    return Path(os.fspath(directory.logs))
+    return None

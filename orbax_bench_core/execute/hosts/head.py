@@ -4,22 +4,38 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import ipaddress
+import secrets
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.config import EnvironmentConfig, UserError
 from orbax_bench_core.execute.cluster import Cluster
-from orbax_bench_core.execute.hosts.host import Host, HostsMissing, Inbox, WorkerHandle, stop_all
+from orbax_bench_core.execute.hosts.host import (
+    HostsMissing,
+    Inbox,
+    Output,
+    Unmade,
+    WorkerHandle,
+    stop_all,
+)
 from orbax_bench_core.execute.hosts.local import LocalHost
+from orbax_bench_core.execute.hosts.luggage import pack
 from orbax_bench_core.execute.hosts.remote import RemoteHost
-from orbax_bench_core.execute.hosts.rendezvous import Rendezvous, differences, place_proof
+from orbax_bench_core.execute.hosts.rendezvous import (
+    Rendezvous,
+    differences,
+    machine_id,
+    place_proof,
+)
 from orbax_bench_core.execute.hosts.wire import (
     CONTACT,
     Contact,
+    Message,
     Refused,
     Wire,
     prove_as_head,
@@ -47,32 +63,41 @@ class ClusterHosts:
         directory: RunDirectory,
         *,
         equal: Mapping[str, str],
+        suite: str = "",
         own: LocalHost,
         say: Callable[[str], None],
         host_wait_s: float = HOST_WAIT_S,
         contact: Contact = CONTACT,
+        part: str = "",
     ) -> None:
         """Describes process 0; `listening` lets the others join.
 
         Args:
             cluster: The place of this process, which is host 0.
-            directory: The run directory.
+            directory: The run directory, or the one that is to hold several.
             equal: What must be the same on every host.
+            suite: The suite file, which travels with its folder; empty where none does.
             own: Starts the workers of this host.
             say: Takes lines for people.
             host_wait_s: Seconds for which a lost host is waited for.
             contact: Times of connections.
+            part: Name of what is measured, where others measure other parts of the run meanwhile.
         """
         self.code = 1
         self._cluster = cluster
         self._directory = directory
         self._equal = dict(equal)
+        self._suite = suite
         self._own = own
         self._say = say
         self._host_wait_s = host_wait_s
         self._contact = contact
+        self._rendezvous = Rendezvous(directory.root, part)
         self._others: dict[int, RemoteHost] = {}
         self._refused: dict[str, float] = {}
+        self._environments: dict[str, EnvironmentConfig] = {}
+        self._run = secrets.token_hex(16)
+        self._is_alone = False
         self._changed = threading.Condition()
         self._newcomers = threading.BoundedSemaphore(_NEWCOMERS)
 
@@ -84,13 +109,22 @@ class ClusterHosts:
             token: The token that every host was given; None writes one into the run directory.
 
         Raises:
-            UserError: This process cannot listen, or the run directory cannot be written.
+            UserError: This process cannot listen, the run directory cannot be written, or the
+                suite's folder is too large to travel.
         """
-        rendezvous = Rendezvous(self._directory.root)
-        with self._listen() as server, rendezvous.offered(token) as (secret, place):
+        luggage = pack(self._suite, str(self._directory.root))
+        data = None if luggage is None else luggage.data
+        with self._listen() as server, self._rendezvous.offered(token, data) as (secret, place):
             address = str(server.getsockname()[0])
             self._own = dataclasses.replace(self._own, address=address)
-            welcome = (server, secret, place)
+            shown: Message = {"place": place_proof(place), "suite": None}
+            if luggage is not None:
+                shown["suite"] = {
+                    "name": luggage.name,
+                    "digest": luggage.digest,
+                    "hashes": dict(luggage.hashes),
+                }
+            welcome = (server, secret, shown)
             threading.Thread(target=self._accept, args=welcome, daemon=True).start()
             try:
                 yield
@@ -116,12 +150,60 @@ class ClusterHosts:
         """Returns an address of this host, which has the first worker of every group."""
         return self._own.free_address()
 
+    @contextlib.contextmanager
+    def alone(self, say: Callable[[str], None]) -> Iterator[None]:
+        """Holds the measuring lock of every host; see `Host`."""
+        others = range(1, self._cluster.size)
+        self._await_back(others)
+        with contextlib.ExitStack() as held:
+            held.callback(self._unlock)
+            # All runs lock machines in one order: otherwise two could wait for each other for ever.
+            for _, index in sorted((self._machine(host), host) for host in (0, *others)):
+                if index:
+                    self._others[index].lock(self._run)
+                else:
+                    held.enter_context(self._own.alone(say, self._run))
+            self._is_alone = True
+            self._await_back(others)
+            yield
+
+    def make_environments(
+        self, configs: Sequence[EnvironmentConfig], *, folder: Path, say: Callable[[str], None]
+    ) -> Unmade:
+        """Has every host make its own environments, all at once; see `Host`."""
+        if not configs:
+            return {}
+        self._environments.update({config.name: config for config in configs})
+        unmade: Unmade = {}
+
+        def make_own() -> None:
+            unmade.update(self._own.make_environments(configs, folder=folder, say=say))
+
+        _at_once([make_own, lambda: self._await_back(range(1, self._cluster.size))])
+        for index, host in self._others.items():
+            for config in configs:
+                if config.name in host.unmade:
+                    reason = f"on host {index} ({host.name}): {host.unmade[config.name]}"
+                    unmade.setdefault(config.name, {})[index] = reason
+        return unmade
+
+    def run_module(
+        self, module: str, argument: str, *, variables: Mapping[str, str], timeout_s: float
+    ) -> Iterator[Output]:
+        """Runs a module on every host, one after the other; see `Host`."""
+        yield from self._own.run_module(module, argument, variables=variables, timeout_s=timeout_s)
+        root = str(self._directory.root)
+        for _, host in sorted(self._others.items()):
+            yield host.run_module(
+                module, argument, root=root, variables=variables, timeout_s=timeout_s
+            )
+
     def launch(
         self,
         setups: Sequence[WorkerSetup],
         *,
         environment: Mapping[str, str],
-        executable: str,
+        python: str,
         logs: Sequence[Path],
         inbox: Inbox,
     ) -> list[WorkerHandle]:
@@ -135,11 +217,11 @@ class ClusterHosts:
         workers: list[WorkerHandle] = []
         try:
             for setup, log, place in zip(setups, logs, places, strict=True):
-                host: Host = self._others[place] if place else self._own
+                host: RemoteHost | LocalHost = self._others[place] if place else self._own
                 workers += host.launch(
                     [setup],
                     environment=environment,
-                    executable=executable,
+                    python=python,
                     logs=[log],
                     inbox=inbox,
                 )
@@ -149,6 +231,32 @@ class ClusterHosts:
         return workers
 
     def _await_back(self, hosts: Sequence[int]) -> None:
+        """Waits until there is contact with some hosts and they have what workers there need.
+
+        Raises:
+            HostsMissing: A lost host has not come back in time.
+        """
+        while True:
+            self._await_contact(hosts)
+            present = [self._others[host] for host in hosts]
+            _at_once([functools.partial(self._equip, host) for host in present])
+            if not self._missing(hosts):
+                return
+
+    def _equip(self, host: RemoteHost) -> None:
+        """Gives a host that has joined or come back what it does not have yet."""
+        if self._is_alone:
+            host.lock(self._run)
+        host.make_environments(list(self._environments.values()))
+
+    def _unlock(self) -> None:
+        self._is_alone = False
+        _at_once([host.unlock for host in self._others.values()])
+
+    def _machine(self, host: int) -> str:
+        return self._others[host].machine if host else machine_id()
+
+    def _await_contact(self, hosts: Sequence[int]) -> None:
         with self._changed:
             why = [self._others[host].lost for host in self._missing(hosts) if host in self._others]
         if not self._await(hosts, self._host_wait_s, "to come back"):
@@ -202,7 +310,7 @@ class ClusterHosts:
             )
         return server
 
-    def _accept(self, server: socket.socket, token: str, place: str) -> None:
+    def _accept(self, server: socket.socket, token: str, shown: Message) -> None:
         while True:
             try:
                 connection, _ = server.accept()
@@ -212,14 +320,14 @@ class ClusterHosts:
                 connection.close()
                 continue
             threading.Thread(
-                target=self._welcome, args=(connection, token, place), daemon=True
+                target=self._welcome, args=(connection, token, shown), daemon=True
             ).start()
 
-    def _welcome(self, connection: socket.socket, token: str, place: str) -> None:
+    def _welcome(self, connection: socket.socket, token: str, shown: Message) -> None:
         wire: Wire | None = None
         try:
             wire = Wire(connection, self._contact.lost_s)
-            self._admit(wire, token, place)
+            self._admit(wire, token, shown)
         except (OSError, Refused, KeyError, ValueError, TypeError) as error:
             peer = "somebody" if wire is None else wire.peer
             self._say_refused(f"refused an agent from {peer}: {error}")
@@ -236,28 +344,37 @@ class ClusterHosts:
         if line not in told:
             self._say(line)
 
-    def _admit(self, wire: Wire, token: str, place: str) -> None:
+    def _admit(self, wire: Wire, token: str, shown: Message) -> None:
         rank = prove_as_head(wire, token, self._cluster.size, self._contact.prove_s)
-        wire.send({"place": place_proof(place)})
+        wire.send(shown)
         joining = wire.receive()
         name, root = str(joining["name"]), str(joining["root"])
         who = f"host {rank} ({name})"
         different = differences(self._equal, joining["equal"])
         if different:
             refuse(wire, f"{who} has {different}")
-        if joining["place"] != place_proof(place):
+        if joining["place"] != shown["place"]:
             refuse(
                 wire,
                 f"{root} on {who} is not the run directory {self._directory.root} of process 0: "
                 "every host must see the same folder",
             )
+        if joining["suite"]:
+            refuse(wire, f"{who} has another suite: {joining['suite']}")
         with self._changed:
             earlier = self._others.get(rank)
             if earlier is not None and not earlier.lost:
                 refuse(wire, f"another agent is host {rank} already ({earlier.name})", again=True)
             wire.send({"welcome": rank})
             self._others[rank] = RemoteHost(
-                wire, index=rank, name=name, contact=self._contact, on_loss=self._lost
+                wire,
+                index=rank,
+                name=name,
+                machine=str(joining["machine"]),
+                root=str(self._directory.root),
+                contact=self._contact,
+                on_loss=self._lost,
+                say=self._say,
             )
             self._changed.notify_all()
         self._say(f"{who} has {'come back' if earlier else 'joined'} from {wire.peer}")
@@ -270,13 +387,29 @@ class ClusterHosts:
     def _dismiss(self) -> None:
         with self._changed:
             others = [host for host in self._others.values() if not host.lost]
-        leaving = [
-            threading.Thread(target=host.dismiss, args=(self.code,), daemon=True) for host in others
-        ]
-        for thread in leaving:
-            thread.start()
-        for thread in leaving:
-            thread.join()
+        _at_once([functools.partial(host.dismiss, self.code) for host in others])
+
+
+def _at_once(calls: Sequence[Callable[[], object]]) -> None:
+    """Makes calls in a thread each, and raises the first error of one.
+
+    An interrupt leaves them behind: what they wait for may take long, and ends with the run.
+    """
+    failures: list[Exception] = []
+
+    def make(call: Callable[[], object]) -> None:
+        try:
+            call()
+        except Exception as error:  # noqa: BLE001 - it is raised in the thread that waits
+            failures.append(error)
+
+    threads = [threading.Thread(target=make, args=(call,), daemon=True) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
 
 
 def _is_loopback(address: object) -> bool:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import queue
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Protocol
 
+from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.execute.liveness import Signs
 from orbax_bench_core.worker import WorkerSetup
+
+Unmade = dict[str, dict[int, str]]
+"""Environments that could not be made: why, by name and then by host."""
 
 Inbox = queue.SimpleQueue[tuple[int, bytes]]
 """Lines of a group of workers, each with the index of its worker; an empty one is its end."""
@@ -33,6 +39,23 @@ class HostLost(WorkerDied):
 
 class HostsMissing(Exception):
     """Hosts that a run needs have been lost and did not come back, so that it cannot go on."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Output:
+    """What a process on a host has printed, and how it ended.
+
+    Attributes:
+        host: Which host of the run.
+        code: Its exit code, negative for a signal; None where it was not done in time.
+        out: Its standard output.
+        err: Its standard error, or why nothing is known of it.
+    """
+
+    host: int = 0
+    code: int | None
+    out: str = ""
+    err: str = ""
 
 
 class WorkerHandle(Protocol):
@@ -77,6 +100,33 @@ def stop_all(workers: Sequence[WorkerHandle]) -> None:
 class Host(Protocol):
     """Starts the workers of a group."""
 
+    def alone(self, say: Callable[[str], None]) -> contextlib.AbstractContextManager[None]:
+        """Holds the measuring lock, so that nothing else of ours measures there meanwhile.
+
+        Args:
+            say: Takes a line for people when another run holds it.
+
+        Raises:
+            HostsMissing: A host is lost.
+        """
+        ...
+
+    def run_module(
+        self, module: str, argument: str, *, variables: Mapping[str, str], timeout_s: float
+    ) -> Iterator[Output]:
+        """Runs a module on each host, one after the other, as they share storage.
+
+        Args:
+            module: Its name, as `python -m` takes it.
+            argument: Its one argument; the run directory in it is written as each host sees it.
+            variables: Environment variables, beside those of the host.
+            timeout_s: Seconds that it may take on each.
+
+        Yields:
+            What it printed on each host.
+        """
+        ...
+
     def free_address(self) -> str:
         """Returns an address at which the first worker of a group can coordinate the others.
 
@@ -85,12 +135,30 @@ class Host(Protocol):
         """
         ...
 
+    def make_environments(
+        self, configs: Sequence[EnvironmentConfig], *, folder: Path, say: Callable[[str], None]
+    ) -> Unmade:
+        """Makes the environments of a suite, for which `launch` is asked by name.
+
+        Args:
+            configs: The environments; one replaces an earlier one of its name.
+            folder: The suite's folder on this machine, to which paths are relative.
+            say: Takes lines for people when something takes a while.
+
+        Returns:
+            Those that cannot be had, and on which hosts.
+
+        Raises:
+            HostsMissing: A host is lost.
+        """
+        ...
+
     def launch(
         self,
         setups: Sequence[WorkerSetup],
         *,
         environment: Mapping[str, str],
-        executable: str,
+        python: str,
         logs: Sequence[Path],
         inbox: Inbox,
     ) -> Sequence[WorkerHandle]:
@@ -99,7 +167,7 @@ class Host(Protocol):
         Args:
             setups: How each worker is set up.
             environment: Environment variables of all of them.
-            executable: The Python that runs them.
+            python: Name of the environment that runs them; empty for the Python of the host itself.
             logs: Where each one's output is appended.
             inbox: Where their lines arrive, each under the `process_id` of its setup.
 

@@ -8,15 +8,19 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from orbax_bench_core.config import EnvironmentConfig
+from orbax_bench_core.environments import EnvironmentFailed, Interpreter, make_environments
 from orbax_bench_core.execute.cluster import without_cluster
 from orbax_bench_core.execute.held import held_locks
-from orbax_bench_core.execute.hosts.host import Inbox, WorkerDied, stop_all
+from orbax_bench_core.execute.hosts.host import Inbox, Output, Unmade, WorkerDied, stop_all
 from orbax_bench_core.execute.hosts.proc import kernel_stacks, read_signs, sleepers
+from orbax_bench_core.execute.isolation import LOCK_FILE, measuring_lock
 from orbax_bench_core.execute.liveness import Signs, signal_name
 from orbax_bench_core.worker import STACKS_SIGNAL, WorkerSetup
 
@@ -34,10 +38,41 @@ class LocalHost:
     Attributes:
         module: What Python runs; tests put a worker here that needs no JAX.
         address: Address at which the first worker of a group coordinates the others.
+        lock_file: The file that every run on this machine locks.
+        interpreters: Environments that were made here, or why there is none, by name.
     """
 
     module: str = "orbax_bench_core.worker"
     address: str = "127.0.0.1"
+    lock_file: Path = LOCK_FILE
+    interpreters: dict[str, Interpreter | EnvironmentFailed] = dataclasses.field(
+        default_factory=dict, compare=False
+    )
+
+    def alone(
+        self, say: Callable[[str], None], run: str = ""
+    ) -> contextlib.AbstractContextManager[None]:
+        """Holds the measuring lock of this machine; see `Host`. Processes of one `run` share it."""
+        return measuring_lock(say, lock_file=self.lock_file, run=run)
+
+    def run_module(
+        self, module: str, argument: str, *, variables: Mapping[str, str], timeout_s: float
+    ) -> Iterator[Output]:
+        """Runs a module on this machine; see `Host`."""
+        try:
+            done = subprocess.run(
+                [sys.executable, "-m", module, argument],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=timeout_s,
+                check=False,
+                env={**without_cluster(os.environ), **variables},
+            )
+        except subprocess.TimeoutExpired:
+            yield Output(code=None)
+        else:
+            yield Output(code=done.returncode, out=done.stdout, err=done.stderr)
 
     def free_address(self) -> str:
         """Returns an address on this machine at which nothing listens."""
@@ -47,26 +82,49 @@ class LocalHost:
             port = probe.getsockname()[1]
         return f"[{self.address}]:{port}" if ":" in self.address else f"{self.address}:{port}"
 
+    def make_environments(
+        self, configs: Sequence[EnvironmentConfig], *, folder: Path, say: Callable[[str], None]
+    ) -> Unmade:
+        """Makes the environments of a suite on this machine; see `Host`."""
+        made = make_environments(configs, folder=folder, say=say)
+        self.interpreters.update(made)
+        return {
+            name: {0: str(found)}
+            for name, found in made.items()
+            if isinstance(found, EnvironmentFailed)
+        }
+
     def launch(
         self,
         setups: Sequence[WorkerSetup],
         *,
         environment: Mapping[str, str],
-        executable: str,
+        python: str,
         logs: Sequence[Path],
         inbox: Inbox,
     ) -> list[LocalWorker]:
-        """Starts one process per setup; see `Host`."""
+        """Starts one process per setup; see `Host`.
+
+        Raises:
+            EnvironmentFailed: This machine has no such environment.
+        """
+        interpreter = self._interpreter(python)
         workers: list[LocalWorker] = []
         try:
             for setup, log_file in zip(setups, logs, strict=True):
                 own = setup.model_copy(update={"parent": os.getpid()})
-                command = [executable, "-m", self.module, "--setup", own.model_dump_json()]
+                command = [
+                    interpreter.executable,
+                    "-m",
+                    self.module,
+                    "--setup",
+                    own.model_dump_json(),
+                ]
                 workers.append(
                     LocalWorker(
                         command,
                         # A worker has its place from its setup, not from whoever started this.
-                        environment=without_cluster(environment),
+                        environment={**without_cluster(environment), **interpreter.variables},
                         log_file=log_file,
                         inbox=inbox,
                         index=setup.process_id,
@@ -76,6 +134,14 @@ class LocalHost:
             stop_all(workers)
             raise
         return workers
+
+    def _interpreter(self, name: str) -> Interpreter:
+        if not name:
+            return Interpreter(sys.executable, {})
+        found = self.interpreters.get(name) or EnvironmentFailed("it was not made here")
+        if isinstance(found, EnvironmentFailed):
+            raise EnvironmentFailed(f"{name}: {found}", found.output)
+        return found
 
 
 class LocalWorker:

@@ -6,21 +6,29 @@ import dataclasses
 import itertools
 import os
 import queue
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.execute.cluster import without_cluster
-from orbax_bench_core.execute.hosts.host import HostLost, HostsMissing, Inbox, WorkerDied
+from orbax_bench_core.execute.hosts.host import (
+    HostLost,
+    HostsMissing,
+    Inbox,
+    Output,
+    WorkerDied,
+)
 from orbax_bench_core.execute.hosts.wire import Contact, Message, Wire
 from orbax_bench_core.execute.liveness import Signs
 from orbax_bench_core.worker import WorkerSetup
 
 _ANSWER_S = 30.0
 _END_S = 10.0
+_OF_EACH_HOST = ("PYTHONPATH",)
+"""Variables that no host takes from another: its suite lies in a folder of its own."""
 
 
 class RemoteHost:
@@ -29,7 +37,9 @@ class RemoteHost:
     Attributes:
         index: Which host of the run it is.
         name: Its host name.
+        machine: What all containers of that machine have in common.
         lost: Why there is no contact any more; empty while there is.
+        unmade: Why it has none of some environments that it was asked to make, by name.
     """
 
     def __init__(
@@ -38,8 +48,11 @@ class RemoteHost:
         *,
         index: int,
         name: str,
+        machine: str,
+        root: str,
         contact: Contact,
         on_loss: Callable[[str], None],
+        say: Callable[[str], None],
     ) -> None:
         """Takes the connection of an agent that has been admitted.
 
@@ -47,15 +60,24 @@ class RemoteHost:
             wire: The connection.
             index: Which host of the run it is.
             name: Its host name.
+            machine: What all containers of that machine have in common.
+            root: The folder that it shares with this host, as it is called here.
             contact: Times of the connection.
             on_loss: Told once when contact is lost, with a line for people.
+            say: Takes its lines for people.
         """
         self.index = index
         self.name = name
+        self.machine = machine
         self.lost = ""
+        self._root = root
         self._wire = wire
         self._contact = contact
         self._on_loss = on_loss
+        self._say = say
+        self._made: dict[str, EnvironmentConfig] = {}
+        self.unmade: dict[str, str] = {}
+        self._locked = False
         self._ids = itertools.count()
         self._guard = threading.Lock()
         self._workers: dict[int, RemoteWorker] = {}
@@ -72,23 +94,77 @@ class RemoteHost:
             raise HostsMissing(self.lost or f"host {self.index} ({self.name}) does not answer")
         return str(address)
 
+    def make_environments(self, configs: Sequence[EnvironmentConfig]) -> None:
+        """Has the agent make the environments that it has not made yet; `unmade` then says why not.
+
+        Where contact is lost meanwhile, none is known to be made.
+        """
+        new = [config for config in configs if self._made.get(config.name) != config]
+        if not new:
+            return
+        given = [config.model_dump(mode="json") for config in new]
+        # Downloads take as long as they take; the beat tells whether the host is there.
+        failed = self.ask("environments", within_s=None, configs=given)
+        if failed is None:
+            return
+        for config in new:
+            self._made[config.name] = config
+            self.unmade.pop(config.name, None)
+        self.unmade.update(failed)
+
+    def run_module(
+        self,
+        module: str,
+        argument: str,
+        *,
+        root: str,
+        variables: Mapping[str, str],
+        timeout_s: float,
+    ) -> Output:
+        """Has the agent run a module; see `Host`. `root` is the run directory in `argument`."""
+        answer = self.ask(
+            "module",
+            within_s=timeout_s + _ANSWER_S,
+            module=module,
+            argument=argument,
+            root=root,
+            variables=dict(variables),
+            timeout_s=timeout_s,
+        )
+        if answer is None:
+            return Output(host=self.index, code=1, err=self.lost or "its agent does not answer")
+        return Output(host=self.index, **answer)
+
+    def lock(self, run: str) -> None:
+        """Has the agent take the measuring lock of its machine for a run, however long it waits."""
+        if not self._locked:
+            self._locked = self.ask("lock", within_s=None, run=run) is not None
+
+    def unlock(self) -> None:
+        """Has the agent give the lock back."""
+        if self._locked:
+            self._locked = False
+            self.ask("unlock")
+
     def launch(
         self,
         setups: Sequence[WorkerSetup],
         *,
         environment: Mapping[str, str],
-        executable: str,
+        python: str,
         logs: Sequence[Path],
         inbox: Inbox,
     ) -> list[RemoteWorker]:
         """Has the agent start one process per setup; see `Host`.
 
-        That machine keeps its own environment, Python and run directory: what travels is by which
-        the environment differs from that of process 0, and the names of the logs.
+        That machine keeps its own variables, Pythons, suite and run directory: what travels is by
+        which the variables differ from those of process 0, and the names of Python and logs.
         """
-        assert executable == sys.executable, "environments of a suite are on process 0 alone"
         here = without_cluster(os.environ)
         wanted = without_cluster(environment)
+        for own in _OF_EACH_HOST:
+            here.pop(own, None)
+            wanted.pop(own, None)
         workers = []
         for setup, log in zip(setups, logs, strict=True):
             worker = RemoteWorker(self, next(self._ids), inbox, setup.process_id)
@@ -98,8 +174,10 @@ class RemoteHost:
                 "launch",
                 worker=worker.id,
                 setup=setup.model_dump_json(),
+                folder=_below(self._root, setup.root),
                 sets={name: text for name, text in wanted.items() if here.get(name) != text},
                 unsets=[name for name in here if name not in wanted],
+                python=python,
                 log=log.name,
             )
             if self.lost:
@@ -114,7 +192,7 @@ class RemoteHost:
         except OSError as error:
             self._lose(str(error))
 
-    def ask(self, op: str, **fields: object) -> Any:
+    def ask(self, op: str, *, within_s: float | None = _ANSWER_S, **fields: object) -> Any:
         """Sends a question and returns the answer; None where contact is lost, or it takes long."""
         question = next(self._ids)
         box: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -124,7 +202,7 @@ class RemoteHost:
             self._answers[question] = box
         self.tell(op, question=question, **fields)
         try:
-            return box.get(timeout=_ANSWER_S)
+            return box.get(timeout=within_s)
         except queue.Empty:
             return None
         finally:
@@ -158,6 +236,9 @@ class RemoteHost:
     def _take(self, message: Message) -> None:
         if message["event"] == "leaving":
             raise ConnectionError(f"was told to end ({message['why']})")
+        if message["event"] == "say":
+            self._say(f"host {self.index} ({self.name}): {message['line']}")
+            return
         if message["event"] == "answer":
             with self._guard:
                 box = self._answers.get(message["question"])
@@ -251,3 +332,10 @@ class RemoteWorker:
         """Takes the loss of its host."""
         self._signs = dataclasses.replace(self._signs, ended=True)
         self.end(HostLost(why, ""))
+
+
+def _below(root: str, folder: str) -> str:
+    """Returns the path of a folder within `root`; empty for `root` itself."""
+    within = folder.removeprefix(root)
+    assert folder == root + within, f"{folder} is not below {root}, which the hosts share"
+    return within.lstrip("/")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _FOLDER = "cluster"
 _TOKEN_FILE = "token"  # noqa: S105 - the name of a file
 _PLACE_FILE = "place"
+_LUGGAGE_FILE = "suite.zip"
 _FEWEST_CHARACTERS = 32
 _SHOWS_S = 5.0
 """Longest time until a file shows on another host: network file systems keep what they read."""
@@ -47,19 +48,25 @@ def given_token(environment: MutableMapping[str, str]) -> str | None:
 
 
 class Rendezvous:
-    """Files in the run directory by which its hosts find and trust each other."""
+    """Files in a folder that hosts share, by which they find and trust each other."""
 
-    def __init__(self, root: epath.Path) -> None:
-        """Names them; `root` is the run directory."""
-        self._folder = root / _FOLDER
+    def __init__(self, root: epath.Path, part: str = "") -> None:
+        """Names them.
+
+        Args:
+            root: The folder: the run directory, or one that is to hold several.
+            part: Name of what is measured, where others measure other parts of the run meanwhile.
+        """
+        self._folder = root / "_".join(filter(None, [_FOLDER, part]))
 
     @contextlib.contextmanager
-    def offered(self, token: str | None) -> Iterator[tuple[str, str]]:
+    def offered(self, token: str | None, luggage: bytes | None = None) -> Iterator[tuple[str, str]]:
         """Writes them while the hosts of a run are together.
 
         Args:
             token: The token that every host was given; None makes one and writes it to a file that
                 only this user can read.
+            luggage: The suite and its folder, as an archive; None where nothing travels.
 
         Yields:
             The token, and what the other hosts must find in the run directory.
@@ -70,6 +77,8 @@ class Rendezvous:
         place, secret = secrets.token_hex(16), token or secrets.token_hex(32)
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
+            if luggage is not None:
+                (self._folder / _LUGGAGE_FILE).write_bytes(luggage)
             (self._folder / _PLACE_FILE).write_text(place)
             if token is None:
                 _write_secret(self._folder / _TOKEN_FILE, secret)
@@ -97,12 +106,29 @@ class Rendezvous:
                 return place_proof(found)
             time.sleep(_POLL_S)
 
+    def luggage(self) -> bytes:
+        """Returns the archive that process 0 has written, once it shows here.
+
+        Raises:
+            OSError: It does not.
+        """
+        deadline = time.monotonic() + _SHOWS_S
+        while True:
+            try:
+                data: bytes = (self._folder / _LUGGAGE_FILE).read_bytes()
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_POLL_S)
+            else:
+                return data
+
     def _remove(self, place: str) -> None:
         # Another run may have begun here meanwhile.
         if _read(self._folder / _PLACE_FILE) not in (None, place):
             return
         with contextlib.suppress(OSError):
-            for name in (_TOKEN_FILE, _PLACE_FILE):
+            for name in (_TOKEN_FILE, _LUGGAGE_FILE, _PLACE_FILE):
                 (self._folder / name).unlink(missing_ok=True)
             self._folder.rmdir()
 
@@ -114,19 +140,20 @@ def place_proof(place: str) -> str:
     return hashlib.sha256(place.encode()).hexdigest()
 
 
-def equal_everywhere(suite: str) -> dict[str, str]:
-    """Returns what must be the same on all hosts of a run, by its name for people.
-
-    Args:
-        suite: The suite, word for word.
-    """
-    import hashlib
-
+def equal_everywhere() -> dict[str, str]:
+    """Returns the versions that must be the same on all hosts of a run, by name."""
     return {
         "Python": platform.python_version(),
         **{name: _version(name) for name in _PACKAGES},
-        "the suite file": hashlib.sha256(suite.encode()).hexdigest()[:12],
     }
+
+
+def machine_id() -> str:
+    """Returns what all containers of this machine have in common, and no other machine has."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return platform.node()
 
 
 def differences(here: Mapping[str, str], there: Mapping[str, str]) -> str:

@@ -207,7 +207,7 @@ def test_a_repeat_that_failed_on_a_host_failed_for_the_reason_of_that_host(hosts
         hosts(1.0, 1.0, status="failed", error=ERROR)[1],
     ]
     (point,) = summarize(repeats_of(records)).points
-    assert (point.failed, point.reason) == (1, "ValueError: first")
+    assert (point.failed, point.reason) == (1, "host 1: ValueError: first")
 
 
 def csv_of(records):

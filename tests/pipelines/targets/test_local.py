@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("kfp")
 
+from orbax_bench_core.config import UserError
 from orbax_bench_pipelines.targets.local import PipelineFailed, run_with, shell_safe_python
 
 
@@ -42,6 +43,14 @@ def test_print_is_put_back_when_kfp_leaves_a_stand_in(tmp_path):
     runner = local.SubprocessRunner(use_venv=False)
     run_with(runner, str(tmp_path), pipeline, {}, io.StringIO(), say=real)
     assert builtins.print is real
+
+
+def test_a_pipeline_that_is_started_on_several_hosts_is_refused_on_each(tmp_path, monkeypatch):
+    place = {"HEAD": "192.0.2.1:9", "HOST": "1", "NUM_HOSTS": "2"}
+    for name, value in place.items():
+        monkeypatch.setenv(f"ORBAX_BENCH_{name}", value)
+    with pytest.raises(UserError, match="host 1 of 2, and a pipeline on this machine measures on"):
+        run_with(None, str(tmp_path), lambda: None, {}, io.StringIO(), say=print)
 
 
 def test_the_message_of_a_step_that_failed_is_handed_on(tmp_path):

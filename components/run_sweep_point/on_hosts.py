@@ -1,0 +1,84 @@
+"""Component that measures one sweep point, and hands what is set on its task to the hosts."""
+
+from typing import List, Optional  # noqa: UP035 - kfp reads this spelling
+
+from kfp import dsl
+
+from orbax_bench_components.image import IMAGE
+
+
+@dsl.component(
+    base_image=IMAGE,
+    install_kfp_package=False,
+    task_config_passthroughs=[
+        dsl.TaskConfigField.RESOURCES,
+        dsl.TaskConfigField.KUBERNETES_NODE_SELECTOR,
+        dsl.TaskConfigField.KUBERNETES_TOLERATIONS,
+        # The step reads the run directory as well, and names its image to the hosts.
+        dsl.TaskConfigPassthrough(field=dsl.TaskConfigField.ENV, apply_to_task=True),
+        dsl.TaskConfigPassthrough(field=dsl.TaskConfigField.KUBERNETES_VOLUMES, apply_to_task=True),
+    ],
+)
+def run_sweep_point(
+    point: str,
+    output_directory: str,
+    records: dsl.Output[dsl.Dataset],
+    checkpoint: dsl.Input[dsl.Artifact] = None,
+    remove_repeated_dir: bool = False,
+    enable_hlo_dump: bool = False,
+    measure_limits: bool = True,
+    strict: bool = False,
+    lock: bool = True,
+    launcher: str = "",
+    tpu: str = "",
+    slices: int = 1,
+    launcher_settings: Optional[List[str]] = None,  # noqa: UP006, UP045
+    task_config: dsl.TaskConfig = None,
+) -> None:
+    """Runs every repeat of one sweep point and keeps every raw sample.
+
+    A point with arms is run in blocks of both, until each primary operation has its verdict.
+
+    A failed repeat is a record with status `failed`; the step succeeds, so that one point never
+    sinks a sweep. Retries happen inside, as the suite asks.
+
+    With a launcher the step measures nothing itself: it starts hosts, each in the image of the
+    step, which `ORBAX_BENCH_IMAGE` names by digest, and waits for them. So a point runs on a TPU
+    slice of several hosts, or on any TPUs of Vertex AI.
+
+    On Kubeflow, the resources, node selectors and tolerations that are set on the task are those of
+    the hosts, and not of the step; variables and volumes are those of both.
+
+    Args:
+        point: The point, as plan-sweep returned it.
+        output_directory: The run directory that plan-sweep began.
+        records: The point's records as JSON lines.
+        checkpoint: What the point loads; it orders this step after the one that makes it.
+        remove_repeated_dir: Whether checkpoint data is deleted after each repeat.
+        enable_hlo_dump: Whether XLA writes its HLO protos into the run directory.
+        measure_limits: Whether to measure what the machine and the storage can do, once per run.
+        strict: Whether a failed repeat fails the step.
+        lock: Whether to wait until nothing else of ours measures on the machine.
+        launcher: What starts the hosts: `jobset`, `vertex` or another place of `orbax-bench launch
+            --on`; empty measures in this step.
+        tpu: The slice that they form, as TYPE:TOPOLOGY, such as v5e:4x4; empty for machines without
+            TPUs, as many as the point has processes.
+        slices: How many such slices.
+        launcher_settings: Settings of the launcher, each KEY=VALUE.
+        task_config: What was set on the task for the hosts; Kubeflow fills it in.
+    """
+    from orbax_bench_core.steps import RunSettings, point_hosts
+    from orbax_bench_core.steps.pipeline import run_sweep_point
+
+    run_sweep_point(
+        point,
+        output_directory,
+        records=records.path,
+        settings=RunSettings(remove_repeated_dir=remove_repeated_dir, hlo_dump=enable_hlo_dump),
+        limits=measure_limits,
+        strict=strict,
+        lock=lock,
+        hosts=point_hosts(
+            launcher, tpu, slices, launcher_settings, vars(task_config) if task_config else {}
+        ),
+    ).into(records=records)

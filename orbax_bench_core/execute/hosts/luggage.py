@@ -1,0 +1,170 @@
+"""Luggage of a run: the suite and its folder, for hosts that have no copy of their own."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import io
+import os
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from orbax_bench_core.config import UserError
+from orbax_bench_core.sweep import suite_folder
+
+MOST_BYTES: Final = 10_000_000
+"""Most bytes that travel: it is for a suite and its modules, not for data or environments."""
+
+_MOST_FILES = 10_000
+_SHOWN = 5
+_LEFT_OUT = ("__pycache__", "node_modules")
+_MARKS_OF_OTHERS = ("pyvenv.cfg", "run.json")
+"""Files that tell a virtual environment and a run directory from a folder of the suite."""
+_COMPARED = (".py", ".so", ".yaml", ".yml", ".json", ".toml")
+"""Suffixes of what Python and a suite read. Beside them lie the logs of launchers, which grow."""
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Luggage:
+    """A suite with the files of its folder.
+
+    Attributes:
+        name: Name of the suite file.
+        hashes: SHA-256 in hex of every file that must be the same on all hosts, by its path.
+        data: All files, as a zip archive.
+    """
+
+    name: str
+    hashes: Mapping[str, str]
+    data: bytes
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the archive, in hex."""
+        return hashlib.sha256(self.data).hexdigest()
+
+
+def pack(suite: str, run_directory: str) -> Luggage | None:
+    """Packs a suite and its folder, without what is hidden, compiled, or a result.
+
+    Left out are names that begin with a dot, `__pycache__`, virtual environments, run directories,
+    and files that cannot be read.
+
+    Args:
+        suite: The suite file.
+        run_directory: The run directory, which may lie in that folder.
+
+    Returns:
+        None where the suite lies in no folder of this machine.
+
+    Raises:
+        UserError: That is more than may travel.
+    """
+    folder = suite_folder(suite)
+    if folder is None:
+        return None
+    sizes = dict(_sizes(folder, without=Path(run_directory).resolve()))
+    _check_size(folder, sizes)
+    archive, hashes = io.BytesIO(), {}
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as files:
+        for path, content in _contents(folder, sizes):
+            files.writestr(zipfile.ZipInfo(path, _EPOCH), content, zipfile.ZIP_DEFLATED)
+            if path.endswith(_COMPARED):
+                hashes[path] = hashlib.sha256(content).hexdigest()
+    return Luggage(Path(suite).name, hashes, archive.getvalue())
+
+
+def unpack(data: bytes, digest: str, folder: Path) -> None:
+    """Writes packed files into a folder.
+
+    Raises:
+        ValueError: The archive is not the one with this digest.
+    """
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise ValueError("the copy of the suite is not the one that process 0 has written")
+    with zipfile.ZipFile(io.BytesIO(data)) as files:
+        files.extractall(folder)
+
+
+def differing(hashes: Mapping[str, str], suite: str) -> str:
+    """Returns which files of a suite's folder differ from those of process 0; empty for none.
+
+    Args:
+        hashes: Those of process 0.
+        suite: The suite file on this host.
+    """
+    folder = suite_folder(suite) or Path.cwd()
+    differ = [path for path, expected in hashes.items() if _hash(folder / path) != expected]
+    if not differ:
+        return ""
+    more = f" and {len(differ) - _SHOWN} more" if len(differ) > _SHOWN else ""
+    return f"{', '.join(differ[:_SHOWN])}{more} in {folder}"
+
+
+def _hash(path: Path) -> str | None:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return None
+
+
+def _sizes(root: Path, *, without: Path) -> Iterator[tuple[str, int]]:
+    """Yields files below a folder, by their paths relative to it, and the bytes of each.
+
+    The order is fixed; a folder that has too many files is left early.
+    """
+    seen = 0
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(
+            name for name in folders if _is_of_the_suite(Path(folder, name), without)
+        )
+        for name in sorted(names):
+            path = Path(folder, name)
+            if not name.startswith(".") and path.is_file() and os.access(path, os.R_OK):
+                seen += 1
+                yield path.relative_to(root).as_posix(), path.stat().st_size
+                if seen > _MOST_FILES:
+                    return
+
+
+def _is_of_the_suite(folder: Path, run_directory: Path) -> bool:
+    if folder.name.startswith(".") or folder.name in _LEFT_OUT or folder == run_directory:
+        return False
+    return not any((folder / mark).exists() for mark in _MARKS_OF_OTHERS)
+
+
+def _contents(folder: Path, sizes: Mapping[str, int]) -> Iterator[tuple[str, bytes]]:
+    for path, size in sizes.items():
+        with (folder / path).open("rb") as file:
+            yield path, file.read(size)  # a log may have grown since
+
+
+def _check_size(folder: Path, sizes: Mapping[str, int]) -> None:
+    """Checks that files may travel.
+
+    Raises:
+        UserError: They are too many or too large.
+    """
+    total, more = sum(sizes.values()), len(sizes) > _MOST_FILES
+    if total <= MOST_BYTES and not more:
+        return
+    entries: dict[str, int] = {}
+    for path, size in sizes.items():
+        entry = path.partition("/")[0]
+        entry = f"{entry}/" if "/" in path else entry
+        entries[entry] = entries.get(entry, 0) + size
+    largest = sorted(entries.items(), key=lambda entry: -entry[1])[:_SHOWN]
+    listed = ", ".join(f"{entry} {_megabytes(size)}" for entry, size in largest)
+    what = f"more than {_MOST_FILES} files" if more else _megabytes(total)
+    raise UserError(
+        f"the folder of the suite, {folder}, has {what}, and travels to the other hosts: at most "
+        f"{_megabytes(MOST_BYTES)} do. The largest in it: {listed}. Put the suite and the modules "
+        "beside it into a folder of their own"
+    )
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:.1f} MB"

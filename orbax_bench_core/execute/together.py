@@ -1,0 +1,156 @@
+"""Measurement on all hosts of a cluster: process 0 measures, and every other host serves it."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+from collections.abc import Callable, Mapping
+
+from orbax_bench_core.config import UserError
+from orbax_bench_core.execute.cluster import Cluster, detect_cluster
+from orbax_bench_core.execute.hosts import (
+    HOST_WAIT_S,
+    Agent,
+    ClusterHosts,
+    LocalHost,
+    given_token,
+)
+from orbax_bench_core.execute.session import RunSettings, Say
+from orbax_bench_core.records import RunDirectory
+
+_EXIT_INVALID = 2
+_EXIT_INTERRUPTED = 130
+
+
+def on_hosts(
+    cluster: Cluster | None,
+    directory: RunDirectory,
+    measure: Callable[[RunSettings], int],
+    *,
+    suite: str,
+    equal: Mapping[str, str],
+    settings: RunSettings,
+    say: Say,
+    host_wait_s: float = HOST_WAIT_S,
+    part: str = "",
+) -> int:
+    """Measures on one host, or on all hosts of a cluster together.
+
+    The others join once, and serve as many sessions as `measure` has below their common folder.
+
+    Args:
+        cluster: The place of this process; None measures here alone.
+        directory: The folder that all hosts share: a run directory, or one that is to hold several.
+        measure: Measures with the settings that it is given, on process 0, and returns an exit
+            code.
+        suite: The suite file, which travels with its folder.
+        equal: What must be the same on every host.
+        settings: How to measure; its host starts the workers of this machine.
+        say: Takes lines for people.
+        host_wait_s: Seconds for which a lost host is waited for.
+        part: Name of what is measured, where others measure other parts of the run meanwhile.
+
+    Returns:
+        The exit code, which is the same on every host.
+
+    Raises:
+        UserError: This host cannot join, or others have not.
+    """
+    placed = dataclasses.replace(settings, placed=True)
+    if cluster is None:
+        return measure(placed)
+    if cluster.rank:
+        return serve(
+            cluster, directory, suite=suite, equal=equal, settings=settings, say=say, part=part
+        )
+    token = given_token(os.environ)
+    hosts = ClusterHosts(
+        cluster,
+        directory,
+        equal=equal,
+        suite=suite,
+        own=_local(settings),
+        say=say,
+        host_wait_s=host_wait_s,
+        part=part,
+    )
+    _hear_notices()
+    with hosts.listening(token):
+        try:
+            hosts.await_all()
+            hosts.code = measure(dataclasses.replace(placed, host=hosts))
+        except UserError:
+            hosts.code = _EXIT_INVALID
+            raise
+        except KeyboardInterrupt:
+            hosts.code = _EXIT_INTERRUPTED
+            raise
+    return hosts.code
+
+
+def serve(
+    cluster: Cluster,
+    directory: RunDirectory,
+    *,
+    suite: str,
+    equal: Mapping[str, str],
+    settings: RunSettings,
+    say: Say,
+    part: str = "",
+) -> int:
+    """Serves process 0 from another host until the run ends; see `on_hosts`.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        UserError: This host cannot join.
+    """
+    agent = Agent(
+        cluster,
+        directory,
+        suite=suite,
+        equal=equal,
+        token=given_token(os.environ),
+        local=_local(settings),
+        say=say,
+        part=part,
+    )
+    _hear_notices()
+    try:
+        return agent.run()
+    except KeyboardInterrupt:
+        return _EXIT_INTERRUPTED
+
+
+def refuse_several_hosts(what: str, environment: Mapping[str, str] = os.environ) -> None:
+    """Refuses what measures on one host where a launcher has started it on several.
+
+    Otherwise each of them would measure into the same folder.
+
+    Args:
+        what: What measures, for people.
+        environment: Environment variables of this process.
+
+    Raises:
+        UserError: The variables of a launcher tell of several hosts, or are wrong.
+    """
+    cluster = detect_cluster(environment)
+    if cluster is not None:
+        raise UserError(
+            f"{cluster.found} says that this is host {cluster.rank} of {cluster.size}, and {what} "
+            "measures on one host: on all of them together measure `orbax-bench run`, `ab`, "
+            "`bisect`, `calibrate --suite` and the step run-sweep-point; on this host alone it "
+            "measures with ORBAX_BENCH_CLUSTER=none"
+        )
+
+
+def _hear_notices() -> None:
+    """Has SIGTERM interrupt this process: a host that is preempted is told so by it."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+def _local(settings: RunSettings) -> LocalHost:
+    assert isinstance(settings.host, LocalHost)
+    return settings.host

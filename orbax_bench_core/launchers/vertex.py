@@ -1,0 +1,277 @@
+"""Vertex AI custom jobs: replicas with accelerators, or the hosts of one TPU slice."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import time
+from collections.abc import Callable
+from typing import Any, Final, Literal
+
+import pydantic
+import yaml
+
+from orbax_bench_core.config import ConfigModel, Problem, UserError, did_you_mean
+from orbax_bench_core.launchers.containers import require_digest
+from orbax_bench_core.launchers.launch import Launch
+from orbax_bench_core.launchers.shipping import shipment
+from orbax_bench_core.launchers.vertex_jobs import LABEL, CustomJobs, JobState
+
+GPUS: Final = (
+    "NVIDIA_A100_80GB",
+    "NVIDIA_B200",
+    "NVIDIA_GB200",
+    "NVIDIA_H100_80GB",
+    "NVIDIA_H100_MEGA_80GB",
+    "NVIDIA_H200_141GB",
+    "NVIDIA_L4",
+    "NVIDIA_RTX_PRO_6000",
+    "NVIDIA_TESLA_A100",
+    "NVIDIA_TESLA_P100",
+    "NVIDIA_TESLA_P4",
+    "NVIDIA_TESLA_T4",
+    "NVIDIA_TESLA_V100",
+)
+"""Names of GPUs in the API of Vertex AI, its `AcceleratorType`."""
+
+_VARIABLES: Final = {"project": "GOOGLE_CLOUD_PROJECT", "location": "GOOGLE_CLOUD_LOCATION"}
+_EXAMPLES: Final = {"project": "my-project", "location": "us-central1"}
+_FIRST_WAIT_S: Final = 5.0
+_LONGEST_WAIT_S: Final = 60.0
+_GROWTH: Final = 1.5
+_EXIT_CANCELLED: Final = 130
+
+
+class VertexSettings(ConfigModel):
+    """Settings of a custom job of Vertex AI.
+
+    Attributes:
+        project: Id of the project; by default that of `GOOGLE_CLOUD_PROJECT`.
+        location: Such as `us-central1`; by default that of `GOOGLE_CLOUD_LOCATION`.
+        machine_type: Compute Engine's name of the machines; a TPU slice has its own.
+        accelerator_type: Kind of the GPUs of each machine, one of `GPUS`.
+        accelerator_count: How many of them each machine has.
+        strategy: STANDARD; SPOT for machines that may be taken away at any moment; FLEX_START to
+            wait for machines that are free for at most a week.
+        timeout_s: Seconds that the job may run.
+        max_wait_s: Seconds that FLEX_START may wait for machines; None for a day.
+        service_account: What the hosts run as; it must reach the run directory.
+        network: The VPC network to peer with, `projects/NUMBER/global/networks/NAME`.
+        labels: Labels of the job.
+        suite_in_image: Path of the suite in the image; otherwise the one of this machine is sent.
+        endpoint: Another address of Vertex AI.
+    """
+
+    project: str | None = None
+    location: str | None = None
+    machine_type: str | None = None
+    accelerator_type: str | None = None
+    accelerator_count: pydantic.PositiveInt | None = None
+    strategy: Literal["STANDARD", "SPOT", "FLEX_START"] = "STANDARD"
+    timeout_s: pydantic.PositiveInt = 86400
+    max_wait_s: pydantic.PositiveInt | None = None
+    service_account: str | None = None
+    network: str | None = None
+    labels: dict[str, str] = {}
+    suite_in_image: str | None = None
+    endpoint: str | None = None
+
+
+class Vertex:
+    """Runs the command on every host of one custom job, and waits for its end.
+
+    Replicas find each other by `CLUSTER_SPEC`, hosts of a slice by the variables of their TPUs. The
+    token of the run is a file in the run directory: whoever may look at a job sees its environment.
+    """
+
+    def __init__(
+        self,
+        launch: Launch,
+        settings: VertexSettings,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Checks what is asked for; nothing is sent.
+
+        Args:
+            launch: What to start.
+            settings: Settings of the job.
+            sleep: Waits that many seconds between two looks at the job.
+
+        Raises:
+            UserError: Vertex AI cannot run it.
+        """
+        found = {
+            name: getattr(settings, name) or os.environ.get(variable)
+            for name, variable in _VARIABLES.items()
+        }
+        self._settings = settings.model_copy(update=found)
+        self._launch = launch
+        self._sleep = sleep
+        if not launch.output_directory.startswith("gs://"):
+            raise UserError(
+                f"--on vertex: the run directory {launch.output_directory} is a folder of this "
+                "machine, and hosts there cannot reach it; use gs://BUCKET/FOLDER"
+            )
+        self._image = require_digest(launch, "vertex")
+        self._shipment = shipment(launch, in_image=settings.suite_in_image)
+        self._machine = self._machine_spec()
+        problems = [
+            _problem(name, f"Vertex AI needs it, such as {_EXAMPLES[name]}; or set {variable}")
+            for name, variable in _VARIABLES.items()
+            if not found[name]
+        ]
+        if problems:
+            raise UserError(*problems)
+
+    def shown(self) -> str:
+        """Returns the job as YAML; its `jobSpec` is what `gcloud ai custom-jobs create` takes."""
+        settings = self._settings
+        about = f"# a custom job in {settings.project}, {settings.location}; {self._shipment.said}"
+        job = yaml.safe_dump(self._job("RANDOM"), sort_keys=False, width=1000)
+        return f"{about}\n{job.rstrip()}"
+
+    def start(self) -> int:
+        """Creates the job, says how it goes until it ends, and cancels it when interrupted here.
+
+        Returns:
+            The exit code of the command on the hosts; 1 where a job that failed does not tell it,
+            and 130 where somebody else cancelled it.
+
+        Raises:
+            UserError: The suite could not be put into the run directory, or Vertex AI refused the
+                job or could not be reached for minutes.
+        """
+        project, location = self._settings.project, self._settings.location
+        assert project is not None
+        assert location is not None
+        jobs = CustomJobs(project, location, self._settings.endpoint, sleep=self._sleep)
+        self._shipment.send()
+        nonce = secrets.token_hex(8)
+        with contextlib.ExitStack() as clearing:
+            clearing.callback(self._cancel, jobs, nonce)
+            name = jobs.create(self._job(nonce))
+            _say(f"{name}\n{jobs.page(name)}")
+            state = self._end(jobs, name)
+            clearing.pop_all()
+        return self._concluded(state, name)
+
+    def _end(self, jobs: CustomJobs, name: str) -> JobState:
+        """Returns the last state of a job, and says each one before it."""
+        shown, wait = "", _FIRST_WAIT_S
+        while True:
+            state = jobs.state(name)
+            if state.word != shown:
+                shown, wait = state.word, _FIRST_WAIT_S
+                _say(f"{self._launch.name}: {state.word}")
+            if state.ended:
+                return state
+            self._sleep(wait)
+            wait = min(wait * _GROWTH, _LONGEST_WAIT_S)
+
+    def _concluded(self, state: JobState, name: str) -> int:
+        if state.word == "succeeded":
+            return 0
+        if state.error:
+            _say(f"{self._launch.name}: {state.error}")
+        _say(f"what the hosts said: gcloud ai custom-jobs stream-logs {name}")
+        return _EXIT_CANCELLED if state.word == "cancelled" else state.exit_code
+
+    def _cancel(self, jobs: CustomJobs, nonce: str) -> None:
+        """Cancels the job, also one of which the answer to its creation never arrived."""
+        try:
+            name = jobs.find(nonce)
+            if name is not None and not jobs.state(name).ended:
+                jobs.cancel(name)
+                _say(f"{self._launch.name}: cancelled {name}")
+        except UserError as error:
+            _say(
+                f"{self._launch.name}: could not be cancelled, look for it in the console: {error}"
+            )
+
+    def _job(self, nonce: str) -> dict[str, Any]:
+        """Returns the job as the API's JSON."""
+        settings = self._settings
+        scheduling: dict[str, Any] = {
+            "timeout": f"{settings.timeout_s}s",
+            "strategy": settings.strategy,
+            # Replicas that are started again would join a run that has ended without them.
+            "disableRetries": True,
+            "restartJobOnWorkerRestart": False,
+        }
+        if settings.max_wait_s is not None:
+            scheduling["maxWaitDuration"] = f"{settings.max_wait_s}s"
+        spec: dict[str, Any] = {"workerPoolSpecs": self._pools(), "scheduling": scheduling}
+        if settings.service_account is not None:
+            spec["serviceAccount"] = settings.service_account
+        if settings.network is not None:
+            spec["network"] = settings.network
+        return {
+            "displayName": self._launch.name,
+            "jobSpec": spec,
+            "labels": {**settings.labels, LABEL: nonce},
+        }
+
+    def _pools(self) -> list[dict[str, Any]]:
+        """Returns the pools: the first has one replica, which is a whole slice of TPUs."""
+        launch = self._launch
+        variables = {"ORBAX_BENCH_IMAGE": self._image}
+        if launch.hosts > 1:
+            variables["ORBAX_BENCH_NUM_HOSTS"] = str(launch.hosts)
+        pool = {
+            "machineSpec": self._machine,
+            "containerSpec": {
+                "imageUri": self._image,
+                "command": list(self._shipment.command),
+                "env": [{"name": name, "value": text} for name, text in variables.items()],
+            },
+        }
+        if launch.tpu is not None or launch.hosts == 1:
+            return [{**pool, "replicaCount": 1}]
+        return [{**pool, "replicaCount": 1}, {**pool, "replicaCount": launch.hosts - 1}]
+
+    def _machine_spec(self) -> dict[str, Any]:
+        launch, settings = self._launch, self._settings
+        gpus = (settings.accelerator_type, settings.accelerator_count)
+        if launch.tpu is not None:
+            if launch.slices > 1:
+                raise UserError(
+                    f"--slices {launch.slices}: a custom job is one slice; several of them join on "
+                    "Google Kubernetes Engine, --on jobset"
+                )
+            for name in ("machine_type", "accelerator_type", "accelerator_count"):
+                if getattr(settings, name) is not None:
+                    raise UserError(_problem(name, f"TPU {launch.tpu} says it; leave it out"))
+            spec = launch.tpu.vertex_machine_spec
+            return {"machineType": spec["machine_type"], "tpuTopology": spec["tpu_topology"]}
+        if settings.machine_type is None:
+            raise UserError(
+                _problem(
+                    "machine_type",
+                    "needed without --tpu, such as n2-standard-16, or a3-highgpu-8g with "
+                    "accelerator_type=NVIDIA_H100_80GB and accelerator_count=8",
+                )
+            )
+        if (gpus[0] is None) != (gpus[1] is None):
+            raise UserError(
+                _problem("accelerator_type", "goes with accelerator_count; give both or none")
+            )
+        if gpus[0] is None:
+            return {"machineType": settings.machine_type}
+        if gpus[0] not in GPUS:
+            hint = did_you_mean(gpus[0], GPUS)
+            raise UserError(_problem("accelerator_type", f"Vertex AI has no {gpus[0]}; {hint}"))
+        return {
+            "machineType": settings.machine_type,
+            "acceleratorType": gpus[0],
+            "acceleratorCount": gpus[1],
+        }
+
+
+def _problem(name: str, message: str) -> Problem:
+    return Problem(message, key=f"--on vertex --set {name}")
+
+
+def _say(lines: str) -> None:
+    print(lines, flush=True)

@@ -1,0 +1,204 @@
+"""Custom jobs of one project and location of Vertex AI: created, looked at, cancelled."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple, TypeVar
+
+from orbax_bench_core.config import UserError
+
+LABEL: Final = "orbax-bench-launch"
+"""Label of each job, with a value of its own: whether a request that failed has created it."""
+
+_WAITS_S: Final = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
+"""Pauses after requests that fail for a moment; then it is given up, after two minutes."""
+_REQUEST_S: Final = 60.0
+_STATE: Final = "JOB_STATE_"
+_CODE: Final = re.compile(r"non-zero status of (\d+)")
+
+_Answer = TypeVar("_Answer")
+
+
+class JobState(NamedTuple):
+    """State of a job.
+
+    Attributes:
+        word: Such as `running`, as Vertex AI calls it.
+        error: Why it failed; empty unless it did.
+    """
+
+    word: str
+    error: str
+
+    @property
+    def ended(self) -> bool:
+        """Whether it will not change any more."""
+        return self.word in ("succeeded", "failed", "cancelled", "expired", "partially_succeeded")
+
+    @property
+    def exit_code(self) -> int:
+        """Exit code of the command on the hosts; 1 where the job does not tell it."""
+        if self.word == "succeeded":
+            return 0
+        told = _CODE.search(self.error)
+        return int(told[1]) if told else 1
+
+
+class CustomJobs:
+    """Client of the custom jobs of one project and location."""
+
+    def __init__(
+        self, project: str, location: str, endpoint: str | None, *, sleep: Callable[[float], None]
+    ) -> None:
+        """Sets the client up; nothing is sent.
+
+        Args:
+            project: Id of the project.
+            location: Such as `us-central1`.
+            endpoint: Another address of Vertex AI; one with http:// is asked without credentials.
+            sleep: Waits that many seconds.
+
+        Raises:
+            UserError: The extra is not installed, or there are no credentials.
+        """
+        self._place = f"Vertex AI in {project}, {location}"
+        self._project, self._location = project, location
+        self._sleep = sleep
+        try:
+            from google.auth.credentials import AnonymousCredentials
+            from google.cloud import aiplatform_v1
+        except ImportError:
+            raise UserError(
+                "--on vertex needs google.cloud.aiplatform: pip install 'orbax-bench[vertex]'"
+            ) from None
+        plain = endpoint is not None and endpoint.startswith("http://")
+        with self._explained():
+            self._client = aiplatform_v1.JobServiceClient(
+                credentials=AnonymousCredentials() if plain else None,
+                transport="rest",
+                client_options={
+                    "api_endpoint": endpoint or f"{location}-aiplatform.googleapis.com"
+                },
+            )
+
+    def create(self, body: dict[str, Any]) -> str:
+        """Creates a job, once, however often the request must be repeated.
+
+        Args:
+            body: The job as JSON; it has the label `LABEL`.
+
+        Returns:
+            Its resource name.
+
+        Raises:
+            UserError: Vertex AI refused it, or could not be reached.
+        """
+        from google.cloud.aiplatform_v1 import types
+        from google.protobuf import json_format
+
+        try:
+            job = types.CustomJob(json_format.ParseDict(body, types.CustomJob.pb()()))
+        except json_format.ParseError as error:
+            raise UserError(f"not a custom job of Vertex AI: {error}") from None
+        nonce, asked = body["labels"][LABEL], False
+
+        def attempt() -> str:
+            nonlocal asked
+            # A request that failed may have created the job nevertheless.
+            known = self._find(nonce) if asked else None
+            asked = True
+            return known or str(
+                self._client.create_custom_job(
+                    parent=self._parent, custom_job=job, retry=None, timeout=_REQUEST_S
+                ).name
+            )
+
+        return self._answered(attempt)
+
+    def find(self, nonce: str) -> str | None:
+        """Returns the name of the job whose label has that value; None where there is none.
+
+        Raises:
+            UserError: Vertex AI refuses to tell, or could not be reached for minutes.
+        """
+        return self._answered(lambda: self._find(nonce))
+
+    def state(self, name: str) -> JobState:
+        """Returns the state of a job.
+
+        Raises:
+            UserError: Vertex AI refuses to tell, or could not be reached for minutes.
+        """
+        job = self._answered(
+            lambda: self._client.get_custom_job(name=name, retry=None, timeout=_REQUEST_S)
+        )
+        return JobState(job.state.name.removeprefix(_STATE).lower(), str(job.error.message))
+
+    def cancel(self, name: str) -> None:
+        """Asks Vertex AI to end a job.
+
+        Raises:
+            UserError: It refused, or could not be reached.
+        """
+        self._answered(
+            lambda: self._client.cancel_custom_job(name=name, retry=None, timeout=_REQUEST_S)
+        )
+
+    def page(self, name: str) -> str:
+        """Returns the page of a job in the Google Cloud console."""
+        return (
+            f"https://console.cloud.google.com/ai/platform/locations/{self._location}/training/"
+            f"{name.rpartition('/')[2]}?project={self._project}"
+        )
+
+    @property
+    def _parent(self) -> str:
+        return f"projects/{self._project}/locations/{self._location}"
+
+    def _find(self, nonce: str) -> str | None:
+        found = self._client.list_custom_jobs(
+            {"parent": self._parent, "filter": f'labels.{LABEL}="{nonce}"'},
+            retry=None,
+            timeout=_REQUEST_S,
+        )
+        return next((str(job.name) for job in found), None)
+
+    def _answered(self, ask: Callable[[], _Answer]) -> _Answer:
+        """Asks again while the answer is that it cannot be given just now."""
+        import google.auth.exceptions
+        from google.api_core import exceptions
+
+        passing = (
+            exceptions.TooManyRequests,
+            exceptions.ServerError,
+            google.auth.exceptions.TransportError,
+            OSError,  # of the connection
+        )
+        for wait in _WAITS_S:
+            with self._explained():
+                try:
+                    return ask()
+                except passing:
+                    self._sleep(wait)
+        with self._explained():
+            return ask()
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turns what the client raises into one message."""
+        import google.auth.exceptions
+        from google.api_core import exceptions
+
+        try:
+            yield
+        except google.auth.exceptions.GoogleAuthError as error:
+            raise UserError(
+                f"no credentials for {self._place}: {error}; run `gcloud auth application-default "
+                "login`"
+            ) from None
+        except exceptions.GoogleAPIError as error:
+            raise UserError(f"{self._place} refused: {error}") from None
+        except (OSError, ValueError) as error:
+            raise UserError(f"{self._place}: {error}") from None

@@ -1,0 +1,197 @@
+"""XPK workloads: Google's command line starts the pods of a GKE cluster that it has made."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from collections.abc import Sequence
+from typing import Final
+
+import pydantic
+
+from orbax_bench_core.config import ConfigModel, UserError
+from orbax_bench_core.execute import HEAD_PORT, TOKEN
+from orbax_bench_core.launchers.containers import (
+    require_digest,
+    require_pod_names,
+    require_shared,
+)
+from orbax_bench_core.launchers.hardware import SliceShape
+from orbax_bench_core.launchers.launch import Launch, interrupted_by_sigterm, require_client
+from orbax_bench_core.launchers.shipping import shipment
+
+_JOB: Final = "slice-job"
+_NAMES: Final = {
+    "v4": "v4",
+    "v5e": "v5litepod",
+    "v5p": "v5p",
+    "v6e": "v6e",
+    "v7x": "tpu7x",
+}
+"""XPK's names of the generations, which a topology is appended to."""
+_SLICE_MACHINE: Final = 4
+"""Chips of the machines that XPK makes slices of, single chips of v6e and v7x aside."""
+_NO_CLIENT: Final = (
+    "install it in an environment of its own (`pip install xpk` changes versions that others "
+    "need), or run what --dry-run prints where it is"
+)
+
+
+class XpkSettings(ConfigModel):
+    """Settings of an XPK workload.
+
+    Attributes:
+        cluster: The cluster, which `xpk cluster create` has made.
+        project: Google Cloud project; by default that of gcloud.
+        zone: Zone; by default that of gcloud.
+        namespace: Kubernetes namespace; by default that of the context.
+        device_type: GPU machine as XPK names it, such as h100-80gb-8, in place of a TPU slice.
+        priority: One of very-low, low, medium, high, very-high.
+        restarts: How often all pods are started again after a failure.
+        environment: More variables of the hosts.
+        suite_in_image: Path of the suite in the image; otherwise the one of this machine is sent.
+        keep: Whether the workload stays at the end; XPK removes it after 12 hours.
+    """
+
+    cluster: str
+    project: str | None = None
+    zone: str | None = None
+    namespace: str | None = None
+    device_type: str | None = None
+    priority: str | None = None
+    restarts: int = pydantic.Field(default=0, ge=0)
+    environment: dict[str, str] = {}
+    suite_in_image: str | None = None
+    keep: bool = False
+
+    @pydantic.field_validator("environment")
+    @classmethod
+    def _without_a_token(cls, environment: dict[str, str]) -> dict[str, str]:
+        if TOKEN in environment:
+            raise ValueError(f"XPK writes {TOKEN} into a manifest that many can read; leave it out")
+        return environment
+
+
+class Xpk:
+    """Creates a workload, waits for its end, and deletes it, by the `xpk` program.
+
+    The token is the file that process 0 writes into the run directory: XPK would write one of the
+    environment into its manifest, in plain.
+    """
+
+    def __init__(self, launch: Launch, settings: XpkSettings) -> None:
+        """Checks what is to be started.
+
+        Raises:
+            UserError: XPK cannot start it; the message says why.
+        """
+        if (launch.tpu is None) == (settings.device_type is None):
+            raise UserError(
+                "--on xpk needs --tpu TYPE:TOPOLOGY, or --hosts N --set device_type=NAME for GPUs"
+            )
+        self._image = require_digest(launch, "xpk")
+        require_shared(launch, "xpk")
+        each = launch.hosts // launch.slices
+        require_pod_names(launch.name, _JOB, jobs=launch.slices, pods=each)
+        self._launch = launch
+        self._settings = settings
+        self._device = (
+            ["--device-type", str(settings.device_type), "--num-nodes", str(launch.hosts)]
+            if launch.tpu is None
+            else ["--tpu-type", _tpu_type(launch.tpu), "--num-slices", str(launch.slices)]
+        )
+        self._shipment = shipment(launch, in_image=settings.suite_in_image)
+
+    def shown(self) -> str:
+        """Returns the commands."""
+        lines = [shlex.join(words) for words in (self.create, self._wait, self._delete)]
+        return "\n".join((f"# {self._shipment.said}", *lines))
+
+    def start(self) -> int:
+        """Sends the suite, creates the workload, waits for its end, and deletes it.
+
+        Returns:
+            0 where XPK says that it has succeeded, and otherwise XPK's code.
+        """
+        require_client("xpk", _NO_CLIENT)
+        self._shipment.send()
+        code = _called(self.create)
+        if code:
+            return code
+        with interrupted_by_sigterm():
+            try:
+                return _called(self._wait)
+            finally:
+                if not self._settings.keep:
+                    _called(self._delete)
+
+    @property
+    def create(self) -> list[str]:
+        """Words of the command that creates the workload."""
+        settings, plain = self._settings, self._settings.environment | self._place()
+        return [
+            *("xpk", "workload", "create", "--workload", self._launch.name),
+            *self._where(),
+            *self._device,
+            *("--docker-image", self._image),
+            *("--max-restarts", str(settings.restarts)),
+            *(("--priority", settings.priority) if settings.priority else ()),
+            *(word for key, value in plain.items() for word in ("--env", f"{key}={value}")),
+            *("--command", shlex.join(self._shipment.command)),
+        ]
+
+    @property
+    def _wait(self) -> list[str]:
+        wait = ("--wait-for-job-completion", self._launch.name)
+        return ["xpk", "workload", "list", *self._where(), *wait]
+
+    @property
+    def _delete(self) -> list[str]:
+        which = ("--workload", self._launch.name, "--force")
+        return ["xpk", "workload", "delete", *self._where(), *which]
+
+    def _where(self) -> list[str]:
+        settings = self._settings
+        given = {
+            "--cluster": settings.cluster,
+            "--project": settings.project,
+            "--zone": settings.zone,
+            "--namespace": settings.namespace,
+        }
+        return [word for flag, value in given.items() if value for word in (flag, value)]
+
+    def _place(self) -> dict[str, str]:
+        """Returns by what hosts with GPUs know their place; TPUs have the variables of GKE.
+
+        What XPK sets itself lacks the index of a process and the number of them in JAX's words.
+        """
+        if self._launch.tpu is not None or self._launch.hosts == 1:
+            return {}
+        name, hosts = self._launch.name, str(self._launch.hosts)
+        return {
+            "ORBAX_BENCH_HEAD": f"{name}-{_JOB}-0-0.{name}:{HEAD_PORT}",
+            "ORBAX_BENCH_NUM_HOSTS": hosts,
+            "ORBAX_BENCH_HOSTS_PER_JOB": hosts,
+            "ORBAX_BENCH_JOB_INDEX": "0",
+        }
+
+
+def _tpu_type(shape: SliceShape) -> str:
+    """Returns XPK's name of a slice.
+
+    Raises:
+        UserError: XPK makes that slice of other machines, or has none.
+    """
+    machines = shape.generation.machines
+    if shape.chips_per_host > _SLICE_MACHINE:
+        raise UserError(
+            f"--on xpk: XPK makes TPU {shape} of machines with {_SLICE_MACHINE} chips; give --tpu "
+            f"{shape}:{machines[_SLICE_MACHINE]}"
+        )
+    if shape.generation.name == "v5e" and shape.hosts == 1:
+        raise UserError(f"--on xpk: XPK has no slices of v5e with one host, such as TPU {shape}")
+    return f"{_NAMES[shape.generation.name]}-{shape.topology}"
+
+
+def _called(words: Sequence[str]) -> int:
+    return subprocess.run(words, stdin=subprocess.DEVNULL, check=False).returncode

@@ -1,0 +1,172 @@
+"""Launching step: one sweep point measured on hosts that a launcher starts, waited for here."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import signal
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from orbax_bench_core.config import UserError
+from orbax_bench_core.execute import RunSettings, Session
+from orbax_bench_core.launchers import (
+    Launch,
+    Launcher,
+    parse_slice,
+    place_named,
+    place_settings,
+    pod_settings,
+    require_whole_slices,
+)
+from orbax_bench_core.steps.point import SAID, PointFailed, PointOutcome
+from orbax_bench_core.sweep import SweepEntry, sides
+
+_IMAGE: Final = "ORBAX_BENCH_IMAGE"
+_SHORT: Final = 6
+"""Characters of a run's id in the name of a job: two runs may measure the same point."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PointHosts:
+    """Hosts that a point is measured on.
+
+    Attributes:
+        launcher: What starts them: a place that `orbax-bench launch --on` takes.
+        tpu: Their TPU slice, as `TYPE:TOPOLOGY`; empty for machines without TPUs, of which there
+            are as many as the point has processes.
+        slices: How many such slices.
+        settings: Settings of the place, each `KEY=VALUE`.
+        pods: Fragments of the pods of hosts, as `launchers.pod_settings` takes them; `settings`
+            come before them.
+    """
+
+    launcher: str
+    tpu: str = ""
+    slices: int = 1
+    settings: Sequence[str] = ()
+    pods: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+def point_hosts(
+    launcher: str,
+    tpu: str = "",
+    slices: int = 1,
+    settings: Sequence[str] | None = None,
+    pods: Mapping[str, Any] | None = None,
+) -> PointHosts | None:
+    """Returns the hosts that a step was asked to start; None where it names no launcher.
+
+    Raises:
+        UserError: There is none for a slice or for settings that are given.
+    """
+    if launcher:
+        return PointHosts(
+            launcher=launcher, tpu=tpu, slices=slices, settings=settings or (), pods=pods or {}
+        )
+    if tpu or settings:
+        given = f"the slice {tpu}" if tpu else ", ".join(settings or ())
+        raise UserError(f"{given}: name the launcher that it is for, such as jobset or vertex")
+    return None
+
+
+def launch_point(
+    point_json: str,
+    output_directory: str,
+    *,
+    hosts: PointHosts,
+    settings: RunSettings,
+    limits: bool = True,
+    strict: bool = False,
+    lock: bool = True,
+) -> PointOutcome:
+    """Measures one entry of a run that `plan` has begun on hosts of its own, and waits for them.
+
+    Each runs `orbax-bench step run-sweep-point`, where it is a container in the image of this step,
+    which `ORBAX_BENCH_IMAGE` names by digest. Interrupted or told to end, it clears the hosts up.
+
+    Args:
+        point_json: The point or pair, as `plan` returned it.
+        output_directory: The run directory.
+        hosts: What to start.
+        settings: How to run it; of these only what the command has flags for.
+        limits: As in `measure_point`.
+        strict: As in `measure_point`.
+        lock: As in `measure_point`.
+
+    Raises:
+        UserError: The point does not fit the hosts, or the place refused them.
+        PointFailed: The hosts did not come to their end, or a repeat failed and `strict` is set.
+    """
+    session = Session.rejoin(output_directory, point_json)
+    (entry,) = session.entries
+    flags = {
+        "--remove-repeated-dir": settings.remove_repeated_dir,
+        "--enable-hlo-dump": settings.hlo_dump,
+        "--no-limits": not limits,
+        "--strict": strict,
+        "--no-lock": not lock,
+    }
+    words = [flag for flag, given in flags.items() if given]
+    command = ("orbax-bench", "step", "run-sweep-point", entry.id, "-o", output_directory, *words)
+    name = f"ob-{entry.id}-{session.info.run_id[:_SHORT]}"
+    launcher = _launcher(entry, hosts, command, name, output_directory)
+    print(f"{SAID}{entry.name} is measured on hosts of its own: {hosts.launcher}", flush=True)
+    with _interruptible():
+        code = launcher.start()
+    if code:
+        raise PointFailed(
+            f"{entry.name} {entry.id}: its hosts ended with exit code {code}; what they printed "
+            "says why, and the same step goes on from what is recorded"
+        )
+    records = session.directory.point_records(entry)
+    if not records:
+        raise PointFailed(
+            f"{entry.name} {entry.id}: its hosts ended well, and there is no record of it in "
+            f"{output_directory}"
+        )
+    return PointOutcome(session.info, records)
+
+
+def _launcher(
+    entry: SweepEntry,
+    hosts: PointHosts,
+    command: tuple[str, ...],
+    name: str,
+    output_directory: str,
+) -> Launcher:
+    place = place_named(hosts.launcher)
+    processes = [point.processes for point in sides(entry).values()]
+    shape, number = None, max(processes)
+    if hosts.tpu:
+        shape = parse_slice(hosts.tpu)
+        if not place.one_process:
+            require_whole_slices(processes, shape, hosts.slices)
+        number = shape.hosts * hosts.slices
+    of_pods = [f"{key}={json.dumps(value)}" for key, value in pod_settings(hosts.pods).items()]
+    launch = Launch(
+        name=name,
+        command=command,
+        output_directory=output_directory,
+        hosts=number,
+        image=os.environ.get(_IMAGE),
+        tpu=shape,
+        slices=hosts.slices,
+    )
+    return place.launcher(launch, place_settings(place, [*of_pods, *hosts.settings]))
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """Makes a request to end, as a pod gets it, an interruption, so that hosts are cleared up."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

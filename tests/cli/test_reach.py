@@ -1,0 +1,121 @@
+"""Every command where a launcher has started it on several hosts."""
+
+import pytest
+import typer.main
+
+import orbax_bench_core
+from orbax_bench_core import execute
+from orbax_bench_core.cli import doctor
+from orbax_bench_core.cli.hosts import Reach
+from orbax_bench_core.cli.main import REACH, app
+from orbax_bench_core.config import UserError
+from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
+from tests.support.scripted import NAME
+
+ALL_HOSTS = ["ab", "async-study", "bisect", "calibrate", "run"]
+THIS_HOST = ["doctor", "limits", "prepare"]
+NONE = [
+    *("baseline", "compare", "expand", "history", "launch", "lineage", "list", "report"),
+    "sharding",
+]
+FROM_OTHER_PACKAGES = ["image", "pipeline"]
+"""They say nothing of their reach: what measures there is refused by what they call."""
+
+
+@pytest.fixture
+def on_three_hosts(monkeypatch):
+    """Sets what a launcher sets on host 1 of 3, whose process 0 never answers."""
+    place = {"COORDINATOR_ADDRESS": "192.0.2.1:9", "NUM_PROCESSES": "3", "PROCESS_ID": "1"}
+    for name, value in place.items():
+        monkeypatch.setenv(f"JAX_{name}", value)
+    monkeypatch.setenv("SLURM_PROCID", "1")
+    monkeypatch.setenv("SLURM_NTASKS", "3")
+    monkeypatch.setenv("SLURM_STEP_NODELIST", "node[1-3]")
+
+
+def test_every_command_has_its_reach():
+    found = {reach: sorted(name for name, its in REACH.items() if its is reach) for reach in Reach}
+    assert found == {
+        Reach.ALL_HOSTS: ALL_HOSTS,
+        Reach.THIS_HOST: THIS_HOST,
+        Reach.BY_STEP: ["step"],
+        Reach.NONE: NONE,
+    }
+    group = typer.main.get_command(app)
+    names = [name for name in group.list_commands(None) if name not in FROM_OTHER_PACKAGES]
+    assert sorted(names) == sorted(REACH)
+
+
+def test_what_measures_on_all_hosts_and_nothing_else_has_the_flags_of_a_cluster():
+    group = typer.main.get_command(app)
+    for name in group.list_commands(None):
+        flags = {parameter.name for parameter in group.get_command(None, name).params}
+        measures = REACH.get(name) is Reach.ALL_HOSTS
+        assert ({"no_cluster", "host_wait"} <= flags) is measures, name
+        assert bool({"no_cluster", "host_wait"} & flags) is measures, name
+
+
+@pytest.mark.parametrize("name", THIS_HOST)
+def test_what_works_on_this_host_says_so_in_a_cluster_alone(
+    name, request, orbax_bench, monkeypatch
+):
+    monkeypatch.setattr(doctor, "_devices", lambda: "8 x cpu")
+    # What they are given ends them at once.
+    given = {"doctor": ("--path", "/nowhere"), "limits": ("--path", "/", "--size", "x")}
+    alone = orbax_bench(name, *given.get(name, ()))
+    request.getfixturevalue("on_three_hosts")
+    done = orbax_bench(name, *given.get(name, ()))
+    line = "cluster: JAX_*, host 1 of 3, head 192.0.2.1:9; this command is for this host alone\n"
+    assert (done.code, done.err) == (alone.code, line + alone.err)
+
+
+def test_variables_that_are_wrong_stop_nothing_that_needs_no_cluster(orbax_bench, monkeypatch):
+    monkeypatch.setenv("JAX_COORDINATOR_ADDRESS", "10.0.0.1:9")
+    done = orbax_bench("limits", "--path", "/", "--size", "x")
+    note, error = done.err.splitlines()
+    assert note.startswith("note: JAX_COORDINATOR_ADDRESS is set, and JAX_PROCESS_ID")
+    assert error.startswith("error: --size")
+
+
+@pytest.fixture
+def reading(write_suite, make_sizes, tmp_path):
+    """Returns commands that read, with what they are given."""
+    run = make_sizes().root
+    return {
+        "async-study": (run,),
+        "baseline": ("list", tmp_path),
+        "calibrate": (run,),
+        "compare": (run, run),
+        "expand": (write_suite(),),
+        "history": (run,),
+        "lineage": (run / "summary.csv",),
+        "list": (),
+        "report": (run,),
+        "sharding": (tmp_path / "none",),
+    }
+
+
+@pytest.mark.slow
+def test_what_reads_takes_no_notice(reading, request, orbax_bench, monkeypatch):
+    orbax_bench("report", *reading["report"])  # from here on every report says the same
+    alone = {name: orbax_bench(name, *given) for name, given in reading.items()}
+    request.getfixturevalue("on_three_hosts")
+
+    def never(environment):
+        raise AssertionError("a command that reads looks at its place")
+
+    monkeypatch.setattr(execute, "detect_cluster", never)
+    for name, given in reading.items():
+        assert orbax_bench(name, *given) == alone[name], name
+
+
+def test_what_measures_and_knows_nothing_of_clusters_is_refused(on_three_hosts, tmp_path):
+    suite = tmp_path / "suite.yaml"
+    suite.write_text(f"suite_name: s\nbenchmarks: [{{generator: {NAME}, options: {{}}}}]\n")
+    with pytest.raises(UserError) as caught:
+        orbax_bench_core.run(str(suite), str(tmp_path / "out"), limits=False)
+    problem = str(caught.value)
+    assert problem.startswith("JAX_* says that this is host 1 of 3, and what was started here")
+    assert "`orbax-bench run`, `ab`" in problem
+    assert "ORBAX_BENCH_CLUSTER=none" in problem
+    assert not list((tmp_path / "out").glob("records/*"))

@@ -1,0 +1,81 @@
+"""A suite and its folder on their way to hosts that have no copy."""
+
+import pytest
+
+from orbax_bench_core.config import UserError
+from orbax_bench_core.execute.hosts.luggage import differing, pack, unpack
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A suite with a module beside it, and what is not of the suite."""
+    home = tmp_path / "suites"
+    for path in (
+        "suite.yaml",
+        "bench.py",
+        "models/small.json",
+        "notes.txt",
+        ".git/config",
+        ".secret",
+        "__pycache__/bench.pyc",
+        "env/pyvenv.cfg",
+        "env/lib/jax.py",
+        "earlier/run.json",
+        "earlier/records/a.json",
+        "out/records/b.json",
+    ):
+        (home / path).parent.mkdir(parents=True, exist_ok=True)
+        (home / path).write_text(path)
+    return home
+
+
+def test_the_suite_and_what_lies_beside_it_travel_and_nothing_else(folder, tmp_path):
+    luggage = pack(str(folder / "suite.yaml"), str(folder / "out"))
+    assert luggage.name == "suite.yaml"
+    there = tmp_path / "there"
+    unpack(luggage.data, luggage.digest, there)
+    arrived = {path.relative_to(there).as_posix() for path in there.rglob("*") if path.is_file()}
+    assert arrived == {"suite.yaml", "bench.py", "models/small.json", "notes.txt"}
+    assert (there / "bench.py").read_text() == "bench.py"
+    assert differing(luggage.hashes, str(there / "suite.yaml")) == ""
+
+
+def test_equal_files_make_an_equal_copy(folder):
+    first, second = (pack(str(folder / "suite.yaml"), str(folder / "out")) for _ in range(2))
+    assert first.digest == second.digest
+
+
+def test_a_file_that_another_host_has_otherwise_is_named_and_logs_are_not_looked_at(folder):
+    suite = str(folder / "suite.yaml")
+    hashes = pack(suite, str(folder / "out")).hashes
+    (folder / "notes.txt").write_text("grows")
+    assert differing(hashes, suite) == ""
+    (folder / "bench.py").write_text("newer")
+    (folder / "models" / "small.json").unlink()
+    assert differing(hashes, suite) == f"bench.py, models/small.json in {folder}"
+
+
+def test_a_copy_that_is_not_the_one_of_process_0_is_not_taken(folder, tmp_path):
+    luggage = pack(str(folder / "suite.yaml"), str(folder / "out"))
+    with pytest.raises(ValueError, match="not the one that process 0 has written"):
+        unpack(luggage.data + b"x", luggage.digest, tmp_path / "there")
+    assert not (tmp_path / "there").exists()
+
+
+def test_a_folder_that_is_too_large_is_refused_with_the_largest_in_it(folder):
+    for name, size in (("data/a.bin", 6_000_000), ("data/b.bin", 3_000_000), ("c.bin", 2_000_000)):
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        with path.open("wb") as file:
+            file.truncate(size)
+    with pytest.raises(UserError) as caught:
+        pack(str(folder / "suite.yaml"), str(folder / "out"))
+    message = str(caught.value)
+    assert f"{folder}, has 11.0 MB" in message
+    assert "at most 10.0 MB" in message
+    assert "data/ 9.0 MB, c.bin 2.0 MB" in message
+
+
+def test_a_suite_in_a_bucket_has_no_folder_that_could_travel():
+    assert pack("gs://bucket/suite.yaml", "/tmp/out") is None
+    assert pack("", "/tmp/out") is None

@@ -1,0 +1,271 @@
+"""Manifests of a JobSet against its schema, which refuses unknown fields."""
+
+import json
+
+import jsonschema
+import pytest
+import yaml
+
+from orbax_bench_core.config import UserError
+from orbax_bench_core.execute import detect_cluster
+from orbax_bench_core.launchers import (
+    Launch,
+    parse_slice,
+    place_named,
+    place_settings,
+    pod_settings,
+)
+from tests.support.kubernetes import JOBSET_SCHEMA, SECRET_SCHEMA
+
+IMAGE = f"registry.example/bench@sha256:{'a1' * 32}"
+VALIDATOR = jsonschema.Draft202012Validator(JOBSET_SCHEMA)
+
+
+@pytest.fixture
+def made(tmp_path):
+    suite = tmp_path / "tiny.yaml"
+    suite.write_text("suite_name: tiny\n")
+
+    def make(*settings, tpu=None, slices=1, hosts=1, directory="gs://bucket/run", **changes):
+        shape = None if tpu is None else parse_slice(tpu)
+        place = place_named("jobset")
+        launch = Launch(
+            **{
+                "name": "ob-tiny",
+                "command": ("orbax-bench", "run", str(suite), "-o", directory, "-v"),
+                "output_directory": directory,
+                "hosts": shape.hosts * slices if shape else hosts,
+                "image": IMAGE,
+                "tpu": shape,
+                "slices": slices,
+            }
+            | changes
+        )
+        return place.launcher(launch, place_settings(place, settings))
+
+    return make
+
+
+def manifest(launcher):
+    """Returns the JobSet that is shown, which must be valid."""
+    jobset, secret = yaml.safe_load_all(launcher.shown())
+    assert [error.message for error in VALIDATOR.iter_errors(jobset)] == []
+    jsonschema.validate(secret, SECRET_SCHEMA)
+    return jobset
+
+
+def job(jobset):
+    (replicated,) = jobset["spec"]["replicatedJobs"]
+    return replicated["template"]["spec"]
+
+
+def pod(jobset):
+    return job(jobset)["template"]["spec"]
+
+
+def environment(jobset, *, labels, index):
+    """Returns the variables of one container, as Kubernetes fills them in."""
+    (container,) = pod(jobset)["containers"]
+    found = {"JOB_COMPLETION_INDEX": str(index)}
+    for variable in container["env"]:
+        source = variable.get("valueFrom", {})
+        path = source.get("fieldRef", {}).get("fieldPath", "")
+        if path.startswith("metadata.labels["):
+            found[variable["name"]] = labels[path.partition("'")[2].rpartition("'")[0]]
+        elif "value" in variable:
+            found[variable["name"]] = variable["value"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("tpu", "hosts", "chips", "accelerator", "topology"),
+    [
+        ("v5e:4x8", 8, 4, "tpu-v5-lite-podslice", "4x8"),
+        ("v6e:4x4", 4, 4, "tpu-v6e-slice", "4x4"),
+        ("v4:2x2x4", 4, 4, "tpu-v4-podslice", "2x2x4"),
+        ("v5p:2x2x4", 4, 4, "tpu-v5p-slice", "2x2x4"),
+        ("v7x:2x2x2", 2, 4, "tpu7x", "2x2x2"),
+        ("v6e:2x4", 1, 8, "tpu-v6e-slice", "2x4"),
+    ],
+)
+def test_a_slice_has_a_pod_for_each_host_on_the_nodes_of_its_topology(
+    made, tpu, hosts, chips, accelerator, topology
+):
+    found = manifest(made(tpu=tpu))
+    assert (job(found)["parallelism"], job(found)["completions"]) == (hosts, hosts)
+    assert pod(found)["nodeSelector"] == {
+        "cloud.google.com/gke-tpu-accelerator": accelerator,
+        "cloud.google.com/gke-tpu-topology": topology,
+    }
+    (container,) = pod(found)["containers"]
+    assert container["resources"]["limits"] == {"google.com/tpu": chips}
+    assert {port["containerPort"] for port in container["ports"]} == {8471, 8431, 8463}
+
+
+def test_each_pod_of_several_slices_knows_its_place_in_all(made):
+    found = manifest(made(tpu="v5p:2x2x4", slices=2))
+    assert found["spec"]["replicatedJobs"][0]["replicas"] == 2
+    assert (
+        found["metadata"]["annotations"]["alpha.jobset.sigs.k8s.io/exclusive-topology"]
+        == "cloud.google.com/gke-nodepool"
+    )
+    for slice_, index in ((0, 0), (0, 3), (1, 2)):
+        labels = {
+            "jobset.sigs.k8s.io/job-index": str(slice_),
+            "jobset.sigs.k8s.io/restart-attempt": "0",
+        }
+        cluster = detect_cluster(environment(found, labels=labels, index=index))
+        assert (cluster.rank, cluster.size) == (slice_ * 4 + index, 8)
+        assert cluster.address == "ob-tiny-hosts-0-0.ob-tiny:8463"
+
+
+def test_gpus_are_asked_for_by_number_and_by_the_label_of_gke(made):
+    found = manifest(made("gpus=8", "gpu=nvidia-h100-80gb", hosts=2))
+    (container,) = pod(found)["containers"]
+    assert container["resources"]["limits"] == {"nvidia.com/gpu": 8}
+    assert pod(found)["nodeSelector"] == {"cloud.google.com/gke-accelerator": "nvidia-h100-80gb"}
+    assert pod(found)["tolerations"][0]["key"] == "nvidia.com/gpu"
+
+
+def test_a_lost_host_of_a_slice_restarts_all_and_a_preempted_one_does_not_count(made):
+    found = manifest(made("restarts=2", tpu="v5e:4x8"))
+    policy = found["spec"]["failurePolicy"]
+    assert policy["maxRestarts"] == 2
+    (rule,) = policy["rules"]
+    assert rule["action"] == "RestartJobSetAndIgnoreMaxRestarts"
+    assert (pod(found)["restartPolicy"], job(found)["backoffLimit"]) == ("Never", 0)
+    (rule,) = job(found)["podFailurePolicy"]["rules"]
+    assert rule["onPodConditions"] == [{"type": "DisruptionTarget", "status": "True"}]
+
+
+def test_a_lost_host_without_tpus_comes_back_alone(made):
+    found = manifest(made("restarts=2", hosts=4))
+    assert found["spec"]["failurePolicy"] == {"maxRestarts": 0}
+    assert (pod(found)["restartPolicy"], job(found)["backoffLimit"]) == ("OnFailure", 8)
+    assert "podFailurePolicy" not in job(found), "Kubernetes takes it with Never alone"
+
+
+def test_records_can_tell_of_node_and_restarts(made):
+    (container,) = pod(manifest(made(hosts=2)))["containers"]
+    paths = {
+        variable["name"]: variable["valueFrom"].get("fieldRef", {}).get("fieldPath")
+        for variable in container["env"]
+        if "valueFrom" in variable
+    }
+    assert paths["ORBAX_BENCH_NODE"] == "spec.nodeName"
+    label = "metadata.labels['jobset.sigs.k8s.io/restart-attempt']"
+    assert paths["ORBAX_BENCH_RESTARTS"] == label
+
+
+def test_every_setting_is_valid_where_it_belongs(made):
+    found = manifest(
+        made(
+            "queue=tpus",
+            "service_account=bench",
+            "priority_class=high",
+            "host_network=true",
+            "port=9000",
+            "volume=runs:/runs",
+            "environment={XLA_FLAGS: --x}",
+            "node_selector={pool: a}",
+            "cpu=4",
+            "memory=16Gi",
+            "spot=true",
+            "grace_s=60",
+            hosts=2,
+            directory="/runs/a",
+        )
+    )
+    assert found["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "tpus"
+    assert found["spec"]["suspend"] is True
+    spec = pod(found)
+    assert (spec["hostNetwork"], spec["dnsPolicy"]) == (True, "ClusterFirstWithHostNet")
+    assert spec["nodeSelector"] == {"pool": "a", "cloud.google.com/gke-spot": "true"}
+    assert spec["volumes"] == [{"name": "run", "persistentVolumeClaim": {"claimName": "runs"}}]
+    (container,) = spec["containers"]
+    assert container["volumeMounts"] == [{"name": "run", "mountPath": "/runs"}]
+    assert container["resources"]["requests"] == {"cpu": "4", "memory": "16Gi"}
+    assert {"name": "XLA_FLAGS", "value": "--x"} in container["env"]
+    assert (spec["serviceAccountName"], spec["terminationGracePeriodSeconds"]) == ("bench", 60)
+
+
+def test_hosts_read_the_suite_from_the_run_directory_or_from_their_image(made):
+    (container,) = pod(manifest(made(hosts=2)))["containers"]
+    sent = "gs://bucket/run/suite/tiny.yaml"
+    assert container["command"] == ["orbax-bench", "run", sent, "-o", "gs://bucket/run", "-v"]
+    (container,) = pod(manifest(made("suite_in_image=/suites/a.yaml", hosts=2)))["containers"]
+    assert container["command"][2] == "/suites/a.yaml"
+
+
+def test_the_token_is_a_secret_that_is_never_shown(made):
+    launcher = made(hosts=2)
+    shown = launcher.shown()
+    token = launcher.watched().secret["stringData"]["token"]
+    assert len(token) == 64
+    assert token not in shown
+    assert token not in json.dumps(launcher.watched().manifest)
+    assert launcher.watched().secret["stringData"]["token"] != token, "one for each launch"
+
+
+@pytest.mark.parametrize(
+    ("settings", "changes", "said"),
+    [
+        ([], {"image": "bench:latest"}, "--image NAME@sha256:DIGEST, got bench:latest"),
+        ([], {"image": None}, "needs --image NAME@sha256:DIGEST. A tag"),
+        ([], {"directory": "/tmp/run"}, "/tmp/run is a folder of this machine"),
+        (["volume=runs:/runs"], {"directory": "/tmp/run"}, "put it below /runs"),
+        ([], {"name": "a" * 52}, "would have 68 characters, and Kubernetes allows 63"),
+        (["gpus=8"], {"tpu": "v5e:4x8"}, "TPUs or GPUs"),
+        (["port=8471"], {"tpu": "v5e:4x8"}, "a port of libtpu"),
+    ],
+)
+def test_what_cannot_run_as_a_jobset_is_one_message(made, settings, changes, said):
+    with pytest.raises(UserError) as caught:
+        made(*settings, **changes)
+    (problem,) = caught.value.problems
+    assert said in str(problem)
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("volume=runs", "expected CLAIM:/PATH"),
+        ("gpu=nvidia-l4", "needs gpus=NUMBER"),
+        ("environment={ORBAX_BENCH_TOKEN: a}", "can be read by anyone"),
+        ("restarts=-1", "greater than or equal to 0"),
+        ("quue=a", "did you mean 'queue'"),
+    ],
+)
+def test_a_wrong_setting_is_named(setting, said):
+    with pytest.raises(UserError, match=said):
+        place_settings(place_named("jobset"), [setting])
+
+
+def test_the_schema_finds_what_the_server_would(made):
+    found = manifest(made(hosts=2))
+    found["spec"]["failurePolicy"]["maxRestart"] = 1
+    job(found)["paralelism"] = 3
+    pod(found)["containers"][0]["ports"][0]["containerPort"] = "x"
+    found["spec"]["successPolicy"]["operator"] = "Most"
+    assert len(list(VALIDATOR.iter_errors(found))) == 4
+
+
+def test_what_a_task_of_kubeflow_hands_on_is_valid_in_the_pods(made):
+    toleration = {"key": "only", "operator": "Equal", "value": "bench", "effect": "NoSchedule"}
+    fragments = {
+        "node_selector": {"pool": "bench"},
+        "tolerations": [toleration],
+        "resources": {"limits": {"cpu": "8", "google.com/tpu": "4"}},
+        "env": [{"name": "ORBAX_BENCH_IMAGE", "value": IMAGE}],
+    }
+    pairs = [f"{key}={json.dumps(value)}" for key, value in pod_settings(fragments).items()]
+    command = ("orbax-bench", "step", "run-sweep-point", "c0ffee", "-o", "gs://bucket/run")
+    found = manifest(made(*pairs, tpu="v5e:4x4", command=command))
+    spec = pod(found)
+    assert toleration in spec["tolerations"]
+    assert spec["nodeSelector"]["pool"] == "bench"
+    (container,) = spec["containers"]
+    assert container["command"] == list(command)
+    assert container["resources"]["limits"] == {"google.com/tpu": 4}
+    assert container["resources"]["requests"] == {"cpu": "8", "google.com/tpu": 4}
+    assert {"name": "ORBAX_BENCH_IMAGE", "value": IMAGE} in container["env"]

@@ -1,0 +1,153 @@
+"""Manifests of a Pathways job; the proxy itself cannot run on a test machine."""
+
+import jsonschema
+import pytest
+import yaml
+
+from orbax_bench_core.config import UserError
+from orbax_bench_core.execute import detect_cluster
+from orbax_bench_core.launchers import (
+    Launch,
+    followed,
+    parse_slice,
+    place_named,
+    place_settings,
+)
+from orbax_bench_core.launchers.kubernetes_api import connected
+from tests.support.kubernetes import PATHWAYS_SCHEMA, Cluster, serving
+
+IMAGE = f"registry.example/bench@sha256:{'a1' * 32}"
+
+
+@pytest.fixture
+def made(tmp_path):
+    suite = tmp_path / "tiny.yaml"
+    suite.write_text("suite_name: tiny\n")
+
+    def make(*settings, tpu="v5e:4x8", slices=1, directory="gs://bucket/run", **changes):
+        shape = None if tpu is None else parse_slice(tpu)
+        launch = Launch(
+            **{
+                "name": "ob-tiny",
+                "command": ("orbax-bench", "run", str(suite), "-o", directory),
+                "output_directory": directory,
+                "hosts": shape.hosts * slices if shape else 1,
+                "image": IMAGE,
+                "tpu": shape,
+                "slices": slices,
+            }
+            | changes
+        )
+        place = place_named("pathways")
+        return place.launcher(launch, place_settings(place, settings))
+
+    return make
+
+
+def manifest(launcher):
+    """Returns the PathwaysJob that is shown, which must be valid."""
+    found = yaml.safe_load(launcher.shown())
+    validator = jsonschema.Draft202012Validator(PATHWAYS_SCHEMA)
+    assert [error.message for error in validator.iter_errors(found)] == []
+    return found
+
+
+def container(found):
+    (only,) = found["spec"]["controller"]["template"]["spec"]["containers"]
+    return only
+
+
+def test_one_process_drives_the_slices(made):
+    found = manifest(made(slices=2))
+    (workers,) = found["spec"]["workers"]
+    assert workers == {"type": "ct5lp-hightpu-4t", "topology": "4x8", "numSlices": 2}
+    assert found["spec"]["pathwaysDir"] == "gs://bucket/run/pathways"
+    assert found["spec"]["controller"]["mainContainerName"] == container(found)["name"]
+    assert container(found)["command"][:3] == [
+        "orbax-bench",
+        "run",
+        "gs://bucket/run/suite/tiny.yaml",
+    ]
+
+
+def test_the_process_finds_the_proxy_and_looks_for_no_other_hosts(made):
+    variables = container(manifest(made("environment={A: b}")))["env"]
+    plain = {each["name"]: each["value"] for each in variables if "value" in each}
+    assert plain["JAX_PLATFORMS"] == "proxy"
+    assert plain["JAX_BACKEND_TARGET"] == "grpc://$(PATHWAYS_HEAD):29000"
+    assert plain["PATHWAYS_PROXY_CONNECTION_TIMEOUT_SECS"] == "600"
+    assert plain["A"] == "b"
+    names = [each["name"] for each in variables]
+    assert names.index("PATHWAYS_HEAD") < names.index("JAX_BACKEND_TARGET"), "what is named first"
+    tpu = {"TPU_WORKER_ID": "1", "TPU_WORKER_HOSTNAMES": "a,b"}
+    assert detect_cluster(plain | tpu) is None
+
+
+def test_every_setting_is_valid_where_it_belongs(made):
+    found = manifest(
+        made(
+            f"sidecar_image={IMAGE}",
+            "pathways_version=jax-0.10.2",
+            "pathways_dir=gs://bucket/pw",
+            "queue=tpus",
+            "service_account=bench",
+            "priority_class=high",
+            "volume=runs:/runs",
+            "cpu=16",
+            "memory=64Gi",
+            directory="/runs/a",
+        )
+    )
+    assert found["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "tpus"
+    (sidecar,) = found["spec"]["customComponents"]
+    assert sidecar == {"componentType": "colocated_python_sidecar", "image": IMAGE}
+    assert container(found)["resources"] == {"requests": {"cpu": "16", "memory": "64Gi"}}
+
+
+@pytest.mark.parametrize(
+    ("settings", "changes", "said"),
+    [
+        ([], {"tpu": None}, "needs --tpu"),
+        ([], {"tpu": "v5e:1x1"}, "has no machines ct5lp-hightpu-1t"),
+        ([], {"image": "bench:1"}, "NAME@sha256:DIGEST"),
+        (["sidecar_image=a:1"], {}, "expected NAME@sha256:DIGEST"),
+        (["pathways_dir=/tmp"], {}, "in a bucket only"),
+        (["volume=runs:/runs"], {"directory": "/runs/a"}, "needs --set pathways_dir"),
+        ([], {"name": "a" * 50}, "Kubernetes allows 63"),
+    ],
+)
+def test_what_cannot_run_on_pathways_is_one_message(made, settings, changes, said):
+    with pytest.raises(UserError, match=said):
+        made(*settings, **changes)
+
+
+@pytest.mark.slow
+def test_a_pathways_job_is_created_followed_and_deleted(made, tmp_path, monkeypatch, capfd):
+    pytest.importorskip("kubernetes", reason="needs the extra `kubernetes`")
+
+    def completed(cluster):
+        cluster.pod(
+            "ob-tiny-pathways-head-0-0-x",
+            role="pathways-head",
+            container="main",
+            terminated={"exitCode": 0},
+        )
+        cluster.status(terminalState="Complete")
+
+    cluster = Cluster(
+        kind="pathwaysjobs", group="pathways-job.pathways.domain/v1", schema=PATHWAYS_SCHEMA
+    )
+    cluster.script = [completed]
+    cluster.logs["ob-tiny-pathways-head-0-0-x", False] = ["2026-01-02T03:04:05Z 32 devices"]
+    volume = f"volume=runs:{tmp_path}/volume"
+    launcher = made(volume, "pathways_dir=gs://b/pw", directory=f"{tmp_path}/volume/run")
+    with (
+        serving(cluster, tmp_path) as file,
+        connected(namespace=None, context=None, kubeconfig=file) as api,
+    ):
+        course = followed.Course(
+            api, launcher.watched(), launcher._settings, before=launcher._shipment.send
+        )
+        assert course.run() == 0
+    assert capfd.readouterr().out == "32 devices\n"
+    assert cluster.deleted == ["pathwaysjobs/ob-tiny"]

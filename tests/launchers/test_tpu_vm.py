@@ -1,0 +1,172 @@
+"""Commands for a Cloud TPU VM, and what its hosts run, here with a fake metadata server."""
+
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from orbax_bench_core.config import UserError
+from orbax_bench_core.launchers import Launch, parse_slice, place_named, place_settings
+
+VM = ("tpu_name=vm", "zone=us-central2-b")
+
+
+@pytest.fixture
+def made(tmp_path):
+    suite = tmp_path / "tiny.yaml"
+    suite.write_text("suite_name: tiny\n")
+
+    def make(*settings, tpu="v4:2x2x4", slices=1, **changes):
+        shape = None if tpu is None else parse_slice(tpu)
+        launch = Launch(
+            **{
+                "name": "ob-tiny",
+                "command": ("orbax-bench", "run", str(suite), "-o", "gs://bucket/a run"),
+                "output_directory": "gs://bucket/a run",
+                "hosts": shape.hosts * slices if shape else 1,
+                "tpu": shape,
+                "slices": slices,
+            }
+            | changes
+        )
+        place = place_named("tpu-vm")
+        return place.launcher(launch, place_settings(place, [*VM, *settings]))
+
+    return make
+
+
+def test_the_exact_commands_are_shown(made):
+    said, prepare, copy, run = made("project=p").shown().split("\n", 3)
+    where = "--zone us-central2-b --worker=all --project p"
+    assert said.endswith("go to gs://bucket/a run/suite")
+    assert prepare == (
+        f"gcloud compute tpus tpu-vm ssh vm {where} --batch-size=all --command "
+        "'rm -f ./.ob-tiny.token; (umask 077 && : > ./.ob-tiny.token)'"
+    )
+    assert copy == f"gcloud compute tpus tpu-vm scp FILE vm:./.ob-tiny.token {where}"
+    assert run.startswith(f"gcloud compute tpus tpu-vm ssh vm {where} --batch-size=all --command")
+
+
+PROGRAMS = {
+    "curl": """
+case "$4" in
+  */agent-worker-number) echo "$RANK_HERE" ;;
+  */worker-network-endpoints) echo "$ENDPOINTS" ;;
+  *) exit 22 ;;
+esac
+""",
+    "orbax-bench": """
+echo "$ORBAX_BENCH_HOST of $ORBAX_BENCH_NUM_HOSTS, head $ORBAX_BENCH_HEAD, $ORBAX_BENCH_TOKEN: $*"
+exit 3
+""",
+}
+
+
+@pytest.fixture
+def host(tmp_path):
+    """Runs a script as a host does, in a home folder of its own."""
+    home = tmp_path / "home"
+    (home / "bin").mkdir(parents=True)
+    for name, text in PROGRAMS.items():
+        program = home / "bin" / name
+        program.write_text(f"#!/bin/sh{text}")
+        program.chmod(0o755)
+
+    def run(script, rank, endpoints):
+        (home / ".ob-tiny.token").write_text("secret")
+        environment = {
+            "PATH": f"{home}/bin:/usr/bin:/bin",
+            "RANK_HERE": str(rank),
+            "ENDPOINTS": endpoints,
+        }
+        done = subprocess.run(
+            ["bash", "-c", script],
+            cwd=home,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        return done, home
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "endpoints", ["10.0.0.1,10.0.0.2", "unknown:123:10.0.0.1,unknown:456:10.0.0.2"]
+)
+def test_a_host_learns_its_place_and_the_token_and_returns_the_code(made, host, endpoints):
+    done, home = host(made().script, 0, endpoints)
+    assert done.stdout == (
+        "0 of 4, head 10.0.0.1:8463, secret: "
+        "run gs://bucket/a run/suite/tiny.yaml -o gs://bucket/a run\n"
+    )
+    assert done.returncode == 3, done.stderr
+    assert not (home / ".ob-tiny.token").exists()
+
+
+def test_other_hosts_write_to_their_log_alone(made, host):
+    done, home = host(made().script, 2, "10.0.0.1,10.0.0.2")
+    assert done.stdout == ""
+    assert (home / ".ob-tiny.log").read_text().startswith("2 of 4, head 10.0.0.1:8463")
+    assert done.returncode == 3
+
+
+def test_a_host_that_is_no_tpu_vm_starts_nothing(made, host, monkeypatch):
+    done, home = host(made().script.replace("agent-worker-number", "none"), 0, "")
+    assert done.returncode == 75
+    assert not (home / ".ob-tiny.log").exists()
+
+
+@pytest.fixture
+def fake_gcloud(tmp_path, monkeypatch):
+    """Puts a program on the path that notes its words, and keeps what it is to copy."""
+    program = tmp_path / "bin" / "gcloud"
+    program.parent.mkdir()
+    program.write_text(
+        f"""#!/bin/sh
+echo "$*" | head -1 >> {tmp_path}/calls
+if [ "$4" = scp ]; then cp -p "$5" {tmp_path}/copied; fi
+case "$*" in *nohup*) exit 3 ;; esac
+"""
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+    return tmp_path
+
+
+def test_the_token_goes_as_a_file_and_is_in_no_command(made, fake_gcloud):
+    assert made("suite_on_hosts=/suites/a.yaml").start() == 3
+    copied = fake_gcloud / "copied"
+    token = copied.read_text()
+    assert len(token) == 64
+    assert stat.S_IMODE(copied.stat().st_mode) == 0o600
+    calls = (fake_gcloud / "calls").read_text()
+    assert token not in calls
+    assert [line.split()[3] for line in calls.splitlines()] == ["ssh", "scp", "ssh", "ssh"]
+    source = calls.splitlines()[1].split()[4]
+    assert not Path(source).exists(), "the file is removed here"
+    assert "kill $(cat ./.ob-tiny.pid)" in calls.splitlines()[3]
+
+
+@pytest.mark.parametrize(
+    ("settings", "changes", "said"),
+    [
+        ([], {"tpu": None}, "needs --tpu"),
+        ([], {"slices": 2}, "is for one slice"),
+        ([], {"image": "bench:1"}, "leave --image out"),
+        ([], {"output_directory": "/tmp/run"}, "--set mounted=PATH"),
+        (["mounted=/mnt/a"], {"output_directory": "/tmp/run"}, "put it below /mnt/a"),
+    ],
+)
+def test_what_cannot_run_there_is_one_message(made, settings, changes, said):
+    with pytest.raises(UserError, match=said):
+        made(*settings, **changes)
+
+
+def test_a_machine_without_gcloud_is_one_message(made, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError, match="cannot find `gcloud`"):
+        made().start()

@@ -1,0 +1,316 @@
+"""Custom jobs of Vertex AI: what is sent, over the loopback interface, and what comes of it."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+pytest.importorskip("google.cloud.aiplatform_v1")
+
+from google.cloud.aiplatform_v1 import types
+
+from orbax_bench_core.config import UserError
+from orbax_bench_core.launchers import PLACES, Launch, parse_slice, place_settings
+from orbax_bench_core.launchers.vertex import GPUS, Vertex
+from tests.launchers.fake_custom_jobs import FakeCustomJobs, parsed
+
+IMAGE = "europe-docker.pkg.dev/p/r/orbax-bench@sha256:" + "0" * 64
+SUITE = "gs://bucket/suite.yaml"
+RUN = "gs://bucket/run"
+GPU = (
+    "machine_type=a3-highgpu-8g",
+    "accelerator_type=NVIDIA_H100_80GB",
+    "accelerator_count=8",
+)
+SUITE_TEXT = """
+suite_name: tiny
+checkpoint_config: {spec: {a: {dtype: float32, shape: [16, 2], sharding: [x, null]}}}
+mesh_config: {mesh_axes: [x], ici_parallelism: {x: 16}}
+benchmarks: [{generator: save_restore, options: {}}]
+"""
+
+
+def vertex(*pairs, sleep=lambda _: None, endpoint=None, **launch):
+    given = ["project=p-1", "location=us-central1", *pairs]
+    settings = place_settings(PLACES["vertex"], given)
+    if endpoint is not None:
+        settings = settings.model_copy(update={"endpoint": endpoint})
+    launch = {"image": IMAGE, "output_directory": RUN, **launch}
+    command = ("orbax-bench", "run", SUITE, "-o", launch["output_directory"])
+    return Vertex(Launch(name="ob-tiny", command=command, **launch), settings, sleep=sleep)
+
+
+def shown(*pairs, **launch):
+    """Reads the job that a dry run prints, strictly."""
+    return parsed(yaml.safe_load(vertex(*pairs, **launch).shown()))
+
+
+def refused(*pairs, **launch):
+    with pytest.raises(UserError) as error:
+        vertex(*pairs, **launch)
+    return str(error.value)
+
+
+def test_gpus_are_one_pool_for_host_0_and_one_for_the_others():
+    first, others = shown(*GPU, hosts=4).job_spec.worker_pool_specs
+    assert (first.replica_count, others.replica_count) == (1, 3)
+    assert first.machine_spec == others.machine_spec
+    assert first.machine_spec.machine_type == "a3-highgpu-8g"
+    assert first.machine_spec.accelerator_type == types.AcceleratorType.NVIDIA_H100_80GB
+    assert first.machine_spec.accelerator_count == 8
+    assert first.container_spec == others.container_spec
+    assert first.container_spec.image_uri == IMAGE
+    assert list(first.container_spec.command) == ["orbax-bench", "run", SUITE, "-o", RUN]
+
+
+def test_a_single_host_is_one_pool():
+    [pool] = shown("machine_type=n2-standard-16").job_spec.worker_pool_specs
+    assert pool.replica_count == 1
+    assert pool.machine_spec.accelerator_count == 0
+
+
+@pytest.mark.parametrize(
+    ("tpu", "machine"),
+    [
+        ("v5e:4x4", "ct5lp-hightpu-4t"),
+        ("v6e:2x4", "ct6e-standard-8t"),
+        ("v5p:2x2x2", "ct5p-hightpu-4t"),
+    ],
+)
+def test_a_slice_is_one_replica_however_many_hosts_it_has(tpu, machine):
+    shape = parse_slice(tpu)
+    [pool] = shown(tpu=shape, hosts=shape.hosts).job_spec.worker_pool_specs
+    assert pool.replica_count == 1
+    assert pool.machine_spec.machine_type == machine
+    assert pool.machine_spec.tpu_topology == shape.topology
+    assert pool.machine_spec.accelerator_type == 0
+
+
+def test_nothing_is_started_again_by_vertex():
+    scheduling = shown(*GPU, "strategy=SPOT", "timeout_s=7200").job_spec.scheduling
+    assert scheduling.strategy == types.Scheduling.Strategy.SPOT
+    assert scheduling.timeout.total_seconds() == 7200
+    assert scheduling.disable_retries
+    assert not scheduling.restart_job_on_worker_restart
+
+
+def test_settings_reach_the_job():
+    job = shown(
+        *GPU,
+        "strategy=FLEX_START",
+        "max_wait_s=60",
+        "service_account=me@p-1.iam.gserviceaccount.com",
+        "network=projects/1/global/networks/n",
+        "labels={team: ml}",
+    )
+    assert job.display_name == "ob-tiny"
+    assert job.labels["team"] == "ml"
+    assert job.job_spec.service_account == "me@p-1.iam.gserviceaccount.com"
+    assert job.job_spec.network == "projects/1/global/networks/n"
+    assert job.job_spec.scheduling.max_wait_duration.total_seconds() == 60
+
+
+def test_the_environment_has_the_image_and_the_number_of_hosts_and_no_token(monkeypatch):
+    monkeypatch.setenv("ORBAX_BENCH_TOKEN", "t" * 64)
+    job = shown(*GPU, hosts=4)
+    variables = {
+        each.name: each.value for each in job.job_spec.worker_pool_specs[0].container_spec.env
+    }
+    assert variables == {"ORBAX_BENCH_IMAGE": IMAGE, "ORBAX_BENCH_NUM_HOSTS": "4"}
+    assert "t" * 64 not in vertex(*GPU, hosts=4).shown()
+
+
+def test_a_local_suite_is_named_where_it_is_put(tmp_path):
+    (tmp_path / "a.yaml").write_text(SUITE_TEXT)
+    local = Launch(
+        name="ob-a",
+        command=("orbax-bench", "run", str(tmp_path / "a.yaml"), "-o", RUN),
+        output_directory=RUN,
+        image=IMAGE,
+    )
+    settings = place_settings(
+        PLACES["vertex"], ["project=p", "location=l", "machine_type=n2-standard-8"]
+    )
+    [pool] = parsed(yaml.safe_load(Vertex(local, settings).shown())).job_spec.worker_pool_specs
+    assert list(pool.container_spec.command)[2] == f"{RUN}/suite/a.yaml"
+
+
+def test_known_gpus_are_those_of_the_api():
+    api = {each.name for each in types.AcceleratorType}
+    assert set(GPUS) <= api
+    assert {name for name in api if name.startswith("NVIDIA_")} - set(GPUS) == {"NVIDIA_TESLA_K80"}
+
+
+@pytest.mark.parametrize(
+    ("pairs", "launch", "said"),
+    [
+        (
+            GPU,
+            {"output_directory": "/runs/a"},
+            "the run directory /runs/a is a folder of this machine",
+        ),
+        (GPU, {"image": None}, "--on vertex needs --image NAME@sha256:DIGEST"),
+        (GPU, {"image": "a/b:1"}, "NAME@sha256:DIGEST, got a/b:1"),
+        ((), {}, "--set machine_type: needed without --tpu, such as n2-standard-16"),
+        (GPU[:2], {}, "--set accelerator_type: goes with accelerator_count"),
+        ((*GPU, "accelerator_type=NVIDIA_H100_80"), {}, "did you mean 'NVIDIA_H100_80GB'"),
+        (GPU, {"tpu": parse_slice("v5e:4x4"), "hosts": 4}, "TPU v5e:4x4 says it; leave it out"),
+        ((), {"tpu": parse_slice("v4:2x2x1")}, "no custom jobs on TPU v4:2x2x1"),
+        ((), {"tpu": parse_slice("v5e:4x4"), "slices": 2, "hosts": 8}, "--slices 2: a custom job"),
+        ((*GPU, "project="), {}, "--set project: Vertex AI needs it, such as my-project"),
+    ],
+)
+def test_what_vertex_cannot_run_is_refused_before_anything_is_sent(
+    monkeypatch, pairs, launch, said
+):
+    monkeypatch.delenv("GOOGLE_CLOUD_PROJECT", raising=False)
+    assert said in refused(*pairs, **launch)
+
+
+@pytest.fixture
+def service():
+    with FakeCustomJobs().serving() as server:
+        yield server
+
+
+def started(server, *pairs, waits=None, **launch):
+    """Starts a launch on the service; seconds of every pause go to `waits`."""
+    sleep = (lambda _: None) if waits is None else waits.append
+    pairs = pairs or GPU
+    return vertex(*pairs, sleep=sleep, endpoint=server.url, **launch).start()
+
+
+def of_method(server, method, end=""):
+    return [each for each in server.received if each.method == method and each.path.endswith(end)]
+
+
+def test_a_job_is_created_and_watched_to_its_end(service, capsys):
+    assert started(service, hosts=2) == 0
+    [body] = service.bodies("POST", "/customJobs")
+    first, others = parsed(body).job_spec.worker_pool_specs
+    assert (first.replica_count, others.replica_count) == (1, 1)
+    said = capsys.readouterr().out.splitlines()
+    assert said == [
+        "projects/p-1/locations/us-central1/customJobs/1",
+        "https://console.cloud.google.com/ai/platform/locations/us-central1/training/1?project=p-1",
+        "ob-tiny: pending",
+        "ob-tiny: running",
+        "ob-tiny: succeeded",
+    ]
+    assert of_method(service, "POST", ":cancel") == []
+
+
+def test_pauses_grow_up_to_a_minute_and_begin_anew_with_each_state(service):
+    service.states = [*["RUNNING"] * 12, "SUCCEEDED"]
+    waits = []
+    started(service, waits=waits)
+    assert waits[:3] == [5.0, 7.5, 11.25]
+    assert waits == sorted(waits)
+    assert waits[-1] == 60.0
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        ("The replica workerpool0-0 exited with a non-zero status of 3.", 3),
+        ("The replica workerpool1-0 was preempted.", 1),
+    ],
+)
+def test_a_job_that_failed_tells_the_exit_code_and_why(service, capsys, error, code):
+    service.states, service.error = ["RUNNING", "FAILED"], error
+    assert started(service) == code
+    said = capsys.readouterr().out
+    assert f"ob-tiny: failed\nob-tiny: {error}" in said
+    assert (
+        "gcloud ai custom-jobs stream-logs projects/p-1/locations/us-central1/customJobs/1" in said
+    )
+    assert of_method(service, "POST", ":cancel") == []
+
+
+def test_a_job_that_somebody_cancelled_is_interrupted(service):
+    service.states = ["RUNNING", "CANCELLED"]
+    assert started(service) == 130
+
+
+def test_a_refusal_is_one_message(service):
+    service.troubles = {"POST job": [403]}
+    with pytest.raises(
+        UserError, match=r"Vertex AI in p-1, us-central1 refused: 403 .*trouble 403"
+    ):
+        started(service)
+    assert service.jobs == {}
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_what_fails_for_a_moment_is_tried_again(service, status):
+    service.troubles = {"POST job": [status], "GET job": [status, status]}
+    assert started(service) == 0
+    assert len(service.jobs) == 1
+
+
+def test_a_job_whose_answer_was_lost_is_not_created_again(service):
+    service.troubles, service.lost = {"POST job": [500]}, True
+    assert started(service) == 0
+    assert len(service.jobs) == 1
+
+
+def test_it_is_given_up_when_nothing_answers_for_minutes(service, capsys):
+    service.troubles = {"GET job": [503] * 8}
+    waits = []
+    with pytest.raises(UserError, match="refused: 503"):
+        started(service, waits=waits)
+    assert sum(waits) == 120
+    assert len(of_method(service, "POST", ":cancel")) == 1
+    assert "ob-tiny: cancelled projects/p-1" in capsys.readouterr().out
+
+
+def test_an_address_where_nobody_answers_is_one_message():
+    nobody = vertex(*GPU, endpoint="http://127.0.0.1:9")
+    with pytest.raises(UserError, match=r"Vertex AI in p-1, us-central1: .*127\.0\.0\.1"):
+        nobody.start()
+
+
+def test_an_interruption_cancels_the_job(service):
+    service.states = ["RUNNING"]
+
+    def interrupt(_):
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        vertex(*GPU, sleep=interrupt, endpoint=service.url).start()
+    assert len(of_method(service, "POST", ":cancel")) == 1
+
+
+def test_a_job_that_cannot_be_cancelled_is_told(service, capsys):
+    service.states, service.troubles = ["RUNNING"], {"POST cancel": [403]}
+
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        vertex(*GPU, sleep=interrupt, endpoint=service.url).start()
+    assert "could not be cancelled" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_dry_run_prints_the_job_and_sends_nothing(tmp_path):
+    file = tmp_path / "tiny.yaml"
+    file.write_text(SUITE_TEXT)
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "orbax_bench_core.cli", "launch", str(file), "-o", RUN),
+            *("--on", "vertex", "--tpu", "v5e:4x4", "--image", IMAGE, "--dry-run"),
+            *("--set", "project=p-1", "--set", "location=us-central1", "--", "--no-limits"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    [pool] = parsed(yaml.safe_load(done.stdout)).job_spec.worker_pool_specs
+    assert pool.machine_spec.tpu_topology == "4x4"
+    words = ["orbax-bench", "run", f"{RUN}/suite/tiny.yaml", "-o", RUN, "--no-limits"]
+    assert list(pool.container_spec.command) == words

@@ -1,0 +1,167 @@
+"""Commands of XPK, on a machine without it; its own dry run accepts them."""
+
+import shlex
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from orbax_bench_core.config import UserError
+from orbax_bench_core.execute import detect_cluster
+from orbax_bench_core.launchers import Launch, parse_slice, place_named, place_settings
+
+IMAGE = f"registry.example/bench@sha256:{'a1' * 32}"
+CLUSTER = ("cluster=c", "project=p", "zone=us-central2-b")
+XPK = "xpk==1.16.0"
+
+
+@pytest.fixture
+def made(tmp_path):
+    suite = tmp_path / "tiny suite.yaml"
+    suite.write_text("suite_name: tiny\n")
+
+    def make(*settings, tpu="v6e:4x4", slices=1, hosts=1, **changes):
+        shape = None if tpu is None else parse_slice(tpu)
+        launch = Launch(
+            **{
+                "name": "ob-tiny",
+                "command": ("orbax-bench", "run", str(suite), "-o", "gs://bucket/run"),
+                "output_directory": "gs://bucket/run",
+                "hosts": shape.hosts * slices if shape else hosts,
+                "image": IMAGE,
+                "tpu": shape,
+                "slices": slices,
+            }
+            | changes
+        )
+        place = place_named("xpk")
+        return place.launcher(launch, place_settings(place, [*CLUSTER, *settings]))
+
+    return make
+
+
+def test_the_exact_commands_are_shown(made):
+    sent, create, wait, delete = made("priority=high", slices=2).shown().splitlines()
+    assert sent.startswith("# tiny suite.yaml and the files beside it")
+    assert create == (
+        "xpk workload create --workload ob-tiny --cluster c --project p --zone us-central2-b "
+        f"--tpu-type v6e-4x4 --num-slices 2 --docker-image {IMAGE} --max-restarts 0 "
+        "--priority high --command 'orbax-bench run '\"'\"'gs://bucket/run/suite/tiny suite.yaml'"
+        "\"'\"' -o gs://bucket/run'"
+    )
+    assert "--wait-for-job-completion ob-tiny" in wait
+    assert delete.endswith("--workload ob-tiny --force")
+
+
+def test_no_token_is_in_a_command(made):
+    assert "TOKEN" not in made().shown()
+    with pytest.raises(UserError, match="a manifest that many can read"):
+        made("environment={ORBAX_BENCH_TOKEN: a}")
+
+
+def test_hosts_with_gpus_know_their_place(made):
+    create = made("device_type=h100-80gb-8", "environment={A: b c}", tpu=None, hosts=2).create
+    assert create[create.index("--device-type") :][:4] == [
+        "--device-type",
+        "h100-80gb-8",
+        "--num-nodes",
+        "2",
+    ]
+    pairs = [create[at + 1] for at, word in enumerate(create) if word == "--env"]
+    variables = dict(pair.split("=", 1) for pair in pairs) | {"JOB_COMPLETION_INDEX": "1"}
+    assert variables["A"] == "b c"
+    # XPK's own, which lack the rank.
+    variables["JAX_COORDINATOR_ADDRESS"] = "$(JOBSET_NAME)-slice-job-0-0.$(JOBSET_NAME)"
+    cluster = detect_cluster(variables)
+    assert (cluster.rank, cluster.size, cluster.address) == (
+        1,
+        2,
+        "ob-tiny-slice-job-0-0.ob-tiny:8463",
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "changes", "said"),
+    [
+        ([], {"tpu": None}, "needs --tpu TYPE:TOPOLOGY, or"),
+        (["device_type=l4-1"], {}, "needs --tpu TYPE:TOPOLOGY, or"),
+        ([], {"tpu": "v6e:2x4"}, "give --tpu v6e:2x4:ct6e-standard-4t"),
+        ([], {"tpu": "v5e:2x2"}, "no slices of v5e with one host"),
+        ([], {"output_directory": "/tmp/run"}, "use gs://BUCKET/FOLDER"),
+        ([], {"image": "bench:1"}, "NAME@sha256:DIGEST"),
+    ],
+)
+def test_what_xpk_cannot_start_is_one_message(made, settings, changes, said):
+    with pytest.raises(UserError, match=said):
+        made(*settings, **changes)
+
+
+def test_the_cluster_has_to_be_named():
+    with pytest.raises(UserError, match="--set cluster: this key is required"):
+        place_settings(place_named("xpk"), [])
+
+
+def test_a_machine_without_xpk_is_one_message(made, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError, match="cannot find `xpk`"):
+        made().start()
+
+
+@pytest.fixture
+def fake_xpk(tmp_path, monkeypatch):
+    """Puts a program on the path that notes how it is called, and waits with code 125."""
+    program = tmp_path / "bin" / "xpk"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\necho "$2" >> {tmp_path}/calls\n[ "$2" != list ] || exit 125\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+    return tmp_path / "calls"
+
+
+@pytest.mark.parametrize(
+    ("settings", "called"),
+    [([], ["create", "list", "delete"]), (["keep=true"], ["create", "list"])],
+)
+def test_a_workload_is_created_waited_for_and_deleted(made, fake_xpk, settings, called):
+    launcher = made("suite_in_image=/suites/a.yaml", *settings)
+    assert launcher.start() == 125
+    assert fake_xpk.read_text().split() == called
+
+
+@pytest.mark.nightly
+def test_xpks_own_dry_run_accepts_the_command(made, tmp_path):
+    """XPK in an environment of its own, without gcloud, kubectl, or a network but for pip."""
+    python = tmp_path / "xpk" / "bin" / "python"
+    for words in (
+        [sys.executable, "-m", "venv", str(tmp_path / "xpk")],
+        [str(python), "-m", "pip", "install", "--quiet", XPK],
+    ):
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=900)
+        if done.returncode:
+            pytest.skip(f"{shlex.join(words)} failed: {done.stderr[-300:]}")
+    for launcher, nodes, chips in (
+        (made(slices=2), 4, "google.com/tpu: 4"),
+        (made(tpu="v5e:4x8"), 8, "google.com/tpu: 4"),
+        (made(tpu="v4:2x2x4"), 4, "google.com/tpu: 4"),
+        (made(tpu="v5p:4x4x8"), 32, "google.com/tpu: 4"),
+        (made(tpu="v7x:2x2x2"), 2, "google.com/tpu: 4"),
+        (made("device_type=h100-mega-80gb-8", tpu=None, hosts=2), 2, "nvidia.com/gpu: 8"),
+    ):
+        shown = _dry_run(python.with_name("xpk"), launcher.create)
+        manifest = shown[shown.index("apiVersion") : shown.index("[XPK] Task: `Creating")]
+        jobset = yaml.safe_load(manifest)
+        (replicated,) = jobset["spec"]["replicatedJobs"]
+        spec = replicated["template"]["spec"]
+        assert spec["completions"] == nodes
+        container = spec["template"]["spec"]["containers"][0]
+        assert container["image"] == IMAGE
+        assert chips in manifest
+        assert shlex.join(launcher._shipment.command) in container["command"][2]
+
+
+def _dry_run(xpk, words):
+    command = [str(xpk), *words[1:], "--dry-run", "--skip-validation"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout

@@ -1,0 +1,212 @@
+"""Slices whose hosts a launcher starts from within a step: what is compiled, and one for real."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+pytest.importorskip("kfp")
+
+from orbax_bench_core.launchers import parse_slice, place_named, place_settings
+from orbax_bench_pipelines.compile import compiled
+from orbax_bench_pipelines.definitions import PIPELINES, find_pipeline
+from orbax_bench_pipelines.targets import Placement, Settings, Target
+from tests.pipelines import strict
+
+IMAGE = "europe-docker.pkg.dev/p/r/orbax-bench@sha256:" + "0" * 64
+CLOUD = {"project": "p-1", "location": "us-central1", "service_account": "me@p.iam"}
+_found = {}
+
+
+def documents(target, name="sweep", **settings):
+    key = (target, name, repr(settings))
+    if key not in _found:
+        given = Settings.model_validate({"image": IMAGE, **settings})
+        text = compiled(find_pipeline(name), Placement(target, given))
+        _found[key] = list(yaml.load_all(text, Loader=yaml.CSafeLoader))
+    return _found[key]
+
+
+def tasks(spec, of):
+    dags = [spec["root"]["dag"], *(c["dag"] for c in spec["components"].values() if "dag" in c)]
+    return [task for dag in dags for name, task in dag["tasks"].items() if name.startswith(of)]
+
+
+def constants(spec, of):
+    """Returns the inputs of a step that are written into the pipeline."""
+    [task] = tasks(spec, of)
+    given = task["inputs"]["parameters"]
+    return {
+        name: each["runtimeValue"]["constant"]
+        for name, each in given.items()
+        if "constant" in each.get("runtimeValue", {})
+    }
+
+
+def executor(spec, label="exec-run-sweep-point"):
+    return spec["deploymentSpec"]["executors"][label]["container"]
+
+
+def test_a_slice_of_several_hosts_is_a_jobset_on_kubeflow():
+    spec, platform = documents(
+        Target.KFP,
+        tpu=["v5e:4x8"],
+        service_account="bench",
+        launcher_settings={"queue": "tpus"},
+        node_selectors={"pool": "bench"},
+        tolerations=["only=bench:NoSchedule"],
+        pvc=["runs:/runs"],
+        cpu="8",
+    )
+    strict.pipeline_spec(spec)
+    given = constants(spec, "run-sweep-point")
+    assert (given["launcher"], given["tpu"]) == ("jobset", "v5e:4x8:ct5lp-hightpu-4t")
+    assert given["launcher_settings"] == ["service_account=bench", "queue=tpus"]
+    assert constants(spec, "plan-sweep")["processes"] == 8.0
+    config = strict.platform_spec(platform)["exec-run-sweep-point"]
+    assert dict(config.node_selector.labels) == {"pool": "bench"}
+    assert [each.key for each in config.tolerations] == ["only"]
+    assert "accelerator" not in executor(spec)["resources"]
+
+
+def test_what_is_set_on_a_step_that_launches_is_handed_on_to_its_hosts():
+    spec, *_ = documents(Target.KFP, tpu=["v5e:4x8"])
+    component = spec["components"]["comp-run-sweep-point"]
+    passed = {
+        each["field"]: each.get("applyToTask", False)
+        for each in component["taskConfigPassthroughs"]
+    }
+    assert passed == {
+        "RESOURCES": False,
+        "KUBERNETES_TOLERATIONS": False,
+        "KUBERNETES_NODE_SELECTOR": False,
+        "ENV": True,
+        "KUBERNETES_VOLUMES": True,
+    }
+    parameters = component["inputDefinitions"]["parameters"]
+    assert parameters["task_config"]["parameterType"] == "TASK_CONFIG"
+
+
+def test_the_step_knows_its_image_by_digest():
+    spec, *_ = documents(Target.KFP, tpu=["v5e:4x8"])
+    assert executor(spec)["image"] == IMAGE
+    assert {"name": "ORBAX_BENCH_IMAGE", "value": IMAGE} in executor(spec)["env"]
+
+
+def test_a_slice_of_one_host_is_measured_in_the_step_on_kubeflow():
+    spec, _ = documents(Target.KFP, tpu=["v5e:2x4"])
+    assert "launcher" not in constants(spec, "run-sweep-point")
+    assert "processes" not in constants(spec, "plan-sweep")
+    assert "taskConfigPassthroughs" not in spec["components"]["comp-run-sweep-point"]
+    assert executor(spec)["resources"]["accelerator"]["count"] == "8"
+
+
+@pytest.mark.parametrize(("tpu", "processes"), [("v5e:2x4", None), ("v6e:4x4", 4.0)])
+def test_every_slice_is_a_custom_job_on_vertex(tpu, processes):
+    [spec] = documents(
+        Target.VERTEX,
+        tpu=[tpu],
+        **CLOUD,
+        labels={"team": "ml"},
+        launcher_settings={"strategy": "SPOT"},
+    )
+    strict.pipeline_spec(spec)
+    given = constants(spec, "run-sweep-point")
+    shape = parse_slice(given["tpu"])
+    assert (given["launcher"], shape) == ("vertex", parse_slice(tpu))
+    assert constants(spec, "plan-sweep").get("processes") == processes
+    settings = place_settings(place_named("vertex"), given["launcher_settings"])
+    assert (settings.project, settings.location) == ("p-1", "us-central1")
+    assert (settings.service_account, settings.strategy) == ("me@p.iam", "SPOT")
+    assert settings.labels == {"team": "ml"}
+    assert "resources" not in executor(spec)
+    # Vertex AI knows no such type of parameter.
+    assert "TASK_CONFIG" not in json.dumps(spec)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline.name)
+def test_every_pipeline_takes_both_kinds_of_slices(pipeline):
+    spec, platform = documents(Target.KFP, pipeline.name, tpu=["v5e:2x4", "v5e:4x8"])
+    strict.pipeline_spec(spec)
+    strict.platform_spec(platform)
+    launchers = {
+        task["inputs"]["parameters"].get("launcher", {}).get("runtimeValue", {}).get("constant")
+        for task in tasks(spec, "run-sweep-point")
+    }
+    assert launchers == {None, "jobset"}
+    [vertex] = documents(Target.VERTEX, pipeline.name, tpu=["v5e:2x4", "v5e:4x8"], **CLOUD)
+    strict.pipeline_spec(vertex)
+
+
+SUITE = """
+suite_name: small
+num_repeats: 1
+execution: {warmups: 0}
+checkpoint_config: {spec: {w: {dtype: bfloat16, shape: [64, 32], sharding: [x]}}}
+mesh_config: {mesh_axes: [x], ici_parallelism: {x: 4}}
+benchmarks: [{generator: save_restore, options: {}}]
+"""
+PIPELINE = """
+import sys
+from kfp import dsl, local
+from orbax_bench_components.aggregate import aggregate
+from orbax_bench_components.plan_sweep import plan_sweep
+from orbax_bench_components.run_sweep_point import (
+    run_sweep_point,
+    run_sweep_point_on_hosts,
+)
+
+measure = {"plain": run_sweep_point, "on_hosts": run_sweep_point_on_hosts}[sys.argv[3]]
+local.init(local.SubprocessRunner(use_venv=False), pipeline_root=sys.argv[4])
+
+
+@dsl.pipeline
+def launching(suite: str, directory: str):
+    plan = plan_sweep(suite=suite, output_directory=directory, processes=2)
+    with dsl.ParallelFor(plan.output) as point:
+        measured = measure(
+            point=point,
+            output_directory=directory,
+            measure_limits=False,
+            lock=False,
+            launcher="processes",
+        )
+    aggregate(records=dsl.Collected(measured.outputs["records"]), output_directory=directory)
+
+
+launching(suite=open(sys.argv[1]).read(), directory=sys.argv[2])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "component", ["plain", pytest.param("on_hosts", marks=pytest.mark.nightly)]
+)
+def test_a_step_launches_processes_that_measure_its_point_together(tmp_path, component):
+    (tmp_path / "suite.yaml").write_text(SUITE)
+    (tmp_path / "pipeline.py").write_text(PIPELINE)
+    unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
+    words = ("suite.yaml", tmp_path / "out", component, tmp_path / "root")
+    done = subprocess.run(
+        [sys.executable, "pipeline.py", *map(str, words)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={name: value for name, value in os.environ.items() if name not in unset},
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    records = [
+        json.loads(file.read_text()) for file in tmp_path.glob("out/records/*/*/host_*.json")
+    ]
+    assert sorted(record["host"] for record in records) == [0, 1]
+    assert {record["status"] for record in records} == {"passed"}
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "complete"
+    [artifact] = Path(tmp_path / "root").rglob("records")
+    assert len(artifact.read_text().splitlines()) == 2
