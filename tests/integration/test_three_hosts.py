@@ -73,8 +73,8 @@ def kinds(record):
         "samples": Counter(
             (one["operation"], one.get("index"), one["metric"], one["unit"])
             for one in record["samples"]
-            # Counters of TensorStore are there where they have moved, which its threads decide.
-            if not one["metric"].startswith("6_tensorstore/")
+            # Threads of Orbax and TensorStore decide what these tell of an operation.
+            if not one["metric"].startswith(("2_save_breakdown/", "6_tensorstore/"))
         ),
         "state": record["state"],
         "provenance": sorted(record["provenance"]),

@@ -275,7 +275,7 @@ def worker_killed(trial: Trial) -> None:
     host = trial.any_host
     started = trial.begin()
     trial.worker(host).kill()
-    trial.named(0, "is tried again: WorkerDied", since=time.monotonic())
+    trial.named(0, "is tried again: ", "WorkerDied", since=time.monotonic())
     trial.codes(started, [0, 0, 0])
     trial.is_complete(_blames(host, "WorkerDied"))
 
