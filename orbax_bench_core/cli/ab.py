@@ -20,6 +20,7 @@ from orbax_bench_core.cli.arguments import (
 from orbax_bench_core.cli.hosts import (
     HostWait,
     NoCluster,
+    PortRangeOption,
     load_for_hosts,
     measure_on_hosts,
     place_in_cluster,
@@ -88,6 +89,7 @@ def ab(
     no_lock: NoLock = False,
     no_cluster: NoCluster = False,
     host_wait: HostWait = 120,
+    port_range: PortRangeOption = None,
     verbose: Verbose = False,
     log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
@@ -136,10 +138,11 @@ def ab(
     )
     code = measure_on_hosts(
         cluster,
-        loaded,
+        with_both,
         output_directory,
         settings=settings,
         host_wait=host_wait,
+        port_range=port_range,
         measure=measure,
     )
     raise typer.Exit(code)

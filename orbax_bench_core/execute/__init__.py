@@ -8,6 +8,7 @@ from orbax_bench_core.execute.cluster import (
     TOKEN,
     Cluster,
     detect_cluster,
+    on_pathways,
     tpu_hosts,
     without_cluster,
 )
@@ -20,8 +21,10 @@ from orbax_bench_core.execute.hosts import (
     HostsMissing,
     LocalHost,
     Output,
+    PortRange,
     equal_everywhere,
     given_token,
+    pack,
 )
 from orbax_bench_core.execute.isolation import LOCK_FILE, allocator_settings, measuring_lock
 from orbax_bench_core.execute.liveness import (
@@ -33,6 +36,7 @@ from orbax_bench_core.execute.liveness import (
     judge,
 )
 from orbax_bench_core.execute.pairs import run_pairs
+from orbax_bench_core.execute.pathways import check_proxy
 from orbax_bench_core.execute.runner import run_points
 from orbax_bench_core.execute.session import (
     DEFAULTS,
@@ -67,6 +71,7 @@ __all__ = [
     "LocalHost",
     "Output",
     "Patience",
+    "PortRange",
     "Progress",
     "Pulse",
     "Retry",
@@ -76,12 +81,15 @@ __all__ = [
     "Signs",
     "Watcher",
     "allocator_settings",
+    "check_proxy",
     "detect_cluster",
     "equal_everywhere",
     "given_token",
     "judge",
     "measuring_lock",
     "on_hosts",
+    "on_pathways",
+    "pack",
     "refuse_several_hosts",
     "run_pairs",
     "run_points",

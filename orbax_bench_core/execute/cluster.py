@@ -1,4 +1,4 @@
-"""Cluster that this process was started in, read from environment variables alone.
+"""Cluster that this process was started in, as its launcher tells it.
 
 A launcher starts the same command on every host, and tells each of them by its variables which one
 it is. JAX reads them too, but only a process that imports JAX can ask it.
@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from orbax_bench_core.config import UserError
+from orbax_bench_core.execute import metadata
 
 TOKEN: Final = "ORBAX_BENCH_TOKEN"  # noqa: S105 - the name of a variable
 """Variable of the secret that hosts of one run share; without it, a file in the run directory."""
@@ -41,6 +42,10 @@ _FIRST_DYNAMIC_PORT = 61440
 _SPREAD = 4096
 
 
+_TPU_VM = "tpu-vm"
+_OFF = ("none", "off", "0")
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Cluster:
     """Place of this process among the hosts of a run.
@@ -51,6 +56,8 @@ class Cluster:
         size: How many hosts there are, at least 2.
         head: Name or address of host 0.
         port: Port at which host 0 listens for the others.
+        tpu_hosts: How many hosts have the TPUs of a slice, which must be used together; 0 where no
+            TPUs are told of.
     """
 
     found: str
@@ -58,6 +65,7 @@ class Cluster:
     size: int
     head: str
     port: int
+    tpu_hosts: int = 0
 
     @property
     def address(self) -> str:
@@ -70,11 +78,16 @@ class Cluster:
         return f"cluster: {self.found}, host {self.rank} of {self.size}, head {self.address}"
 
 
+Source = Callable[[Mapping[str, str]], Cluster | None]
+"""Reads the place of this process from the variables of one launcher."""
+
+
 def detect_cluster(environment: Mapping[str, str]) -> Cluster | None:
     """Returns the cluster that the variables of a launcher tell of.
 
     Those of orbax-bench come first, then JAX's own, Vertex AI, TPUs on Google Kubernetes Engine,
-    Open MPI and Slurm. TPUs come before Slurm because their hosts know their order in the slice.
+    Open MPI, Slurm, and the metadata server of a TPU VM, which is asked only where there are
+    devices that may be TPUs. TPUs come before Slurm because their hosts know their order.
 
     Args:
         environment: Environment variables of this process.
@@ -85,7 +98,11 @@ def detect_cluster(environment: Mapping[str, str]) -> Cluster | None:
     Raises:
         UserError: Variables are missing, malformed, or disagree.
     """
-    if environment.get(_SWITCH, "").lower() in ("none", "off", "0"):
+    switch = environment.get(_SWITCH, "").lower()
+    if switch not in ("", *_OFF, _TPU_VM):
+        raise _wrong(f"{_SWITCH}={switch}: give none for this host alone, or {_TPU_VM}")
+    # The one process of Pathways has all devices: there is nobody to join.
+    if switch in _OFF or on_pathways(environment):
         return None
     for source in _SOURCES:
         cluster = source(environment)
@@ -99,10 +116,19 @@ def detect_cluster(environment: Mapping[str, str]) -> Cluster | None:
             if cluster.size == 1:
                 return None
             _check_tpu_order(cluster, environment)
-            head = environment.get(_HEAD_HOST) or cluster.head
-            return dataclasses.replace(cluster, head=head)
+            _check_size(cluster, source, environment)
+            return dataclasses.replace(
+                cluster,
+                head=environment.get(_HEAD_HOST) or cluster.head,
+                tpu_hosts=cluster.tpu_hosts or tpu_hosts(environment),
+            )
     _check_expected(None, environment)
     return None
+
+
+def on_pathways(environment: Mapping[str, str]) -> bool:
+    """Returns whether JAX is told to run on Pathways, where one process has the devices of all."""
+    return "proxy" in _platforms(environment)
 
 
 def without_cluster(environment: Mapping[str, str]) -> dict[str, str]:
@@ -115,8 +141,10 @@ def tpu_hosts(environment: Mapping[str, str]) -> int:
 
     All of them must open them together: libtpu waits for the others.
     """
-    names = _tpu_hosts(environment)
-    return len(names) * _slices(environment) if names else 0
+    names, platforms = _tpu_hosts(environment), _platforms(environment)
+    if not names or (platforms and "tpu" not in platforms):
+        return 0
+    return len(names) * _slices(environment)
 
 
 def _own(environment: Mapping[str, str]) -> Cluster | None:
@@ -235,14 +263,78 @@ def _slurm(environment: Mapping[str, str]) -> Cluster | None:
     )
 
 
-_SOURCES: Final[tuple[Callable[[Mapping[str, str]], Cluster | None], ...]] = (
+def _tpu_vm(environment: Mapping[str, str]) -> Cluster | None:
+    asked = environment.get(_SWITCH, "").lower() == _TPU_VM
+    platforms = _platforms(environment)
+    if not asked and (
+        environment.get("TPU_SKIP_MDS_QUERY")
+        or not metadata.has_tpu_devices()
+        or (platforms and "tpu" not in platforms)
+    ):
+        return None
+    try:
+        worker = metadata.attribute("agent-worker-number", environment)
+        endpoints = metadata.attribute("worker-network-endpoints", environment) if worker else None
+        tpu_env = (metadata.attribute("tpu-env", environment) or "") if endpoints else ""
+    except OSError as error:
+        if not asked:
+            return None  # a machine elsewhere, whose devices are others
+        where = metadata.server(environment)
+        raise _wrong(
+            f"{_SWITCH}={_TPU_VM}, and the metadata server at {where} does not tell the place of "
+            f"this host: {error}"
+        ) from None
+    if not worker or not endpoints:
+        if asked:
+            raise _wrong(f"{_SWITCH}={_TPU_VM}, and the metadata of this host name no TPU worker")
+        return None
+    names = ("MEGASCALE_NUM_SLICES", "MEGASCALE_SLICE_ID", "MEGASCALE_COORDINATOR_ADDRESS")
+    slices, slice_, coordinator = (
+        environment.get(name) or metadata.setting(name, tpu_env) for name in names
+    )
+    addresses = metadata.worker_addresses(endpoints)
+    size = len(addresses) * _number(names[0], slices or "1")
+    before = len(addresses) * _number(names[1], slice_ or "0")
+    return Cluster(
+        found="TPU VM",
+        rank=before + _number("agent-worker-number", worker),
+        size=size,
+        head=_split(coordinator or addresses[0])[0],
+        port=HEAD_PORT,
+        tpu_hosts=size,
+    )
+
+
+_SOURCES: Final[tuple[Source, ...]] = (
     _own,
     _jax,
     _vertex,
     _tpu,
     _open_mpi,
     _slurm,
+    _tpu_vm,
 )
+
+
+def _check_size(cluster: Cluster, source: Source, environment: Mapping[str, str]) -> None:
+    """Checks that variables of somebody's own name as many hosts as the launcher has started."""
+    if source not in (_own, _jax):
+        return
+    for launcher in (_vertex, _tpu, _open_mpi, _slurm):
+        try:
+            started = launcher(environment)
+        except UserError:
+            continue  # what it would need beside them
+        if started is not None and started.size not in (1, cluster.size):
+            raise _wrong(
+                f"{cluster.found} says that there are {cluster.size} hosts, and {started.found} "
+                f"that there are {started.size}: start the command on as many hosts as it is told"
+            )
+
+
+def _platforms(environment: Mapping[str, str]) -> list[str]:
+    given = environment.get("JAX_PLATFORMS", "").split(",")
+    return [platform.strip() for platform in given if platform.strip()]
 
 
 def _check_expected(cluster: Cluster | None, environment: Mapping[str, str]) -> None:

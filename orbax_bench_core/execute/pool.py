@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from orbax_bench_core.execute.group import WorkerGroup
-from orbax_bench_core.execute.hosts import Unmade
+from orbax_bench_core.execute.hosts import MOST_GROUPS, Unmade
 from orbax_bench_core.execute.isolation import allocator_settings
 from orbax_bench_core.execute.vigil import HostFailed
 from orbax_bench_core.records import NO_ENVIRONMENT, ErrorInfo
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from orbax_bench_core.records import RunDirectory
     from orbax_bench_core.sweep import SweepPoint
 
-_MAX_LIVE_GROUPS = 4
 _MAX_SHARING_GROUPS = 2
 
 
@@ -114,7 +113,7 @@ class WorkerPool:
         first = next(iter(points))
         if not self._platform and not self._settings.take_turns:
             self._begin({first: points[first]}, timeout_s)
-        if not self._platform or self._limit() < _MAX_LIVE_GROUPS:
+        if not self._platform or self._limit() < MOST_GROUPS:
             return False
         coming = {slot: point for slot, point in points.items() if slot not in self._lives}
         self._begin(coming, timeout_s)
@@ -191,7 +190,7 @@ class WorkerPool:
             return 1
         if self._devices_are_fixed and self._platform != "cpu":
             return _MAX_SHARING_GROUPS if self._share else 1
-        return _MAX_LIVE_GROUPS
+        return MOST_GROUPS
 
     def discard(self, group: WorkerGroup) -> None:
         """Ends a group in which something failed: what it left running would be measured."""

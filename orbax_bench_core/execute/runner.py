@@ -22,7 +22,6 @@ from orbax_bench_core.records import (
     LeaseLost,
     Record,
     Repeat,
-    host_provenance,
 )
 from orbax_bench_core.sweep import (
     Pair,
@@ -71,6 +70,7 @@ class Runner:
         self._info = session.info
         self._code = session.code
         self._pool = pool
+        self._host = session.settings.host
         self._watch = session.watch
         self._timeout_s = session.info.execution.timeout_s
 
@@ -199,7 +199,8 @@ class Runner:
         def record_missing(errors: dict[int, ErrorInfo], *, skipped: bool = False) -> None:
             """Records the hosts in `errors`, which could not do it themselves."""
             for host, error in errors.items():
-                ran_on = host_provenance() if group is None else group.ready[host].provenance
+                started = None if group is None else group.ready[host]
+                ran_on = self._host.provenance(host) if started is None else started.provenance
                 self._write(
                     tasks[host].record(
                         status="skipped" if skipped else "failed",
@@ -208,7 +209,7 @@ class Runner:
                         duration_s=time.monotonic() - clock,
                         samples=() if group is None else tuple(group.measured.get(host, ())),
                         provenance=tasks[host].provenance(ran_on, str(self._run.root), None),
-                        worker="" if group is None else group.ready[host].worker,
+                        worker="" if started is None else started.worker,
                     )
                 )
 

@@ -34,9 +34,8 @@ _CONTAINER: Final = "bench"
 _GPU: Final = "nvidia.com/gpu"
 _GKE_GPU: Final = "cloud.google.com/gke-accelerator"
 _GKE_SPOT: Final = "cloud.google.com/gke-spot"
-_ONE_POOL_EACH: Final = {
-    "alpha.jobset.sigs.k8s.io/exclusive-topology": "cloud.google.com/gke-nodepool"
-}
+_GKE_POOL: Final = "cloud.google.com/gke-nodepool"
+_ONE_POOL_EACH: Final = {"alpha.jobset.sigs.k8s.io/exclusive-topology": _GKE_POOL}
 """Annotation that puts each slice into a node pool of its own."""
 _TPU_PORTS: Final = (8471, 8431)
 """Ports of libtpu, and of its metrics."""
@@ -252,6 +251,8 @@ class JobSet:
             "ORBAX_BENCH_NUM_HOSTS": str(self._launch.hosts),
             "ORBAX_BENCH_HOSTS_PER_JOB": str(self._each),
         }
+        if _GKE_POOL in self._settings.node_selector:
+            plain["ORBAX_BENCH_NODE_POOL"] = self._settings.node_selector[_GKE_POOL]
         of_the_pod = {
             "ORBAX_BENCH_JOB_INDEX": _label("jobset.sigs.k8s.io/job-index"),
             "ORBAX_BENCH_RESTARTS": _label("jobset.sigs.k8s.io/restart-attempt"),

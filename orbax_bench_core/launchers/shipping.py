@@ -6,15 +6,14 @@ import atexit
 import dataclasses
 import hashlib
 import io
-import os
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 from orbax_bench_core.config import UserError
+from orbax_bench_core.execute import pack
 from orbax_bench_core.launchers.launch import Launch
 
 _FOLDER: Final = "suite"
@@ -23,12 +22,6 @@ _ARCHIVE: Final = ".orbax-bench-suite.zip"
 """Archive of the suite's folder, which lies beside the copy of the suite."""
 _SUITE_WORD: Final = 2
 """Index of the suite among the words of a command: `orbax-bench run SUITE`."""
-_MOST_BYTES: Final = 10_000_000
-_MOST_FILES: Final = 10_000
-_SHOWN: Final = 5
-_MARKS_OF_OTHERS: Final = ("pyvenv.cfg", "run.json")
-"""Files that tell a virtual environment and a run directory from a folder of the suite."""
-_EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -101,13 +94,15 @@ def shipment(launch: Launch, *, in_image: str | None = None) -> Shipment:
         return Shipment(command=launch.command)
     if in_image is not None or "://" in suite:
         return Shipment(command=_with_suite(launch, in_image or suite))
-    name, target = Path(suite).name, f"{launch.output_directory.rstrip('/')}/{_FOLDER}"
+    luggage = pack(suite, launch.output_directory)
+    assert luggage is not None, "a local suite lies in a folder"
+    name, target = luggage.name, f"{launch.output_directory.rstrip('/')}/{_FOLDER}"
     return Shipment(
         command=_with_suite(launch, f"{target}/{name}"),
         target=target,
         name=name,
         suite=Path(suite).read_bytes(),
-        archive=_packed(suite, launch.output_directory),
+        archive=luggage.data,
     )
 
 
@@ -147,60 +142,6 @@ def _with_suite(launch: Launch, suite: str) -> tuple[str, ...]:
     return (*launch.command[:_SUITE_WORD], suite, *launch.command[_SUITE_WORD + 1 :])
 
 
-def _packed(suite: str, run_directory: str) -> bytes:
-    """Returns a suite's folder as a zip archive, without what is hidden, compiled, or a result.
-
-    Raises:
-        UserError: It is larger than what may travel.
-    """
-    root = Path(suite).resolve().parent
-    files = list(_files(root, Path(run_directory).resolve()))
-    total = sum(path.stat().st_size for path in files)
-    if total > _MOST_BYTES or len(files) > _MOST_FILES:
-        raise UserError(_too_large(root, files, total))
-    data = io.BytesIO()
-    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in files:
-            entry = zipfile.ZipInfo(path.relative_to(root).as_posix(), _EPOCH)
-            archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
-    return data.getvalue()
-
-
 def _unpack(data: bytes, folder: Path) -> None:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         archive.extractall(folder)
-
-
-def _files(root: Path, run_directory: Path) -> Iterator[Path]:
-    """Yields the files of a suite's folder in a fixed order; too many are left early."""
-    found = 0
-    for folder, folders, names in os.walk(root):
-        folders[:] = sorted(
-            name
-            for name in folders
-            if not name.startswith((".", "__pycache__"))
-            and Path(folder, name) != run_directory
-            and not any(Path(folder, name, mark).exists() for mark in _MARKS_OF_OTHERS)
-        )
-        for name in sorted(names):
-            path = Path(folder, name)
-            if not name.startswith(".") and path.is_file() and os.access(path, os.R_OK):
-                yield path
-                found += 1
-                if found > _MOST_FILES:
-                    return
-
-
-def _too_large(root: Path, files: Sequence[Path], total: int) -> str:
-    sizes: dict[str, int] = {}
-    for path in files:
-        entry = path.relative_to(root).parts[0]
-        sizes[entry] = sizes.get(entry, 0) + path.stat().st_size
-    largest = sorted(sizes, key=lambda entry: -sizes[entry])[:_SHOWN]
-    listed = ", ".join(f"{entry} {sizes[entry] / 1e6:.1f} MB" for entry in largest)
-    return (
-        f"the folder of the suite, {root}, has {len(files)} files of {total / 1e6:.1f} MB, and "
-        f"travels to the hosts: at most {_MOST_FILES} files of {_MOST_BYTES / 1e6:.0f} MB do. The "
-        f"largest in it: {listed}. Put the suite and the modules beside it into a folder of their "
-        "own, or into the image, with --set suite_in_image=PATH"
-    )

@@ -8,7 +8,6 @@ import sys
 import pydantic
 
 from orbax_bench_core.config import UserError
-from orbax_bench_core.execute import tpu_hosts
 from orbax_bench_core.limits.process import LimitsRequest
 from orbax_bench_core.worker import die_with_parent, simulate_devices
 
@@ -20,9 +19,6 @@ def main(text: str) -> int:
         text: A `LimitsRequest` as JSON.
     """
     die_with_parent(os.getppid())
-    if tpu_hosts(os.environ) > 1:
-        # One process cannot use the chips of a slice: libtpu would wait for the other hosts.
-        os.environ["JAX_PLATFORMS"] = "cpu"
     import jax
 
     from orbax_bench_core.limits.measure import measure_limits

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 
 import pydantic
 
@@ -16,6 +17,7 @@ from orbax_bench_core.records import Record, RunDirectory
 _HOST_MEMORY: HostMemory = "reused"
 _MODULE = "orbax_bench_core.limits"
 _TIMEOUT_S = 300.0
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 _MOST_BYTES = 64 << 20
 """Speeds hardly change beyond this, and the time that it takes to measure them does."""
@@ -62,7 +64,14 @@ def take_limits(
 
 
 def _take(
-    host: Host, path: str, num_bytes: int, *, parallelism: int | None, timeout_s: float, dtype: str
+    host: Host,
+    path: str,
+    num_bytes: int,
+    *,
+    parallelism: int | None,
+    timeout_s: float,
+    dtype: str,
+    variables: Mapping[str, str] = _NONE,
 ) -> Iterator[tuple[int, Limits | UserError]]:
     """Yields the limits of each host, or why they cannot be measured."""
     with scratch(existing_directory(path)) as folder:
@@ -77,7 +86,7 @@ def _take(
         outputs = host.run_module(
             _MODULE,
             request.model_dump_json(),
-            variables=allocator_settings(_HOST_MEMORY),
+            variables={**allocator_settings(_HOST_MEMORY), **variables},
             timeout_s=timeout_s,
         )
         for output in outputs:
@@ -131,6 +140,7 @@ def ensure_limits(run: RunDirectory, say: Callable[[str], None], host: Host) -> 
                 parallelism=largest.measured.num_devices,
                 timeout_s=_TIMEOUT_S,
                 dtype=_dtype(largest),
+                variables={"JAX_PLATFORMS": "cpu"} if _is_of_a_slice(largest) else {},
             )
         )
         _keep(run, found, say)
@@ -150,6 +160,12 @@ def _keep(
         write_hosts(run, HostLimits(hosts=hosts, missing=missing))
     if 0 in hosts:
         write(run, hosts[0])
+
+
+def _is_of_a_slice(record: Record) -> bool:
+    """Returns whether TPUs of several hosts made a record, which no host can open alone."""
+    devices = record.provenance.get("devices", {})
+    return devices.get("platform") == "tpu" and record.num_hosts > 1
 
 
 def _num_bytes(record: Record) -> int:

@@ -13,6 +13,7 @@ from orbax_bench_core.records.git import ask as ask_git
 from orbax_bench_core.records.lease import PACE, LeaseLost
 from orbax_bench_core.records.machine import (
     PACKAGES,
+    REJOINED,
     UNKNOWN,
     device_provenance,
     host_provenance,
@@ -75,6 +76,7 @@ __all__ = [
     "PACE",
     "PACKAGES",
     "PEER_FAILED",
+    "REJOINED",
     "SCHEMA_VERSION",
     "STUDY_FILE",
     "UNKNOWN",

@@ -40,9 +40,17 @@ _ENVIRONMENT = (
     "XLA_PYTHON_CLIENT_MEM_FRACTION",
     "XLA_PYTHON_CLIENT_PREALLOCATE",
 )
-_TOLD = {"node": "ORBAX_BENCH_NODE", "restarts": "ORBAX_BENCH_RESTARTS"}
-"""Variables of a launcher: the machine below a pod, and how often all pods were started again. What
-was measured before a restart may come from other machines."""
+REJOINED = "ORBAX_BENCH_REJOINED"
+"""Variable of how often the agent of a host has come back during a run."""
+
+_TOLD = {
+    "node": "ORBAX_BENCH_NODE",
+    "node_pool": "ORBAX_BENCH_NODE_POOL",
+    "restarts": "ORBAX_BENCH_RESTARTS",
+    "rejoined": REJOINED,
+}
+"""Variables of a launcher: the machine below a pod, its pool, and how often all pods were started
+again. What was measured before a restart may come from other machines."""
 _NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
 
 

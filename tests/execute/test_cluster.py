@@ -28,6 +28,12 @@ JOBS = {
     "ORBAX_BENCH_JOB_INDEX": "1",
     "JOB_COMPLETION_INDEX": "3",
 }
+PAIRS = {
+    **JOBS,
+    "ORBAX_BENCH_NUM_HOSTS": "4",
+    "ORBAX_BENCH_HOSTS_PER_JOB": "2",
+    "JOB_COMPLETION_INDEX": "0",
+}
 SLURM = {
     "SLURM_JOB_ID": "4100",
     "SLURM_STEP_NODELIST": "node[001,007-015],x2",
@@ -60,6 +66,7 @@ def vertex(kind, index, pools):
     [
         (JAX, "JAX_*, host 3 of 4, head 10.0.0.1:1234"),
         ({**JAX, "JAX_COORDINATOR_PORT": "99"}, "JAX_*, host 3 of 4, head 10.0.0.1:99"),
+        ({**JAX, **SLURM, "SLURM_NTASKS": "4"}, "JAX_*, host 3 of 4, head 10.0.0.1:1234"),
         (
             {**JAX, "JAX_COORDINATOR_ADDRESS": "h", "JAX_COORDINATOR_PORT": "99"},
             "JAX_*, host 3 of 4, head h:99",
@@ -101,6 +108,8 @@ def test_variables_of_a_launcher_give_rank_size_and_head(variables, said):
         {"TPU_WORKER_ID": "0", "TPU_WORKER_HOSTNAMES": "localhost"},
         vertex("workerpool2", 0, {"workerpool0": 1, "workerpool1": 1, "workerpool2": 1}),
         {"KUBERNETES_SERVICE_HOST": "10.0.0.1"},
+        # Pathways: one process has the devices of all hosts.
+        {**JAX, "JAX_PLATFORMS": "proxy,cpu"},
     ],
 )
 def test_a_host_on_its_own_is_no_cluster(variables):
@@ -115,9 +124,15 @@ def test_a_host_on_its_own_is_no_cluster(variables):
         ({**JAX, "JAX_COORDINATOR_ADDRESS": "h"}, "JAX_COORDINATOR_ADDRESS=h has no port"),
         ({**JAX, "JAX_NUM_PROCESSES": ""}, "ADDRESS is set, and JAX_NUM_PROCESSES not"),
         ({**JOBS, "JOB_COMPLETION_INDEX": ""}, "JOB_COMPLETION_INDEX: expected a number"),
-        ({**JOBS, **SLICES}, "says that this is host 7, and TPU_WORKER_ID=1 that it is host 3"),
+        ({**PAIRS, **SLICES}, "says that this is host 2, and TPU_WORKER_ID=1 that it is host 3"),
         ({**JAX, "TPU_WORKER_ID": "2"}, "this is host 3, and TPU_WORKER_ID=2"),
         ({**JAX, **SLICES, "MEGASCALE_SLICE_ID": "0"}, "this is host 3, and TPU_WORKER_ID=1"),
+        ({**JAX, **SLURM}, "JAX_* says that there are 4 hosts, and Slurm that there are 3"),
+        (
+            {**JAX, "JAX_PROCESS_ID": "1", **TPU},
+            "JAX_* says that there are 4 hosts, and TPU slice that there are 2",
+        ),
+        ({"ORBAX_BENCH_CLUSTER": "gke"}, "ORBAX_BENCH_CLUSTER=gke: give none for this host"),
         ({"CLUSTER_SPEC": "{}"}, "CLUSTER_SPEC cannot be read: {}"),
         ({**OPEN_MPI, "OMPI_MCA_orte_hnp_uri": ""}, "does not say on which host rank 0 runs"),
         ({"ORBAX_BENCH_NUM_HOSTS": "4"}, "NUM_HOSTS=4, and no variables tell of others"),

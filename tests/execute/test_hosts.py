@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 
+import psutil
 import pytest
 
 from tests.support.cluster import Hosts
@@ -125,12 +126,14 @@ def pythons(tmp_path):
 ENVIRONMENTS = "environments: [{{name: mine, interpreter: mypython}}]\n"
 
 
+@pytest.mark.nightly
 def test_environments_are_made_by_each_host_and_asked_for_by_name(cluster, tmp_path, pythons):
     flags = ("--candidate", "environment=mine", "--allow-inconclusive")
     hosts = cluster(command="ab", flags=flags, suite=SUITE + ENVIRONMENTS)
     found = pythons(0, 1)
     started = [hosts.start(rank, **found[rank]) for rank in (0, 1)]
-    assert hosts.codes(started) == [0, 0], hosts.said(0) + hosts.said(1)
+    # Each of some forty lives is a process on each host.
+    assert hosts.codes(started, within_s=400) == [0, 0], hosts.said(0) + hosts.said(1)
     records = [json.loads(path.read_text()) for path in (tmp_path / "out").rglob("host_1.json")]
     assert {record["status"] for record in records} == {"passed"}
     assert len(records) >= 8
@@ -152,6 +155,20 @@ def test_an_environment_that_one_host_cannot_make_is_one_message_with_its_name(
     assert "there is no program 'mypython' on PATH" in hosts.said(0)
 
 
+def test_what_makes_an_environment_elsewhere_ends_with_process_0(cluster, tmp_path, pythons):
+    flags = ("--candidate", "environment=mine")
+    hosts = cluster(command="ab", flags=flags, suite=SUITE + ENVIRONMENTS)
+    found = pythons(0, 1)
+    slow = tmp_path / "bin_1" / "mypython"
+    slow.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/maker\nexec sleep 600\n")
+    head, agent = (hosts.start(rank, **found[rank]) for rank in (0, 1))
+    hosts.wait_for(lambda: (tmp_path / "maker").exists() and (tmp_path / "maker").read_text())
+    head.kill()
+    head.wait()
+    assert agent.wait(timeout=30) == 75
+    assert not psutil.pid_exists(int((tmp_path / "maker").read_text()))
+
+
 def test_a_worker_that_is_killed_elsewhere_is_named_and_the_repeat_is_tried_again(
     cluster, tmp_path
 ):
@@ -166,7 +183,7 @@ def test_a_worker_that_is_killed_elsewhere_is_named_and_the_repeat_is_tried_agai
 
 
 def test_a_host_that_comes_back_goes_on_and_its_loss_is_named(cluster, tmp_path):
-    hosts = cluster("lasts_s: 3")
+    hosts = cluster("lasts_s: 3", flags=("--no-limits", "--host-wait", "60"))
     head, agent = hosts.start_all()
     hosts.wait_for(lambda: begun(tmp_path))
     agent.kill()
@@ -178,6 +195,9 @@ def test_a_host_that_comes_back_goes_on_and_its_loss_is_named(cluster, tmp_path)
     assert "closed the connection" in attempt["error"]["message"]
     (peers,) = records(tmp_path)[0]["attempts"]
     assert peers["error"]["type"] == "PeerFailed"
+    hosts_of = [records(tmp_path)[host]["provenance"]["host"] for host in (0, 1)]
+    assert [host.get("rejoined") for host in hosts_of] == [None, "1"]
+    assert "started again 1 time during the run" in (tmp_path / "out" / "report.md").read_text()
     assert hosts.orphans(within_s=5) == []
 
 

@@ -1,6 +1,7 @@
 """Joining of hosts, and frames that nobody else can make; both sides are threads here."""
 
 import contextlib
+import dataclasses
 import fcntl
 import queue
 import socket
@@ -44,16 +45,27 @@ class Gathering:
     def cluster(self, rank):
         return Cluster(found="test", rank=rank, size=self.size, head="127.0.0.1", port=self.port)
 
-    def agent(self, rank=1, *, directory=None, equal=EQUAL, token=None, lock="lock", say=print):
+    def agent(
+        self,
+        rank=1,
+        *,
+        size=2,
+        directory=None,
+        equal=EQUAL,
+        token=None,
+        lock="lock",
+        say=print,
+        contact=QUICK,
+    ):
         return Agent(
-            self.cluster(rank),
+            dataclasses.replace(self.cluster(rank), size=size),
             directory or self.directory,
             suite="suite.yaml",
             equal=equal,
             token=token,
             local=LocalHost(lock_file=self.folder / lock),
             say=say,
-            contact=QUICK,
+            contact=contact,
         )
 
     def hears(self, *words):
@@ -99,8 +111,12 @@ def test_the_token_is_for_this_user_alone_and_goes_with_the_run(gathering):
 
 
 def test_a_token_that_can_be_guessed_is_refused_and_none_is_inherited():
-    with pytest.raises(UserError, match="has 5 characters"):
-        given_token({"ORBAX_BENCH_TOKEN": "short"})
+    for token, bits in (("short", 30), ("1" * 38, 126), ("f" * 31, 124)):
+        said = f"has {len(token)} characters, which are {bits} bits at most"
+        with pytest.raises(UserError, match=said):
+            given_token({"ORBAX_BENCH_TOKEN": token})
+    for token in ("1" * 39, "f" * 32, "Zz-_" * 6):
+        assert given_token({"ORBAX_BENCH_TOKEN": token}) == token
     environment = {"ORBAX_BENCH_TOKEN": TOKEN, "PATH": "/bin"}
     assert given_token(environment) == TOKEN
     assert environment == {"PATH": "/bin"}
@@ -166,6 +182,22 @@ def test_a_rank_that_this_run_does_not_have_is_refused(gathering):
     assert "it says that it is host 7; process 0 waits for hosts 1 to 1" in refusal(
         gathering, rank=7
     )
+
+
+def test_another_number_of_hosts_is_refused_with_both_numbers(gathering):
+    why = refusal(gathering, size=3)
+    assert "was told that there are 3 hosts, and process 0 that there are 2" in why
+
+
+@pytest.mark.slow
+def test_a_process_0_that_does_not_answer_is_one_message(gathering):
+    quick = dataclasses.replace(QUICK, join_s=0.5)
+    agent = gathering.agent(token=TOKEN, contact=quick)
+    with pytest.raises(UserError) as caught:
+        agent.run()
+    address = gathering.cluster(1).address
+    assert f") cannot join process 0 at {address}: [Errno 111] Connection" in str(caught.value)
+    assert "(after 0." in str(caught.value)
 
 
 @pytest.mark.slow

@@ -66,6 +66,8 @@ class PatientAgent:
                 {
                     "name": "fake",
                     "machine": "m",
+                    "size": SIZE,
+                    "provenance": {},
                     "equal": {},
                     "place": place,
                     "root": "/run",

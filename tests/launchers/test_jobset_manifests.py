@@ -157,6 +157,12 @@ def test_records_can_tell_of_node_and_restarts(made):
     assert paths["ORBAX_BENCH_RESTARTS"] == label
 
 
+def test_records_can_tell_of_a_node_pool_that_was_chosen(made):
+    found = manifest(made("node_selector={cloud.google.com/gke-nodepool: v5e-a}", hosts=2))
+    (container,) = pod(found)["containers"]
+    assert {"name": "ORBAX_BENCH_NODE_POOL", "value": "v5e-a"} in container["env"]
+
+
 def test_every_setting_is_valid_where_it_belongs(made):
     found = manifest(
         made(

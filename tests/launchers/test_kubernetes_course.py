@@ -427,15 +427,20 @@ def test_the_thread_that_prints_ends_with_the_launch(launched, cluster):
     assert [thread.name for thread in left if "_print" in thread.name] == []
 
 
-def test_the_command_line_launches_and_returns_the_code_of_host_0(launched, cluster):
+def command_line(launched):
+    """Returns the words of a launch of two hosts."""
     launched.suite.write_text(SUITE)
-    cluster.script = [running, failed(1)]
-    cluster.logs[HEAD, False] = ["2026-01-02T03:04:05Z 1 of 2 failed"]
     words = ["launch", launched.suite, "-o", launched.directory, "--on", "jobset", "--hosts", 2]
     words += ["--name", "ob-tiny", "--image", IMAGE, "--set", f"kubeconfig={launched.kubeconfig}"]
     words += ["--set", f"volume=runs:{launched.folder}/volume", "--", "--no-lock"]
+    return [sys.executable, "-m", "orbax_bench_core.cli", *map(str, words)]
+
+
+def test_the_command_line_launches_and_returns_the_code_of_host_0(launched, cluster):
+    cluster.script = [running, failed(1)]
+    cluster.logs[HEAD, False] = ["2026-01-02T03:04:05Z 1 of 2 failed"]
     done = subprocess.run(
-        [sys.executable, "-m", "orbax_bench_core.cli", *map(str, words)],
+        command_line(launched),
         capture_output=True,
         text=True,
         check=False,
@@ -451,6 +456,34 @@ def test_the_command_line_launches_and_returns_the_code_of_host_0(launched, clus
         "--no-lock",
     ]
     launched.assert_nothing_is_left()
+
+
+def test_a_launch_that_is_told_to_end_deletes_all(launched, cluster):
+    cluster.slow_s = 0.1
+    cluster.watches = ["slow"] * 1000
+    cluster.script = [nothing, running]
+    with subprocess.Popen(command_line(launched), stderr=subprocess.PIPE, text=True) as process:
+        try:
+            for line in process.stderr:
+                if "2 of 2 pods run" in line:
+                    break
+            process.terminate()
+            said = process.stderr.read()
+            code = process.wait(60)
+        finally:
+            process.kill()
+    assert code == 130
+    assert "interrupted; the same command goes on" in said
+    launched.assert_nothing_is_left()
+
+
+def test_without_the_client_there_is_one_message(monkeypatch):
+    monkeypatch.setitem(sys.modules, "kubernetes", None)
+    with (
+        pytest.raises(UserError, match=r"pip install 'orbax-bench\[kubernetes\]'"),
+        connected(namespace=None, context=None, kubeconfig=None),
+    ):
+        pass
 
 
 def pod_of(jobset):

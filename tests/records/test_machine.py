@@ -99,9 +99,16 @@ def test_a_processor_that_linux_does_not_name_is_named_by_python_or_unknown(monk
     assert machine._cpu_model() == UNKNOWN
 
 
-def test_node_and_restarts_are_those_that_a_launcher_tells(fresh, monkeypatch):
-    assert fresh()["host"].keys().isdisjoint({"node", "restarts"})
-    monkeypatch.setenv("ORBAX_BENCH_NODE", "gke-tpu-pool-a-1")
+def test_what_a_launcher_tells_of_a_host_is_kept_and_what_it_does_not_is_not(fresh, monkeypatch):
+    assert not {"node", "node_pool", "restarts", "rejoined"} & fresh()["host"].keys()
+    monkeypatch.setenv("ORBAX_BENCH_NODE", "gke-a-1")
+    monkeypatch.setenv("ORBAX_BENCH_NODE_POOL", "v5e")
     monkeypatch.setenv("ORBAX_BENCH_RESTARTS", "2")
-    host = fresh()["host"]
-    assert (host["node"], host["restarts"]) == ("gke-tpu-pool-a-1", "2")
+    assert (
+        fresh()["host"].items()
+        >= {
+            "node": "gke-a-1",
+            "node_pool": "v5e",
+            "restarts": "2",
+        }.items()
+    )

@@ -113,10 +113,12 @@ class Hosts:
         output = self._folder / f"host_{rank}.txt"
         return output.read_text() if output.exists() else ""
 
-    def codes(self, processes: Sequence[subprocess.Popen[str]]) -> list[int]:
+    def codes(
+        self, processes: Sequence[subprocess.Popen[str]], within_s: float = WAIT_S
+    ) -> list[int]:
         """Waits until commands have ended, and returns their exit codes."""
         self._look()
-        return [process.wait(timeout=WAIT_S) for process in processes]
+        return [process.wait(timeout=within_s) for process in processes]
 
     def wait_for(self, condition: Callable[[], object], within_s: float = WAIT_S) -> None:
         """Waits until something holds."""

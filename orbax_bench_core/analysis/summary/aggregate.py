@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import IO, Final
 
 from orbax_bench_core.analysis.summary.effects import EffectFinder
+from orbax_bench_core.analysis.summary.hosts import HostFinder
 from orbax_bench_core.analysis.summary.straggler import Straggler, StragglerFinder
 from orbax_bench_core.config import ARMS, Conditions
 from orbax_bench_core.measure import (
@@ -172,12 +173,14 @@ class RunSummary:
         operations: One entry per point and operation.
         points: How each point ended.
         left_out: Files among the records that are no records of the run, a line each.
+        hosts: The machines that it ran on, a line per host; empty for one machine.
     """
 
     metrics: Sequence[MetricSummary]
     operations: Sequence[OperationSummary]
     points: Sequence[PointStatus]
     left_out: Sequence[str] = ()
+    hosts: Sequence[str] = ()
 
 
 def summarize(repeats: Iterable[Repeat], table: SummaryTable | None = None) -> RunSummary:
@@ -191,10 +194,13 @@ def summarize(repeats: Iterable[Repeat], table: SummaryTable | None = None) -> R
     metrics: list[MetricSummary] = []
     operations: list[OperationSummary] = []
     points: list[PointStatus] = []
+    hosts = HostFinder()
     measured = (repeat for repeat in repeats if not repeat.warmup)
     for series, found_repeats in itertools.groupby(measured, key=lambda repeat: repeat.series):
         point = _Point(series)
         for repeat in found_repeats:
+            for record in repeat.records.values():
+                hosts.add(record)
             point.add(repeat)
         found = point.metrics()
         if table is not None:
@@ -203,7 +209,7 @@ def summarize(repeats: Iterable[Repeat], table: SummaryTable | None = None) -> R
         metrics += found
         operations += point.operations()
         points.append(point.status())
-    return RunSummary(metrics=metrics, operations=operations, points=points)
+    return RunSummary(metrics=metrics, operations=operations, points=points, hosts=hosts.found())
 
 
 class SummaryTable:

@@ -257,7 +257,7 @@ def _page(
         ),
         Section("Notes", _notes(info, summary)),
         Heading("What it ran on"),
-        Facts(tuple((label, Span(fact)) for label, fact in _facts(example).items())),
+        Facts(tuple((label, Span(fact)) for label, fact in _facts(example, summary.hosts).items())),
     )
 
 
@@ -416,7 +416,7 @@ def _notes(info: RunInfo, summary: RunSummary) -> tuple[Element, ...]:
     )
 
 
-def _facts(example: Record | None) -> dict[str, str]:
+def _facts(example: Record | None, hosts: Sequence[str]) -> dict[str, str]:
     """Returns what the run ran on, as label and text."""
     if example is None:
         return {}
@@ -425,6 +425,7 @@ def _facts(example: Record | None) -> dict[str, str]:
     facts = {
         "host": f"{host['name']}, {host['cpu']}, {host['cpu_count']} CPUs, "
         f"{num_bytes(host['memory_bytes'])} memory",
+        **({"hosts": "; ".join(hosts)} if hosts else {}),
         "kernel": host["kernel"],
         "versions": ", ".join(f"{name} {v}" for name, v in provenance["versions"].items()),
         "code under test": code_of(example).words,
@@ -432,8 +433,6 @@ def _facts(example: Record | None) -> dict[str, str]:
     }
     if isinstance(devices, dict):
         facts["devices"] = f"{devices['count']} x {devices['kind']} ({devices['platform']})"
-    if "node" in host:
-        facts["node"] = f"{host['node']}, {host.get('restarts', '0')} restarts before"
     if example.state is not None:
         facts["checkpoint size"] = num_bytes(example.state.num_bytes)
     return facts

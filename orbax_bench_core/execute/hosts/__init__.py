@@ -14,6 +14,8 @@ from orbax_bench_core.execute.hosts.host import (
     stop_all,
 )
 from orbax_bench_core.execute.hosts.local import LocalHost
+from orbax_bench_core.execute.hosts.luggage import pack
+from orbax_bench_core.execute.hosts.ports import MOST_GROUPS, PortRange
 from orbax_bench_core.execute.hosts.rendezvous import equal_everywhere, given_token
 from orbax_bench_core.execute.hosts.wire import CONTACT, Contact
 
@@ -21,6 +23,7 @@ __all__ = [
     "CONTACT",
     "EXIT_NO_HEAD",
     "HOST_WAIT_S",
+    "MOST_GROUPS",
     "Agent",
     "ClusterHosts",
     "Contact",
@@ -30,10 +33,12 @@ __all__ = [
     "Inbox",
     "LocalHost",
     "Output",
+    "PortRange",
     "Unmade",
     "WorkerDied",
     "WorkerHandle",
     "equal_everywhere",
     "given_token",
+    "pack",
     "stop_all",
 ]

@@ -11,7 +11,7 @@ import socket
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,7 +30,7 @@ from orbax_bench_core.execute.hosts.wire import (
     Wire,
     prove_as_agent,
 )
-from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.records import RunDirectory, host_provenance
 from orbax_bench_core.sweep import benchmark_environment, suite_folder
 from orbax_bench_core.worker import WorkerSetup
 
@@ -39,6 +39,8 @@ EXIT_NO_HEAD: Final = 75
 
 _CONNECT_S = 5.0
 _PAUSE_S = 0.3
+_MAKERS_S = 4.0
+_POLL_S = 0.1
 
 
 class Agent:
@@ -86,6 +88,7 @@ class Agent:
         self._contact = contact
         self._workers: dict[int, LocalWorker] = {}
         self._lock = contextlib.ExitStack()
+        self._makers: set[int] = set()
         self._logs = _own_logs(directory)
 
     def run(self) -> int:
@@ -120,7 +123,8 @@ class Agent:
 
     def _join(self, folder: Path) -> Wire:
         """Returns a connection over which process 0 has accepted this host."""
-        deadline = time.monotonic() + self._contact.join_s
+        begun = time.monotonic()
+        deadline = begun + self._contact.join_s
         refused_until: float | None = None
         told, why = set[str](), "process 0 has not started"
         while time.monotonic() < deadline:
@@ -141,7 +145,7 @@ class Agent:
             time.sleep(_PAUSE_S)
         raise UserError(
             f"host {self._cluster.rank} ({platform.node()}) cannot join process 0 at "
-            f"{self._cluster.address}: {why}"
+            f"{self._cluster.address}: {why} (after {time.monotonic() - begun:.1f} s)"
         )
 
     def _try_to_join(self, token: str | None, folder: Path) -> Wire:
@@ -155,7 +159,9 @@ class Agent:
             wire.send(
                 {
                     "name": platform.node(),
+                    "size": self._cluster.size,
                     "machine": machine_id(),
+                    "provenance": host_provenance(),
                     "equal": self._equal,
                     "place": place,
                     "root": str(self._directory.root),
@@ -202,9 +208,6 @@ class Agent:
                     return int(message["code"])
                 case "launch":
                     self._launch(wire, message)
-                case "free_address":
-                    local = dataclasses.replace(self._local, address=wire.address)
-                    self._answer(wire, message, local.free_address)
                 case "environments":
                     configs = [EnvironmentConfig(**one) for one in message["configs"]]
                     make = functools.partial(self._make_environments, wire, configs)
@@ -253,18 +256,29 @@ class Agent:
         """Makes environments on this host; returns why there is none, by name."""
         say = functools.partial(self._say_to_all, wire)
         folder = suite_folder(self._suite) or Path.cwd()
-        unmade = self._local.make_environments(configs, folder=folder, say=say)
+        with self._making():
+            unmade = self._local.make_environments(configs, folder=folder, say=say)
         return {name: reason for name, reasons in unmade.items() for reason in reasons.values()}
 
     def _run_module(self, message: Message) -> dict[str, Any]:
         argument = message["argument"].replace(message["root"], str(self._directory.root))
-        (output,) = self._local.run_module(
-            message["module"],
-            argument,
-            variables=message["variables"],
-            timeout_s=message["timeout_s"],
-        )
+        with self._making():
+            (output,) = self._local.run_module(
+                message["module"],
+                argument,
+                variables=message["variables"],
+                timeout_s=message["timeout_s"],
+            )
         return {"code": output.code, "out": output.out, "err": output.err}
+
+    @contextlib.contextmanager
+    def _making(self) -> Iterator[None]:
+        """Notes a thread that waits for processes other than workers."""
+        self._makers.add(threading.get_ident())
+        try:
+            yield
+        finally:
+            self._makers.discard(threading.get_ident())
 
     def _take_lock(self, wire: Wire, run: str) -> bool:
         self._lock.enter_context(self._local.alone(functools.partial(self._say_to_all, wire), run))
@@ -309,8 +323,15 @@ class Agent:
         _tell(wire, event="answer", question=message["question"], answer=found)
 
     def _kill_all(self) -> None:
+        """Ends all that was started here: nobody is left who could use it."""
         for worker in list(self._workers.values()):
             worker.kill()
+        # Environments are made in threads, for which Python waits before this process can end.
+        deadline = time.monotonic() + _MAKERS_S
+        while self._makers and time.monotonic() < deadline:
+            _kill_children()
+            time.sleep(_POLL_S)
+        self._lock.close()
 
 
 def _tell(wire: Wire, **message: Any) -> bool:
@@ -320,6 +341,14 @@ def _tell(wire: Wire, **message: Any) -> bool:
     except OSError:
         return False  # the thread that receives tells of it
     return True
+
+
+def _kill_children() -> None:
+    import psutil
+
+    for child in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            child.kill()
 
 
 def _own_logs(directory: RunDirectory) -> Path | None:

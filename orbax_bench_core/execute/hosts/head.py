@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from orbax_bench_core.config import EnvironmentConfig, UserError
 from orbax_bench_core.execute.cluster import Cluster
@@ -41,7 +42,7 @@ from orbax_bench_core.execute.hosts.wire import (
     prove_as_head,
     refuse,
 )
-from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.records import RunDirectory, host_provenance
 from orbax_bench_core.worker import WorkerSetup
 
 HOST_WAIT_S = 120.0
@@ -145,6 +146,13 @@ class ClusterHosts:
                 f"{self._names(self._missing(hosts))} of {self._cluster.size} did not join within "
                 f"{self._contact.join_s:g} s: start the same command on every host"
             )
+
+    def provenance(self, worker: int) -> dict[str, Any]:
+        """Returns what the host of a worker has said of itself when it joined; see `Host`."""
+        place = worker % self._cluster.size
+        if place in self._others:
+            return self._others[place].provenance
+        return host_provenance()
 
     def free_address(self) -> str:
         """Returns an address of this host, which has the first worker of every group."""
@@ -350,6 +358,12 @@ class ClusterHosts:
         joining = wire.receive()
         name, root = str(joining["name"]), str(joining["root"])
         who = f"host {rank} ({name})"
+        if joining["size"] != self._cluster.size:
+            refuse(
+                wire,
+                f"{who} was told that there are {joining['size']} hosts, and process 0 that there "
+                f"are {self._cluster.size}: give every host the same number",
+            )
         different = differences(self._equal, joining["equal"])
         if different:
             refuse(wire, f"{who} has {different}")
@@ -371,6 +385,8 @@ class ClusterHosts:
                 index=rank,
                 name=name,
                 machine=str(joining["machine"]),
+                provenance=dict(joining["provenance"]),
+                rejoined=0 if earlier is None else earlier.rejoined + 1,
                 root=str(self._directory.root),
                 contact=self._contact,
                 on_loss=self._lost,

@@ -8,7 +8,7 @@ import queue
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.execute.liveness import Signs
@@ -124,6 +124,14 @@ class Host(Protocol):
 
         Yields:
             What it printed on each host.
+        """
+        ...
+
+    def provenance(self, worker: int) -> dict[str, Any]:
+        """Returns what is known of the host of a worker that never became ready.
+
+        Args:
+            worker: Index of the worker in its group.
         """
         ...
 

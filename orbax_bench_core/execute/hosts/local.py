@@ -6,22 +6,24 @@ import contextlib
 import dataclasses
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.environments import EnvironmentFailed, Interpreter, make_environments
 from orbax_bench_core.execute.cluster import without_cluster
 from orbax_bench_core.execute.held import held_locks
 from orbax_bench_core.execute.hosts.host import Inbox, Output, Unmade, WorkerDied, stop_all
+from orbax_bench_core.execute.hosts.ports import PortRange, free_port
 from orbax_bench_core.execute.hosts.proc import kernel_stacks, read_signs, sleepers
 from orbax_bench_core.execute.isolation import LOCK_FILE, measuring_lock
 from orbax_bench_core.execute.liveness import Signs, signal_name
+from orbax_bench_core.records import host_provenance
 from orbax_bench_core.worker import STACKS_SIGNAL, WorkerSetup
 
 _STOP_S = 5.0
@@ -39,12 +41,14 @@ class LocalHost:
         module: What Python runs; tests put a worker here that needs no JAX.
         address: Address at which the first worker of a group coordinates the others.
         lock_file: The file that every run on this machine locks.
+        ports: Where that address takes its port from; None takes any that is free.
         interpreters: Environments that were made here, or why there is none, by name.
     """
 
     module: str = "orbax_bench_core.worker"
     address: str = "127.0.0.1"
     lock_file: Path = LOCK_FILE
+    ports: PortRange | None = None
     interpreters: dict[str, Interpreter | EnvironmentFailed] = dataclasses.field(
         default_factory=dict, compare=False
     )
@@ -74,12 +78,18 @@ class LocalHost:
         else:
             yield Output(code=done.returncode, out=done.stdout, err=done.stderr)
 
+    def provenance(self, worker: int) -> dict[str, Any]:  # noqa: ARG002 - all are here
+        """Returns what is known of this machine; see `Host`."""
+        return host_provenance()
+
     def free_address(self) -> str:
-        """Returns an address on this machine at which nothing listens."""
-        family = socket.AF_INET6 if ":" in self.address else socket.AF_INET
-        with socket.socket(family) as probe:
-            probe.bind((self.address, 0))
-            port = probe.getsockname()[1]
+        """Returns an address on this machine at which nothing listens.
+
+        Raises:
+            UserError: None of the ports that it may have is free.
+        """
+        ports = self.ports
+        port = free_port(self.address) if ports is None else ports.take(self.address)
         return f"[{self.address}]:{port}" if ":" in self.address else f"{self.address}:{port}"
 
     def make_environments(

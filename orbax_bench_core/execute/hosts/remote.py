@@ -16,13 +16,13 @@ from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.execute.cluster import without_cluster
 from orbax_bench_core.execute.hosts.host import (
     HostLost,
-    HostsMissing,
     Inbox,
     Output,
     WorkerDied,
 )
 from orbax_bench_core.execute.hosts.wire import Contact, Message, Wire
 from orbax_bench_core.execute.liveness import Signs
+from orbax_bench_core.records import REJOINED
 from orbax_bench_core.worker import WorkerSetup
 
 _ANSWER_S = 30.0
@@ -38,6 +38,8 @@ class RemoteHost:
         index: Which host of the run it is.
         name: Its host name.
         machine: What all containers of that machine have in common.
+        provenance: What it says of itself.
+        rejoined: How often it has come back during this run.
         lost: Why there is no contact any more; empty while there is.
         unmade: Why it has none of some environments that it was asked to make, by name.
     """
@@ -49,6 +51,8 @@ class RemoteHost:
         index: int,
         name: str,
         machine: str,
+        provenance: dict[str, Any],
+        rejoined: int,
         root: str,
         contact: Contact,
         on_loss: Callable[[str], None],
@@ -61,6 +65,8 @@ class RemoteHost:
             index: Which host of the run it is.
             name: Its host name.
             machine: What all containers of that machine have in common.
+            provenance: What it says of itself.
+            rejoined: How often it has come back during this run.
             root: The folder that it shares with this host, as it is called here.
             contact: Times of the connection.
             on_loss: Told once when contact is lost, with a line for people.
@@ -69,6 +75,8 @@ class RemoteHost:
         self.index = index
         self.name = name
         self.machine = machine
+        self.rejoined = rejoined
+        self.provenance = provenance
         self.lost = ""
         self._root = root
         self._wire = wire
@@ -86,13 +94,6 @@ class RemoteHost:
         self._reader = threading.Thread(target=self._read, name=f"host {index}", daemon=True)
         self._reader.start()
         threading.Thread(target=self._beat, name=f"beat {index}", daemon=True).start()
-
-    def free_address(self) -> str:
-        """Returns an address of that machine at which nothing listens; see `Host`."""
-        address = self.ask("free_address")
-        if address is None:
-            raise HostsMissing(self.lost or f"host {self.index} ({self.name}) does not answer")
-        return str(address)
 
     def make_environments(self, configs: Sequence[EnvironmentConfig]) -> None:
         """Has the agent make the environments that it has not made yet; `unmade` then says why not.
@@ -165,6 +166,8 @@ class RemoteHost:
         for own in _OF_EACH_HOST:
             here.pop(own, None)
             wanted.pop(own, None)
+        if self.rejoined:
+            wanted[REJOINED] = str(self.rejoined)
         workers = []
         for setup, log in zip(setups, logs, strict=True):
             worker = RemoteWorker(self, next(self._ids), inbox, setup.process_id)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import importlib.metadata
+import math
 import os
 import platform
 import secrets
+import string
 import time
 from collections.abc import Iterator, Mapping, MutableMapping
 from pathlib import Path
@@ -22,7 +24,9 @@ _FOLDER = "cluster"
 _TOKEN_FILE = "token"  # noqa: S105 - the name of a file
 _PLACE_FILE = "place"
 _LUGGAGE_FILE = "suite.zip"
-_FEWEST_CHARACTERS = 32
+_FEWEST_BITS = 128
+_ALPHABETS: Final = ((string.digits, 10), (string.hexdigits, 16))
+_OTHER_LETTERS = 64
 _SHOWS_S = 5.0
 """Longest time until a file shows on another host: network file systems keep what they read."""
 _POLL_S = 0.1
@@ -39,12 +43,20 @@ def given_token(environment: MutableMapping[str, str]) -> str | None:
         UserError: It is too short to be a secret.
     """
     token = environment.pop(TOKEN, "").strip()
-    if token and len(token) < _FEWEST_CHARACTERS:
+    bits = _most_bits(token)
+    if token and bits < _FEWEST_BITS:
         raise UserError(
-            f"{TOKEN} has {len(token)} characters; whoever guesses it can run commands on every "
-            f"host: give at least {_FEWEST_CHARACTERS}, as `openssl rand -hex 32` makes them"
+            f"{TOKEN} has {len(token)} characters, which are {bits} bits at most; whoever guesses "
+            f"it can run commands on every host: give at least {_FEWEST_BITS} bits, such as what "
+            "`openssl rand -hex 32` prints"
         )
     return token or None
+
+
+def _most_bits(token: str) -> int:
+    """Returns the bits of a random token of this length that is made of such letters."""
+    alphabets = (size for letters, size in _ALPHABETS if set(token) <= set(letters))
+    return int(len(token) * math.log2(next(alphabets, _OTHER_LETTERS)))
 
 
 class Rendezvous:

@@ -96,7 +96,7 @@ def _repeat_row(repeat: Repeat) -> tuple[str, ...]:
         str(repeat.index),
         repeat.status,
         f"{len(records)} of {repeat.num_hosts}",
-        f"{min(record.started_at for record in records):%Y-%m-%d %H:%M:%S}",
+        f"{repeat.records[min(repeat.records)].started_at:%Y-%m-%d %H:%M:%S}",
         seconds(max(record.duration_s for record in records)),
         "; ".join(reasons) or MISSING,
     )

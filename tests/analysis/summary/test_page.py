@@ -93,18 +93,6 @@ def test_the_size_of_the_checkpoint_is_stated(pages):
     assert "- checkpoint size: 1 GiB\n" in pages(markdown_page)
 
 
-def test_node_and_restarts_are_stated_where_a_launcher_has_told_them(make_run, make_record, pages):
-    from orbax_bench_core.analysis.summary.aggregate import summarize
-
-    record = make_record()
-    host = record.provenance["host"] | {"node": "pool-a-1", "restarts": "2"}
-    told = record.model_copy(update={"provenance": {**record.provenance, "host": host}})
-    run = make_run([told])
-    page = markdown_page(run.read_info(), summarize(repeats_of([told])), told)
-    assert "- node: pool-a-1, 2 restarts before\n" in page
-    assert "node:" not in pages(markdown_page)
-
-
 def test_html_is_closed_and_needs_nothing_else(outline):
     assert outline.open == []
     assert outline.addresses == []

@@ -1,0 +1,101 @@
+"""Pods of a JobSet as processes of this machine, by the manifest's command and variables."""
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from orbax_bench_core.launchers import Launch, place_named, place_settings
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+IMAGE = f"registry.example/bench@sha256:{'a1' * 32}"
+SUITE = """
+suite_name: own
+num_repeats: 1
+execution: {warmups: 0, retries: 0}
+checkpoint_config: {spec: {a: {dtype: float32, shape: [8, 2], sharding: [x, null]}}}
+mesh_config: {mesh_axes: [x], ici_parallelism: {x: 4}}
+benchmarks: [{generator: save_restore_benchmark.SaveRestoreBenchmark, options: {}}]
+"""
+LABELS = {
+    "jobset.sigs.k8s.io/job-index": "0",
+    "jobset.sigs.k8s.io/restart-attempt": "1",
+}
+
+
+def variables(container, secret, index):
+    """Returns what Kubernetes would set in one container."""
+    found = {"JOB_COMPLETION_INDEX": str(index)}
+    for each in container["env"]:
+        source = each.get("valueFrom", {})
+        if "secretKeyRef" in source:
+            assert source["secretKeyRef"]["name"] == secret["metadata"]["name"]
+            found[each["name"]] = secret["stringData"][source["secretKeyRef"]["key"]]
+        elif "fieldRef" in source:
+            path = source["fieldRef"]["fieldPath"]
+            label = re.fullmatch(r"metadata\.labels\['(.*)'\]", path)
+            found[each["name"]] = LABELS[label[1]] if label else f"node-{index}"
+        else:
+            found[each["name"]] = each["value"]
+    return found
+
+
+@pytest.mark.nightly
+def test_the_pods_of_a_manifest_are_one_run(tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    suites, out = tmp_path / "suites", tmp_path / "volume" / "run"
+    suites.mkdir()
+    (suites / "own.yaml").write_text(SUITE)
+    shutil.copy(EXAMPLES / "save_restore_benchmark.py", suites)
+    command = ("orbax-bench", "run", str(suites / "own.yaml"), "-o", str(out))
+    launch = Launch(
+        name="ob-own",
+        command=(*command, "--no-limits", "--no-lock"),
+        output_directory=str(out),
+        hosts=2,
+        image=IMAGE,
+    )
+    place = place_named("jobset")
+    settings = (f"volume=runs:{tmp_path}/volume", f"port={port}")
+    launcher = place.launcher(launch, place_settings(place, settings))
+    launcher._shipment.send()
+    shutil.rmtree(suites)  # a pod has none of it
+    watched = launcher.watched()
+    (job,) = watched.manifest["spec"]["replicatedJobs"]
+    (container,) = job["template"]["spec"]["template"]["spec"]["containers"]
+    plain = {key: value for key, value in os.environ.items() if key != "XLA_FLAGS"}
+    # The name of host 0 is one of the cluster.
+    plain["ORBAX_BENCH_HEAD_HOST"] = "127.0.0.1"
+    pods = [
+        subprocess.Popen(
+            [sys.executable, "-m", "orbax_bench_core.cli", *container["command"][1:]],
+            env=plain | variables(container, watched.secret, index),
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for index in range(2)
+    ]
+    try:
+        said = [pod.communicate(timeout=240)[0] for pod in pods]
+    finally:
+        for pod in pods:
+            pod.kill()
+    assert [pod.returncode for pod in pods] == [0, 0], "\n".join(said)
+    assert "host 0 of 2, head 127.0.0.1" in said[0]
+    records = [json.loads(path.read_text()) for path in out.glob("records/*/*/host_*.json")]
+    hosts = {record["host"]: record["provenance"]["host"] for record in records}
+    assert {host: found["node"] for host, found in hosts.items()} == {0: "node-0", 1: "node-1"}
+    assert {found["restarts"] for found in hosts.values()} == {"1"}
+    token = watched.secret["stringData"]["token"]
+    left = [path for path in out.rglob("*") if path.is_file()]
+    assert [path for path in left if token.encode() in path.read_bytes()] == []
