@@ -10,6 +10,7 @@ import itertools
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -110,7 +111,8 @@ def _complaint(run: Path, output: str, code: int, kind: str, host: int) -> str:
         return f"attempts are {blamed}, not {expected}"
     if code != 0:
         return f"the run ended with exit code {code}"
-    return "" if f"is tried again: {kind}" in output else "no line told of the retry"
+    told = re.search(rf"is tried again: (host \d+: )?{kind}", output)
+    return "" if told else "no line told of the retry"
 
 
 def _struck(run: Path) -> Iterator[dict[str, Any]]:

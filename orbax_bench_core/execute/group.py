@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 import queue
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from orbax_bench_core.execute.hosts import Host, Inbox, WorkerDied, WorkerHandle
+from orbax_bench_core.execute.hosts import Host, Inbox, WorkerDied, WorkerHandle, stop_all
 from orbax_bench_core.execute.liveness import PATIENCE, Patience
 from orbax_bench_core.execute.vigil import Vigil
 from orbax_bench_core.measure import Sample
@@ -108,10 +107,7 @@ class WorkerGroup:
         """Ends the workers, all at once; a second call does nothing."""
         self.dismiss()
         workers, self._workers = self._workers, []
-        if workers:
-            # Each may take seconds, and there may be dozens of hosts.
-            with ThreadPoolExecutor(len(workers), "stop") as threads:
-                list(threads.map(lambda worker: worker.stop(), workers))
+        stop_all(workers)
 
     def _await_ready(self, timeout_s: float) -> dict[int, Ready]:
         answers = self._vigil(timeout_s).keep()

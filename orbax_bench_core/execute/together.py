@@ -75,12 +75,16 @@ def on_hosts(
         host_wait_s=host_wait_s,
         part=part,
     )
+    _hear_notices()
     with hosts.listening(token):
         try:
             hosts.await_all()
             hosts.code = measure(dataclasses.replace(placed, host=hosts))
         except UserError:
             hosts.code = _EXIT_INVALID
+            raise
+        except KeyboardInterrupt:
+            hosts.code = _EXIT_INTERRUPTED
             raise
     return hosts.code
 
@@ -113,8 +117,7 @@ def serve(
         say=say,
         part=part,
     )
-    # A host that is preempted is told so by SIGTERM.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    _hear_notices()
     try:
         return agent.run()
     except KeyboardInterrupt:
@@ -141,6 +144,11 @@ def refuse_several_hosts(what: str, environment: Mapping[str, str] = os.environ)
             "`bisect`, `calibrate --suite` and the step run-sweep-point; on this host alone it "
             "measures with ORBAX_BENCH_CLUSTER=none"
         )
+
+
+def _hear_notices() -> None:
+    """Has SIGTERM interrupt this process: a host that is preempted is told so by it."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def _local(settings: RunSettings) -> LocalHost:

@@ -37,6 +37,43 @@ def _python(*words: str) -> tuple[str, ...]:
     return (sys.executable, "-m", *words)
 
 
+_REAL_FAULTS: Final = {
+    "worker_killed": "a worker that is killed is named in 10 s, and the retry passes",
+    "agent_killed": "one whose agent is killed is named in 10 s, comes back, and the retry passes",
+    "cut_briefly": "a network that is gone for 4 s is no failure",
+    "slow_link": "a link of 256 kbit/s is no failure",
+}
+"""Faults of which JAX has something to say as well."""
+
+_FAULTS: Final = {
+    "cut_for_good": "one that is cut off is named in 10 s, ends the run 5 s later, and it resumes",
+    "frozen": "one that is frozen is named in 10 s, and changes no final record when it goes on",
+    "head_killed": "agents and workers are gone 5 s after process 0, and the run resumes",
+    "preempted": "one that is told to end is gone in 30 s and named, and the run resumes",
+    "wrong_token": "an agent with another token is refused, with a reason on both sides in 10 s",
+    "silent_connection": "somebody who connects and says nothing is refused, and harms no run",
+    "version_mismatch": "one with another JAX is refused, with a reason on both sides in 10 s",
+    "folder_not_shared": "one whose run directory is another folder is refused in the same way",
+}
+"""Faults that end workers from outside, or none has begun: workers follow a script."""
+
+
+def _host_counts() -> tuple[Count, ...]:
+    """Returns a count per fault of hosts, which leaves nothing running on any of three hosts."""
+    trial = ("perf.hosts", "--trial", "{trial}", "--fault")
+    real = [(fault, claim, ("--real",)) for fault, claim in _REAL_FAULTS.items()]
+    scripted = [(fault, claim, ()) for fault, claim in _FAULTS.items()]
+    return tuple(
+        Count(
+            name=f"hosts_{fault}",
+            claim=f"of three hosts, {claim}",
+            trials=20,
+            command=_python(*trial, fault, *flags),
+        )
+        for fault, claim, flags in (*real, *scripted)
+    )
+
+
 COUNTS: Final = (
     Count(
         name="orphans",
@@ -56,6 +93,7 @@ COUNTS: Final = (
         trials=20,
         command=_python("perf.liveness", "--trial", "{trial}"),
     ),
+    *_host_counts(),
     Count(
         name="demo",
         claim="the demo, a suite beside itself, ends in PASS",

@@ -310,3 +310,14 @@ def test_a_folder_that_is_not_shared_is_refused(cluster, tmp_path):
         assert lost.wait(timeout=60) == 2
         assert f"{tmp_path}/other on host 1" in elsewhere.said(1)
         assert f"is not the run directory {tmp_path}/out of process 0" in elsewhere.said(1)
+
+
+@pytest.mark.parametrize("notice", [signal.SIGTERM, signal.SIGINT])
+def test_process_0_that_is_told_to_end_while_it_waits_leaves_no_token(cluster, tmp_path, notice):
+    hosts = cluster(size=3)
+    head, agent = hosts.start(0), hosts.start(1)
+    hosts.wait_until_said(1, "joined process 0")
+    head.send_signal(notice)
+    assert hosts.codes([head, agent]) == [130, 130], hosts.said(0)
+    assert "Traceback" not in hosts.said(0)
+    assert not (tmp_path / "out" / "cluster").exists()

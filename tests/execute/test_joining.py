@@ -46,7 +46,16 @@ class Gathering:
         return Cluster(found="test", rank=rank, size=self.size, head="127.0.0.1", port=self.port)
 
     def agent(
-        self, rank=1, *, size=2, directory=None, equal=EQUAL, token=None, lock="lock", contact=QUICK
+        self,
+        rank=1,
+        *,
+        size=2,
+        directory=None,
+        equal=EQUAL,
+        token=None,
+        lock="lock",
+        say=print,
+        contact=QUICK,
     ):
         return Agent(
             dataclasses.replace(self.cluster(rank), size=size),
@@ -55,7 +64,7 @@ class Gathering:
             equal=equal,
             token=token,
             local=LocalHost(lock_file=self.folder / lock),
-            say=lambda line: None,
+            say=say,
             contact=contact,
         )
 
@@ -125,6 +134,42 @@ def refusal(gathering, **given):
 def test_a_wrong_token_is_refused_with_a_reason(gathering):
     assert "refused: wrong token" in refusal(gathering, token="w" * 32)
     gathering.hears("refused an agent from 127.0.0.1: wrong token")
+
+
+def test_a_host_that_sees_no_token_while_process_0_is_there_is_told_why(gathering, tmp_path):
+    elsewhere = RunDirectory(str(tmp_path / "elsewhere"))
+    with gathering.hosts.listening(None), pytest.raises(UserError) as caught:
+        gathering.agent(directory=elsewhere).run()
+    assert "it has no token: its run directory is not the folder" in str(caught.value)
+    gathering.hears("refused an agent from 127.0.0.1: it has no token")
+
+
+def test_one_that_is_refused_again_and_again_is_told_of_once(gathering):
+    assert "wrong token" in refusal(gathering, token="w" * 32)
+    gathering.hears("wrong token")
+    with pytest.raises(queue.Empty):
+        gathering.said.get(timeout=0.01)
+
+
+def test_an_agent_says_each_reason_for_which_it_waits(gathering):
+    said = []
+    agent = gathering.agent(token="w" * 32, say=said.append)
+
+    def listen():
+        with gathering.hosts.listening(TOKEN):
+            gathering.hears("wrong token")
+            done.wait(10)
+
+    done = threading.Event()
+    later = threading.Timer(0.1, listen)
+    later.start()
+    with pytest.raises(UserError, match="wrong token"):
+        agent.run()
+    done.set()
+    later.join()
+    assert ["refused" in line for line in said] == [True, True]
+    assert "Connection refused" in said[0]
+    assert "refused: wrong token" in said[1]
 
 
 def test_other_versions_are_refused_and_named(gathering):

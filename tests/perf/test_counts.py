@@ -7,6 +7,7 @@ import pytest
 
 from perf.counts.runner import main
 from perf.counts.table import COUNTS, Count
+from tests.support.host_faults import FAULTS
 
 COMMAND = (sys.executable, "-S", "-c")
 
@@ -53,6 +54,11 @@ def test_too_many_failures_fail(run):
 def test_what_is_left_is_listed(run):
     code, out = run("--list", counts=[count()])
     assert (code, out) == (4, "open    one: it holds\n        0 of 3 trials, 0 failed\n")
+
+
+def test_every_fault_of_hosts_is_counted():
+    counted = {count.name for count in COUNTS if count.name.startswith("hosts_")}
+    assert counted == {f"hosts_{fault}" for fault in FAULTS}
 
 
 @pytest.mark.slow

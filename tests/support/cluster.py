@@ -1,4 +1,7 @@
-"""Hosts of a cluster: the same command in processes on this machine, told apart by variables."""
+"""Hosts of a cluster: the same command in processes, told apart by variables.
+
+They are on this machine, or each in a network namespace of a lab.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +9,30 @@ import contextlib
 import os
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
 import psutil
 
+from tests.support.namespaces import Lab
 from tests.support.processes import FAKE_CLI, free_address, start_cli
 
 WAIT_S = 90.0
+_PORT = 8473
 
 
 class Hosts:
     """Commands that were started as hosts of one cluster; leaving it ends what is left of them."""
 
-    def __init__(self, folder: Path, *command: object, size: int = 2, cli: str = FAKE_CLI) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *command: object,
+        size: int = 2,
+        cli: str = FAKE_CLI,
+        lab: Lab | None = None,
+    ) -> None:
         """Describes the cluster; `start` starts its hosts.
 
         Args:
@@ -28,8 +40,10 @@ class Hosts:
             command: The command that each of them runs.
             size: How many there are.
             cli: The module to run.
+            lab: Where each is on a host of its own; None has all on this machine.
         """
-        self.address = free_address()
+        self.address = free_address() if lab is None else f"{lab.address(0)}:{_PORT}"
+        self._lab = lab
         self.size = size
         self._folder = folder
         self._command = command
@@ -51,9 +65,21 @@ class Hosts:
                 process.kill()
 
     def start(
-        self, rank: int, *, folder: Path | None = None, **variables: str
+        self,
+        rank: int,
+        own: Mapping[Path, Path] | None = None,
+        *,
+        folder: Path | None = None,
+        **variables: str,
     ) -> subprocess.Popen[str]:
-        """Starts one host; its output goes to `host_<rank>.txt`, after that of earlier ones."""
+        """Starts one host; its output goes to `host_<rank>.txt`, after that of earlier ones.
+
+        Args:
+            rank: Which host.
+            own: Folders in place of which a host of a lab sees others.
+            folder: Where it is started; None for that of the tests.
+            variables: Environment variables that are its own.
+        """
         unset = ("XLA_FLAGS", "JAX_ENABLE_X64", "ORBAX_BENCH_TOKEN")
         inherited = {name: text for name, text in os.environ.items() if name not in unset}
         given = {
@@ -62,12 +88,17 @@ class Hosts:
             "JAX_PROCESS_ID": str(rank),
             "COLUMNS": "200",
         }
+        if self._lab is not None:  # hosts do not share what is temporary
+            temporary = self._folder / f"tmp_{rank}"
+            temporary.mkdir(exist_ok=True)
+            given["TMPDIR"] = str(temporary)
         with (self._folder / f"host_{rank}.txt").open("a") as output:
             process = start_cli(
                 *self._command,
                 cli=self._cli,
                 environment={**inherited, **given, **variables},
                 output=output,
+                inside=() if self._lab is None else self._lab.inside(rank, own),
                 folder=folder,
             )
         self._started.append(process)

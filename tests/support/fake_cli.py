@@ -10,7 +10,7 @@ from tests.support.fake_worker import MODULE
 
 if __name__ == "__main__":
     # Commands take their settings from the door when they run.
-    fake = execute.LocalHost(module=MODULE)
+    fake = execute.LocalHost(module=os.environ.get("WORKER_MODULE", MODULE))
     execute.RunSettings = functools.partial(execute.RunSettings, host=fake)
     hurry = float(os.environ.get("LEASE_HURRY", "1"))
     PACE.beat_s, PACE.stale_s, PACE.poll_s = 3 / hurry, 60 / hurry, 0.5 / hurry

@@ -71,6 +71,7 @@ class FakeWorker:
     def __init__(self, setup: WorkerSetup, events: int) -> None:
         self._setup = setup
         self._events = events
+        self._tasks = 0
         self._run = RunDirectory(setup.root)
         self._info = self._run.read_info() if self._run.exists() else None
         pinned = os.environ.get("JAX_NUM_CPU_DEVICES")
@@ -88,6 +89,7 @@ class FakeWorker:
         )
 
     def perform(self, task: Task) -> None:
+        self._tasks += 1
         self._samples: list[Sample] = []
         started_at, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
         status, error = "passed", None
@@ -224,8 +226,10 @@ class FakeWorker:
         """Waits for all hosts, as a collective would: for ever if one never comes."""
         if task.num_hosts == 1:
             return
-        attempt = f"{task.point.id}_{task.arm}_{task.warmup}_{task.repeat}_{len(task.attempts)}"
-        place = self._run.root / "meetings" / attempt / where
+        # The workers of a group are handed the same tasks. How often a repeat was tried may differ:
+        # on some hosts it may have passed.
+        group = f"{self._setup.coordinator}_{task.fence}".replace("/", "_")
+        place = self._run.root / "meetings" / group / str(self._tasks) / where
         place.mkdir(parents=True, exist_ok=True)
         (place / str(task.host)).write_text("")
         while len(list(place.iterdir())) < task.num_hosts:
@@ -257,7 +261,7 @@ def tasks() -> Iterator[Task]:
         yield Task.model_validate_json(line)
 
 
-def main() -> None:
+def main(kind: type[FakeWorker] = FakeWorker) -> None:
     faulthandler.register(STACKS_SIGNAL)
     parser = argparse.ArgumentParser()
     parser.add_argument("--setup", required=True)
@@ -266,7 +270,7 @@ def main() -> None:
     setup = WorkerSetup.model_validate_json(parsed.setup)
     if setup.parent is not None and not OUTLIVES and not die_with_parent(setup.parent):
         leave()
-    worker = FakeWorker(setup, parsed.events)
+    worker = kind(setup, parsed.events)
     for task in tasks():
         worker.perform(task)
 

@@ -5,7 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -20,6 +20,7 @@ def start_cli(
     environment: Mapping[str, str] | None = None,
     ignores_interrupts: bool = False,
     output: IO[str] | None = None,
+    inside: Sequence[str] = (),
     folder: Path | None = None,
 ) -> subprocess.Popen[str]:
     """Starts a command, with both its outputs in one pipe.
@@ -33,6 +34,7 @@ def start_cli(
         environment: Its environment; None takes that of the tests.
         ignores_interrupts: Whether it is started as in the background, with SIGINT ignored.
         output: A file for both its outputs; None makes a pipe.
+        inside: Words before the command, that have it run elsewhere under the same pid.
         folder: Where it is started; None for that of the tests.
     """
     given = dict(os.environ if environment is None else environment)
@@ -43,7 +45,7 @@ def start_cli(
     )
     try:
         return subprocess.Popen(
-            [sys.executable, "-m", cli, *map(str, arguments)],
+            [*inside, sys.executable, "-m", cli, *map(str, arguments)],
             stdout=subprocess.PIPE if output is None else output,
             stderr=subprocess.STDOUT,
             text=True,

@@ -11,6 +11,7 @@ from orbax_bench_core.execute.hosts.host import (
     Unmade,
     WorkerDied,
     WorkerHandle,
+    stop_all,
 )
 from orbax_bench_core.execute.hosts.local import LocalHost
 from orbax_bench_core.execute.hosts.luggage import pack
@@ -39,4 +40,5 @@ __all__ = [
     "equal_everywhere",
     "given_token",
     "pack",
+    "stop_all",
 ]

@@ -126,32 +126,29 @@ class Agent:
         begun = time.monotonic()
         deadline = begun + self._contact.join_s
         refused_until: float | None = None
-        told, why = False, "process 0 has not started"
+        told, why = set[str](), "process 0 has not started"
         while time.monotonic() < deadline:
             token = self._token or self._rendezvous.token()
-            if token is None:
-                why = f"there is no token in {self._directory.root} yet"
-            else:
-                try:
-                    return self._try_to_join(token, folder)
-                except OSError as error:
-                    why = str(error)
-                except Refused as refusal:
-                    why = f"refused: {refusal}"
-                    now = time.monotonic()
-                    refused_until = refused_until or now + self._contact.retry_s
-                    if not refusal.again or now > refused_until:
-                        break
-            if not told:
+            try:
+                return self._try_to_join(token, folder)
+            except OSError as error:
+                why = str(error) if token else f"there is no token in {self._directory.root} yet"
+            except Refused as refusal:
+                why = f"refused: {refusal}"
+                now = time.monotonic()
+                refused_until = refused_until or now + self._contact.retry_s
+                if not refusal.again or now > refused_until:
+                    break
+            if why not in told:
                 self._say(f"waiting for process 0 at {self._cluster.address}: {why}")
-                told = True
+                told.add(why)
             time.sleep(_PAUSE_S)
         raise UserError(
             f"host {self._cluster.rank} ({platform.node()}) cannot join process 0 at "
             f"{self._cluster.address}: {why} (after {time.monotonic() - begun:.1f} s)"
         )
 
-    def _try_to_join(self, token: str, folder: Path) -> Wire:
+    def _try_to_join(self, token: str | None, folder: Path) -> Wire:
         address = (self._cluster.head, self._cluster.port)
         wire = Wire(socket.create_connection(address, timeout=_CONNECT_S), self._contact.lost_s)
         try:

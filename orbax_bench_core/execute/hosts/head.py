@@ -22,6 +22,7 @@ from orbax_bench_core.execute.hosts.host import (
     Output,
     Unmade,
     WorkerHandle,
+    stop_all,
 )
 from orbax_bench_core.execute.hosts.local import LocalHost
 from orbax_bench_core.execute.hosts.luggage import pack
@@ -94,6 +95,7 @@ class ClusterHosts:
         self._contact = contact
         self._rendezvous = Rendezvous(directory.root, part)
         self._others: dict[int, RemoteHost] = {}
+        self._refused: dict[str, float] = {}
         self._environments: dict[str, EnvironmentConfig] = {}
         self._run = secrets.token_hex(16)
         self._is_alone = False
@@ -232,8 +234,7 @@ class ClusterHosts:
                     inbox=inbox,
                 )
         except BaseException:
-            for worker in workers:
-                worker.stop()
+            stop_all(workers)
             raise
         return workers
 
@@ -337,10 +338,19 @@ class ClusterHosts:
             self._admit(wire, token, shown)
         except (OSError, Refused, KeyError, ValueError, TypeError) as error:
             peer = "somebody" if wire is None else wire.peer
-            self._say(f"refused an agent from {peer}: {error}")
+            self._say_refused(f"refused an agent from {peer}: {error}")
             connection.close()
         finally:
             self._newcomers.release()
+
+    def _say_refused(self, line: str) -> None:
+        """Says why somebody was refused; one that comes again and again is told of now and then."""
+        now = time.monotonic()
+        with self._changed:
+            told = {one: at for one, at in self._refused.items() if now - at < _SAY_AGAIN_S}
+            self._refused = {line: now, **told}
+        if line not in told:
+            self._say(line)
 
     def _admit(self, wire: Wire, token: str, shown: Message) -> None:
         rank = prove_as_head(wire, token, self._cluster.size, self._contact.prove_s)

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import queue
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -87,6 +88,13 @@ class WorkerHandle(Protocol):
 
     def stop(self) -> None:
         """Ends the worker and all that it started, and waits until they are gone."""
+
+
+def stop_all(workers: Sequence[WorkerHandle]) -> None:
+    """Ends workers, all at once: each may take seconds, and there may be dozens of hosts."""
+    if workers:
+        with ThreadPoolExecutor(len(workers), "stop") as threads:
+            list(threads.map(lambda worker: worker.stop(), workers))
 
 
 class Host(Protocol):

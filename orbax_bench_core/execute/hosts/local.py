@@ -18,7 +18,7 @@ from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.environments import EnvironmentFailed, Interpreter, make_environments
 from orbax_bench_core.execute.cluster import without_cluster
 from orbax_bench_core.execute.held import held_locks
-from orbax_bench_core.execute.hosts.host import Inbox, Output, Unmade, WorkerDied
+from orbax_bench_core.execute.hosts.host import Inbox, Output, Unmade, WorkerDied, stop_all
 from orbax_bench_core.execute.hosts.ports import PortRange, free_port
 from orbax_bench_core.execute.hosts.proc import kernel_stacks, read_signs, sleepers
 from orbax_bench_core.execute.isolation import LOCK_FILE, measuring_lock
@@ -141,8 +141,7 @@ class LocalHost:
                     )
                 )
         except BaseException:
-            for worker in workers:
-                worker.stop()
+            stop_all(workers)
             raise
         return workers
 

@@ -27,6 +27,10 @@ _CODE_BYTES = 32
 _MOST_BYTES = 64 * 2**20
 _MOST_BYTES_BEFORE_PROOF = 4096
 _CHUNK = 2**16
+_KNOWS_NONE: Final = (
+    "it has no token: its run directory is not the folder in which process 0 has written one, or "
+    "process 0 was given ORBAX_BENCH_TOKEN and this host was not"
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -150,19 +154,22 @@ class Wire:
         return bytes(read)
 
 
-def prove_as_agent(wire: Wire, token: str, rank: int, within_s: float) -> None:
+def prove_as_agent(wire: Wire, token: str | None, rank: int, within_s: float) -> None:
     """Proves to process 0 that this is an agent of the run, and has process 0 prove the same.
+
+    An agent that has no token asks all the same: that process 0 is there, and its token is not, is
+    what people need to know on both sides.
 
     Raises:
         Refused: One of them does not know the token.
         OSError: The connection has ended.
     """
     theirs, mine = str(wire.receive(within_s)["nonce"]), secrets.token_hex(32)
-    proof = _proof(token, "agent", rank, theirs, mine)
+    proof = None if token is None else _proof(token, "agent", rank, theirs, mine)
     wire.send({"host": rank, "nonce": mine, "proof": proof})
     answer = wire.receive(within_s)
-    if "refused" in answer:
-        raise Refused(str(answer["refused"]), again=bool(answer.get("again")))
+    if "refused" in answer or token is None:
+        raise Refused(str(answer.get("refused")), again=bool(answer.get("again")))
     expected = _proof(token, "head", rank, theirs, mine)
     if not hmac.compare_digest(str(answer.get("proof")), expected):
         raise Refused("what answers there does not know the token of this run", again=True)
@@ -184,6 +191,8 @@ def prove_as_head(wire: Wire, token: str, size: int, within_s: float) -> int:
     wire.send({"nonce": mine})
     answer = wire.receive(within_s)
     rank, theirs = answer.get("host"), str(answer.get("nonce"))
+    if answer.get("proof", "") is None:
+        refuse(wire, _KNOWS_NONE, again=True)
     expected = _proof(token, "agent", rank, mine, theirs)
     if not hmac.compare_digest(str(answer.get("proof")), expected):
         refuse(wire, "wrong token", again=True)
