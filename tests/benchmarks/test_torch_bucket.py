@@ -20,6 +20,7 @@ benchmarks:
 """
 
 
+@pytest.mark.nightly
 def test_all_of_them_save_to_a_bucket_and_load_from_it(emulator, tmp_path):
     unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
     environment = {name: value for name, value in emulator.items() if name not in unset}

@@ -29,6 +29,7 @@ def step(*words, cli=FAKE_CLI):
     return process.returncode, value, out
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_steps_of_a_sweep_leave_a_complete_run(tmp_path):
     suite, run = tmp_path / "suite.yaml", tmp_path / "run"

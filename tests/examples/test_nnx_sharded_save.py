@@ -26,6 +26,7 @@ def run(*arguments):
     return process.stdout
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_script_restores_onto_half_and_onto_twice_the_devices():
     lines = run(EXAMPLES / "nnx_sharded_save.py").splitlines()

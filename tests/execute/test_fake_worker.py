@@ -7,7 +7,7 @@ import pytest
 
 from orbax_bench_core.config import CheckpointConfig
 from orbax_bench_core.execute.hosts import LocalHost
-from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.records import Record
 from orbax_bench_core.sweep import SweepPoint
 from orbax_bench_core.worker import EVENT, Done, Measured, Ready, Task, WorkerSetup
 from tests.support.fake_worker import MODULE as FAKE_WORKER
@@ -60,7 +60,8 @@ def test_a_worker_says_what_the_protocol_has(module, benchmark, options, tmp_pat
     ready, first, second, done = events
     assert (ready.platform, done.status) == ("cpu", "passed")
     assert {"versions", "host", "devices"} <= ready.provenance.keys()
-    (record,) = RunDirectory(setup.root).read_repeat(point, 0).records.values()
+    (file,) = (tmp_path / "run" / "records").rglob("host_0.json")
+    record = Record.model_validate_json(file.read_text())
     assert record.status == "passed"
     assert record.samples == (*first.samples, *second.samples)
     assert record.provenance["config_hash"] == "h"

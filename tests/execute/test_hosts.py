@@ -70,6 +70,7 @@ def test_every_host_runs_its_worker_and_ends_as_process_0_does(cluster, tmp_path
     assert hosts.orphans(within_s=5) == []
 
 
+@pytest.mark.nightly
 def test_a_failure_of_the_run_is_the_exit_code_of_every_host(cluster, tmp_path):
     hosts = cluster("act: raise, on_host: 1")
     assert hosts.codes(hosts.start_all()) == [1, 1]
@@ -84,6 +85,7 @@ def test_a_comparison_runs_on_all_hosts_and_its_verdict_is_the_exit_code_of_each
     assert {record["arm"] for record in found} == {"baseline", "candidate"}
 
 
+@pytest.mark.nightly
 def test_several_runs_of_one_command_are_served_by_agents_that_join_once(tmp_path):
     suite, out = tmp_path / "suite.yaml", tmp_path / "out"
     arms = "arms: {candidate: {options: {save_s: 0.03}}}"
@@ -114,7 +116,7 @@ def pythons(tmp_path):
             python = tmp_path / f"bin_{rank}" / "mypython"
             python.parent.mkdir()
             python.write_text(
-                f'#!/bin/sh\necho $$ >> {tmp_path}/used_{rank}\nexec {sys.executable} "$@"\n'
+                f'#!/bin/sh\necho $$ >> {tmp_path}/used_{rank}\nexec "{sys.executable}" "$@"\n'
             )
             python.chmod(0o755)
             variables[rank] = {"PATH": f"{python.parent}:{os.environ['PATH']}"}
@@ -182,6 +184,7 @@ def test_a_worker_that_is_killed_elsewhere_is_named_and_the_repeat_is_tried_agai
     assert "killed by SIGKILL" in tries[1][0]["error"]["message"]
 
 
+@pytest.mark.nightly
 def test_a_host_that_comes_back_goes_on_and_its_loss_is_named(cluster, tmp_path):
     hosts = cluster("lasts_s: 3", flags=("--no-limits", "--host-wait", "60"))
     head, agent = hosts.start_all()
@@ -201,6 +204,7 @@ def test_a_host_that_comes_back_goes_on_and_its_loss_is_named(cluster, tmp_path)
     assert hosts.orphans(within_s=5) == []
 
 
+@pytest.mark.nightly
 def test_a_host_that_stays_away_ends_the_run_as_incomplete_and_the_same_commands_resume(
     cluster, tmp_path
 ):
@@ -222,6 +226,7 @@ def test_a_host_that_stays_away_ends_the_run_as_incomplete_and_the_same_commands
     assert hosts.orphans(within_s=5) == []
 
 
+@pytest.mark.nightly
 def test_where_process_0_is_killed_agents_and_workers_end_and_the_same_commands_resume(
     cluster, tmp_path
 ):
@@ -240,6 +245,7 @@ def test_where_process_0_is_killed_agents_and_workers_end_and_the_same_commands_
     assert [records(tmp_path)[host]["status"] for host in (0, 1)] == ["passed", "passed"]
 
 
+@pytest.mark.nightly
 def test_a_host_that_is_preempted_says_so(cluster, tmp_path):
     hosts = cluster("lasts_s: 60")
     head, agent = hosts.start_all()
@@ -250,6 +256,7 @@ def test_a_host_that_is_preempted_says_so(cluster, tmp_path):
     assert hosts.orphans(within_s=5) == []
 
 
+@pytest.mark.nightly
 def test_a_host_that_is_silent_is_lost_after_eight_seconds(cluster, tmp_path):
     hosts = cluster("lasts_s: 60")
     head, agent = hosts.start_all()
@@ -264,6 +271,7 @@ def test_a_host_that_is_silent_is_lost_after_eight_seconds(cluster, tmp_path):
     assert hosts.orphans(within_s=5) == []
 
 
+@pytest.mark.nightly
 def test_a_host_that_is_silent_for_four_seconds_is_kept(cluster, tmp_path):
     hosts = cluster("lasts_s: 6", repeats=1)
     head, agent = hosts.start_all()

@@ -162,6 +162,7 @@ def test_a_retry_is_kept_and_its_time_counts_nowhere(compare):
     assert attempt.worker and attempt.duration_s is not None
 
 
+@pytest.mark.nightly
 def test_a_first_attempt_that_hangs_has_failed(compare):
     script = {"act": "hang", "act_at": "0 2", "first_attempts": True}
     compared = compare(script, execution={"timeout_s": 4}).run()
@@ -208,6 +209,7 @@ def test_a_failure_is_not_tried_again_by_the_same_command(compare):
     assert [repeat.attempts for repeat in compared.repeats.values()] == [()] * 8
 
 
+@pytest.mark.nightly
 def test_a_life_that_was_interrupted_goes_on_in_a_new_worker_and_is_counted(tmp_path):
     file = tmp_path / "suite.yaml"
     file.write_text(json.dumps(suite_of(options={"lasts_s": 0.3}, gate={"operations_per_life": 2})))

@@ -30,6 +30,7 @@ def suite(*acts, repeats=1, retries=0, timeout_s=60, warmups=0, only_once=False)
     )
 
 
+@pytest.mark.nightly
 def test_every_mishap_is_a_failed_record_and_the_sweep_goes_on(suite_run):
     acts = ("raise", "exit", "kill", "segfault", "return_none", "corrupt", "need", "behave")
     run = suite_run(suite(*acts))

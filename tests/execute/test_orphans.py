@@ -11,6 +11,7 @@ from orbax_bench_core.execute.isolation import measuring_lock
 from tests.support.orphans import trial
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("attempt", range(3))
 def test_a_frozen_worker_that_lives_on_overwrites_nothing(tmp_path, attempt):

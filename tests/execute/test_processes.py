@@ -59,6 +59,7 @@ def test_a_worker_that_is_killed_ends_its_peer_and_the_next_point_is_healthy(sui
     assert {record["status"] for record in healthy.values()} == {"passed"}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("frozen", [0, 1])
 def test_a_worker_that_is_frozen_is_named_before_jax_ends_its_peer(suite_run, frozen):
     text = MISHAP.replace("act: kill, on_host: 1", f"act: freeze, on_host: {frozen}")

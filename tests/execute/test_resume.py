@@ -71,6 +71,7 @@ def passed_records(run):
     return {name: data for name, data in run.record_bytes().items() if b'"passed"' in data}
 
 
+@pytest.mark.nightly
 def test_defect_15_after_a_worker_is_killed_mid_save(suite_run):
     run = suite_run(SUITE)
     process = run.start()
@@ -97,6 +98,7 @@ def test_after_the_orchestrator_is_killed(suite_run):
     complete_and_identical(run, before, FAKE_CLI)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("suite", "cli", "signal_"),
     [

@@ -81,12 +81,14 @@ def check(hosts, started, token, folder):
         assert places == []
 
 
+@pytest.mark.nightly
 def test_a_token_that_was_given_is_nowhere_but_in_the_environment_of_hosts(running, tmp_path):
     hosts, started = running(ORBAX_BENCH_TOKEN=TOKEN)
     assert TOKEN in os.fsdecode(Path(f"/proc/{started[1].pid}/environ").read_bytes())
     check(hosts, started, TOKEN, tmp_path)
 
 
+@pytest.mark.nightly
 def test_a_token_that_process_0_makes_is_nowhere_but_in_its_file(running, tmp_path):
     hosts, started = running()
     token = (tmp_path / "out" / "cluster" / "token").read_text()

@@ -110,6 +110,7 @@ def test_what_is_stored_gives_the_same_verdict_again(comparison):
     assert "REGRESSION" in output
 
 
+@pytest.mark.nightly
 def test_a_candidate_that_fails_from_some_time_on_is_a_regression_by_its_failures(comparison):
     run = comparison("{candidate: {options: {fails_from: 6}}}")
     code, output = run.run()
@@ -124,6 +125,7 @@ def test_a_candidate_that_fails_from_some_time_on_is_a_regression_by_its_failure
     assert "Traceback" not in output
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("primary", ["[save, lod]", "[lod]"])
 def test_a_primary_operation_that_no_point_has_is_no_pass_and_ends_at_the_first_look(
     comparison, primary
@@ -157,6 +159,7 @@ def test_first_attempts_that_fail_are_told_although_every_retry_passes(compariso
     assert "9 of 28 first attempts" in output
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("lives", ["auto", "always"])
 def test_saves_that_stall_in_a_third_of_the_candidate_are_a_regression(comparison, lives):
     stalled = " ".join(map(str, range(2, 48, 3)))
@@ -198,6 +201,7 @@ def test_arms_that_both_fail_at_once_have_no_verdict(comparison):
     assert "no attempt of either arm passed in the first block" in output
 
 
+@pytest.mark.nightly
 def test_a_baseline_that_always_fails_leaves_nothing_to_compare(comparison):
     run = comparison("{baseline: {options: {act: raise}}}")
     code, output = run.run()
@@ -206,6 +210,7 @@ def test_a_baseline_that_always_fails_leaves_nothing_to_compare(comparison):
     assert "every first attempt of the baseline failed" in output
 
 
+@pytest.mark.nightly
 def test_equal_environments_have_lives_and_pass(comparison):
     environments = f"environments: [{{name: same, interpreter: {sys.executable}}}]\n"
     run = comparison(
@@ -227,6 +232,7 @@ def test_equal_environments_have_lives_and_pass(comparison):
     assert f"{2 * blocks} lives per arm" in output
 
 
+@pytest.mark.nightly
 def test_a_run_that_was_stopped_goes_on_where_it_was(comparison):
     run = comparison(SLOWER_SAVE, "{lasts_s: 0.1}")
     process = run.start()
@@ -244,6 +250,7 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(comparison):
     assert {name: after[name] for name in before} == before
 
 
+@pytest.mark.nightly
 def test_arms_that_take_turns_have_lives_one_after_the_other(comparison):
     arms = "{candidate: {mesh_config: {mesh_axes: [x], ici_parallelism: {x: 2}}}}"
     run = comparison(arms)

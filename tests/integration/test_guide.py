@@ -81,6 +81,7 @@ def test_the_tour_measures_what_the_guide_says(tmp_path):
         assert record["provenance"]["devices"]["count"] == 8
 
 
+@pytest.mark.nightly
 def test_the_guides_own_class_runs_after_changing_its_two_import_lines(tmp_path):
     done = execute("orbax-bench run tests/data/guide.yaml -o /tmp/guide", tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -101,6 +101,7 @@ def test_cells_of_another_gate_are_tried_again(tmp_path: Path) -> None:
     assert command.try_out(few()[:1], jobs=1, state=state)[few()[0].key].series == FEW
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_command_writes_every_figure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

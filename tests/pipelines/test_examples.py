@@ -96,6 +96,7 @@ def test_the_workflow_step_ends_as_the_verdict_says(code, step, tmp_path):
 OURS_IN_THEIRS = ROOT / "examples" / "use_in_your_pipeline.py"
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_our_components_run_between_those_of_others(tmp_path):
     unset = ("XLA_FLAGS", "JAX_ENABLE_X64")

@@ -153,7 +153,9 @@ benchmarks: [{generator: save_restore, options: {}}]
 """
 PIPELINE = """
 import sys
+from pathlib import Path
 from kfp import dsl, local
+from orbax_bench_pipelines.targets.local import shell_safe_python
 from orbax_bench_components.aggregate import aggregate
 from orbax_bench_components.plan_sweep import plan_sweep
 from orbax_bench_components.run_sweep_point import (
@@ -179,7 +181,8 @@ def launching(suite: str, directory: str):
     aggregate(records=dsl.Collected(measured.outputs["records"]), output_directory=directory)
 
 
-launching(suite=open(sys.argv[1]).read(), directory=sys.argv[2])
+with shell_safe_python(Path()):
+    launching(suite=open(sys.argv[1]).read(), directory=sys.argv[2])
 """
 
 

@@ -52,6 +52,7 @@ def test_every_host_takes_part_and_returns_the_same_records(begin, tmp_path):
     assert f"orbax-bench: cluster: JAX_*, host 1 of 2, head {hosts.address}" in hosts.said(1)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_steps_of_one_run_meet_apart_from_each_other(begin, tmp_path):
     (one, other), out = begin(lasts_s=2.0)
@@ -61,6 +62,7 @@ def test_steps_of_one_run_meet_apart_from_each_other(begin, tmp_path):
         assert codes == [0] * 4, "".join(hosts.said(r) for hosts in (first, second) for r in (0, 1))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_hosts_that_were_given_different_points_do_not_meet(begin, tmp_path):
     (one, other), out = begin()

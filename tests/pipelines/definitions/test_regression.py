@@ -45,6 +45,7 @@ def test_a_suite_beside_itself_passes_and_is_captured(run_pipeline, tmp_path):
     assert list(registry.glob("*/*/*.json"))
 
 
+@pytest.mark.nightly
 def test_a_slower_candidate_is_a_regression_and_is_not_captured(run_pipeline, tmp_path):
     registry = tmp_path / "baselines"
     arms = "arms={candidate: {options: {save_s: 0.024}}}"

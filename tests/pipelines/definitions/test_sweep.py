@@ -64,6 +64,7 @@ def direct(tmp_path_factory):
     return suite, folder / "out"
 
 
+@pytest.mark.nightly
 def test_gives_the_same_run_directory_as_run(direct, tmp_path):
     suite, directory = direct
     done = orbax_bench(
