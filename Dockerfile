@@ -34,6 +34,7 @@ RUN tools/bin/uv pip install --quiet --compile-bytecode --require-hashes \
 
 COPY LICENSE README.md images/unknown_owner.py ./
 COPY orbax_bench_core orbax_bench_core/
+COPY airflow_pipelines airflow_pipelines/
 COPY components components/
 COPY pipelines pipelines/
 RUN tools/bin/uv pip install --quiet --compile-bytecode --no-deps \
