@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from tests.support.processes import ROOT
+from tests.support.processes import ROOT, interrupts
 
 SUITE: Final = """
 suite_name: tiny
@@ -65,7 +65,7 @@ def launched(
     environment: Mapping[str, str] | None = None,
 ) -> subprocess.Popen[bytes]:
     """Calls it, and goes on meanwhile; what it prints goes to a file."""
-    with log.open("ab") as output:
+    with log.open("ab") as output, interrupts():
         return subprocess.Popen(
             [*inside, *LAUNCH, *map(str, words)],
             env=plain(environment),

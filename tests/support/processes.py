@@ -1,17 +1,29 @@
 """Processes of the command line, as a person at a terminal starts them."""
 
+import contextlib
 import os
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
 ROOT = Path(__file__).parents[2]
 REAL_CLI = "orbax_bench_core.cli"
 FAKE_CLI = "tests.support.fake_cli"
+
+
+@contextlib.contextmanager
+def interrupts(*, ignored: bool = False) -> Iterator[None]:
+    """Has what is started meanwhile heed SIGINT, or ignore it, whatever the tests themselves do."""
+    # A child takes over what is ignored; `preexec_fn` would fork, which JAX warns of.
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN if ignored else signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def start_cli(
@@ -39,11 +51,7 @@ def start_cli(
     """
     given = dict(os.environ if environment is None else environment)
     given["PYTHONPATH"] = os.pathsep.join(filter(None, [given.get("PYTHONPATH"), str(ROOT)]))
-    # A child takes over what is ignored; `preexec_fn` would fork, which JAX warns of.
-    before = signal.signal(
-        signal.SIGINT, signal.SIG_IGN if ignores_interrupts else signal.default_int_handler
-    )
-    try:
+    with interrupts(ignored=ignores_interrupts):
         return subprocess.Popen(
             [*inside, sys.executable, "-m", cli, *map(str, arguments)],
             stdout=subprocess.PIPE if output is None else output,
@@ -52,8 +60,6 @@ def start_cli(
             env=given,
             cwd=folder,
         )
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def free_address() -> str:
