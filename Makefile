@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # The lock has accelerators too, which no development environment needs.
 EXTRAS := --extra kfp --extra vertex --extra gcs --extra dev
 
-.PHONY: setup demo test lint typecheck unit slow nightly counts lock compile clean
+.PHONY: setup demo test lint typecheck unit slow nightly extended counts lock compile clean
 
 setup: .venv/.ready
 
@@ -47,17 +47,21 @@ typecheck: setup
 	cd build/packages && ../../$(BIN)/python -m mypy --config-file ../../pyproject.toml --cache-dir ../../.mypy_cache -p orbax_bench_core -p orbax_bench_components -p orbax_bench_pipelines -p orbax_bench_airflow
 
 unit: setup
-	$(BIN)/python -m pytest -m "not slow and not nightly" -n $(JOBS) --dist worksteal --durations 25
+	$(BIN)/python -m pytest -m "not slow and not nightly and not extended" -n $(JOBS) --dist worksteal --durations 25
 
 # The real worker, a few times each; no root, no Docker, nothing to install.
 slow: setup
-	$(BIN)/python -m pytest -m "slow and not nightly" -n $(JOBS) --dist loadfile --durations 25
+	$(BIN)/python -m pytest -m "slow and not nightly and not extended" -n $(JOBS) --dist loadfile --durations 25
 
 # Images and containers (as root, Docker is installed where it is missing), environments with other
 # releases, every built-in at 2 and 4 processes, and the gate's figures by simulation.
 nightly: setup
-	$(BIN)/python -m pytest -m nightly -n $(JOBS) --dist loadfile --durations 25
+	$(BIN)/python -m pytest -m "nightly and not extended" -n $(JOBS) --dist loadfile --durations 25
 	$(BIN)/python -m perf.gate --quick --jobs $(JOBS)
+
+# Variations of what nightly tests show once: CI has no time for them, `make counts` has.
+extended: setup
+	$(BIN)/python -m pytest -m extended -n $(JOBS) --dist loadfile --durations 25
 
 # Claims such as "0 of 200", hours of trials: it goes on where it was stopped. `make counts
 # COUNTS="--only orphans --most 20"` makes some of them.

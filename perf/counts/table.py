@@ -107,6 +107,13 @@ COUNTS: Final = (
         command=_python("perf.demo"),
     ),
     Count(
+        name="extended",
+        claim="the variations of nightly tests pass",
+        trials=1,
+        command=_python("pytest", "-m", "extended", "-n", "2", "--dist", "loadfile", "-q"),
+        timeout_s=7200.0,
+    ),
+    Count(
         name="gate",
         claim="every figure of the gate holds, with all replicates",
         trials=1,

@@ -147,7 +147,10 @@ THREE_IN_TEN = "2 5 8 11 14 17 20 23 26"
 
 
 @pytest.mark.parametrize("act", ["raise", pytest.param("hang", marks=pytest.mark.nightly), "die"])
-@pytest.mark.parametrize("gate", ["{looks: [28]}", "{looks: [28], lives: always}"])
+@pytest.mark.parametrize(
+    "gate",
+    ["{looks: [28]}", pytest.param("{looks: [28], lives: always}", marks=pytest.mark.extended)],
+)
 def test_first_attempts_that_fail_are_told_although_every_retry_passes(comparison, act, gate):
     script = f"{{act: {act}, act_at: {THREE_IN_TEN}, first_attempts: true}}"
     run = comparison(f"{{candidate: {{options: {script}}}}}", gate=gate, retries=1, timeout_s=3)

@@ -70,6 +70,7 @@ def test_the_first_slow_release_is_found(wheels, tmp_path):
     assert "planted 1.3 is the first release in which load regressed" in done.stdout
 
 
+@pytest.mark.extended
 def test_three_releases_are_searched_on_two_hosts_whose_agents_join_once(wheels, tmp_path):
     for version in ("1.3", "1.10"):
         (wheels / f"planted-{version}-py3-none-any.whl").unlink()

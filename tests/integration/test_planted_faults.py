@@ -92,9 +92,12 @@ def planted(tmp_path):
 
 
 both_ways = pytest.mark.parametrize("by", ["command", "pipeline"])
+by_pipeline_where_there_is_time = pytest.mark.parametrize(
+    "by", ["command", pytest.param("pipeline", marks=pytest.mark.extended)]
+)
 
 
-@both_ways
+@by_pipeline_where_there_is_time
 @pytest.mark.parametrize("fault", ["hang", "fail"])
 def test_attempts_that_hang_or_fail_are_a_regression_although_retries_pass(planted, fault, by):
     run = planted(fault, timeout_s=6 if fault == "hang" else 30)
@@ -126,7 +129,7 @@ def test_saves_that_stall_are_a_regression(planted, by):
     assert save["verdict"]["stalls"]["candidate"] > save["verdict"]["stalls"]["baseline"]
 
 
-@both_ways
+@by_pipeline_where_there_is_time
 def test_an_offset_of_a_process_is_no_regression(planted, by):
     arms = (
         "{baseline: {environment: before, options: {fault: offset}}, "
@@ -140,6 +143,7 @@ def test_an_offset_of_a_process_is_no_regression(planted, by):
     assert len(workers) == 2 * run.point["blocks"] * 2
 
 
+@pytest.mark.extended
 @both_ways
 def test_of_two_hosts_the_one_that_is_frozen_is_named(planted, by):
     run = planted("freeze", processes=2, timeout_s=60)
@@ -161,7 +165,7 @@ def test_of_two_hosts_the_one_that_is_frozen_is_named(planted, by):
     assert "Frozen: host 1 " in output
 
 
-@both_ways
+@by_pipeline_where_there_is_time
 def test_rules_that_were_edited_are_refused_and_stamped(planted, by):
     run = planted("stall")
     assert run.compare(by)[0] == 3
@@ -177,7 +181,7 @@ def test_rules_that_were_edited_are_refused_and_stamped(planted, by):
     assert run.point["word"] == before
 
 
-@both_ways
+@by_pipeline_where_there_is_time
 def test_a_copied_record_is_named_and_left_out(planted, by):
     run = planted("stall")
     assert run.compare(by)[0] == 3

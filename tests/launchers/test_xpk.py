@@ -130,6 +130,7 @@ def test_a_workload_is_created_waited_for_and_deleted(made, fake_xpk, settings, 
 
 
 @pytest.mark.nightly
+@pytest.mark.extended
 def test_xpks_own_dry_run_accepts_the_command(made, tmp_path):
     """XPK in an environment of its own, without gcloud, kubectl, or a network but for pip."""
     python = tmp_path / "xpk" / "bin" / "python"

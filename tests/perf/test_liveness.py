@@ -36,6 +36,8 @@ def test_a_trial_says_what_was_wrong(tmp_path, attempts, output, code, complaint
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize(
+    "number", [0, *(pytest.param(number, marks=pytest.mark.extended) for number in (1, 2)), 3]
+)
 def test_the_host_that_was_struck_is_named(number):
     assert trial(number) == ""

@@ -181,7 +181,7 @@ def launching(suite: str, directory: str):
     aggregate(records=dsl.Collected(measured.outputs["records"]), output_directory=directory)
 
 
-with shell_safe_python(Path()):
+with shell_safe_python(Path.cwd()):
     launching(suite=open(sys.argv[1]).read(), directory=sys.argv[2])
 """
 
