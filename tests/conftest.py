@@ -44,7 +44,7 @@ PROVENANCE = {
 
 
 _MODULE_MARK = re.compile(r"^pytestmark = pytest\.mark\.(\w+)", re.MULTILINE)
-_MARK = re.compile(r"\bmark\.(slow|nightly)\b")
+_MARK = re.compile(r"\bmark\.(slow|nightly|extended)\b")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
