@@ -13,7 +13,12 @@ from orbax_bench_core.launchers.hardware import (
     slice_shape,
     topologies,
 )
-from orbax_bench_core.launchers.launch import Launch, Launcher, require_client
+from orbax_bench_core.launchers.launch import (
+    Launch,
+    Launcher,
+    interrupted_by_sigterm,
+    require_client,
+)
 from orbax_bench_core.launchers.places import PLACES, Place, place_named, place_settings
 from orbax_bench_core.launchers.pods import pod_settings
 from orbax_bench_core.launchers.shipping import unshipped
@@ -29,6 +34,7 @@ __all__ = [
     "Launcher",
     "Place",
     "SliceShape",
+    "interrupted_by_sigterm",
     "is_digest",
     "named_processes",
     "parse_slice",

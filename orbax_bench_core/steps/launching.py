@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
 import os
-import signal
-import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from orbax_bench_core.config import UserError
@@ -16,6 +13,7 @@ from orbax_bench_core.execute import RunSettings, Session
 from orbax_bench_core.launchers import (
     Launch,
     Launcher,
+    interrupted_by_sigterm,
     parse_slice,
     place_named,
     place_settings,
@@ -115,7 +113,7 @@ def launch_point(
     name = f"ob-{entry.id}-{session.info.run_id[:_SHORT]}"
     launcher = _launcher(entry, hosts, command, name, output_directory)
     print(f"{SAID}{entry.name} is measured on hosts of its own: {hosts.launcher}", flush=True)
-    with _interruptible():
+    with interrupted_by_sigterm():
         code = launcher.start()
     if code:
         raise PointFailed(
@@ -157,16 +155,3 @@ def _launcher(
         slices=hosts.slices,
     )
     return place.launcher(launch, place_settings(place, [*of_pods, *hosts.settings]))
-
-
-@contextlib.contextmanager
-def _interruptible() -> Iterator[None]:
-    """Makes a request to end, as a pod gets it, an interruption, so that hosts are cleared up."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
