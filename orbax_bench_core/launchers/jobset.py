@@ -15,7 +15,7 @@ from orbax_bench_core.launchers.containers import (
     require_pod_names,
     require_shared,
 )
-from orbax_bench_core.launchers.followed import JOBSET, Watched, followed
+from orbax_bench_core.launchers.followed import followed
 from orbax_bench_core.launchers.hardware import GKE_RESOURCE
 from orbax_bench_core.launchers.kubernetes import (
     OURS,
@@ -28,6 +28,7 @@ from orbax_bench_core.launchers.kubernetes import (
 )
 from orbax_bench_core.launchers.launch import Launch
 from orbax_bench_core.launchers.shipping import shipment
+from orbax_bench_core.launchers.watched import JOBSET, Watched
 
 _JOB: Final = "hosts"
 _CONTAINER: Final = "bench"

@@ -14,7 +14,7 @@ from orbax_bench_core.launchers.containers import (
     require_pod_names,
     require_shared,
 )
-from orbax_bench_core.launchers.followed import Kind, Watched, followed
+from orbax_bench_core.launchers.followed import followed
 from orbax_bench_core.launchers.kubernetes import (
     OURS,
     QUEUE,
@@ -26,6 +26,7 @@ from orbax_bench_core.launchers.kubernetes import (
 )
 from orbax_bench_core.launchers.launch import Launch
 from orbax_bench_core.launchers.shipping import shipment
+from orbax_bench_core.launchers.watched import Kind, Watched
 
 _KIND: Final = Kind(
     group="pathways-job.pathways.domain",

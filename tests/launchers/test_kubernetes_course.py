@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from orbax_bench_core.config import UserError
-from orbax_bench_core.launchers import Launch, followed, place_named, place_settings
+from orbax_bench_core.launchers import Launch, followed, place_named, place_settings, pod_logs
 from orbax_bench_core.launchers.kubernetes_api import connected
 from tests.support.kubernetes import Cluster, serving
 
@@ -91,7 +91,7 @@ def cluster():
 
 @pytest.fixture
 def launched(cluster, tmp_path, monkeypatch):
-    monkeypatch.setattr(followed, "_REOPEN_S", 0.02)
+    monkeypatch.setattr(pod_logs, "_REOPEN_S", 0.02)
     with serving(cluster, tmp_path) as kubeconfig:
         yield Launched(tmp_path, cluster, kubeconfig)
 

@@ -1,4 +1,4 @@
-"""What decided a verdict, and what a PASS leaves open, in words."""
+"""Reasons of a verdict in words, and what a PASS leaves open."""
 
 import io
 import json
