@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orbax_bench_core.analysis.verdicts import compare_stored
-from orbax_bench_core.lineage import artifact_metadata, bounded_metrics, input_digests
+from orbax_bench_core.lineage import bounded_metrics
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
 from orbax_bench_core.steps.reporting import publish_verdicts
@@ -27,7 +27,6 @@ def compare_baseline(output_directory: str, *, baseline: str = "") -> Outputs[st
     run = RunDirectory(output_directory)
     found = compare_stored(baseline or output_directory, output_directory)
     publish_verdicts(run, found)
-    ids = [point.point_id for point in found.points]
     said = {"baseline": baseline or "arm", "verdict": found.word}
     judged = (
         (f"{point.point} {point.point_id} {one.operation} ratio", one.verdict.ratio)
@@ -35,17 +34,11 @@ def compare_baseline(output_directory: str, *, baseline: str = "") -> Outputs[st
         for one in point.operations
         if one.verdict.ratio is not None
     )
-    of_ratios = artifact_metadata(
-        "ratios", run, point_ids=ids, inputs=input_digests(run, "verdicts.json")
-    )
     files = (
         ("verdicts", "verdicts.json", "verdicts"),
         ("comparison", "verdicts.md", "comparison"),
         ("report", "verdicts.html", "verdicts-report"),
     )
-    named = {
-        output: Output.of_run(run, name, kind, point_ids=ids, more=said)
-        for output, name, kind in files
-    }
-    named["ratios"] = Output(metadata={**bounded_metrics(judged), **of_ratios, **said})
+    named = {output: Output.of_run(run, name, kind, more=said) for output, name, kind in files}
+    named["ratios"] = Output(metadata=bounded_metrics(judged))
     return Outputs(value=found.word, named=named)
