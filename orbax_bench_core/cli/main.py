@@ -30,6 +30,7 @@ from orbax_bench_core.cli import (
     sharding,
     step,
 )
+from orbax_bench_core.cli.buckets import check_buckets
 from orbax_bench_core.cli.hosts import Reach, for_this_host
 
 if TYPE_CHECKING:
@@ -155,6 +156,7 @@ def run_command_line(command: Callable[[], object]) -> None:
     A disk that is full or read-only is one message as well, and exit code 1.
     """
     try:
+        check_buckets(sys.argv[1:])
         command()
     except Exception as error:
         from orbax_bench_core.config import UserError  # help needs no suite
@@ -165,8 +167,8 @@ def run_command_line(command: Callable[[], object]) -> None:
             sys.exit(EXIT_FAILED)
         if not isinstance(error, UserError):
             raise
-        for problem in error.problems:
-            print(f"error: {problem}", file=sys.stderr)
+        for line in error.said:
+            print(f"error: {line}", file=sys.stderr)
         sys.exit(EXIT_INVALID)
 
 

@@ -177,3 +177,22 @@ def test_the_command_is_also_a_module(module):
         [sys.executable, "-m", module, "--help"], capture_output=True, text=True, check=True
     )
     assert "Usage: " in process.stdout
+
+
+@pytest.mark.parametrize("words", [("report", "gs://b/run"), ("run", "gs://b/s.yaml", "-o", "x")])
+def test_a_bucket_that_cannot_be_reached_is_one_line_at_once(orbax_bench, monkeypatch, words):
+    for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", "http://127.0.0.1:1")
+    outcome = orbax_bench(*words)
+    assert outcome.code == 2
+    (line,) = outcome.err.splitlines()
+    assert line.startswith(f"error: {words[1]}: Cloud Storage cannot be reached at 127.0.0.1:1: ")
+
+
+def test_a_long_message_is_cut_to_a_screen(orbax_bench, write_suite):
+    extra = "".join(f"{'k' * 80}{number}: 1\n" for number in range(300))
+    outcome = orbax_bench("expand", write_suite(extra=extra))
+    assert outcome.code == 2
+    assert len(outcome.err) < 2_500
+    assert outcome.err.splitlines()[-1].startswith("error: and ")
