@@ -153,7 +153,8 @@ def main() -> None:
 def run_command_line(command: Callable[[], object]) -> None:
     """Runs a command; a user's mistake is one message and exit code 2.
 
-    A disk that is full or read-only is one message as well, and exit code 1.
+    So is a file that cannot be used: code of ours that fails names none. A disk that is full or
+    read-only is one message as well, and exit code 1.
     """
     try:
         check_buckets(sys.argv[1:])
@@ -165,6 +166,8 @@ def run_command_line(command: Callable[[], object]) -> None:
             advice = "make room, or name a place that can be written"
             print(f"error: cannot write: {error}; {advice}", file=sys.stderr)
             sys.exit(EXIT_FAILED)
+        if isinstance(error, OSError) and error.filename is not None:
+            error = UserError(f"{error.filename}: {error.strerror or error}")
         if not isinstance(error, UserError):
             raise
         for line in error.said:
