@@ -3,7 +3,7 @@
 from orbax_bench_core.launchers.containers import is_digest
 from orbax_bench_core.launchers.expected import expectation, expected_devices
 from orbax_bench_core.launchers.fitting import named_processes, require_whole_slices
-from orbax_bench_core.launchers.gpus import GKE_GPU, GPU_RESOURCE, Gpu, Gpus, parse_gpus
+from orbax_bench_core.launchers.gpus import GKE_GPU, GPU_KINDS, GPU_RESOURCE, Gpu, Gpus, parse_gpus
 from orbax_bench_core.launchers.hardware import (
     GENERATIONS,
     GKE_ACCELERATOR,
@@ -31,6 +31,7 @@ __all__ = [
     "GKE_GPU",
     "GKE_RESOURCE",
     "GKE_TOPOLOGY",
+    "GPU_KINDS",
     "GPU_RESOURCE",
     "PLACES",
     "Generation",

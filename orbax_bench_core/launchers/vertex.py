@@ -60,6 +60,7 @@ class VertexSettings(ConfigModel):
         max_wait_s: Seconds that FLEX_START may wait for machines; None for a day.
         service_account: What the hosts run as; it must reach the run directory.
         network: The VPC network to peer with, `projects/NUMBER/global/networks/NAME`.
+        encryption_key: Cloud KMS key of the job, `projects/P/locations/L/keyRings/R/cryptoKeys/K`.
         labels: Labels of the job.
         environment: More variables of the hosts.
         suite_in_image: Path of the suite in the image; otherwise the one of this machine is sent.
@@ -76,6 +77,7 @@ class VertexSettings(ConfigModel):
     max_wait_s: pydantic.PositiveInt | None = None
     service_account: str | None = None
     network: str | None = None
+    encryption_key: str | None = None
     labels: dict[str, str] = {}
     environment: Environment = {}
     suite_in_image: str | None = None
@@ -211,7 +213,9 @@ class Vertex:
             spec["serviceAccount"] = settings.service_account
         if settings.network is not None:
             spec["network"] = settings.network
+        key = {"encryptionSpec": {"kmsKeyName": settings.encryption_key}}
         return {
+            **(key if settings.encryption_key is not None else {}),
             "displayName": self._launch.name,
             "jobSpec": spec,
             "labels": {**settings.labels, LABEL: nonce},

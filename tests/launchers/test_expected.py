@@ -2,13 +2,13 @@ import pytest
 
 from orbax_bench_core.config import UserError
 from orbax_bench_core.launchers import (
+    GPU_KINDS,
     Gpus,
     expectation,
     expected_devices,
     parse_gpus,
     parse_slice,
 )
-from orbax_bench_core.launchers.gpus import KINDS
 from orbax_bench_core.launchers.vertex import GPUS
 
 
@@ -47,7 +47,7 @@ def test_a_slice_says_what_is_to_be_expected_of_it(tpu, slices, expected):
     assert expected_devices(expected).count == int(expected.split(":")[-1])
 
 
-@pytest.mark.parametrize("gpu", KINDS, ids=lambda gpu: gpu.name)
+@pytest.mark.parametrize("gpu", GPU_KINDS, ids=lambda gpu: gpu.name)
 def test_a_gpu_is_known_by_each_of_its_names(gpu):
     for name in (gpu.name, gpu.gke, gpu.vertex):
         assert parse_gpus(f"{name}:8") == Gpus(gpu, 8)
