@@ -10,6 +10,7 @@ from orbax_bench_core.execute.cluster import (
     detect_cluster,
     without_cluster,
 )
+from orbax_bench_core.execute.expected import ExpectedDevices
 from orbax_bench_core.execute.hosts import (
     EXIT_NO_HEAD,
     HOST_WAIT_S,
@@ -61,6 +62,7 @@ __all__ = [
     "Cluster",
     "ClusterHosts",
     "Event",
+    "ExpectedDevices",
     "Host",
     "HostsMissing",
     "Judgement",

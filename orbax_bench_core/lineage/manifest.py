@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, Literal, Self
@@ -30,6 +29,7 @@ from orbax_bench_core.records import (
     Record,
     ResultModel,
     RunDirectory,
+    image_that_runs,
     package_version,
     write_atomically,
 )
@@ -307,8 +307,8 @@ def package_versions() -> dict[str, str]:
 
 
 def current_image() -> str:
-    """Returns the image that this process runs in, or `unknown`."""
-    return os.environ.get("ORBAX_BENCH_IMAGE") or UNKNOWN
+    """Returns the image that this process runs in, by digest, or `unknown`."""
+    return image_that_runs()
 
 
 def _absolute(path: str) -> str:

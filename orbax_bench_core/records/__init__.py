@@ -12,11 +12,13 @@ from orbax_bench_core.records.git import Answer as GitAnswer
 from orbax_bench_core.records.git import ask as ask_git
 from orbax_bench_core.records.lease import PACE, LeaseLost
 from orbax_bench_core.records.machine import (
+    IMAGE,
     PACKAGES,
     REJOINED,
     UNKNOWN,
     device_provenance,
     host_provenance,
+    image_that_runs,
     other_surroundings,
     package_version,
     storage_provenance,
@@ -71,6 +73,7 @@ from orbax_bench_core.records.versions import checked_record_files
 
 __all__ = [
     "HOST_LIMITS_FILE",
+    "IMAGE",
     "LIMITS_FILE",
     "NO_ENVIRONMENT",
     "PACE",
@@ -119,6 +122,7 @@ __all__ = [
     "device_provenance",
     "flags_of",
     "host_provenance",
+    "image_that_runs",
     "load_run",
     "loaded_code",
     "operations_in_order",
