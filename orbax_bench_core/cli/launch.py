@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from orbax_bench_core.cli.arguments import Override, SuiteFile
-from orbax_bench_core.cli.exit_codes import Exit
+from orbax_bench_core.exit_codes import Exit
 
 if TYPE_CHECKING:
     from orbax_bench_core.launchers import SliceShape

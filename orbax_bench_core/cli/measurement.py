@@ -22,6 +22,7 @@ from orbax_bench_core.cli.progress import ProgressReport
 from orbax_bench_core.config import LoadedSuite, UserError
 from orbax_bench_core.document import count, print_document
 from orbax_bench_core.execute import CannotRecord, HostsMissing, RunSettings, Session, Watcher
+from orbax_bench_core.exit_codes import Exit, worst
 from orbax_bench_core.records import Run
 from orbax_bench_core.steps import (
     compare_arms,
@@ -32,10 +33,7 @@ from orbax_bench_core.steps import (
     settle,
 )
 
-EXIT_FAILED: Final = 1
-EXIT_REGRESSION: Final = 3
-EXIT_INCONCLUSIVE: Final = 4
-_EXIT_INTERRUPTED: Final = 130
+EXIT_FAILED: Final = Exit.FAILED
 
 
 class Interrupted(Exception):
@@ -261,7 +259,7 @@ class Measurement:
 
     def _unwritten(self, failure: OSError, command: str) -> int:
         self._say(unwritten(failure, command, str(self._session.directory.root)))
-        return EXIT_FAILED
+        return Exit.FAILED
 
     def _log_end(self, **fields: object) -> None:
         if self._json_log is not None:
@@ -305,34 +303,35 @@ def run_exit_code(summary: RunSummary, console: Console) -> int:
     """Returns the exit code of a run that came to its end."""
     if not any(point.passed for point in summary.points):
         console.print("[red]Nothing was measured.[/]")
-        return EXIT_FAILED
+        return Exit.FAILED
     unmeasured = any(point.passed and not point.measured for point in summary.points)
     failed = unmeasured or any(point.failed for point in summary.points)
-    return EXIT_FAILED if failed or summary.left_out else 0
+    return Exit.FAILED if failed or summary.left_out else Exit.OK
 
 
 def comparison_exit_code(verdicts: VerdictReport, *, allow_inconclusive: bool = False) -> int:
     """Returns the exit code: 3 REGRESSION, 4 INCONCLUSIVE or exploratory, 0 PASS.
 
-    It is 1 when an arm failed, or files had to be left out, and nothing has regressed.
+    It is 1 when an arm failed, no point was compared, or files had to be left out, and nothing has
+    regressed.
     """
-    if verdicts.exploratory:
-        return EXIT_INCONCLUSIVE
-    if verdicts.word == "REGRESSION":
-        return EXIT_REGRESSION
-    if verdicts.left_out or any(point.failed for point in verdicts.points):
-        return EXIT_FAILED
+    codes = []
+    failed = not verdicts.points or any(point.failed for point in verdicts.points)
+    if verdicts.left_out or failed:
+        codes.append(Exit.FAILED)
     tolerated = allow_inconclusive and not verdicts.lacks_operations
-    if verdicts.word == "INCONCLUSIVE" and not tolerated:
-        return EXIT_INCONCLUSIVE
-    return 0
+    if verdicts.exploratory or (verdicts.word == "INCONCLUSIVE" and not tolerated):
+        codes.append(Exit.INCONCLUSIVE)
+    elif verdicts.word == "REGRESSION":
+        codes.append(Exit.REGRESSION)
+    return worst(codes)
 
 
 def stored_exit_code(verdicts: VerdictReport, *, allow_inconclusive: bool) -> int:
     """Returns the exit code of a comparison of what is on storage; unpaired ones only warn."""
     if verdicts.exploratory or any(point.mode == "paired" for point in verdicts.points):
         return comparison_exit_code(verdicts, allow_inconclusive=allow_inconclusive)
-    return EXIT_FAILED if verdicts.left_out else 0
+    return Exit.FAILED if verdicts.left_out else Exit.OK
 
 
 @contextlib.contextmanager
@@ -343,6 +342,6 @@ def _stoppable() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        raise Interrupted("interrupted", _EXIT_INTERRUPTED) from None
+        raise Interrupted("interrupted", Exit.INTERRUPTED) from None
     except (CannotRecord, HostsMissing) as failure:
-        raise Interrupted(f"stopped: {failure}", EXIT_FAILED) from None
+        raise Interrupted(f"stopped: {failure}", Exit.FAILED) from None

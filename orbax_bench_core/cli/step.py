@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from orbax_bench_core.cli.arguments import SuiteFile
-from orbax_bench_core.cli.exit_codes import Exit
 from orbax_bench_core.cli.hosts import HostWait, NoCluster
+from orbax_bench_core.exit_codes import Exit
 
 if TYPE_CHECKING:
     from orbax_bench_core.steps.pipeline import Outputs

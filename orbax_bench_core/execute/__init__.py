@@ -13,7 +13,6 @@ from orbax_bench_core.execute.cluster import (
     without_cluster,
 )
 from orbax_bench_core.execute.hosts import (
-    EXIT_NO_HEAD,
     HOST_WAIT_S,
     Agent,
     ClusterHosts,
@@ -54,7 +53,6 @@ from orbax_bench_core.execute.vigil import CannotRecord
 
 __all__ = [
     "DEFAULTS",
-    "EXIT_NO_HEAD",
     "HEAD_PORT",
     "HOST_WAIT_S",
     "LOCK_FILE",

@@ -17,10 +17,8 @@ from orbax_bench_core.execute.hosts import (
     given_token,
 )
 from orbax_bench_core.execute.session import RunSettings, Say
+from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.records import RunDirectory
-
-_EXIT_INVALID = 2
-_EXIT_INTERRUPTED = 130
 
 
 def on_hosts(
@@ -81,10 +79,10 @@ def on_hosts(
             hosts.await_all()
             hosts.code = measure(dataclasses.replace(placed, host=hosts))
         except UserError:
-            hosts.code = _EXIT_INVALID
+            hosts.code = Exit.INVALID
             raise
         except KeyboardInterrupt:
-            hosts.code = _EXIT_INTERRUPTED
+            hosts.code = Exit.INTERRUPTED
             raise
     return hosts.code
 
@@ -121,7 +119,7 @@ def serve(
     try:
         return agent.run()
     except KeyboardInterrupt:
-        return _EXIT_INTERRUPTED
+        return Exit.INTERRUPTED
 
 
 def refuse_several_hosts(what: str, environment: Mapping[str, str] = os.environ) -> None:

@@ -12,11 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from orbax_bench_core.execute import TOKEN, without_cluster
+from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.launchers.launch import interrupted_by_sigterm
 
-INTERRUPTED: Final = 130
-_INCOMPLETE: Final = 1
-_LOST_HEAD: Final = 75
 _SIGNALLED: Final = 128
 """Exit codes above it are of processes that a signal has ended, as shells tell it."""
 
@@ -96,6 +94,6 @@ def code_of_run(code: int) -> int:
     That of a host that was killed, or that has lost process 0, says only that the run is not
     complete.
     """
-    if code == INTERRUPTED:
+    if code == Exit.INTERRUPTED:
         return code
-    return code if 0 <= code < _SIGNALLED and code != _LOST_HEAD else _INCOMPLETE
+    return code if 0 <= code < _SIGNALLED and code != Exit.LOST_HEAD else int(Exit.FAILED)

@@ -17,14 +17,13 @@ import typer
 from rich.console import Console
 
 from orbax_bench_core.config import UserError
+from orbax_bench_core.exit_codes import Exit, worst
 from orbax_bench_core.sweep import benchmark_environment
 from orbax_bench_pipelines.definitions import Finished
 from orbax_bench_pipelines.targets import Job, SubmissionFailed, Target, as_text, service_for
 
 Say = Callable[[str], None]
 _SERVICES = (Target.KFP, Target.VERTEX)
-_GRAVITY = (0, 4, 1, 3)
-"""Exit codes, the one that matters most last: a REGRESSION on one of several slices counts."""
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -48,7 +47,7 @@ def refused_as_exit_code() -> Iterator[None]:
         yield
     except SubmissionFailed as failure:
         print(f"error: {failure}", file=sys.stderr)
-        raise typer.Exit(1) from None
+        raise typer.Exit(Exit.FAILED) from None
 
 
 def planned(job: Job) -> str:
@@ -103,7 +102,7 @@ def conclude(job: Job, failure: str | None, console: Console) -> int:
         console.print(f"Run directory: {place}", markup=False, soft_wrap=True)
     if failure is not None:
         console.print("[red]The pipeline failed:[/]", _COLOURS.sub("", failure), soft_wrap=True)
-    return max(codes, key=_GRAVITY.index)
+    return worst(codes)
 
 
 def _reachable(directory: str) -> bool:
