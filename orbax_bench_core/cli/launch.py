@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import itertools
 import re
 import sys
 from typing import TYPE_CHECKING, Annotated, Final
@@ -126,6 +127,20 @@ def launch(
 def _words(
     command: Measures, suite: str, directory: str, override: list[str], more: list[str]
 ) -> tuple[str, ...]:
+    """Returns the command that every host runs.
+
+    Raises:
+        UserError: A secret would stand in it.
+    """
+    from orbax_bench_core.config import UserError
+
+    given = [after for word, after in itertools.pairwise([*more, ""]) if word == "--notify"]
+    given += [word.partition("=")[2] for word in more if word.startswith("--notify=")]
+    if not all(address.startswith("@") for address in given):
+        raise UserError(
+            "--notify: its address is a secret, and the command of every host is shown and kept by "
+            "the place: set ORBAX_BENCH_NOTIFY where process 0 runs, or give --notify @FILE"
+        )
     overrides = [word for each in override for word in ("--override", each)]
     return ("orbax-bench", command.value, suite, "-o", directory, *overrides, *more)
 

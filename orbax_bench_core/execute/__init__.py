@@ -5,6 +5,8 @@ Nothing here imports JAX: the processes that do are workers.
 
 from orbax_bench_core.execute.cluster import (
     HEAD_PORT,
+    NOTIFY,
+    NOTIFY_STATE,
     TOKEN,
     Cluster,
     detect_cluster,
@@ -56,6 +58,8 @@ __all__ = [
     "HEAD_PORT",
     "HOST_WAIT_S",
     "LOCK_FILE",
+    "NOTIFY",
+    "NOTIFY_STATE",
     "TOKEN",
     "Agent",
     "CannotRecord",

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from orbax_bench_core.execute import TOKEN, without_cluster
+from orbax_bench_core.execute import NOTIFY, NOTIFY_STATE, TOKEN, without_cluster
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.launchers.launch import interrupted_by_sigterm
 
@@ -27,7 +27,8 @@ def environment_of_hosts() -> dict[str, str]:
 
     The token is made for one launch: whoever has it can run commands on all hosts.
     """
-    return without_cluster(os.environ) | {TOKEN: secrets.token_hex(32)}
+    told = {name: os.environ[name] for name in (NOTIFY, NOTIFY_STATE) if name in os.environ}
+    return without_cluster(os.environ) | told | {TOKEN: secrets.token_hex(32)}
 
 
 def started(words: Sequence[str], environment: Mapping[str, str]) -> subprocess.Popen[str]:

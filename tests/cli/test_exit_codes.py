@@ -2,8 +2,8 @@
 
 import pytest
 
-from orbax_bench_core.cli.measurement import comparison_exit_code
 from orbax_bench_core.exit_codes import worst
+from orbax_bench_core.steps import comparison_exit_code
 from tests.support.verdicts import build_operation, build_point, build_report
 
 

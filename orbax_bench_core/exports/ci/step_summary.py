@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-VARIABLE: Final = "GITHUB_STEP_SUMMARY"
+STEP_SUMMARY: Final = "GITHUB_STEP_SUMMARY"
+"""Variable with the path of the file."""
 _ROOM: Final = 1024 * 1024
 """Bytes that GitHub shows of one step; it drops all of a summary that is longer."""
 _CUT: Final = "\n\n…the rest is in verdicts.md of the run directory.\n"
 
 
-def append_step_summary(text: str, environment: Mapping[str, str] = os.environ) -> bool:
+def append_step_summary(text: str, place: str) -> None:
     """Adds Markdown to the summary page of this job, cut to the room that it has.
 
     Args:
         text: The Markdown.
-        environment: Environment variables of this process; `GITHUB_STEP_SUMMARY` is the file.
-
-    Returns:
-        Whether there is such a page.
+        place: The file, which `GITHUB_STEP_SUMMARY` names.
 
     Raises:
         OSError: The file cannot be written.
     """
-    place = environment.get(VARIABLE)
-    if not place:
-        return False
     data = text.rstrip("\n").encode() + b"\n\n"
     path = Path(place)
     left = _ROOM - (path.stat().st_size if path.exists() else 0)
@@ -37,4 +30,3 @@ def append_step_summary(text: str, environment: Mapping[str, str] = os.environ) 
         data = data[: max(0, left - len(cut))].decode(errors="ignore").encode() + cut
     with path.open("ab") as file:
         file.write(data)
-    return True

@@ -120,7 +120,8 @@ def claim(folder: epath.Path, news: News, now: datetime.datetime) -> Claim | Non
         )
         data = _bytes(after)
         if create_exclusively(path, data) if held is None else swap(path, held, data):
-            return Claim(path, after, before and before.state) if due else None
+            known = None if before is None else before.state
+            return Claim(path, after, known) if due else None
     raise OSError(f"{path}: others write it again and again")
 
 
