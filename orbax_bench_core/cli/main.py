@@ -32,12 +32,11 @@ from orbax_bench_core.cli import (
 )
 from orbax_bench_core.cli.buckets import check_buckets
 from orbax_bench_core.cli.hosts import Reach, for_this_host
+from orbax_bench_core.exit_codes import Exit
 
 if TYPE_CHECKING:
     import importlib.metadata
 
-EXIT_INVALID = 2
-EXIT_FAILED = 1
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 _PLUGINS = "orbax_bench.commands"
 
@@ -165,14 +164,14 @@ def run_command_line(command: Callable[[], object]) -> None:
         if isinstance(error, OSError) and error.errno in _UNWRITABLE:
             advice = "make room, or name a place that can be written"
             print(f"error: cannot write: {error}; {advice}", file=sys.stderr)
-            sys.exit(EXIT_FAILED)
+            sys.exit(Exit.FAILED)
         if isinstance(error, OSError) and error.filename is not None:
             error = UserError(f"{error.filename}: {error.strerror or error}")
         if not isinstance(error, UserError):
             raise
         for line in error.said:
             print(f"error: {line}", file=sys.stderr)
-        sys.exit(EXIT_INVALID)
+        sys.exit(Exit.INVALID)
 
 
 @functools.cache

@@ -53,7 +53,7 @@ SAMPLES: Final = "samples.parquet"
 _TABLES: Final = (SAMPLES, "summary.csv")
 _PAGES: Final = ("report.md", "report.html")
 _CONCLUSIONS: Final = {
-    VERDICTS_FILE: ("verdicts.md", "verdicts.html"),
+    VERDICTS_FILE: ("verdicts.md", "verdicts.html", "junit.xml"),
     STUDY_FILE: ("async_study.md", "async_study.html"),
 }
 """Files drawn from the records of a run, and the pages that show them."""

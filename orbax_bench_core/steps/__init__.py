@@ -5,6 +5,7 @@ from orbax_bench_core.steps.comparison import Judged, compare_arms
 from orbax_bench_core.steps.fixture import ensure_checkpoint
 from orbax_bench_core.steps.launching import PointHosts, launch_point, point_hosts
 from orbax_bench_core.steps.measuring import measure_points
+from orbax_bench_core.steps.outlets import Outlets, comparison_exit_code, stored_exit_code
 from orbax_bench_core.steps.planning import collect_records, entry_of_run, plan, write_records
 from orbax_bench_core.steps.point import SAID, PointFailed, PointOutcome, measure_point, run_point
 from orbax_bench_core.steps.prepare import download, mirror, model_arrays, write_shardings
@@ -36,6 +37,7 @@ __all__ = [
     "Compared",
     "Found",
     "Judged",
+    "Outlets",
     "PointFailed",
     "PointHosts",
     "PointOutcome",
@@ -46,6 +48,7 @@ __all__ = [
     "collect_records",
     "compare_arms",
     "comparing_releases",
+    "comparison_exit_code",
     "download",
     "ensure_checkpoint",
     "entry_of_run",
@@ -68,6 +71,7 @@ __all__ = [
     "run_point",
     "search_releases",
     "settle",
+    "stored_exit_code",
     "write_records",
     "write_shardings",
 ]

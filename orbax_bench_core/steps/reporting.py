@@ -28,6 +28,7 @@ from orbax_bench_core.analysis.verdicts import (
     write_verdicts,
 )
 from orbax_bench_core.document import to_html, to_markdown, write_figures
+from orbax_bench_core.exports.ci import junit_xml
 from orbax_bench_core.exports.tensorboard import write_tensorboard
 from orbax_bench_core.lineage import SAMPLES, ManifestWriter
 from orbax_bench_core.records import (
@@ -106,7 +107,7 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
 
 
 def publish_verdicts(run: RunDirectory, verdicts: VerdictReport) -> epath.Path:
-    """Writes `verdicts.json`, `verdicts.html` and `verdicts.md` with its plots.
+    """Writes `verdicts.json`, `verdicts.html`, `verdicts.md` with its plots, and `junit.xml`.
 
     `run` is the run directory of the candidate.
 
@@ -119,6 +120,7 @@ def publish_verdicts(run: RunDirectory, verdicts: VerdictReport) -> epath.Path:
     page = to_markdown(document, figures=_PLOTS)
     write_atomically(run.root / "verdicts.md", page.encode())
     write_atomically(run.root / "verdicts.html", to_html(document).encode())
+    write_atomically(run.root / "junit.xml", junit_xml(verdicts))
     unpaired = any(point.mode == "unpaired" for point in verdicts.points)
     baseline = verdicts.baseline if unpaired else None
     if run.exists():
