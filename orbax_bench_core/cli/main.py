@@ -24,6 +24,7 @@ from orbax_bench_core.cli import (
     launch,
     limits,
     lineage,
+    plan,
     prepare,
     report,
     run,
@@ -139,6 +140,7 @@ _add("doctor", doctor.doctor, Reach.THIS_HOST)
 _add("report", report.report, Reach.NONE)
 _add("lineage", lineage.lineage, Reach.NONE)
 _add("limits", limits.limits, Reach.THIS_HOST)
+_add("plan", plan.plan, Reach.NONE)
 _add("prepare", prepare.prepare, Reach.THIS_HOST)
 _add("sharding", sharding.sharding, Reach.NONE)
 _add("step", step.app, Reach.BY_STEP)
