@@ -29,6 +29,7 @@ from orbax_bench_core.cli import (
     report,
     run,
     sharding,
+    soak,
     step,
 )
 from orbax_bench_core.cli.buckets import check_buckets
@@ -133,6 +134,7 @@ _add("bisect", bisect.bisect, Reach.ALL_HOSTS)
 _add("baseline", baseline.app, Reach.NONE)
 _add("history", history.history, Reach.NONE)
 _add("async-study", async_study.async_study, Reach.ALL_HOSTS)
+_add("soak", soak.soak, Reach.ALL_HOSTS)
 _add("calibrate", calibrate.calibrate, Reach.ALL_HOSTS)
 _add("expand", expand.expand, Reach.NONE)
 _add("list", expand.list_builtins, Reach.NONE)

@@ -55,6 +55,7 @@ from orbax_bench_core.records.run import Run, load_run
 from orbax_bench_core.records.run_directory import (
     HOST_LIMITS_FILE,
     LIMITS_FILE,
+    SOAK_FILE,
     STUDY_FILE,
     VERDICTS_FILE,
     AlreadyRecorded,
@@ -82,6 +83,7 @@ __all__ = [
     "PEER_FAILED",
     "REJOINED",
     "SCHEMA_VERSION",
+    "SOAK_FILE",
     "STUDY_FILE",
     "UNKNOWN",
     "UNMET_NEED",
