@@ -24,20 +24,21 @@ from orbax_bench_core.cli import (
     launch,
     limits,
     lineage,
+    plan,
     prepare,
     report,
     run,
     sharding,
+    soak,
     step,
 )
 from orbax_bench_core.cli.buckets import check_buckets
 from orbax_bench_core.cli.hosts import Reach, for_this_host
+from orbax_bench_core.exit_codes import Exit
 
 if TYPE_CHECKING:
     import importlib.metadata
 
-EXIT_INVALID = 2
-EXIT_FAILED = 1
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 _PLUGINS = "orbax_bench.commands"
 
@@ -133,6 +134,7 @@ _add("bisect", bisect.bisect, Reach.ALL_HOSTS)
 _add("baseline", baseline.app, Reach.NONE)
 _add("history", history.history, Reach.NONE)
 _add("async-study", async_study.async_study, Reach.ALL_HOSTS)
+_add("soak", soak.soak, Reach.ALL_HOSTS)
 _add("calibrate", calibrate.calibrate, Reach.ALL_HOSTS)
 _add("expand", expand.expand, Reach.NONE)
 _add("list", expand.list_builtins, Reach.NONE)
@@ -140,6 +142,7 @@ _add("doctor", doctor.doctor, Reach.THIS_HOST)
 _add("report", report.report, Reach.NONE)
 _add("lineage", lineage.lineage, Reach.NONE)
 _add("limits", limits.limits, Reach.THIS_HOST)
+_add("plan", plan.plan, Reach.NONE)
 _add("prepare", prepare.prepare, Reach.THIS_HOST)
 _add("sharding", sharding.sharding, Reach.NONE)
 _add("step", step.app, Reach.BY_STEP)
@@ -153,7 +156,8 @@ def main() -> None:
 def run_command_line(command: Callable[[], object]) -> None:
     """Runs a command; a user's mistake is one message and exit code 2.
 
-    A disk that is full or read-only is one message as well, and exit code 1.
+    So is a file that cannot be used: code of ours that fails names none. A disk that is full or
+    read-only is one message as well, and exit code 1.
     """
     try:
         check_buckets(sys.argv[1:])
@@ -164,12 +168,14 @@ def run_command_line(command: Callable[[], object]) -> None:
         if isinstance(error, OSError) and error.errno in _UNWRITABLE:
             advice = "make room, or name a place that can be written"
             print(f"error: cannot write: {error}; {advice}", file=sys.stderr)
-            sys.exit(EXIT_FAILED)
+            sys.exit(Exit.FAILED)
+        if isinstance(error, OSError) and error.filename is not None:
+            error = UserError(f"{error.filename}: {error.strerror or error}")
         if not isinstance(error, UserError):
             raise
         for line in error.said:
             print(f"error: {line}", file=sys.stderr)
-        sys.exit(EXIT_INVALID)
+        sys.exit(Exit.INVALID)
 
 
 @functools.cache

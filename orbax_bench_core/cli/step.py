@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from orbax_bench_core.cli.arguments import SuiteFile
-from orbax_bench_core.cli.exit_codes import Exit
+from orbax_bench_core.cli.arguments import JUnit, Notify, SuiteFile
 from orbax_bench_core.cli.hosts import HostWait, NoCluster
+from orbax_bench_core.exit_codes import Exit
 
 if TYPE_CHECKING:
     from orbax_bench_core.steps.pipeline import Outputs
@@ -210,13 +210,17 @@ def compare_baseline(
         str,
         typer.Option(help="A stored baseline or run directory; by default both arms of the run."),
     ] = "",
+    notify: Notify = None,
+    junit: JUnit = None,
     result: ResultFile = None,
     outputs: OutputsFile = None,
 ) -> None:
     """Judge a run; returns REGRESSION, PASS or INCONCLUSIVE, and exits with 0 for each."""
+    from orbax_bench_core.steps import Outlets
     from orbax_bench_core.steps.pipeline import compare_baseline
 
-    _give(compare_baseline(output_directory, baseline=baseline), result, outputs)
+    outlets = Outlets.of(notify, junit)
+    _give(compare_baseline(output_directory, baseline=baseline, outlets=outlets), result, outputs)
 
 
 @app.command("publish-baseline")

@@ -228,6 +228,7 @@ class WorkerPool:
                 coordinator=coordinator,
                 local_directory=self._settings.local_directory,
                 remove_repeated_dir=self._settings.remove_repeated_dir,
+                soak=self._settings.soak,
             )
             for process_id in range(processes)
         ]

@@ -48,6 +48,7 @@ class RunSettings:
             worker; None knows nothing.
         host: What starts the workers.
         patience: How long the signs of workers are watched before they count.
+        soak: Whether workers also read the state of their process with each operation.
         placed: Whether it is settled which hosts measure. Without that, what a launcher has started
             on several hosts is refused.
         expect: The devices that workers must have; None takes any.
@@ -61,6 +62,7 @@ class RunSettings:
     process_noise: ProcessNoiseOf | None = None
     host: Host = dataclasses.field(default_factory=LocalHost)
     patience: Patience = PATIENCE
+    soak: bool = False
     placed: bool = False
     expect: ExpectedDevices | None = None
 

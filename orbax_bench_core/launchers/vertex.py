@@ -13,6 +13,7 @@ import pydantic
 import yaml
 
 from orbax_bench_core.config import ConfigModel, Problem, UserError, did_you_mean
+from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.launchers.containers import require_digest
 from orbax_bench_core.launchers.kubernetes import Environment
 from orbax_bench_core.launchers.launch import Launch
@@ -42,7 +43,6 @@ _EXAMPLES: Final = {"project": "my-project", "location": "us-central1"}
 _FIRST_WAIT_S: Final = 5.0
 _LONGEST_WAIT_S: Final = 60.0
 _GROWTH: Final = 1.5
-_EXIT_CANCELLED: Final = 130
 
 
 class VertexSettings(ConfigModel):
@@ -182,7 +182,7 @@ class Vertex:
         if state.error:
             _say(f"{self._launch.name}: {state.error}")
         _say(f"what the hosts said: gcloud ai custom-jobs stream-logs {name}")
-        return _EXIT_CANCELLED if state.word == "cancelled" else state.exit_code
+        return int(Exit.INTERRUPTED) if state.word == "cancelled" else state.exit_code
 
     def _cancel(self, jobs: CustomJobs, nonce: str) -> None:
         """Cancels the job, also one of which the answer to its creation never arrived."""

@@ -23,6 +23,7 @@ from orbax_bench_core.records import (
     HOST_LIMITS_FILE,
     LIMITS_FILE,
     PACKAGES,
+    SOAK_FILE,
     STUDY_FILE,
     UNKNOWN,
     VERDICTS_FILE,
@@ -53,8 +54,9 @@ SAMPLES: Final = "samples.parquet"
 _TABLES: Final = (SAMPLES, "summary.csv")
 _PAGES: Final = ("report.md", "report.html")
 _CONCLUSIONS: Final = {
-    VERDICTS_FILE: ("verdicts.md", "verdicts.html"),
+    VERDICTS_FILE: ("verdicts.md", "verdicts.html", "junit.xml"),
     STUDY_FILE: ("async_study.md", "async_study.html"),
+    SOAK_FILE: ("soak.md", "soak.html"),
 }
 """Files drawn from the records of a run, and the pages that show them."""
 _MOST: Final = 64

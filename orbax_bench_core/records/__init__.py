@@ -7,6 +7,7 @@ from orbax_bench_core.records.code import (
     code_under_test,
     loaded_code,
 )
+from orbax_bench_core.records.exclusive import create_exclusively, read_if_there, swap
 from orbax_bench_core.records.files import atomic_file, write_atomically
 from orbax_bench_core.records.git import Answer as GitAnswer
 from orbax_bench_core.records.git import ask as ask_git
@@ -54,6 +55,7 @@ from orbax_bench_core.records.run import Run, load_run
 from orbax_bench_core.records.run_directory import (
     HOST_LIMITS_FILE,
     LIMITS_FILE,
+    SOAK_FILE,
     STUDY_FILE,
     VERDICTS_FILE,
     AlreadyRecorded,
@@ -81,6 +83,7 @@ __all__ = [
     "PEER_FAILED",
     "REJOINED",
     "SCHEMA_VERSION",
+    "SOAK_FILE",
     "STUDY_FILE",
     "UNKNOWN",
     "UNMET_NEED",
@@ -119,6 +122,7 @@ __all__ = [
     "checked_record_files",
     "code_of",
     "code_under_test",
+    "create_exclusively",
     "device_provenance",
     "flags_of",
     "host_provenance",
@@ -128,10 +132,12 @@ __all__ = [
     "operations_in_order",
     "other_surroundings",
     "package_version",
+    "read_if_there",
     "repeats_of",
     "seconds_per_repeat",
     "storage_provenance",
     "surroundings",
+    "swap",
     "troubles_of",
     "weakest",
     "worker_id",

@@ -75,7 +75,7 @@ _NESTED: Final = 2
 """Length of the path to such a key at least."""
 
 
-_NOTHING: Final = (None, (), {})
+_NOTHING: Final[tuple[object, ...]] = (None, (), {})
 
 
 def _field(meaning: str, default: Any) -> Any:

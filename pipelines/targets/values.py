@@ -357,7 +357,7 @@ def num_cpus(cpu: str) -> float:
 def num_bytes(amount: str) -> float:
     """Returns the bytes that a quantity of Kubernetes says."""
     number = amount.rstrip("EPTGMKi")
-    return float(number) * _UNITS[amount[len(number) :]]
+    return float(number) * float(_UNITS[amount[len(number) :]])
 
 
 def settings_of_step(steps: Mapping[str, StepSettings], name: str) -> StepSettings:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from orbax_bench_core.cli.exit_codes import Exit, worst
+from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.steps import plan
 from tests.support.paired_runs import make_paired_run  # noqa: F401 - fixture
 from tests.support.processes import FAKE_CLI, start_cli
@@ -113,11 +113,3 @@ def test_a_mistake_is_one_message_and_exit_code_2(orbax_bench, tmp_path, words, 
     assert done.code == Exit.INVALID
     assert said in done.err
     assert len(done.err.strip().splitlines()) == 1
-
-
-@pytest.mark.parametrize(
-    ("codes", "found"),
-    [([], 0), ([0, 4], 4), ([4, 1], 1), ([1, 3, 4], 3), ([3, 2], 2), ([0, 0], 0)],
-)
-def test_a_regression_goes_before_a_failure(codes, found):
-    assert worst(codes) == found
