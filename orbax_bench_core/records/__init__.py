@@ -7,6 +7,7 @@ from orbax_bench_core.records.code import (
     code_under_test,
     loaded_code,
 )
+from orbax_bench_core.records.company import CompanyFinder
 from orbax_bench_core.records.exclusive import create_exclusively, read_if_there, swap
 from orbax_bench_core.records.files import atomic_file, write_atomically
 from orbax_bench_core.records.git import Answer as GitAnswer
@@ -92,6 +93,7 @@ __all__ = [
     "AlreadyRecorded",
     "Attempt",
     "CodeUnderTest",
+    "CompanyFinder",
     "Effect",
     "ErrorInfo",
     "FirstAttempts",
