@@ -15,6 +15,7 @@ from orbax_bench_core.records.git import ask as ask_git
 from orbax_bench_core.records.lease import PACE, LeaseLost
 from orbax_bench_core.records.machine import (
     IMAGE,
+    NODE,
     PACKAGES,
     REJOINED,
     UNKNOWN,
@@ -78,6 +79,7 @@ __all__ = [
     "HOST_LIMITS_FILE",
     "IMAGE",
     "LIMITS_FILE",
+    "NODE",
     "NO_ENVIRONMENT",
     "PACE",
     "PACKAGES",
