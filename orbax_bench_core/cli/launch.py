@@ -25,6 +25,8 @@ class Measures(enum.StrEnum):
     RUN = "run"
     AB = "ab"
     ASYNC_STUDY = "async-study"
+    BISECT = "bisect"
+    CALIBRATE = "calibrate"
 
 
 def launch(
@@ -127,7 +129,8 @@ def _words(
     command: Measures, suite: str, directory: str, override: list[str], more: list[str]
 ) -> tuple[str, ...]:
     overrides = [word for each in override for word in ("--override", each)]
-    return ("orbax-bench", command.value, suite, "-o", directory, *overrides, *more)
+    named = ("--suite", suite) if command is Measures.CALIBRATE else (suite,)
+    return ("orbax-bench", command.value, *named, "-o", directory, *overrides, *more)
 
 
 def _hosts(hosts: int | None, shape: SliceShape | None, slices: int) -> int:

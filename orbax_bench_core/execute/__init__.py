@@ -8,8 +8,6 @@ from orbax_bench_core.execute.cluster import (
     TOKEN,
     Cluster,
     detect_cluster,
-    on_pathways,
-    tpu_hosts,
     without_cluster,
 )
 from orbax_bench_core.execute.hosts import (
@@ -36,7 +34,6 @@ from orbax_bench_core.execute.liveness import (
     judge,
 )
 from orbax_bench_core.execute.pairs import run_pairs
-from orbax_bench_core.execute.pathways import check_proxy
 from orbax_bench_core.execute.runner import run_points, run_until
 from orbax_bench_core.execute.session import (
     DEFAULTS,
@@ -81,14 +78,12 @@ __all__ = [
     "Signs",
     "Watcher",
     "allocator_settings",
-    "check_proxy",
     "detect_cluster",
     "equal_everywhere",
     "given_token",
     "judge",
     "measuring_lock",
     "on_hosts",
-    "on_pathways",
     "pack",
     "refuse_several_hosts",
     "run_pairs",
@@ -96,6 +91,5 @@ __all__ = [
     "run_until",
     "serve",
     "silent",
-    "tpu_hosts",
     "without_cluster",
 ]
