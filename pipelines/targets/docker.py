@@ -160,7 +160,7 @@ def _named_exactly(client: Any, image: str) -> str:
         except docker.errors.APIError as error:
             raise UserError(
                 f"there is no image {image} here, and it cannot be pulled: {error.explanation}; "
-                "build it with `orbax-bench image build --run`, or name another in "
+                "build it with `python images/build.py` in a checkout, or name another in "
                 "ORBAX_BENCH_IMAGE"
             ) from None
     return f"{image}@{found.id}"

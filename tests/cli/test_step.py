@@ -104,8 +104,8 @@ def test_a_run_with_both_arms_is_judged_and_captured(orbax_bench, make_paired_ru
     ("words", "code"),
     [
         (["PASS"], Exit.OK),
-        (["INCONCLUSIVE"], Exit.OK),
-        (["INCONCLUSIVE", "--strict"], Exit.INCONCLUSIVE),
+        (["INCONCLUSIVE"], Exit.INCONCLUSIVE),
+        (["INCONCLUSIVE", "--allow-inconclusive"], Exit.OK),
         (["REGRESSION"], Exit.REGRESSION),
         (["FINE"], Exit.INVALID),
     ],
