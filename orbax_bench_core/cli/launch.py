@@ -26,6 +26,8 @@ class Measures(enum.StrEnum):
     RUN = "run"
     AB = "ab"
     ASYNC_STUDY = "async-study"
+    BISECT = "bisect"
+    CALIBRATE = "calibrate"
 
 
 def launch(
@@ -142,7 +144,8 @@ def _words(
             "the place: set ORBAX_BENCH_NOTIFY where process 0 runs, or give --notify @FILE"
         )
     overrides = [word for each in override for word in ("--override", each)]
-    return ("orbax-bench", command.value, suite, "-o", directory, *overrides, *more)
+    named = ("--suite", suite) if command is Measures.CALIBRATE else (suite,)
+    return ("orbax-bench", command.value, *named, "-o", directory, *overrides, *more)
 
 
 def _hosts(hosts: int | None, shape: SliceShape | None, slices: int) -> int:

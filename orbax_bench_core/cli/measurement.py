@@ -13,26 +13,30 @@ from rich.console import Console
 
 from orbax_bench_core import steps
 from orbax_bench_core.analysis import noise as passports
+from orbax_bench_core.analysis.soak import Soak, soak_document
 from orbax_bench_core.analysis.summary import RunSummary, notes_document, summary_document
 from orbax_bench_core.analysis.verdicts import VerdictReport, compare_stored, verdicts_document
 from orbax_bench_core.baselines import capture_into, load_baseline
-from orbax_bench_core.cli.arguments import LogFormat
+from orbax_bench_core.cli.arguments import LogFormat, results_console
 from orbax_bench_core.cli.json_log import JsonLog
 from orbax_bench_core.cli.live_verdicts import LiveVerdicts
 from orbax_bench_core.cli.progress import ProgressReport
 from orbax_bench_core.config import LoadedSuite, UserError
 from orbax_bench_core.document import count, print_document
 from orbax_bench_core.execute import CannotRecord, HostsMissing, RunSettings, Session, Watcher
-from orbax_bench_core.exit_codes import Exit
+from orbax_bench_core.exit_codes import Exit, worst
 from orbax_bench_core.records import Run
 from orbax_bench_core.steps import (
     Outlets,
+    SoakGoal,
     compare_arms,
     limits_of,
     measure_points,
     publish,
+    publish_soak,
     publish_verdicts,
     settle,
+    soak_points,
 )
 
 EXIT_FAILED: Final = Exit.FAILED
@@ -165,6 +169,33 @@ class Measurement:
             code = self._conclude_run(baselines)
         self._log_end(exit_code=code)
         return code
+
+    def soak(self, goal: SoakGoal, *, limit_mib: float, as_json: bool) -> int:
+        """Makes saves until the goal is reached, shows the verdict, and returns the exit code.
+
+        Args:
+            goal: When the soak ends.
+            limit_mib: Growth of memory per save that is allowed, in MiB.
+            as_json: Whether standard output gets the verdict as JSON and nothing else.
+        """
+        print_document(notes_document(self._session.info), self._console)
+        try:
+            with _stoppable():
+                soak_points(self._session, goal, lock=self._lock)
+        except Interrupted as stop:
+            self._say_stopped(stop)
+            return stop.code
+        directory = self._session.directory
+        try:
+            summary = publish(directory)
+            found = publish_soak(directory, limit_mib)
+        except OSError as failure:
+            return self._unwritten(failure, "soak")
+        except UserError as nothing:
+            self._say(str(nothing))
+            return Exit.FAILED
+        show_soak(found, str(directory.root), as_json=as_json)
+        return worst([soak_exit_code(found), run_exit_code(summary, self._console)])
 
     def compare(self, *, passport: passports.Passport | None, allow_inconclusive: bool) -> int:
         """Measures both arms until every pair has its verdict, and returns the exit code.
@@ -333,6 +364,25 @@ def run_exit_code(summary: RunSummary, console: Console) -> int:
     unmeasured = any(point.passed and not point.measured for point in summary.points)
     failed = unmeasured or any(point.failed for point in summary.points)
     return Exit.FAILED if failed or summary.left_out else Exit.OK
+
+
+def show_soak(soak: Soak, root: str, *, as_json: bool) -> None:
+    """Prints a soak on standard output, for people or as JSON."""
+    if as_json:
+        print(soak.model_dump_json(indent=2))
+        return
+    console = results_console()
+    print_document(soak_document(soak), console)
+    console.print(f"Page: {root}/soak.html", markup=False, highlight=False, soft_wrap=True)
+
+
+def soak_exit_code(soak: Soak) -> int:
+    """Returns the exit code: 3 LEAK, 4 INCONCLUSIVE, 0 PASS; 1 when a repeat failed without one."""
+    if soak.word == "LEAK":
+        return Exit.REGRESSION
+    if any(series.failed for series in soak.series):
+        return Exit.FAILED
+    return Exit.OK if soak.word == "PASS" else Exit.INCONCLUSIVE
 
 
 @contextlib.contextmanager

@@ -130,6 +130,14 @@ def run_sweep_point(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="A setting of the launcher; repeatable."),
     ] = None,
+    expect: Annotated[
+        str,
+        typer.Option(
+            metavar="PLATFORM[:KIND][:COUNT]",
+            help="The devices that must be there, such as tpu:v5e:8, gpu:h100-80gb:8 or cpu; with "
+            "others nothing is measured, and it exits with 2.",
+        ),
+    ] = "",
     result: ResultFile = None,
 ) -> None:
     """Measure points, one after the other; returns "passed" or "failed" for each.
@@ -159,6 +167,7 @@ def run_sweep_point(
                     lock=not no_lock,
                     host_wait_s=host_wait,
                     hosts=point_hosts(launcher, tpu, slices, launcher_settings),
+                    expect=expect,
                 )
             except (PointFailed, CannotRecord, HostsMissing) as failure:
                 print(f"failed: {failure}", file=sys.stderr)

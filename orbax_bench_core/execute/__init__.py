@@ -10,10 +10,9 @@ from orbax_bench_core.execute.cluster import (
     TOKEN,
     Cluster,
     detect_cluster,
-    on_pathways,
-    tpu_hosts,
     without_cluster,
 )
+from orbax_bench_core.execute.expected import ExpectedDevices
 from orbax_bench_core.execute.hosts import (
     HOST_WAIT_S,
     Agent,
@@ -37,8 +36,7 @@ from orbax_bench_core.execute.liveness import (
     judge,
 )
 from orbax_bench_core.execute.pairs import run_pairs
-from orbax_bench_core.execute.pathways import check_proxy
-from orbax_bench_core.execute.runner import run_points
+from orbax_bench_core.execute.runner import run_points, run_until
 from orbax_bench_core.execute.session import (
     DEFAULTS,
     Event,
@@ -66,6 +64,7 @@ __all__ = [
     "Cluster",
     "ClusterHosts",
     "Event",
+    "ExpectedDevices",
     "Host",
     "HostsMissing",
     "Judgement",
@@ -83,20 +82,18 @@ __all__ = [
     "Signs",
     "Watcher",
     "allocator_settings",
-    "check_proxy",
     "detect_cluster",
     "equal_everywhere",
     "given_token",
     "judge",
     "measuring_lock",
     "on_hosts",
-    "on_pathways",
     "pack",
     "refuse_several_hosts",
     "run_pairs",
     "run_points",
+    "run_until",
     "serve",
     "silent",
-    "tpu_hosts",
     "without_cluster",
 ]

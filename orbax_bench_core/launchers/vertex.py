@@ -15,9 +15,11 @@ import yaml
 from orbax_bench_core.config import ConfigModel, Problem, UserError, did_you_mean
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.launchers.containers import require_digest
+from orbax_bench_core.launchers.kubernetes import Environment
 from orbax_bench_core.launchers.launch import Launch
 from orbax_bench_core.launchers.shipping import shipment
 from orbax_bench_core.launchers.vertex_jobs import LABEL, CustomJobs, JobState
+from orbax_bench_core.records import IMAGE
 
 GPUS: Final = (
     "NVIDIA_A100_80GB",
@@ -58,7 +60,9 @@ class VertexSettings(ConfigModel):
         max_wait_s: Seconds that FLEX_START may wait for machines; None for a day.
         service_account: What the hosts run as; it must reach the run directory.
         network: The VPC network to peer with, `projects/NUMBER/global/networks/NAME`.
+        encryption_key: Cloud KMS key of the job, `projects/P/locations/L/keyRings/R/cryptoKeys/K`.
         labels: Labels of the job.
+        environment: More variables of the hosts.
         suite_in_image: Path of the suite in the image; otherwise the one of this machine is sent.
         endpoint: Another address of Vertex AI.
     """
@@ -73,7 +77,9 @@ class VertexSettings(ConfigModel):
     max_wait_s: pydantic.PositiveInt | None = None
     service_account: str | None = None
     network: str | None = None
+    encryption_key: str | None = None
     labels: dict[str, str] = {}
+    environment: Environment = {}
     suite_in_image: str | None = None
     endpoint: str | None = None
 
@@ -207,7 +213,9 @@ class Vertex:
             spec["serviceAccount"] = settings.service_account
         if settings.network is not None:
             spec["network"] = settings.network
+        key = {"encryptionSpec": {"kmsKeyName": settings.encryption_key}}
         return {
+            **(key if settings.encryption_key is not None else {}),
             "displayName": self._launch.name,
             "jobSpec": spec,
             "labels": {**settings.labels, LABEL: nonce},
@@ -216,7 +224,7 @@ class Vertex:
     def _pools(self) -> list[dict[str, Any]]:
         """Returns the pools: the first has one replica, which is a whole slice of TPUs."""
         launch = self._launch
-        variables = {"ORBAX_BENCH_IMAGE": self._image}
+        variables = {**self._settings.environment, IMAGE: self._image}
         if launch.hosts > 1:
             variables["ORBAX_BENCH_NUM_HOSTS"] = str(launch.hosts)
         pool = {

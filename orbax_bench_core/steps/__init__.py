@@ -26,9 +26,11 @@ from orbax_bench_core.steps.reporting import (
     publish,
     publish_async_study,
     publish_search,
+    publish_soak,
     publish_verdicts,
     settle,
 )
+from orbax_bench_core.steps.soaking import SoakGoal, check_soak, soak, soak_points
 
 __all__ = [
     "PAGE",
@@ -44,7 +46,9 @@ __all__ = [
     "Release",
     "RunSettings",
     "Session",
+    "SoakGoal",
     "ab",
+    "check_soak",
     "collect_records",
     "compare_arms",
     "comparing_releases",
@@ -66,11 +70,14 @@ __all__ = [
     "publish",
     "publish_async_study",
     "publish_search",
+    "publish_soak",
     "publish_verdicts",
     "run",
     "run_point",
     "search_releases",
     "settle",
+    "soak",
+    "soak_points",
     "stored_exit_code",
     "write_records",
     "write_shardings",

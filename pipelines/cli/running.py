@@ -28,6 +28,8 @@ from orbax_bench_pipelines.targets import Job, SubmissionFailed, Target, as_text
 
 Say = Callable[[str], None]
 _SERVICES = (Target.KFP, Target.VERTEX)
+_ALL = 1 << 20
+"""More steps than any loop has."""
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -172,11 +174,12 @@ def _here(job: Job, suite: str, say: Say) -> str | None:
 
 def _start(job: Job, pipeline: Any, suite: str, log: IO[str], say: Say) -> None:
     os.environ["PYTHONPATH"] = benchmark_environment(suite)["PYTHONPATH"]
+    at_a_time = _ALL if job.settings.parallelism == 0 else job.settings.parallelism
     if job.placement.target is Target.DOCKER:
         from orbax_bench_pipelines.targets.docker import run_in_docker
 
-        run_in_docker(pipeline, dict(job.arguments), log=log, say=say)
+        run_in_docker(pipeline, dict(job.arguments), log=log, say=say, at_a_time=at_a_time)
     else:
         from orbax_bench_pipelines.targets.local import run_locally
 
-        run_locally(pipeline, dict(job.arguments), log=log, say=say)
+        run_locally(pipeline, dict(job.arguments), log=log, say=say, at_a_time=at_a_time)

@@ -5,6 +5,8 @@ import json
 import pytest
 
 from orbax_bench_core.exit_codes import Exit
+from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.steps import plan, publish
 from tests.support.paired_runs import make_paired_run  # noqa: F401 - fixture
 from tests.support.processes import FAKE_CLI, start_cli
 
@@ -48,6 +50,40 @@ def test_the_steps_of_a_sweep_leave_a_complete_run(tmp_path):
     assert outputs["report"]["metadata"]["digest"].startswith("sha256:")
     assert json.loads((run / "run.json").read_text())["status"] == "complete"
     assert step("generate-checkpoint", suite)[:2] == (0, None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("expected", "code", "said"),
+    [
+        ("tpu:v5e:1", Exit.INVALID, "expected tpu:v5e:1, and JAX found 1 x cpu (cpu)"),
+        ("cpu:1", Exit.OK, '["passed"]'),
+    ],
+)
+def test_a_step_measures_nothing_on_other_devices_than_it_expects(tmp_path, expected, code, said):
+    suite, run = tmp_path / "suite.yaml", tmp_path / "run"
+    suite.write_text(SUITE.replace("num_repeats: 2", "num_repeats: 1"))
+    first, _ = plan(suite.read_text(), str(run))
+    words = ("run-sweep-point", first, "-o", run, "--no-limits", "--expect", expected)
+    found, _, out = step(*words)
+    assert (found, said in out) == (code, True), out
+    assert "Traceback" not in out
+    assert len(list(run.glob("records/*/repeat_*/host_*.json"))) == (code == Exit.OK)
+
+
+@pytest.mark.slow
+def test_points_that_were_measured_at_the_same_moment_are_named_in_the_report(tmp_path):
+    run = tmp_path / "run"
+    suite = SUITE.replace("num_repeats: 2", "num_repeats: 1\nexecution: {warmups: 0}")
+    points = plan(suite.replace("save_s:", "lasts_s: 3.0, save_s:"), str(run))
+    words = ("-o", run, "--no-limits", "--no-lock")
+    together = [start_cli("step", "run-sweep-point", each, *words, cli=FAKE_CLI) for each in points]
+    for process in together:
+        out, _ = process.communicate(timeout=120)
+        assert process.returncode == 0, out
+    publish(RunDirectory(str(run)))
+    report = (run / "report.md").read_text()
+    assert report.count("1 of 1 repeats were not alone: another point of the run was") == 2
 
 
 def test_a_run_with_both_arms_is_judged_and_captured(orbax_bench, make_paired_run, tmp_path):
