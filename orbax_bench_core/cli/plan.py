@@ -9,6 +9,7 @@ import typer
 
 from orbax_bench_core.cli import goodput as jobs
 from orbax_bench_core.cli.arguments import Override, results_console
+from orbax_bench_core.exit_codes import Exit
 
 if TYPE_CHECKING:
     from orbax_bench_core.document import Document
@@ -211,7 +212,7 @@ def plan(
     document = plans_document(plans, f"Plans of {source}")
     _publish(document, [_full(plan) for plan in plans], html, markdown, as_json=as_json)
     if any(plan.failures for plan in plans):
-        raise typer.Exit(1)
+        raise typer.Exit(Exit.FAILED)
 
 
 def _publish(
