@@ -9,11 +9,12 @@ import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from orbax_bench_core.analysis.soak import Soak
     from orbax_bench_core.analysis.verdicts import VerdictReport, read_verdicts
     from orbax_bench_core.config import UserError
     from orbax_bench_core.gate import Verdict
     from orbax_bench_core.records import Repeat, Run, Series, load_run
-    from orbax_bench_core.steps import ab, run
+    from orbax_bench_core.steps import ab, run, soak
     from orbax_bench_core.sweep import Pair, SweepPoint
 
     __version__: str
@@ -23,6 +24,7 @@ __all__ = [
     "Repeat",
     "Run",
     "Series",
+    "Soak",
     "SweepPoint",
     "UserError",
     "Verdict",
@@ -32,6 +34,7 @@ __all__ = [
     "load_run",
     "read_verdicts",
     "run",
+    "soak",
 ]
 
 _ROOMS: Final = {
@@ -39,6 +42,7 @@ _ROOMS: Final = {
     "Repeat": "records",
     "Run": "records",
     "Series": "records",
+    "Soak": "analysis.soak",
     "SweepPoint": "sweep",
     "UserError": "config",
     "Verdict": "gate",
@@ -47,6 +51,7 @@ _ROOMS: Final = {
     "load_run": "records",
     "read_verdicts": "analysis.verdicts",
     "run": "steps",
+    "soak": "steps",
 }
 """The room that each public name comes from."""
 

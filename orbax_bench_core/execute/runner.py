@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import datetime
+import itertools
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,6 +47,33 @@ def run_points(session: Session) -> None:
     with runner_of(session) as runner:
         for point, index in schedule(session.plain, info.num_repeats, info.execution):
             runner.finish(point, index)
+
+
+def run_until(session: Session, ended: Callable[[SweepPoint, Repeat], bool]) -> int:
+    """Runs repeats of each point, one point after the other, until they are enough.
+
+    Every point has workers of its own, so that what one leaves in a process does not count for the
+    next.
+
+    Args:
+        session: What is measured, without arms.
+        ended: Told of each repeat in order, whether it is made now or was there; returns whether it
+            is the last of its point.
+
+    Returns:
+        The fewest repeats that a point has now.
+
+    Raises:
+        CannotRecord: A record could not be written.
+    """
+    made = []
+    for point in session.plain:
+        with runner_of(dataclasses.replace(session, entries=(point,))) as runner:
+            for index in itertools.count():
+                if ended(point, runner.finish(point, index)):
+                    made.append(index + 1)
+                    break
+    return min(made)
 
 
 @contextlib.contextmanager
