@@ -17,6 +17,7 @@ from orbax_bench_core.cli.arguments import (
 from orbax_bench_core.cli.hosts import (
     HostWait,
     NoCluster,
+    PortRangeOption,
     load_for_hosts,
     measure_on_hosts,
     place_in_cluster,
@@ -69,6 +70,7 @@ def soak(
     no_lock: NoLock = False,
     no_cluster: NoCluster = False,
     host_wait: HostWait = 120,
+    port_range: PortRangeOption = None,
     verbose: Verbose = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
@@ -124,6 +126,7 @@ def soak(
             local_directory=local_directory, remove_repeated_dir=True, devices=devices, soak=True
         ),
         host_wait=host_wait,
+        port_range=port_range,
         measure=measure,
     )
     raise typer.Exit(code)
