@@ -24,11 +24,13 @@ from orbax_bench_core.document import count, print_document
 from orbax_bench_core.execute import CannotRecord, HostsMissing, RunSettings, Session, Watcher
 from orbax_bench_core.records import Run
 from orbax_bench_core.steps import (
+    answer_of,
     compare_arms,
     limits_of,
     measure_points,
     publish,
     publish_verdicts,
+    search_points,
     settle,
 )
 
@@ -110,6 +112,17 @@ class Baselines:
         return found
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SearchFor:
+    """Search for the best point instead of a full sweep.
+
+    Attributes:
+        goal: What to make small; None takes `save`, or the first measure that there is.
+    """
+
+    goal: str | None = None
+
+
 class Measurement:
     """A suite that is about to be measured, with arms or without.
 
@@ -140,8 +153,11 @@ class Measurement:
         self._session = dataclasses.replace(session, watch=watch)
         self._lock = lock
 
-    def run(self, *, limits: bool, baselines: Baselines) -> int:
-        """Measures every point, shows what was found, and returns the exit code."""
+    def run(self, *, limits: bool, baselines: Baselines, search: SearchFor | None = None) -> int:
+        """Measures every point, shows what was found, and returns the exit code.
+
+        With `search`, points that are clearly behind are dropped after some rounds.
+        """
         info = self._session.info
         print_document(notes_document(info), self._console)
         repeats = count(info.num_repeats, "repeat")
@@ -149,7 +165,10 @@ class Measurement:
         self._say(f"{info.suite_name}: {size}")
         try:
             with _stoppable():
-                measure_points(self._session, limits=limits, lock=self._lock)
+                if search is None:
+                    measure_points(self._session, limits=limits, lock=self._lock)
+                else:
+                    self._search(search, limits=limits)
         except Interrupted as stop:
             self._say_stopped(stop)
             code = stop.code
@@ -157,6 +176,14 @@ class Measurement:
             code = self._conclude_run(baselines)
         self._log_end(exit_code=code)
         return code
+
+    def _search(self, search: SearchFor, *, limits: bool) -> None:
+        found = search_points(self._session, goal=search.goal, limits=limits, lock=self._lock)
+        whole = len(self._session.plain) * self._session.info.num_repeats
+        self._say(
+            f"search ended after {count(found.rounds, 'round')}: {found.ended}; {found.measured} "
+            f"repeats instead of {whole}"
+        )
 
     def compare(self, *, passport: passports.Passport | None, allow_inconclusive: bool) -> int:
         """Measures both arms until every pair has its verdict, and returns the exit code.
@@ -230,7 +257,8 @@ class Measurement:
         try:
             summary = publish(directory)
             extra = limits_of(directory, self._session.info, summary)
-            document = summary_document(self._session.info, summary, extra=extra)
+            answer = answer_of(directory)
+            document = summary_document(self._session.info, summary, extra=extra, answer=answer)
             print_document(document, self._console)
             if baselines.compare is not None:
                 verdicts = compare_stored(baselines.compare, str(directory.root))

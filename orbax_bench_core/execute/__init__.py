@@ -37,7 +37,7 @@ from orbax_bench_core.execute.liveness import (
 )
 from orbax_bench_core.execute.pairs import run_pairs
 from orbax_bench_core.execute.pathways import check_proxy
-from orbax_bench_core.execute.runner import run_points
+from orbax_bench_core.execute.runner import run_points, run_rounds
 from orbax_bench_core.execute.session import (
     DEFAULTS,
     Event,
@@ -93,6 +93,7 @@ __all__ = [
     "refuse_several_hosts",
     "run_pairs",
     "run_points",
+    "run_rounds",
     "serve",
     "silent",
     "tpu_hosts",

@@ -21,6 +21,7 @@ from orbax_bench_core.steps.release_search import (
 )
 from orbax_bench_core.steps.reporting import (
     PAGE,
+    answer_of,
     limits_of,
     publish,
     publish_async_study,
@@ -28,6 +29,7 @@ from orbax_bench_core.steps.reporting import (
     publish_verdicts,
     settle,
 )
+from orbax_bench_core.steps.search import search_points
 
 __all__ = [
     "PAGE",
@@ -43,6 +45,7 @@ __all__ = [
     "RunSettings",
     "Session",
     "ab",
+    "answer_of",
     "collect_records",
     "compare_arms",
     "comparing_releases",
@@ -66,6 +69,7 @@ __all__ = [
     "publish_verdicts",
     "run",
     "run_point",
+    "search_points",
     "search_releases",
     "settle",
     "write_records",

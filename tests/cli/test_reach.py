@@ -15,7 +15,7 @@ from tests.support.scripted import NAME
 ALL_HOSTS = ["ab", "async-study", "bisect", "calibrate", "run"]
 THIS_HOST = ["doctor", "limits", "prepare"]
 NONE = [
-    *("baseline", "compare", "expand", "history", "launch", "lineage", "list", "report"),
+    *("baseline", "best", "compare", "expand", "history", "launch", "lineage", "list", "report"),
     "sharding",
 ]
 FROM_OTHER_PACKAGES = ["image", "pipeline"]
