@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from orbax_bench_core.analysis.best import Best, best
+    from orbax_bench_core.analysis.soak import Soak
     from orbax_bench_core.analysis.verdicts import VerdictReport, read_verdicts
     from orbax_bench_core.config import UserError
     from orbax_bench_core.gate import Verdict
     from orbax_bench_core.records import Repeat, Run, Series, load_run
-    from orbax_bench_core.steps import ab, run
+    from orbax_bench_core.steps import ab, run, soak
     from orbax_bench_core.sweep import Pair, SweepPoint
 
     __version__: str
@@ -25,6 +26,7 @@ __all__ = [
     "Repeat",
     "Run",
     "Series",
+    "Soak",
     "SweepPoint",
     "UserError",
     "Verdict",
@@ -35,6 +37,7 @@ __all__ = [
     "load_run",
     "read_verdicts",
     "run",
+    "soak",
 ]
 
 _ROOMS: Final = {
@@ -43,6 +46,7 @@ _ROOMS: Final = {
     "Repeat": "records",
     "Run": "records",
     "Series": "records",
+    "Soak": "analysis.soak",
     "SweepPoint": "sweep",
     "UserError": "config",
     "Verdict": "gate",
@@ -52,6 +56,7 @@ _ROOMS: Final = {
     "load_run": "records",
     "read_verdicts": "analysis.verdicts",
     "run": "steps",
+    "soak": "steps",
 }
 """The room that each public name comes from."""
 

@@ -52,6 +52,21 @@ Override = Annotated[
     ),
 ]
 
+Notify = Annotated[
+    str | None,
+    typer.Option(
+        "--notify",
+        metavar="URL",
+        help="Post to this webhook when the state of the suite changes: REGRESSION, a failure, or "
+        "PASS again. The address is a secret, and a command line is none: @FILE takes it from a "
+        "file, and the variable ORBAX_BENCH_NOTIFY holds it. slack+URL gives it Slack's shape.",
+    ),
+]
+JUnit = Annotated[
+    str | None,
+    typer.Option("--junit", metavar="FILE", help="Also write the verdicts as JUnit XML here."),
+]
+
 
 class ShownMetrics(enum.StrEnum):
     """Metrics that a comparison shows on a terminal."""

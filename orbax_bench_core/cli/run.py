@@ -12,6 +12,7 @@ from orbax_bench_core.cli.arguments import (
     LogFormat,
     LogFormatOption,
     NoLock,
+    Notify,
     OutputDirectory,
     Override,
     SuiteFile,
@@ -23,6 +24,8 @@ from orbax_bench_core.cli.hosts import (
     PortRangeOption,
     load_for_hosts,
     measure_on_hosts,
+    name_in,
+    outlets_of,
     place_in_cluster,
     serve_without_suite,
 )
@@ -92,6 +95,7 @@ def run(
     no_cluster: NoCluster = False,
     host_wait: HostWait = 120,
     port_range: PortRangeOption = None,
+    notify: Notify = None,
     verbose: Verbose = False,
     log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
@@ -123,22 +127,25 @@ def run(
 
     cluster = place_in_cluster(no_cluster=no_cluster)
     serve_without_suite(cluster, suite, output_directory)
-    loaded = without_arms(load_for_hosts(suite, override or (), cluster))
-    baselines = Baselines.of(loaded, compare=baseline_path, capture=baseline_capture_path)
+    outlets = outlets_of(cluster, notify)
+    with outlets.on_failure(name_in(suite), output_directory):
+        loaded = without_arms(load_for_hosts(suite, override or (), cluster))
+        baselines = Baselines.of(loaded, compare=baseline_path, capture=baseline_capture_path)
 
     def measure(settings: RunSettings) -> int:
-        measurement = Measurement(
-            loaded,
-            output_directory,
-            settings=settings,
-            output=Output.to_stdout(log_format, verbose=verbose),
-            lock=not no_lock,
-        )
-        return measurement.run(
-            limits=not no_limits,
-            baselines=baselines,
-            search=SearchFor(goal=goal) if search else None,
-        )
+        with outlets.on_failure(loaded.suite.suite_name, output_directory):
+            measurement = Measurement(
+                loaded,
+                output_directory,
+                settings=settings,
+                output=Output.to_stdout(log_format, verbose=verbose, outlets=outlets),
+                lock=not no_lock,
+            )
+            return measurement.run(
+                limits=not no_limits,
+                baselines=baselines,
+                search=SearchFor(goal=goal) if search else None,
+            )
 
     settings = RunSettings(
         local_directory=local_directory,

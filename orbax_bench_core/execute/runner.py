@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import datetime
+import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -64,6 +66,33 @@ def run_rounds(session: Session, next_round: Callable[[int], Sequence[SweepPoint
             for point in round_order(points, number, session.info.execution):
                 runner.finish(point, number)
             number += 1
+
+
+def run_until(session: Session, ended: Callable[[SweepPoint, Repeat], bool]) -> int:
+    """Runs repeats of each point, one point after the other, until they are enough.
+
+    Every point has workers of its own, so that what one leaves in a process does not count for the
+    next.
+
+    Args:
+        session: What is measured, without arms.
+        ended: Told of each repeat in order, whether it is made now or was there; returns whether it
+            is the last of its point.
+
+    Returns:
+        The fewest repeats that a point has now.
+
+    Raises:
+        CannotRecord: A record could not be written.
+    """
+    made = []
+    for point in session.plain:
+        with runner_of(dataclasses.replace(session, entries=(point,))) as runner:
+            for index in itertools.count():
+                if ended(point, runner.finish(point, index)):
+                    made.append(index + 1)
+                    break
+    return min(made)
 
 
 @contextlib.contextmanager

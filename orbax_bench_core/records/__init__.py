@@ -7,16 +7,19 @@ from orbax_bench_core.records.code import (
     code_under_test,
     loaded_code,
 )
+from orbax_bench_core.records.exclusive import create_exclusively, read_if_there, swap
 from orbax_bench_core.records.files import atomic_file, write_atomically
 from orbax_bench_core.records.git import Answer as GitAnswer
 from orbax_bench_core.records.git import ask as ask_git
 from orbax_bench_core.records.lease import PACE, LeaseLost
 from orbax_bench_core.records.machine import (
+    IMAGE,
     PACKAGES,
     REJOINED,
     UNKNOWN,
     device_provenance,
     host_provenance,
+    image_that_runs,
     other_surroundings,
     package_version,
     storage_provenance,
@@ -54,6 +57,7 @@ from orbax_bench_core.records.run_directory import (
     HOST_LIMITS_FILE,
     LIMITS_FILE,
     SEARCH_FILE,
+    SOAK_FILE,
     STUDY_FILE,
     VERDICTS_FILE,
     AlreadyRecorded,
@@ -74,6 +78,7 @@ from orbax_bench_core.records.versions import checked_record_files
 __all__ = [
     "BEST_FILE",
     "HOST_LIMITS_FILE",
+    "IMAGE",
     "LIMITS_FILE",
     "NO_ENVIRONMENT",
     "PACE",
@@ -82,6 +87,7 @@ __all__ = [
     "REJOINED",
     "SCHEMA_VERSION",
     "SEARCH_FILE",
+    "SOAK_FILE",
     "STUDY_FILE",
     "UNKNOWN",
     "UNMET_NEED",
@@ -120,18 +126,22 @@ __all__ = [
     "checked_record_files",
     "code_of",
     "code_under_test",
+    "create_exclusively",
     "device_provenance",
     "flags_of",
     "host_provenance",
+    "image_that_runs",
     "load_run",
     "loaded_code",
     "operations_in_order",
     "other_surroundings",
     "package_version",
+    "read_if_there",
     "repeats_of",
     "seconds_per_repeat",
     "storage_provenance",
     "surroundings",
+    "swap",
     "troubles_of",
     "weakest",
     "worker_id",

@@ -5,6 +5,7 @@ from orbax_bench_core.steps.comparison import Judged, compare_arms
 from orbax_bench_core.steps.fixture import ensure_checkpoint
 from orbax_bench_core.steps.launching import PointHosts, launch_point, point_hosts
 from orbax_bench_core.steps.measuring import measure_points
+from orbax_bench_core.steps.outlets import Outlets, comparison_exit_code, stored_exit_code
 from orbax_bench_core.steps.planning import collect_records, entry_of_run, plan, write_records
 from orbax_bench_core.steps.point import SAID, PointFailed, PointOutcome, measure_point, run_point
 from orbax_bench_core.steps.prepare import download, mirror, model_arrays, write_shardings
@@ -26,10 +27,12 @@ from orbax_bench_core.steps.reporting import (
     publish,
     publish_async_study,
     publish_search,
+    publish_soak,
     publish_verdicts,
     settle,
 )
 from orbax_bench_core.steps.search import search_points
+from orbax_bench_core.steps.soaking import SoakGoal, check_soak, soak, soak_points
 
 __all__ = [
     "PAGE",
@@ -38,17 +41,21 @@ __all__ = [
     "Compared",
     "Found",
     "Judged",
+    "Outlets",
     "PointFailed",
     "PointHosts",
     "PointOutcome",
     "Release",
     "RunSettings",
     "Session",
+    "SoakGoal",
     "ab",
     "answer_of",
+    "check_soak",
     "collect_records",
     "compare_arms",
     "comparing_releases",
+    "comparison_exit_code",
     "download",
     "ensure_checkpoint",
     "entry_of_run",
@@ -66,12 +73,16 @@ __all__ = [
     "publish",
     "publish_async_study",
     "publish_search",
+    "publish_soak",
     "publish_verdicts",
     "run",
     "run_point",
     "search_points",
     "search_releases",
     "settle",
+    "soak",
+    "soak_points",
+    "stored_exit_code",
     "write_records",
     "write_shardings",
 ]

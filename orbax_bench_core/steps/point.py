@@ -100,7 +100,7 @@ def run_point(
         host_wait_s: Seconds for which a lost host is waited for.
 
     Raises:
-        UserError: The directory holds no run, or hosts cannot join.
+        UserError: The directory holds no run, hosts cannot join, or the suite does not fit them.
         PointFailed: A repeat failed and `strict` is set, or a host was lost.
     """
     session = Session.rejoin(
@@ -123,7 +123,7 @@ def run_point(
         cluster,
         session.directory,
         measure,
-        suite=session.suite.source.file,
+        suite=session.suite,
         equal={**equal_everywhere(), "the point": entry.id},
         settings=settings,
         say=_say,

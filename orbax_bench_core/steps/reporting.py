@@ -21,6 +21,7 @@ from orbax_bench_core.analysis.best import (
     read_search,
 )
 from orbax_bench_core.analysis.releases import ReleaseSearch, answer, search_document
+from orbax_bench_core.analysis.soak import Soak, soak_document, soak_of
 from orbax_bench_core.analysis.summary import (
     ExtraColumns,
     RunSummary,
@@ -35,10 +36,12 @@ from orbax_bench_core.analysis.verdicts import (
     write_verdicts,
 )
 from orbax_bench_core.document import Document, to_html, to_markdown, write_figures
+from orbax_bench_core.exports.ci import junit_xml
 from orbax_bench_core.exports.tensorboard import write_tensorboard
 from orbax_bench_core.lineage import SAMPLES, ManifestWriter
 from orbax_bench_core.records import (
     BEST_FILE,
+    SOAK_FILE,
     STUDY_FILE,
     VERDICTS_FILE,
     Run,
@@ -58,6 +61,7 @@ if TYPE_CHECKING:
 
 _PLOTS: Final = "verdicts"
 _SEARCH_PLOTS: Final = "bisect"
+_SOAK_PLOTS: Final = "soak"
 PAGE: Final = "async_study.html"
 MARKDOWN: Final = "async_study.md"
 
@@ -127,7 +131,7 @@ def answer_of(directory: RunDirectory) -> Document | None:
 
 
 def publish_verdicts(run: RunDirectory, verdicts: VerdictReport) -> epath.Path:
-    """Writes `verdicts.json`, `verdicts.html` and `verdicts.md` with its plots.
+    """Writes `verdicts.json`, `verdicts.html`, `verdicts.md` with its plots, and `junit.xml`.
 
     `run` is the run directory of the candidate.
 
@@ -140,6 +144,7 @@ def publish_verdicts(run: RunDirectory, verdicts: VerdictReport) -> epath.Path:
     page = to_markdown(document, figures=_PLOTS)
     write_atomically(run.root / "verdicts.md", page.encode())
     write_atomically(run.root / "verdicts.html", to_html(document).encode())
+    write_atomically(run.root / "junit.xml", junit_xml(verdicts))
     unpaired = any(point.mode == "unpaired" for point in verdicts.points)
     baseline = verdicts.baseline if unpaired else None
     if run.exists():
@@ -213,6 +218,29 @@ def publish_async_study(directory: RunDirectory) -> AsyncStudy:
     write_atomically(root / PAGE, to_html(document).encode())
     ManifestWriter(directory).note_conclusion(STUDY_FILE)
     return study
+
+
+def publish_soak(directory: RunDirectory, limit_mib: float) -> Soak:
+    """Writes `soak.json`, `soak.md` with its plots, and `soak.html` from the records of a run.
+
+    Only records are read, so this can be repeated at any time, also with another limit.
+
+    Returns:
+        The verdict, and what it rests on.
+
+    Raises:
+        UserError: There is no run, or no soak was measured in it.
+        OSError: A file cannot be written.
+    """
+    root = directory.root
+    soak = soak_of(Run(directory), limit_mib)
+    write_atomically(root / SOAK_FILE, soak.model_dump_json(indent=1).encode())
+    document = soak_document(soak)
+    write_figures(document, root / _SOAK_PLOTS)
+    write_atomically(root / "soak.md", to_markdown(document, figures=_SOAK_PLOTS).encode())
+    write_atomically(root / "soak.html", to_html(document).encode())
+    ManifestWriter(directory).note_conclusion(SOAK_FILE)
+    return soak
 
 
 def publish_search(root: epath.Path, search: ReleaseSearch) -> epath.Path:

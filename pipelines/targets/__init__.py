@@ -10,15 +10,18 @@ from orbax_bench_pipelines.targets.checks import (
     check_connection,
     check_directory,
     check_image,
+    check_launchers,
     check_settings,
     require_extras,
 )
 from orbax_bench_pipelines.targets.job import (
     Job,
+    Schedules,
     Service,
     SubmissionFailed,
     as_text,
     job_name,
+    schedules_of,
     service_for,
 )
 from orbax_bench_pipelines.targets.placement import Placement
@@ -28,6 +31,7 @@ __all__ = [
     "Job",
     "Package",
     "Placement",
+    "Schedules",
     "Service",
     "Settings",
     "SliceShape",
@@ -37,10 +41,12 @@ __all__ = [
     "check_connection",
     "check_directory",
     "check_image",
+    "check_launchers",
     "check_settings",
     "job_name",
     "read_settings",
     "read_text",
     "require_extras",
+    "schedules_of",
     "service_for",
 ]

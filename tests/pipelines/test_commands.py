@@ -22,6 +22,7 @@ except UserError:
 needs_vertex = pytest.mark.skipif(not has_vertex, reason="the extra `vertex` is not installed")
 
 VERTEX = ["--target", "vertex", "--project", "p-1", "--location", "us-central1", "--image", "a/b:1"]
+TWO_HOSTS = "v5e:2x4:ct5lp-hightpu-4t"
 BY_DIGEST = ["--image", "a/b@sha256:" + "0" * 64]
 
 
@@ -184,6 +185,11 @@ def test_a_suite_of_200_points_compiles_and_is_submitted(pipeline_command, tmp_p
             ["--target", "kfp", "--tpu", "v5e:2x4", "--launcher-set", "queue=q"],
             "--launcher-set: no launcher starts hosts here",
         ),
+        (
+            ["--target", "kfp", "--tpu", TWO_HOSTS, *BY_DIGEST, "--launcher-set", "port=8471"],
+            "--on jobset --set port=8471: that is a port of libtpu",
+        ),
+        (["--target", "kfp", "--gpu", "l4:4"], "--gpu l4:4 has 4 devices, and the suite has"),
         (["--target", "kfp", "--tpu", "v5e:2x2"], "has 4 devices, and the suite has meshes of 8"),
         (["--target", "kfp", "--tensorboard", "x"], "--tensorboard: the target kfp cannot honour"),
         (["--target", "kfp", "--project", "p"], "--project: the target kfp cannot honour it"),
