@@ -150,6 +150,10 @@ _add("sharding", sharding.sharding, Reach.NONE)
 _add("step", step.app, Reach.BY_STEP)
 
 
+_HERE: Final = frozenset(REACH) - {"launch"}
+"""Commands that read and write here what they are told of; others hand it on to a cluster."""
+
+
 def main() -> None:
     """Runs the command line of this process."""
     run_command_line(app)
@@ -162,7 +166,8 @@ def run_command_line(command: Callable[[], object]) -> None:
     read-only is one message as well, and exit code 1.
     """
     try:
-        check_buckets(sys.argv[1:])
+        if sys.argv[1:2] and sys.argv[1] in _HERE:
+            check_buckets(sys.argv[2:])
         command()
     except Exception as error:
         from orbax_bench_core.config import UserError  # help needs no suite

@@ -255,8 +255,11 @@ def enforce_verdict(
     verdicts: Annotated[
         str | None, typer.Option(metavar="FILE", help="verdicts.json, to say what regressed.")
     ] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="INCONCLUSIVE is not good enough.")
+    allow_inconclusive: Annotated[
+        bool,
+        typer.Option(
+            "--allow-inconclusive", help="Exit with 0 rather than 4 when there is no clear verdict."
+        ),
     ] = False,
 ) -> None:
     """Exit with 0 for PASS, 3 for REGRESSION, and 4 for an INCONCLUSIVE that is not tolerated."""
@@ -264,7 +267,7 @@ def enforce_verdict(
     from orbax_bench_core.steps.pipeline import enforce_verdict
 
     try:
-        found = enforce_verdict(verdict, verdicts=verdicts, allow_inconclusive=not strict)
+        found = enforce_verdict(verdict, verdicts=verdicts, allow_inconclusive=allow_inconclusive)
     except NotPassed as refused:
         print(refused, file=sys.stderr)
         code = Exit.REGRESSION if verdict == "REGRESSION" else Exit.INCONCLUSIVE

@@ -7,6 +7,7 @@ from orbax_bench_core.records.code import (
     code_under_test,
     loaded_code,
 )
+from orbax_bench_core.records.company import CompanyFinder
 from orbax_bench_core.records.exclusive import create_exclusively, read_if_there, swap
 from orbax_bench_core.records.files import atomic_file, write_atomically
 from orbax_bench_core.records.git import Answer as GitAnswer
@@ -14,6 +15,7 @@ from orbax_bench_core.records.git import ask as ask_git
 from orbax_bench_core.records.lease import PACE, LeaseLost
 from orbax_bench_core.records.machine import (
     IMAGE,
+    NODE,
     PACKAGES,
     REJOINED,
     UNKNOWN,
@@ -80,6 +82,7 @@ __all__ = [
     "HOST_LIMITS_FILE",
     "IMAGE",
     "LIMITS_FILE",
+    "NODE",
     "NO_ENVIRONMENT",
     "PACE",
     "PACKAGES",
@@ -96,6 +99,7 @@ __all__ = [
     "AlreadyRecorded",
     "Attempt",
     "CodeUnderTest",
+    "CompanyFinder",
     "Effect",
     "ErrorInfo",
     "FirstAttempts",

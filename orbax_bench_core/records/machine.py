@@ -44,11 +44,13 @@ _ENVIRONMENT = (
 IMAGE = "ORBAX_BENCH_IMAGE"
 """Variable of the image that a process runs in, which only whoever starts it knows by digest."""
 _BY_DIGEST = re.compile(r"[^\s@,]+@sha256:[0-9a-f]{64}")
+NODE = "ORBAX_BENCH_NODE"
+"""Variable of the machine below a container, which has a name of its own."""
 REJOINED = "ORBAX_BENCH_REJOINED"
 """Variable of how often the agent of a host has come back during a run."""
 
 _TOLD = {
-    "node": "ORBAX_BENCH_NODE",
+    "node": NODE,
     "node_pool": "ORBAX_BENCH_NODE_POOL",
     "restarts": "ORBAX_BENCH_RESTARTS",
     "rejoined": REJOINED,

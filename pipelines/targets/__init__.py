@@ -14,6 +14,7 @@ from orbax_bench_pipelines.targets.checks import (
     check_settings,
     require_extras,
 )
+from orbax_bench_pipelines.targets.documentation import settings_page
 from orbax_bench_pipelines.targets.job import (
     Job,
     Schedules,
@@ -49,4 +50,5 @@ __all__ = [
     "require_extras",
     "schedules_of",
     "service_for",
+    "settings_page",
 ]

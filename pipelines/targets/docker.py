@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from orbax_bench_core.config import UserError, checked_path, parse_suite
 from orbax_bench_core.execute import LOCK_FILE
-from orbax_bench_core.records import IMAGE
+from orbax_bench_core.records import IMAGE, NODE
 from orbax_bench_pipelines.targets.local import PipelineFailed, run_with, steps_at_a_time
 
 _HANDED_ON = (
@@ -78,8 +78,6 @@ def run_in_docker(
             for path, writable in shared_paths(arguments).items()
         ],
         environment=handed_on(os.environ),
-        # Records of one machine are told by its name.
-        hostname=socket.gethostname(),
         user=user,
         init=True,  # workers that lose their parent are reaped
         **({} if network is None else {"network_mode": network}),
@@ -104,8 +102,12 @@ def shared_paths(arguments: Mapping[str, Any]) -> dict[Path, bool]:
 
 
 def handed_on(environment: Mapping[str, str]) -> dict[str, str]:
-    """Returns the variables of `environment` that containers are given too."""
-    return {name: value for name, value in environment.items() if name.startswith(_HANDED_ON)}
+    """Returns the variables of `environment` that containers are given, with the name of theirs.
+
+    Containers of one machine have names of their own, and measure on the same one.
+    """
+    given = {name: value for name, value in environment.items() if name.startswith(_HANDED_ON)}
+    return {NODE: environment.get(NODE) or socket.gethostname(), **given}
 
 
 def images_of(pipeline: Any) -> list[str]:
@@ -158,7 +160,7 @@ def _named_exactly(client: Any, image: str) -> str:
         except docker.errors.APIError as error:
             raise UserError(
                 f"there is no image {image} here, and it cannot be pulled: {error.explanation}; "
-                "build it with `orbax-bench image build --run`, or name another in "
+                "build it with `python images/build.py` in a checkout, or name another in "
                 "ORBAX_BENCH_IMAGE"
             ) from None
     return f"{image}@{found.id}"

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 from orbax_bench_core.launchers import GKE_GPU, GKE_RESOURCE, GPU_RESOURCE, Gpus, SliceShape
+from orbax_bench_core.records import NODE
 from orbax_bench_pipelines.targets.settings import Settings
 from orbax_bench_pipelines.targets.values import StepSettings
 
 _QUEUE: Final = "kueue.x-k8s.io/queue-name"
 _PRIORITY: Final = "kueue.x-k8s.io/priority-class"
 _SPOT: Final = "cloud.google.com/gke-spot"
-_NODE: Final = "ORBAX_BENCH_NODE"
-"""Variable of the machine below a pod, which records keep."""
 
 
 def as_pod(settings: Settings, own: StepSettings, task: Any) -> None:
@@ -84,7 +83,7 @@ def onto_nodes(settings: Settings, shape: SliceShape | None, task: Any, *, launc
             size=scratch.size,
             storage_class_name=scratch.storage_class,
         )
-    kubernetes.use_field_path_as_env(task, env_name=_NODE, field_path="spec.nodeName")
+    kubernetes.use_field_path_as_env(task, env_name=NODE, field_path="spec.nodeName")
 
 
 def _with_tpus(shape: SliceShape, task: Any) -> None:

@@ -1,8 +1,11 @@
 """Exit codes: one table for every command, and which of several codes a command ends with."""
 
+import re
+from pathlib import Path
+
 import pytest
 
-from orbax_bench_core.exit_codes import worst
+from orbax_bench_core.exit_codes import MEANINGS, RETRIED, Exit, worst
 from orbax_bench_core.steps import comparison_exit_code
 from tests.support.verdicts import build_operation, build_point, build_report
 
@@ -52,3 +55,19 @@ LACKS = build_point("lacks", build_operation("save", "INCONCLUSIVE", None), endp
 def test_the_code_of_a_comparison(report, code, tolerant):
     assert comparison_exit_code(report) == code
     assert comparison_exit_code(report, allow_inconclusive=True) == tolerant
+
+
+def test_the_guide_has_this_table_and_no_other_page_has_one():
+    docs = Path(__file__).parents[2] / "docs"
+    rows = re.findall(r"^\| (\d+) \| (.*) \| (.*) \|$", (docs / "ci.md").read_text(), re.MULTILINE)
+    assert rows == [(str(int(code)), *words) for code, words in MEANINGS.items()]
+    assert set(MEANINGS) == set(Exit)
+    rival = re.compile(r"^\| 75 \|", re.MULTILINE)
+    assert [page for page in docs.rglob("*.md") if rival.search(page.read_text())] == [
+        docs / "ci.md"
+    ]
+
+
+def test_what_is_tried_again_is_what_the_table_says():
+    said = {code for code, (_, advice) in MEANINGS.items() if advice.startswith("try again")}
+    assert said == set(RETRIED)

@@ -12,10 +12,11 @@ from orbax_bench_core.config import UserError
 from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
 from tests.support.scripted import NAME
 
-ALL_HOSTS = ["ab", "async-study", "bisect", "calibrate", "run"]
+ALL_HOSTS = ["ab", "async-study", "bisect", "calibrate", "run", "soak"]
 THIS_HOST = ["doctor", "limits", "prepare"]
 NONE = [
-    *("baseline", "best", "compare", "expand", "history", "launch", "lineage", "list", "report"),
+    *("baseline", "best", "compare", "expand", "history", "launch", "lineage", "list", "plan"),
+    "report",
     "sharding",
 ]
 FROM_OTHER_PACKAGES = ["image", "pipeline"]

@@ -173,7 +173,9 @@ def test_the_records_name_the_image_by_its_digest(records, inspected):
 
 
 def test_the_run_was_in_containers(records):
-    assert os.uname().nodename not in {r["provenance"]["host"]["name"] for r in records}
+    hosts = [record["provenance"]["host"] for record in records]
+    assert os.uname().nodename not in {host["name"] for host in hosts}
+    assert {host["node"] for host in hosts} == {os.uname().nodename}
 
 
 def test_the_samples_are_here(ran):

@@ -226,6 +226,8 @@ def summary_elements(summary: RunSummary, extra: ExtraColumns = NO_EXTRA) -> tup
         name = f"{point.point} {point.point_id}"
         if point.flag is not None:
             elements.append(Paragraph(Span(f"{name}: {point.flag}"), mark=Span("!", "bad")))
+        if point.not_alone:
+            elements.append(Paragraph(Span(f"{name}: {_beside(point)}"), mark=Span("!", "bad")))
         if point.failed:
             total = point.failed + point.passed + point.skipped
             said = f"{name}: {point.failed} of {total} repeats: {point.reason}"
@@ -402,6 +404,13 @@ def _retried(point: PointStatus) -> str:
     )
 
 
+def _beside(point: PointStatus) -> str:
+    return (
+        f"{point.not_alone} of {point.passed} repeats were not alone: another point of the run was "
+        "measured on the same machine meanwhile, and both have part in these times"
+    )
+
+
 def _failure(point: PointStatus, failure: Failure) -> Element:
     """Returns one way in which repeats failed, with what is known of it below."""
     repeats = ", ".join(map(str, failure.repeats[:_MOST_REPEATS]))
@@ -419,6 +428,11 @@ def _notes(info: RunInfo, summary: RunSummary) -> tuple[Element, ...]:
         f"{point.point} {point.point_id}: {point.flag}"
         for point in summary.points
         if point.flag is not None
+    ]
+    flags += [
+        f"{point.point} {point.point_id}: {_beside(point)}"
+        for point in summary.points
+        if point.not_alone
     ]
     left_out = [f"left out: {line}" for line in summary.left_out]
     html = (*skipped, *flags, *left_out, *info.expansion.notes)

@@ -1,6 +1,7 @@
 """Arguments of containers; tests/images/test_containers.py runs them."""
 
 import io
+import os
 
 import pytest
 
@@ -31,7 +32,8 @@ def test_steps_take_the_lock_of_this_machine(tmp_path):
 
 def test_what_changes_a_benchmark_is_handed_on():
     environment = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--x", "HOME": "/root", "PATH": "/bin"}
-    assert handed_on(environment) == {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--x"}
+    here = {"ORBAX_BENCH_NODE": os.uname().nodename}
+    assert handed_on(environment) == {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--x"} | here
 
 
 def test_the_images_of_a_pipeline_are_each_named_once():
