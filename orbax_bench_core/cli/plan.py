@@ -253,15 +253,9 @@ def _full(plan: Any) -> dict[str, Any]:
 
 
 def _size(flag: str, text: str | None) -> int | None:
-    from orbax_bench_core.cli.limits import parse_size
-    from orbax_bench_core.config import UserError
+    from orbax_bench_core.cli.arguments import parse_size
 
-    if text is None:
-        return None
-    try:
-        return parse_size(text)
-    except UserError as error:
-        raise UserError(str(error).replace("--size", flag)) from None
+    return None if text is None else parse_size(text, flag)
 
 
 def _speeds(run: str | None, write: float | None, read: float | None) -> Speeds:

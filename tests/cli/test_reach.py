@@ -15,7 +15,8 @@ from tests.support.scripted import NAME
 ALL_HOSTS = ["ab", "async-study", "bisect", "calibrate", "run", "soak"]
 THIS_HOST = ["doctor", "limits", "prepare"]
 NONE = [
-    *("baseline", "compare", "expand", "history", "launch", "lineage", "list", "plan", "report"),
+    *("baseline", "best", "compare", "expand", "history", "launch", "lineage", "list", "plan"),
+    "report",
     "sharding",
 ]
 FROM_OTHER_PACKAGES = ["image", "pipeline"]
