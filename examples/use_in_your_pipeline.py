@@ -70,6 +70,7 @@ def choose_compression(output_directory: str, width: int = 1024) -> str:
     for ours_alone in (plan, measured, results, enforced):
         # All of them work on the run directory, of which a cache knows nothing.
         ours_alone.set_caching_options(False).set_container_image(IMAGE)
+        ours_alone.set_env_variable("ORBAX_BENCH_IMAGE", IMAGE)  # what ran, for the records
     return choose_fastest(metrics=results.outputs["metrics"]).output
 
 

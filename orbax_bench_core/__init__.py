@@ -9,44 +9,54 @@ import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from orbax_bench_core.analysis.best import Best, best
+    from orbax_bench_core.analysis.soak import Soak
     from orbax_bench_core.analysis.verdicts import VerdictReport, read_verdicts
     from orbax_bench_core.config import UserError
     from orbax_bench_core.gate import Verdict
     from orbax_bench_core.records import Repeat, Run, Series, load_run
-    from orbax_bench_core.steps import ab, run
+    from orbax_bench_core.steps import ab, run, soak
     from orbax_bench_core.sweep import Pair, SweepPoint
 
     __version__: str
 
 __all__ = [
+    "Best",
     "Pair",
     "Repeat",
     "Run",
     "Series",
+    "Soak",
     "SweepPoint",
     "UserError",
     "Verdict",
     "VerdictReport",
     "__version__",
     "ab",
+    "best",
     "load_run",
     "read_verdicts",
     "run",
+    "soak",
 ]
 
 _ROOMS: Final = {
+    "Best": "analysis.best",
     "Pair": "sweep",
     "Repeat": "records",
     "Run": "records",
     "Series": "records",
+    "Soak": "analysis.soak",
     "SweepPoint": "sweep",
     "UserError": "config",
     "Verdict": "gate",
     "VerdictReport": "analysis.verdicts",
     "ab": "steps",
+    "best": "analysis.best",
     "load_run": "records",
     "read_verdicts": "analysis.verdicts",
     "run": "steps",
+    "soak": "steps",
 }
 """The room that each public name comes from."""
 

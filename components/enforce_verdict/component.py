@@ -10,7 +10,7 @@ from orbax_bench_components.image import IMAGE
 @dsl.component(base_image=IMAGE, install_kfp_package=False)
 def enforce_verdict(
     verdict: str = "",
-    allow_inconclusive: bool = True,
+    allow_inconclusive: bool = False,
     verdicts: dsl.Input[dsl.Dataset] = None,
     lacking: Optional[List[str]] = None,  # noqa: UP006, UP045
 ) -> None:

@@ -10,6 +10,7 @@ from orbax_bench_core.cli.arguments import Devices, NoLock, Override, results_co
 from orbax_bench_core.cli.hosts import (
     HostWait,
     NoCluster,
+    PortRangeOption,
     load_for_hosts,
     measure_on_hosts,
     place_in_cluster,
@@ -44,6 +45,7 @@ def async_study(
     no_lock: NoLock = False,
     no_cluster: NoCluster = False,
     host_wait: HostWait = 120,
+    port_range: PortRangeOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Show what saving in the background saves, by the size of the model.
@@ -85,6 +87,7 @@ def async_study(
         directory,
         settings=RunSettings(remove_repeated_dir=True, devices=devices),
         host_wait=host_wait,
+        port_range=port_range,
         measure=measure,
     )
     raise typer.Exit(code)

@@ -10,6 +10,7 @@ from orbax_bench_core.cli.arguments import Devices, NoLock, OutputDirectory, Sui
 from orbax_bench_core.cli.hosts import (
     HostWait,
     NoCluster,
+    PortRangeOption,
     load_for_hosts,
     measure_on_hosts,
     place_in_cluster,
@@ -56,6 +57,7 @@ def bisect(
     no_lock: NoLock = False,
     no_cluster: NoCluster = False,
     host_wait: HostWait = 120,
+    port_range: PortRangeOption = None,
 ) -> None:
     """Find the release that made something slower.
 
@@ -107,6 +109,7 @@ def bisect(
         output_directory,
         settings=RunSettings(devices=devices),
         host_wait=host_wait,
+        port_range=port_range,
         measure=measure,
     )
     raise typer.Exit(code)

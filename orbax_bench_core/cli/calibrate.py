@@ -13,6 +13,7 @@ from orbax_bench_core.cli.arguments import Devices, NoLock, results_console
 from orbax_bench_core.cli.hosts import (
     HostWait,
     NoCluster,
+    PortRangeOption,
     load_for_hosts,
     measure_on_hosts,
     place_in_cluster,
@@ -51,6 +52,7 @@ def calibrate(
     no_lock: NoLock = False,
     no_cluster: NoCluster = False,
     host_wait: HostWait = 120,
+    port_range: PortRangeOption = None,
     save: Annotated[
         str | None,
         typer.Option(
@@ -102,6 +104,7 @@ def calibrate(
         directory,
         settings=RunSettings(devices=devices),
         host_wait=host_wait,
+        port_range=port_range,
         measure=measure,
     )
     raise typer.Exit(code)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -16,6 +16,8 @@ import json
 from orbax_bench_core.records.machine import device_provenance
 print(json.dumps(device_provenance()))
 """
+_PROBE_S: Final = 60.0
+"""Seconds that JAX may take to find its devices: libtpu waits for other hosts for ever."""
 
 
 def doctor(
@@ -57,9 +59,19 @@ def doctor(
 
 def _devices() -> str:
     """Asks JAX in a process of its own: this one must not hold a device."""
-    process = subprocess.run(
-        [sys.executable, "-c", _PROBE], capture_output=True, text=True, check=False
-    )
+    try:
+        process = subprocess.run(
+            [sys.executable, "-c", _PROBE],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_PROBE_S,
+        )
+    except subprocess.TimeoutExpired:
+        return (
+            f"unknown: JAX did not answer within {_PROBE_S:g} s. On one host of a slice it waits "
+            "for the others; set JAX_PLATFORMS=cpu to leave the devices alone"
+        )
     if process.returncode != 0:
         return f"none: {process.stderr.strip().splitlines()[-1]}"
     found: dict[str, Any] = json.loads(process.stdout.splitlines()[-1])

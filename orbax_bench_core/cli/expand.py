@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import typer
@@ -42,17 +43,63 @@ def expand(
     print(f"{count(len(expansion.points), 'point')}{in_arms}")
 
 
-def list_builtins() -> None:
+def list_builtins(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME...]", help="Only these; all of them where none is given."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print them as JSON: name, class, and every option.")
+    ] = False,
+) -> None:
     """List the built-in benchmarks and their options."""
+    import dataclasses
+
+    from orbax_bench_core.sweep import BUILTINS, describe_options, load_class
+
+    chosen = _chosen(names or list(BUILTINS), BUILTINS)
+    if not as_json:
+        _show(chosen)
+        return
+    found = [
+        {
+            "name": name,
+            "class": path,
+            "options": [
+                dataclasses.asdict(option) for option in describe_options(load_class(path))
+            ],
+        }
+        for name, path in chosen.items()
+    ]
+    print(json.dumps(found, indent=2, default=repr))
+
+
+def _chosen(names: Sequence[str], builtins: Mapping[str, str]) -> dict[str, str]:
+    """Returns the built-ins of these names.
+
+    Raises:
+        UserError: A name is none of them.
+    """
+    from orbax_bench_core.config import UserError, did_you_mean
+
+    for name in names:
+        if name not in builtins:
+            raise UserError(
+                f"there is no built-in benchmark {name!r}; {did_you_mean(name, builtins)}"
+            )
+    return {name: builtins[name] for name in names}
+
+
+def _show(builtins: Mapping[str, str]) -> None:
     import docstring_parser
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
-    from orbax_bench_core.sweep import BUILTINS, describe_options, load_class
+    from orbax_bench_core.sweep import describe_options, load_class
 
     console = Console()
-    for name, path in BUILTINS.items():
+    for name, path in builtins.items():
         generator = load_class(path)
         about = docstring_parser.parse(generator.__doc__ or "")
         console.print(f"[bold]{name}[/]  {escape(about.short_description or '')}")

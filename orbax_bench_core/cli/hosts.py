@@ -16,6 +16,7 @@ import typer
 if TYPE_CHECKING:
     from orbax_bench_core.config import LoadedSuite
     from orbax_bench_core.execute import Cluster, RunSettings
+    from orbax_bench_core.steps import Outlets
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -117,6 +118,30 @@ def load_for_hosts(path: str, override: Sequence[str], cluster: Cluster | None) 
     return load_suite(path, [*override, f"execution.processes={cluster.size}"])
 
 
+def name_in(suite: str) -> str | None:
+    """Returns the name of a suite that may be wrong otherwise; None where even that is missing."""
+    import yaml
+    from etils import epath
+
+    try:
+        content = yaml.safe_load(epath.Path(suite).read_bytes())
+    except (OSError, ImportError, ValueError, yaml.YAMLError):
+        return None
+    name = content.get("suite_name") if isinstance(content, dict) else None
+    return name if isinstance(name, str) else None
+
+
+def outlets_of(cluster: Cluster | None, notify: str | None, junit: str | None = None) -> Outlets:
+    """Returns where process 0 tells what it found; every other host has nothing to tell.
+
+    Raises:
+        UserError: The address to notify is none.
+    """
+    from orbax_bench_core.steps import Outlets
+
+    return Outlets() if cluster is not None and cluster.rank else Outlets.of(notify, junit)
+
+
 def serve_without_suite(cluster: Cluster | None, suite: str, output_directory: str) -> None:
     """Serves process 0 until the run ends, and exits, on a host that has no such suite file.
 
@@ -147,7 +172,7 @@ def measure_on_hosts(
     *,
     settings: RunSettings,
     host_wait: float,
-    port_range: str | None = None,
+    port_range: str | None,
     measure: Callable[[RunSettings], int],
 ) -> int:
     """Measures on one host, or on all hosts of a cluster.
@@ -170,7 +195,6 @@ def measure_on_hosts(
     from orbax_bench_core.execute import LocalHost, PortRange, equal_everywhere, on_hosts
     from orbax_bench_core.records import RunDirectory
 
-    _check_processes(suite, cluster)
     if port_range is not None:
         assert isinstance(settings.host, LocalHost)
         local = dataclasses.replace(settings.host, ports=PortRange.parse(port_range))
@@ -179,42 +203,12 @@ def measure_on_hosts(
         cluster,
         RunDirectory(output_directory),
         measure,
-        suite=suite.source.file,
+        suite=suite,
         equal=equal_everywhere(),
         settings=settings,
         say=_say,
         host_wait_s=host_wait,
     )
-
-
-def _check_processes(suite: LoadedSuite, cluster: Cluster | None) -> None:
-    """Checks that devices which several hosts share are used by all of them.
-
-    Raises:
-        UserError: A point would wait for ever.
-    """
-    from orbax_bench_core.config import ARMS, UserError
-    from orbax_bench_core.execute import check_proxy, on_pathways, tpu_hosts
-
-    own = suite.suite.execution.processes
-    of_arms = (suite.suite.arm(name).processes for name in ARMS)
-    counts = sorted({*own, *(count for count in of_arms if count is not None)})
-    hosts = tpu_hosts(os.environ) if cluster is None else cluster.tpu_hosts
-    if on_pathways(os.environ) and counts != [1]:
-        problem = (
-            f"JAX_PLATFORMS=proxy is Pathways, where one process has the devices of all hosts: a "
-            f"point needs 1 process, and some have {counts[-1]}"
-        )
-    elif hosts > 1 and any(count % hosts for count in counts):
-        count = next(count for count in counts if count % hosts)
-        problem = (
-            f"a point with processes={count} on a TPU slice of {hosts} hosts: libtpu waits for all "
-            f"of them, so a point needs {hosts} processes, one on each host"
-        )
-    else:
-        check_proxy(os.environ)
-        return
-    raise UserError(suite.source.problem(problem, ("execution", "processes")))
 
 
 def _say(line: str) -> None:

@@ -6,7 +6,7 @@ import errno
 import functools
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 import typer.core
@@ -15,28 +15,32 @@ from orbax_bench_core.cli import (
     ab,
     async_study,
     baseline,
+    best,
     bisect,
     calibrate,
     compare,
     doctor,
     expand,
     history,
+    inspect,
     launch,
     limits,
     lineage,
+    plan,
     prepare,
     report,
     run,
     sharding,
+    soak,
     step,
 )
+from orbax_bench_core.cli.buckets import check_buckets
 from orbax_bench_core.cli.hosts import Reach, for_this_host
+from orbax_bench_core.exit_codes import Exit
 
 if TYPE_CHECKING:
     import importlib.metadata
 
-EXIT_INVALID = 2
-EXIT_FAILED = 1
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 _PLUGINS = "orbax_bench.commands"
 
@@ -55,15 +59,62 @@ class _Commands(typer.core.TyperGroup):
         return command
 
 
+_FIRST: Final = """\
+Measure checkpointing, and tell a regression from noise. What people do first:
+
+  orbax-bench run SUITE -o DIR       measure options, meshes and checkpoints
+  orbax-bench ab SUITE -o DIR        compare two releases, options or branches
+  orbax-bench bisect SUITE -o DIR    find the release that made saves slower
+
+A suite is one YAML file. This is a whole one, which sweeps two options:
+
+  suite_name: first
+  checkpoint_config: {spec: {w: {dtype: float32, shape: [1024, 1024]}}}
+  benchmarks:
+    - generator: save_restore
+      options: {use_ocdbt: [true, false], use_zarr3: [true, false]}
+
+`orbax-bench list` shows what can be measured, `orbax-bench doctor` what this
+machine has, and `orbax-bench --help` every command.
+"""
+
 app = typer.Typer(
     cls=_Commands,
-    no_args_is_help=True,
-    add_completion=False,
+    invoke_without_command=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    help="Measure checkpointing: sweeps over options, meshes and checkpoints, with every raw "
-    "result kept.\n\nA first run: orbax-bench run SUITE.yaml --output-directory DIR",
+    context_settings={"help_option_names": ["--help", "-h"]},
 )
+
+
+@app.callback()
+def _orbax_bench(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the versions that a result depends on.")
+    ] = False,
+) -> None:
+    """Measure checkpointing: sweeps over options, meshes and checkpoints, every result kept.
+
+    A first run: orbax-bench run SUITE.yaml --output-directory DIR
+    """
+    if version:
+        print(_versions())
+    elif context.invoked_subcommand is None:
+        print(_FIRST, end="")
+
+
+def _versions() -> str:
+    """Returns the version of this package, and of the libraries whose speed is measured."""
+    from orbax_bench_core.records import package_version
+
+    ours, *others = (
+        f"{name} {package_version(name)}"
+        for name in ("orbax-bench", "orbax-checkpoint", "jax", "tensorstore")
+    )
+    return f"{ours} ({', '.join(others)})"
+
+
 REACH: dict[str, Reach] = {}
 """The reach of every command of this package; groups of commands have one."""
 
@@ -79,12 +130,14 @@ def _add(name: str, command: Callable[..., None] | typer.Typer, reach: Reach) ->
 
 _add("run", run.run, Reach.ALL_HOSTS)
 _add("ab", ab.ab, Reach.ALL_HOSTS)
+_add("best", best.best, Reach.NONE)
 _add("launch", launch.launch, Reach.NONE)
 _add("compare", compare.compare, Reach.NONE)
 _add("bisect", bisect.bisect, Reach.ALL_HOSTS)
 _add("baseline", baseline.app, Reach.NONE)
 _add("history", history.history, Reach.NONE)
 _add("async-study", async_study.async_study, Reach.ALL_HOSTS)
+_add("soak", soak.soak, Reach.ALL_HOSTS)
 _add("calibrate", calibrate.calibrate, Reach.ALL_HOSTS)
 _add("expand", expand.expand, Reach.NONE)
 _add("list", expand.list_builtins, Reach.NONE)
@@ -92,9 +145,15 @@ _add("doctor", doctor.doctor, Reach.THIS_HOST)
 _add("report", report.report, Reach.NONE)
 _add("lineage", lineage.lineage, Reach.NONE)
 _add("limits", limits.limits, Reach.THIS_HOST)
+_add("plan", plan.plan, Reach.NONE)
+_add("inspect", inspect.inspect, Reach.NONE)
 _add("prepare", prepare.prepare, Reach.THIS_HOST)
 _add("sharding", sharding.sharding, Reach.NONE)
 _add("step", step.app, Reach.BY_STEP)
+
+
+_HERE: Final = frozenset(REACH) - {"launch"}
+"""Commands that read and write here what they are told of; others hand it on to a cluster."""
 
 
 def main() -> None:
@@ -105,9 +164,12 @@ def main() -> None:
 def run_command_line(command: Callable[[], object]) -> None:
     """Runs a command; a user's mistake is one message and exit code 2.
 
-    A disk that is full or read-only is one message as well, and exit code 1.
+    So is a file that cannot be used: code of ours that fails names none. A disk that is full or
+    read-only is one message as well, and exit code 1.
     """
     try:
+        if sys.argv[1:2] and sys.argv[1] in _HERE:
+            check_buckets(sys.argv[2:])
         command()
     except Exception as error:
         from orbax_bench_core.config import UserError  # help needs no suite
@@ -115,12 +177,14 @@ def run_command_line(command: Callable[[], object]) -> None:
         if isinstance(error, OSError) and error.errno in _UNWRITABLE:
             advice = "make room, or name a place that can be written"
             print(f"error: cannot write: {error}; {advice}", file=sys.stderr)
-            sys.exit(EXIT_FAILED)
+            sys.exit(Exit.FAILED)
+        if isinstance(error, OSError) and error.filename is not None:
+            error = UserError(f"{error.filename}: {error.strerror or error}")
         if not isinstance(error, UserError):
             raise
-        for problem in error.problems:
-            print(f"error: {problem}", file=sys.stderr)
-        sys.exit(EXIT_INVALID)
+        for line in error.said:
+            print(f"error: {line}", file=sys.stderr)
+        sys.exit(Exit.INVALID)
 
 
 @functools.cache

@@ -25,6 +25,11 @@ GROUPS: Final = ("params", "optimizer")
 _SOURCES: Final = ("path", "spec", "model", "nnx")
 
 
+_MAX_BYTES: Final = 2**63 - 1
+_MAX_RANK: Final = 32
+"""Dimensions that TensorStore can address."""
+
+
 class ArraySpec(ConfigModel):
     """One synthetic array.
 
@@ -36,7 +41,9 @@ class ArraySpec(ConfigModel):
     """
 
     dtype: str
-    shape: tuple[pydantic.NonNegativeInt, ...] = pydantic.Field(strict=False)
+    shape: tuple[Annotated[int, pydantic.Field(ge=0, le=_MAX_BYTES)], ...] = pydantic.Field(
+        strict=False, max_length=_MAX_RANK
+    )
     sharding: tuple[ShardingEntry, ...] | None = pydantic.Field(default=None, strict=False)
 
     @pydantic.field_validator("sharding", mode="before")
@@ -60,6 +67,8 @@ class ArraySpec(ConfigModel):
             raise ValueError(
                 f"sharding has {len(self.sharding)} entries for {len(self.shape)} dimensions"
             )
+        if self.num_bytes > _MAX_BYTES:
+            raise ValueError("an array of more than 2^63 bytes, which no library can address")
         return self
 
     @property

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import re
 from collections.abc import Iterable
 from typing import Any, Final
+
+_LONGEST_MESSAGE: Final = 1_900
+"""Characters of all that is said of one command line or file: nobody reads more than a screen."""
+_LONGEST_VALUE: Final = 200
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 _KINDS: Final = {"tuple_type": "a list", "dict_type": "a mapping", "model_type": "a mapping"}
 
@@ -42,7 +48,19 @@ class UserError(Exception):
         self.problems = tuple(
             Problem(problem) if isinstance(problem, str) else problem for problem in problems
         )
-        super().__init__("\n".join(str(problem) for problem in self.problems))
+        super().__init__("\n".join(self.said))
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """The problems as people read them: the first ones, and how many there are more."""
+        lines = [_cut(printable(str(problem)), _LONGEST_MESSAGE) for problem in self.problems]
+        kept = lines[:1]
+        for line in lines[1:]:
+            if sum(map(len, kept)) + len(line) > _LONGEST_MESSAGE:
+                break
+            kept.append(line)
+        more = len(lines) - len(kept)
+        return (*kept, f"and {more:,} more") if more else tuple(kept)
 
 
 class SuiteError(UserError):
@@ -75,4 +93,25 @@ def explain(detail: Any, fields: Iterable[str]) -> str:
         given = detail["input"]
         return f"a key is text, got {given!r}{hint if isinstance(given, bool) else ''}; quote it"
     expected = _KINDS.get(kind) or message.removeprefix("Input should be ")
-    return f"expected {expected}, got {detail['input']!r}"
+    return f"expected {expected}, got {shown(detail['input'])}"
+
+
+def printable(text: str) -> str:
+    """Returns a text in which characters that a terminal obeys are written out.
+
+    An escape becomes a backslash, x1b; line feeds and tabs stay.
+    """
+    return _CONTROL.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
+
+
+def shown(value: object) -> str:
+    """Returns a value as a message shows it: as Python writes it, and not all of a long one."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no number of more than 4,300 digits
+        return f"a {type(value).__name__} of more digits than can be shown"
+    return _cut(text, _LONGEST_VALUE)
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[:longest]}... ({len(text):,} characters)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 import pydantic
 
@@ -44,6 +44,11 @@ def checked_requirement(given: str, environment: str) -> None:
             f"{environment}: {given!r} is no requirement; write name==version, such as "
             "jax==0.10.2, a URL, or the path of a wheel or a folder"
         )
+
+
+MAX_PROCESSES: Final = 100_000
+MAX_POINTS: Final = 10_000
+"""Sweep points of a suite that does not say how many it may have."""
 
 
 class EnvironmentConfig(ConfigModel):
@@ -119,6 +124,8 @@ class ExecutionConfig(ConfigModel):
             or do as the C library pleases (`default`).
         durable: Whether saves are also timed until all their files are on stable storage.
         x64: Whether JAX has 64-bit types.
+        max_points: Sweep points that the suite may have, pairs counted once. A suite of more is
+            refused before anything runs, since a list too many multiplies them.
         verify: `digest` compares restored values with what was saved, outside the clock.
     """
 
@@ -126,7 +133,8 @@ class ExecutionConfig(ConfigModel):
     order: Literal["interleaved", "sequential"] = "interleaved"
     seed: int = 0
     processes: Annotated[
-        tuple[pydantic.PositiveInt, ...], pydantic.BeforeValidator(_one_or_more)
+        tuple[Annotated[int, pydantic.Field(gt=0, le=MAX_PROCESSES)], ...],
+        pydantic.BeforeValidator(_one_or_more),
     ] = (1,)
     timeout_s: Annotated[float, pydantic.Field(gt=0)] = 900.0
     retries: pydantic.NonNegativeInt = 1
@@ -134,6 +142,10 @@ class ExecutionConfig(ConfigModel):
     host_memory: HostMemory = "reused"
     durable: bool = False
     x64: bool = True
+    # It came later: what is written of a suite that does not give it stays as it was.
+    max_points: Annotated[
+        pydantic.PositiveInt, pydantic.Field(exclude_if=lambda value: value == MAX_POINTS)
+    ] = MAX_POINTS
     verify: Annotated[Literal["digest", "off"], pydantic.BeforeValidator(_off_is_a_word)] = "digest"
 
     @property

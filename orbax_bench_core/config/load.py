@@ -16,7 +16,7 @@ from orbax_bench_core.config.execution import EnvironmentConfig, ExecutionConfig
 from orbax_bench_core.config.gate import GateConfig
 from orbax_bench_core.config.mesh import MeshConfig, sharding_conflict
 from orbax_bench_core.config.override import overridden, with_overrides
-from orbax_bench_core.config.source import KeyPath, Source
+from orbax_bench_core.config.source import MAX_CHARACTERS, KeyPath, Source
 from orbax_bench_core.config.suite import BenchmarkEntry, Suite
 
 _SINGULAR = {"checkpoint_config": "checkpoint_configs", "mesh_config": "mesh_configs"}
@@ -24,6 +24,7 @@ _UNAVAILABLE_KEYS = {
     "simdevice": "simulated devices need the `simdevice` plugin, which is not published",
 }
 _REMOVE = "remove the block (here: --override {}=null) and the suite runs on what this machine has"
+_MOST_EXPLAINED = 100
 _DEAD_KEYS = {"reuse_checkpoint": "has no effect, here or in Orbax's own framework"}
 
 _FIELDS_AT: dict[str, type[ConfigModel]] = {
@@ -68,7 +69,10 @@ def load_suite(path: str, overrides: Sequence[str] = ()) -> LoadedSuite:
     from etils import epath
 
     try:
-        text = epath.Path(path).read_bytes().decode()
+        with epath.Path(path).open("rb") as file:
+            # Of a file that is far too long, no more than shows that it is.
+            data = file.read(4 * MAX_CHARACTERS + 1)
+        text = data.decode(errors="strict" if len(data) <= 4 * MAX_CHARACTERS else "replace")
     except UnicodeDecodeError:
         raise SuiteError(Problem("not a text file; a suite is a YAML file", file=path)) from None
     except (OSError, ImportError, ValueError) as error:
@@ -92,7 +96,12 @@ def parse_suite(text: str, file: str = "") -> LoadedSuite:
     try:
         suite = Suite.model_validate(data)
     except pydantic.ValidationError as error:
-        problems = [_explain(detail, source, plural_paths) for detail in error.errors()]
+        # Explaining one may take a millisecond, and nobody mends more than a screen of them.
+        details = error.errors(include_url=False)
+        problems = [_explain(detail, source, plural_paths) for detail in details[:_MOST_EXPLAINED]]
+        if len(details) > _MOST_EXPLAINED:
+            more = f"{len(details) - _MOST_EXPLAINED:,} more mistakes; these were the first"
+            problems.append(Problem(more, file=file))
         raise SuiteError(*dict.fromkeys(problems)) from None
     _check_meshes_against_specs(suite, source, plural_paths)
     _check_environments_of_arms(suite, source)

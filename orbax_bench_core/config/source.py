@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+from collections.abc import Iterator
+from typing import Any, Final
 
 import yaml
 
-from orbax_bench_core.config.errors import Problem, SuiteError
+from orbax_bench_core.config.errors import Problem, SuiteError, printable, shown
 
 KeyPath = tuple[str | int, ...]
+
+MAX_CHARACTERS: Final = 1_000_000
+"""Characters of a suite's text; reading that many takes seconds."""
+MAX_VALUES: Final = 100_000
+"""Keys and values of a suite, each anchor counted wherever it is used."""
+_MOST_NESTED: Final = 1_000
 
 
 class Source:
@@ -23,27 +31,29 @@ class Source:
         """Parses `text`, YAML of plain data; messages name `file`.
 
         Raises:
-            SuiteError: The text is not YAML, has a duplicate key, or carries a tag.
+            SuiteError: The text is not YAML, has a duplicate key, carries a tag, or is too long.
         """
         self.file = file
+        if len(text) > MAX_CHARACTERS:
+            message = f"more than {MAX_CHARACTERS:,} characters, which no suite needs"
+            raise SuiteError(Problem(message, file=file))
         self._lines: dict[KeyPath, int] = {}
         try:
-            loader = yaml.SafeLoader(text)
-        except yaml.reader.ReaderError as error:
-            raise SuiteError(Problem(f"not a YAML file: {error}", file=file)) from None
-        try:
-            node = loader.get_single_node()
+            node = _composed(text)
             if node is None:
                 raise SuiteError(Problem("the file is empty", file=file))
+            self._count(node, (), {})
             self._refuse_duplicates(node, (), set())
-            self.data: Any = loader.construct_document(node)
         except yaml.MarkedYAMLError as error:
             raise SuiteError(self._yaml_problem(error)) from None
-        except (yaml.YAMLError, RecursionError, ValueError) as error:
+        except RecursionError:
+            problem = Problem("brackets or blocks too deep in each other", file=file)
+            raise SuiteError(problem) from None
+        except (yaml.YAMLError, ValueError) as error:
             raise SuiteError(Problem(f"not a YAML file: {error}", file=file)) from None
-        finally:
-            loader.dispose()
-        self._remember(node, (), frozenset())
+        self.data: Any = self._constructed(node)
+        self._lines.clear()
+        self._remember(node, ())  # merged keys are in their places now
 
     def problem(self, message: str, path: KeyPath) -> Problem:
         """Returns a problem at `path`, with the line of the nearest key that is in the file."""
@@ -55,12 +65,72 @@ class Source:
             path = path[:-1]
         return self._lines.get(path)
 
+    def _constructed(self, node: yaml.Node) -> Any:
+        """Returns plain data.
+
+        Raises:
+            SuiteError: A value is not what its tag says.
+        """
+        loader = yaml.SafeLoader("")
+        try:
+            return loader.construct_document(node)
+        except yaml.MarkedYAMLError as error:
+            raise SuiteError(self._yaml_problem(error)) from None
+        except Exception as error:  # noqa: BLE001 - PyYAML's constructors raise what they stumble on
+            where, value = self._unreadable(node, ())
+            kind = value.tag.rpartition(":")[2]
+            message = f"{shown(value.value)} cannot be read as a YAML {kind}: {error}"
+            raise SuiteError(self.problem(message, where)) from None
+        finally:
+            loader.dispose()
+
+    def _unreadable(self, node: yaml.Node, path: KeyPath) -> tuple[KeyPath, yaml.Node]:
+        """Returns the first value that cannot be read, with its place; the node where none is."""
+        for key, child in _children(node):
+            found = self._unreadable(child, (*path, key))
+            if found[1] is not child or not _is_readable(child):
+                return found
+        return path, node
+
     def _yaml_problem(self, error: yaml.MarkedYAMLError) -> Problem:
         mark = error.problem_mark or error.context_mark
         message = f"{error.context}, {error.problem}" if error.context else str(error.problem)
         if "could not determine a constructor for the tag" in message:
             message = f"{error.problem}: only plain YAML data is read, remove the tag"
         return Problem(message, file=self.file, line=mark.line + 1 if mark else None)
+
+    def _count(self, node: yaml.Node, path: KeyPath, known: dict[int, int | None]) -> int:
+        """Returns the keys and values of a node with its anchors written out, which are bounded.
+
+        Args:
+            node: The node.
+            path: Where it stands.
+            known: What was counted so far by the identity of the node; None while it is counted.
+        """
+        if id(node) in known:
+            found = known[id(node)]
+            if found is None:
+                raise SuiteError(self.problem("an anchor that contains itself", path))
+            return found
+        known[id(node)] = None
+        self._refuse_control_characters(node, path)
+        total = 1
+        for key, value in _children(node):
+            self._lines.setdefault((*path, key), value.start_mark.line + 1)
+            total += self._count(value, (*path, key), known)
+            if total > MAX_VALUES:
+                message = (
+                    f"more than {MAX_VALUES:,} keys and values, anchors written out; a suite may "
+                    "have no more"
+                )
+                raise SuiteError(self.problem(message, path))
+        known[id(node)] = total
+        return total
+
+    def _refuse_control_characters(self, node: yaml.Node, path: KeyPath) -> None:
+        if isinstance(node, yaml.ScalarNode) and printable(node.value) != node.value:
+            message = f"{shown(node.value)} has a control character, which a terminal would obey"
+            raise SuiteError(self.problem(message, path))
 
     def _refuse_duplicates(self, node: yaml.Node, path: KeyPath, seen_nodes: set[int]) -> None:
         if id(node) in seen_nodes:
@@ -88,20 +158,61 @@ class Source:
             for index, item in enumerate(node.value):
                 self._refuse_duplicates(item, (*path, index), seen_nodes)
 
-    def _remember(self, node: yaml.Node, path: KeyPath, parents: frozenset[int]) -> None:
-        if id(node) in parents:
-            raise SuiteError(self.problem("an anchor that contains itself", path))
-        parents |= {id(node)}
+    def _remember(self, node: yaml.Node, path: KeyPath) -> None:
         self._lines.setdefault(path, node.start_mark.line + 1)
         if isinstance(node, yaml.MappingNode):
             for key, value in node.value:
                 if isinstance(key, yaml.ScalarNode):
                     # A key that overrides a merged one (`<<`) stands after it, and is meant.
                     self._lines[(*path, key.value)] = key.start_mark.line + 1
-                    self._remember(value, (*path, key.value), parents)
+                    self._remember(value, (*path, key.value))
         elif isinstance(node, yaml.SequenceNode):
             for index, item in enumerate(node.value):
-                self._remember(item, (*path, index), parents)
+                self._remember(item, (*path, index))
+
+
+def _composed(text: str) -> yaml.Node | None:
+    """Returns the document as nodes; None where there is none.
+
+    The parser in C is ten times as fast. It also recurses in C, where too deep ends the process,
+    and its messages say less: what nests a lot or is wrong goes to the one in Python.
+    """
+    fast = getattr(yaml, "CSafeLoader", None)
+    if fast is not None and sum(map(text.count, ("[", "{", "- ", "? "))) <= _MOST_NESTED:
+        with contextlib.suppress(yaml.YAMLError, ValueError):
+            return _node(fast, text)
+    return _node(yaml.SafeLoader, text)
+
+
+def _node(kind: Any, text: str) -> yaml.Node | None:
+    loader = kind(text)
+    try:
+        found: yaml.Node | None = loader.get_single_node()
+        return found
+    finally:
+        loader.dispose()
+
+
+def _is_readable(node: yaml.Node) -> bool:
+    loader = yaml.SafeLoader("")
+    try:
+        loader.construct_document(node)
+    except Exception:  # noqa: BLE001 - as where all of the document is read
+        return False
+    else:
+        return True
+    finally:
+        loader.dispose()
+
+
+def _children(node: yaml.Node) -> Iterator[tuple[str | int, yaml.Node]]:
+    """Yields what lies in a node, each with its key or index; keys themselves too."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            yield str(key.value), key
+            yield str(key.value), value
+    elif isinstance(node, yaml.SequenceNode):
+        yield from enumerate(node.value)
 
 
 def dotted(path: KeyPath) -> str:

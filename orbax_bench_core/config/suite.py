@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any
+from typing import Any, Final
 
 import pydantic
 
@@ -18,6 +18,9 @@ from orbax_bench_core.config.execution import (
 )
 from orbax_bench_core.config.gate import GateConfig
 from orbax_bench_core.config.mesh import MeshConfig
+
+MAX_REPEATS: Final = 100_000
+"""Repeats of a point; at one a second they take more than a day."""
 
 
 class BenchmarkEntry(ConfigModel):
@@ -52,7 +55,7 @@ class Suite(ConfigModel):
 
     suite_name: str = pydantic.Field(min_length=1)
     benchmarks: tuple[BenchmarkEntry, ...] = pydantic.Field(strict=False)
-    num_repeats: pydantic.PositiveInt = 1
+    num_repeats: int = pydantic.Field(default=1, gt=0, le=MAX_REPEATS)
     checkpoint_configs: tuple[CheckpointConfig, ...] = pydantic.Field(
         default=(CheckpointConfig(),), strict=False
     )

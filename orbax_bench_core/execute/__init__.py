@@ -5,15 +5,15 @@ Nothing here imports JAX: the processes that do are workers.
 
 from orbax_bench_core.execute.cluster import (
     HEAD_PORT,
+    NOTIFY,
+    NOTIFY_STATE,
     TOKEN,
     Cluster,
     detect_cluster,
-    on_pathways,
-    tpu_hosts,
     without_cluster,
 )
+from orbax_bench_core.execute.expected import ExpectedDevices
 from orbax_bench_core.execute.hosts import (
-    EXIT_NO_HEAD,
     HOST_WAIT_S,
     Agent,
     ClusterHosts,
@@ -36,8 +36,7 @@ from orbax_bench_core.execute.liveness import (
     judge,
 )
 from orbax_bench_core.execute.pairs import run_pairs
-from orbax_bench_core.execute.pathways import check_proxy
-from orbax_bench_core.execute.runner import run_points
+from orbax_bench_core.execute.runner import run_points, run_rounds, run_until
 from orbax_bench_core.execute.session import (
     DEFAULTS,
     Event,
@@ -54,16 +53,18 @@ from orbax_bench_core.execute.vigil import CannotRecord
 
 __all__ = [
     "DEFAULTS",
-    "EXIT_NO_HEAD",
     "HEAD_PORT",
     "HOST_WAIT_S",
     "LOCK_FILE",
+    "NOTIFY",
+    "NOTIFY_STATE",
     "TOKEN",
     "Agent",
     "CannotRecord",
     "Cluster",
     "ClusterHosts",
     "Event",
+    "ExpectedDevices",
     "Host",
     "HostsMissing",
     "Judgement",
@@ -81,20 +82,19 @@ __all__ = [
     "Signs",
     "Watcher",
     "allocator_settings",
-    "check_proxy",
     "detect_cluster",
     "equal_everywhere",
     "given_token",
     "judge",
     "measuring_lock",
     "on_hosts",
-    "on_pathways",
     "pack",
     "refuse_several_hosts",
     "run_pairs",
     "run_points",
+    "run_rounds",
+    "run_until",
     "serve",
     "silent",
-    "tpu_hosts",
     "without_cluster",
 ]

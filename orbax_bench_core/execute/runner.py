@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import datetime
+import itertools
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +15,7 @@ from orbax_bench_core.config import Arm
 from orbax_bench_core.execute.group import WorkerGroup
 from orbax_bench_core.execute.outcomes import WarmUpEnded, began_nothing, peer_failed
 from orbax_bench_core.execute.pool import WorkerPool
-from orbax_bench_core.execute.schedule import environments, schedule
+from orbax_bench_core.execute.schedule import environments, round_order, schedule
 from orbax_bench_core.execute.session import Progress, Retry, Session
 from orbax_bench_core.execute.vigil import CannotRecord, HostFailed
 from orbax_bench_core.records import (
@@ -45,6 +47,52 @@ def run_points(session: Session) -> None:
     with runner_of(session) as runner:
         for point, index in schedule(session.plain, info.num_repeats, info.execution):
             runner.finish(point, index)
+
+
+def run_rounds(session: Session, next_round: Callable[[int], Sequence[SweepPoint]]) -> None:
+    """Runs whole rounds of a session's points, in the order that a run without a search has.
+
+    Args:
+        session: What is measured.
+        next_round: Given the number of a round, from 0, returns the points to measure in it, when
+            all rounds before have records; none ends it.
+
+    Raises:
+        CannotRecord: A record could not be written.
+    """
+    with runner_of(session) as runner:
+        number = 0
+        while points := next_round(number):
+            for point in round_order(points, number, session.info.execution):
+                runner.finish(point, number)
+            number += 1
+
+
+def run_until(session: Session, ended: Callable[[SweepPoint, Repeat], bool]) -> int:
+    """Runs repeats of each point, one point after the other, until they are enough.
+
+    Every point has workers of its own, so that what one leaves in a process does not count for the
+    next.
+
+    Args:
+        session: What is measured, without arms.
+        ended: Told of each repeat in order, whether it is made now or was there; returns whether it
+            is the last of its point.
+
+    Returns:
+        The fewest repeats that a point has now.
+
+    Raises:
+        CannotRecord: A record could not be written.
+    """
+    made = []
+    for point in session.plain:
+        with runner_of(dataclasses.replace(session, entries=(point,))) as runner:
+            for index in itertools.count():
+                if ended(point, runner.finish(point, index)):
+                    made.append(index + 1)
+                    break
+    return min(made)
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from orbax_bench_core.config import Arm, LoadedSuite, UserError, parse_suite
+from orbax_bench_core.execute.expected import ExpectedDevices
 from orbax_bench_core.execute.hosts import Host, LocalHost
 from orbax_bench_core.execute.liveness import PATIENCE, Patience
 from orbax_bench_core.records import (
@@ -47,8 +48,10 @@ class RunSettings:
             worker; None knows nothing.
         host: What starts the workers.
         patience: How long the signs of workers are watched before they count.
+        soak: Whether workers also read the state of their process with each operation.
         placed: Whether it is settled which hosts measure. Without that, what a launcher has started
             on several hosts is refused.
+        expect: The devices that workers must have; None takes any.
     """
 
     local_directory: str | None = None
@@ -59,7 +62,9 @@ class RunSettings:
     process_noise: ProcessNoiseOf | None = None
     host: Host = dataclasses.field(default_factory=LocalHost)
     patience: Patience = PATIENCE
+    soak: bool = False
     placed: bool = False
+    expect: ExpectedDevices | None = None
 
 
 _NAMED: Final = 10

@@ -6,6 +6,7 @@ import dataclasses
 import os
 import signal
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from orbax_bench_core.config import UserError
 from orbax_bench_core.execute.cluster import Cluster, detect_cluster
@@ -16,11 +17,13 @@ from orbax_bench_core.execute.hosts import (
     LocalHost,
     given_token,
 )
+from orbax_bench_core.execute.placement import check_placement
 from orbax_bench_core.execute.session import RunSettings, Say
+from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.records import RunDirectory
 
-_EXIT_INVALID = 2
-_EXIT_INTERRUPTED = 130
+if TYPE_CHECKING:
+    from orbax_bench_core.config import LoadedSuite
 
 
 def on_hosts(
@@ -28,7 +31,7 @@ def on_hosts(
     directory: RunDirectory,
     measure: Callable[[RunSettings], int],
     *,
-    suite: str,
+    suite: LoadedSuite,
     equal: Mapping[str, str],
     settings: RunSettings,
     say: Say,
@@ -44,7 +47,7 @@ def on_hosts(
         directory: The folder that all hosts share: a run directory, or one that is to hold several.
         measure: Measures with the settings that it is given, on process 0, and returns an exit
             code.
-        suite: The suite file, which travels with its folder.
+        suite: The suite, whose file travels with its folder.
         equal: What must be the same on every host.
         settings: How to measure; its host starts the workers of this machine.
         say: Takes lines for people.
@@ -55,21 +58,24 @@ def on_hosts(
         The exit code, which is the same on every host.
 
     Raises:
-        UserError: This host cannot join, or others have not.
+        UserError: This host cannot join, others have not, or a point would wait for ever for
+            devices that hosts share.
     """
+    check_placement(suite, cluster)
+    file = suite.source.file
     placed = dataclasses.replace(settings, placed=True)
     if cluster is None:
         return measure(placed)
     if cluster.rank:
         return serve(
-            cluster, directory, suite=suite, equal=equal, settings=settings, say=say, part=part
+            cluster, directory, suite=file, equal=equal, settings=settings, say=say, part=part
         )
     token = given_token(os.environ)
     hosts = ClusterHosts(
         cluster,
         directory,
         equal=equal,
-        suite=suite,
+        suite=file,
         own=_local(settings),
         say=say,
         host_wait_s=host_wait_s,
@@ -81,10 +87,10 @@ def on_hosts(
             hosts.await_all()
             hosts.code = measure(dataclasses.replace(placed, host=hosts))
         except UserError:
-            hosts.code = _EXIT_INVALID
+            hosts.code = Exit.INVALID
             raise
         except KeyboardInterrupt:
-            hosts.code = _EXIT_INTERRUPTED
+            hosts.code = Exit.INTERRUPTED
             raise
     return hosts.code
 
@@ -121,7 +127,7 @@ def serve(
     try:
         return agent.run()
     except KeyboardInterrupt:
-        return _EXIT_INTERRUPTED
+        return Exit.INTERRUPTED
 
 
 def refuse_several_hosts(what: str, environment: Mapping[str, str] = os.environ) -> None:

@@ -41,7 +41,16 @@ class Launch:
     @property
     def suite(self) -> str:
         """The suite file, as the command names it; empty for a step of a run that has one."""
-        return "" if self.command[1] == "step" else self.command[2]
+        return "" if self.command[1] == "step" else self.command[self._suite_at]
+
+    def with_suite(self, suite: str) -> tuple[str, ...]:
+        """The words of the command with another place of the suite file."""
+        at = self._suite_at
+        return (*self.command[:at], suite, *self.command[at + 1 :])
+
+    @property
+    def _suite_at(self) -> int:
+        return 3 if self.command[2] == "--suite" else 2
 
     @property
     def line(self) -> str:

@@ -20,8 +20,6 @@ _FOLDER: Final = "suite"
 """Folder in the run directory that a suite is put into."""
 _ARCHIVE: Final = ".orbax-bench-suite.zip"
 """Archive of the suite's folder, which lies beside the copy of the suite."""
-_SUITE_WORD: Final = 2
-"""Index of the suite among the words of a command: `orbax-bench run SUITE`."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -93,12 +91,12 @@ def shipment(launch: Launch, *, in_image: str | None = None) -> Shipment:
     if not suite:
         return Shipment(command=launch.command)
     if in_image is not None or "://" in suite:
-        return Shipment(command=_with_suite(launch, in_image or suite))
+        return Shipment(command=launch.with_suite(in_image or suite))
     luggage = pack(suite, launch.output_directory)
     assert luggage is not None, "a local suite lies in a folder"
     name, target = luggage.name, f"{launch.output_directory.rstrip('/')}/{_FOLDER}"
     return Shipment(
-        command=_with_suite(launch, f"{target}/{name}"),
+        command=launch.with_suite(f"{target}/{name}"),
         target=target,
         name=name,
         suite=Path(suite).read_bytes(),
@@ -136,10 +134,6 @@ def unshipped(suite: str) -> str:
     atexit.register(shutil.rmtree, copy, ignore_errors=True)
     _unpack(data, copy)
     return str(copy / name)
-
-
-def _with_suite(launch: Launch, suite: str) -> tuple[str, ...]:
-    return (*launch.command[:_SUITE_WORD], suite, *launch.command[_SUITE_WORD + 1 :])
 
 
 def _unpack(data: bytes, folder: Path) -> None:

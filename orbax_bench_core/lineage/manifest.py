@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, Self
@@ -22,15 +21,18 @@ from orbax_bench_core.lineage.digests import (
     records_digest,
 )
 from orbax_bench_core.records import (
+    BEST_FILE,
     HOST_LIMITS_FILE,
     LIMITS_FILE,
     PACKAGES,
+    SOAK_FILE,
     STUDY_FILE,
     UNKNOWN,
     VERDICTS_FILE,
     Record,
     ResultModel,
     RunDirectory,
+    image_that_runs,
     package_version,
     write_atomically,
 )
@@ -53,11 +55,12 @@ SAMPLES: Final = "samples.parquet"
 
 TENSORBOARD: Final = "tensorboard"
 METRICS: Final = "metrics.json"
-_TABLES: Final = (SAMPLES, "summary.csv", METRICS, TENSORBOARD)
+_TABLES: Final = (SAMPLES, "summary.csv", METRICS, BEST_FILE, TENSORBOARD)
 _PAGES: Final = ("report.md", "report.html")
 _CONCLUSIONS: Final = {
-    VERDICTS_FILE: ("verdicts.md", "verdicts.html"),
+    VERDICTS_FILE: ("verdicts.md", "verdicts.html", "junit.xml"),
     STUDY_FILE: ("async_study.md", "async_study.html"),
+    SOAK_FILE: ("soak.md", "soak.html"),
 }
 """Files drawn from the records of a run, and the pages that show them."""
 _MOST: Final = 64
@@ -322,8 +325,8 @@ def package_versions() -> dict[str, str]:
 
 
 def current_image() -> str:
-    """Returns the image that this process runs in, or `unknown`."""
-    return os.environ.get("ORBAX_BENCH_IMAGE") or UNKNOWN
+    """Returns the image that this process runs in, by digest, or `unknown`."""
+    return image_that_runs()
 
 
 def _absolute(path: str) -> str:

@@ -1,12 +1,18 @@
 """Measured blocks: `with metrics.measure("save"): ...` records time, memory, events and I/O."""
 
 from orbax_bench_core.measure.collectors import (
+    ANON,
+    HBM_IN_USE,
+    OPEN_FILES,
     RETRIES,
+    RSS,
+    THREADS,
     Heard,
     Reading,
     also_collecting,
     code_of,
     hearing_events,
+    reading_as_text,
 )
 from orbax_bench_core.measure.definition import (
     BYTES,
@@ -32,13 +38,18 @@ from orbax_bench_core.measure.profiling import tracing
 from orbax_bench_core.measure.sample import Sample, block_name
 
 __all__ = [
+    "ANON",
     "BLOCKED",
     "BYTES",
+    "HBM_IN_USE",
     "LOST",
     "LOST_STEPS",
+    "OPEN_FILES",
     "PAGE_FAULTS",
     "RESIDENT_SHARE",
     "RETRIES",
+    "RSS",
+    "THREADS",
     "TIME",
     "TOLERATED_SHARE",
     "Better",
@@ -58,5 +69,6 @@ __all__ = [
     "interference_of_steps",
     "lookup",
     "observing",
+    "reading_as_text",
     "tracing",
 ]

@@ -17,16 +17,21 @@ from orbax_bench_core.records.code import (
     code_under_test,
     loaded_code,
 )
+from orbax_bench_core.records.company import CompanyFinder
+from orbax_bench_core.records.exclusive import create_exclusively, read_if_there, swap
 from orbax_bench_core.records.files import atomic_file, write_atomically
 from orbax_bench_core.records.git import Answer as GitAnswer
 from orbax_bench_core.records.git import ask as ask_git
 from orbax_bench_core.records.lease import PACE, LeaseLost
 from orbax_bench_core.records.machine import (
+    IMAGE,
+    NODE,
     PACKAGES,
     REJOINED,
     UNKNOWN,
     device_provenance,
     host_provenance,
+    image_that_runs,
     other_surroundings,
     package_version,
     storage_provenance,
@@ -60,8 +65,11 @@ from orbax_bench_core.records.record import (
 from orbax_bench_core.records.repeats import Repeat, Series, repeats_of
 from orbax_bench_core.records.run import Run, load_run
 from orbax_bench_core.records.run_directory import (
+    BEST_FILE,
     HOST_LIMITS_FILE,
     LIMITS_FILE,
+    SEARCH_FILE,
+    SOAK_FILE,
     STUDY_FILE,
     VERDICTS_FILE,
     AlreadyRecorded,
@@ -80,14 +88,19 @@ from orbax_bench_core.records.verification import VERIFIED_WORDS, weakest
 
 __all__ = [
     "BATCHES",
+    "BEST_FILE",
     "HOST_LIMITS_FILE",
+    "IMAGE",
     "LIMITS_FILE",
+    "NODE",
     "NO_ENVIRONMENT",
     "PACE",
     "PACKAGES",
     "PEER_FAILED",
     "REJOINED",
     "SCHEMA_VERSION",
+    "SEARCH_FILE",
+    "SOAK_FILE",
     "STUDY_FILE",
     "UNKNOWN",
     "UNMET_NEED",
@@ -97,6 +110,7 @@ __all__ = [
     "Attempt",
     "Batch",
     "CodeUnderTest",
+    "CompanyFinder",
     "Effect",
     "ErrorInfo",
     "FirstAttempts",
@@ -127,9 +141,11 @@ __all__ = [
     "batch_name",
     "code_of",
     "code_under_test",
+    "create_exclusively",
     "device_provenance",
     "flags_of",
     "host_provenance",
+    "image_that_runs",
     "load_run",
     "loaded_code",
     "newest_batches",
@@ -137,11 +153,13 @@ __all__ = [
     "other_surroundings",
     "package_version",
     "read_batch",
+    "read_if_there",
     "read_planned",
     "repeats_of",
     "seconds_per_repeat",
     "storage_provenance",
     "surroundings",
+    "swap",
     "troubles_of",
     "weakest",
     "worker_id",

@@ -5,6 +5,7 @@ from orbax_bench_core.steps.comparison import Judged, compare_arms
 from orbax_bench_core.steps.fixture import ensure_checkpoint
 from orbax_bench_core.steps.launching import PointHosts, launch_batch, point_hosts
 from orbax_bench_core.steps.measuring import measure_points
+from orbax_bench_core.steps.outlets import Outlets, comparison_exit_code, stored_exit_code
 from orbax_bench_core.steps.planning import MOST_STEPS, batches, plan, points_in
 from orbax_bench_core.steps.point import SAID, BatchOutcome, PointFailed, measure_batch, run_batch
 from orbax_bench_core.steps.prepare import download, mirror, model_arrays, write_shardings
@@ -21,13 +22,17 @@ from orbax_bench_core.steps.release_search import (
 )
 from orbax_bench_core.steps.reporting import (
     PAGE,
+    answer_of,
     limits_of,
     publish,
     publish_async_study,
     publish_search,
+    publish_soak,
     publish_verdicts,
     settle,
 )
+from orbax_bench_core.steps.search import search_points
+from orbax_bench_core.steps.soaking import SoakGoal, check_soak, soak, soak_points
 
 __all__ = [
     "MOST_STEPS",
@@ -38,15 +43,20 @@ __all__ = [
     "Compared",
     "Found",
     "Judged",
+    "Outlets",
     "PointFailed",
     "PointHosts",
     "Release",
     "RunSettings",
     "Session",
+    "SoakGoal",
     "ab",
+    "answer_of",
     "batches",
+    "check_soak",
     "compare_arms",
     "comparing_releases",
+    "comparison_exit_code",
     "download",
     "ensure_checkpoint",
     "expected_comparisons",
@@ -64,10 +74,15 @@ __all__ = [
     "publish",
     "publish_async_study",
     "publish_search",
+    "publish_soak",
     "publish_verdicts",
     "run",
     "run_batch",
+    "search_points",
     "search_releases",
     "settle",
+    "soak",
+    "soak_points",
+    "stored_exit_code",
     "write_shardings",
 ]

@@ -13,6 +13,7 @@ from orbax_bench_core.execute import RunSettings, Session
 from orbax_bench_core.launchers import (
     Launch,
     Launcher,
+    expectation,
     interrupted_by_sigterm,
     parse_slice,
     place_named,
@@ -20,11 +21,10 @@ from orbax_bench_core.launchers import (
     pod_settings,
     require_whole_slices,
 )
-from orbax_bench_core.records import batch_name
+from orbax_bench_core.records import IMAGE, batch_name
 from orbax_bench_core.steps.point import SAID, BatchOutcome, PointFailed
 from orbax_bench_core.sweep import SweepEntry, sides
 
-_IMAGE: Final = "ORBAX_BENCH_IMAGE"
 _SHORT: Final = 6
 """Characters of a run's id in the name of a job: two runs may measure the same point."""
 
@@ -81,6 +81,7 @@ def launch_batch(
     limits: bool = True,
     strict: bool = False,
     lock: bool = True,
+    expect: str = "",
 ) -> BatchOutcome:
     """Measures some entries of a run that `plan` has begun on hosts of their own, and waits.
 
@@ -95,6 +96,8 @@ def launch_batch(
         limits: As in `measure_batch`.
         strict: As in `measure_batch`.
         lock: As in `measure_batch`.
+        expect: The devices that the hosts must have; empty takes those of the slice, if there is
+            one.
 
     Raises:
         UserError: A point does not fit the hosts, or the place refused them.
@@ -110,7 +113,7 @@ def launch_batch(
         "--strict": strict,
         "--no-lock": not lock,
     }
-    words = [flag for flag, given in flags.items() if given]
+    words = [flag for flag, given in flags.items() if given] + _expecting(hosts, expect)
     command = ("orbax-bench", "step", "run-sweep-point", *ids, "-o", output_directory, *words)
     name = f"ob-{batch_name(ids)}-{session.info.run_id[:_SHORT]}"
     launcher = _launcher(session.entries, hosts, command, name, output_directory)
@@ -138,6 +141,16 @@ def _said(entries: Sequence[SweepEntry]) -> str:
     return f"{entries[0].name} {entries[0].id}{more}"
 
 
+def _expecting(hosts: PointHosts, expect: str) -> list[str]:
+    """Returns the words that have hosts refuse other devices than a slice has.
+
+    A single process that drives all hosts sees devices of another backend.
+    """
+    if not expect and hosts.tpu and not place_named(hosts.launcher).one_process:
+        expect = expectation(parse_slice(hosts.tpu), hosts.slices)
+    return ["--expect", expect] if expect else []
+
+
 def _launcher(
     entries: Sequence[SweepEntry],
     hosts: PointHosts,
@@ -159,7 +172,7 @@ def _launcher(
         command=command,
         output_directory=output_directory,
         hosts=number,
-        image=os.environ.get(_IMAGE),
+        image=os.environ.get(IMAGE),
         tpu=shape,
         slices=hosts.slices,
     )

@@ -122,7 +122,7 @@ def run_batch(
         host_wait_s: Seconds for which a lost host is waited for.
 
     Raises:
-        UserError: The directory holds no run, or hosts cannot join.
+        UserError: The directory holds no run, hosts cannot join, or the suite does not fit them.
         PointFailed: A repeat failed and `strict` is set, or a host was lost.
     """
     session = Session.rejoin(output_directory, *points, settings=settings, watch=_Log(), say=_say)
@@ -145,7 +145,7 @@ def run_batch(
         cluster,
         session.directory,
         measure,
-        suite=session.suite.source.file,
+        suite=session.suite,
         equal={**equal_everywhere(), "the point": name},
         settings=settings,
         say=_say,

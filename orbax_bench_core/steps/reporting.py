@@ -13,7 +13,15 @@ from orbax_bench_core.analysis.async_study import (
     async_study,
     study_document,
 )
+from orbax_bench_core.analysis.best import (
+    Observer,
+    best_of,
+    best_section,
+    read_best,
+    read_search,
+)
 from orbax_bench_core.analysis.releases import ReleaseSearch, answer, search_document
+from orbax_bench_core.analysis.soak import Soak, soak_document, soak_of
 from orbax_bench_core.analysis.summary import (
     ExtraColumns,
     RunSummary,
@@ -27,10 +35,13 @@ from orbax_bench_core.analysis.verdicts import (
     verdicts_document,
     write_verdicts,
 )
-from orbax_bench_core.document import to_html, to_markdown, write_figures
+from orbax_bench_core.document import Document, to_html, to_markdown, write_figures
+from orbax_bench_core.exports.ci import junit_xml
 from orbax_bench_core.exports.tensorboard import write_tensorboard
 from orbax_bench_core.lineage import METRICS, SAMPLES, ManifestWriter
 from orbax_bench_core.records import (
+    BEST_FILE,
+    SOAK_FILE,
     STUDY_FILE,
     VERDICTS_FILE,
     Run,
@@ -50,6 +61,7 @@ if TYPE_CHECKING:
 
 _PLOTS: Final = "verdicts"
 _SEARCH_PLOTS: Final = "bisect"
+_SOAK_PLOTS: Final = "soak"
 PAGE: Final = "async_study.html"
 MARKDOWN: Final = "async_study.md"
 
@@ -73,9 +85,9 @@ def limits_of(run: RunDirectory, info: RunInfo, summary: RunSummary) -> ExtraCol
 def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
     """Writes tables, pages and TensorBoard's files from the records, and sets the status.
 
-    The tables are `samples.parquet`, `summary.csv` and `metrics.json`, the pages `report.md` and
-    `report.html`; `lineage.json` says what each was made from. Only records are read, so this can
-    be repeated at any time.
+    The tables are `samples.parquet`, `summary.csv`, `metrics.json` and, of a sweep, `best.json`,
+    the pages `report.md` and `report.html`; `lineage.json` says what each was made from. Only
+    records are read, so this can be repeated at any time.
 
     Args:
         directory: The run directory.
@@ -88,9 +100,10 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
         UserError: There is no run here, or a record cannot be read.
     """
     run, root, manifest = Run(directory), directory.root, ManifestWriter(directory, deep=deep)
+    observer = Observer()
     with atomic_file(root / "summary.csv") as file:
         table = SummaryTable(file)
-        summary = summarize(repeats_of(manifest.watch(run.records())), table)
+        summary = summarize(observer.watch(repeats_of(manifest.watch(run.records()))), table)
         table.end()
     with atomic_file(root / SAMPLES) as file:
         write_parquet(directory.records(), file)
@@ -98,7 +111,13 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
     write_atomically(root / METRICS, json.dumps(_medians(summary), indent=1).encode())
     info = settle(run)
     first, extra = next(run.records(), None), limits_of(directory, info, summary)
-    document = summary_document(info, summary, first, extra)
+    best = best_of(info, observer, search=read_search(directory, info))
+    if best.cases:
+        write_atomically(root / BEST_FILE, best.model_dump_json(indent=1).encode())
+    else:
+        (root / BEST_FILE).unlink(missing_ok=True)
+    answer = best_section(best, str(root))
+    document = summary_document(info, summary, first, extra, answer)
     write_atomically(root / "report.md", to_markdown(document).encode())
     write_atomically(root / "report.html", to_html(document).encode())
     write_tensorboard(run)
@@ -116,8 +135,14 @@ def _medians(summary: RunSummary) -> dict[str, float]:
     }
 
 
+def answer_of(directory: RunDirectory) -> Document | None:
+    """Returns which options to take, as the report of a run says; None where it is no sweep."""
+    found = read_best(directory)
+    return None if found is None else best_section(found, str(directory.root))
+
+
 def publish_verdicts(run: RunDirectory, verdicts: VerdictReport) -> epath.Path:
-    """Writes `verdicts.json`, `verdicts.html` and `verdicts.md` with its plots.
+    """Writes `verdicts.json`, `verdicts.html`, `verdicts.md` with its plots, and `junit.xml`.
 
     `run` is the run directory of the candidate.
 
@@ -130,6 +155,7 @@ def publish_verdicts(run: RunDirectory, verdicts: VerdictReport) -> epath.Path:
     page = to_markdown(document, figures=_PLOTS)
     write_atomically(run.root / "verdicts.md", page.encode())
     write_atomically(run.root / "verdicts.html", to_html(document).encode())
+    write_atomically(run.root / "junit.xml", junit_xml(verdicts))
     unpaired = any(point.mode == "unpaired" for point in verdicts.points)
     baseline = verdicts.baseline if unpaired else None
     if run.exists():
@@ -153,17 +179,28 @@ def settle(run: Run) -> RunInfo:
 
 
 def unfinished(run: Run) -> list[SweepPoint | Pair]:
-    """Returns the entries of a run that lack repeats, or have no verdict yet."""
+    """Returns the entries of a run that lack repeats, or have no verdict yet.
+
+    Of a search each point has all repeats when it was dropped, or when the search ended.
+    """
+    search = read_search(run.directory, run.info)
+
+    def finished(point: SweepPoint) -> bool:
+        wanted = run.info.num_repeats
+        if search is not None and search.ended:
+            wanted = search.dropped.get(point.id, search.rounds)
+        return _finished(run, point, wanted)
+
     return [
         entry
         for entry in run.info.expansion.points
-        if not (_settled(run, entry) if isinstance(entry, Pair) else _finished(run, entry))
+        if not (_settled(run, entry) if isinstance(entry, Pair) else finished(entry))
     ]
 
 
-def _finished(run: Run, point: SweepPoint) -> bool:
+def _finished(run: Run, point: SweepPoint, wanted: int) -> bool:
     (series,) = Series.all_of(point)
-    return sum(repeat.finished for repeat in run.repeats(series)) >= run.info.num_repeats
+    return sum(repeat.finished for repeat in run.repeats(series)) >= wanted
 
 
 def _settled(run: Run, pair: Pair) -> bool:
@@ -192,6 +229,29 @@ def publish_async_study(directory: RunDirectory) -> AsyncStudy:
     write_atomically(root / PAGE, to_html(document).encode())
     ManifestWriter(directory).note_conclusion(STUDY_FILE)
     return study
+
+
+def publish_soak(directory: RunDirectory, limit_mib: float) -> Soak:
+    """Writes `soak.json`, `soak.md` with its plots, and `soak.html` from the records of a run.
+
+    Only records are read, so this can be repeated at any time, also with another limit.
+
+    Returns:
+        The verdict, and what it rests on.
+
+    Raises:
+        UserError: There is no run, or no soak was measured in it.
+        OSError: A file cannot be written.
+    """
+    root = directory.root
+    soak = soak_of(Run(directory), limit_mib)
+    write_atomically(root / SOAK_FILE, soak.model_dump_json(indent=1).encode())
+    document = soak_document(soak)
+    write_figures(document, root / _SOAK_PLOTS)
+    write_atomically(root / "soak.md", to_markdown(document, figures=_SOAK_PLOTS).encode())
+    write_atomically(root / "soak.html", to_html(document).encode())
+    ManifestWriter(directory).note_conclusion(SOAK_FILE)
+    return soak
 
 
 def publish_search(root: epath.Path, search: ReleaseSearch) -> epath.Path:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import collections
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pydantic
@@ -126,7 +127,9 @@ def _entry_points(
     dropped = 0
     # Arms choose among the environments; without arms they are an axis like any other.
     environments = suite.environments if suite.arms is None else ()
-    for options in combinations(axes(generator, entry.options)):
+    options_axes = axes(generator, entry.options)
+    _check_number(loaded, options_axes, environments)
+    for options in combinations(options_axes):
         given = {name: options[name] for name in options if name in entry.options}
         if not is_valid(generator, given):
             dropped += 1
@@ -158,6 +161,33 @@ def _entry_points(
         notes.append(
             f"{catalog.short_name(path)}: {dropped} combination(s) of options dropped, because "
             "its `is_valid` rejects them"
+        )
+
+
+def _check_number(
+    loaded: LoadedSuite, options: Mapping[str, Sequence[Any]], environments: Sequence[Any]
+) -> None:
+    """Refuses more combinations than a suite may have, before they are made.
+
+    Raises:
+        OptionError: There are more.
+    """
+    suite = loaded.suite
+    lengths = {name: len(values) for name, values in options.items()} | {
+        "meshes": len(suite.mesh_configs or (None,)),
+        "checkpoints": len(suite.checkpoint_configs),
+        "storage": len(suite.storage or (None,)),
+        "environments": len(environments or (None,)),
+        "processes": len(set(suite.execution.processes)),
+        "cache": len(suite.execution.conditions),
+    }
+    number, most = math.prod(lengths.values()), suite.execution.max_points
+    if number > most:
+        factors = " x ".join(f"{length:,} {name}" for name, length in lengths.items() if length > 1)
+        raise OptionError(
+            "",
+            f"{number:,} combinations ({factors}), and a suite may have {most:,}; give fewer "
+            "values, or raise execution.max_points",
         )
 
 

@@ -45,6 +45,7 @@ class WorkerSetup(ResultModel):
         remove_repeated_dir: Whether checkpoint data is deleted after each repeat.
         parent: Process id of the orchestrator, with which the worker ends; None where a launcher
             started it.
+        soak: Whether blocks also read the state of the process, and nothing that is read leaks.
     """
 
     root: str
@@ -56,6 +57,7 @@ class WorkerSetup(ResultModel):
     local_directory: str | None = None
     remove_repeated_dir: bool = False
     parent: int | None = None
+    soak: bool = False
 
     def in_cluster(self, environment: Mapping[str, str]) -> WorkerSetup:
         """Returns this setup with the place in a cluster that JAX's usual variables give.

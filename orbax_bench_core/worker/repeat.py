@@ -9,12 +9,19 @@ import gc
 import os
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from orbax_bench_core.authoring import Against, TestContext, TestResult, UnmetNeed
 from orbax_bench_core.inventory import Inventory, take_inventory
-from orbax_bench_core.measure import RESIDENT_SHARE, Sample, also_collecting, observing, tracing
+from orbax_bench_core.measure import (
+    RESIDENT_SHARE,
+    Sample,
+    also_collecting,
+    observing,
+    reading_as_text,
+    tracing,
+)
 from orbax_bench_core.records import (
     UNMET_NEED,
     ErrorInfo,
@@ -145,7 +152,7 @@ class _Repeat:
         with (
             observing(self._observe),
             tracing(traces.directory),
-            self._store_watched(),
+            self._also_watched(),
             witness.listening(),
         ):
             result = generator().test_fn(context)
@@ -183,10 +190,25 @@ class _Repeat:
         if local_path is not None and (self._setup.remove_repeated_dir or self._task.warmup):
             _remove(local_path)
 
-    def _store_watched(self) -> contextlib.AbstractContextManager[None]:
-        """Counts throttled and failed requests wherever something lies in an object store."""
+    @contextlib.contextmanager
+    def _also_watched(self) -> Iterator[None]:
+        """Has blocks read what is not the suite's to choose.
+
+        Throttled and failed requests are counted wherever something lies in an object store; a soak
+        has the state of the process as well.
+
+        Raises:
+            UnmetNeed: This is a soak, and TensorStore's metrics cannot be read without a leak.
+        """
         remote = "gs://" in f"{self._setup.root} {self._task.measured.model_dump_json()}"
-        return also_collecting("store_answers") if remote else contextlib.nullcontext()
+        keys = ["store_answers"] * remote + ["process_state"] * self._setup.soak
+        with contextlib.ExitStack() as stack:
+            if keys:
+                stack.enter_context(also_collecting(*keys))
+            if self._setup.soak:
+                _require_metrics_as_text()
+                stack.enter_context(reading_as_text())
+            yield
 
     def _observe(self, samples: Sequence[Sample]) -> None:
         self.samples += samples
@@ -246,6 +268,24 @@ def _describe(failure: BaseException) -> ErrorInfo:
 
 def _first_line(failure: BaseException) -> str:
     return (str(failure).strip() or type(failure).__name__).splitlines()[0]
+
+
+def _require_metrics_as_text() -> None:
+    """Refuses a TensorStore whose metrics can be read only in a way that leaks.
+
+    Raises:
+        UnmetNeed: The installed release cannot give them as text.
+    """
+    try:
+        import tensorstore
+    except ModuleNotFoundError:
+        return
+    if not hasattr(tensorstore, "experimental_collect_prometheus_format_metrics"):
+        raise UnmetNeed(
+            "a soak reads TensorStore's metrics as text, since reading them as objects keeps 3 to "
+            "12 KB each time, which would count as a leak; the installed TensorStore has no "
+            "experimental_collect_prometheus_format_metrics: take 0.1.86"
+        )
 
 
 def _collect_garbage() -> None:

@@ -74,6 +74,42 @@ def _host_counts() -> tuple[Count, ...]:
     )
 
 
+_SOAKS: Final = {
+    "ar1": "of series with noise of 2 MiB and correlation 0.9, at most 1 % end in LEAK",
+    "step": "of series with one step of 6 MiB, at most 1 % end in LEAK",
+    "warm_up": "of series that fill a heap of 30 MiB, at most 1 % end in LEAK",
+    "leak": "of series that keep 0.5 MiB a save in noise of 2 MiB, at least 99 % end in LEAK",
+}
+"""Simulated soaks of 200 saves, 1,000 of each."""
+
+
+def _soak_counts() -> tuple[Count, ...]:
+    """Returns the counts of soaks: simulated series, and real ones with a leak or without."""
+    simulated = (
+        Count(
+            name=f"soak_{kind}",
+            claim=claim,
+            trials=1,
+            command=_python("perf.soak", "--simulate", kind),
+            timeout_s=7200.0,
+        )
+        for kind, claim in _SOAKS.items()
+    )
+    real = (
+        Count(
+            name=f"soak_{name}",
+            claim=claim,
+            trials=10,
+            command=_python("perf.soak", "--trial", "{trial}", "--real", planted),
+        )
+        for name, planted, claim in (
+            ("planted", "1.0", "a planted leak of 1 MiB a save is found in 200 real saves"),
+            ("clean", "0.0", "200 real saves without one end in PASS"),
+        )
+    )
+    return (*simulated, *real)
+
+
 COUNTS: Final = (
     Count(
         name="orphans",
@@ -94,6 +130,7 @@ COUNTS: Final = (
         command=_python("perf.liveness", "--trial", "{trial}"),
     ),
     *_host_counts(),
+    *_soak_counts(),
     Count(
         name="demo",
         claim="the demo, a suite beside itself, ends in PASS",
@@ -112,6 +149,13 @@ COUNTS: Final = (
         trials=1,
         command=_python("pytest", "-m", "extended", "-n", "2", "--dist", "loadfile", "-q"),
         timeout_s=7200.0,
+    ),
+    Count(
+        name="best",
+        claim="every figure of the choice of options and of its search holds, with 1,000 studies",
+        trials=1,
+        command=_python("perf.best"),
+        timeout_s=3600.0,
     ),
     Count(
         name="gate",

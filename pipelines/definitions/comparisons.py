@@ -148,7 +148,7 @@ REGRESSION = Pipeline(
         ),
         Parameter(
             "allow_inconclusive",
-            True,
+            False,
             "Whether INCONCLUSIVE leaves the pipeline successful; never where an arm lacks an "
             "operation.",
         ),

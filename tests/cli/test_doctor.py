@@ -23,6 +23,12 @@ def test_devices_are_those_of_jax(orbax_bench):
     )
 
 
+def test_devices_for_which_jax_waits_for_ever_are_unknown(orbax_bench, monkeypatch):
+    monkeypatch.setattr(doctor, "_PROBE", "import time; time.sleep(60)")
+    monkeypatch.setattr(doctor, "_PROBE_S", 0.1)
+    assert row(orbax_bench("doctor"), "devices").startswith("unknown: JAX did not answer")
+
+
 @pytest.mark.usefixtures("without_jax")
 @pytest.mark.parametrize("name", ["jax", "orbax-checkpoint", "python", "memory", "cpu", "host"])
 def test_what_the_machine_has_is_said(orbax_bench, name):

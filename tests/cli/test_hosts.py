@@ -55,6 +55,7 @@ def measured(suite, cluster=None):
         "out",
         settings=RunSettings(),
         host_wait=1,
+        port_range=None,
         measure=lambda settings: 7,
     )
 

@@ -1,5 +1,7 @@
 """`orbax-bench list`."""
 
+import json
+
 import pytest
 
 from orbax_bench_core.sweep import BUILTINS, describe_options, load_class
@@ -34,3 +36,25 @@ def test_every_built_in_is_listed_with_what_it_measures(listed, name):
     (line,) = [line for line in listed.out.splitlines() if line.startswith(f"{name}  ")]
     assert listed.code == 0
     assert "Measures" in line
+
+
+def test_one_is_listed_alone(orbax_bench):
+    outcome = orbax_bench("list", "deleter")
+    assert [line for line in outcome.out.splitlines() if line.startswith("deleter  ")]
+    assert "save_restore" not in outcome.out
+
+
+def test_a_name_that_is_none_is_refused_with_the_nearest(orbax_bench):
+    outcome = orbax_bench("list", "save_restor")
+    assert outcome.code == 2
+    assert "there is no built-in benchmark 'save_restor'; did you mean 'save_restore'?" in (
+        outcome.err
+    )
+
+
+def test_json_has_every_option(orbax_bench):
+    (found,) = json.loads(orbax_bench("list", "save_restore", "--json").out)
+    assert (found["name"], found["class"]) == ("save_restore", BUILTINS["save_restore"])
+    assert {option["name"] for option in found["options"]} == {
+        option.name for option in describe_options(load_class(BUILTINS["save_restore"]))
+    }

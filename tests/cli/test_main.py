@@ -1,9 +1,17 @@
 """The command as a whole: its help, and what becomes of a user's mistake."""
 
+import importlib.metadata
+import os
 import subprocess
 import sys
+import textwrap
+from pathlib import Path
 
 import pytest
+
+from orbax_bench_core.cli.main import run_command_line
+from orbax_bench_core.config import parse_suite
+from orbax_bench_core.sweep import expand
 
 
 @pytest.mark.parametrize(
@@ -16,6 +24,45 @@ def test_help_lists_every_command_with_a_sentence(orbax_bench, name):
     assert line.endswith(".")
     assert not line.endswith("...")
     assert len(line.split()) > 4
+
+
+def test_alone_it_shows_what_people_do_first_by_a_suite_that_is_whole(orbax_bench):
+    outcome = orbax_bench()
+    assert outcome.code == 0
+    assert max(map(len, outcome.out.splitlines())) <= 80
+    text = outcome.out.split("\n\n")[3]
+    assert len(expand(parse_suite(textwrap.dedent(text))).points) == 4
+
+
+def test_versions_are_those_that_a_result_depends_on(orbax_bench):
+    outcome = orbax_bench("--version")
+    assert outcome.code == 0
+    for name in ("orbax-bench", "orbax-checkpoint", "jax", "tensorstore"):
+        assert f"{name} {importlib.metadata.version(name)}" in outcome.out
+
+
+def test_help_has_a_short_flag_everywhere(orbax_bench):
+    assert orbax_bench("-h").out == orbax_bench("--help").out
+    assert orbax_bench("run", "-h").out == orbax_bench("run", "--help").out
+
+
+@pytest.mark.slow
+def test_a_shell_completes_commands(tmp_path):
+    environment = {
+        **os.environ,
+        "_ORBAX_BENCH_COMPLETE": "complete_bash",
+        "COMP_WORDS": "orbax-bench bi",
+        "COMP_CWORD": "1",
+    }
+    done = subprocess.run(
+        ["orbax-bench"],
+        executable=Path(sys.executable).with_name("orbax-bench"),
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split() == ["bisect"], done.stderr
 
 
 def test_an_unknown_command_is_refused(orbax_bench):
@@ -131,3 +178,48 @@ def test_the_command_is_also_a_module(module):
         [sys.executable, "-m", module, "--help"], capture_output=True, text=True, check=True
     )
     assert "Usage: " in process.stdout
+
+
+@pytest.mark.parametrize("words", [("report", "gs://b/run"), ("run", "gs://b/s.yaml", "-o", "x")])
+def test_a_bucket_that_cannot_be_reached_is_one_line_at_once(orbax_bench, monkeypatch, words):
+    for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", "http://127.0.0.1:1")
+    outcome = orbax_bench(*words)
+    assert outcome.code == 2
+    (line,) = outcome.err.splitlines()
+    assert line.startswith(f"error: {words[1]}: Cloud Storage cannot be reached at 127.0.0.1:1: ")
+
+
+def test_a_long_message_is_cut_to_a_screen(orbax_bench, write_suite):
+    extra = "".join(f"{'k' * 80}{number}: 1\n" for number in range(300))
+    outcome = orbax_bench("expand", write_suite(extra=extra))
+    assert outcome.code == 2
+    assert len(outcome.err) < 2_500
+    assert outcome.err.splitlines()[-1].startswith("error: and ")
+
+
+def test_a_file_that_cannot_be_used_is_one_message(run_main):
+    def command():
+        Path("/proc/none/x").read_text()
+
+    outcome = run_main(lambda: run_command_line(command))
+    assert outcome.code == 2
+    assert outcome.err == "error: /proc/none/x: No such file or directory\n"
+
+
+def test_an_error_of_the_system_that_names_no_file_has_its_traceback():
+    def command():
+        raise ConnectionResetError(104, "reset")
+
+    with pytest.raises(ConnectionResetError):
+        run_command_line(command)
+
+
+def test_what_a_terminal_would_obey_is_written_out(orbax_bench, write_suite):
+    outcome = orbax_bench("expand", "a\x1b[31mred.yaml")
+    assert outcome.err.startswith("error: a\\x1b[31mred.yaml: cannot read the suite")
+    assert "\x1b" not in outcome.err
+    outcome = orbax_bench("expand", write_suite(options='{use_ocdbt: "\\e[2J"}'))
+    assert outcome.code == 2
+    assert "benchmarks[0].options.use_ocdbt: '\\x1b[2J' has a control character" in outcome.err

@@ -48,6 +48,18 @@ def test_a_folder_without_a_run_is_refused(tmp_path, orbax_bench):
     assert "Traceback" not in done.err
 
 
+def test_a_point_that_would_wait_for_the_other_hosts_of_a_slice_is_refused(
+    begin, orbax_bench, monkeypatch
+):
+    (one, _), out = begin(processes=1)
+    monkeypatch.delenv("JAX_PLATFORMS", raising=False)
+    monkeypatch.setenv("TPU_WORKER_HOSTNAMES", "a,b,c,d")
+    done = orbax_bench("step", "run-sweep-point", one, "-o", out)
+    assert done.code == 2
+    assert "a point with processes=1 on a TPU slice of 4 hosts" in done.err
+    assert not recorded(out)
+
+
 def test_points_of_a_suite_that_names_no_processes_get_those_of_the_plan(begin):
     _, out = begin(processes=3)
     points = RunDirectory(out).read_info().expansion.points

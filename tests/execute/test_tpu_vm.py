@@ -6,7 +6,8 @@ import threading
 import pytest
 
 from orbax_bench_core.config import UserError
-from orbax_bench_core.execute import detect_cluster, metadata, tpu_hosts
+from orbax_bench_core.execute import detect_cluster, metadata
+from orbax_bench_core.execute.cluster import tpu_hosts
 
 NEW = {"agent-worker-number": "2", "worker-network-endpoints": "10.0.0.5,10.0.0.6,10.0.0.7"}
 OLD = {

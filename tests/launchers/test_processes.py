@@ -2,7 +2,7 @@
 
 import pytest
 
-from orbax_bench_core.launchers import PLACES
+from orbax_bench_core.launchers import PLACES, Launch
 from tests.support.launching import QUICK, launch, records, write_suite
 
 
@@ -20,6 +20,21 @@ def test_a_dry_run_shows_each_hosts_command_and_no_token(suite, tmp_path):
     assert f"orbax-bench run '{suite}' -o {out} -v" in done.stdout
     assert "TOKEN=" not in done.stdout
     assert not out.exists()
+
+
+@pytest.mark.slow
+def test_calibrate_has_its_suite_behind_a_flag_wherever_it_is_sent(suite, tmp_path):
+    out = tmp_path / "shared"
+    words = ("--on", "processes", "--hosts", 2, "--command", "calibrate", "--dry-run")
+    done = launch(suite, "-o", out, *words)
+    assert f"calibrate --suite '{suite}' -o {out}" in done.stdout
+    launched = Launch(
+        name="ob",
+        command=("orbax-bench", "calibrate", "--suite", "a.yaml", "-o", "gs://bucket/aa"),
+        output_directory="gs://bucket/aa",
+    )
+    assert launched.suite == "a.yaml"
+    assert launched.with_suite("b.yaml")[2:4] == ("--suite", "b.yaml")
 
 
 @pytest.mark.nightly

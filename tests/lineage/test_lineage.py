@@ -13,6 +13,7 @@ from orbax_bench_core.lineage.artifacts import (
 from orbax_bench_core.records import package_version
 
 SUITE = "suite_name: s\nbenchmarks:\n- generator: save_restore\n  options: {}\n"
+PINNED = "place/orbax-bench@sha256:" + "ab" * 32
 
 
 def test_an_artifact_of_a_run_names_the_run(make_run, make_record):
@@ -41,6 +42,17 @@ def test_every_value_is_text_and_all_of_it_is_small(make_run, make_record):
 @pytest.mark.parametrize("package", ["orbax-bench", "jax", "orbax-checkpoint"])
 def test_an_artifact_names_the_versions_that_people_filter_by(package):
     assert artifact_metadata("records")[f"version_{package}"] == package_version(package)
+
+
+@pytest.mark.parametrize(
+    ("image", "digest"),
+    [(PINNED, PINNED.partition("@")[2]), ("orbax-bench:0.1.0", "unknown"), ("", "unknown")],
+)
+def test_an_image_is_known_by_its_digest_alone(monkeypatch, image, digest):
+    monkeypatch.setenv("ORBAX_BENCH_IMAGE", image)
+    metadata = artifact_metadata("records")
+    named = image if digest != "unknown" else "unknown"
+    assert metadata["image"] == named
 
 
 def test_metrics_of_many_points_fit_into_what_a_step_is_given():

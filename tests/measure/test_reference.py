@@ -68,6 +68,7 @@ def test_programs_learn_which_collectors_are_opt_in(schema: dict[str, Any]) -> N
     assert [one["key"] for one in schema["collectors"] if not one["default"]] == [
         "tracemalloc",
         "store_answers",
+        "process_state",
     ]
 
 

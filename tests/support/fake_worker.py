@@ -21,7 +21,7 @@ from collections.abc import Iterator
 import pydantic
 
 from orbax_bench_core.config import PER_ARM
-from orbax_bench_core.measure import TIME, Sample
+from orbax_bench_core.measure import RSS, TIME, Sample
 from orbax_bench_core.records import (
     AlreadyRecorded,
     ErrorInfo,
@@ -206,9 +206,12 @@ class FakeWorker:
             seconds *= 4
         noise = random.Random(f"{task.point.id}:{task.repeat}:{task.arm}:{operation}:{task.host}")
         value = seconds * (1 + noise.gauss(0, NOISE))
-        sample = Sample(operation, 0, TIME, value, "s")
-        self._samples.append(sample)
-        self._emit(Measured(samples=(sample,)))
+        samples = [Sample(operation, 0, TIME, value, "s")]
+        if self._setup.soak:
+            rss = 100 + script.keeps_mib * self._tasks
+            samples.append(Sample(operation, 0, RSS.name, rss, RSS.unit))
+        self._samples += samples
+        self._emit(Measured(samples=tuple(samples)))
 
     def _is_among(self, task: Task, repeats: str) -> bool:
         return not task.warmup and str(self._number(task)) in repeats.split()

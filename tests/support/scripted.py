@@ -36,6 +36,7 @@ class ScriptedOptions(BenchmarkOptions):
         fails_from: The first repeat that fails with `OSError`.
         save_s: Seconds that are reported for `save`.
         load_s: Seconds that are reported for `load`.
+        keeps_mib: MiB that a process reports to keep of every save, in a soak.
         lasts_s: Seconds for which a repeat, and a host that lags, really takes.
     """
 
@@ -51,6 +52,7 @@ class ScriptedOptions(BenchmarkOptions):
     fails_from: int = 1_000_000
     save_s: float | list[float] = 0.02
     load_s: float = 0.02
+    keeps_mib: float = 0.0
     lasts_s: float = 0.0
 
 

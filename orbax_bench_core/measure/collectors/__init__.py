@@ -13,6 +13,7 @@ from orbax_bench_core.measure.collectors import (
     device_memory,
     jax_monitoring,
     kernel_counters,
+    process_state,
     resident_memory,
     store_answers,
     tensorstore,
@@ -21,17 +22,25 @@ from orbax_bench_core.measure.collectors import (
 )
 from orbax_bench_core.measure.collectors.base import Collector, Reading
 from orbax_bench_core.measure.collectors.clocks import TIME, clock_readings
+from orbax_bench_core.measure.collectors.device_memory import HBM_IN_USE
 from orbax_bench_core.measure.collectors.jax_monitoring import Heard, hearing_events
+from orbax_bench_core.measure.collectors.process_state import ANON, OPEN_FILES, RSS, THREADS
 from orbax_bench_core.measure.collectors.store_answers import RETRIES, code_of
+from orbax_bench_core.measure.collectors.store_text import reading_as_text
 from orbax_bench_core.measure.definition import Family, Metric
 
 __all__ = [
+    "ANON",
     "DEFAULT_KEYS",
     "FACTORIES",
     "FAMILIES",
+    "HBM_IN_USE",
     "KEYS",
     "METRICS",
+    "OPEN_FILES",
     "RETRIES",
+    "RSS",
+    "THREADS",
     "TIME",
     "Collector",
     "Heard",
@@ -42,6 +51,7 @@ __all__ = [
     "code_of",
     "hearing_events",
     "notes",
+    "reading_as_text",
     "resolve",
     "start",
     "stop",
@@ -64,9 +74,10 @@ FACTORIES: Mapping[str, Callable[[], Collector]] = MappingProxyType(
         "cgroup_memory": kernel_counters.CgroupMemory,
         "tracemalloc": tracemalloc.Tracemalloc,
         "store_answers": store_answers.StoreAnswers,
+        "process_state": process_state.ProcessState,
     }
 )
-_OPT_IN = ("tracemalloc", "store_answers")
+_OPT_IN = ("tracemalloc", "store_answers", "process_state")
 # The clock is no collector: it belongs to the block, inside of all of these.
 KEYS: tuple[str, ...] = ("time", *FACTORIES)
 DEFAULT_KEYS: tuple[str, ...] = tuple(key for key in KEYS if key not in _OPT_IN)
@@ -81,6 +92,7 @@ METRICS: tuple[Metric, ...] = (
     *thread_pool.METRICS,
     *tracemalloc.METRICS,
     *store_answers.METRICS,
+    *process_state.METRICS,
 )
 FAMILIES: tuple[Family, ...] = (*tensorstore.FAMILIES, *store_answers.FAMILIES)
 

@@ -213,18 +213,28 @@ class CgroupMemory(Difference[int]):
 
 @functools.lru_cache(maxsize=1)
 def _peak_file(_pid: int) -> str | None:
-    if not _MEMBERSHIP.exists():
-        return None
-    return next((str(one) for one in _candidates(_MEMBERSHIP.read_text()) if one.exists()), None)
+    found = group_files("memory.peak", "memory.max_usage_in_bytes")
+    return next((str(one) for one in found if one.exists()), None)
 
 
-def _candidates(membership: str) -> Iterator[Path]:
+def group_files(unified: str, divided: str) -> Iterator[Path]:
+    """Where a file of this process's control group for memory may lie, the likeliest first.
+
+    Args:
+        unified: Its name in version 2 of control groups.
+        divided: Its name in version 1.
+    """
+    if _MEMBERSHIP.exists():
+        yield from _candidates(_MEMBERSHIP.read_text(), unified, divided)
+
+
+def _candidates(membership: str, unified: str, divided: str) -> Iterator[Path]:
     for line in membership.splitlines():
         _, controllers, group = line.split(":", 2)
         if not controllers:
-            root, name = _ROOT, "memory.peak"
+            root, name = _ROOT, unified
         elif "memory" in controllers.split(","):
-            root, name = _ROOT / "memory", "memory.max_usage_in_bytes"
+            root, name = _ROOT / "memory", divided
         else:
             continue
         yield root / group.lstrip("/") / name

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from orbax_bench_core.measure.collectors import store_text
 from orbax_bench_core.measure.collectors.base import Difference, Reading
 from orbax_bench_core.measure.definition import Family, Metric
 
@@ -113,7 +114,7 @@ class _Totals(NamedTuple):
 
 
 class _State(NamedTuple):
-    fingerprint: tuple[list[dict[str, Any]], list[str]] | None
+    fingerprint: tuple[object, list[str]] | None
     totals: dict[str, _Totals]
 
 
@@ -163,10 +164,10 @@ def _read(library: Any) -> _State:
     # text rounds sums; equal text means equal counts, hence equal totals. The fingerprint is read
     # first: a change between the two reads makes the next one differ.
     global _latest  # noqa: PLW0603  # a cache of the process-wide state that the library reports
-    fingerprint = (
-        library.experimental_collect_matching_metrics(_STORES),
-        library.experimental_collect_prometheus_format_metrics(_CACHES),
-    )
+    as_text = library.experimental_collect_prometheus_format_metrics
+    as_objects = library.experimental_collect_matching_metrics
+    read_stores = as_text if store_text.as_text() else as_objects
+    fingerprint = (read_stores(_STORES), as_text(_CACHES))
     latest = _latest
     if latest.fingerprint != fingerprint:
         latest = _latest = _State(fingerprint, dict(_collect(library)))
@@ -174,6 +175,11 @@ def _read(library: Any) -> _State:
 
 
 def _collect(library: Any) -> Iterator[tuple[str, _Totals]]:
+    if store_text.as_text():
+        for prefix in PREFIXES:
+            for name, read in store_text.read(library, prefix).items():
+                yield name, _Totals(read.value, read.observed, read.total, read.buckets)
+        return
     for prefix in PREFIXES:
         for metric in library.experimental_collect_matching_metrics(prefix):
             yield metric["name"], _sum_labels(metric["values"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from orbax_bench_core.measure.collectors import store_text
 from orbax_bench_core.measure.collectors.base import Difference, Reading
 from orbax_bench_core.measure.definition import Better, Metric
 
@@ -102,6 +103,11 @@ def _read_pool(library: Any) -> _State:
 
 
 def _collect(library: Any, prefix: str) -> dict[str, float]:
+    if store_text.as_text():
+        return {
+            name.removeprefix(store_text.name_of(prefix)): read.value
+            for name, read in store_text.read(library, prefix).items()
+        }
     # The library leaves out what never counted anything. A gauge that keeps nothing but its largest
     # value has no other.
     return {

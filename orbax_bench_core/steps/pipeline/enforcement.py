@@ -17,7 +17,7 @@ def enforce_verdict(
     *,
     verdicts: str | None = None,
     lacking: Sequence[str] = (),
-    allow_inconclusive: bool = True,
+    allow_inconclusive: bool = False,
 ) -> Outputs[str]:
     """Fails unless a verdict is good enough and nothing is lacking.
 

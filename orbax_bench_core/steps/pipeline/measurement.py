@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 
 from orbax_bench_core.config import UserError
 from orbax_bench_core.execute import HOST_WAIT_S, RunSettings
+from orbax_bench_core.launchers import expected_devices
 from orbax_bench_core.lineage import artifact_metadata, file_digest, name_batch
 from orbax_bench_core.records import RunDirectory, batch_name
 from orbax_bench_core.steps.launching import PointHosts, launch_batch
@@ -25,6 +27,7 @@ def run_sweep_point(
     lock: bool = True,
     host_wait_s: float = HOST_WAIT_S,
     hosts: PointHosts | None = None,
+    expect: str = "",
 ) -> Outputs[list[str]]:
     """Measures points, or blocks of both arms of pairs until they have their verdicts.
 
@@ -40,24 +43,29 @@ def run_sweep_point(
         lock: Whether to wait until nothing else of ours measures on this machine.
         host_wait_s: Seconds for which a lost host is waited for.
         hosts: Hosts to start, on which the points are measured; None measures them here.
+        expect: The devices that must be there, as `launchers.expected_devices` reads them; with
+            others nothing is measured. Empty takes any, and on a slice those of the slice.
 
     Returns:
         The value is `passed` or `failed` for each point; `records` is the file that names them.
 
     Raises:
-        UserError: The directory holds no run, or not these points, or hosts cannot be had.
+        UserError: The directory holds no run, or not these points, or hosts cannot be had,
+            or have other devices than were expected.
         PointFailed: A repeat failed and `strict` is set, or hosts did not come to their end.
     """
     measure: Callable[..., BatchOutcome] = functools.partial(run_batch, host_wait_s=host_wait_s)
     if hosts is not None:
-        measure = functools.partial(launch_batch, hosts=hosts)
+        measure = functools.partial(launch_batch, hosts=hosts, expect=expect)
     given = [point for text in points for point in points_in(text)]
     if not given:
         raise UserError("there is no point to measure: give ids, as plan-sweep returned them")
+    how = settings or RunSettings()
+    how = dataclasses.replace(how, expect=expected_devices(expect) or how.expect)
     outcome = measure(
         given,
         output_directory,
-        settings=settings or RunSettings(),
+        settings=how,
         limits=limits,
         strict=strict,
         lock=lock,

@@ -6,7 +6,7 @@ from orbax_bench_core.measure import collectors
 
 
 def test_some_collectors_are_opt_in() -> None:
-    opt_in = {"tracemalloc", "store_answers"}
+    opt_in = {"tracemalloc", "store_answers", "process_state"}
     assert set(collectors.KEYS) - set(collectors.DEFAULT_KEYS) == opt_in
 
 

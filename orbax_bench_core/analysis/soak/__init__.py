@@ -1,0 +1,23 @@
+"""Soak: growth per save of memory, descriptors, threads and times, and the verdict on a limit."""
+
+from orbax_bench_core.analysis.soak.model import Growth, Slope, Soak, SoakSeries, SoakWord
+from orbax_bench_core.analysis.soak.slope import DROPPED, FEWEST, slope_of, word_of
+from orbax_bench_core.analysis.soak.soak import LIMIT_MIB, lives_of, longest, soak_of
+from orbax_bench_core.analysis.soak.view import soak_document
+
+__all__ = [
+    "DROPPED",
+    "FEWEST",
+    "LIMIT_MIB",
+    "Growth",
+    "Slope",
+    "Soak",
+    "SoakSeries",
+    "SoakWord",
+    "lives_of",
+    "longest",
+    "slope_of",
+    "soak_document",
+    "soak_of",
+    "word_of",
+]

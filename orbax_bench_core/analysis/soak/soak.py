@@ -1,0 +1,247 @@
+"""Soak of a run: levels of each process save by save, and the verdict on their growth."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from orbax_bench_core.analysis.soak.model import Growth, Level, Soak, SoakSeries, SoakWord
+from orbax_bench_core.analysis.soak.slope import (
+    DROPPED,
+    FEWEST,
+    saves_to_decide,
+    slope_of,
+    word_of,
+)
+from orbax_bench_core.config import UserError
+from orbax_bench_core.measure import ANON, HBM_IN_USE, OPEN_FILES, RSS, THREADS, TIME
+from orbax_bench_core.records import Record, Repeat, Run, Series
+
+LIMIT_MIB: Final = 0.1
+"""Growth of memory per save that is allowed unless a limit is given."""
+LIMIT_COUNT: Final = 0.05
+"""Growth of descriptors and of threads that is allowed: one in 20 saves."""
+
+SAVES: Final = ("save", "save_blocking")
+"""Operations that count as a save, the first that a benchmark has."""
+
+_LEVELS: Final[dict[Level, tuple[str, str, float]]] = {
+    "rss": (RSS.name, "MiB", 1.0),
+    "device": (HBM_IN_USE.name, "MiB", 1024.0),
+    "anon": (ANON.name, "MiB", 1.0),
+    "open_files": (OPEN_FILES.name, "count", 1.0),
+    "threads": (THREADS.name, "count", 1.0),
+    "time": (TIME, "s", 1.0),
+}
+"""Metric, unit and factor of each level that a save has."""
+_ENDS: Final = 10
+_DRAWN: Final = 400
+
+
+class Life(NamedTuple):
+    """The saves of one process, in order.
+
+    Attributes:
+        worker: Id of the process.
+        operation: The operation that counts as a save.
+        values: Levels of each save by metric.
+        records: Records that they come from.
+    """
+
+    worker: str
+    operation: str
+    values: list[dict[str, float]]
+    records: list[Record]
+
+
+def soak_of(run: Run, limit_mib: float = LIMIT_MIB) -> Soak:
+    """Judges the growth per save of every point of a run, on every host.
+
+    Args:
+        run: A run that `orbax-bench soak` has measured.
+        limit_mib: Growth of memory per save that is allowed, in MiB.
+
+    Raises:
+        UserError: No process of the run has left its state after each save.
+    """
+    notes: list[str] = []
+    found = [
+        judged
+        for series in run.series()
+        for judged in _series(series, list(run.repeats(series)), limit_mib, notes)
+    ]
+    if not found:
+        why = notes[0] if notes else "it has no point"
+        raise UserError(
+            f"{run.directory.root} holds no soak ({why}): `orbax-bench soak SUITE -o DIR --saves "
+            f"{FEWEST}` measures the state of the process after each save"
+        )
+    words = {series.word for series in found}
+    word: SoakWord = "LEAK" if "LEAK" in words else "PASS" if words == {"PASS"} else "INCONCLUSIVE"
+    return Soak(
+        run_id=run.info.run_id,
+        suite=run.info.suite_name,
+        limit_mib=limit_mib,
+        word=word,
+        series=tuple(found),
+        notes=tuple(notes),
+    )
+
+
+def lives_of(repeats: Iterable[Repeat], host: int = 0) -> list[Life]:
+    """Returns the processes that measured some repeats of one point on one host, in order.
+
+    Args:
+        repeats: Repeats of one point; warm-ups and those without a record are passed over.
+        host: Index of the host process.
+    """
+    records = [
+        repeat.records[host] for repeat in repeats if not repeat.warmup and host in repeat.records
+    ]
+    lives = []
+    for worker, made in itertools.groupby(records, key=lambda record: record.worker):
+        life = list(made)
+        operation = _operation(life)
+        if operation is not None:
+            values = [level for record in life for level in _saves(record, operation)]
+            lives.append(Life(worker, operation, values, life))
+    return lives
+
+
+def longest(lives: Sequence[Life]) -> Life | None:
+    """Returns the life with most saves; None without any."""
+    return max(lives, key=lambda life: len(life.values), default=None)
+
+
+def _series(
+    series: Series, repeats: list[Repeat], limit_mib: float, notes: list[str]
+) -> list[SoakSeries]:
+    found = []
+    for host in range(series.point.processes):
+        lives = lives_of(repeats, host)
+        life = longest(lives)
+        if life is None or not all(RSS.name in levels for levels in life.values):
+            notes.append(f"{series.name}: {_nothing(repeats, host)}")
+            continue
+        if len(lives) > 1:
+            notes.append(
+                f"{series.name}: {len(lives)} processes made saves on host {host}, since the soak "
+                f"was stopped or a repeat failed; the longest life, of {len(life.values)} saves, "
+                "is judged, because memory begins anew with a process"
+            )
+        failed = sum(repeat.status == "failed" for repeat in repeats)
+        if failed:
+            reason = next(repeat.reason for repeat in repeats if repeat.status == "failed")
+            notes.append(f"{series.name}: {failed} of {len(repeats)} repeats failed: {reason}")
+        found.append(_judged(series, host, life, lives, failed, limit_mib))
+    return found
+
+
+def _nothing(repeats: list[Repeat], host: int) -> str:
+    """Returns why there is nothing to judge on a host."""
+    reason = next((repeat.reason for repeat in repeats if repeat.reason), "")
+    return reason or f"no save on host {host} has the state of its process, {RSS.name}"
+
+
+def _judged(
+    series: Series,
+    host: int,
+    life: Life,
+    lives: list[Life],
+    failed: int,
+    limit_mib: float,
+) -> SoakSeries:
+    saves = len(life.values)
+    enough = saves >= FEWEST
+    growths = _growths(life, limit_mib) if enough else ()
+    memory = [growth for growth in growths if growth.level in ("rss", "device")]
+    word: SoakWord = "INCONCLUSIVE"
+    if any(growth.word == "LEAK" for growth in growths):
+        word = "LEAK"
+    elif memory and all(growth.word == "PASS" for growth in memory):
+        word = "PASS"
+    needed = FEWEST if not enough else _needed(memory)
+    return SoakSeries(
+        series_id=series.id,
+        name=series.name,
+        host=host,
+        worker=life.worker,
+        operation=life.operation,
+        saves=saves,
+        dropped=DROPPED,
+        lives=tuple(len(each.values) for each in lives),
+        failed=failed,
+        growths=growths,
+        levels=_drawn([levels[RSS.name] for levels in life.values]),
+        word=word,
+        needed=needed,
+    )
+
+
+def _growths(life: Life, limit_mib: float) -> tuple[Growth, ...]:
+    limits: dict[Level, float] = {
+        "rss": limit_mib,
+        "device": limit_mib,
+        "open_files": LIMIT_COUNT,
+        "threads": LIMIT_COUNT,
+    }
+    found = []
+    for level, (metric, unit, factor) in _LEVELS.items():
+        values = [factor * levels[metric] for levels in life.values if metric in levels]
+        if len(values) == len(life.values):
+            found.append(_growth(level, unit, values[DROPPED:], limits.get(level)))
+    left = [
+        float(record.inventory.file_count)
+        for record in life.records
+        if record.inventory is not None
+    ]
+    if len(left) == len(life.values):  # one save a repeat: slopes are per save
+        found.append(_growth("files_left", "count", left[DROPPED:], None))
+    return tuple(found)
+
+
+def _growth(level: Level, unit: str, values: list[float], limit: float | None) -> Growth:
+    whole, half = slope_of(values), slope_of(values[len(values) // 2 :])
+    word = None if limit is None else word_of(whole, half, limit)
+    more = None
+    if word == "INCONCLUSIVE" and limit is not None:
+        more = saves_to_decide(whole, half, limit, DROPPED + len(values))
+    return Growth(
+        level=level,
+        unit=unit,
+        first=statistics.median(values[:_ENDS]),
+        last=statistics.median(values[-_ENDS:]),
+        whole=whole,
+        half=half,
+        limit=limit,
+        word=word,
+        more=more,
+    )
+
+
+def _needed(memory: list[Growth]) -> int | None:
+    """Returns about how many saves a verdict takes; None where there is one, or none will come."""
+    return max((growth.more for growth in memory if growth.more is not None), default=None)
+
+
+def _operation(records: list[Record]) -> str | None:
+    measured = {sample.operation for record in records for sample in record.samples}
+    return next((operation for operation in SAVES if operation in measured), None)
+
+
+def _saves(record: Record, operation: str) -> list[dict[str, float]]:
+    """Returns the levels of each save of a repeat by metric, in order."""
+    found: dict[int, dict[str, float]] = {}
+    for sample in record.samples:
+        if sample.operation == operation:
+            found.setdefault(sample.occurrence, {})[sample.metric] = sample.value
+    return [found[occurrence] for occurrence in sorted(found)]
+
+
+def _drawn(levels: list[float]) -> tuple[float, ...]:
+    stride = max(1, -(-len(levels) // _DRAWN))
+    return tuple(
+        statistics.fmean(levels[first : first + stride]) for first in range(0, len(levels), stride)
+    )

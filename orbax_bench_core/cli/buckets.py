@@ -1,0 +1,44 @@
+"""Reachability of Cloud Storage, asked once before a command that names a bucket."""
+
+from __future__ import annotations
+
+import os
+import socket
+import urllib.parse
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+_SCHEME: Final = "gs://"
+_SERVICE: Final = "https://storage.googleapis.com"
+_PROXIES: Final = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
+_WITHIN_S: Final = 5.0
+
+
+def check_buckets(words: Iterable[str], environment: Mapping[str, str] = os.environ) -> None:
+    """Checks that Cloud Storage can be reached where a command line names a bucket.
+
+    Its client libraries try for a minute, and print a traceback for each time.
+
+    Args:
+        words: The command line.
+        environment: Environment variables of this process. Behind a proxy nothing is asked: only
+            the client knows the way.
+
+    Raises:
+        UserError: Nothing answers at its address.
+    """
+    named = next((word for word in words if _SCHEME in word), None)
+    if named is None or any(environment.get(name) for name in _PROXIES):
+        return
+    service = environment.get("STORAGE_EMULATOR_HOST") or _SERVICE
+    address = urllib.parse.urlsplit(service if "://" in service else f"http://{service}")
+    port = address.port or (443 if address.scheme == "https" else 80)
+    try:
+        socket.create_connection((address.hostname or "", port), timeout=_WITHIN_S).close()
+    except OSError as error:
+        from orbax_bench_core.config import UserError
+
+        raise UserError(
+            f"{named}: Cloud Storage cannot be reached at {address.hostname}:{port}: {error}; "
+            "check the network and the name, or give local paths"
+        ) from None

@@ -1,0 +1,175 @@
+"""Soak step: saves of one process, until there are enough to judge what it keeps of each."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Final
+
+from orbax_bench_core.analysis.soak import FEWEST, LIMIT_MIB, Soak, lives_of, longest
+from orbax_bench_core.config import LoadedSuite, UserError, load_suite
+from orbax_bench_core.execute import (
+    DEFAULTS,
+    RunSettings,
+    Say,
+    Session,
+    run_until,
+    silent,
+)
+from orbax_bench_core.records import Record, Repeat, RunDirectory
+from orbax_bench_core.steps.measuring import measuring
+from orbax_bench_core.steps.reporting import publish, publish_soak
+from orbax_bench_core.sweep import SweepPoint
+
+_HOUR_S: Final = 3600.0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SoakGoal:
+    """End of a soak, which one process has to reach: memory begins anew with the next one.
+
+    Attributes:
+        saves: Saves of one process; None where hours count.
+        hours: Hours of measured repeats of one process, or None.
+    """
+
+    saves: int | None = None
+    hours: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuses a goal that no verdict comes of.
+
+        Raises:
+            UserError: Neither or both are given, or too little.
+        """
+        if (self.saves is None) == (self.hours is None):
+            raise UserError(
+                f"give --saves N or --hours T, one of them: --saves {FEWEST} takes the fewest "
+                "saves that a verdict rests on"
+            )
+        if self.saves is not None and self.saves < FEWEST:
+            raise UserError(
+                f"--saves {self.saves} gives no verdict: of fewer than {FEWEST} saves a heap that "
+                f"is still warming up cannot be told from a leak; give {FEWEST} or more"
+            )
+        if self.hours is not None and self.hours <= 0:
+            raise UserError(f"--hours takes a number above 0, got {self.hours:g}")
+
+    def reached(self, repeats: list[Repeat]) -> bool:
+        """Returns whether the repeats of one point are enough, on every host.
+
+        A repeat that failed ends a soak: whatever made it fail is what was looked for.
+        """
+        last = repeats[-1]
+        if last.status != "passed":
+            return True
+        for host in range(last.num_hosts):
+            life = longest(lives_of(repeats, host))
+            if life is None:
+                raise UserError(
+                    f"{last.series.name} measures no save: a soak needs a benchmark that measures "
+                    "the operation `save` or `save_blocking`"
+                )
+            if self.saves is not None and len(life.values) < self.saves:
+                return False
+            if self.hours is not None and _hours(life.records) < self.hours:
+                return False
+        return True
+
+
+def _hours(records: list[Record]) -> float:
+    return sum(record.duration_s for record in records) / _HOUR_S
+
+
+def check_soak(suite: LoadedSuite) -> LoadedSuite:
+    """Returns a suite that can be soaked.
+
+    Raises:
+        UserError: It compares arms, or its workers do not keep freed memory.
+    """
+    if suite.suite.arms is not None:
+        raise UserError(
+            suite.source.problem(
+                "a soak watches one process: leave out `arms`, and soak each side of it", ("arms",)
+            )
+        )
+    memory = suite.suite.execution.host_memory
+    if memory != "reused":
+        raise UserError(
+            suite.source.problem(
+                f"a soak needs `host_memory: reused`, got {memory!r}: other ways of the allocator "
+                "fragment the heap for hundreds of saves, which looks like a leak of 0.3 MiB a "
+                "save",
+                ("execution", "host_memory"),
+            )
+        )
+    return suite
+
+
+def soak_points(session: Session, goal: SoakGoal, *, lock: bool = True) -> None:
+    """Makes saves until every point has reached the goal.
+
+    What was measured before, by the same command, counts where it was one process.
+
+    Args:
+        session: What is measured; its settings are those of a soak.
+        goal: When it ends.
+        lock: Whether to wait until nothing else of ours measures on this machine.
+
+    Raises:
+        UserError: A benchmark measures no save.
+        CannotRecord: A record could not be written.
+    """
+    repeats: dict[str, list[Repeat]] = {}
+
+    def ended(point: SweepPoint, repeat: Repeat) -> bool:
+        made = repeats.setdefault(point.id, [])
+        made.append(repeat)
+        return goal.reached(made)
+
+    with measuring(session, lock=lock):
+        made = run_until(session, ended)
+        # A run is complete when it has all its repeats: how many these are is known only now.
+        info = session.directory.read_info()
+        session.directory.write_info(info.model_copy(update={"num_repeats": made}))
+
+
+def soak(
+    suite: str,
+    directory: str,
+    *,
+    saves: int | None = None,
+    hours: float | None = None,
+    limit_mib: float = LIMIT_MIB,
+    overrides: Sequence[str] = (),
+    settings: RunSettings = DEFAULTS,
+    say: Say = silent,
+) -> Soak:
+    """Soaks a suite, and writes all reports; as `orbax-bench soak`.
+
+    Its `table()` has a row per level and process:
+
+        orbax_bench_core.soak("examples/soak.yaml", "out", saves=200).table()
+
+    Args:
+        suite: Path of the suite file, local or gs://.
+        directory: The run directory, local or gs://.
+        saves: Saves of one process.
+        hours: Hours of one process, instead.
+        limit_mib: Growth of memory per save that is allowed, in MiB.
+        overrides: Keys of the suite to change, each `key=value`, as `--override` takes them.
+        settings: How to measure, beside what the suite says.
+        say: Takes lines for people; by default nothing is said.
+
+    Raises:
+        UserError: The suite is invalid or cannot be soaked, or the directory cannot be used.
+        CannotRecord: A record could not be written.
+    """
+    goal = SoakGoal(saves=saves, hours=hours)
+    loaded = check_soak(load_suite(suite, overrides))
+    settings = dataclasses.replace(settings, soak=True, remove_repeated_dir=True)
+    session = Session.begin(loaded, directory, settings=settings, say=say)
+    soak_points(session, goal)
+    run = RunDirectory(directory)
+    publish(run)
+    return publish_soak(run, limit_mib)

@@ -1,0 +1,145 @@
+"""The verdict on a soak, from its records."""
+
+import pytest
+
+from orbax_bench_core.analysis.soak import FEWEST, soak_document, soak_of
+from orbax_bench_core.config import UserError
+from orbax_bench_core.document import to_html, to_markdown
+from orbax_bench_core.measure import ANON, HBM_IN_USE, OPEN_FILES, RSS, THREADS, TIME, Sample
+from orbax_bench_core.records import Run
+from orbax_bench_core.steps import publish_soak
+
+
+@pytest.fixture
+def make_life(make_record):
+    """Makes the record of one repeat with many saves of one process, each level a function."""
+
+    def make(saves=FEWEST, *, repeat=0, worker="host:1:1", operation="save", **levels):
+        given = {
+            RSS: lambda save: 300.0,
+            OPEN_FILES: lambda save: 14.0,
+            THREADS: lambda save: 30.0,
+            **{METRICS[name]: level for name, level in levels.items()},
+        }
+        samples = [
+            Sample(operation, save, metric.name, float(level(save)), metric.unit)
+            for save in range(saves)
+            for metric, level in given.items()
+        ]
+        samples += [Sample(operation, save, TIME, 0.1, "s") for save in range(saves)]
+        return make_record(repeat=repeat, samples=tuple(samples), worker=worker)
+
+    return make
+
+
+METRICS = {
+    "rss": RSS,
+    "device": HBM_IN_USE,
+    "anon": ANON,
+    "open_files": OPEN_FILES,
+    "threads": THREADS,
+}
+
+
+@pytest.fixture
+def judge(make_run):
+    def call(*records):
+        return soak_of(Run(make_run(records)))
+
+    return call
+
+
+def test_memory_that_stays_passes(judge, make_life):
+    soak = judge(make_life())
+    assert soak.word == "PASS"
+    growth = soak.series[0].growth("rss")
+    assert (growth.first, growth.whole.per_save, growth.word) == (300, 0, "PASS")
+
+
+@pytest.mark.parametrize(
+    ("level", "grown"),
+    [("rss", 1.0), ("device", 1.0 / 1024), ("open_files", 1), ("threads", 1)],
+)
+def test_whatever_grows_with_each_save_leaks(judge, make_life, level, grown):
+    soak = judge(make_life(**{level: lambda save: 10 + grown * save}))
+    assert soak.word == "LEAK"
+    (leaking,) = (growth for growth in soak.series[0].growths if growth.word == "LEAK")
+    assert (leaking.level, leaking.whole.per_save) == (level, pytest.approx(1.0))
+
+
+def test_the_group_is_shown_and_not_judged(judge, make_life):
+    soak = judge(make_life(anon=lambda save: float(save)))
+    assert soak.word == "PASS"
+    assert soak.series[0].growth("anon").word is None
+
+
+def test_the_first_saves_do_not_count(judge, make_life):
+    assert judge(make_life(rss=lambda save: 100.0 + 50 * min(save, 20))).word == "PASS"
+
+
+def test_a_limit_of_ones_own(make_run, make_life):
+    run = Run(make_run([make_life(rss=lambda save: 300 + 0.05 * save)]))
+    assert (soak_of(run).word, soak_of(run, 0.01).word) == ("PASS", "LEAK")
+
+
+def test_too_few_saves_of_one_process_give_no_verdict(judge, make_life):
+    soak = judge(make_life(FEWEST - 1))
+    assert (soak.word, soak.series[0].needed, soak.series[0].growths) == ("INCONCLUSIVE", 200, ())
+
+
+def test_of_several_processes_the_longest_is_judged(judge, make_life):
+    old = make_life(50, worker="host:1:1", rss=lambda save: 300 + 9 * save)
+    new = make_life(FEWEST, repeat=1, worker="host:2:2")
+    soak = judge(old, new)
+    (series,) = soak.series
+    assert (soak.word, series.lives, series.worker) == ("PASS", (50, FEWEST), "host:2:2")
+    assert "2 processes made saves" in soak.notes[0]
+
+
+def test_saves_of_many_repeats_are_one_series(judge, make_life):
+    half = FEWEST // 2
+    soak = judge(
+        make_life(half, rss=lambda save: 300 + save),
+        make_life(half, repeat=1, rss=lambda save: 300 + half + save),
+    )
+    assert (soak.word, soak.series[0].saves) == ("LEAK", FEWEST)
+
+
+def test_save_blocking_counts_where_there_is_no_save(judge, make_life):
+    assert judge(make_life(operation="save_blocking")).series[0].operation == "save_blocking"
+
+
+def test_a_run_that_was_no_soak_is_refused(judge, make_record):
+    with pytest.raises(UserError, match="holds no soak"):
+        judge(make_record(times={"save": 1.0}))
+
+
+def test_a_table_has_a_row_per_level(judge, make_life):
+    table = judge(make_life(rss=lambda save: 300 + save)).table().set_index("level")
+    assert table.loc["rss", "word"] == "LEAK"
+    assert table.loc["rss", "per_save"] == 1
+    assert list(table.index) == ["rss", "open_files", "threads", "time"]
+
+
+@pytest.mark.parametrize(
+    ("rss", "said"),
+    [
+        (lambda save: 300 + save, "The process keeps 1 MiB per save"),
+        (lambda save: 300 + 0.02 * save, "grows by 0.020 MiB per save"),
+        (lambda save: 300 + 0.1 * save, "choose another --limit"),
+    ],
+)
+def test_pages_say_the_verdict_in_words(judge, make_life, rss, said):
+    document = soak_document(judge(make_life(rss=rss)))
+    assert said in to_markdown(document)
+
+
+@pytest.mark.slow
+def test_three_files_are_written_and_read_anew_with_another_limit(make_run, make_life):
+    run = make_run([make_life(rss=lambda save: 300 + 0.05 * save)])
+    assert publish_soak(run, 0.1).word == "PASS"
+    assert publish_soak(run, 0.01).word == "LEAK"
+    assert "LEAK" in (run.root / "soak.md").read_text()
+    assert "<svg" in (run.root / "soak.html").read_text()
+    assert '"word": "LEAK"' in (run.root / "soak.json").read_text()
+    assert to_html(soak_document(soak_of(Run(run))))

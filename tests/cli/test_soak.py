@@ -1,0 +1,92 @@
+"""`orbax-bench soak`, with workers that report what they keep of each save."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+SUITE = """
+suite_name: soaked
+execution: {warmups: 0, retries: 1}
+checkpoint_config: {spec: {w: {dtype: float32, shape: [8]}}}
+benchmarks:
+- {generator: tests.support.scripted.Scripted, options: %s}
+"""
+
+
+@pytest.fixture
+def soak(tmp_path):
+    """Soaks a scripted suite, and returns how the command ended."""
+
+    def command(options, *flags):
+        suite = tmp_path / "suite.yaml"
+        suite.write_text(SUITE % options)
+        words = ["soak", str(suite), "-o", str(tmp_path / "run"), "--no-lock", *flags]
+        return subprocess.run(
+            [sys.executable, "-m", "tests.support.fake_cli", *words],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "COLUMNS": "200"},
+            timeout=120,
+        )
+
+    return command
+
+
+@pytest.mark.slow
+def test_a_leak_is_found_and_judged_anew(soak, tmp_path, orbax_bench):
+    done = soak("{keeps_mib: 1.0}", "--saves", "200")
+    assert done.returncode == 3, done.stderr
+    assert "LEAK: The process keeps 1 MiB per save" in done.stdout
+    again = orbax_bench("soak", tmp_path / "run", "--limit", "2", "--json")
+    assert again.code == 0
+    assert json.loads(again.out)["word"] == "PASS"
+    info = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert (info["num_repeats"], info["status"]) == (200, "complete")
+
+
+@pytest.mark.slow
+def test_a_process_that_dies_begins_a_new_life_and_the_longest_is_judged(soak):
+    options = "{act: die, act_at: '5', first_attempts: true}"
+    done = soak(options, "--saves", "200", "--json")
+    assert done.returncode == 0, done.stderr
+    (series,) = json.loads(done.stdout)["series"]
+    assert series["lives"] == [5, 200]
+
+
+@pytest.mark.slow
+def test_a_repeat_that_fails_ends_it(soak, tmp_path):
+    done = soak("{fails_from: 3}", "--saves", "200")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "the storage is gone" in done.stdout
+    assert len(list((tmp_path / "run" / "records").glob("*/repeat_*"))) == 4
+
+
+@pytest.mark.parametrize(
+    ("flags", "extra", "problem"),
+    [
+        (("--saves", "200"), "", "give --output-directory"),
+        (("-o", "out"), "", "give --saves N or --hours T"),
+        (("--saves", "50", "-o", "out"), "", "--saves 50 gives no verdict"),
+        (("--saves", "200", "--hours", "1", "-o", "out"), "", "one of them"),
+        (("--hours", "-1", "-o", "out"), "", "above 0"),
+        ((), "", "is no run directory"),
+        (("--saves", "200", "-o", "out"), "execution: {host_memory: default}", "0.3 MiB a save"),
+        (("--saves", "200", "-o", "out"), "arms: {}", "watches one process"),
+    ],
+)
+def test_mistakes_are_told_before_anything_is_measured(
+    orbax_bench, write_suite, flags, extra, problem
+):
+    done = orbax_bench("soak", write_suite(extra=extra), *flags)
+    assert (done.code, done.out) == (2, "")
+    assert problem in done.err
+
+
+def test_a_run_that_was_no_soak_is_refused(orbax_bench, make_run, make_record):
+    done = orbax_bench("soak", make_run([make_record(times={"save": 1.0})]).root)
+    assert done.code == 2
+    assert "holds no soak" in done.err
