@@ -15,12 +15,14 @@ from orbax_bench_core.cli import (
     ab,
     async_study,
     baseline,
+    best,
     bisect,
     calibrate,
     compare,
     doctor,
     expand,
     history,
+    inspect,
     launch,
     limits,
     lineage,
@@ -128,6 +130,7 @@ def _add(name: str, command: Callable[..., None] | typer.Typer, reach: Reach) ->
 
 _add("run", run.run, Reach.ALL_HOSTS)
 _add("ab", ab.ab, Reach.ALL_HOSTS)
+_add("best", best.best, Reach.NONE)
 _add("launch", launch.launch, Reach.NONE)
 _add("compare", compare.compare, Reach.NONE)
 _add("bisect", bisect.bisect, Reach.ALL_HOSTS)
@@ -143,6 +146,7 @@ _add("report", report.report, Reach.NONE)
 _add("lineage", lineage.lineage, Reach.NONE)
 _add("limits", limits.limits, Reach.THIS_HOST)
 _add("plan", plan.plan, Reach.NONE)
+_add("inspect", inspect.inspect, Reach.NONE)
 _add("prepare", prepare.prepare, Reach.THIS_HOST)
 _add("sharding", sharding.sharding, Reach.NONE)
 _add("step", step.app, Reach.BY_STEP)

@@ -180,7 +180,7 @@ def plan(
             prices=(prices, accelerator),
             write_log=(write_log, hours),
         )
-        _publish(document, numbers, html, markdown, as_json=as_json)
+        publish(document, numbers, html, markdown, as_json=as_json)
         return
     if source is None:
         raise UserError("give what to plan: a suite, spec, preset, factory or checkpoint")
@@ -210,27 +210,29 @@ def plan(
         speeds=_speeds(run, write_speed, read_speed),
     )
     document = plans_document(plans, f"Plans of {source}")
-    _publish(document, [_full(plan) for plan in plans], html, markdown, as_json=as_json)
+    publish(document, [_full(plan) for plan in plans], html, markdown, as_json=as_json)
     if any(plan.failures for plan in plans):
         raise typer.Exit(Exit.FAILED)
 
 
-def _publish(
+def publish(
     document: Document, numbers: Any, html: str | None, markdown: str | None, *, as_json: bool
 ) -> None:
-    write_pages(document, html, markdown)
-    if as_json:
-        print(json.dumps(numbers, indent=2))
-    else:
-        show(document)
-
-
-def write_pages(document: Document, html: str | None, markdown: str | None) -> None:
-    """Writes a document as a page and as Markdown, each where a file was named.
+    """Prints a document, or its numbers as JSON, and writes its pages where files were named.
 
     Raises:
         UserError: A file cannot be written.
     """
+    from orbax_bench_core.document import print_document
+
+    _write_pages(document, html, markdown)
+    if as_json:
+        print(json.dumps(numbers, indent=2))
+    else:
+        print_document(document, results_console())
+
+
+def _write_pages(document: Document, html: str | None, markdown: str | None) -> None:
     from etils import epath
 
     from orbax_bench_core.config import UserError
@@ -245,28 +247,15 @@ def write_pages(document: Document, html: str | None, markdown: str | None) -> N
                 raise UserError(f"{flag}: cannot write {file}: {failure}") from None
 
 
-def show(document: Document) -> None:
-    """Prints a document on standard output."""
-    from orbax_bench_core.document import print_document
-
-    print_document(document, results_console())
-
-
 def _full(plan: Any) -> dict[str, Any]:
     arrays = plan.arrays().to_dict(orient="records")
     return {**plan.summary(), "options": plan.options.label, "by_array": arrays}
 
 
 def _size(flag: str, text: str | None) -> int | None:
-    from orbax_bench_core.cli.limits import parse_size
-    from orbax_bench_core.config import UserError
+    from orbax_bench_core.cli.arguments import parse_size
 
-    if text is None:
-        return None
-    try:
-        return parse_size(text)
-    except UserError as error:
-        raise UserError(str(error).replace("--size", flag)) from None
+    return None if text is None else parse_size(text, flag)
 
 
 def _speeds(run: str | None, write: float | None, read: float | None) -> Speeds:

@@ -301,6 +301,14 @@ def test_a_missing_extra_is_named(pipeline_command, suite, monkeypatch, missing,
     assert f"needs {missing}: pip install 'orbax-bench[{extra}]'" in done.err
 
 
+def test_a_package_says_which_settings_are_not_part_of_it(pipeline_command):
+    given = ["--service-account", "me@p.iam", "--network", "projects/1/global/networks/n"]
+    done = pipeline_command("compile", "--target", "vertex", "--output", "-", *given)
+    assert done.code == 0
+    said = "note: not part of a package, give it on submission: service_account, network\n"
+    assert done.err == said
+
+
 def test_a_package_for_vertex_refuses_what_vertex_lacks(pipeline_command):
     done = pipeline_command("compile", "--target", "vertex", "--pvc", "a:/b", "--output", "-")
     assert done.code == 2
