@@ -22,6 +22,7 @@ from orbax_bench_core.cli import (
     doctor,
     expand,
     history,
+    inspect,
     launch,
     limits,
     lineage,
@@ -145,6 +146,7 @@ _add("report", report.report, Reach.NONE)
 _add("lineage", lineage.lineage, Reach.NONE)
 _add("limits", limits.limits, Reach.THIS_HOST)
 _add("plan", plan.plan, Reach.NONE)
+_add("inspect", inspect.inspect, Reach.NONE)
 _add("prepare", prepare.prepare, Reach.THIS_HOST)
 _add("sharding", sharding.sharding, Reach.NONE)
 _add("step", step.app, Reach.BY_STEP)

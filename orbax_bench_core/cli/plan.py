@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from orbax_bench_core.cli import goodput as jobs
 from orbax_bench_core.cli.arguments import Override, results_console
+from orbax_bench_core.exit_codes import Exit
 
 if TYPE_CHECKING:
     from orbax_bench_core.document import Document
@@ -16,13 +18,13 @@ if TYPE_CHECKING:
 
 def plan(
     source: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="SOURCE",
             help="A suite file; a file with a spec or checkpoint_config; a preset such as "
             "llama-8b@0.1+adamw; a Flax NNX factory, module:factory; or a checkpoint.",
         ),
-    ],
+    ] = None,
     mesh: Annotated[
         str | None,
         typer.Option(
@@ -104,6 +106,27 @@ def plan(
         float | None, typer.Option("--read-speed", help="Storage of one host, GiB/s.")
     ] = None,
     override: Override = None,
+    goodput: jobs.Goodput = False,
+    mtbf: jobs.Mtbf = None,
+    host_mtbf: jobs.HostMtbf = None,
+    hosts: jobs.Hosts = None,
+    save_blocking: jobs.SaveBlocking = None,
+    save_background: jobs.SaveBackground = None,
+    slowdown: jobs.Slowdown = None,
+    save_sync: jobs.SaveSync = None,
+    recovery: jobs.Recovery = None,
+    step_time: jobs.StepTime = None,
+    interval: jobs.Interval = None,
+    local_save: jobs.LocalSave = None,
+    local_recovery: jobs.LocalRecovery = None,
+    local_share: jobs.LocalShare = None,
+    devices: jobs.JobDevices = None,
+    from_log: jobs.FromLog = None,
+    checkpoint: jobs.Checkpoint = None,
+    prices: jobs.Prices = None,
+    accelerator: jobs.Accelerator = None,
+    write_log: jobs.WriteLog = None,
+    hours: jobs.Hours = 24.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print every number as JSON.")] = False,
     html: Annotated[
         str | None, typer.Option("--html", metavar="FILE", help="Also write a page.")
@@ -122,8 +145,45 @@ def plan(
 
     orbax-bench plan /ckpt/100 --onto fsdp=8
 
+    With --goodput: how often to save, and what failures cost, for saves that block, in the
+    background, continuous and in two tiers.
+
+    orbax-bench plan --goodput --mtbf 4h --recovery 5min --save-blocking 2s
+    --save-background 2min --slowdown 0.1
+
     Exit codes: 0; 1 the save or the load will fail; 2 the source or the mesh cannot be used.
     """
+    from orbax_bench_core.config import UserError
+
+    if goodput:
+        if source is not None:
+            raise UserError("--goodput plans a job: give a checkpoint of it as --checkpoint")
+        document, numbers = jobs.plan_job(
+            {
+                "mtbf": mtbf,
+                "host_mtbf": host_mtbf,
+                "hosts": hosts,
+                "save_blocking": save_blocking,
+                "save_background": save_background,
+                "slowdown": slowdown,
+                "save_sync": save_sync,
+                "recovery": recovery,
+                "step_time": step_time,
+                "local_save": local_save,
+                "local_recovery": local_recovery,
+                "local_share": local_share,
+                "devices": devices,
+            },
+            interval=interval,
+            from_log=from_log,
+            checkpoint=checkpoint,
+            prices=(prices, accelerator),
+            write_log=(write_log, hours),
+        )
+        publish(document, numbers, html, markdown, as_json=as_json)
+        return
+    if source is None:
+        raise UserError("give what to plan: a suite, spec, preset, factory or checkpoint")
     from orbax_bench_core.plan import plan_source, plans_document
 
     options = {
@@ -150,21 +210,29 @@ def plan(
         speeds=_speeds(run, write_speed, read_speed),
     )
     document = plans_document(plans, f"Plans of {source}")
-    write_pages(document, html, markdown)
-    if as_json:
-        print(json.dumps([_full(plan) for plan in plans], indent=2))
-    else:
-        show(document)
+    publish(document, [_full(plan) for plan in plans], html, markdown, as_json=as_json)
     if any(plan.failures for plan in plans):
-        raise typer.Exit(1)
+        raise typer.Exit(Exit.FAILED)
 
 
-def write_pages(document: Document, html: str | None, markdown: str | None) -> None:
-    """Writes a document as a page and as Markdown, each where a file was named.
+def publish(
+    document: Document, numbers: Any, html: str | None, markdown: str | None, *, as_json: bool
+) -> None:
+    """Prints a document, or its numbers as JSON, and writes its pages where files were named.
 
     Raises:
         UserError: A file cannot be written.
     """
+    from orbax_bench_core.document import print_document
+
+    _write_pages(document, html, markdown)
+    if as_json:
+        print(json.dumps(numbers, indent=2))
+    else:
+        print_document(document, results_console())
+
+
+def _write_pages(document: Document, html: str | None, markdown: str | None) -> None:
     from etils import epath
 
     from orbax_bench_core.config import UserError
@@ -177,13 +245,6 @@ def write_pages(document: Document, html: str | None, markdown: str | None) -> N
                 write_atomically(epath.Path(file), render(document).encode())
             except OSError as failure:
                 raise UserError(f"{flag}: cannot write {file}: {failure}") from None
-
-
-def show(document: Document) -> None:
-    """Prints a document on standard output."""
-    from orbax_bench_core.document import print_document
-
-    print_document(document, results_console())
 
 
 def _full(plan: Any) -> dict[str, Any]:

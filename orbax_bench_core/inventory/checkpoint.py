@@ -180,6 +180,9 @@ class _Reader:
         self._folder = root / item if item else root
         self._sizes = file_sizes(root)
         self._problems: list[str] = []
+        self._is_listed = False
+        self._told: set[str] = set()
+        """Arrays of which a problem says all that there is to say."""
 
     def read(self) -> StoredCheckpoint:
         root = self._json(self._root / _ROOT, needed=bool(self._item)) or {}
@@ -259,6 +262,7 @@ class _Reader:
         except StoreError as error:
             self._problems.append(f"its arrays cannot be listed: {error}")
             return ocdbt, {}
+        self._is_listed = True
         self._problems.extend(self._below(line) for line in wrong)
         return ocdbt, keys
 
@@ -329,12 +333,13 @@ class _Reader:
             try:
                 found[name] = read_zarr(chunk.read())
             except (ValueError, OSError) as error:
+                self._told.add(name)
                 self._problems.append(f"{last} of {name} is damaged: {error}")
         return found
 
     def _check(self, arrays: Sequence[StoredArray], leaves: Mapping[str, Any]) -> None:
-        lost = [a.name for a in arrays if a.zarr is None]
-        if lost and not self._problems:
+        lost = [a.name for a in arrays if a.zarr is None and a.name not in self._told]
+        if lost and self._is_listed:
             self._problems.append(f"no Zarr metadata of {_some(lost)}")
         for array in arrays:
             if array.num_missing and array.zarr is not None:
@@ -375,7 +380,7 @@ def _leaves(
             continue
         path = tuple(int(key) if kind == 1 else str(key) for key, kind in keys)
         kind = value if value in ("scalar", "string") else "array"
-        if value != "None":
+        if not entry["value_metadata"].get("skip_deserialize"):  # as an empty node has
             yield path, ".".join(map(str, path)), kind
 
 

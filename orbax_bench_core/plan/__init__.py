@@ -4,8 +4,9 @@ A **plan** is arithmetic: it reads no value and starts no device. What a rule ca
 range (`Amount`), with the reason.
 """
 
+from orbax_bench_core.plan.checkpoints import saved_mesh, tree_of_stored
 from orbax_bench_core.plan.layout import Amount, ArrayLayout, Layout
-from orbax_bench_core.plan.memory import MemoryBounds, Speeds, TimeBounds
+from orbax_bench_core.plan.memory import MemoryBounds, Speeds, TimeBounds, load_bound
 from orbax_bench_core.plan.meshes import PlanMesh, read_mesh
 from orbax_bench_core.plan.options import StorageOptions, options_of
 from orbax_bench_core.plan.planning import Plan, plan_checkpoint
@@ -13,6 +14,7 @@ from orbax_bench_core.plan.reading import ReadArray, ReadCost, read_cost
 from orbax_bench_core.plan.save_count import orbax_save_count
 from orbax_bench_core.plan.speeds import speeds_of_run
 from orbax_bench_core.plan.suites import plan_source, plan_suite
+from orbax_bench_core.plan.trees import PlannedArray, PlannedTree, onto
 from orbax_bench_core.plan.view import plan_document, plans_document
 
 __all__ = [
@@ -22,11 +24,15 @@ __all__ = [
     "MemoryBounds",
     "Plan",
     "PlanMesh",
+    "PlannedArray",
+    "PlannedTree",
     "ReadArray",
     "ReadCost",
     "Speeds",
     "StorageOptions",
     "TimeBounds",
+    "load_bound",
+    "onto",
     "options_of",
     "orbax_save_count",
     "plan_checkpoint",
@@ -36,5 +42,7 @@ __all__ = [
     "plans_document",
     "read_cost",
     "read_mesh",
+    "saved_mesh",
     "speeds_of_run",
+    "tree_of_stored",
 ]

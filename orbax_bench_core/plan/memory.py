@@ -41,11 +41,20 @@ def memory_bounds(layout: Layout, reading: ReadCost, options: StorageOptions) ->
     limit on loading bounds the latter.
     """
     written = int(layout.host_bytes.max(initial=0))
-    in_flight = max(reading.held, int(reading.most.max(initial=0)))
-    load = reading.held + in_flight + SAVE_SLACK
-    if options.load_limit is not None:
-        load = min(load, reading.held + options.load_limit + LOAD_SLACK)
+    load = load_bound(reading, options.load_limit)
     return MemoryBounds(written + SAVE_SLACK, 2 * written + SAVE_SLACK, load)
+
+
+def load_bound(reading: ReadCost, limit: int | None) -> int:
+    """Returns the most bytes that a load takes on the host that is worst off.
+
+    Args:
+        reading: What the hosts read.
+        limit: Most bytes in flight while loading; None sets no limit.
+    """
+    in_flight = max(reading.held, int(reading.most.max(initial=0)))
+    bound = reading.held + in_flight + SAVE_SLACK
+    return bound if limit is None else min(bound, reading.held + limit + LOAD_SLACK)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.analysis.best import words
 from orbax_bench_core.analysis.best.model import Case, Goal
-from orbax_bench_core.analysis.verdicts import ratio_axis, ratio_limits
 from orbax_bench_core.document import figures
 
 if TYPE_CHECKING:
@@ -16,21 +15,17 @@ if TYPE_CHECKING:
 _WIDTH: Final = 9.6
 _HEIGHT: Final = 3.6
 _ROW: Final = 0.3
-_LEAST: Final = 0.05
 MOST_EFFECTS: Final = 20
 
 
 def front_figure(case: Case) -> Figure:
-    """Returns the points by the first two measures of the front; those on it are filled, named."""
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
-
+    """Returns the points by time of save and load; those on the front are filled and named."""
     figure = figures.new_figure(_WIDTH, _HEIGHT)
     axes = figure.subplots()
     chosen = None if case.recommendation is None else case.recommendation.point_id
     first, second = case.front_of[:2]
-    for point in case.points:
-        if first not in point.medians or second not in point.medians:
-            continue
+    shown = [point for point in case.points if first in point.medians and second in point.medians]
+    for point in shown:
         on_front = point.point_id in case.front
         axes.plot(
             [point.medians[first]],
@@ -48,16 +43,11 @@ def front_figure(case: Case) -> Figure:
                 fontsize=7.5,
                 color=figures.DIM,
             )
-    for axis, measure in ((axes.xaxis, first), (axes.yaxis, second)):
-        axis.set_major_formatter(FuncFormatter(functools.partial(_shown, measure)))
-        axis.set_major_locator(MaxNLocator(5))
-    axes.set_xlabel(f"{first}, median")
-    axes.set_ylabel(f"{second}, median")
+    for axis, goal in ((axes.xaxis, first), (axes.yaxis, second)):
+        write = functools.partial(words.value, Goal(text=goal, weights={goal: 1.0}))
+        figures.log_axis(axis, [point.medians[goal] for point in shown], write)
+        axis.set_label_text(f"{goal}, median")
     return figure
-
-
-def _shown(measure: str, number: float, _: object) -> str:
-    return words.value(Goal(text=measure, weights={measure: 1.0}), number)
 
 
 def effects_figure(case: Case) -> Figure:
@@ -72,11 +62,8 @@ def effects_figure(case: Case) -> Figure:
         axes.plot([contrast.low, contrast.high], [row, row], color=colour, linewidth=1.6)
         axes.plot([contrast.ratio], [row], "o", color=colour)
     axes.axvline(1, color=figures.DIM, linewidth=1)
-    ends = (end for contrast in shown for end in (contrast.low, contrast.high))
-    limits = ratio_limits(ends, _LEAST)
-    axes.set_xscale("log")
-    axes.set_xlim(*limits)
-    ratio_axis(axes.xaxis, *limits)
+    ends = [value for contrast in shown for value in (contrast.low, contrast.high)]
+    figures.log_axis(axes.xaxis, [1.0, *ends], lambda ratio: f"{ratio:g}x")
     axes.set_yticks(
         range(len(shown)),
         [
