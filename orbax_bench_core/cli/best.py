@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from orbax_bench_core.cli.arguments import parse_size, results_console
+from orbax_bench_core.exit_codes import Exit
 
 
 def best(
@@ -71,4 +72,4 @@ def best(
         print_document(document, console)
         if target is not None:
             console.print(f"Page: {target}", markup=False, highlight=False, soft_wrap=True)
-    raise typer.Exit(0 if all(case.recommendation for case in found.cases) else 1)
+    raise typer.Exit(Exit.OK if all(case.recommendation for case in found.cases) else Exit.FAILED)

@@ -45,4 +45,4 @@ def report(
     print_document(notes_document(info), console)
     extra = limits_of(run, info, summary)
     print_document(summary_document(info, summary, extra=extra, answer=answer_of(run)), console)
-    raise typer.Exit(Exit.FAILED if summary.left_out else 0)
+    raise typer.Exit(Exit.FAILED if summary.left_out else Exit.OK)
