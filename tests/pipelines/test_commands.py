@@ -252,6 +252,13 @@ def test_a_schedule_that_cannot_work_is_refused(pipeline_command, suite, argumen
     assert expected in done.err
 
 
+def test_gpus_of_one_machine_are_refused_to_several_processes(pipeline_command, suite):
+    suite.write_text(SUITE + "execution: {processes: 2}\n")
+    done = pipeline_command(*submit(suite, "--target", "kfp", "--gpu", "l4:8", "--dry-run"))
+    assert done.code == 2
+    assert "--gpu l4:8: a step is one machine, all of whose GPUs one process has" in done.err
+
+
 def test_a_local_output_directory_needs_a_claim_on_a_cluster(pipeline_command, suite):
     done = pipeline_command(*submit(suite, "--target", "kfp", output="/mnt/bench/out"))
     assert done.code == 2

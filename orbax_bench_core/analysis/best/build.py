@@ -35,6 +35,7 @@ from orbax_bench_core.analysis.best.observations import Observed, Observer, choi
 from orbax_bench_core.analysis.best.orbax_code import ATTRIBUTES
 from orbax_bench_core.analysis.best.ranking import LEVEL, complete_rounds, rank
 from orbax_bench_core.analysis.best.remarks import not_measured, remarks
+from orbax_bench_core.analysis.best.staging import staging_lines
 from orbax_bench_core.config import UserError
 from orbax_bench_core.document import num_bytes
 from orbax_bench_core.records import BEST_FILE, SEARCH_FILE, Run, RunDirectory, RunInfo
@@ -215,6 +216,7 @@ def _case(name: str, points: list[Observed], asked: _Asked) -> Case | None:
             for point in points
             if point.point.id in left_out
         ),
+        staging=staging_lines(measured, varied),
         remarks=(
             *_searched(asked.search, points),
             *remarks(points, choice, chosen, memory=memory),

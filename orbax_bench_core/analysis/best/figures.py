@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.analysis.best import words
-from orbax_bench_core.analysis.best.model import Case
+from orbax_bench_core.analysis.best.model import Case, Goal
 from orbax_bench_core.document import figures
 
 if TYPE_CHECKING:
@@ -23,9 +24,8 @@ def front_figure(case: Case) -> Figure:
     axes = figure.subplots()
     chosen = None if case.recommendation is None else case.recommendation.point_id
     first, second = case.front_of[:2]
-    for point in case.points:
-        if first not in point.medians or second not in point.medians:
-            continue
+    shown = [point for point in case.points if first in point.medians and second in point.medians]
+    for point in shown:
         on_front = point.point_id in case.front
         axes.plot(
             [point.medians[first]],
@@ -43,10 +43,10 @@ def front_figure(case: Case) -> Figure:
                 fontsize=7.5,
                 color=figures.DIM,
             )
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlabel(f"{first}, median")
-    axes.set_ylabel(f"{second}, median")
+    for axis, goal in ((axes.xaxis, first), (axes.yaxis, second)):
+        write = functools.partial(words.value, Goal(text=goal, weights={goal: 1.0}))
+        figures.log_axis(axis, [point.medians[goal] for point in shown], write)
+        axis.set_label_text(f"{goal}, median")
     return figure
 
 
@@ -62,7 +62,8 @@ def effects_figure(case: Case) -> Figure:
         axes.plot([contrast.low, contrast.high], [row, row], color=colour, linewidth=1.6)
         axes.plot([contrast.ratio], [row], "o", color=colour)
     axes.axvline(1, color=figures.DIM, linewidth=1)
-    axes.set_xscale("log")
+    ends = [value for contrast in shown for value in (contrast.low, contrast.high)]
+    figures.log_axis(axes.xaxis, [1.0, *ends], lambda ratio: f"{ratio:g}x")
     axes.set_yticks(
         range(len(shown)),
         [

@@ -238,6 +238,8 @@ class Case(ResultModel):
         front_of: The measures of the front.
         recommendation: What is recommended; None where nothing can be.
         left_out: Points that cannot be recommended.
+        staging: From which staging budget on saves block for longer, a line per option; empty where
+            no budget varies.
         remarks: What else a reader must know: flags of repeats, and the like.
         not_measured: What the run says nothing of.
     """
@@ -252,6 +254,7 @@ class Case(ResultModel):
     front_of: tuple[str, ...]
     recommendation: Recommendation | None
     left_out: tuple[LeftOut, ...]
+    staging: tuple[str, ...] = ()
     remarks: tuple[str, ...]
     not_measured: tuple[str, ...]
 

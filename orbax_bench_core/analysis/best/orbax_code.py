@@ -51,7 +51,7 @@ class Attribute:
         """Returns a value as it is written in code."""
         if self.gib and value is not None:
             return str(int(value * _GIB))
-        return f"jnp.{value}" if self.dtype and value is not None else repr(value)
+        return "stored" if self.dtype and value is not None else repr(value)
 
 
 ATTRIBUTES: Final[Mapping[str, Attribute]] = {
@@ -64,13 +64,23 @@ ATTRIBUTES: Final[Mapping[str, Attribute]] = {
         "array.saving.enable_replica_parallel_separate_folder", False
     ),
     "chunk_byte_size": Attribute("array.saving.storage_options.chunk_byte_size"),
-    "save_dtype": Attribute("array.saving.storage_options.dtype", dtype=True),
+    "save_dtype": Attribute("array.saving.scoped_storage_options_creator", dtype=True),
     "use_load_and_broadcast": Attribute("array.loading.use_load_and_broadcast", False),
     "save_concurrent_gb": Attribute("memory.write_concurrent_bytes", gib=True),
     "restore_concurrent_gb": Attribute("memory.read_concurrent_bytes", gib=True),
     "device_host_concurrent_gb": Attribute("memory.transfer_concurrent_bytes", gib=True),
 }
 """The attribute of each option, by its name in a suite."""
+
+
+_STORED: Final = """\
+def stored(path, leaf):
+    if not jnp.issubdtype(leaf.dtype, jnp.floating):
+        return None
+    return ocp.options.ArrayOptions.Saving.StorageOptions(dtype=jnp.{dtype})
+
+"""
+"""Casts floating-point arrays as `store_floating_as` of the state room does."""
 
 
 def orbax_options(point: SweepPoint) -> dict[str, Any]:
@@ -93,16 +103,17 @@ def as_code(point: SweepPoint) -> str:
         for name, value in options.items()
         if value != ATTRIBUTES[name].default
     ]
-    typed = any(ATTRIBUTES[name].dtype and options[name] is not None for name in options)
+    dtype = options.get("save_dtype")
     if point.options.get("async_enabled", False):
         save = ["    response = ocp.save_async(path, tree)", "    response.result()  # later"]
     else:
         save = ["    ocp.save(path, tree)"]
     return "\n".join(
         [
-            *(["import jax.numpy as jnp"] if typed else []),
+            *(["import jax.numpy as jnp"] if dtype is not None else []),
             "from orbax.checkpoint import v1 as ocp",
             "",
+            *(_STORED.format(dtype=dtype).splitlines() if dtype is not None else []),
             "context = ocp.Context()",
             *changed,
             "with context:",

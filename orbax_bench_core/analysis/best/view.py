@@ -34,6 +34,7 @@ from orbax_bench_core.document import (
 
 _BRIEF_EFFECTS: Final = 4
 _BRIEF_CASES: Final = 4
+_BRIEF_REASONS: Final = 3
 _BRIEF_PLACES: Final = 12
 _MOST_ROWS: Final = 50
 _MOST_FIGURES: Final = 10
@@ -77,11 +78,13 @@ def _brief(best: Best, place: str) -> tuple[Element, ...]:
     for case in best.cases[:_BRIEF_CASES]:
         elements.append(_headline(case, best.goal))
         found = case.recommendation
-        said = (
-            [] if found is None else [words.ties_sentence(case.ranking), words.risk_sentence(found)]
-        )
-        if found is not None and found.against_defaults is not None:
-            said.append(words.against_defaults(found.against_defaults))
+        if found is None:
+            left = case.left_out[:_BRIEF_REASONS]
+            said = [f"not chosen from: {each.name}: {each.reason}" for each in left]
+        else:
+            said = [words.ties_sentence(case.ranking), words.risk_sentence(found)]
+            if found.against_defaults is not None:
+                said.append(words.against_defaults(found.against_defaults))
         said += [words.effect(each) for each in _largest(case)[:_BRIEF_EFFECTS]]
         said += [f"! {remark}" for remark in case.remarks]
         elements += [_line(line) for line in said]
@@ -117,6 +120,7 @@ def _answer(case: Case, goal: Goal) -> list[Element]:
     if len(case.front_of) > 1:
         names = words.listed([f"({words.options(point)})" for point in front])
         elements.append(_line(f"Pareto front of {', '.join(case.front_of)}: {names}"))
+    elements += [_line(text) for text in case.staging]
     elements += [_line(f"not chosen from: {each.name}: {each.reason}") for each in case.left_out]
     elements += [_line(f"! {remark}") for remark in case.remarks]
     elements += [_line(text) for text in case.not_measured]
@@ -162,6 +166,8 @@ def _case(case: Case, goal: Goal, *, figures: bool) -> list[Element]:
         *_effects(case.effects, figure=case if figures else None),
         *_front(case, figure=figures),
     ]
+    if case.staging:
+        elements.append(Items(tuple(map(Span, case.staging))))
     for ranking in case.rankings[1:]:
         table = _ranking_table(case, ranking, _MOST_ROWS)
         title = f"By {words.goal_words(ranking.goal)}: {words.ties_sentence(ranking)}"

@@ -58,3 +58,22 @@ def test_storage_and_host_memory_are_part_of_the_entry(make_point):
     text = as_suite(point, "save_restore")
     assert 'storage: "/data"' in text
     assert "host_memory: fresh" in text
+
+
+def test_the_code_stores_another_dtype(tmp_path, make_point):
+    import jax
+    import jax.numpy as jnp
+    from etils import epath
+    from orbax.checkpoint import v1 as ocp
+
+    path = "orbax_bench_core.benchmarks.staged_save.StagedSave"
+    point = make_point(benchmark=path, options={"save_dtype": "bfloat16"})
+    tree = {"w": jnp.arange(64, dtype=jnp.float32) / 7, "n": jnp.arange(4, dtype=jnp.int32)}
+    target = {
+        name: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding)
+        for name, leaf in tree.items()
+    }
+    folder = epath.Path(tmp_path / "ckpt")
+    exec(as_code(point), {"path": folder, "tree": tree, "target": target})
+    saved = ocp.metadata(folder).metadata
+    assert (str(saved["w"].dtype), str(saved["n"].dtype)) == ("bfloat16", "int32")
