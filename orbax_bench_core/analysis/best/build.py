@@ -37,7 +37,7 @@ from orbax_bench_core.analysis.best.ranking import LEVEL, complete_rounds, rank
 from orbax_bench_core.analysis.best.remarks import not_measured, remarks
 from orbax_bench_core.analysis.best.staging import staging_lines
 from orbax_bench_core.config import UserError
-from orbax_bench_core.document import num_bytes
+from orbax_bench_core.document import count, num_bytes
 from orbax_bench_core.records import BEST_FILE, SEARCH_FILE, Run, RunDirectory, RunInfo
 
 Values = dict[str, dict[int, float]]
@@ -255,16 +255,19 @@ def _searched(search: Search | None, points: Sequence[Observed]) -> tuple[str, .
 def _left_out(points: Sequence[Observed], values: Values, asked: _Asked) -> dict[str, str]:
     """Returns why points cannot be recommended, by id."""
     found: dict[str, str] = {}
+    most = max(map(len, values.values()))
     for observed in points:
         id_, failed = observed.point.id, observed.failed
         total = len(failed) + len(observed.rounds)
         if failed:
             why = next(iter(failed.values()))
-            found[id_] = f"{len(failed)} of {total} repeats did not pass: {why}"
+            found[id_] = f"{len(failed)} of {count(total, 'repeat')} did not pass: {why}"
         elif not observed.rounds:
             found[id_] = "it has no repeat yet"
         elif not values[id_]:
             found[id_] = f"no repeat of it has measured {asked.goal.text}"
+        elif 2 * len(values[id_]) < most and id_ not in asked.dropped:
+            found[id_] = f"it has {len(values[id_])} of {most} rounds only"
         elif asked.peak_memory is not None:
             peak = max(observed.values.get("memory", {}).values(), default=None)
             if peak is None:
