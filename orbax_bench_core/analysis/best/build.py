@@ -14,6 +14,7 @@ from orbax_bench_core.analysis.best.goals import (
     FRONT,
     MEASURES,
     SAVE,
+    STEP_P99,
     goal_value,
     known_goal,
     parse_goal,
@@ -123,8 +124,8 @@ def best_of(
 
 
 def default_goal(measured: frozenset[str]) -> str:
-    """Returns the goal where none is given: `save`, or the first measure that there is."""
-    order = (SAVE, *MEASURES, *sorted(measured))
+    """Returns the goal where none is given: `save`, the slowest steps, or the first that is."""
+    order = (SAVE, STEP_P99, *MEASURES, *sorted(measured))
     return next((name for name in order if name in measured), SAVE)
 
 
