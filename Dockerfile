@@ -32,6 +32,11 @@ RUN tools/bin/uv pip install --quiet --compile-bytecode --require-hashes \
       $(for extra in $(echo "${EXTRAS}" | tr ',' ' '); do echo "--extra ${extra}"; done) \
  && tools/bin/uv pip install --quiet --compile-bytecode --require-hashes --no-deps -r kfp.txt
 
+COPY images/unused_files.txt ./
+RUN cd "$(/opt/orbax-bench/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
+ && grep -v '^#' /build/unused_files.txt | while read -r pattern; do rm -rf ${pattern}; done \
+ && /opt/orbax-bench/bin/python -c 'import matplotlib.pyplot, pyarrow.parquet, scipy.stats'
+
 COPY LICENSE README.md images/sbom.py images/unknown_owner.py ./
 COPY orbax_bench_core orbax_bench_core/
 COPY airflow_pipelines airflow_pipelines/

@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from orbax_bench_core.analysis.best import Best, best
     from orbax_bench_core.analysis.soak import Soak
     from orbax_bench_core.analysis.verdicts import VerdictReport, read_verdicts
     from orbax_bench_core.config import UserError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Best",
     "Pair",
     "Repeat",
     "Run",
@@ -31,6 +33,7 @@ __all__ = [
     "VerdictReport",
     "__version__",
     "ab",
+    "best",
     "load_run",
     "read_verdicts",
     "run",
@@ -38,6 +41,7 @@ __all__ = [
 ]
 
 _ROOMS: Final = {
+    "Best": "analysis.best",
     "Pair": "sweep",
     "Repeat": "records",
     "Run": "records",
@@ -48,6 +52,7 @@ _ROOMS: Final = {
     "Verdict": "gate",
     "VerdictReport": "analysis.verdicts",
     "ab": "steps",
+    "best": "analysis.best",
     "load_run": "records",
     "read_verdicts": "analysis.verdicts",
     "run": "steps",

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from orbax_bench_core.cli.plan import publish
+from orbax_bench_core.exit_codes import Exit
 
 _GIB = 2**30
 
@@ -71,4 +72,4 @@ def inspect(
     }
     publish(inspection_document(found), numbers, html, markdown, as_json=as_json)
     if found.problems:
-        raise typer.Exit(1)
+        raise typer.Exit(Exit.FAILED)

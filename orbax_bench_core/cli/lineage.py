@@ -75,7 +75,7 @@ def lineage(
         print(json.dumps(_document(given, chain), indent=2))
     else:
         print_chain(chain)
-    raise typer.Exit(Exit.FAILED if chain.broken or chain.lacks_records else 0)
+    raise typer.Exit(Exit.FAILED if chain.broken or chain.lacks_records else Exit.OK)
 
 
 def _document(given: str, chain: Link) -> dict[str, object]:

@@ -15,6 +15,7 @@ from orbax_bench_core.cli import (
     ab,
     async_study,
     baseline,
+    best,
     bisect,
     calibrate,
     compare,
@@ -129,6 +130,7 @@ def _add(name: str, command: Callable[..., None] | typer.Typer, reach: Reach) ->
 
 _add("run", run.run, Reach.ALL_HOSTS)
 _add("ab", ab.ab, Reach.ALL_HOSTS)
+_add("best", best.best, Reach.NONE)
 _add("launch", launch.launch, Reach.NONE)
 _add("compare", compare.compare, Reach.NONE)
 _add("bisect", bisect.bisect, Reach.ALL_HOSTS)

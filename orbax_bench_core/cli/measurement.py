@@ -29,12 +29,14 @@ from orbax_bench_core.records import Run
 from orbax_bench_core.steps import (
     Outlets,
     SoakGoal,
+    answer_of,
     compare_arms,
     limits_of,
     measure_points,
     publish,
     publish_soak,
     publish_verdicts,
+    search_points,
     settle,
     soak_points,
 )
@@ -120,6 +122,17 @@ class Baselines:
         return found
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SearchFor:
+    """Search for the best point instead of a full sweep.
+
+    Attributes:
+        goal: What to make small; None takes `save`, or the first measure that there is.
+    """
+
+    goal: str | None = None
+
+
 class Measurement:
     """A suite that is about to be measured, with arms or without.
 
@@ -151,8 +164,11 @@ class Measurement:
         self._session = dataclasses.replace(session, watch=watch)
         self._lock = lock
 
-    def run(self, *, limits: bool, baselines: Baselines) -> int:
-        """Measures every point, shows what was found, and returns the exit code."""
+    def run(self, *, limits: bool, baselines: Baselines, search: SearchFor | None = None) -> int:
+        """Measures every point, shows what was found, and returns the exit code.
+
+        With `search`, points that are clearly behind are dropped after some rounds.
+        """
         info = self._session.info
         print_document(notes_document(info), self._console)
         repeats = count(info.num_repeats, "repeat")
@@ -160,7 +176,10 @@ class Measurement:
         self._say(f"{info.suite_name}: {size}")
         try:
             with _stoppable():
-                measure_points(self._session, limits=limits, lock=self._lock)
+                if search is None:
+                    measure_points(self._session, limits=limits, lock=self._lock)
+                else:
+                    self._search(search, limits=limits)
         except Interrupted as stop:
             self._say_stopped(stop)
             self._tell_stopped(stop)
@@ -169,6 +188,14 @@ class Measurement:
             code = self._conclude_run(baselines)
         self._log_end(exit_code=code)
         return code
+
+    def _search(self, search: SearchFor, *, limits: bool) -> None:
+        found = search_points(self._session, goal=search.goal, limits=limits, lock=self._lock)
+        whole = len(self._session.plain) * self._session.info.num_repeats
+        self._say(
+            f"search ended after {count(found.rounds, 'round')}: {found.ended}; {found.measured} "
+            f"repeats instead of {whole}"
+        )
 
     def soak(self, goal: SoakGoal, *, limit_mib: float, as_json: bool) -> int:
         """Makes saves until the goal is reached, shows the verdict, and returns the exit code.
@@ -275,7 +302,8 @@ class Measurement:
         try:
             summary = publish(directory)
             extra = limits_of(directory, self._session.info, summary)
-            document = summary_document(self._session.info, summary, extra=extra)
+            answer = answer_of(directory)
+            document = summary_document(self._session.info, summary, extra=extra, answer=answer)
             print_document(document, self._console)
             verdicts = None
             if baselines.compare is not None:

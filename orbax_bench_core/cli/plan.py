@@ -9,6 +9,7 @@ import typer
 
 from orbax_bench_core.cli import goodput as jobs
 from orbax_bench_core.cli.arguments import Override, results_console
+from orbax_bench_core.exit_codes import Exit
 
 if TYPE_CHECKING:
     from orbax_bench_core.document import Document
@@ -211,7 +212,7 @@ def plan(
     document = plans_document(plans, f"Plans of {source}")
     publish(document, [_full(plan) for plan in plans], html, markdown, as_json=as_json)
     if any(plan.failures for plan in plans):
-        raise typer.Exit(1)
+        raise typer.Exit(Exit.FAILED)
 
 
 def publish(
@@ -252,15 +253,9 @@ def _full(plan: Any) -> dict[str, Any]:
 
 
 def _size(flag: str, text: str | None) -> int | None:
-    from orbax_bench_core.cli.limits import parse_size
-    from orbax_bench_core.config import UserError
+    from orbax_bench_core.cli.arguments import parse_size
 
-    if text is None:
-        return None
-    try:
-        return parse_size(text)
-    except UserError as error:
-        raise UserError(str(error).replace("--size", flag)) from None
+    return None if text is None else parse_size(text, flag)
 
 
 def _speeds(run: str | None, write: float | None, read: float | None) -> Speeds:

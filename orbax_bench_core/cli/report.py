@@ -32,7 +32,7 @@ def report(
     from orbax_bench_core.cli.measurement import unwritten
     from orbax_bench_core.document import print_document
     from orbax_bench_core.records import RunDirectory
-    from orbax_bench_core.steps import limits_of, publish
+    from orbax_bench_core.steps import answer_of, limits_of, publish
 
     console = Console()
     run = RunDirectory(directory)
@@ -44,5 +44,5 @@ def report(
     info = run.read_info()
     print_document(notes_document(info), console)
     extra = limits_of(run, info, summary)
-    print_document(summary_document(info, summary, extra=extra), console)
-    raise typer.Exit(Exit.FAILED if summary.left_out else 0)
+    print_document(summary_document(info, summary, extra=extra, answer=answer_of(run)), console)
+    raise typer.Exit(Exit.FAILED if summary.left_out else Exit.OK)

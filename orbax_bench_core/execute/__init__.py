@@ -36,7 +36,7 @@ from orbax_bench_core.execute.liveness import (
     judge,
 )
 from orbax_bench_core.execute.pairs import run_pairs
-from orbax_bench_core.execute.runner import run_points, run_until
+from orbax_bench_core.execute.runner import run_points, run_rounds, run_until
 from orbax_bench_core.execute.session import (
     DEFAULTS,
     Event,
@@ -92,6 +92,7 @@ __all__ = [
     "refuse_several_hosts",
     "run_pairs",
     "run_points",
+    "run_rounds",
     "run_until",
     "serve",
     "silent",

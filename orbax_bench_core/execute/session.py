@@ -33,6 +33,9 @@ from orbax_bench_core.sweep import (
 Say = Callable[[str], None]
 """Takes a line for people."""
 
+_UNSHOWN_FLAG: Final = "--notify"
+"""Flag whose value is an address that only those may know who may post there."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RunSettings:
@@ -143,8 +146,15 @@ class Watcher:
 
 
 def command_line() -> str:
-    """Returns what this process runs, for people who meet its lease."""
-    return " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]).strip() or "python"
+    """Returns what this process runs, for people who meet its lease, without a secret in it."""
+    words = [Path(sys.argv[0]).name, *sys.argv[1:]]
+    for place, word in enumerate(words):
+        flag, equals, _ = word.partition("=")
+        if flag == _UNSHOWN_FLAG and equals:
+            words[place] = f"{flag}=…"
+        elif place and words[place - 1] == _UNSHOWN_FLAG:
+            words[place] = "…"
+    return " ".join(words).strip() or "python"
 
 
 def silent(line: str) -> None:

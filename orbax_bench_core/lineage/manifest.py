@@ -20,6 +20,7 @@ from orbax_bench_core.lineage.digests import (
     records_digest,
 )
 from orbax_bench_core.records import (
+    BEST_FILE,
     HOST_LIMITS_FILE,
     LIMITS_FILE,
     PACKAGES,
@@ -51,7 +52,7 @@ BASELINE: Final = "baseline:"
 """Begins the name of what a run was compared with; its path follows."""
 SAMPLES: Final = "samples.parquet"
 
-_TABLES: Final = (SAMPLES, "summary.csv")
+_TABLES: Final = (SAMPLES, "summary.csv", BEST_FILE)
 _PAGES: Final = ("report.md", "report.html")
 _CONCLUSIONS: Final = {
     VERDICTS_FILE: ("verdicts.md", "verdicts.html", "junit.xml"),

@@ -55,8 +55,10 @@ from orbax_bench_core.records.record import (
 from orbax_bench_core.records.repeats import Repeat, Series, repeats_of
 from orbax_bench_core.records.run import Run, load_run
 from orbax_bench_core.records.run_directory import (
+    BEST_FILE,
     HOST_LIMITS_FILE,
     LIMITS_FILE,
+    SEARCH_FILE,
     SOAK_FILE,
     STUDY_FILE,
     VERDICTS_FILE,
@@ -76,6 +78,7 @@ from orbax_bench_core.records.verification import VERIFIED_WORDS, weakest
 from orbax_bench_core.records.versions import checked_record_files
 
 __all__ = [
+    "BEST_FILE",
     "HOST_LIMITS_FILE",
     "IMAGE",
     "LIMITS_FILE",
@@ -86,6 +89,7 @@ __all__ = [
     "PEER_FAILED",
     "REJOINED",
     "SCHEMA_VERSION",
+    "SEARCH_FILE",
     "SOAK_FILE",
     "STUDY_FILE",
     "UNKNOWN",

@@ -70,6 +70,8 @@ HOST_LIMITS_FILE: Final = "limits_of_hosts.json"
 STUDY_FILE: Final = "async_study.json"
 SOAK_FILE: Final = "soak.json"
 VERDICTS_FILE: Final = "verdicts.json"
+BEST_FILE: Final = "best.json"
+SEARCH_FILE: Final = "search.json"
 
 _AT_ONCE: Final = 16
 """An object store answers many requests at once as fast as one."""

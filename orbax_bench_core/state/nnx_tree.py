@@ -6,9 +6,8 @@ import json
 import sys
 from typing import Any
 
+from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.state.tree import StateError
-
-EXIT_REFUSED = 2
 
 
 def describe(factory: str) -> list[dict[str, Any]]:
@@ -52,7 +51,7 @@ def main(factory: str) -> int:
         found = describe(factory)
     except StateError as error:
         print(error, file=sys.stderr)
-        return EXIT_REFUSED
+        return Exit.INVALID
     print(json.dumps(found))
     return 0
 

@@ -22,6 +22,7 @@ from orbax_bench_core.steps.release_search import (
 )
 from orbax_bench_core.steps.reporting import (
     PAGE,
+    answer_of,
     limits_of,
     publish,
     publish_async_study,
@@ -30,6 +31,7 @@ from orbax_bench_core.steps.reporting import (
     publish_verdicts,
     settle,
 )
+from orbax_bench_core.steps.search import search_points
 from orbax_bench_core.steps.soaking import SoakGoal, check_soak, soak, soak_points
 
 __all__ = [
@@ -48,6 +50,7 @@ __all__ = [
     "Session",
     "SoakGoal",
     "ab",
+    "answer_of",
     "check_soak",
     "collect_records",
     "compare_arms",
@@ -74,6 +77,7 @@ __all__ = [
     "publish_verdicts",
     "run",
     "run_point",
+    "search_points",
     "search_releases",
     "settle",
     "soak",

@@ -94,6 +94,13 @@ def prepare(
     _check_devices(settings, [baseline_point(entry).num_devices for entry in expansion.points])
     for shape in settings.tpu:
         require_whole_slices(named_processes(loaded.suite), shape)
+    several = [number for number in named_processes(loaded.suite) if number > 1]
+    if settings.gpu is not None and several:
+        raise UserError(
+            f"--gpu {settings.gpu}: a step is one machine, all of whose GPUs one process has, and "
+            f"the suite has points of execution.processes {max(several)}; several machines measure "
+            "together by `orbax-bench launch --on jobset --set gpus=8`"
+        )
     check_launchers(settings, target, directory)
     placement = Placement(target, settings, folder_per_run)
     job = Job(chosen, placement, arguments, name or job_name(chosen.name, loaded.suite.suite_name))

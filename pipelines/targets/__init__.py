@@ -26,7 +26,12 @@ from orbax_bench_pipelines.targets.job import (
     service_for,
 )
 from orbax_bench_pipelines.targets.placement import Placement
-from orbax_bench_pipelines.targets.settings import Settings, read_settings, read_text
+from orbax_bench_pipelines.targets.settings import (
+    Settings,
+    at_submission,
+    read_settings,
+    read_text,
+)
 
 __all__ = [
     "Job",
@@ -39,6 +44,7 @@ __all__ = [
     "SubmissionFailed",
     "Target",
     "as_text",
+    "at_submission",
     "check_connection",
     "check_directory",
     "check_image",

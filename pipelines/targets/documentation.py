@@ -60,6 +60,8 @@ A step that is tried again goes on from what is recorded. Read in Kubeflow's iss
 here: it tries a step again whose container has failed, not one whose pod was lost
 (kubeflow/pipelines#13386), and at times none inside a loop (kubeflow/pipelines#12389).
 
+Kueue admits pods where it was told to manage them; never run here.
+
 An image by tag may be another one on the next machine: records say which image ran where it is
 given by its digest, and `unknown` elsewhere.
 """

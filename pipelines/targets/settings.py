@@ -62,6 +62,11 @@ _OF_HOSTS: Final[Mapping[str, Mapping[str, str]]] = {
     },
 }
 """What is set for steps and holds for the hosts of a launcher as well, by its name there."""
+_OF_SUBMISSIONS: Final = (
+    *("service_account", "pipeline_root", "experiment", "tensorboard", "network"),
+    "encryption_key",
+)
+"""What a run has beside its package, where it goes left aside."""
 _MODELS: Final[Mapping[str, type[ConfigModel]]] = {
     "node_affinity": NodeAffinity,
     "pvc": VolumeClaim,
@@ -215,6 +220,19 @@ def launcher_settings(launcher: str, settings: Settings) -> dict[str, str]:
         shared |= {name: json.dumps(given) for name, given in mappings.items() if given}
         shared |= {"strategy": "SPOT"} if settings.spot else {}
     return {**shared, **settings.launcher_settings}
+
+
+def at_submission(settings: Settings, target: Target) -> list[str]:
+    """Returns the settings that are of a submission, and in no compiled package.
+
+    Args:
+        settings: What was set.
+        target: Where the package is to run; hosts of slices there get some of these from it.
+    """
+    launchers = {launcher_of(target, shape) for shape in settings.tpu} - {""}
+    compiled = {name for launcher in launchers for name in _OF_HOSTS[launcher]}
+    of_run = [*_OF_SUBMISSIONS, *(("labels",) if target is Target.VERTEX else ())]
+    return [name for name in of_run if name in settings.given and name not in compiled]
 
 
 def flag_of(name: str) -> str:

@@ -71,3 +71,16 @@ def test_the_guide_has_this_table_and_no_other_page_has_one():
 def test_what_is_tried_again_is_what_the_table_says():
     said = {code for code, (_, advice) in MEANINGS.items() if advice.startswith("try again")}
     assert said == set(RETRIED)
+
+
+def test_no_command_has_a_number_of_its_own():
+    root = Path(__file__).parents[2]
+    number = re.compile(
+        r"(typer\.Exit|sys\.exit)\([^)\[]*\b\d\b|^_?EXIT_\w+[^=\n]*= *\d", re.MULTILINE
+    )
+    folders = ("cli", "execute", "launchers", "state", "steps")
+    places = [root / "orbax_bench_core" / folder for folder in folders]
+    places += [root / "pipelines", root / "airflow_pipelines", root / "components"]
+    files = [file for place in places for file in place.rglob("*.py")]
+    assert len(files) > 100
+    assert [str(file) for file in files if number.search(file.read_text())] == []

@@ -126,8 +126,9 @@ def test_a_page_or_file_that_cannot_be_written_is_a_warning(nights, monkeypatch,
 def run_fake(command, suite, directory, url, **variables):
     process = start_cli(
         *(command, suite, "-o", directory, "--no-lock", *(["--no-limits"] * (command == "run"))),
+        *("--notify", url),
         cli=FAKE_CLI,
-        environment={**os.environ, "ORBAX_BENCH_NOTIFY": url, **variables},
+        environment={**os.environ, **variables},
     )
     out, _ = process.communicate(timeout=120)
     return process.returncode, out

@@ -3,6 +3,7 @@
 import importlib.util
 import itertools
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -149,6 +150,20 @@ def test_buildx_bakes_from_the_file_with_variables_in_its_environment(docker_wit
     assert f"VERSION={VERSION} BASE_IMAGE=python:" in line
     assert json.loads((tmp_path / "given").read_text()) == {"target": {"tpu": {"args": {}}}}
     assert called("build ") == []
+
+
+def readme_commands():
+    text = (ROOT / "images/README.md").read_text()
+    blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+    lines = [line.partition("#")[0].split() for block in blocks for line in block.splitlines()]
+    return [words[2:] for words in lines if words[:2] == ["python", "images/build.py"]]
+
+
+@pytest.mark.parametrize("words", readme_commands(), ids=" ".join)
+def test_the_commands_of_the_readme_build(docker_with, words):
+    called = docker_with(buildx=True)
+    assert images.main(words) == 0
+    assert len(called("buildx bake")) == ("--dry-run" not in words)
 
 
 def test_without_buildx_the_engine_builds_and_pushes(docker_with):

@@ -252,6 +252,13 @@ def test_a_schedule_that_cannot_work_is_refused(pipeline_command, suite, argumen
     assert expected in done.err
 
 
+def test_gpus_of_one_machine_are_refused_to_several_processes(pipeline_command, suite):
+    suite.write_text(SUITE + "execution: {processes: 2}\n")
+    done = pipeline_command(*submit(suite, "--target", "kfp", "--gpu", "l4:8", "--dry-run"))
+    assert done.code == 2
+    assert "--gpu l4:8: a step is one machine, all of whose GPUs one process has" in done.err
+
+
 def test_a_local_output_directory_needs_a_claim_on_a_cluster(pipeline_command, suite):
     done = pipeline_command(*submit(suite, "--target", "kfp", output="/mnt/bench/out"))
     assert done.code == 2
@@ -299,6 +306,14 @@ def test_a_missing_extra_is_named(pipeline_command, suite, monkeypatch, missing,
     done = pipeline_command("run", suite, "-o", "gs://b/out", "--target", target, "--dry-run")
     assert done.code == 2
     assert f"needs {missing}: pip install 'orbax-bench[{extra}]'" in done.err
+
+
+def test_a_package_says_which_settings_are_not_part_of_it(pipeline_command):
+    given = ["--service-account", "me@p.iam", "--network", "projects/1/global/networks/n"]
+    done = pipeline_command("compile", "--target", "vertex", "--output", "-", *given)
+    assert done.code == 0
+    said = "note: not part of a package, give it on submission: service_account, network\n"
+    assert done.err == said
 
 
 def test_a_package_for_vertex_refuses_what_vertex_lacks(pipeline_command):

@@ -171,12 +171,22 @@ def summary_document(
     summary: RunSummary,
     example: Record | None = None,
     extra: ExtraColumns = NO_EXTRA,
+    answer: Document | None = None,
 ) -> Document:
-    """Returns the summary of a run for people; `example` is any of its records, if there is one."""
+    """Returns the summary of a run for people.
+
+    Args:
+        info: The run.
+        summary: Its summary.
+        example: Any of its records; None where there is none.
+        extra: Columns for the tables of operations.
+        answer: What stands above the tables, such as which options to take; None for nothing.
+    """
+    brief = () if answer is None else answer.brief or answer.elements
     return Document(
         title=info.suite_name,
-        elements=_page(info, summary, example, extra),
-        brief=summary_elements(summary, extra),
+        elements=_page(info, summary, example, extra, () if answer is None else answer.elements),
+        brief=(*brief, *summary_elements(summary, extra)),
         escape=False,
     )
 
@@ -230,7 +240,11 @@ def summary_elements(summary: RunSummary, extra: ExtraColumns = NO_EXTRA) -> tup
 
 
 def _page(
-    info: RunInfo, summary: RunSummary, example: Record | None, extra: ExtraColumns
+    info: RunInfo,
+    summary: RunSummary,
+    example: Record | None,
+    extra: ExtraColumns,
+    answer: tuple[Element, ...],
 ) -> tuple[Element, ...]:
     tables = point_tables(summary, extra)
     computed = (
@@ -245,6 +259,7 @@ def _page(
         Heading(Span(info.suite_name), level=1),
         Only("html", (_run(info, summary, "×"),)),
         Only("markdown", (_run(info, summary, "x"),)),
+        *answer,
         Heading("Time per operation"),
         Only("html", (Paragraph(f"{computed} {bars}", "dim"),)),
         Only("markdown", (Paragraph(computed),)),
