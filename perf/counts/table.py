@@ -151,18 +151,18 @@ COUNTS: Final = (
         timeout_s=7200.0,
     ),
     Count(
-        name="plan_layouts",
-        claim="of real saves by 1, 2 and 4 processes, files are as planned, bytes within 0.25 %",
-        trials=1,
-        command=_python("tests.support.real_saves"),
-        timeout_s=7200.0,
-    ),
-    Count(
         name="best",
         claim="every figure of the choice of options and of its search holds, with 1,000 studies",
         trials=1,
         command=_python("perf.best"),
         timeout_s=3600.0,
+    ),
+    Count(
+        name="plan_layouts",
+        claim="of real saves by 1, 2 and 4 processes, files are as planned, bytes within 0.25 %",
+        trials=1,
+        command=_python("tests.support.real_saves"),
+        timeout_s=7200.0,
     ),
     Count(
         name="gate",
