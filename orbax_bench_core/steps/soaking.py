@@ -94,12 +94,12 @@ def check_soak(suite: LoadedSuite) -> LoadedSuite:
             )
         )
     memory = suite.suite.execution.host_memory
-    if memory != "reused":
+    if memory != ("reused",):
         raise UserError(
             suite.source.problem(
-                f"a soak needs `host_memory: reused`, got {memory!r}: other ways of the allocator "
-                "fragment the heap for hundreds of saves, which looks like a leak of 0.3 MiB a "
-                "save",
+                f"a soak needs `host_memory: reused`, got {', '.join(memory)}: other ways of the "
+                "allocator fragment the heap for hundreds of saves, which looks like a leak of "
+                "0.3 MiB a save",
                 ("execution", "host_memory"),
             )
         )

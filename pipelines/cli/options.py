@@ -72,6 +72,15 @@ PARAMETERS: dict[str, tuple[Any, Any]] = {
         ],
         False,
     ),
+    "points_per_step": (
+        Annotated[
+            int,
+            typer.Option(
+                min=0, help="Points that one step measures; 0 for so many that it takes minutes."
+            ),
+        ],
+        0,
+    ),
     "set_": (
         _many("Another parameter of the pipeline.", "NAME=VALUE", "--set"),
         None,

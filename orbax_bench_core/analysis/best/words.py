@@ -101,7 +101,7 @@ def ties_sentence(ranking: Ranking) -> str:
     tied = sum(place.tied is True for place in rest)
     base = f"at the {percent(ranking.level)} level, over {count(first.rounds, 'round')}"
     said = (
-        f"{tied} of {total - 1} others tie with the best {base}: more than one point is best"
+        f"{tied} of {total - 1} others tie with the best {base}: any of them may be best"
         if tied
         else f"it alone is best of {total} points {base}"
     )

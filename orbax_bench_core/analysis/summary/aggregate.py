@@ -7,6 +7,7 @@ import csv
 import dataclasses
 import io
 import itertools
+import operator
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Final
@@ -235,12 +236,14 @@ class SummaryTable:
         """Begins the table in `file`, which stays open."""
         self._text = io.TextIOWrapper(file, "utf-8", newline="", write_through=True)
         fields = [field.name for field in dataclasses.fields(MetricSummary)]
-        self._writer = csv.DictWriter(self._text, fields, lineterminator="\n")
-        self._writer.writeheader()
+        self._values = operator.attrgetter(*fields)
+        self._writer = csv.writer(self._text, lineterminator="\n")
+        self._writer.writerow(fields)
 
     def write(self, metrics: Iterable[MetricSummary]) -> None:
         """Adds lines."""
-        self._writer.writerows(dataclasses.asdict(metric) for metric in metrics)
+        # `asdict` would copy every value, which takes longer than all else of a large table.
+        self._writer.writerows(map(self._values, metrics))
 
     def end(self) -> None:
         """Hands the file back to whoever opened it."""
