@@ -33,6 +33,12 @@ def step(*words, cli=FAKE_CLI):
     return process.returncode, value, out
 
 
+def planned(suite, run):
+    """Begins a run; returns the ids of its points."""
+    plan(suite, str(run))
+    return [point.id for point in RunDirectory(str(run)).read_info().expansion.points]
+
+
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_the_commands_of_the_page_on_steps_leave_a_complete_run(tmp_path):
@@ -83,7 +89,7 @@ def test_the_steps_of_a_sweep_leave_a_complete_run(tmp_path):
 def test_a_step_measures_nothing_on_other_devices_than_it_expects(tmp_path, expected, code, said):
     suite, run = tmp_path / "suite.yaml", tmp_path / "run"
     suite.write_text(SUITE.replace("num_repeats: 2", "num_repeats: 1"))
-    first, _ = plan(suite.read_text(), str(run), points_per_step=1)
+    first, _ = planned(suite.read_text(), run)
     words = ("run-sweep-point", first, "-o", run, "--no-limits", "--expect", expected)
     found, _, out = step(*words)
     assert (found, said in out) == (code, True), out
@@ -95,7 +101,7 @@ def test_a_step_measures_nothing_on_other_devices_than_it_expects(tmp_path, expe
 def test_points_that_were_measured_at_the_same_moment_are_named_in_the_report(tmp_path):
     run = tmp_path / "run"
     suite = SUITE.replace("num_repeats: 2", "num_repeats: 1\nexecution: {warmups: 0}")
-    points = plan(suite.replace("save_s:", "lasts_s: 3.0, save_s:"), str(run), points_per_step=1)
+    points = planned(suite.replace("save_s:", "lasts_s: 3.0, save_s:"), run)
     words = ("-o", run, "--no-limits", "--no-lock")
     together = [start_cli("step", "run-sweep-point", each, *words, cli=FAKE_CLI) for each in points]
     for process in together:
