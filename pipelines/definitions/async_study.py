@@ -22,19 +22,19 @@ def conclude(finished: Finished, console: "Console") -> int:
     import pydantic
 
     from orbax_bench_core.analysis.async_study import AsyncStudy, study_document
-    from orbax_bench_core.cli.measurement import EXIT_FAILED
     from orbax_bench_core.document import print_document
+    from orbax_bench_core.exit_codes import Exit
     from orbax_bench_core.records import STUDY_FILE, RunDirectory
 
     try:
         text = (RunDirectory(finished.directory).root / STUDY_FILE).read_bytes()
         study = AsyncStudy.model_validate_json(text)
     except (OSError, pydantic.ValidationError):
-        return EXIT_FAILED
+        return Exit.FAILED
     print_document(study_document(study), console)
     sizes = [size for series in study.series for size in series.sizes]
     failed = sum(size.blocking.failed + size.background.failed for size in sizes)
-    return EXIT_FAILED if failed else 0
+    return Exit.FAILED if failed else Exit.OK
 
 
 ASYNC_STUDY = Pipeline(

@@ -63,11 +63,12 @@ def add_calibration(steps: Steps) -> None:
 
 def conclude_regression(finished: Finished, console: "Console") -> int:
     """Shows the verdicts of a run, and returns the exit code."""
-    from orbax_bench_core.cli.measurement import EXIT_FAILED, comparison_exit_code
+    from orbax_bench_core.exit_codes import Exit
+    from orbax_bench_core.steps import comparison_exit_code
 
     verdicts = _shown(finished, console)
     if verdicts is None:
-        return EXIT_FAILED
+        return Exit.FAILED
     return comparison_exit_code(
         verdicts, allow_inconclusive=finished.arguments["allow_inconclusive"]
     )
@@ -75,11 +76,11 @@ def conclude_regression(finished: Finished, console: "Console") -> int:
 
 def conclude_comparison(finished: Finished, console: "Console") -> int:
     """Shows how many times as long the candidate takes; only what could not be measured fails."""
-    from orbax_bench_core.cli.measurement import EXIT_FAILED
+    from orbax_bench_core.exit_codes import Exit
 
     verdicts = _shown(finished, console)
     failed = verdicts is None or any(point.unmeasured for point in verdicts.points)
-    return EXIT_FAILED if failed else 0
+    return Exit.FAILED if failed else Exit.OK
 
 
 def conclude_calibration(finished: Finished, console: "Console") -> int:
@@ -88,10 +89,10 @@ def conclude_calibration(finished: Finished, console: "Console") -> int:
     A false alarm is what is counted here, so it fails nothing.
     """
     from orbax_bench_core.analysis.noise import calibration_of
-    from orbax_bench_core.cli.measurement import EXIT_FAILED
+    from orbax_bench_core.exit_codes import Exit
 
     if finished.failure is not None:
-        return EXIT_FAILED
+        return Exit.FAILED
     earlier = finished.arguments["earlier"]
     calibration_of([finished.directory, *([earlier] if earlier else [])]).show(console)
     return 0

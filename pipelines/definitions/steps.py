@@ -3,16 +3,12 @@
 # No postponed annotations in this package: kfp reads types from signatures.
 import dataclasses
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from orbax_bench_pipelines.targets import Placement, SliceShape, Target
+from orbax_bench_pipelines.targets import Placement, SliceShape
 
 if TYPE_CHECKING:
     from orbax_bench_pipelines.definitions.pipeline import Pipeline
-
-_RETRIES: Final = 2
-_BACKOFF: Final = {"backoff_duration": "60s", "backoff_factor": 2.0}
-"""A step that was preempted, evicted or short of memory is tried again, and goes on from there."""
 
 
 @dataclasses.dataclass
@@ -75,8 +71,6 @@ class Steps:
                 **measuring,
                 **placement.launching(shape),
             )
-            if placement.target in (Target.KFP, Target.VERTEX):
-                measured.set_retry(_RETRIES, **_BACKOFF)
             placement.measure_on(shape, measured)
         # Nothing is collected: that would be lost with one step, and has no room for many.
         together = aggregate(output_directory=self.directory).after(measured)

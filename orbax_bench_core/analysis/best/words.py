@@ -42,6 +42,8 @@ _GOALS: Final = {
     "save": "time of a save",
     "load": "time of a load",
     "bytes": "bytes on storage",
+    "step_p99": "99th percentile of the steps of a training",
+    "step_max": "longest step of a training",
     "memory": "peak memory of the host's process",
 }
 

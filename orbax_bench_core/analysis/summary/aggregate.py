@@ -23,6 +23,11 @@ from orbax_bench_core.measure import (
     LOST_STEPS,
     PAGE_FAULTS,
     RESIDENT_SHARE,
+    SAVE_SHARE,
+    STEP_MAX,
+    STEP_MEDIAN,
+    STEP_P99,
+    STEPS,
     TIME,
     TOLERATED_SHARE,
 )
@@ -38,7 +43,12 @@ from orbax_bench_core.records import (
 )
 from orbax_bench_core.sweep import BLOCK_SIZE
 
-SHOWN: Final = frozenset({BYTES, PAGE_FAULTS, BLOCKED.name, LOST.name, LOST_STEPS.name})
+SHOWN: Final = frozenset(
+    {
+        *(BYTES, PAGE_FAULTS, BLOCKED.name, LOST.name, LOST_STEPS.name),
+        *(STEPS.name, STEP_MEDIAN.name, STEP_P99.name, STEP_MAX.name, SAVE_SHARE.name),
+    }
+)
 """Metrics beside the times that reports show."""
 
 _ORBAX_TOTALS = ("5_inventory/save_total_gb", "5_inventory/load_total_gb")
