@@ -9,18 +9,20 @@ import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from orbax_bench_core.analysis.recovery import Recovery
     from orbax_bench_core.analysis.soak import Soak
     from orbax_bench_core.analysis.verdicts import VerdictReport, read_verdicts
     from orbax_bench_core.config import UserError
     from orbax_bench_core.gate import Verdict
     from orbax_bench_core.records import Repeat, Run, Series, load_run
-    from orbax_bench_core.steps import ab, run, soak
+    from orbax_bench_core.steps import ab, recovery, run, soak
     from orbax_bench_core.sweep import Pair, SweepPoint
 
     __version__: str
 
 __all__ = [
     "Pair",
+    "Recovery",
     "Repeat",
     "Run",
     "Series",
@@ -33,12 +35,14 @@ __all__ = [
     "ab",
     "load_run",
     "read_verdicts",
+    "recovery",
     "run",
     "soak",
 ]
 
 _ROOMS: Final = {
     "Pair": "sweep",
+    "Recovery": "analysis.recovery",
     "Repeat": "records",
     "Run": "records",
     "Series": "records",
@@ -50,6 +54,7 @@ _ROOMS: Final = {
     "ab": "steps",
     "load_run": "records",
     "read_verdicts": "analysis.verdicts",
+    "recovery": "steps",
     "run": "steps",
     "soak": "steps",
 }

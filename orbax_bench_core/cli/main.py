@@ -25,6 +25,7 @@ from orbax_bench_core.cli import (
     limits,
     lineage,
     prepare,
+    recovery,
     report,
     run,
     sharding,
@@ -135,6 +136,7 @@ _add("baseline", baseline.app, Reach.NONE)
 _add("history", history.history, Reach.NONE)
 _add("async-study", async_study.async_study, Reach.ALL_HOSTS)
 _add("soak", soak.soak, Reach.ALL_HOSTS)
+_add("recovery", recovery.recovery, Reach.THIS_HOST)
 _add("calibrate", calibrate.calibrate, Reach.ALL_HOSTS)
 _add("expand", expand.expand, Reach.NONE)
 _add("list", expand.list_builtins, Reach.NONE)

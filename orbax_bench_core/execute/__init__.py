@@ -10,6 +10,7 @@ from orbax_bench_core.execute.cluster import (
     detect_cluster,
     without_cluster,
 )
+from orbax_bench_core.execute.drill import Strike
 from orbax_bench_core.execute.hosts import (
     EXIT_NO_HEAD,
     HOST_WAIT_S,
@@ -76,6 +77,7 @@ __all__ = [
     "Say",
     "Session",
     "Signs",
+    "Strike",
     "Watcher",
     "allocator_settings",
     "detect_cluster",

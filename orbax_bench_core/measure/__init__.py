@@ -35,6 +35,7 @@ from orbax_bench_core.measure.known_metrics import all_metrics, lookup
 from orbax_bench_core.measure.metrics import Metrics, default_metrics
 from orbax_bench_core.measure.observers import observing
 from orbax_bench_core.measure.profiling import tracing
+from orbax_bench_core.measure.recovery import PEERS_NOTICE, STEPS_LOST, UNCOMMITTED
 from orbax_bench_core.measure.sample import Sample, block_name
 
 __all__ = [
@@ -46,12 +47,15 @@ __all__ = [
     "LOST_STEPS",
     "OPEN_FILES",
     "PAGE_FAULTS",
+    "PEERS_NOTICE",
     "RESIDENT_SHARE",
     "RETRIES",
     "RSS",
+    "STEPS_LOST",
     "THREADS",
     "TIME",
     "TOLERATED_SHARE",
+    "UNCOMMITTED",
     "Better",
     "Family",
     "Heard",

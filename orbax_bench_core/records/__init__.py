@@ -52,6 +52,7 @@ from orbax_bench_core.records.run import Run, load_run
 from orbax_bench_core.records.run_directory import (
     HOST_LIMITS_FILE,
     LIMITS_FILE,
+    RECOVERY_FILE,
     SOAK_FILE,
     STUDY_FILE,
     VERDICTS_FILE,
@@ -77,6 +78,7 @@ __all__ = [
     "PACE",
     "PACKAGES",
     "PEER_FAILED",
+    "RECOVERY_FILE",
     "REJOINED",
     "SCHEMA_VERSION",
     "SOAK_FILE",

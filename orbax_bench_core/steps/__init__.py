@@ -9,6 +9,7 @@ from orbax_bench_core.steps.planning import collect_records, entry_of_run, plan,
 from orbax_bench_core.steps.point import SAID, PointFailed, PointOutcome, measure_point, run_point
 from orbax_bench_core.steps.prepare import download, mirror, model_arrays, write_shardings
 from orbax_bench_core.steps.programs import ab, run
+from orbax_bench_core.steps.recovering import check_drilled, load_drilled, recovery
 from orbax_bench_core.steps.release_search import (
     Compared,
     Found,
@@ -24,6 +25,7 @@ from orbax_bench_core.steps.reporting import (
     limits_of,
     publish,
     publish_async_study,
+    publish_recovery,
     publish_search,
     publish_soak,
     publish_verdicts,
@@ -46,6 +48,7 @@ __all__ = [
     "Session",
     "SoakGoal",
     "ab",
+    "check_drilled",
     "check_soak",
     "collect_records",
     "compare_arms",
@@ -58,6 +61,7 @@ __all__ = [
     "kept_requirements",
     "launch_point",
     "limits_of",
+    "load_drilled",
     "measure_point",
     "measure_points",
     "mirror",
@@ -66,9 +70,11 @@ __all__ = [
     "point_hosts",
     "publish",
     "publish_async_study",
+    "publish_recovery",
     "publish_search",
     "publish_soak",
     "publish_verdicts",
+    "recovery",
     "run",
     "run_point",
     "search_releases",

@@ -13,6 +13,7 @@ BUILTINS: Final[dict[str, str]] = {
     for name, class_name in {
         "save_restore": "SaveRestore",
         "train_interference": "TrainInterference",
+        "training_job": "TrainingJob",
         "resharding": "Resharding",
         "restore_and_broadcast": "RestoreAndBroadcast",
         "replica_parallel_multislice": "ReplicaParallelMultislice",
