@@ -1,5 +1,5 @@
-# The image of every component: no ENTRYPOINT, because Kubeflow gives the whole command, and nothing
-# that needs root at run time. EXTRAS and BASE_IMAGE make the variants that images/README.md lists.
+# The image of every component: no ENTRYPOINT, because Kubeflow gives the whole command, no root, and
+# nothing that is written to but /tmp. EXTRAS and BASE_IMAGE make the variants of images/README.md.
 # Builds with BuildKit and with the legacy builder, so it uses what both have.
 ARG BASE_IMAGE=python:3.11-slim-bookworm
 
@@ -32,7 +32,12 @@ RUN tools/bin/uv pip install --quiet --compile-bytecode --require-hashes \
       $(for extra in $(echo "${EXTRAS}" | tr ',' ' '); do echo "--extra ${extra}"; done) \
  && tools/bin/uv pip install --quiet --compile-bytecode --require-hashes --no-deps -r kfp.txt
 
-COPY LICENSE README.md images/unknown_owner.py ./
+COPY images/unused_files.txt ./
+RUN cd "$(/opt/orbax-bench/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
+ && grep -v '^#' /build/unused_files.txt | while read -r pattern; do rm -rf ${pattern}; done \
+ && /opt/orbax-bench/bin/python -c 'import matplotlib.pyplot, pyarrow.parquet, scipy.stats'
+
+COPY LICENSE README.md images/sbom.py images/unknown_owner.py ./
 COPY orbax_bench_core orbax_bench_core/
 COPY airflow_pipelines airflow_pipelines/
 COPY components components/
@@ -42,13 +47,20 @@ RUN tools/bin/uv pip install --quiet --compile-bytecode --no-deps \
  && site=$(/opt/orbax-bench/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
  && cp unknown_owner.py "${site}/" && echo 'import unknown_owner' > "${site}/unknown_owner.pth"
 
+ARG VERSION=unknown
+RUN /opt/orbax-bench/bin/python sbom.py orbax-bench "${VERSION}" /opt/orbax-bench/sbom.cdx.json
+
 
 FROM ${BASE_IMAGE}
 
 COPY --from=build /opt/orbax-bench /opt/orbax-bench
 
-# Any user may run it, on a root file system that is read-only: /tmp alone is written to. A user id
-# without an entry in /etc/passwd has no name and no home unless it is told.
+# The user is a number, by which Kubernetes sees that it is not root. Any other may run it as well, on
+# a root file system that is read-only: /tmp alone is written to, and is everybody's home, because a
+# user id without an entry in /etc/passwd has no name and no home unless it is told.
+RUN echo 'orbax-bench:x:10001:0::/tmp:/usr/sbin/nologin' >> /etc/passwd
+USER 10001:0
+WORKDIR /tmp
 ENV PATH=/opt/orbax-bench/bin:${PATH} HOME=/tmp USER=orbax-bench PYTHONDONTWRITEBYTECODE=1
 
 # Where a node puts the libraries of its GPU driver; empty without one.
@@ -58,9 +70,15 @@ ENV LD_LIBRARY_PATH=${LIBRARY_PATH}
 ARG VERSION=unknown
 ARG REVISION=unknown
 ARG SOURCE=unknown
+ARG CREATED=unknown
+ARG BASE_IMAGE
+ARG BASE_DIGEST=unknown
 ENV ORBAX_BENCH_IMAGE=orbax-bench:${VERSION} ORBAX_BENCH_REVISION=${REVISION}
 LABEL org.opencontainers.image.title="orbax-bench" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.source="${SOURCE}" \
+      org.opencontainers.image.created="${CREATED}" \
+      org.opencontainers.image.base.name="${BASE_IMAGE}" \
+      org.opencontainers.image.base.digest="${BASE_DIGEST}" \
       org.opencontainers.image.licenses="Apache-2.0"

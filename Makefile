@@ -35,7 +35,7 @@ setup: .venv/.ready
 	touch .venv/.ready
 
 demo: setup
-	$(BIN)/python -m orbax_bench_core.cli pipeline run examples/demo.yaml --pipeline regression \
+	$(BIN)/python -m orbax_bench_core.cli pipeline run examples/demo.yaml --pipeline regression --set allow_inconclusive=true \
 	  --output-directory demo
 	@echo "Open demo/verdicts.html and demo/report.html, or read demo/samples.parquet."
 

@@ -61,7 +61,7 @@ def regression(
     arms: str = "",
     baseline: str = "",
     registry: str = "",
-    allow_inconclusive: bool = True,
+    allow_inconclusive: bool = False,
     verdict: Asset | None = None,
     points_per_task: int = 1,
     parallelism: int = 1,
@@ -90,7 +90,7 @@ def regression(
     where = place or Local()
     operator, given = where.operator()
     compared = ["--baseline", baseline] if baseline else []
-    strict = [] if allow_inconclusive else ["--strict"]
+    tolerant = ["--allow-inconclusive"] if allow_inconclusive else []
     with TaskGroup(group_id=group_id) as group:
         measured = _measured(where, suite, directory, arms, points_per_task, parallelism, retries)
         compare = operator(
@@ -106,7 +106,7 @@ def regression(
                 "enforce-verdict",
                 compare.output,
                 *("--verdicts", f"{directory}/verdicts.json"),
-                *strict,
+                *tolerant,
             ),
             **_NOT_AGAIN,
             **given,

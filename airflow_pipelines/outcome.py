@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from orbax_bench_core.cli.exit_codes import RETRIED, Exit
-
-_SAID = {
-    Exit.FAILED: "something failed, or nothing was measured",
-    Exit.INVALID: "something given is wrong, and would be again",
-    Exit.REGRESSION: "REGRESSION",
-    Exit.INCONCLUSIVE: "INCONCLUSIVE, which this comparison does not tolerate",
-    Exit.LOST_HEAD: "contact with process 0 was lost",
-    Exit.INTERRUPTED: "it was interrupted",
-}
+from orbax_bench_core.exit_codes import MEANINGS, RETRIED, Exit
 
 
 def check(code: int, step: str, said: str = "") -> None:
@@ -31,7 +22,7 @@ def check(code: int, step: str, said: str = "") -> None:
     if code == Exit.OK:
         return
     known = code in set(Exit)
-    reason = _SAID[Exit(code)] if known else "it was ended from outside"
+    reason = MEANINGS[Exit(code)][0] if known else "it was ended from outside"
     message = "\n".join(filter(None, [f"{step} ended with exit code {code}: {reason}", said]))
     final = known and code not in (*RETRIED, Exit.INTERRUPTED)
     raise AirflowFailException(message) if final else AirflowException(message)

@@ -59,7 +59,11 @@ class Kubernetes:
         """Returns a pod's operator."""
         from orbax_bench_airflow.pod import StepPodOperator
 
-        return StepPodOperator, {"image": self.image, **self.pod}
+        variables = self.pod.get("env_vars", {})
+        if isinstance(variables, Mapping):
+            # A pod does not know the digest of its image unless it is told.
+            variables = {"ORBAX_BENCH_IMAGE": self.image, **variables}
+        return StepPodOperator, {"image": self.image, **self.pod, "env_vars": variables}
 
     def words(self, step: str, *words: str) -> list[str]:
         """Returns the arguments of a step, with the file that the provider looks for."""

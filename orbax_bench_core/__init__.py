@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from orbax_bench_core.analysis.best import Best, best
     from orbax_bench_core.analysis.recovery import Recovery
     from orbax_bench_core.analysis.soak import Soak
     from orbax_bench_core.analysis.verdicts import VerdictReport, read_verdicts
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Best",
     "Pair",
     "Recovery",
     "Repeat",
@@ -33,6 +35,7 @@ __all__ = [
     "VerdictReport",
     "__version__",
     "ab",
+    "best",
     "load_run",
     "read_verdicts",
     "recovery",
@@ -41,6 +44,7 @@ __all__ = [
 ]
 
 _ROOMS: Final = {
+    "Best": "analysis.best",
     "Pair": "sweep",
     "Recovery": "analysis.recovery",
     "Repeat": "records",
@@ -52,6 +56,7 @@ _ROOMS: Final = {
     "Verdict": "gate",
     "VerdictReport": "analysis.verdicts",
     "ab": "steps",
+    "best": "analysis.best",
     "load_run": "records",
     "read_verdicts": "analysis.verdicts",
     "recovery": "steps",

@@ -15,11 +15,12 @@ import docstring_parser
 
 from orbax_bench_components import compile as components
 from orbax_bench_pipelines.definitions import PIPELINES, Pipeline
-from orbax_bench_pipelines.targets import Package, Placement, Settings, read_settings
+from orbax_bench_pipelines.targets import Package, Placement, Settings, read_settings, settings_page
 
 GKE_SETTINGS = Path(__file__).parent / "gke.settings.yaml"
 """Settings that our own packages for GKE are compiled with."""
 _CHECKOUT = Path(__file__).parents[1]
+_PAGES = _CHECKOUT / "docs" / "pipelines"
 
 
 def compiled(pipeline: Pipeline, placement: Placement) -> str:
@@ -47,7 +48,8 @@ def derived_files() -> Iterator[tuple[Path, str]]:
     """Yields every committed file that is derived, with the content it should have."""
     yield from components.derived_files()
     for pipeline in PIPELINES:
-        yield _CHECKOUT / "docs" / "pipelines" / f"{pipeline.name}.md", pipeline_page(pipeline)
+        yield _PAGES / f"{pipeline.name}.md", pipeline_page(pipeline)
+    yield _PAGES / "settings.md", settings_page()
 
 
 def write_packages(folder: Path) -> None:

@@ -8,7 +8,7 @@ from orbax_bench_components.image import IMAGE
 @dsl.component(base_image=IMAGE, install_kfp_package=False)
 def enforce_verdict(
     verdict: str,
-    allow_inconclusive: bool = True,
+    allow_inconclusive: bool = False,
     verdicts: dsl.Input[dsl.Dataset] = None,
 ) -> None:
     """Succeeds on PASS and fails on REGRESSION, so that the pipeline's own state is the verdict.

@@ -22,6 +22,7 @@ def run_sweep_point(
     tpu: str = "",
     slices: int = 1,
     launcher_settings: Optional[List[str]] = None,  # noqa: UP006, UP045
+    expect: str = "",
 ) -> None:
     """Runs every repeat of one sweep point and keeps every raw sample.
 
@@ -52,6 +53,8 @@ def run_sweep_point(
             TPUs, as many as the point has processes.
         slices: How many such slices.
         launcher_settings: Settings of the launcher, each KEY=VALUE.
+        expect: The devices that must be there, as PLATFORM[:KIND][:COUNT], such as tpu:v5e:8 or
+            gpu:h100-80gb:8: with others the step fails before it measures. Empty takes any.
     """
     from orbax_bench_core.steps import RunSettings, point_hosts
     from orbax_bench_core.steps.pipeline import run_sweep_point
@@ -65,4 +68,5 @@ def run_sweep_point(
         strict=strict,
         lock=lock,
         hosts=point_hosts(launcher, tpu, slices, launcher_settings),
+        expect=expect,
     ).into(records=records)

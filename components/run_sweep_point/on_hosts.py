@@ -33,6 +33,7 @@ def run_sweep_point(
     tpu: str = "",
     slices: int = 1,
     launcher_settings: Optional[List[str]] = None,  # noqa: UP006, UP045
+    expect: str = "",
     task_config: dsl.TaskConfig = None,
 ) -> None:
     """Runs every repeat of one sweep point and keeps every raw sample.
@@ -65,6 +66,8 @@ def run_sweep_point(
             TPUs, as many as the point has processes.
         slices: How many such slices.
         launcher_settings: Settings of the launcher, each KEY=VALUE.
+        expect: The devices that must be there, as PLATFORM[:KIND][:COUNT], such as tpu:v5e:8 or
+            gpu:h100-80gb:8: with others the step fails before it measures. Empty takes any.
         task_config: What was set on the task for the hosts; Kubeflow fills it in.
     """
     from orbax_bench_core.steps import RunSettings, point_hosts
@@ -81,4 +84,5 @@ def run_sweep_point(
         hosts=point_hosts(
             launcher, tpu, slices, launcher_settings, vars(task_config) if task_config else {}
         ),
+        expect=expect,
     ).into(records=records)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from orbax_bench_core.authoring import (
     BenchmarksGenerator,
@@ -16,10 +16,9 @@ from orbax_bench_core.benchmarks.support.needs import require_tree
 from orbax_bench_core.benchmarks.support.options import (
     MeasuringOptions,
     ReplicaFolderOptions,
-    delete_if_scarce,
     gib_to_bytes,
 )
-from orbax_bench_core.benchmarks.support.saving import load_target, measure_save
+from orbax_bench_core.benchmarks.support.saving import measure_round_trip
 from orbax_bench_core.measure import Metrics
 
 if TYPE_CHECKING:
@@ -56,8 +55,11 @@ class SaveRestoreOptions(ReplicaFolderOptions, MeasuringOptions):
     save_concurrent_gb: Sweepable[float | None] = None
     restore_concurrent_gb: Sweepable[float | None] = None
 
-    def orbax_context(self) -> ocp.Context:
+    def orbax_context(self, **more: Any) -> ocp.Context:
         """Returns these options as Orbax takes them.
+
+        Args:
+            **more: Further options, as `make_context` takes them.
 
         Raises:
             UnmetNeed: The installed Orbax cannot do what one of them asks for.
@@ -65,6 +67,7 @@ class SaveRestoreOptions(ReplicaFolderOptions, MeasuringOptions):
         from orbax_bench_core.state import make_context
 
         return make_context(
+            **more,
             use_ocdbt=self.use_ocdbt,
             use_zarr3=self.use_zarr3,
             use_compression=self.use_compression,
@@ -89,25 +92,15 @@ class SaveRestore(BenchmarksGenerator[SaveRestoreOptions]):
 
     def test_fn(self, context: TestContext[SaveRestoreOptions]) -> TestResult:
         """Runs one save and one load."""
-        import jax
-
-        from orbax_bench_core.state import orbax_api, tree_bytes
-
-        metrics, options, path = Metrics(), context.options, context.path / "ckpt"
+        metrics = Metrics()
         tree = require_tree(context, "save_restore")
-        num_bytes, target = tree_bytes(tree), load_target(tree)
-        with options.orbax_context():
-            measure_save(
+        with context.options.orbax_context():
+            restored = measure_round_trip(
                 metrics,
                 context,
-                path,
                 tree,
-                asynchronous=options.async_enabled,
-                collectors=options.collectors,
+                asynchronous=context.options.async_enabled,
+                collectors=context.options.collectors,
             )
-            delete_if_scarce(tree)
-            context.prepare_load("load", path)
-            with metrics.measure("load", options.collectors, num_bytes=num_bytes):
-                restored = jax.block_until_ready(orbax_api.load(path, target))
         context.verify(restored)
         return TestResult(metrics=metrics)

@@ -8,10 +8,12 @@ import typer
 
 from orbax_bench_core.cli.arguments import (
     Devices,
+    JUnit,
     LocalDirectory,
     LogFormat,
     LogFormatOption,
     NoLock,
+    Notify,
     OutputDirectory,
     Override,
     SuiteFile,
@@ -23,6 +25,8 @@ from orbax_bench_core.cli.hosts import (
     PortRangeOption,
     load_for_hosts,
     measure_on_hosts,
+    name_in,
+    outlets_of,
     place_in_cluster,
     serve_without_suite,
 )
@@ -90,6 +94,8 @@ def ab(
     no_cluster: NoCluster = False,
     host_wait: HostWait = 120,
     port_range: PortRangeOption = None,
+    notify: Notify = None,
+    junit: JUnit = None,
     verbose: Verbose = False,
     log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
@@ -115,19 +121,22 @@ def ab(
 
     cluster = place_in_cluster(no_cluster=no_cluster)
     serve_without_suite(cluster, suite, output_directory)
+    outlets = outlets_of(cluster, notify, junit)
     known = passports.find(passport)
-    loaded = load_for_hosts(suite, override or (), cluster)
-    with_both = with_arms(loaded, baseline or [], candidate or [], same=same)
+    with outlets.on_failure(name_in(suite), output_directory):
+        loaded = load_for_hosts(suite, override or (), cluster)
+        with_both = with_arms(loaded, baseline or [], candidate or [], same=same)
 
     def measure(settings: RunSettings) -> int:
-        measurement = Measurement(
-            with_both,
-            output_directory,
-            settings=settings,
-            output=Output.to_stdout(log_format, verbose=verbose),
-            lock=not no_lock,
-        )
-        return measurement.compare(passport=known, allow_inconclusive=allow_inconclusive)
+        with outlets.on_failure(loaded.suite.suite_name, output_directory):
+            measurement = Measurement(
+                with_both,
+                output_directory,
+                settings=settings,
+                output=Output.to_stdout(log_format, verbose=verbose, outlets=outlets),
+                lock=not no_lock,
+            )
+            return measurement.compare(passport=known, allow_inconclusive=allow_inconclusive)
 
     settings = RunSettings(
         local_directory=local_directory,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 import sys
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -51,6 +52,21 @@ Override = Annotated[
     ),
 ]
 
+Notify = Annotated[
+    str | None,
+    typer.Option(
+        "--notify",
+        metavar="URL",
+        help="Post to this webhook when the state of the suite changes: REGRESSION, a failure, or "
+        "PASS again. The address is a secret, and a command line is none: @FILE takes it from a "
+        "file, and the variable ORBAX_BENCH_NOTIFY holds it. slack+URL gives it Slack's shape.",
+    ),
+]
+JUnit = Annotated[
+    str | None,
+    typer.Option("--junit", metavar="FILE", help="Also write the verdicts as JUnit XML here."),
+]
+
 
 class ShownMetrics(enum.StrEnum):
     """Metrics that a comparison shows on a terminal."""
@@ -75,6 +91,9 @@ Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Also show what begins, and what was done before.")
 ]
 
+_UNITS = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+_SIZE = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join(_UNITS)})")
+
 LOG_WIDTH: Final = 200
 """Columns of what is no terminal: a log has room for whole lines."""
 
@@ -98,3 +117,20 @@ def results_console() -> Console:
 
     out = sys.stdout
     return Console(file=out) if out.isatty() else Console(file=out, width=LOG_WIDTH, soft_wrap=True)
+
+
+def parse_size(text: str, flag: str = "--size") -> int:
+    """Returns the bytes of a size: a number with a binary unit, such as 1.5GiB, or of bytes.
+
+    Raises:
+        UserError: It is no such size.
+    """
+    from orbax_bench_core.config import UserError
+
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise UserError(
+            f"{flag}: {text!r} is not a size; give a number with KiB, MiB, GiB or TiB, such as "
+            "256MiB or 1.5GiB, or a number of bytes"
+        )
+    return int(float(match[1]) * _UNITS[match[2]])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orbax_bench_core.cli.arguments import Metrics, ShownMetrics, results_console
+from orbax_bench_core.exit_codes import Exit
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from orbax_bench_core.baselines import Promoted, Registry
     from orbax_bench_core.config import Arm
 
-EXIT_LEFT_OUT = 1
-EXIT_WARNING = 3
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -99,7 +98,7 @@ def capture(
     if promote:
         _promote(place, captured.capture.id, [], note, console, force=force)
     if captured.strays:
-        raise typer.Exit(EXIT_LEFT_OUT)
+        raise typer.Exit(Exit.FAILED)
 
 
 @app.command("list")
@@ -270,7 +269,7 @@ def compare(
     if not report.points:
         raise UserError(f"{baseline} and {run} have no point in common: nothing was compared")
     if fail_on_warning and report.word == "REGRESSION":
-        raise typer.Exit(EXIT_WARNING)
+        raise typer.Exit(Exit.REGRESSION)
 
 
 def _promote(

@@ -22,9 +22,6 @@ from orbax_bench_core.analysis.releases import (
 )
 from orbax_bench_core.analysis.verdicts import VerdictReport, headline
 from orbax_bench_core.cli.measurement import (
-    EXIT_FAILED,
-    EXIT_INCONCLUSIVE,
-    EXIT_REGRESSION,
     Interrupted,
     Measurement,
     Output,
@@ -32,6 +29,7 @@ from orbax_bench_core.cli.measurement import (
 from orbax_bench_core.config import LoadedSuite
 from orbax_bench_core.document import print_document
 from orbax_bench_core.execute import RunSettings
+from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps import (
     Found,
@@ -44,11 +42,11 @@ from orbax_bench_core.steps import (
 )
 
 _EXIT_CODES: Final[dict[Conclusion, int]] = {
-    "named": EXIT_REGRESSION,
-    "range": EXIT_REGRESSION,
+    "named": Exit.REGRESSION,
+    "range": Exit.REGRESSION,
     "same": 0,
-    "undecided": EXIT_INCONCLUSIVE,
-    "failed": EXIT_FAILED,
+    "undecided": Exit.INCONCLUSIVE,
+    "failed": Exit.FAILED,
 }
 
 

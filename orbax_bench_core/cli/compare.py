@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from orbax_bench_core.cli.arguments import Metrics, ShownMetrics
+from orbax_bench_core.cli.arguments import JUnit, Metrics, Notify, ShownMetrics
 
 
 def compare(
@@ -32,6 +32,8 @@ def compare(
             "--allow-inconclusive", help="Exit with 0 rather than 4 when there is no clear verdict."
         ),
     ] = False,
+    notify: Notify = None,
+    junit: JUnit = None,
     rule: Annotated[
         list[str] | None,
         typer.Option(
@@ -67,12 +69,14 @@ def compare(
     from rich.console import Console
 
     from orbax_bench_core.analysis.verdicts import compare_stored, verdicts_document
-    from orbax_bench_core.cli.measurement import stored_exit_code
     from orbax_bench_core.config import UserError
     from orbax_bench_core.document import print_document, to_html
     from orbax_bench_core.records import write_atomically
+    from orbax_bench_core.steps import Outlets, stored_exit_code
 
-    found = compare_stored(baseline, candidate, rule or ())
+    outlets = Outlets.of(notify, junit)
+    with outlets.on_failure(None, candidate or baseline):
+        found = compare_stored(baseline, candidate, rule or ())
     console = Console()
     document = verdicts_document(found, metrics.value)
     if as_json:
@@ -89,8 +93,12 @@ def compare(
         if not as_json:
             console.print(f"Page: {html}", markup=False, highlight=False, soft_wrap=True)
     if not found.points:
-        raise UserError(
+        why = (
             f"{baseline} and {candidate or baseline} have no point in common, so that nothing was "
             "compared; above stands in what their points differ"
         )
-    raise typer.Exit(stored_exit_code(found, allow_inconclusive=allow_inconclusive))
+        outlets.failed(found.suite, candidate or baseline, why)
+        raise UserError(why)
+    code = stored_exit_code(found, allow_inconclusive=allow_inconclusive)
+    outlets.verdicts(found, code, candidate or baseline)
+    raise typer.Exit(code)

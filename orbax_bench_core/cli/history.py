@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from orbax_bench_core.cli.arguments import results_console
+from orbax_bench_core.exit_codes import Exit
 
 
 def history(
@@ -64,7 +65,7 @@ def history(
             write_atomically(target, to_html(document).encode())
         except OSError as failure:
             raise UserError(f"--html: cannot write {target}: {failure}") from None
-    code = 1 if found.left_out else 0
+    code = Exit.FAILED if found.left_out else Exit.OK
     if as_json:
         print(found.model_dump_json(indent=2))
         raise typer.Exit(code)

@@ -16,6 +16,7 @@ import typer
 if TYPE_CHECKING:
     from orbax_bench_core.config import LoadedSuite
     from orbax_bench_core.execute import Cluster, RunSettings
+    from orbax_bench_core.steps import Outlets
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -115,6 +116,30 @@ def load_for_hosts(path: str, override: Sequence[str], cluster: Cluster | None) 
     if "processes" in loaded.suite.execution.model_fields_set:
         return loaded
     return load_suite(path, [*override, f"execution.processes={cluster.size}"])
+
+
+def name_in(suite: str) -> str | None:
+    """Returns the name of a suite that may be wrong otherwise; None where even that is missing."""
+    import yaml
+    from etils import epath
+
+    try:
+        content = yaml.safe_load(epath.Path(suite).read_bytes())
+    except (OSError, ImportError, ValueError, yaml.YAMLError):
+        return None
+    name = content.get("suite_name") if isinstance(content, dict) else None
+    return name if isinstance(name, str) else None
+
+
+def outlets_of(cluster: Cluster | None, notify: str | None, junit: str | None = None) -> Outlets:
+    """Returns where process 0 tells what it found; every other host has nothing to tell.
+
+    Raises:
+        UserError: The address to notify is none.
+    """
+    from orbax_bench_core.steps import Outlets
+
+    return Outlets() if cluster is not None and cluster.rank else Outlets.of(notify, junit)
 
 
 def serve_without_suite(cluster: Cluster | None, suite: str, output_directory: str) -> None:

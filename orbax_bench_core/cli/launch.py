@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import itertools
 import re
 import sys
 from typing import TYPE_CHECKING, Annotated, Final
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from orbax_bench_core.cli.arguments import Override, SuiteFile
-from orbax_bench_core.cli.exit_codes import Exit
+from orbax_bench_core.exit_codes import Exit
 
 if TYPE_CHECKING:
     from orbax_bench_core.launchers import SliceShape
@@ -128,6 +129,20 @@ def launch(
 def _words(
     command: Measures, suite: str, directory: str, override: list[str], more: list[str]
 ) -> tuple[str, ...]:
+    """Returns the command that every host runs.
+
+    Raises:
+        UserError: A secret would stand in it.
+    """
+    from orbax_bench_core.config import UserError
+
+    given = [after for word, after in itertools.pairwise([*more, ""]) if word == "--notify"]
+    given += [word.partition("=")[2] for word in more if word.startswith("--notify=")]
+    if not all(address.startswith("@") for address in given):
+        raise UserError(
+            "--notify: its address is a secret, and the command of every host is shown and kept by "
+            "the place: set ORBAX_BENCH_NOTIFY where process 0 runs, or give --notify @FILE"
+        )
     overrides = [word for each in override for word in ("--override", each)]
     named = ("--suite", suite) if command is Measures.CALIBRATE else (suite,)
     return ("orbax-bench", command.value, *named, "-o", directory, *overrides, *more)

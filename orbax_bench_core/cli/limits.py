@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from orbax_bench_core.cli.arguments import parse_size
+
 if TYPE_CHECKING:
     from orbax_bench_core.limits import Limits
 
-_UNITS = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
-_SIZE = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join(_UNITS)})")
 _MAX_PARALLELISM = 64
 _TIMEOUT_S = 600.0
 
@@ -66,23 +65,6 @@ def limits(
 
 def _tell(line: str) -> None:
     print(line, file=sys.stderr)
-
-
-def parse_size(text: str) -> int:
-    """Returns the bytes of a size: a number with a binary unit, such as 1.5GiB, or of bytes.
-
-    Raises:
-        UserError: It is no such size.
-    """
-    from orbax_bench_core.config import UserError
-
-    match = _SIZE.fullmatch(text.strip())
-    if match is None:
-        raise UserError(
-            f"--size: {text!r} is not a size; give a number with KiB, MiB, GiB or TiB, such as "
-            "256MiB or 1.5GiB, or a number of bytes"
-        )
-    return int(float(match[1]) * _UNITS[match[2]])
 
 
 def _print_table(found: Limits) -> None:

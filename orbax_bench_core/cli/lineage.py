@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from orbax_bench_core.cli.arguments import results_console
+from orbax_bench_core.exit_codes import Exit
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
 
     from orbax_bench_core.lineage import Link, Status
 
-
-EXIT_BROKEN = 1
 
 _MARKS: Final[dict[Status, tuple[str, str]]] = {
     "unchanged": ("✓ unchanged", "green"),
@@ -76,7 +75,7 @@ def lineage(
         print(json.dumps(_document(given, chain), indent=2))
     else:
         print_chain(chain)
-    raise typer.Exit(EXIT_BROKEN if chain.broken or chain.lacks_records else 0)
+    raise typer.Exit(Exit.FAILED if chain.broken or chain.lacks_records else Exit.OK)
 
 
 def _document(given: str, chain: Link) -> dict[str, object]:

@@ -15,15 +15,18 @@ from orbax_bench_core.cli import (
     ab,
     async_study,
     baseline,
+    best,
     bisect,
     calibrate,
     compare,
     doctor,
     expand,
     history,
+    inspect,
     launch,
     limits,
     lineage,
+    plan,
     prepare,
     recovery,
     report,
@@ -34,12 +37,11 @@ from orbax_bench_core.cli import (
 )
 from orbax_bench_core.cli.buckets import check_buckets
 from orbax_bench_core.cli.hosts import Reach, for_this_host
+from orbax_bench_core.exit_codes import Exit
 
 if TYPE_CHECKING:
     import importlib.metadata
 
-EXIT_INVALID = 2
-EXIT_FAILED = 1
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 _PLUGINS = "orbax_bench.commands"
 
@@ -129,6 +131,7 @@ def _add(name: str, command: Callable[..., None] | typer.Typer, reach: Reach) ->
 
 _add("run", run.run, Reach.ALL_HOSTS)
 _add("ab", ab.ab, Reach.ALL_HOSTS)
+_add("best", best.best, Reach.NONE)
 _add("launch", launch.launch, Reach.NONE)
 _add("compare", compare.compare, Reach.NONE)
 _add("bisect", bisect.bisect, Reach.ALL_HOSTS)
@@ -144,9 +147,15 @@ _add("doctor", doctor.doctor, Reach.THIS_HOST)
 _add("report", report.report, Reach.NONE)
 _add("lineage", lineage.lineage, Reach.NONE)
 _add("limits", limits.limits, Reach.THIS_HOST)
+_add("plan", plan.plan, Reach.NONE)
+_add("inspect", inspect.inspect, Reach.NONE)
 _add("prepare", prepare.prepare, Reach.THIS_HOST)
 _add("sharding", sharding.sharding, Reach.NONE)
 _add("step", step.app, Reach.BY_STEP)
+
+
+_HERE: Final = frozenset(REACH) - {"launch"}
+"""Commands that read and write here what they are told of; others hand it on to a cluster."""
 
 
 def main() -> None:
@@ -157,10 +166,12 @@ def main() -> None:
 def run_command_line(command: Callable[[], object]) -> None:
     """Runs a command; a user's mistake is one message and exit code 2.
 
-    A disk that is full or read-only is one message as well, and exit code 1.
+    So is a file that cannot be used: code of ours that fails names none. A disk that is full or
+    read-only is one message as well, and exit code 1.
     """
     try:
-        check_buckets(sys.argv[1:])
+        if sys.argv[1:2] and sys.argv[1] in _HERE:
+            check_buckets(sys.argv[2:])
         command()
     except Exception as error:
         from orbax_bench_core.config import UserError  # help needs no suite
@@ -168,12 +179,14 @@ def run_command_line(command: Callable[[], object]) -> None:
         if isinstance(error, OSError) and error.errno in _UNWRITABLE:
             advice = "make room, or name a place that can be written"
             print(f"error: cannot write: {error}; {advice}", file=sys.stderr)
-            sys.exit(EXIT_FAILED)
+            sys.exit(Exit.FAILED)
+        if isinstance(error, OSError) and error.filename is not None:
+            error = UserError(f"{error.filename}: {error.strerror or error}")
         if not isinstance(error, UserError):
             raise
         for line in error.said:
             print(f"error: {line}", file=sys.stderr)
-        sys.exit(EXIT_INVALID)
+        sys.exit(Exit.INVALID)
 
 
 @functools.cache

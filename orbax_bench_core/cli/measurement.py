@@ -11,6 +11,7 @@ from typing import Final
 
 from rich.console import Console
 
+from orbax_bench_core import steps
 from orbax_bench_core.analysis import noise as passports
 from orbax_bench_core.analysis.recovery import PhaseName, Recovery, recovery_document
 from orbax_bench_core.analysis.soak import Soak, soak_document
@@ -18,16 +19,18 @@ from orbax_bench_core.analysis.summary import RunSummary, notes_document, summar
 from orbax_bench_core.analysis.verdicts import VerdictReport, compare_stored, verdicts_document
 from orbax_bench_core.baselines import capture_into, load_baseline
 from orbax_bench_core.cli.arguments import LogFormat, results_console
-from orbax_bench_core.cli.exit_codes import Exit, worst
 from orbax_bench_core.cli.json_log import JsonLog
 from orbax_bench_core.cli.live_verdicts import LiveVerdicts
 from orbax_bench_core.cli.progress import ProgressReport
 from orbax_bench_core.config import LoadedSuite, UserError
 from orbax_bench_core.document import count, print_document
 from orbax_bench_core.execute import CannotRecord, HostsMissing, RunSettings, Session, Watcher
+from orbax_bench_core.exit_codes import Exit, worst
 from orbax_bench_core.records import Run
 from orbax_bench_core.steps import (
+    Outlets,
     SoakGoal,
+    answer_of,
     check_drilled,
     compare_arms,
     limits_of,
@@ -36,14 +39,13 @@ from orbax_bench_core.steps import (
     publish_recovery,
     publish_soak,
     publish_verdicts,
+    search_points,
     settle,
     soak_points,
 )
 
-EXIT_FAILED: Final = 1
-EXIT_REGRESSION: Final = 3
-EXIT_INCONCLUSIVE: Final = 4
-_EXIT_INTERRUPTED: Final = 130
+EXIT_FAILED: Final = Exit.FAILED
+comparison_exit_code = steps.comparison_exit_code
 
 
 class Interrupted(Exception):
@@ -66,20 +68,25 @@ class Output:
         console: Where to show progress and results to people.
         json_log: Where to write progress for machines; None shows it on the console.
         verbose: Whether to show what begins, and what was done before.
+        outlets: Where else to tell what was found.
     """
 
     console: Console
     json_log: JsonLog | None = None
     verbose: bool = False
+    outlets: Outlets = dataclasses.field(default_factory=Outlets)
 
     @classmethod
-    def to_stdout(cls, log_format: LogFormat, *, verbose: bool) -> Output:
+    def to_stdout(
+        cls, log_format: LogFormat, *, verbose: bool, outlets: Outlets | None = None
+    ) -> Output:
         """Returns the output of a command: tables for people, or lines of JSON and nothing else."""
         as_json = log_format is LogFormat.JSON
         return cls(
             console=Console(soft_wrap=not sys.stdout.isatty(), quiet=as_json),
             json_log=JsonLog(sys.stdout) if as_json else None,
             verbose=verbose,
+            outlets=outlets or Outlets(),
         )
 
 
@@ -118,6 +125,17 @@ class Baselines:
         return found
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SearchFor:
+    """Search for the best point instead of a full sweep.
+
+    Attributes:
+        goal: What to make small; None takes `save`, or the first measure that there is.
+    """
+
+    goal: str | None = None
+
+
 class Measurement:
     """A suite that is about to be measured, with arms or without.
 
@@ -142,14 +160,18 @@ class Measurement:
         """
         self._console = output.console
         self._json_log = output.json_log
+        self._outlets = output.outlets
         session = Session.begin(suite, output_directory, settings=settings, say=self._say)
         self._total = len(session.plain) * session.info.num_repeats
         watch = output.json_log or self._view(session, verbose=output.verbose)
         self._session = dataclasses.replace(session, watch=watch)
         self._lock = lock
 
-    def run(self, *, limits: bool, baselines: Baselines) -> int:
-        """Measures every point, shows what was found, and returns the exit code."""
+    def run(self, *, limits: bool, baselines: Baselines, search: SearchFor | None = None) -> int:
+        """Measures every point, shows what was found, and returns the exit code.
+
+        With `search`, points that are clearly behind are dropped after some rounds.
+        """
         info = self._session.info
         print_document(notes_document(info), self._console)
         repeats = count(info.num_repeats, "repeat")
@@ -157,14 +179,26 @@ class Measurement:
         self._say(f"{info.suite_name}: {size}")
         try:
             with _stoppable():
-                measure_points(self._session, limits=limits, lock=self._lock)
+                if search is None:
+                    measure_points(self._session, limits=limits, lock=self._lock)
+                else:
+                    self._search(search, limits=limits)
         except Interrupted as stop:
             self._say_stopped(stop)
+            self._tell_stopped(stop)
             code = stop.code
         else:
             code = self._conclude_run(baselines)
         self._log_end(exit_code=code)
         return code
+
+    def _search(self, search: SearchFor, *, limits: bool) -> None:
+        found = search_points(self._session, goal=search.goal, limits=limits, lock=self._lock)
+        whole = len(self._session.plain) * self._session.info.num_repeats
+        self._say(
+            f"search ended after {count(found.rounds, 'round')}: {found.ended}; {found.measured} "
+            f"repeats instead of {whole}"
+        )
 
     def soak(self, goal: SoakGoal, *, limit_mib: float, as_json: bool) -> int:
         """Makes saves until the goal is reached, shows the verdict, and returns the exit code.
@@ -249,6 +283,7 @@ class Measurement:
             verdicts = self.verdicts()
         except Interrupted as stop:
             self._say_stopped(stop)
+            self._tell_stopped(stop)
             self._log_end(exit_code=stop.code, verdict=None)
             return stop.code
         code = self._conclude_comparison(verdicts, allow_inconclusive=allow_inconclusive)
@@ -287,6 +322,11 @@ class Measurement:
             with contextlib.suppress(OSError):  # it may be the disk that has ended the run
                 settle(Run(self._session.directory))
 
+    def _tell_stopped(self, stop: Interrupted) -> None:
+        if stop.code != Exit.INTERRUPTED:  # somebody wanted that
+            info = self._session.info
+            self._outlets.failed(info.suite_name, str(self._session.directory.root), str(stop))
+
     def _kept(self) -> str:
         again = "Run the same command again to"
         if isinstance(self._session.watch, ProgressReport):
@@ -299,8 +339,10 @@ class Measurement:
         try:
             summary = publish(directory)
             extra = limits_of(directory, self._session.info, summary)
-            document = summary_document(self._session.info, summary, extra=extra)
+            answer = answer_of(directory)
+            document = summary_document(self._session.info, summary, extra=extra, answer=answer)
             print_document(document, self._console)
+            verdicts = None
             if baselines.compare is not None:
                 verdicts = compare_stored(baselines.compare, str(directory.root))
                 publish_verdicts(directory, verdicts)
@@ -310,7 +352,12 @@ class Measurement:
         except OSError as failure:
             return self._unwritten(failure, "report")
         self._say(f"Run directory: {directory.root}")
-        return run_exit_code(summary, self._console)
+        code, suite = run_exit_code(summary, self._console), self._session.info.suite_name
+        if verdicts is None:
+            self._outlets.run(suite, summary, code, str(directory.root))
+        else:
+            self._outlets.verdicts(verdicts, code, str(directory.root))
+        return code
 
     def _capture(self, path: str) -> None:
         folder, left_out = capture_into(self._session.directory, path)
@@ -326,11 +373,15 @@ class Measurement:
             return self._unwritten(failure, "compare")
         print_document(verdicts_document(verdicts), self._console)
         self._say(f"Report: {page}")
-        return comparison_exit_code(verdicts, allow_inconclusive=allow_inconclusive)
+        code = comparison_exit_code(verdicts, allow_inconclusive=allow_inconclusive)
+        self._outlets.verdicts(verdicts, code, str(self._session.directory.root))
+        return code
 
     def _unwritten(self, failure: OSError, command: str) -> int:
-        self._say(unwritten(failure, command, str(self._session.directory.root)))
-        return EXIT_FAILED
+        why, root = str(failure), str(self._session.directory.root)
+        self._say(unwritten(failure, command, root))
+        self._outlets.failed(self._session.info.suite_name, root, f"cannot write: {why}")
+        return Exit.FAILED
 
     def _log_end(self, **fields: object) -> None:
         if self._json_log is not None:
@@ -374,10 +425,10 @@ def run_exit_code(summary: RunSummary, console: Console) -> int:
     """Returns the exit code of a run that came to its end."""
     if not any(point.passed for point in summary.points):
         console.print("[red]Nothing was measured.[/]")
-        return EXIT_FAILED
+        return Exit.FAILED
     unmeasured = any(point.passed and not point.measured for point in summary.points)
     failed = unmeasured or any(point.failed for point in summary.points)
-    return EXIT_FAILED if failed or summary.left_out else 0
+    return Exit.FAILED if failed or summary.left_out else Exit.OK
 
 
 def show_soak(soak: Soak, root: str, *, as_json: bool) -> None:
@@ -409,30 +460,6 @@ def soak_exit_code(soak: Soak) -> int:
     return Exit.OK if soak.word == "PASS" else Exit.INCONCLUSIVE
 
 
-def comparison_exit_code(verdicts: VerdictReport, *, allow_inconclusive: bool = False) -> int:
-    """Returns the exit code: 3 REGRESSION, 4 INCONCLUSIVE or exploratory, 0 PASS.
-
-    It is 1 when an arm failed, or files had to be left out, and nothing has regressed.
-    """
-    if verdicts.exploratory:
-        return EXIT_INCONCLUSIVE
-    if verdicts.word == "REGRESSION":
-        return EXIT_REGRESSION
-    if verdicts.left_out or any(point.failed for point in verdicts.points):
-        return EXIT_FAILED
-    tolerated = allow_inconclusive and not verdicts.lacks_operations
-    if verdicts.word == "INCONCLUSIVE" and not tolerated:
-        return EXIT_INCONCLUSIVE
-    return 0
-
-
-def stored_exit_code(verdicts: VerdictReport, *, allow_inconclusive: bool) -> int:
-    """Returns the exit code of a comparison of what is on storage; unpaired ones only warn."""
-    if verdicts.exploratory or any(point.mode == "paired" for point in verdicts.points):
-        return comparison_exit_code(verdicts, allow_inconclusive=allow_inconclusive)
-    return EXIT_FAILED if verdicts.left_out else 0
-
-
 @contextlib.contextmanager
 def _stoppable() -> Iterator[None]:
     """Turns whatever stops a measurement into `Interrupted`."""
@@ -441,6 +468,6 @@ def _stoppable() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        raise Interrupted("interrupted", _EXIT_INTERRUPTED) from None
+        raise Interrupted("interrupted", Exit.INTERRUPTED) from None
     except (CannotRecord, HostsMissing) as failure:
-        raise Interrupted(f"stopped: {failure}", EXIT_FAILED) from None
+        raise Interrupted(f"stopped: {failure}", Exit.FAILED) from None

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from orbax_bench_core.exit_codes import Exit
+
 
 def report(
     directory: Annotated[str, typer.Argument(metavar="DIR", help="A run directory.")],
@@ -27,10 +29,10 @@ def report(
     from rich.console import Console
 
     from orbax_bench_core.analysis.summary import notes_document, summary_document
-    from orbax_bench_core.cli.measurement import EXIT_FAILED, unwritten
+    from orbax_bench_core.cli.measurement import unwritten
     from orbax_bench_core.document import print_document
     from orbax_bench_core.records import RunDirectory
-    from orbax_bench_core.steps import limits_of, publish
+    from orbax_bench_core.steps import answer_of, limits_of, publish
 
     console = Console()
     run = RunDirectory(directory)
@@ -38,9 +40,9 @@ def report(
         summary = publish(run, deep=deep)
     except OSError as failure:
         print(f"error: {unwritten(failure, 'report', str(run.root))}", file=sys.stderr)
-        raise typer.Exit(EXIT_FAILED) from None
+        raise typer.Exit(Exit.FAILED) from None
     info = run.read_info()
     print_document(notes_document(info), console)
     extra = limits_of(run, info, summary)
-    print_document(summary_document(info, summary, extra=extra), console)
-    raise typer.Exit(EXIT_FAILED if summary.left_out else 0)
+    print_document(summary_document(info, summary, extra=extra, answer=answer_of(run)), console)
+    raise typer.Exit(Exit.FAILED if summary.left_out else Exit.OK)

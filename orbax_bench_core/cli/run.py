@@ -12,6 +12,7 @@ from orbax_bench_core.cli.arguments import (
     LogFormat,
     LogFormatOption,
     NoLock,
+    Notify,
     OutputDirectory,
     Override,
     SuiteFile,
@@ -23,6 +24,8 @@ from orbax_bench_core.cli.hosts import (
     PortRangeOption,
     load_for_hosts,
     measure_on_hosts,
+    name_in,
+    outlets_of,
     place_in_cluster,
     serve_without_suite,
 )
@@ -73,9 +76,26 @@ def run(
             "otherwise each operation is shown as a share of that.",
         ),
     ] = False,
+    search: Annotated[
+        bool,
+        typer.Option(
+            "--search",
+            help="Look for the best point of a large sweep: whole rounds, up to num_repeats, in "
+            "which points that are clearly behind are dropped.",
+        ),
+    ] = False,
+    goal: Annotated[
+        str | None,
+        typer.Option(
+            metavar="GOAL",
+            help="What a search makes small, as `best` takes it; by default save, or the first "
+            "that is measured.",
+        ),
+    ] = None,
     no_cluster: NoCluster = False,
     host_wait: HostWait = 120,
     port_range: PortRangeOption = None,
+    notify: Notify = None,
     verbose: Verbose = False,
     log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
@@ -89,23 +109,43 @@ def run(
 
     Exit codes: 0 every repeat passed, 1 some failed, 2 the suite is invalid, 130 interrupted.
     """
-    from orbax_bench_core.cli.measurement import Baselines, Measurement, Output, without_arms
+    from orbax_bench_core.analysis.best import parse_goal
+    from orbax_bench_core.cli.measurement import (
+        Baselines,
+        Measurement,
+        Output,
+        SearchFor,
+        without_arms,
+    )
+    from orbax_bench_core.config import UserError
     from orbax_bench_core.execute import RunSettings
+
+    if goal is not None and not search:
+        raise UserError("--goal is that of a search: give --search, or `orbax-bench best` later")
+    if goal is not None:
+        parse_goal(goal)
 
     cluster = place_in_cluster(no_cluster=no_cluster)
     serve_without_suite(cluster, suite, output_directory)
-    loaded = without_arms(load_for_hosts(suite, override or (), cluster))
-    baselines = Baselines.of(loaded, compare=baseline_path, capture=baseline_capture_path)
+    outlets = outlets_of(cluster, notify)
+    with outlets.on_failure(name_in(suite), output_directory):
+        loaded = without_arms(load_for_hosts(suite, override or (), cluster))
+        baselines = Baselines.of(loaded, compare=baseline_path, capture=baseline_capture_path)
 
     def measure(settings: RunSettings) -> int:
-        measurement = Measurement(
-            loaded,
-            output_directory,
-            settings=settings,
-            output=Output.to_stdout(log_format, verbose=verbose),
-            lock=not no_lock,
-        )
-        return measurement.run(limits=not no_limits, baselines=baselines)
+        with outlets.on_failure(loaded.suite.suite_name, output_directory):
+            measurement = Measurement(
+                loaded,
+                output_directory,
+                settings=settings,
+                output=Output.to_stdout(log_format, verbose=verbose, outlets=outlets),
+                lock=not no_lock,
+            )
+            return measurement.run(
+                limits=not no_limits,
+                baselines=baselines,
+                search=SearchFor(goal=goal) if search else None,
+            )
 
     settings = RunSettings(
         local_directory=local_directory,

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from orbax_bench_core.cli.arguments import SuiteFile
-from orbax_bench_core.cli.exit_codes import Exit
+from orbax_bench_core.cli.arguments import JUnit, Notify, SuiteFile
 from orbax_bench_core.cli.hosts import HostWait, NoCluster
+from orbax_bench_core.exit_codes import Exit
 
 if TYPE_CHECKING:
     from orbax_bench_core.steps.pipeline import Outputs
@@ -130,6 +130,14 @@ def run_sweep_point(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="A setting of the launcher; repeatable."),
     ] = None,
+    expect: Annotated[
+        str,
+        typer.Option(
+            metavar="PLATFORM[:KIND][:COUNT]",
+            help="The devices that must be there, such as tpu:v5e:8, gpu:h100-80gb:8 or cpu; with "
+            "others nothing is measured, and it exits with 2.",
+        ),
+    ] = "",
     result: ResultFile = None,
 ) -> None:
     """Measure points, one after the other; returns "passed" or "failed" for each.
@@ -159,6 +167,7 @@ def run_sweep_point(
                     lock=not no_lock,
                     host_wait_s=host_wait,
                     hosts=point_hosts(launcher, tpu, slices, launcher_settings),
+                    expect=expect,
                 )
             except (PointFailed, CannotRecord, HostsMissing) as failure:
                 print(f"failed: {failure}", file=sys.stderr)
@@ -201,13 +210,17 @@ def compare_baseline(
         str,
         typer.Option(help="A stored baseline or run directory; by default both arms of the run."),
     ] = "",
+    notify: Notify = None,
+    junit: JUnit = None,
     result: ResultFile = None,
     outputs: OutputsFile = None,
 ) -> None:
     """Judge a run; returns REGRESSION, PASS or INCONCLUSIVE, and exits with 0 for each."""
+    from orbax_bench_core.steps import Outlets
     from orbax_bench_core.steps.pipeline import compare_baseline
 
-    _give(compare_baseline(output_directory, baseline=baseline), result, outputs)
+    outlets = Outlets.of(notify, junit)
+    _give(compare_baseline(output_directory, baseline=baseline, outlets=outlets), result, outputs)
 
 
 @app.command("publish-baseline")
@@ -242,8 +255,11 @@ def enforce_verdict(
     verdicts: Annotated[
         str | None, typer.Option(metavar="FILE", help="verdicts.json, to say what regressed.")
     ] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="INCONCLUSIVE is not good enough.")
+    allow_inconclusive: Annotated[
+        bool,
+        typer.Option(
+            "--allow-inconclusive", help="Exit with 0 rather than 4 when there is no clear verdict."
+        ),
     ] = False,
 ) -> None:
     """Exit with 0 for PASS, 3 for REGRESSION, and 4 for an INCONCLUSIVE that is not tolerated."""
@@ -251,7 +267,7 @@ def enforce_verdict(
     from orbax_bench_core.steps.pipeline import enforce_verdict
 
     try:
-        found = enforce_verdict(verdict, verdicts=verdicts, allow_inconclusive=not strict)
+        found = enforce_verdict(verdict, verdicts=verdicts, allow_inconclusive=allow_inconclusive)
     except NotPassed as refused:
         print(refused, file=sys.stderr)
         code = Exit.REGRESSION if verdict == "REGRESSION" else Exit.INCONCLUSIVE

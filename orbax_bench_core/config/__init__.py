@@ -11,7 +11,14 @@ from orbax_bench_core.config.checkpoint import (
     leaves,
 )
 from orbax_bench_core.config.dtypes import BITS, canonical
-from orbax_bench_core.config.errors import Problem, SuiteError, UserError, did_you_mean, explain
+from orbax_bench_core.config.errors import (
+    Problem,
+    SuiteError,
+    UserError,
+    did_you_mean,
+    explain,
+    printable,
+)
 from orbax_bench_core.config.execution import (
     Cache,
     Conditions,
@@ -76,6 +83,7 @@ __all__ = [
     "leaves",
     "load_suite",
     "parse_suite",
+    "printable",
     "sharding_conflict",
     "with_keys",
     "with_overrides",

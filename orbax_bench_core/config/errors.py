@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import re
 from collections.abc import Iterable
 from typing import Any, Final
 
 _LONGEST_MESSAGE: Final = 1_900
 """Characters of all that is said of one command line or file: nobody reads more than a screen."""
 _LONGEST_VALUE: Final = 200
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 _KINDS: Final = {"tuple_type": "a list", "dict_type": "a mapping", "model_type": "a mapping"}
 
@@ -51,7 +53,7 @@ class UserError(Exception):
     @property
     def said(self) -> tuple[str, ...]:
         """The problems as people read them: the first ones, and how many there are more."""
-        lines = [_cut(str(problem), _LONGEST_MESSAGE) for problem in self.problems]
+        lines = [_cut(printable(str(problem)), _LONGEST_MESSAGE) for problem in self.problems]
         kept = lines[:1]
         for line in lines[1:]:
             if sum(map(len, kept)) + len(line) > _LONGEST_MESSAGE:
@@ -92,6 +94,14 @@ def explain(detail: Any, fields: Iterable[str]) -> str:
         return f"a key is text, got {given!r}{hint if isinstance(given, bool) else ''}; quote it"
     expected = _KINDS.get(kind) or message.removeprefix("Input should be ")
     return f"expected {expected}, got {shown(detail['input'])}"
+
+
+def printable(text: str) -> str:
+    """Returns a text in which characters that a terminal obeys are written out.
+
+    An escape becomes a backslash, x1b; line feeds and tabs stay.
+    """
+    return _CONTROL.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
 
 
 def shown(value: object) -> str:

@@ -121,7 +121,7 @@ class ExecutionConfig(ConfigModel):
         retries: How often a failed repeat is tried again before it is recorded as failed.
         cache: State of the page cache before a load, `warm` or `cold`; a list is swept.
         host_memory: Whether workers keep freed memory (`reused`), give it back at once (`fresh`),
-            or do as the C library pleases (`default`).
+            or do as the C library pleases (`default`); a list is swept.
         durable: Whether saves are also timed until all their files are on stable storage.
         x64: Whether JAX has 64-bit types.
         max_points: Sweep points that the suite may have, pairs counted once. A suite of more is
@@ -139,7 +139,9 @@ class ExecutionConfig(ConfigModel):
     timeout_s: Annotated[float, pydantic.Field(gt=0)] = 900.0
     retries: pydantic.NonNegativeInt = 1
     cache: Annotated[tuple[Cache, ...], pydantic.BeforeValidator(_one_or_more)] = ("warm",)
-    host_memory: HostMemory = "reused"
+    host_memory: Annotated[tuple[HostMemory, ...], pydantic.BeforeValidator(_one_or_more)] = (
+        "reused",
+    )
     durable: bool = False
     x64: bool = True
     # It came later: what is written of a suite that does not give it stays as it was.
@@ -148,12 +150,16 @@ class ExecutionConfig(ConfigModel):
     ] = MAX_POINTS
     verify: Annotated[Literal["digest", "off"], pydantic.BeforeValidator(_off_is_a_word)] = "digest"
 
+    @pydantic.field_serializer("host_memory")
+    def _as_it_was_given(self, value: tuple[HostMemory, ...]) -> object:
+        # A single one is written as before it could be swept.
+        return value[0] if len(value) == 1 else value
+
     @property
     def conditions(self) -> tuple[Conditions, ...]:
         """Every combination of conditions that is swept."""
         return tuple(
-            Conditions(
-                cache=cache, host_memory=self.host_memory, durable=self.durable, x64=self.x64
-            )
+            Conditions(cache=cache, host_memory=memory, durable=self.durable, x64=self.x64)
             for cache in dict.fromkeys(self.cache)
+            for memory in dict.fromkeys(self.host_memory)
         )

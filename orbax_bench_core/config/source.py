@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import yaml
 
-from orbax_bench_core.config.errors import Problem, SuiteError, shown
+from orbax_bench_core.config.errors import Problem, SuiteError, printable, shown
 
 KeyPath = tuple[str | int, ...]
 
@@ -113,6 +113,7 @@ class Source:
                 raise SuiteError(self.problem("an anchor that contains itself", path))
             return found
         known[id(node)] = None
+        self._refuse_control_characters(node, path)
         total = 1
         for key, value in _children(node):
             self._lines.setdefault((*path, key), value.start_mark.line + 1)
@@ -125,6 +126,11 @@ class Source:
                 raise SuiteError(self.problem(message, path))
         known[id(node)] = total
         return total
+
+    def _refuse_control_characters(self, node: yaml.Node, path: KeyPath) -> None:
+        if isinstance(node, yaml.ScalarNode) and printable(node.value) != node.value:
+            message = f"{shown(node.value)} has a control character, which a terminal would obey"
+            raise SuiteError(self.problem(message, path))
 
     def _refuse_duplicates(self, node: yaml.Node, path: KeyPath, seen_nodes: set[int]) -> None:
         if id(node) in seen_nodes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, assert_never
 
+from orbax_bench_core.config import printable
 from orbax_bench_core.document.elements import (
     ByWidth,
     Callout,
@@ -194,14 +195,14 @@ def _cell(cell: Text | Cell) -> RichText:
 
 
 def _line(text: Text, role: Role = "plain") -> RichText:
-    """Returns a line in which no character of the text is markup."""
+    """Returns a line in which no character of the text is markup, or moves the cursor."""
     from rich.text import Text as RichText
 
     line = RichText(style=_STYLES[role])
     for piece in spans(text):
         if isinstance(piece, str):
-            line.append(piece)
+            line.append(printable(piece))
         else:
             bold = "bold " if piece.strong else ""
-            line.append(piece.text, style=f"{bold}{_STYLES[piece.role]}".strip() or None)
+            line.append(printable(piece.text), style=f"{bold}{_STYLES[piece.role]}".strip() or None)
     return line

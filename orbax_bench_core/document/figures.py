@@ -8,10 +8,11 @@ import html
 import io
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 PAGE: Final = "#ffffff"
@@ -50,6 +51,9 @@ DARK: Final = {
     "--inconclusive": "#e0a83a",
 }
 """Values of the variables on a dark page."""
+
+_DECADES: Final = 6
+"""Ratio of the ends of a log axis from which on its ticks are 1 and 3 of each decade."""
 
 # Its type is a list of all keys of one version of matplotlib.
 _STYLE: Final[Any] = {
@@ -115,6 +119,28 @@ def new_figure(width: float, height: float, *, fitted: bool = True) -> Figure:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained" if fitted else None)
+
+
+def log_axis(axis: Axis, values: Iterable[float], written: Callable[[float], str]) -> None:
+    """Makes an axis one of a log scale that shows positive values, with a few round ticks.
+
+    Args:
+        axis: The axis; its scale is set.
+        values: What is to be seen, each above 0.
+        written: Writes the number of a tick with its unit.
+    """
+    from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator
+
+    shown = list(values)
+    room = max(max(shown) / min(shown), 1.01) ** 0.06
+    low, high = min(shown) / room, max(shown) * room
+    locator = MaxNLocator(5) if high / low < _DECADES else LogLocator(base=10, subs=(1, 3))
+    ticks = [tick for tick in locator.tick_values(low, high) if low <= tick <= high]
+    axis.axes.set(**{f"{axis.axis_name}scale": "log", f"{axis.axis_name}lim": (low, high)})
+    axis.set_major_locator(FixedLocator(ticks))
+    axis.set_major_formatter(lambda value, _: written(value))
+    axis.set_minor_locator(NullLocator())
+    axis.grid(visible=True, color=LINE, linewidth=0.5)
 
 
 def svg(figure: Figure, *, title: str = "") -> str:

@@ -5,14 +5,16 @@ Nothing here imports JAX: the processes that do are workers.
 
 from orbax_bench_core.execute.cluster import (
     HEAD_PORT,
+    NOTIFY,
+    NOTIFY_STATE,
     TOKEN,
     Cluster,
     detect_cluster,
     without_cluster,
 )
 from orbax_bench_core.execute.drill import Strike
+from orbax_bench_core.execute.expected import ExpectedDevices
 from orbax_bench_core.execute.hosts import (
-    EXIT_NO_HEAD,
     HOST_WAIT_S,
     Agent,
     ClusterHosts,
@@ -35,7 +37,7 @@ from orbax_bench_core.execute.liveness import (
     judge,
 )
 from orbax_bench_core.execute.pairs import run_pairs
-from orbax_bench_core.execute.runner import run_points, run_until
+from orbax_bench_core.execute.runner import run_points, run_rounds, run_until
 from orbax_bench_core.execute.session import (
     DEFAULTS,
     Event,
@@ -52,16 +54,18 @@ from orbax_bench_core.execute.vigil import CannotRecord
 
 __all__ = [
     "DEFAULTS",
-    "EXIT_NO_HEAD",
     "HEAD_PORT",
     "HOST_WAIT_S",
     "LOCK_FILE",
+    "NOTIFY",
+    "NOTIFY_STATE",
     "TOKEN",
     "Agent",
     "CannotRecord",
     "Cluster",
     "ClusterHosts",
     "Event",
+    "ExpectedDevices",
     "Host",
     "HostsMissing",
     "Judgement",
@@ -90,6 +94,7 @@ __all__ = [
     "refuse_several_hosts",
     "run_pairs",
     "run_points",
+    "run_rounds",
     "run_until",
     "serve",
     "silent",

@@ -27,14 +27,20 @@ _JOB = "ORBAX_BENCH_JOB_INDEX"
 _POD = "JOB_COMPLETION_INDEX"
 _JAX = ("JAX_COORDINATOR_ADDRESS", "JAX_PROCESS_ID", "JAX_NUM_PROCESSES")
 _JAX_PORT = "JAX_COORDINATOR_PORT"
+NOTIFY: Final = "ORBAX_BENCH_NOTIFY"
+"""Variable with the address that is notified of verdicts, which is a secret."""
+NOTIFY_STATE: Final = "ORBAX_BENCH_NOTIFY_STATE"
+"""Variable with the folder of last states, where that is not the one beside the run directory."""
 _PRIVATE = re.compile(
-    r"ORBAX_BENCH_(?:HEAD|HEAD_HOST|HOST|NUM_HOSTS|HOSTS_PER_JOB|JOB_INDEX|CLUSTER|TOKEN)"
+    r"ORBAX_BENCH_(?:HEAD|HEAD_HOST|HOST|NUM_HOSTS|HOSTS_PER_JOB|JOB_INDEX|CLUSTER|TOKEN"
+    r"|NOTIFY|NOTIFY_STATE)"
     r"|JAX_COORDINATOR_(?:ADDRESS|PORT)|JAX_NUM_PROCESSES|JAX_PROCESS_ID|CLUSTER_SPEC"
     r"|OMPI_.*|PMIX_.*|JOB_COMPLETION_INDEX"
     r"|SLURM_(?:PROCID|LOCALID|NODEID|NTASKS|NPROCS|STEP_NODELIST|STEP_NUM_TASKS)"
 )
 """Variables that say which one of several this process is. A worker is told that by its setup, and
-would otherwise wait for peers that never come. Those of TPUs stay: libtpu reads them."""
+would otherwise wait for peers that never come. Those of TPUs stay: libtpu reads them. The address
+to notify is a secret that no worker needs."""
 
 HEAD_PORT: Final = 8463
 """Port of process 0 when the launcher names none; libtpu takes 8431, 8471 and 8482."""

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from orbax_bench_core.config import UserError
 from orbax_bench_core.execute.group import WorkerGroup
 from orbax_bench_core.execute.hosts import MOST_GROUPS, Unmade
 from orbax_bench_core.execute.isolation import allocator_settings
@@ -80,6 +81,7 @@ class WorkerPool:
 
         Raises:
             HostFailed: A worker was not ready in time, or ended before it was.
+            UserError: It has other devices than were expected.
         """
         key = self._key(point)
         if key in self._groups:
@@ -160,8 +162,19 @@ class WorkerPool:
                 self._lives[slot] = failure
 
     def _await(self, group: WorkerGroup) -> None:
-        """Waits until a group is ready, and takes from it what the devices are."""
+        """Waits until a group is ready, and takes from it what the devices are.
+
+        Raises:
+            HostFailed: A worker did not become ready.
+            UserError: It has other devices than were expected.
+        """
         group.await_ready()
+        if self._settings.expect is not None:
+            try:
+                self._settings.expect.check(group.ready)
+            except UserError:
+                group.stop()
+                raise
         if any(ready.fixed for ready in group.ready.values()):
             # With real devices, or a number of them set from outside, a group is like any other.
             self._devices_are_fixed = True

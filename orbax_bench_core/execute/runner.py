@@ -17,7 +17,7 @@ from orbax_bench_core.execute.drill import Strike
 from orbax_bench_core.execute.group import WorkerGroup
 from orbax_bench_core.execute.outcomes import WarmUpEnded, began_nothing, peer_failed
 from orbax_bench_core.execute.pool import WorkerPool
-from orbax_bench_core.execute.schedule import environments, schedule
+from orbax_bench_core.execute.schedule import environments, round_order, schedule
 from orbax_bench_core.execute.session import Progress, Retry, Session
 from orbax_bench_core.execute.vigil import CannotRecord, HostFailed
 from orbax_bench_core.records import (
@@ -52,6 +52,25 @@ def run_points(session: Session) -> None:
     with runner_of(session) as runner:
         for point, index in schedule(session.plain, info.num_repeats, info.execution):
             runner.finish(point, index)
+
+
+def run_rounds(session: Session, next_round: Callable[[int], Sequence[SweepPoint]]) -> None:
+    """Runs whole rounds of a session's points, in the order that a run without a search has.
+
+    Args:
+        session: What is measured.
+        next_round: Given the number of a round, from 0, returns the points to measure in it, when
+            all rounds before have records; none ends it.
+
+    Raises:
+        CannotRecord: A record could not be written.
+    """
+    with runner_of(session) as runner:
+        number = 0
+        while points := next_round(number):
+            for point in round_order(points, number, session.info.execution):
+                runner.finish(point, number)
+            number += 1
 
 
 def run_until(session: Session, ended: Callable[[SweepPoint, Repeat], bool]) -> int:

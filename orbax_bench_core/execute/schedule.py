@@ -21,11 +21,18 @@ def schedule(
     """
     if execution.order == "sequential":
         return [(point, repeat) for point in points for repeat in range(num_repeats)]
-    slots: list[Slot] = []
-    for repeat in range(num_repeats):
-        generator = random.Random(f"{execution.seed}:{repeat}")
-        slots += [(point, repeat) for point in _shuffled(points, generator)]
-    return slots
+    return [
+        (point, repeat)
+        for repeat in range(num_repeats)
+        for point in round_order(points, repeat, execution)
+    ]
+
+
+def round_order(
+    points: Sequence[SweepPoint], repeat: int, execution: ExecutionConfig
+) -> list[SweepPoint]:
+    """Returns the order of the points within one interleaved round."""
+    return _shuffled(points, random.Random(f"{execution.seed}:{repeat}"))
 
 
 def _shuffled(points: Sequence[SweepPoint], generator: random.Random) -> list[SweepPoint]:

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from orbax_bench_core.config import Arm, LoadedSuite, UserError, parse_suite
+from orbax_bench_core.execute.expected import ExpectedDevices
 from orbax_bench_core.execute.hosts import Host, LocalHost
 from orbax_bench_core.execute.liveness import PATIENCE, Patience
 from orbax_bench_core.records import (
@@ -32,6 +33,9 @@ from orbax_bench_core.sweep import (
 Say = Callable[[str], None]
 """Takes a line for people."""
 
+_UNSHOWN_FLAG: Final = "--notify"
+"""Flag whose value is an address that only those may know who may post there."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RunSettings:
@@ -51,6 +55,7 @@ class RunSettings:
         drill: Whether every repeat is killed once while it trains, and goes on in new processes.
         placed: Whether it is settled which hosts measure. Without that, what a launcher has started
             on several hosts is refused.
+        expect: The devices that workers must have; None takes any.
     """
 
     local_directory: str | None = None
@@ -64,6 +69,7 @@ class RunSettings:
     soak: bool = False
     drill: bool = False
     placed: bool = False
+    expect: ExpectedDevices | None = None
 
 
 DEFAULTS: Final = RunSettings()
@@ -142,8 +148,15 @@ class Watcher:
 
 
 def command_line() -> str:
-    """Returns what this process runs, for people who meet its lease."""
-    return " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]).strip() or "python"
+    """Returns what this process runs, for people who meet its lease, without a secret in it."""
+    words = [Path(sys.argv[0]).name, *sys.argv[1:]]
+    for place, word in enumerate(words):
+        flag, equals, _ = word.partition("=")
+        if flag == _UNSHOWN_FLAG and equals:
+            words[place] = f"{flag}=…"
+        elif place and words[place - 1] == _UNSHOWN_FLAG:
+            words[place] = "…"
+    return " ".join(words).strip() or "python"
 
 
 def silent(line: str) -> None:

@@ -19,13 +19,11 @@ from orbax_bench_core.execute.hosts import (
 )
 from orbax_bench_core.execute.placement import check_placement
 from orbax_bench_core.execute.session import RunSettings, Say
+from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.records import RunDirectory
 
 if TYPE_CHECKING:
     from orbax_bench_core.config import LoadedSuite
-
-_EXIT_INVALID = 2
-_EXIT_INTERRUPTED = 130
 
 
 def on_hosts(
@@ -89,10 +87,10 @@ def on_hosts(
             hosts.await_all()
             hosts.code = measure(dataclasses.replace(placed, host=hosts))
         except UserError:
-            hosts.code = _EXIT_INVALID
+            hosts.code = Exit.INVALID
             raise
         except KeyboardInterrupt:
-            hosts.code = _EXIT_INTERRUPTED
+            hosts.code = Exit.INTERRUPTED
             raise
     return hosts.code
 
@@ -129,7 +127,7 @@ def serve(
     try:
         return agent.run()
     except KeyboardInterrupt:
-        return _EXIT_INTERRUPTED
+        return Exit.INTERRUPTED
 
 
 def refuse_several_hosts(what: str, environment: Mapping[str, str] = os.environ) -> None:

@@ -89,6 +89,24 @@ def take_inventory(directory: epath.Path) -> Inventory:
         directory: A local or gs:// directory, or a checkpoint that is one file; what does not exist
             is empty.
     """
+    sizes, paths = _sizes(directory)
+    kinds = {
+        file: "ocdbt_index"
+        if kind == "ocdbt_data" and _is_index(paths[file], sizes[file])
+        else kind
+        for file, kind in kinds_of(sizes).items()
+    }
+    return _inventory(sizes, kinds)
+
+
+def file_sizes(directory: epath.Path) -> dict[PurePosixPath, int]:
+    """Returns the bytes of every file below a directory, by its path in there."""
+    return _sizes(directory)[0]
+
+
+def _sizes(
+    directory: epath.Path,
+) -> tuple[dict[PurePosixPath, int], dict[PurePosixPath, epath.Path]]:
     sizes: dict[PurePosixPath, int] = {}
     paths: dict[PurePosixPath, epath.Path] = {}
     if not directory.is_dir() and directory.exists():
@@ -102,13 +120,7 @@ def take_inventory(directory: epath.Path) -> Inventory:
             continue  # removed since it was listed
         relative = PurePosixPath(path.relative_to(directory).as_posix())
         sizes[relative], paths[relative] = size, path
-    kinds = {
-        file: "ocdbt_index"
-        if kind == "ocdbt_data" and _is_index(paths[file], sizes[file])
-        else kind
-        for file, kind in kinds_of(sizes).items()
-    }
-    return _inventory(sizes, kinds)
+    return sizes, paths
 
 
 def _files(directory: epath.Path) -> Iterator[epath.Path]:

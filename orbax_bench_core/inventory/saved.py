@@ -122,7 +122,7 @@ def _arrays(folder: epath.Path, *, ocdbt: bool) -> Iterator[SavedArray]:
 def _in_database(folder: epath.Path) -> Iterator[tuple[str, bytes]]:
     import tensorstore
 
-    spec = {"driver": "ocdbt", "base": _store_spec(str(folder))}
+    spec = {"driver": "ocdbt", "base": store_spec(str(folder))}
     store = tensorstore.KvStore.open(spec).result()
     for key in sorted(key.decode() for key in store.list().result()):
         if key.endswith(_METADATA):
@@ -138,7 +138,8 @@ def _in_folders(folder: epath.Path) -> Iterator[tuple[str, bytes]]:
                 yield f"{child.name}/{name}", (child / name).read_bytes()
 
 
-def _store_spec(folder: str) -> dict[str, str]:
+def store_spec(folder: str) -> dict[str, str]:
+    """Returns a folder, local or gs://, as TensorStore has a key-value store."""
     if folder.startswith("gs://"):
         bucket, _, path = folder.removeprefix("gs://").partition("/")
         return {"driver": "gcs", "bucket": bucket, "path": f"{path}/"}

@@ -1,7 +1,9 @@
 """Launchers: the same command, started on every host of a place where many hosts are."""
 
 from orbax_bench_core.launchers.containers import is_digest
+from orbax_bench_core.launchers.expected import expectation, expected_devices
 from orbax_bench_core.launchers.fitting import named_processes, require_whole_slices
+from orbax_bench_core.launchers.gpus import GKE_GPU, GPU_KINDS, GPU_RESOURCE, Gpu, Gpus, parse_gpus
 from orbax_bench_core.launchers.hardware import (
     GENERATIONS,
     GKE_ACCELERATOR,
@@ -26,17 +28,25 @@ from orbax_bench_core.launchers.shipping import unshipped
 __all__ = [
     "GENERATIONS",
     "GKE_ACCELERATOR",
+    "GKE_GPU",
     "GKE_RESOURCE",
     "GKE_TOPOLOGY",
+    "GPU_KINDS",
+    "GPU_RESOURCE",
     "PLACES",
     "Generation",
+    "Gpu",
+    "Gpus",
     "Launch",
     "Launcher",
     "Place",
     "SliceShape",
+    "expectation",
+    "expected_devices",
     "interrupted_by_sigterm",
     "is_digest",
     "named_processes",
+    "parse_gpus",
     "parse_slice",
     "place_named",
     "place_settings",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from orbax_bench_core.config import UserError
+from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.launchers import statuses
 from orbax_bench_core.launchers.kubernetes import FINGERPRINT, OURS, KubernetesSettings
 from orbax_bench_core.launchers.kubernetes_api import KubernetesApi, Object, Refused, connected
@@ -27,8 +28,6 @@ _GONE_S: Final = 90.0
 _POLL_S: Final = 1.0
 _LAST_LINES_S: Final = 10.0
 """Longest wait for the last lines of a log."""
-_EXIT_INVALID: Final = 2
-_EXIT_INTERRUPTED: Final = 130
 _DONE: Final = ("Completed", "Complete")
 """Terminal states of success: JobSet's word and PathwaysJob's."""
 _LABEL: Final = "jobset.sigs.k8s.io/"
@@ -113,7 +112,7 @@ class Course:
             raise UserError(self._why(refusal)) from None
         except KeyboardInterrupt:
             _say("interrupted; the same command goes on from what has been measured")
-            return _EXIT_INTERRUPTED
+            return int(Exit.INTERRUPTED)
         else:
             return code
         finally:
@@ -238,7 +237,7 @@ class Course:
         if state:
             _say(f"{self._called} failed: {statuses.condition(found, 'Failed').get('message', '')}")
             return self._code or 1
-        if self._code == _EXIT_INVALID:
+        if self._code == Exit.INVALID:
             _say("host 0 refused to run, and would again")
             return self._code
         return None

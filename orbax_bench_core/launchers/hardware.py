@@ -36,6 +36,7 @@ class Generation:
             multiples of 4 in ascending order; 0 when there is none.
         cores_per_chip: TensorCores, which names such as `v5p-8` count.
         devices_per_chip: JAX devices.
+        device_kinds: What JAX calls such a device, in `jax/_src/pallas/mosaic/tpu_info.py`.
         vertex: Whether a Vertex AI custom job can ask for it by machine type and topology.
     """
 
@@ -48,6 +49,7 @@ class Generation:
     largest_cube: int
     cores_per_chip: int
     devices_per_chip: int
+    device_kinds: tuple[str, ...]
     vertex: bool
 
 
@@ -62,6 +64,7 @@ GENERATIONS = (
         largest_cube=4096,
         cores_per_chip=2,
         devices_per_chip=1,
+        device_kinds=("TPU v4",),
         vertex=False,
     ),
     Generation(
@@ -74,6 +77,7 @@ GENERATIONS = (
         largest_cube=0,
         cores_per_chip=1,
         devices_per_chip=1,
+        device_kinds=("TPU v5 lite", "TPU v5e"),
         vertex=True,
     ),
     Generation(
@@ -86,6 +90,7 @@ GENERATIONS = (
         largest_cube=8960,
         cores_per_chip=2,
         devices_per_chip=1,
+        device_kinds=("TPU v5", "TPU v5p"),
         vertex=True,
     ),
     Generation(
@@ -98,6 +103,7 @@ GENERATIONS = (
         largest_cube=0,
         cores_per_chip=1,
         devices_per_chip=1,
+        device_kinds=("TPU v6 lite", "TPU v6e"),
         vertex=True,
     ),
     Generation(
@@ -110,6 +116,7 @@ GENERATIONS = (
         largest_cube=9216,
         cores_per_chip=2,
         devices_per_chip=2,
+        device_kinds=("TPU7x", "TPU v7"),
         vertex=True,
     ),
 )
@@ -231,8 +238,22 @@ def topologies(generation: Generation) -> Iterator[str]:
                     yield f"{a}x{b}x{c}"
 
 
+def generation_named(name: str) -> Generation:
+    """Returns the generation that people call so, by its name or another one of it.
+
+    Raises:
+        UserError: There is none.
+    """
+    by_name = _generations_by_name()
+    return by_name[name] if name in by_name else _generation(name)
+
+
+def _generations_by_name() -> dict[str, Generation]:
+    return {known: each for each in GENERATIONS for known in (each.name, *each.aliases)}
+
+
 def _generation(name: str) -> Generation:
-    by_name = {known: each for each in GENERATIONS for known in (each.name, *each.aliases)}
+    by_name = _generations_by_name()
     for generation in GENERATIONS:
         if generation.name == name:
             return generation

@@ -16,6 +16,7 @@ from orbax_bench_core.launchers.containers import (
     require_shared,
 )
 from orbax_bench_core.launchers.followed import followed
+from orbax_bench_core.launchers.gpus import GKE_GPU, GPU_RESOURCE
 from orbax_bench_core.launchers.hardware import GKE_RESOURCE
 from orbax_bench_core.launchers.kubernetes import (
     OURS,
@@ -29,11 +30,10 @@ from orbax_bench_core.launchers.kubernetes import (
 from orbax_bench_core.launchers.launch import Launch
 from orbax_bench_core.launchers.shipping import shipment
 from orbax_bench_core.launchers.watched import JOBSET, Watched
+from orbax_bench_core.records import IMAGE
 
 _JOB: Final = "hosts"
 _CONTAINER: Final = "bench"
-_GPU: Final = "nvidia.com/gpu"
-_GKE_GPU: Final = "cloud.google.com/gke-accelerator"
 _GKE_SPOT: Final = "cloud.google.com/gke-spot"
 _GKE_POOL: Final = "cloud.google.com/gke-nodepool"
 _ONE_POOL_EACH: Final = {"alpha.jobset.sigs.k8s.io/exclusive-topology": _GKE_POOL}
@@ -192,7 +192,7 @@ class JobSet:
 
     def _pod(self) -> dict[str, Any]:
         settings, tpu = self._settings, self._launch.tpu
-        accelerator = GKE_RESOURCE if tpu is not None else _GPU if settings.gpus else None
+        accelerator = GKE_RESOURCE if tpu is not None else GPU_RESOURCE if settings.gpus else None
         pod: dict[str, Any] = {
             "restartPolicy": "OnFailure" if tpu is None else "Never",
             "terminationGracePeriodSeconds": settings.grace_s,
@@ -222,7 +222,7 @@ class JobSet:
         if self._launch.tpu is not None:
             selectors |= self._launch.tpu.node_selectors
         if self._settings.gpu:
-            selectors[_GKE_GPU] = self._settings.gpu
+            selectors[GKE_GPU] = self._settings.gpu
         if self._settings.spot:
             selectors[_GKE_SPOT] = "true"
         return selectors
@@ -248,6 +248,7 @@ class JobSet:
         """Returns by what a host knows its place, what its records tell of it, and the token."""
         name = self._launch.name
         plain = self._settings.environment | {
+            IMAGE: self._image,
             "ORBAX_BENCH_HEAD": f"{name}-{_JOB}-0-0.{name}:{self._settings.port}",
             "ORBAX_BENCH_NUM_HOSTS": str(self._launch.hosts),
             "ORBAX_BENCH_HOSTS_PER_JOB": str(self._each),

@@ -27,6 +27,16 @@ Text = Annotated[str, pydantic.BeforeValidator(_text)]
 """Text that may be written as a number: YAML reads `cpu=4` as one."""
 
 
+def _without_a_token(environment: dict[str, str]) -> dict[str, str]:
+    if TOKEN in environment:
+        raise ValueError(f"{TOKEN} in a manifest can be read by anyone who may see the pod")
+    return environment
+
+
+Environment = Annotated[dict[str, Text], pydantic.AfterValidator(_without_a_token)]
+"""Variables of hosts, which are written into a manifest in plain."""
+
+
 class KubernetesSettings(ConfigModel):
     """Settings of every place on Kubernetes.
 
@@ -54,7 +64,7 @@ class KubernetesSettings(ConfigModel):
     queue: str | None = None
     priority_class: str | None = None
     volume: str | None = None
-    environment: dict[str, Text] = {}
+    environment: Environment = {}
     suite_in_image: str | None = None
     timeout_s: float | None = pydantic.Field(default=None, gt=0)
     start_timeout_s: float = pydantic.Field(default=1800, gt=0)
@@ -67,13 +77,6 @@ class KubernetesSettings(ConfigModel):
         if not claim or not path.startswith("/") or path == "/":
             raise ValueError(f"expected CLAIM:/PATH, such as runs:/runs, got {volume!r}")
         return volume
-
-    @pydantic.field_validator("environment")
-    @classmethod
-    def _without_a_token(cls, environment: dict[str, str]) -> dict[str, str]:
-        if TOKEN in environment:
-            raise ValueError(f"{TOKEN} in a manifest can be read by anyone who may see the pod")
-        return environment
 
     @property
     def mounted(self) -> str | None:

@@ -27,6 +27,7 @@ from orbax_bench_core.launchers.kubernetes import (
 from orbax_bench_core.launchers.launch import Launch
 from orbax_bench_core.launchers.shipping import shipment
 from orbax_bench_core.launchers.watched import Kind, Watched
+from orbax_bench_core.records import IMAGE
 
 _KIND: Final = Kind(
     group="pathways-job.pathways.domain",
@@ -204,6 +205,7 @@ class Pathways:
         """Returns by what JAX finds the proxy; the job's controller sets the same once more."""
         head = {"fieldRef": {"fieldPath": "metadata.labels['jobset.sigs.k8s.io/coordinator']"}}
         plain = self._settings.environment | {
+            IMAGE: self._image,
             "ORBAX_BENCH_CLUSTER": "none",
             "XCLOUD_ENVIRONMENT": "GCP",
             "JAX_PLATFORMS": "proxy",

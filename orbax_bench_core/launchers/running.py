@@ -11,12 +11,10 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from orbax_bench_core.execute import TOKEN, without_cluster
+from orbax_bench_core.execute import NOTIFY, NOTIFY_STATE, TOKEN, without_cluster
+from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.launchers.launch import interrupted_by_sigterm
 
-INTERRUPTED: Final = 130
-_INCOMPLETE: Final = 1
-_LOST_HEAD: Final = 75
 _SIGNALLED: Final = 128
 """Exit codes above it are of processes that a signal has ended, as shells tell it."""
 
@@ -29,7 +27,8 @@ def environment_of_hosts() -> dict[str, str]:
 
     The token is made for one launch: whoever has it can run commands on all hosts.
     """
-    return without_cluster(os.environ) | {TOKEN: secrets.token_hex(32)}
+    told = {name: os.environ[name] for name in (NOTIFY, NOTIFY_STATE) if name in os.environ}
+    return without_cluster(os.environ) | told | {TOKEN: secrets.token_hex(32)}
 
 
 def started(words: Sequence[str], environment: Mapping[str, str]) -> subprocess.Popen[str]:
@@ -96,6 +95,6 @@ def code_of_run(code: int) -> int:
     That of a host that was killed, or that has lost process 0, says only that the run is not
     complete.
     """
-    if code == INTERRUPTED:
+    if code == Exit.INTERRUPTED:
         return code
-    return code if 0 <= code < _SIGNALLED and code != _LOST_HEAD else _INCOMPLETE
+    return code if 0 <= code < _SIGNALLED and code != Exit.LOST_HEAD else int(Exit.FAILED)

@@ -17,9 +17,9 @@ import pydantic
 
 from orbax_bench_core.config import ConfigModel, UserError
 from orbax_bench_core.execute import TOKEN
+from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.launchers.launch import Launch, interrupted_by_sigterm, require_client
 from orbax_bench_core.launchers.running import (
-    INTERRUPTED,
     code_of_run,
     echo,
     environment_of_hosts,
@@ -177,7 +177,7 @@ class Slurm:
             _say(f"interrupted: cancelling job {job}")
             _ask("scancel", job)
             self._await_end(job, lines)
-            return INTERRUPTED
+            return int(Exit.INTERRUPTED)
 
     @property
     def _text(self) -> str:
@@ -231,11 +231,11 @@ class Slurm:
         state = self._await_end(job, lines)
         if state.name == "COMPLETED":
             return state.code
-        own = state.name == "FAILED" and state.code != INTERRUPTED
+        own = state.name == "FAILED" and state.code != Exit.INTERRUPTED
         again = "" if own else "; the same line again goes on from there"
         _say(f"job {job} has ended: {state.said}, exit code {state.code}{again}")
         if state.name == "CANCELLED":
-            return INTERRUPTED
+            return int(Exit.INTERRUPTED)
         return code_of_run(state.code or 1)
 
     def _await_end(self, job: str, lines: _Lines) -> _State:

@@ -13,10 +13,13 @@ import pydantic
 import yaml
 
 from orbax_bench_core.config import ConfigModel, Problem, UserError, did_you_mean
+from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.launchers.containers import require_digest
+from orbax_bench_core.launchers.kubernetes import Environment
 from orbax_bench_core.launchers.launch import Launch
 from orbax_bench_core.launchers.shipping import shipment
 from orbax_bench_core.launchers.vertex_jobs import LABEL, CustomJobs, JobState
+from orbax_bench_core.records import IMAGE
 
 GPUS: Final = (
     "NVIDIA_A100_80GB",
@@ -40,7 +43,6 @@ _EXAMPLES: Final = {"project": "my-project", "location": "us-central1"}
 _FIRST_WAIT_S: Final = 5.0
 _LONGEST_WAIT_S: Final = 60.0
 _GROWTH: Final = 1.5
-_EXIT_CANCELLED: Final = 130
 
 
 class VertexSettings(ConfigModel):
@@ -58,7 +60,9 @@ class VertexSettings(ConfigModel):
         max_wait_s: Seconds that FLEX_START may wait for machines; None for a day.
         service_account: What the hosts run as; it must reach the run directory.
         network: The VPC network to peer with, `projects/NUMBER/global/networks/NAME`.
+        encryption_key: Cloud KMS key of the job, `projects/P/locations/L/keyRings/R/cryptoKeys/K`.
         labels: Labels of the job.
+        environment: More variables of the hosts.
         suite_in_image: Path of the suite in the image; otherwise the one of this machine is sent.
         endpoint: Another address of Vertex AI.
     """
@@ -73,7 +77,9 @@ class VertexSettings(ConfigModel):
     max_wait_s: pydantic.PositiveInt | None = None
     service_account: str | None = None
     network: str | None = None
+    encryption_key: str | None = None
     labels: dict[str, str] = {}
+    environment: Environment = {}
     suite_in_image: str | None = None
     endpoint: str | None = None
 
@@ -176,7 +182,7 @@ class Vertex:
         if state.error:
             _say(f"{self._launch.name}: {state.error}")
         _say(f"what the hosts said: gcloud ai custom-jobs stream-logs {name}")
-        return _EXIT_CANCELLED if state.word == "cancelled" else state.exit_code
+        return int(Exit.INTERRUPTED) if state.word == "cancelled" else state.exit_code
 
     def _cancel(self, jobs: CustomJobs, nonce: str) -> None:
         """Cancels the job, also one of which the answer to its creation never arrived."""
@@ -207,7 +213,9 @@ class Vertex:
             spec["serviceAccount"] = settings.service_account
         if settings.network is not None:
             spec["network"] = settings.network
+        key = {"encryptionSpec": {"kmsKeyName": settings.encryption_key}}
         return {
+            **(key if settings.encryption_key is not None else {}),
             "displayName": self._launch.name,
             "jobSpec": spec,
             "labels": {**settings.labels, LABEL: nonce},
@@ -216,7 +224,7 @@ class Vertex:
     def _pools(self) -> list[dict[str, Any]]:
         """Returns the pools: the first has one replica, which is a whole slice of TPUs."""
         launch = self._launch
-        variables = {"ORBAX_BENCH_IMAGE": self._image}
+        variables = {**self._settings.environment, IMAGE: self._image}
         if launch.hosts > 1:
             variables["ORBAX_BENCH_NUM_HOSTS"] = str(launch.hosts)
         pool = {

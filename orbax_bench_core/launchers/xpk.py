@@ -19,6 +19,7 @@ from orbax_bench_core.launchers.containers import (
 from orbax_bench_core.launchers.hardware import SliceShape
 from orbax_bench_core.launchers.launch import Launch, interrupted_by_sigterm, require_client
 from orbax_bench_core.launchers.shipping import shipment
+from orbax_bench_core.records import IMAGE
 
 _JOB: Final = "slice-job"
 _NAMES: Final = {
@@ -128,7 +129,10 @@ class Xpk:
     @property
     def create(self) -> list[str]:
         """Words of the command that creates the workload."""
-        settings, plain = self._settings, self._settings.environment | self._place()
+        settings, plain = (
+            self._settings,
+            self._settings.environment | {IMAGE: self._image} | self._place(),
+        )
         return [
             *("xpk", "workload", "create", "--workload", self._launch.name),
             *self._where(),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, Literal, Self
@@ -21,6 +20,7 @@ from orbax_bench_core.lineage.digests import (
     records_digest,
 )
 from orbax_bench_core.records import (
+    BEST_FILE,
     HOST_LIMITS_FILE,
     LIMITS_FILE,
     PACKAGES,
@@ -32,6 +32,7 @@ from orbax_bench_core.records import (
     Record,
     ResultModel,
     RunDirectory,
+    image_that_runs,
     package_version,
     write_atomically,
 )
@@ -52,10 +53,10 @@ BASELINE: Final = "baseline:"
 """Begins the name of what a run was compared with; its path follows."""
 SAMPLES: Final = "samples.parquet"
 
-_TABLES: Final = (SAMPLES, "summary.csv")
+_TABLES: Final = (SAMPLES, "summary.csv", BEST_FILE)
 _PAGES: Final = ("report.md", "report.html")
 _CONCLUSIONS: Final = {
-    VERDICTS_FILE: ("verdicts.md", "verdicts.html"),
+    VERDICTS_FILE: ("verdicts.md", "verdicts.html", "junit.xml"),
     STUDY_FILE: ("async_study.md", "async_study.html"),
     RECOVERY_FILE: ("recovery.md", "recovery.html"),
     SOAK_FILE: ("soak.md", "soak.html"),
@@ -311,8 +312,8 @@ def package_versions() -> dict[str, str]:
 
 
 def current_image() -> str:
-    """Returns the image that this process runs in, or `unknown`."""
-    return os.environ.get("ORBAX_BENCH_IMAGE") or UNKNOWN
+    """Returns the image that this process runs in, by digest, or `unknown`."""
+    return image_that_runs()
 
 
 def _absolute(path: str) -> str:

@@ -30,6 +30,7 @@ from orbax_bench_core.measure.interference import (
     LOST_STEPS,
     interference_of_save,
     interference_of_steps,
+    tail_of_steps,
 )
 from orbax_bench_core.measure.known_metrics import all_metrics, lookup
 from orbax_bench_core.measure.metrics import Metrics, default_metrics
@@ -74,5 +75,6 @@ __all__ = [
     "lookup",
     "observing",
     "reading_as_text",
+    "tail_of_steps",
     "tracing",
 ]

@@ -63,7 +63,32 @@ LOST_STEPS = Metric(
     description="Steps that the save cost: train_lost_s / train_step_mean_s of steps_before",
     collector=_COLLECTOR,
 )
-METRICS = (STEPS, STEP_MEDIAN, STEP_MEAN, INFLATION, BLOCKED, LOST, LOST_STEPS)
+STEP_P99 = Metric(
+    name="7_overhead/train_step_p99_s",
+    unit="s",
+    better="lower",
+    description=(
+        "99th percentile of the times of all steps of a training run, each with the save that it "
+        "waited for"
+    ),
+    collector="checkpoint_interval",
+)
+STEP_MAX = Metric(
+    name="7_overhead/train_step_max_s",
+    unit="s",
+    better="lower",
+    description="Longest of these steps",
+    collector="checkpoint_interval",
+)
+SAVE_SHARE = Metric(
+    name="7_overhead/train_save_share",
+    unit="ratio",
+    better="lower",
+    description="Share of the time of all steps that went beyond their median: what saves cost",
+    collector="checkpoint_interval",
+)
+TAIL = (STEP_P99, STEP_MAX, SAVE_SHARE)
+METRICS = (STEPS, STEP_MEDIAN, STEP_MEAN, INFLATION, BLOCKED, LOST, LOST_STEPS, *TAIL)
 
 
 def interference_of_steps(times: Sequence[float], *, beside: Sequence[float] = ()) -> list[Reading]:
@@ -86,6 +111,27 @@ def interference_of_steps(times: Sequence[float], *, beside: Sequence[float] = (
         ratio = statistics.fmean(times) / statistics.fmean(beside)
         found.append(Reading(INFLATION.name, ratio, INFLATION.unit))
     return found
+
+
+def tail_of_steps(times: Sequence[float]) -> list[Reading]:
+    """Describes all steps of a training run that saves at an interval.
+
+    The mean alone hides that few steps wait long: every save stops one of them.
+
+    Args:
+        times: Seconds of each step, with the call that saves after it; two or more.
+
+    Returns:
+        Their number, median, mean, 99th percentile, longest, and the share beyond the median.
+    """
+    median, total = statistics.median(times), sum(times)
+    p99 = statistics.quantiles(times, n=100, method="inclusive")[-1]
+    share = 1 - median * len(times) / total
+    values = ((STEP_P99, p99), (STEP_MAX, max(times)), (SAVE_SHARE, share))
+    return [
+        *interference_of_steps(times),
+        *(Reading(metric.name, value, metric.unit) for metric, value in values),
+    ]
 
 
 def interference_of_save(

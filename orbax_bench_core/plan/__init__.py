@@ -1,5 +1,48 @@
-"""Checkpoint accounting: parameters and shares of a save, known before anything is written."""
+"""Plans that need no run: files, bytes, memory and time of a save, and goodput of a job.
 
+A **plan** is arithmetic: it reads no value and starts no device. What a rule cannot decide is a
+range (`Amount`), with the reason.
+"""
+
+from orbax_bench_core.plan.checkpoints import saved_mesh, tree_of_stored
+from orbax_bench_core.plan.layout import Amount, ArrayLayout, Layout
+from orbax_bench_core.plan.memory import MemoryBounds, Speeds, TimeBounds, load_bound
+from orbax_bench_core.plan.meshes import PlanMesh, read_mesh
+from orbax_bench_core.plan.options import StorageOptions, options_of
+from orbax_bench_core.plan.planning import Plan, plan_checkpoint
+from orbax_bench_core.plan.reading import ReadArray, ReadCost, read_cost
 from orbax_bench_core.plan.save_count import orbax_save_count
+from orbax_bench_core.plan.speeds import speeds_of_run
+from orbax_bench_core.plan.suites import plan_source, plan_suite
+from orbax_bench_core.plan.trees import PlannedArray, PlannedTree, onto
+from orbax_bench_core.plan.view import plan_document, plans_document
 
-__all__ = ["orbax_save_count"]
+__all__ = [
+    "Amount",
+    "ArrayLayout",
+    "Layout",
+    "MemoryBounds",
+    "Plan",
+    "PlanMesh",
+    "PlannedArray",
+    "PlannedTree",
+    "ReadArray",
+    "ReadCost",
+    "Speeds",
+    "StorageOptions",
+    "TimeBounds",
+    "load_bound",
+    "onto",
+    "options_of",
+    "orbax_save_count",
+    "plan_checkpoint",
+    "plan_document",
+    "plan_source",
+    "plan_suite",
+    "plans_document",
+    "read_cost",
+    "read_mesh",
+    "saved_mesh",
+    "speeds_of_run",
+    "tree_of_stored",
+]

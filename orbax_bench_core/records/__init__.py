@@ -7,16 +7,21 @@ from orbax_bench_core.records.code import (
     code_under_test,
     loaded_code,
 )
+from orbax_bench_core.records.company import CompanyFinder
+from orbax_bench_core.records.exclusive import create_exclusively, read_if_there, swap
 from orbax_bench_core.records.files import atomic_file, write_atomically
 from orbax_bench_core.records.git import Answer as GitAnswer
 from orbax_bench_core.records.git import ask as ask_git
 from orbax_bench_core.records.lease import PACE, LeaseLost
 from orbax_bench_core.records.machine import (
+    IMAGE,
+    NODE,
     PACKAGES,
     REJOINED,
     UNKNOWN,
     device_provenance,
     host_provenance,
+    image_that_runs,
     other_surroundings,
     package_version,
     storage_provenance,
@@ -50,9 +55,11 @@ from orbax_bench_core.records.record import (
 from orbax_bench_core.records.repeats import Repeat, Series, repeats_of
 from orbax_bench_core.records.run import Run, load_run
 from orbax_bench_core.records.run_directory import (
+    BEST_FILE,
     HOST_LIMITS_FILE,
     LIMITS_FILE,
     RECOVERY_FILE,
+    SEARCH_FILE,
     SOAK_FILE,
     STUDY_FILE,
     VERDICTS_FILE,
@@ -72,8 +79,11 @@ from orbax_bench_core.records.verification import VERIFIED_WORDS, weakest
 from orbax_bench_core.records.versions import checked_record_files
 
 __all__ = [
+    "BEST_FILE",
     "HOST_LIMITS_FILE",
+    "IMAGE",
     "LIMITS_FILE",
+    "NODE",
     "NO_ENVIRONMENT",
     "PACE",
     "PACKAGES",
@@ -81,6 +91,7 @@ __all__ = [
     "RECOVERY_FILE",
     "REJOINED",
     "SCHEMA_VERSION",
+    "SEARCH_FILE",
     "SOAK_FILE",
     "STUDY_FILE",
     "UNKNOWN",
@@ -90,6 +101,7 @@ __all__ = [
     "AlreadyRecorded",
     "Attempt",
     "CodeUnderTest",
+    "CompanyFinder",
     "Effect",
     "ErrorInfo",
     "FirstAttempts",
@@ -120,18 +132,22 @@ __all__ = [
     "checked_record_files",
     "code_of",
     "code_under_test",
+    "create_exclusively",
     "device_provenance",
     "flags_of",
     "host_provenance",
+    "image_that_runs",
     "load_run",
     "loaded_code",
     "operations_in_order",
     "other_surroundings",
     "package_version",
+    "read_if_there",
     "repeats_of",
     "seconds_per_repeat",
     "storage_provenance",
     "surroundings",
+    "swap",
     "troubles_of",
     "weakest",
     "worker_id",

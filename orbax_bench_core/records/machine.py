@@ -9,6 +9,7 @@ import functools
 import importlib.metadata
 import os
 import platform
+import re
 import socket
 from collections.abc import Mapping
 from pathlib import Path
@@ -40,11 +41,16 @@ _ENVIRONMENT = (
     "XLA_PYTHON_CLIENT_MEM_FRACTION",
     "XLA_PYTHON_CLIENT_PREALLOCATE",
 )
+IMAGE = "ORBAX_BENCH_IMAGE"
+"""Variable of the image that a process runs in, which only whoever starts it knows by digest."""
+_BY_DIGEST = re.compile(r"[^\s@,]+@sha256:[0-9a-f]{64}")
+NODE = "ORBAX_BENCH_NODE"
+"""Variable of the machine below a container, which has a name of its own."""
 REJOINED = "ORBAX_BENCH_REJOINED"
 """Variable of how often the agent of a host has come back during a run."""
 
 _TOLD = {
-    "node": "ORBAX_BENCH_NODE",
+    "node": NODE,
     "node_pool": "ORBAX_BENCH_NODE_POOL",
     "restarts": "ORBAX_BENCH_RESTARTS",
     "rejoined": REJOINED,
@@ -64,7 +70,7 @@ def host_provenance() -> dict[str, Any]:
         "python": platform.python_version(),
         "driver": _first_line(_NVIDIA_DRIVER),
         "git": _git_revision(Path(__file__).resolve()),
-        "image": os.environ.get("ORBAX_BENCH_IMAGE", UNKNOWN),
+        "image": image_that_runs(),
         "host": {
             "name": socket.gethostname(),
             "kernel": platform.platform(),
@@ -75,6 +81,15 @@ def host_provenance() -> dict[str, Any]:
         },
         "environment": {name: os.environ.get(name, "") for name in _ENVIRONMENT},
     }
+
+
+def image_that_runs() -> str:
+    """Returns the image that this process runs in, by its digest; `unknown` where none is told.
+
+    A tag says what an image was called when it was built or pulled, on whatever machine.
+    """
+    told = os.environ.get(IMAGE, "")
+    return told if _BY_DIGEST.fullmatch(told) else UNKNOWN
 
 
 def _told_by_launcher() -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal
 
 import pydantic
 
-from orbax_bench_core.config import Arm
+from orbax_bench_core.config import Arm, printable
 from orbax_bench_core.inventory import Inventory
 from orbax_bench_core.measure import Sample
 from orbax_bench_core.records.frames import author_place, without_harness
@@ -91,12 +91,13 @@ class ErrorInfo(ResultModel):
     @property
     def said(self) -> str:
         """The error on one line: `ValueError: kaboom (my_bench.py:17)`."""
-        return f"{self.type}: {self.message}" + (f" ({self.place})" if self.place else "")
+        text = f"{self.type}: {self.message}" + (f" ({self.place})" if self.place else "")
+        return printable(text)
 
     @property
     def shown(self) -> str:
         """The traceback for people: without the frames of the harness."""
-        return without_harness(self.traceback)
+        return printable(without_harness(self.traceback))
 
 
 class Attempt(ResultModel):

@@ -71,6 +71,8 @@ STUDY_FILE: Final = "async_study.json"
 RECOVERY_FILE: Final = "recovery.json"
 SOAK_FILE: Final = "soak.json"
 VERDICTS_FILE: Final = "verdicts.json"
+BEST_FILE: Final = "best.json"
+SEARCH_FILE: Final = "search.json"
 
 _AT_ONCE: Final = 16
 """An object store answers many requests at once as fast as one."""

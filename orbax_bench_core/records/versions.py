@@ -11,7 +11,7 @@ from typing import Final
 from orbax_bench_core.config import Problem, UserError
 from orbax_bench_core.records.record import READABLE
 
-_FIRST_KEY: Final = re.compile(rb'\s*\{\s*"schema_version"\s*:\s*(\d+)\s*[,}]')
+_FIRST_KEY: Final = re.compile(rb'\s*\{\s*"schema_version"\s*:\s*(\d{1,9})\s*[,}]')
 """The version is a record's first key, so that most records need not be parsed to read it."""
 
 _NOT_OURS: Final = (
@@ -63,10 +63,7 @@ def checked_record_files(paths: Iterable[str]) -> Iterator[str]:
 
 
 def _check_line(line: bytes, path: str, number: int) -> None:
-    try:
-        content = json.loads(line)
-    except ValueError:
-        content = None
+    content = _json(line)
     if not isinstance(content, dict) or "point_id" not in content:
         raise UserError(Problem(_NOT_OURS, file=path, line=number))
     refuse_other_version(line, path)
@@ -76,8 +73,13 @@ def _version(data: bytes) -> object:
     first = _FIRST_KEY.match(data)
     if first is not None:
         return int(first.group(1))
-    try:
-        content = json.loads(data)
-    except ValueError:
-        return None
+    content = _json(data)
     return content.get("schema_version") if isinstance(content, dict) else None
+
+
+def _json(data: bytes) -> object:
+    """Returns what JSON says; None where it is none, or nested deeper than anything of ours."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None

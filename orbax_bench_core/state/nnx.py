@@ -52,6 +52,31 @@ def make_state(factory: str, *, seed: int, mesh: Mesh | None) -> PyTree:
     return jax.block_until_ready(jax.jit(make, out_shardings=shardings)())
 
 
+def abstract_state(factory: str) -> tuple[PyTree, PyTree]:
+    """Describes the state that `make_state` would build, without computing a value of it.
+
+    Args:
+        factory: `module:factory`.
+
+    Returns:
+        Nested dicts with a `jax.ShapeDtypeStruct` per array, and the same with the `PartitionSpec`
+        of each, or None.
+
+    Raises:
+        StateError: The factory cannot be used.
+    """
+    split = _split(factory, 0)
+
+    def make() -> PyTree:
+        from flax import nnx
+
+        with nnx.use_eager_sharding(False):  # type: ignore[no-untyped-call]
+            model = load_object(factory)(nnx.Rngs(0))
+        return _as_tree(nnx.to_pure_dict(nnx.state(model)), _stored)
+
+    return jax.eval_shape(make), split.partitions
+
+
 def merge(factory: str, tree: PyTree) -> Any:
     """Puts a state back into its model.
 

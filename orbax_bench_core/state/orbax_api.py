@@ -142,6 +142,7 @@ _OPTIONS = {
             _Place(_FIRST, "saving", "concurrent_bytes"),
         )
     ),
+    "transfer_concurrent_bytes": _option("transfer_concurrent_bytes", (_MUTABLE, "memory")),
     "read_concurrent_bytes": _Option(
         (
             _Place("0.11.34", "memory", "read_concurrent_bytes"),
@@ -157,7 +158,8 @@ def make_context(**options: Any) -> ocp.Context:
     Args:
         **options: `use_ocdbt`, `use_zarr3`, `use_compression`, `use_replica_parallel`,
             `enable_replica_parallel_separate_folder`, `chunk_byte_size`, `use_load_and_broadcast`,
-            `write_concurrent_bytes` and `read_concurrent_bytes`, as Orbax means them.
+            `write_concurrent_bytes`, `transfer_concurrent_bytes` and `read_concurrent_bytes`, as
+            Orbax means them.
 
     Raises:
         UnmetNeed: The installed Orbax cannot do what one of them asks for.
@@ -171,6 +173,30 @@ def make_context(**options: Any) -> ocp.Context:
         return _changed(chosen)
     _set_array_handler(**chosen.pop("handler", {}))
     return _built(chosen)
+
+
+def store_floating_as(context: ocp.Context, dtype: str) -> None:
+    """Has saves in a context cast arrays of floating-point numbers, and leave all others.
+
+    Args:
+        context: The context, which is not in use yet.
+        dtype: What they have on storage, such as `bfloat16`.
+
+    Raises:
+        UnmetNeed: The installed Orbax cannot do so.
+    """
+    if not is_at_least(_MUTABLE):
+        raise UnmetNeed(lacks(f"save_dtype: {dtype}", _MUTABLE))
+    import jax.numpy as jnp
+    from orbax.checkpoint import v1 as ocp
+
+    storage = ocp.options.ArrayOptions.Saving.StorageOptions
+
+    def of(_: object, leaf: Any) -> Any:
+        floating = hasattr(leaf, "dtype") and jnp.issubdtype(leaf.dtype, jnp.floating)
+        return storage(dtype=jnp.dtype(dtype)) if floating else None
+
+    context.array.saving.scoped_storage_options_creator = of
 
 
 def make_colocated_context() -> ocp.Context:

@@ -10,9 +10,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.state.tree import StateError
-
-EXIT_REFUSED: Final = 2
 
 _LAST: Final = frozenset(
     {"tensor", "tensor_transpose", "tensor_sequence", "tp", "mp", "model", "autoregressive"}
@@ -96,7 +95,7 @@ def main(arguments: Sequence[str]) -> int:
         content = plan_shardings(arrays_in(path), parse_mesh(mesh))
     except StateError as error:
         print(error, file=sys.stderr)
-        return EXIT_REFUSED
+        return Exit.INVALID
     # A line for each array, so that people can read the file and compare two.
     entries = (f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in content.items())
     print("{\n" + ",\n".join(entries) + "\n}")

@@ -5,6 +5,7 @@ from orbax_bench_core.steps.comparison import Judged, compare_arms
 from orbax_bench_core.steps.fixture import ensure_checkpoint
 from orbax_bench_core.steps.launching import PointHosts, launch_point, point_hosts
 from orbax_bench_core.steps.measuring import measure_points
+from orbax_bench_core.steps.outlets import Outlets, comparison_exit_code, stored_exit_code
 from orbax_bench_core.steps.planning import collect_records, entry_of_run, plan, write_records
 from orbax_bench_core.steps.point import SAID, PointFailed, PointOutcome, measure_point, run_point
 from orbax_bench_core.steps.prepare import download, mirror, model_arrays, write_shardings
@@ -22,6 +23,7 @@ from orbax_bench_core.steps.release_search import (
 )
 from orbax_bench_core.steps.reporting import (
     PAGE,
+    answer_of,
     limits_of,
     publish,
     publish_async_study,
@@ -31,6 +33,7 @@ from orbax_bench_core.steps.reporting import (
     publish_verdicts,
     settle,
 )
+from orbax_bench_core.steps.search import search_points
 from orbax_bench_core.steps.soaking import SoakGoal, check_soak, soak, soak_points
 
 __all__ = [
@@ -40,6 +43,7 @@ __all__ = [
     "Compared",
     "Found",
     "Judged",
+    "Outlets",
     "PointFailed",
     "PointHosts",
     "PointOutcome",
@@ -48,11 +52,13 @@ __all__ = [
     "Session",
     "SoakGoal",
     "ab",
+    "answer_of",
     "check_drilled",
     "check_soak",
     "collect_records",
     "compare_arms",
     "comparing_releases",
+    "comparison_exit_code",
     "download",
     "ensure_checkpoint",
     "entry_of_run",
@@ -77,10 +83,12 @@ __all__ = [
     "recovery",
     "run",
     "run_point",
+    "search_points",
     "search_releases",
     "settle",
     "soak",
     "soak_points",
+    "stored_exit_code",
     "write_records",
     "write_shardings",
 ]

@@ -13,6 +13,7 @@ from orbax_bench_core.execute import RunSettings, Session
 from orbax_bench_core.launchers import (
     Launch,
     Launcher,
+    expectation,
     interrupted_by_sigterm,
     parse_slice,
     place_named,
@@ -20,10 +21,10 @@ from orbax_bench_core.launchers import (
     pod_settings,
     require_whole_slices,
 )
+from orbax_bench_core.records import IMAGE
 from orbax_bench_core.steps.point import SAID, PointFailed, PointOutcome
 from orbax_bench_core.sweep import SweepEntry, sides
 
-_IMAGE: Final = "ORBAX_BENCH_IMAGE"
 _SHORT: Final = 6
 """Characters of a run's id in the name of a job: two runs may measure the same point."""
 
@@ -80,6 +81,7 @@ def launch_point(
     limits: bool = True,
     strict: bool = False,
     lock: bool = True,
+    expect: str = "",
 ) -> PointOutcome:
     """Measures one entry of a run that `plan` has begun on hosts of its own, and waits for them.
 
@@ -94,6 +96,8 @@ def launch_point(
         limits: As in `measure_point`.
         strict: As in `measure_point`.
         lock: As in `measure_point`.
+        expect: The devices that the hosts must have; empty takes those of the slice, if there is
+            one.
 
     Raises:
         UserError: The point does not fit the hosts, or the place refused them.
@@ -108,7 +112,7 @@ def launch_point(
         "--strict": strict,
         "--no-lock": not lock,
     }
-    words = [flag for flag, given in flags.items() if given]
+    words = [flag for flag, given in flags.items() if given] + _expecting(hosts, expect)
     command = ("orbax-bench", "step", "run-sweep-point", entry.id, "-o", output_directory, *words)
     name = f"ob-{entry.id}-{session.info.run_id[:_SHORT]}"
     launcher = _launcher(entry, hosts, command, name, output_directory)
@@ -127,6 +131,16 @@ def launch_point(
             f"{output_directory}"
         )
     return PointOutcome(session.info, records)
+
+
+def _expecting(hosts: PointHosts, expect: str) -> list[str]:
+    """Returns the words that have hosts refuse other devices than a slice has.
+
+    A single process that drives all hosts sees devices of another backend.
+    """
+    if not expect and hosts.tpu and not place_named(hosts.launcher).one_process:
+        expect = expectation(parse_slice(hosts.tpu), hosts.slices)
+    return ["--expect", expect] if expect else []
 
 
 def _launcher(
@@ -150,7 +164,7 @@ def _launcher(
         command=command,
         output_directory=output_directory,
         hosts=number,
-        image=os.environ.get(_IMAGE),
+        image=os.environ.get(IMAGE),
         tpu=shape,
         slices=hosts.slices,
     )

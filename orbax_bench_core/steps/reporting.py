@@ -14,6 +14,13 @@ from orbax_bench_core.analysis.async_study import (
     async_study,
     study_document,
 )
+from orbax_bench_core.analysis.best import (
+    Observer,
+    best_of,
+    best_section,
+    read_best,
+    read_search,
+)
 from orbax_bench_core.analysis.recovery import (
     PhaseName,
     Recovery,
@@ -36,9 +43,11 @@ from orbax_bench_core.analysis.verdicts import (
     write_verdicts,
 )
 from orbax_bench_core.document import Document, to_html, to_markdown, write_figures
+from orbax_bench_core.exports.ci import junit_xml
 from orbax_bench_core.exports.tensorboard import write_tensorboard
 from orbax_bench_core.lineage import SAMPLES, ManifestWriter
 from orbax_bench_core.records import (
+    BEST_FILE,
     RECOVERY_FILE,
     SOAK_FILE,
     STUDY_FILE,
@@ -86,9 +95,9 @@ def limits_of(run: RunDirectory, info: RunInfo, summary: RunSummary) -> ExtraCol
 def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
     """Writes tables, pages and TensorBoard's files from the records, and sets the status.
 
-    The tables are `samples.parquet` and `summary.csv`, the pages `report.md` and `report.html`;
-    `lineage.json` says what each was made from. Only records are read, so this can be repeated at
-    any time.
+    The tables are `samples.parquet`, `summary.csv` and, of a sweep, `best.json`, the pages
+    `report.md` and `report.html`; `lineage.json` says what each was made from. Only records are
+    read, so this can be repeated at any time.
 
     Args:
         directory: The run directory.
@@ -101,16 +110,23 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
         UserError: There is no run here, or a record cannot be read.
     """
     run, root, manifest = Run(directory), directory.root, ManifestWriter(directory, deep=deep)
+    observer = Observer()
     with atomic_file(root / "summary.csv") as file:
         table = SummaryTable(file)
-        summary = summarize(repeats_of(manifest.watch(run.records())), table)
+        summary = summarize(observer.watch(repeats_of(manifest.watch(run.records()))), table)
         table.end()
     with atomic_file(root / SAMPLES) as file:
         write_parquet(directory.records(), file)
     summary = dataclasses.replace(summary, left_out=directory.strays)
     info = settle(run)
     first, extra = next(run.records(), None), limits_of(directory, info, summary)
-    document = summary_document(info, summary, first, extra)
+    best = best_of(info, observer, search=read_search(directory, info))
+    if best.cases:
+        write_atomically(root / BEST_FILE, best.model_dump_json(indent=1).encode())
+    else:
+        (root / BEST_FILE).unlink(missing_ok=True)
+    answer = best_section(best, str(root))
+    document = summary_document(info, summary, first, extra, answer)
     write_atomically(root / "report.md", to_markdown(document).encode())
     write_atomically(root / "report.html", to_html(document).encode())
     write_tensorboard(run)
@@ -118,8 +134,14 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
     return summary
 
 
+def answer_of(directory: RunDirectory) -> Document | None:
+    """Returns which options to take, as the report of a run says; None where it is no sweep."""
+    found = read_best(directory)
+    return None if found is None else best_section(found, str(directory.root))
+
+
 def publish_verdicts(run: RunDirectory, verdicts: VerdictReport) -> epath.Path:
-    """Writes `verdicts.json`, `verdicts.html` and `verdicts.md` with its plots.
+    """Writes `verdicts.json`, `verdicts.html`, `verdicts.md` with its plots, and `junit.xml`.
 
     `run` is the run directory of the candidate.
 
@@ -132,6 +154,7 @@ def publish_verdicts(run: RunDirectory, verdicts: VerdictReport) -> epath.Path:
     page = to_markdown(document, figures=_PLOTS)
     write_atomically(run.root / "verdicts.md", page.encode())
     write_atomically(run.root / "verdicts.html", to_html(document).encode())
+    write_atomically(run.root / "junit.xml", junit_xml(verdicts))
     unpaired = any(point.mode == "unpaired" for point in verdicts.points)
     baseline = verdicts.baseline if unpaired else None
     if run.exists():
@@ -155,17 +178,28 @@ def settle(run: Run) -> RunInfo:
 
 
 def unfinished(run: Run) -> list[SweepPoint | Pair]:
-    """Returns the entries of a run that lack repeats, or have no verdict yet."""
+    """Returns the entries of a run that lack repeats, or have no verdict yet.
+
+    Of a search each point has all repeats when it was dropped, or when the search ended.
+    """
+    search = read_search(run.directory, run.info)
+
+    def finished(point: SweepPoint) -> bool:
+        wanted = run.info.num_repeats
+        if search is not None and search.ended:
+            wanted = search.dropped.get(point.id, search.rounds)
+        return _finished(run, point, wanted)
+
     return [
         entry
         for entry in run.info.expansion.points
-        if not (_settled(run, entry) if isinstance(entry, Pair) else _finished(run, entry))
+        if not (_settled(run, entry) if isinstance(entry, Pair) else finished(entry))
     ]
 
 
-def _finished(run: Run, point: SweepPoint) -> bool:
+def _finished(run: Run, point: SweepPoint, wanted: int) -> bool:
     (series,) = Series.all_of(point)
-    return sum(repeat.finished for repeat in run.repeats(series)) >= run.info.num_repeats
+    return sum(repeat.finished for repeat in run.repeats(series)) >= wanted
 
 
 def _settled(run: Run, pair: Pair) -> bool:

@@ -13,6 +13,8 @@ BUILTINS: Final[dict[str, str]] = {
     for name, class_name in {
         "save_restore": "SaveRestore",
         "train_interference": "TrainInterference",
+        "staged_save": "StagedSave",
+        "checkpoint_interval": "CheckpointInterval",
         "training_job": "TrainingJob",
         "resharding": "Resharding",
         "restore_and_broadcast": "RestoreAndBroadcast",

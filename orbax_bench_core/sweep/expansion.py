@@ -179,7 +179,7 @@ def _check_number(
         "storage": len(suite.storage or (None,)),
         "environments": len(environments or (None,)),
         "processes": len(set(suite.execution.processes)),
-        "cache": len(suite.execution.conditions),
+        "conditions": len(suite.execution.conditions),
     }
     number, most = math.prod(lengths.values()), suite.execution.max_points
     if number > most:
@@ -211,6 +211,7 @@ def _with_labels(entries: list[SweepEntry]) -> dict[str, SweepEntry]:
         for point in sides(entry).values():
             for name, value in point.options.items():
                 values[point.benchmark, name].add(json.dumps(value))
+            values["", "host_memory"].add(point.conditions.host_memory)
     return {entry.id: entry.with_label(",".join(_label_parts(entry, values))) for entry in entries}
 
 
@@ -242,6 +243,8 @@ def _label_parts(entry: SweepEntry, values: Mapping[tuple[str, str], set[str]]) 
         yield f"processes={point.processes}"
     if point.conditions.cache == "cold":
         yield "cache=cold"
+    if len(values["", "host_memory"]) > 1:
+        yield f"host_memory={point.conditions.host_memory}"
 
 
 def _short(value: Any) -> str:

@@ -151,6 +151,13 @@ COUNTS: Final = (
         timeout_s=7200.0,
     ),
     Count(
+        name="best",
+        claim="every figure of the choice of options and of its search holds, with 1,000 studies",
+        trials=1,
+        command=_python("perf.best"),
+        timeout_s=3600.0,
+    ),
+    Count(
         name="gate",
         claim="every figure of the gate holds, with all replicates",
         trials=1,

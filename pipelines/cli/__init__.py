@@ -19,5 +19,7 @@ app = typer.Typer(
 app.command("run")(run_command.run)
 app.command("submit")(submit_command.submit)
 app.command("schedule")(schedule_command.schedule)
+app.command("pause")(schedule_command.pause)
+app.command("resume")(schedule_command.resume)
 app.command("compile")(compile_command.compile_package)
 app.command("list")(compile_command.list_pipelines)

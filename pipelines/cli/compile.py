@@ -34,8 +34,9 @@ def compile_package(
     For Kubeflow on GKE it has two documents, the pipeline and its Kubernetes settings; Vertex AI
     reads one document only.
 
-    What is compiled in: image, parallelism, slices, node selectors, tolerations, claims, labels,
-    CPU and memory. The suite and the output directory stay parameters of the package.
+    What is set for steps is compiled in. Account, network, key and where a run goes are given when
+    the package is submitted, and named here where they are set. The suite and the output directory
+    stay parameters of the package.
     """
     import sys
     from pathlib import Path
@@ -43,13 +44,19 @@ def compile_package(
     from orbax_bench_core.config import Problem, UserError
     from orbax_bench_pipelines.cli.preparing import read_flags
     from orbax_bench_pipelines.definitions import find_pipeline
-    from orbax_bench_pipelines.targets import Placement, Target, require_extras
+    from orbax_bench_pipelines.targets import Placement, Target, at_submission, require_extras
 
     chosen = find_pipeline(pipeline)
     require_extras(Target.KFP)
     from orbax_bench_pipelines.compile import compiled
 
     settings = read_flags(flags, target.target)
+    left = at_submission(settings, target.target)
+    if left:
+        print(
+            f"note: not part of a package, give it on submission: {', '.join(left)}",
+            file=sys.stderr,
+        )
     text = compiled(chosen, Placement(target.target, settings, folder_per_run))
     if output == "-":
         sys.stdout.write(text)

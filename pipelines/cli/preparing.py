@@ -26,6 +26,7 @@ from orbax_bench_pipelines.targets import (
     check_connection,
     check_directory,
     check_image,
+    check_launchers,
     check_settings,
     job_name,
     read_settings,
@@ -90,9 +91,17 @@ def prepare(
         parameters["baseline"] = resolve_baseline(parameters["baseline"], points=points)
         check_baseline(parameters["baseline"], expansion.plain)
     arguments = {"suite": loaded.text, "output_directory": directory, **parameters}
-    _check_slices(settings, [baseline_point(entry).num_devices for entry in expansion.points])
+    _check_devices(settings, [baseline_point(entry).num_devices for entry in expansion.points])
     for shape in settings.tpu:
         require_whole_slices(named_processes(loaded.suite), shape)
+    several = [number for number in named_processes(loaded.suite) if number > 1]
+    if settings.gpu is not None and several:
+        raise UserError(
+            f"--gpu {settings.gpu}: a step is one machine, all of whose GPUs one process has, and "
+            f"the suite has points of execution.processes {max(several)}; several machines measure "
+            "together by `orbax-bench launch --on jobset --set gpus=8`"
+        )
+    check_launchers(settings, target, directory)
     placement = Placement(target, settings, folder_per_run)
     job = Job(chosen, placement, arguments, name or job_name(chosen.name, loaded.suite.suite_name))
     notes = [*_image_notes(settings, target)]
@@ -110,7 +119,7 @@ def read_flags(flags: Mapping[str, Any], target: Target) -> Settings:
     Raises:
         UserError: A setting is wrong, or the target cannot honour it.
     """
-    settings = read_settings(flags["settings"], {name: flags[name] for name in SETTINGS})
+    settings = read_settings(flags["settings"], {name: flags.get(name) for name in SETTINGS})
     if target is Target.VERTEX:
         settings = settings.model_copy(
             update={
@@ -185,22 +194,31 @@ def _checked(path: str, settings: Settings, target: Target, flag: str) -> str:
     return full
 
 
-def _check_slices(settings: Settings, needed: list[int | None]) -> None:
-    for shape in settings.tpu:
-        misfits = sorted({count for count in needed if count not in (None, shape.devices)})
+def _check_devices(settings: Settings, needed: list[int | None]) -> None:
+    """Refuses meshes that have other devices than the machines.
+
+    Raises:
+        UserError: With the numbers.
+    """
+    given = {f"--tpu {shape}": shape.devices for shape in settings.tpu}
+    if settings.gpu is not None:
+        given[f"--gpu {settings.gpu}"] = settings.gpu.count
+    for flag, devices in given.items():
+        misfits = sorted({count for count in needed if count not in (None, devices)})
         if misfits:
             others = ", ".join(map(str, misfits))
             raise UserError(
-                f"--tpu {shape} has {shape.devices} devices, and the suite has meshes of {others}; "
-                "give a suite whose meshes have as many devices as each slice, or none"
+                f"{flag} has {devices} devices, and the suite has meshes of {others}; give a suite "
+                "whose meshes have as many devices as each machine or slice, or none"
             )
 
 
 def _image_notes(settings: Settings, target: Target) -> list[str]:
     from orbax_bench_components.image import IMAGE
 
-    note = check_image(settings.image or IMAGE, target)
-    return [note] if note else []
+    images = dict.fromkeys((settings.image or IMAGE, *settings.images))
+    notes = (check_image(image, target) for image in images)
+    return [note for note in notes if note]
 
 
 def _class_notes(benchmarks: set[str]) -> list[str]:

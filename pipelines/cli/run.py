@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import typer
 
-from orbax_bench_core.cli.arguments import OutputDirectory, SuiteFile
+from orbax_bench_core.cli.arguments import JUnit, Notify, OutputDirectory, SuiteFile
 from orbax_bench_pipelines.cli.options import (
     DryRun,
     Name,
@@ -27,6 +28,8 @@ def run(
     pipeline: PipelineName = "sweep",
     name: Name = None,
     dry_run: DryRun = False,
+    notify: Notify = None,
+    junit: JUnit = None,
     **flags: Any,
 ) -> None:
     """Run a pipeline to its end and show what it found.
@@ -38,18 +41,28 @@ def run(
     INCONCLUSIVE.
     """
     from orbax_bench_core.cli.arguments import results_console
+    from orbax_bench_core.cli.hosts import name_in
+    from orbax_bench_core.steps import Outlets
     from orbax_bench_pipelines.cli import running
     from orbax_bench_pipelines.cli.preparing import check_submission, prepare, say_notes
 
     console = results_console()  # while a pipeline runs here, `sys.stdout` is its log
-    prepared = prepare(
-        suite, output_directory, pipeline=pipeline, target=target, name=name, flags=flags
-    )
-    check_submission(prepared.job)
+    outlets = Outlets() if dry_run else Outlets.of(notify, junit)
+    with outlets.on_failure(name_in(suite), output_directory):
+        prepared = prepare(
+            suite, output_directory, pipeline=pipeline, target=target, name=name, flags=flags
+        )
+        check_submission(prepared.job)
     say_notes(prepared)
     if dry_run:
         print(running.planned(prepared.job))
         return
-    with running.refused_as_exit_code():
+    outlets.hidden(os.environ)
+    suite_name = prepared.suite.suite.suite_name
+    with (
+        running.refused_as_exit_code(),
+        outlets.on_failure(suite_name, output_directory),
+    ):
         failure = running.run_job(prepared.job, suite, console)
-    raise typer.Exit(running.conclude(prepared.job, failure, console))
+    told = running.Told(outlets, suite_name)
+    raise typer.Exit(running.conclude(prepared.job, failure, console, told))

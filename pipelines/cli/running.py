@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import re
@@ -16,15 +17,19 @@ from typing import IO, Any
 import typer
 from rich.console import Console
 
+from orbax_bench_core.analysis.verdicts import read_verdicts
 from orbax_bench_core.config import UserError
+from orbax_bench_core.exit_codes import Exit, worst
+from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.steps import Outlets
 from orbax_bench_core.sweep import benchmark_environment
 from orbax_bench_pipelines.definitions import Finished
 from orbax_bench_pipelines.targets import Job, SubmissionFailed, Target, as_text, service_for
 
 Say = Callable[[str], None]
 _SERVICES = (Target.KFP, Target.VERTEX)
-_GRAVITY = (0, 4, 1, 3)
-"""Exit codes, the one that matters most last: a REGRESSION on one of several slices counts."""
+_ALL = 1 << 20
+"""More steps than any loop has."""
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -48,7 +53,7 @@ def refused_as_exit_code() -> Iterator[None]:
         yield
     except SubmissionFailed as failure:
         print(f"error: {failure}", file=sys.stderr)
-        raise typer.Exit(1) from None
+        raise typer.Exit(Exit.FAILED) from None
 
 
 def planned(job: Job) -> str:
@@ -87,8 +92,40 @@ def run_job(job: Job, suite: str, console: Console) -> str | None:
     return service.wait(say)
 
 
-def conclude(job: Job, failure: str | None, console: Console) -> int:
-    """Shows what a run found and returns the exit code."""
+@dataclasses.dataclass(frozen=True)
+class Told:
+    """Where a run is told of, beside the console.
+
+    Attributes:
+        outlets: The outlets.
+        suite: Name of the suite.
+    """
+
+    outlets: Outlets = dataclasses.field(default_factory=Outlets)
+    suite: str = ""
+
+    def of(self, job: Job, place: str, folder: str, code: int) -> None:
+        """Tells of one run directory: its verdicts, where they decide anything, or how it ended."""
+        suite = f"{self.suite} on {folder}" if folder else self.suite
+        judges = job.pipeline.name == "regression" or job.arguments.get("baseline")
+        try:
+            found = read_verdicts(RunDirectory(place)) if judges else None
+        except (UserError, OSError, ImportError):
+            found = None
+        if found is None:
+            said = "every step succeeded" if code == Exit.OK else "no result: see the log"
+            self.outlets.ended(suite, code, place, (said,))
+            return
+        junit = self.outlets.junit
+        if junit is not None and folder:
+            junit = f"{junit.removesuffix('.xml')}-{folder}.xml"
+        own = dataclasses.replace(self.outlets, junit=junit)
+        own.verdicts(found.model_copy(update={"suite": suite}), code, place)
+
+
+def conclude(job: Job, failure: str | None, console: Console, told: Told | None = None) -> int:
+    """Shows what a run found, tells of it, and returns the exit code."""
+    told = told or Told()
     directory = job.arguments["output_directory"]
     folders = [str(shape.name) for shape in job.settings.tpu] if len(job.settings.tpu) > 1 else [""]
     codes = []
@@ -97,18 +134,19 @@ def conclude(job: Job, failure: str | None, console: Console) -> int:
         if not _reachable(place):
             console.print(f"This machine cannot read {place}; the results are there.")
             codes.append(int(failure is not None))
+            if failure is not None:
+                told.of(job, place, folder, Exit.FAILED)
             continue
         found = job.pipeline.conclude(Finished(place, job.arguments, failure), console)
         codes.append(found or int(failure is not None))
+        told.of(job, place, folder, codes[-1])
         console.print(f"Run directory: {place}", markup=False, soft_wrap=True)
     if failure is not None:
         console.print("[red]The pipeline failed:[/]", _COLOURS.sub("", failure), soft_wrap=True)
-    return max(codes, key=_GRAVITY.index)
+    return worst(codes)
 
 
 def _reachable(directory: str) -> bool:
-    from orbax_bench_core.records import RunDirectory
-
     try:
         RunDirectory(directory).read_info()
     except (UserError, OSError, ImportError):
@@ -136,11 +174,12 @@ def _here(job: Job, suite: str, say: Say) -> str | None:
 
 def _start(job: Job, pipeline: Any, suite: str, log: IO[str], say: Say) -> None:
     os.environ["PYTHONPATH"] = benchmark_environment(suite)["PYTHONPATH"]
+    at_a_time = _ALL if job.settings.parallelism == 0 else job.settings.parallelism
     if job.placement.target is Target.DOCKER:
         from orbax_bench_pipelines.targets.docker import run_in_docker
 
-        run_in_docker(pipeline, dict(job.arguments), log=log, say=say)
+        run_in_docker(pipeline, dict(job.arguments), log=log, say=say, at_a_time=at_a_time)
     else:
         from orbax_bench_pipelines.targets.local import run_locally
 
-        run_locally(pipeline, dict(job.arguments), log=log, say=say)
+        run_locally(pipeline, dict(job.arguments), log=log, say=say, at_a_time=at_a_time)

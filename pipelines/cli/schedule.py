@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,6 +13,7 @@ from orbax_bench_pipelines.cli.options import (
     DryRun,
     Name,
     PipelineName,
+    with_connection,
     with_parameters,
     with_settings,
 )
@@ -19,6 +21,10 @@ from orbax_bench_pipelines.target import Target
 
 if TYPE_CHECKING:
     from orbax_bench_pipelines.cron import Cron
+
+ScheduleName = Annotated[
+    str, typer.Argument(metavar="NAME", help="Name of the schedule, as `schedule` printed it.")
+]
 
 
 @with_parameters
@@ -44,12 +50,20 @@ def schedule(
     pipeline: PipelineName = "sweep",
     name: Name = None,
     dry_run: DryRun = False,
+    wait: Annotated[
+        bool,
+        typer.Option(
+            "--wait",
+            help="Pause the schedule of that name until no run of it is active, then change it.",
+        ),
+    ] = False,
     **flags: Any,
 ) -> None:
     """Run a pipeline on a schedule, on Kubeflow or Vertex AI.
 
-    A schedule of the same name is replaced, never doubled. Each run writes to a folder of its own
-    below the output directory. The suite is read now; schedule again after changing it.
+    A schedule of the same name is changed, never doubled, and no run of it is cancelled. Each run
+    writes to a folder of its own below the output directory. The suite is read now; schedule again
+    after changing it. `pause` and `resume` take the name.
 
     Exit codes: 0 it was accepted, 1 the service refused it, 2 something given is wrong.
     """
@@ -87,8 +101,52 @@ def schedule(
         if dry_run:
             print(as_text(service.planned_schedule(when, max_concurrent)))
             return
-        print(service.schedule(when, max_concurrent))
+        print(service.schedule(when, max_concurrent, wait=wait, say=_say))
     print(f"Run directories: {job.arguments['output_directory']}/<time of the run>")
+
+
+@with_connection
+def pause(
+    name: ScheduleName,
+    target: Annotated[Target, typer.Option("--target", help="kfp or vertex.")],
+    **flags: Any,
+) -> None:
+    """Pause a schedule; runs that are under way go on to their end.
+
+    Exit codes: 0 it was paused, 1 the service refused it, 2 there is none of that name.
+    """
+    _change(name, target, flags, "pause")
+
+
+@with_connection
+def resume(
+    name: ScheduleName,
+    target: Annotated[Target, typer.Option("--target", help="kfp or vertex.")],
+    **flags: Any,
+) -> None:
+    """Resume a schedule at its next time; what it missed is not caught up with.
+
+    Exit codes: 0 it was resumed, 1 the service refused it, 2 there is none of that name.
+    """
+    _change(name, target, flags, "resume")
+
+
+def _change(name: str, target: Target, flags: Mapping[str, Any], call: str) -> None:
+    from orbax_bench_pipelines.cli.preparing import read_flags
+    from orbax_bench_pipelines.cli.running import refused_as_exit_code, require_service
+    from orbax_bench_pipelines.targets import check_connection, require_extras, schedules_of
+
+    require_service(target)
+    require_extras(target)
+    settings = read_flags(flags, target)
+    check_connection(settings, target)
+    with refused_as_exit_code():
+        schedules = schedules_of(settings, target, name)
+        print("\n".join(schedules.pause() if call == "pause" else schedules.resume()))
+
+
+def _say(line: str) -> None:
+    print(f"note: {line}", file=sys.stderr, flush=True)
 
 
 def _read_time(text: str, zone: str | None, target: Target) -> Cron:

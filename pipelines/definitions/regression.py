@@ -34,7 +34,7 @@ def build(placement: Placement) -> Any:
         promote: bool = False,
         revision: str = "",
         force: bool = False,
-        allow_inconclusive: bool = True,
+        allow_inconclusive: bool = False,
         remove_repeated_dir: bool = True,
         lock: bool = True,
     ) -> None:
@@ -131,7 +131,7 @@ REGRESSION = Pipeline(
         "promote": False,
         "revision": "",
         "force": False,
-        "allow_inconclusive": True,
+        "allow_inconclusive": False,
         "remove_repeated_dir": True,
         "lock": True,
     },

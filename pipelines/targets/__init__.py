@@ -10,37 +10,51 @@ from orbax_bench_pipelines.targets.checks import (
     check_connection,
     check_directory,
     check_image,
+    check_launchers,
     check_settings,
     require_extras,
 )
+from orbax_bench_pipelines.targets.documentation import settings_page
 from orbax_bench_pipelines.targets.job import (
     Job,
+    Schedules,
     Service,
     SubmissionFailed,
     as_text,
     job_name,
+    schedules_of,
     service_for,
 )
 from orbax_bench_pipelines.targets.placement import Placement
-from orbax_bench_pipelines.targets.settings import Settings, read_settings, read_text
+from orbax_bench_pipelines.targets.settings import (
+    Settings,
+    at_submission,
+    read_settings,
+    read_text,
+)
 
 __all__ = [
     "Job",
     "Package",
     "Placement",
+    "Schedules",
     "Service",
     "Settings",
     "SliceShape",
     "SubmissionFailed",
     "Target",
     "as_text",
+    "at_submission",
     "check_connection",
     "check_directory",
     "check_image",
+    "check_launchers",
     "check_settings",
     "job_name",
     "read_settings",
     "read_text",
     "require_extras",
+    "schedules_of",
     "service_for",
+    "settings_page",
 ]

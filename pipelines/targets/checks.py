@@ -7,14 +7,24 @@ import re
 from collections.abc import Iterable
 
 from orbax_bench_core.config import Problem, UserError
-from orbax_bench_core.launchers import SliceShape, is_digest, place_named, place_settings
+from orbax_bench_core.launchers import (
+    GPU_KINDS,
+    Gpus,
+    Launch,
+    SliceShape,
+    is_digest,
+    place_named,
+    place_settings,
+)
 from orbax_bench_pipelines.target import Target
+from orbax_bench_pipelines.targets.honoured import dropped
 from orbax_bench_pipelines.targets.settings import (
     Settings,
     flag_of,
     launcher_of,
     launcher_settings,
 )
+from orbax_bench_pipelines.targets.values import MEASURING, StepSettings, num_bytes, num_cpus
 
 _NEEDS = {
     Target.LOCAL: {"kfp": "kfp"},
@@ -23,21 +33,6 @@ _NEEDS = {
     Target.VERTEX: {"kfp": "kfp", "cronsim": "kfp", "google.cloud.aiplatform": "vertex"},
 }
 """Packages that only some targets need, and the extra that brings each."""
-_EVERYWHERE = {"image", "parallelism", "service_account", "labels", "cpu", "memory"}
-_CLUSTER = {*_EVERYWHERE, "pipeline_root", "experiment", "endpoint"}
-_SLICES = {"tpu", "launcher_settings"}
-_HONOURED: dict[Target, set[str]] = {
-    Target.LOCAL: set(),
-    Target.DOCKER: {"image"},
-    Target.KFP: {*_CLUSTER, *_SLICES, "node_selectors", "tolerations", "pvc", "namespace"},
-    Target.VERTEX: {*_CLUSTER, *_SLICES, "tensorboard", "project", "location"},
-}
-_REASONS = {
-    (Target.VERTEX, "node_selectors"): "the steps of Vertex AI do not run on nodes of yours",
-    (Target.VERTEX, "tolerations"): "the steps of Vertex AI do not run on nodes of yours",
-    (Target.VERTEX, "pvc"): "Vertex AI has no volume claims; give gs:// paths",
-    (Target.LOCAL, "image"): "every step runs in this environment",
-}
 _KUBERNETES_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _KUBERNETES_KEY = re.compile(r"([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 _KUBERNETES_VALUE = re.compile(r"([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?")
@@ -46,23 +41,98 @@ _GOOGLE_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
 _EXPERIMENT = re.compile(r"[a-z0-9][a-z0-9-]{0,127}")
 _TENSORBOARD = re.compile(r"projects/[^/]+/locations/[^/]+/tensorboards/[^/]+")
 _EXAMPLES = {"project": "--project my-project", "location": "--location us-central1"}
+_VERTEX_CPUS = 96
+_VERTEX_BYTES = 624e9
+"""What a machine of Vertex AI Pipelines has at most."""
+_NOT_OF_HOSTS = (
+    *("secrets", "pull_secrets", "shared_memory", "scratch", "node_affinity", "priority"),
+)
+"""Settings of a pod that Kubeflow or our launcher hands on to no other pod."""
+_INSTEAD = {
+    "secrets": "; give their service account access to what they would open",
+    "pull_secrets": "; give them to their service account",
+    "priority": "; their own is --launcher-set priority_class=NAME",
+    "node_affinity": "; give --node-selector",
+}
+_POINT = "0" * 12
+_STEP_NAME = f"ob-{_POINT}-{'0' * 6}"
+"""Id of a point, and the name under which a step launches its hosts, as long as they all are."""
+_NETWORK = re.compile(r"projects/\d+/global/networks/[^/]+")
+_CRYPTO_KEY = re.compile(r"projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+")
 _PUSH = "push the image to a registry that it can reach and give its full name"
 
 
 def check_settings(settings: Settings, target: Target) -> None:
-    """Refuses settings that the target cannot honour.
+    """Refuses settings that the target cannot honour, alone or together.
 
     Raises:
         UserError: With one problem per setting.
     """
-    problems = [*_dropped(settings, target)]
+    problems = [_problem(name, said) for name, said in dropped(settings, target)]
     if target is Target.KFP:
         problems += [*_kubernetes(settings)]
     if target is Target.VERTEX:
         problems += [*_vertex(settings)]
+    problems += [*_machines(settings, target)]
     if problems:
         raise UserError(*problems)
     _check_launches(settings, target)
+
+
+def _machines(settings: Settings, target: Target) -> Iterable[Problem]:
+    """Yields what no machine of a target has."""
+    if settings.tpu and settings.gpu is not None:
+        yield _problem("gpu", "a machine has TPUs or GPUs; give --tpu or --gpu")
+    if settings.priority is not None and settings.queue is None:
+        yield _problem(
+            "priority",
+            "Kubeflow cannot set the priority class of a pod, only Kueue's, which belongs to a "
+            "queue; give --queue as well",
+        )
+    if settings.backoff_s is None and settings.backoff_factor is not None:
+        yield _problem("backoff_factor", "multiplies --backoff-s; give that as well")
+    waits = settings.retries or any(own.retries for own in settings.steps.values())
+    if settings.backoff_s is not None and not waits:
+        yield _problem("backoff_s", "nothing is tried again without --retries")
+    if settings.gpu is not None:
+        yield from _gpus(settings.gpu, target)
+    if target is Target.VERTEX:
+        yield from _vertex_machines(settings)
+
+
+def _gpus(gpus: Gpus, target: Target) -> Iterable[Problem]:
+    if gpus.kind is None:
+        if target is Target.VERTEX:
+            kinds = ", ".join(gpu.name for gpu in GPU_KINDS)
+            yield _problem("gpu", f"Vertex AI needs the kind, as KIND:{gpus}; known: {kinds}")
+        return
+    counts = gpus.kind.counts
+    named = " or ".join(map(str, counts))
+    if target is Target.VERTEX and gpus.count not in counts:
+        yield _problem("gpu", f"Vertex AI has machines with {named} {gpus.kind.name}, not {gpus}")
+    elif gpus.count > max(counts):
+        yield _problem("gpu", f"a step is one machine, which has at most {max(counts)}, not {gpus}")
+
+
+def _vertex_machines(settings: Settings) -> Iterable[Problem]:
+    if settings.spot and not settings.tpu:
+        yield _problem(
+            "spot",
+            "the steps of Vertex AI Pipelines have no spot machines; the custom jobs of --tpu do",
+        )
+    asked = {"": StepSettings(cpu=settings.cpu, memory=settings.memory), **settings.steps}
+    for step, own in asked.items():
+        flag = "--step " + step + "." if step else "--"
+        if own.cpu is not None and num_cpus(own.cpu) > _VERTEX_CPUS:
+            yield Problem(
+                f"a step of Vertex AI has at most {_VERTEX_CPUS} CPUs, got {own.cpu}",
+                key=f"{flag}cpu",
+            )
+        if own.memory is not None and num_bytes(own.memory) > _VERTEX_BYTES:
+            yield Problem(
+                f"a step of Vertex AI has at most 624 GB of memory, got {own.memory}",
+                key=f"{flag}memory",
+            )
 
 
 def _check_launches(settings: Settings, target: Target) -> None:
@@ -88,8 +158,9 @@ def _check_launches(settings: Settings, target: Target) -> None:
 
 def _check_launch(shape: SliceShape, settings: Settings, target: Target) -> None:
     launcher = launcher_of(target, shape)
-    if settings.image is None or not is_digest(settings.image):
-        given = "" if settings.image is None else f", got {settings.image}"
+    image = settings.of_step(MEASURING).image
+    if image is None or not is_digest(image):
+        given = "" if image is None else f", got {image}"
         raise UserError(
             _problem(
                 "image",
@@ -100,10 +171,48 @@ def _check_launch(shape: SliceShape, settings: Settings, target: Target) -> None
     if target is Target.VERTEX:
         check_connection(settings, target)
         _ = shape.vertex_machine_spec
+    problems = [
+        _problem(name, f"the hosts of TPU {shape} do not get it{_INSTEAD.get(name, '')}")
+        for name in _NOT_OF_HOSTS
+        if launcher == "jobset" and getattr(settings, name) not in (None, ())
+    ]
+    if problems:
+        raise UserError(*problems)
     if len(settings.pvc) > 1:
         raise UserError(_problem("pvc", f"the hosts of TPU {shape} mount one claim only"))
     pairs = [f"{key}={value}" for key, value in launcher_settings(launcher, settings).items()]
     place_settings(place_named(launcher), pairs)
+
+
+def check_launchers(settings: Settings, target: Target, directory: str) -> None:
+    """Refuses what the launchers of slices refuse, before a step asks them on the cluster.
+
+    Args:
+        settings: What was set, checked by `check_settings`.
+        target: Where the pipeline is to run.
+        directory: The run directory.
+
+    Raises:
+        UserError: With what the launcher says.
+    """
+    for shape in settings.tpu:
+        launcher = launcher_of(target, shape)
+        if not launcher:
+            continue
+        given = launcher_settings(launcher, settings)
+        if launcher == "jobset" and settings.pvc:
+            [claim] = settings.pvc
+            given = {"volume": f"{claim.name}:{claim.path}", **given}
+        place = place_named(launcher)
+        launch = Launch(
+            name=_STEP_NAME,
+            command=("orbax-bench", "step", "run-sweep-point", _POINT, "-o", directory),
+            output_directory=directory,
+            hosts=shape.hosts,
+            image=settings.of_step(MEASURING).image,
+            tpu=shape,
+        )
+        place.launcher(launch, place_settings(place, [f"{key}={given[key]}" for key in given]))
 
 
 def check_connection(settings: Settings, target: Target) -> None:
@@ -145,19 +254,6 @@ def check_directory(path: str, settings: Settings, target: Target, flag: str) ->
     )
 
 
-def _dropped(settings: Settings, target: Target) -> Iterable[Problem]:
-    for name in settings.given:
-        if name not in _HONOURED[target]:
-            reason = _REASONS.get((target, name))
-            takers = [each.value for each in Target if name in _HONOURED[each]]
-            yield _problem(
-                name,
-                f"the target {target.value} cannot honour it"
-                + (f": {reason}" if reason else "")
-                + f"; leave it out or use --target {' or '.join(takers)}",
-            )
-
-
 def _kubernetes(settings: Settings) -> Iterable[Problem]:
     account = settings.service_account
     if account is not None and not _KUBERNETES_NAME.fullmatch(account):
@@ -171,6 +267,9 @@ def _kubernetes(settings: Settings) -> Iterable[Problem]:
         for key, value in getattr(settings, name).items():
             if not (_KUBERNETES_KEY.fullmatch(key) and _KUBERNETES_VALUE.fullmatch(value)):
                 yield _problem(name, f"{key}={value} is not a Kubernetes label")
+    for key in settings.annotations:
+        if not _KUBERNETES_KEY.fullmatch(key):
+            yield _problem("annotations", f"{key!r} is not the key of an annotation of Kubernetes")
     for claim in settings.pvc:
         if not _KUBERNETES_NAME.fullmatch(claim.name):
             yield _problem("pvc", f"{claim.name!r} is not the name of a volume claim")
@@ -206,8 +305,16 @@ def _vertex(settings: Settings) -> Iterable[Problem]:
                 "expected projects/PROJECT/locations/LOCATION/tensorboards/ID, got "
                 f"{settings.tensorboard!r}",
             )
-    if settings.image is not None and "/" not in settings.image:
-        yield _problem("image", f"Vertex AI cannot pull {settings.image!r}; {_PUSH}")
+    for name, pattern, expected in (
+        ("network", _NETWORK, "projects/NUMBER/global/networks/NAME"),
+        ("encryption_key", _CRYPTO_KEY, "projects/P/locations/L/keyRings/R/cryptoKeys/K"),
+    ):
+        given = getattr(settings, name)
+        if given is not None and not pattern.fullmatch(given):
+            yield _problem(name, f"expected {expected}, got {given!r}")
+    for image in settings.images:
+        if "/" not in image:
+            yield _problem("image", f"Vertex AI cannot pull {image!r}; {_PUSH}")
 
 
 def check_image(image: str, target: Target) -> str | None:

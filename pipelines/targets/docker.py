@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import IO, Any
 
 from orbax_bench_core.config import UserError, checked_path, parse_suite
 from orbax_bench_core.execute import LOCK_FILE
-from orbax_bench_pipelines.targets.local import PipelineFailed, run_with
+from orbax_bench_core.records import IMAGE, NODE
+from orbax_bench_pipelines.targets.local import PipelineFailed, run_with, steps_at_a_time
 
 _HANDED_ON = (
     *("GOOGLE_", "JAX_", "LIBTPU_", "PYTHONPATH", "STORAGE_EMULATOR_HOST"),
@@ -36,6 +38,7 @@ def run_in_docker(
     user: str | None = None,
     network: str | None = None,
     container: Mapping[str, Any] | None = None,
+    at_a_time: int | None = None,
 ) -> None:
     """Runs a pipeline in containers of the image that its components name.
 
@@ -53,6 +56,7 @@ def run_in_docker(
             interface; by default Docker's bridge.
         container: Further arguments of docker-py's `containers.run`, such as `mem_limit`,
             `cpuset_cpus` or `device_requests`.
+        at_a_time: How many steps of a loop may run at once; None leaves that to kfp.
 
     Raises:
         UserError: Docker cannot be reached, or an image can be neither found nor pulled.
@@ -64,7 +68,7 @@ def run_in_docker(
         raise UserError("containers need docker: pip install 'orbax-bench[kfp]'") from None
     from kfp import local
 
-    image, rootless = _image_of(pipeline)
+    rootless = _name_images(pipeline)
     if user is None:
         # In a rootless engine this process's user is called root.
         user = "0:0" if rootless else f"{os.getuid()}:{os.getgid()}"
@@ -73,7 +77,7 @@ def run_in_docker(
             docker.types.Mount(str(path), str(path), type="bind", read_only=not writable)
             for path, writable in shared_paths(arguments).items()
         ],
-        environment={**handed_on(os.environ), "ORBAX_BENCH_IMAGE": image},
+        environment=handed_on(os.environ),
         user=user,
         init=True,  # workers that lose their parent are reaped
         **({} if network is None else {"network_mode": network}),
@@ -85,7 +89,8 @@ def run_in_docker(
     ) as root:
         Path(root).chmod(0o777)
         try:
-            run_with(runner, root, pipeline, arguments, log, say)
+            with steps_at_a_time(at_a_time):
+                run_with(runner, root, pipeline, arguments, log, say)
         except docker.errors.DockerException as error:
             raise PipelineFailed(f"Docker refused a step: {error}") from None
 
@@ -97,8 +102,12 @@ def shared_paths(arguments: Mapping[str, Any]) -> dict[Path, bool]:
 
 
 def handed_on(environment: Mapping[str, str]) -> dict[str, str]:
-    """Returns the variables of `environment` that containers are given too."""
-    return {name: value for name, value in environment.items() if name.startswith(_HANDED_ON)}
+    """Returns the variables of `environment` that containers are given, with the name of theirs.
+
+    Containers of one machine have names of their own, and measure on the same one.
+    """
+    given = {name: value for name, value in environment.items() if name.startswith(_HANDED_ON)}
+    return {NODE: environment.get(NODE) or socket.gethostname(), **given}
 
 
 def images_of(pipeline: Any) -> list[str]:
@@ -107,8 +116,8 @@ def images_of(pipeline: Any) -> list[str]:
     return list({executor["container"]["image"]: None for executor in executors.values()})
 
 
-def _image_of(pipeline: Any) -> tuple[str, bool]:
-    """Returns the image of the steps with its digest, and whether Docker's engine is rootless."""
+def _name_images(pipeline: Any) -> bool:
+    """Tells each step its image with its digest; returns whether Docker's engine is rootless."""
     import docker
 
     try:
@@ -120,11 +129,24 @@ def _image_of(pipeline: Any) -> tuple[str, bool]:
             "DOCKER_HOST, or run the pipeline without containers"
         ) from None
     try:
-        named = [_named_exactly(client, image) for image in images_of(pipeline)]
+        named = {image: _named_exactly(client, image) for image in images_of(pipeline)}
     finally:
         client.close()
-    rootless = any("name=rootless" in option for option in engine.get("SecurityOptions") or ())
-    return ",".join(named), rootless
+    tell_images(pipeline, named)
+    return any("name=rootless" in option for option in engine.get("SecurityOptions") or ())
+
+
+def tell_images(pipeline: Any, named: Mapping[str, str]) -> None:
+    """Tells each step of a pipeline by its environment which image it runs in.
+
+    Args:
+        pipeline: A `@dsl.pipeline` function.
+        named: Each of its images, with the digest of what Docker has under that name.
+    """
+    for executor in pipeline.pipeline_spec.deployment_spec["executors"].values():
+        container = executor["container"]
+        others = [each for each in container.get_or_create_list("env") if each["name"] != IMAGE]
+        container["env"] = [*others, {"name": IMAGE, "value": named[container["image"]]}]
 
 
 def _named_exactly(client: Any, image: str) -> str:
@@ -138,7 +160,7 @@ def _named_exactly(client: Any, image: str) -> str:
         except docker.errors.APIError as error:
             raise UserError(
                 f"there is no image {image} here, and it cannot be pulled: {error.explanation}; "
-                "build it with `orbax-bench image build --run`, or name another in "
+                "build it with `python images/build.py` in a checkout, or name another in "
                 "ORBAX_BENCH_IMAGE"
             ) from None
     return f"{image}@{found.id}"

@@ -93,12 +93,18 @@ class Service(Protocol):
             SubmissionFailed: The service refused it.
         """
 
-    def schedule(self, cron: Cron, max_concurrent: int) -> str:
-        """Creates a schedule, or replaces the one of the same name, and says which, for people.
+    def schedule(
+        self, cron: Cron, max_concurrent: int, *, wait: bool, say: Callable[[str], None]
+    ) -> str:
+        """Creates a schedule, or changes the one of the same name, and says which, for people.
+
+        Runs of that one which are active go on to their end.
 
         Args:
             cron: When to run.
             max_concurrent: How many runs may overlap.
+            wait: Whether to change it only when no run of it is active; it does not fire meanwhile.
+            say: Takes lines for people.
 
         Raises:
             SubmissionFailed: The service refused it.
@@ -116,6 +122,44 @@ class Service(Protocol):
         Raises:
             SubmissionFailed: The service answers no more.
         """
+
+
+class Schedules(Protocol):
+    """The schedules of one name, on Kubeflow Pipelines or Vertex AI."""
+
+    def pause(self) -> list[str]:
+        """Has them fire no more, while runs under way go on; returns lines for people.
+
+        Raises:
+            UserError: There is none of that name.
+            SubmissionFailed: The service refused it.
+        """
+
+    def resume(self) -> list[str]:
+        """Has them fire again, at their next time; returns lines for people.
+
+        Raises:
+            UserError: There is none of that name.
+            SubmissionFailed: The service refused it.
+        """
+
+
+def schedules_of(settings: Settings, target: Target, name: str) -> Schedules:
+    """Returns the schedules of a name.
+
+    Args:
+        settings: Which say where they are.
+        target: Kubeflow or Vertex AI.
+        name: The name.
+    """
+    if target is Target.KFP:
+        from orbax_bench_pipelines.targets.kubeflow_schedules import KubeflowSchedules
+        from orbax_bench_pipelines.targets.kubeflow_server import KubeflowServer
+
+        return KubeflowSchedules(KubeflowServer(settings), name)
+    from orbax_bench_pipelines.targets.vertex_schedules import VertexSchedules
+
+    return VertexSchedules(settings, name)
 
 
 def service_for(job: Job, *, dry: bool = False) -> Service:

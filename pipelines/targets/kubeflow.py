@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import io
-import os
 import time
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-import kfp
 import kfp_server_api
-import urllib3.exceptions
 import yaml
 
 from orbax_bench_pipelines.cron import Cron, for_kubeflow
-from orbax_bench_pipelines.targets.job import Job, Request, SubmissionFailed
+from orbax_bench_pipelines.targets.job import Job, Request
+from orbax_bench_pipelines.targets.kubeflow_schedules import KubeflowSchedules
+from orbax_bench_pipelines.targets.kubeflow_server import ENDED, KubeflowServer
 
-TOKEN_VARIABLE = "ORBAX_BENCH_KFP_TOKEN"  # noqa: S105 - the name of a variable, not a secret
-_DEFAULT_EXPERIMENT = "Default"
-_ENDED = ("SUCCEEDED", "FAILED", "SKIPPED", "CANCELED", "ERROR")
 _API = "/apis/v2beta1"
 
 
@@ -73,6 +65,7 @@ class Kubeflow:
     def __init__(self, job: Job) -> None:
         """Takes the job that is about to be submitted."""
         self._job = job
+        self._server = KubeflowServer(job.settings)
         self._run_id = ""
 
     def planned(self) -> list[Request]:
@@ -93,17 +86,16 @@ class Kubeflow:
         Raises:
             SubmissionFailed: The service refused it.
         """
-        with self._explained():
-            body = run_body(self._job, self._experiment_id())
-            self._run_id = str(self._client.runs.run_service_create_run(run=body).run_id)
+        with self._server.explained():
+            body = run_body(self._job, self._server.experiment_id())
+            self._run_id = str(self._server.client.runs.run_service_create_run(run=body).run_id)
         host = self._job.settings.endpoint
         return f"{host.rstrip('/')}/#/runs/details/{self._run_id}" if host else self._run_id
 
-    def schedule(self, cron: Cron, max_concurrent: int) -> str:
-        """Creates a recurring run in place of those of the same name.
-
-        Kubeflow cannot change one; the new one is created before the old ones are deleted, so that
-        a refusal leaves everything as it was.
+    def schedule(
+        self, cron: Cron, max_concurrent: int, *, wait: bool, say: Callable[[str], None]
+    ) -> str:
+        """Creates a recurring run in place of those of the same name, ending no run of theirs.
 
         Returns:
             The new recurring run and those that it replaces, for people.
@@ -111,16 +103,12 @@ class Kubeflow:
         Raises:
             SubmissionFailed: The service refused it.
         """
-        with self._explained():
-            experiment = self._experiment_id()
-            old = list(self._recurring_runs_named(self._job.name, experiment))
-            body = recurring_run_body(self._job, experiment, cron, max_concurrent)
-            api = self._client.recurring_runs
-            new = api.recurring_run_service_create_recurring_run(recurring_run=body)
-            for recurring_run in old:
-                self._client.delete_recurring_run(recurring_run)
-        made = f"Recurring run: {self._job.name} {new.recurring_run_id}"
-        return "\n".join([made, *(f"replaces {recurring_run}" for recurring_run in old)])
+
+        def body(experiment: str) -> Any:
+            return recurring_run_body(self._job, experiment, cron, max_concurrent)
+
+        schedules = KubeflowSchedules(self._server, self._job.name)
+        return "\n".join(schedules.replace(body, wait=wait, say=say))
 
     def wait(self, say: Callable[[str], None], poll_s: float = 10.0) -> str | None:
         """Waits until the submitted run has ended.
@@ -137,71 +125,22 @@ class Kubeflow:
         """
         state = ""
         while True:
-            with self._explained():
-                run = self._client.get_run(self._run_id)
+            with self._server.explained():
+                run = self._server.client.get_run(self._run_id)
             if run.state != state:
                 state = run.state or ""
                 say(f"{self._run_id}: {state.lower() or 'pending'}")
-            if state in _ENDED:
+            if state in ENDED:
                 error = getattr(run.error, "message", None) or "see its steps in the Kubeflow UI"
                 return None if state == "SUCCEEDED" else f"{state.lower()}: {error}"
             time.sleep(poll_s)
 
-    @functools.cached_property
-    def _client(self) -> Any:
-        """The endpoint, or the cluster of the kubeconfig, as `kfp.Client` finds it."""
-        settings = self._job.settings
-        return kfp.Client(
-            host=settings.endpoint,
-            namespace=settings.namespace or "kubeflow",
-            existing_token=os.environ.get(TOKEN_VARIABLE),
-        )
-
     @property
     def _unknown_experiment(self) -> str:
-        experiment = self._job.settings.experiment or _DEFAULT_EXPERIMENT
-        return f"<id of the experiment {experiment!r}, which is created when it is missing>"
+        name = self._server.experiment
+        return f"<id of the experiment {name!r}, which is created when it is missing>"
 
     def _request(self, kind: str, body: Any) -> Request:
         host = (self._job.settings.endpoint or "<address of ml-pipeline>").rstrip("/")
         plain = kfp_server_api.ApiClient().sanitize_for_serialization(body)
         return Request("POST", f"{host}{_API}/{kind}", plain)
-
-    def _experiment_id(self) -> str:
-        name = self._job.settings.experiment or _DEFAULT_EXPERIMENT
-        with contextlib.redirect_stdout(io.StringIO()):  # it prints a link of its own
-            experiment = self._client.create_experiment(
-                name, namespace=self._job.settings.namespace
-            )
-        return str(experiment.experiment_id)
-
-    def _recurring_runs_named(self, name: str, experiment_id: str) -> Iterator[str]:
-        token = ""
-        while True:
-            page = self._client.list_recurring_runs(
-                page_token=token, page_size=100, experiment_id=experiment_id
-            )
-            for each in page.recurring_runs or ():
-                if each.display_name == name:
-                    yield each.recurring_run_id
-            token = page.next_page_token
-            if not token:
-                return
-
-    @contextlib.contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Turns what the client raises into one message."""
-        endpoint = self._job.settings.endpoint
-        place = f"Kubeflow Pipelines at {endpoint}" if endpoint else "the cluster of the kubeconfig"
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", FutureWarning)  # kfp.Client names its oldest server
-                yield
-        except kfp_server_api.ApiException as error:
-            raise SubmissionFailed(
-                f"{place} answered {error.status} {error.reason}: {error.body}"
-            ) from None
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            hint = "" if endpoint else "; give its address with --endpoint"
-            reason = getattr(error, "reason", error)
-            raise SubmissionFailed(f"cannot reach {place}: {reason}{hint}") from None

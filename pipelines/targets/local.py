@@ -31,6 +31,7 @@ def run_locally(
     *,
     log: IO[str],
     say: Callable[[str], None],
+    at_a_time: int | None = None,
 ) -> Any:
     """Runs a pipeline in processes of the current environment.
 
@@ -39,6 +40,7 @@ def run_locally(
         arguments: Its parameters.
         log: Where everything goes that kfp and the steps print.
         say: Called with each line that a step has for people.
+        at_a_time: How many steps of a loop may run at once; None leaves that to kfp.
 
     Returns:
         What kfp makes of the pipeline, with its outputs.
@@ -49,6 +51,7 @@ def run_locally(
     from kfp import local
 
     with (
+        steps_at_a_time(at_a_time),
         tempfile.TemporaryDirectory(prefix="orbax-bench-pipeline-") as root,
         _quick_steps(),
         shell_safe_python(Path(root)),
@@ -119,6 +122,30 @@ def shell_safe_python(folder: Path) -> Iterator[None]:
         yield
     finally:
         sys.executable = real
+
+
+@contextlib.contextmanager
+def steps_at_a_time(count: int | None) -> Iterator[None]:
+    """Lets so many steps of a loop run at once: kfp's local runners stop at two, whatever is asked.
+
+    Args:
+        count: How many; None or 0 leaves it to kfp.
+    """
+    from kfp.local.orchestrator import enhanced_dag_orchestrator
+
+    executor = enhanced_dag_orchestrator.ParallelExecutor
+    real = executor.__init__
+
+    def begin(self: Any, max_workers: int | None = None) -> None:
+        real(self, max_workers)
+        self.conservative_max = self.max_workers = count
+
+    if count:
+        executor.__init__ = begin
+    try:
+        yield
+    finally:
+        executor.__init__ = real
 
 
 @contextlib.contextmanager

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from orbax_bench_core.launchers import GKE_RESOURCE, SliceShape
+from orbax_bench_core.launchers import SliceShape, expectation, is_digest
 from orbax_bench_pipelines.target import Target
+from orbax_bench_pipelines.targets.pods import as_pod, onto_nodes
 from orbax_bench_pipelines.targets.settings import Settings, launcher_of, launcher_settings
 
 
@@ -52,10 +53,11 @@ class Placement:
         return launcher_of(self.target, shape)
 
     def launching(self, shape: SliceShape | None) -> dict[str, Any]:
-        """Returns the inputs of run-sweep-point that say where a point is measured."""
+        """Returns the inputs of run-sweep-point that say where a point is measured, and on what."""
         launcher = self.launcher(shape)
         if shape is None or not launcher:
-            return {}
+            expected = self._expected(shape)
+            return {"expect": expected} if expected else {}
         given = launcher_settings(launcher, self.settings)
         return {
             "launcher": launcher,
@@ -64,7 +66,7 @@ class Placement:
         }
 
     def place(self, task: Any) -> Any:
-        """Gives a step its image, volumes and labels.
+        """Gives a step its image, and what is set for every step or for it alone.
 
         Args:
             task: A step, of `kfp.dsl.PipelineTask`.
@@ -72,17 +74,18 @@ class Placement:
         Returns:
             The same step.
         """
-        if self.settings.image is not None:
-            task.set_container_image(self.settings.image)
-            # What was baked in is the tag that it was built under, on whatever machine.
-            task.set_env_variable("ORBAX_BENCH_IMAGE", self.settings.image)
+        own = self.settings.of_step(task.component_spec.name)
+        self._run_in(own.image, task)
+        for name, value in self.settings.environment.items():
+            task.set_env_variable(name, value)
+        if own.cpu is not None:
+            task.set_cpu_limit(own.cpu).set_cpu_request(own.cpu)
+        if own.memory is not None:
+            task.set_memory_limit(own.memory).set_memory_request(own.memory)
+        if own.retries:
+            task.set_retry(own.retries, **self._backoff)
         if self.target is Target.KFP:
-            from kfp import kubernetes
-
-            for claim in self.settings.pvc:
-                kubernetes.mount_pvc(task, pvc_name=claim.name, mount_path=claim.path)
-            for key, value in self.settings.labels.items():
-                kubernetes.add_pod_label(task, key, value)
+            as_pod(self.settings, own, task)
         return task
 
     def measure_on(self, shape: SliceShape | None, task: Any) -> Any:
@@ -98,25 +101,39 @@ class Placement:
             The same step.
         """
         self.place(task).set_caching_options(False)
+        settings = self.settings
         if self.target is Target.VERTEX and self.launcher(shape):
             return task  # it waits for hosts whose machines the slice tells
-        if self.settings.cpu is not None:
-            task.set_cpu_limit(self.settings.cpu).set_cpu_request(self.settings.cpu)
-        if self.settings.memory is not None:
-            task.set_memory_limit(self.settings.memory).set_memory_request(self.settings.memory)
+        if settings.cpu is not None:
+            task.set_cpu_limit(settings.cpu).set_cpu_request(settings.cpu)
+        if settings.memory is not None:
+            task.set_memory_limit(settings.memory).set_memory_request(settings.memory)
         if self.target is Target.KFP:
-            self._onto_nodes(shape, task)
+            onto_nodes(settings, shape, task, launched=bool(self.launcher(shape)))
+        elif settings.gpu is not None and settings.gpu.kind is not None:
+            task.set_accelerator_type(settings.gpu.kind.vertex)
+            task.set_accelerator_limit(settings.gpu.count)
         return task
 
-    def _onto_nodes(self, shape: SliceShape | None, task: Any) -> None:
-        from kfp import kubernetes
+    def _expected(self, shape: SliceShape | None) -> str:
+        """Returns the devices that a step which measures itself is given; empty for any."""
+        if shape is not None:
+            return expectation(shape)
+        return "" if self.settings.gpu is None else self.settings.gpu.expected
 
-        selectors = dict(self.settings.node_selectors)
-        if shape is not None and not self.launcher(shape):
-            selectors |= shape.node_selectors
-            task.set_accelerator_type(GKE_RESOURCE).set_accelerator_limit(shape.chips)
-            kubernetes.add_toleration(task, key=GKE_RESOURCE, operator="Exists")
-        for key, value in selectors.items():
-            kubernetes.add_node_selector(task, key, value)
-        for toleration in self.settings.tolerations:
-            kubernetes.add_toleration(task, **toleration.model_dump(exclude_none=True))
+    def _run_in(self, image: str | None, task: Any) -> None:
+        """Gives a step its image, and tells it by its digest, which nothing else does."""
+        from orbax_bench_components.image import IMAGE
+
+        if image is not None:
+            task.set_container_image(image)
+        if is_digest(image or IMAGE):
+            task.set_env_variable("ORBAX_BENCH_IMAGE", image or IMAGE)
+
+    @property
+    def _backoff(self) -> dict[str, Any]:
+        settings = self.settings
+        if settings.backoff_s is None:
+            return {}
+        factor = 2.0 if settings.backoff_factor is None else float(settings.backoff_factor)
+        return {"backoff_duration": f"{settings.backoff_s}s", "backoff_factor": factor}

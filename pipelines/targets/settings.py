@@ -1,12 +1,11 @@
-"""Targets and settings of a submission: where and how a pipeline runs, not what it measures."""
+"""Settings of a submission: where and how a pipeline runs, not what it measures."""
 
 from __future__ import annotations
 
 import json
 import logging
-import re
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Final
 
 import pydantic
 
@@ -18,173 +17,176 @@ from orbax_bench_core.config import (
     checked_path,
     explain,
 )
-from orbax_bench_core.launchers import SliceShape, parse_slice
+from orbax_bench_core.launchers import Gpus, SliceShape, parse_gpus, parse_slice
 from orbax_bench_pipelines.target import Target
-
-_IMAGE = re.compile(
-    r"(?P<name>[a-z0-9]+([._:-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*)"
-    r"(:(?P<tag>\w[\w.-]{0,127}))?(?P<digest>@sha256:[0-9a-f]{64})?"
+from orbax_bench_pipelines.targets.values import (
+    Bytes,
+    Cpu,
+    Image,
+    Name,
+    NodeAffinity,
+    Pairs,
+    Scratch,
+    Secret,
+    Steps,
+    StepSettings,
+    Toleration,
+    Variables,
+    VolumeClaim,
+    parsed,
+    parsed_text,
+    settings_of_step,
 )
-_CPU = re.compile(r"\d+(\.\d+)?m?")
-_MEMORY = re.compile(r"\d+(\.\d+)?([EPTGMK]i?)?")
-_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-_SINGULAR = {
-    "node_selectors": "node-selector",
-    "tolerations": "toleration",
+
+_SINGULAR: Final = {
+    "annotations": "annotation",
+    "environment": "env",
     "labels": "label",
     "launcher_settings": "launcher-set",
+    "node_affinity": "node-affinity",
+    "node_selectors": "node-selector",
+    "pull_secrets": "pull-secret",
+    "secrets": "secret",
+    "steps": "step",
+    "tolerations": "toleration",
 }
-_OF_CUSTOM_JOBS = ("project", "location", "service_account", "endpoint")
+_OF_HOSTS: Final[Mapping[str, Mapping[str, str]]] = {
+    "jobset": {"service_account": "service_account", "queue": "queue", "spot": "spot"},
+    "vertex": {
+        "project": "project",
+        "location": "location",
+        "service_account": "service_account",
+        "endpoint": "endpoint",
+        "network": "network",
+        "encryption_key": "encryption_key",
+    },
+}
+"""What is set for steps and holds for the hosts of a launcher as well, by its name there."""
+_OF_SUBMISSIONS: Final = (
+    *("service_account", "pipeline_root", "experiment", "tensorboard", "network"),
+    "encryption_key",
+)
+"""What a run has beside its package, where it goes left aside."""
+_MODELS: Final[Mapping[str, type[ConfigModel]]] = {
+    "node_affinity": NodeAffinity,
+    "pvc": VolumeClaim,
+    "scratch": Scratch,
+    "secrets": Secret,
+    "steps": StepSettings,
+    "tolerations": Toleration,
+}
+"""What is below a key, where that has keys itself."""
+_NESTED: Final = 2
+"""Length of the path to such a key at least."""
 
 
-class Toleration(ConfigModel):
-    """A taint that the steps which measure may be scheduled in spite of, as in Kubernetes."""
-
-    key: str
-    operator: Literal["Equal", "Exists"] = "Exists"
-    value: str | None = None
-    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Reads a toleration as `kubectl taint` writes taints: `KEY[=VALUE][:EFFECT]`.
-
-        Args:
-            text: Such as `google.com/tpu:NoSchedule`.
-
-        Raises:
-            ValueError: The effect is not one of Kubernetes'.
-        """
-        taint, separator, effect = text.partition(":")
-        if separator and effect not in _EFFECTS:
-            raise ValueError(f"unknown effect {effect!r} in {text!r}; known: {', '.join(_EFFECTS)}")
-        key, equals, value = taint.partition("=")
-        return cls.model_validate(
-            {
-                "key": key,
-                "operator": "Equal" if equals else "Exists",
-                "value": value if equals else None,
-                "effect": effect or None,
-            }
-        )
+_NOTHING: Final[tuple[object, ...]] = (None, (), {})
 
 
-class VolumeClaim(ConfigModel):
-    """A persistent volume claim that every step mounts."""
-
-    name: str
-    path: str
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Reads a claim as the command line takes it: `NAME:/MOUNT/PATH`.
-
-        Args:
-            text: Such as `bench:/mnt/bench`.
-
-        Raises:
-            ValueError: It is written differently.
-        """
-        name, _, path = text.partition(":")
-        if not name or not path.startswith("/") or path.rstrip("/") == "":
-            raise ValueError(
-                f"a volume claim is NAME:/MOUNT/PATH, such as bench:/mnt/bench; got {text!r}"
-            )
-        return cls(name=name, path=path.rstrip("/"))
-
-
-def _image(given: str) -> str:
-    if re.fullmatch(r"(sha256:)?[0-9a-f]{64}", given):
-        raise ValueError(
-            f"{given!r} is an image id, which nothing can pull; give NAME@sha256:DIGEST"
-        )
-    if not _IMAGE.fullmatch(given):
-        raise ValueError(
-            f"{given!r} is no image reference; expected NAME, NAME:TAG or NAME@sha256:DIGEST in "
-            "lower case, such as europe-docker.pkg.dev/project/repository/orbax-bench:0.1.0"
-        )
-    return given
-
-
-def _matching(pattern: re.Pattern[str], expected: str) -> Callable[[Any], str]:
-    def check(given: Any) -> str:
-        if not pattern.fullmatch(str(given)):
-            raise ValueError(f"expected {expected}, got {given!r}")
-        return str(given)
-
-    return check
-
-
-def _parsed(parse: Callable[[str], Any]) -> Callable[[Any], Any]:
-    """Returns a validator for a list whose items may be text that `parse` reads."""
-
-    def read(given: Any) -> Any:
-        if not isinstance(given, (list, tuple)):
-            raise ValueError(f"expected a list, got {given!r}")
-        try:
-            return tuple(parse(item) if isinstance(item, str) else item for item in given)
-        except UserError as error:
-            raise ValueError(str(error)) from None
-
-    return read
-
-
-def _pairs(given: Any) -> Any:
-    """Turns `["KEY=VALUE", ...]`, as flags give it, into a mapping."""
-    if not isinstance(given, (list, tuple)):
-        return given
-    found = {}
-    for item in given:
-        key, equals, value = str(item).partition("=")
-        if not key or not equals:
-            raise ValueError(f"expected KEY=VALUE, got {item!r}")
-        found[key] = value
-    return found
-
-
-Pairs = Annotated[dict[str, str], pydantic.BeforeValidator(_pairs)]
+def _field(meaning: str, default: Any) -> Any:
+    """Returns a field with its meaning, which its flag and the documentation show."""
+    return pydantic.Field(default=default, description=meaning)
 
 
 class Settings(ConfigModel):
     """Everything that is set at submit time.
 
     Each field is a flag of the command line and a key of a settings file. Which target can honour
-    which of them is in `checks`.
+    which of them is in `honoured`; its description is that of the table in the documentation.
     """
 
     model_config = pydantic.ConfigDict(arbitrary_types_allowed=True)
 
-    image: Annotated[str, pydantic.AfterValidator(_image)] | None = None
-    parallelism: pydantic.NonNegativeInt | None = None
-    tpu: Annotated[tuple[SliceShape, ...], pydantic.BeforeValidator(_parsed(parse_slice))] = ()
-    launcher_settings: Pairs = {}
-    node_selectors: Pairs = {}
-    tolerations: Annotated[
-        tuple[Toleration, ...], pydantic.BeforeValidator(_parsed(Toleration.parse))
-    ] = ()
-    service_account: str | None = None
-    pvc: Annotated[
-        tuple[VolumeClaim, ...], pydantic.BeforeValidator(_parsed(VolumeClaim.parse))
-    ] = ()
-    cpu: Annotated[
-        str | None, pydantic.BeforeValidator(_matching(_CPU, "CPUs, such as 8 or 500m"))
-    ] = None
-    memory: Annotated[
-        str | None, pydantic.BeforeValidator(_matching(_MEMORY, "bytes, such as 64Gi"))
-    ] = None
-    labels: Pairs = {}
-    pipeline_root: str | None = None
-    experiment: str | None = None
-    tensorboard: str | None = None
-    project: str | None = None
-    location: str | None = None
-    endpoint: str | None = None
-    namespace: str | None = None
+    image: Image | None = _field("what every step runs in", None)
+    steps: Steps = _field(
+        "of one step, or of `others` than those that measure: `image`, `cpu`, `memory`, `retries`, "
+        "`timeout_s`",
+        {},
+    )
+    parallelism: pydantic.NonNegativeInt | None = _field(
+        "points measured at a time, 0 for all; by default 1 on a service", None
+    )
+    tpu: Annotated[tuple[SliceShape, ...], parsed(parse_slice)] = _field(
+        "the slices to measure on", ()
+    )
+    gpu: Annotated[Gpus | None, parsed_text(parse_gpus)] = _field(
+        "the GPUs of each step that measures, such as `h100-80gb:8`", None
+    )
+    launcher_settings: Pairs = _field("of the launcher that starts the hosts of a slice", {})
+    cpu: Cpu | None = _field("of the steps that measure", None)
+    memory: Bytes | None = _field("of the steps that measure", None)
+    retries: pydantic.NonNegativeInt | None = _field("how often a step is tried again", None)
+    backoff_s: pydantic.PositiveInt | None = _field(
+        "seconds until a step is tried again, which `backoff_factor` multiplies each time", None
+    )
+    backoff_factor: Annotated[float, pydantic.Field(ge=1)] | None = _field(
+        "2 where only `backoff_s` is given", None
+    )
+    timeout_s: pydantic.PositiveInt | None = _field("seconds that a step may take", None)
+    environment: Variables = _field("variables of every step", {})
+    secrets: Annotated[tuple[Secret, ...], parsed(Secret.parse)] = _field(
+        "secrets of every step, as variable or folder", ()
+    )
+    pull_secrets: Annotated[tuple[Name, ...], parsed(str)] = _field(
+        "with which every step's image is pulled", ()
+    )
+    pvc: Annotated[tuple[VolumeClaim, ...], parsed(VolumeClaim.parse)] = _field(
+        "a volume claim that every step mounts", ()
+    )
+    shared_memory: Bytes | None = _field("size of `/dev/shm` in the steps that measure", None)
+    scratch: Annotated[tuple[Scratch, ...], parsed(Scratch.parse)] = _field(
+        "a volume that lives as long as the pod of a step that measures", ()
+    )
+    node_selectors: Pairs = _field("labels of the nodes that measure", {})
+    node_affinity: Annotated[tuple[NodeAffinity, ...], parsed(NodeAffinity.parse)] = _field(
+        "conditions on the labels of the nodes that measure; in a file also `{key, operator, "
+        "values, weight}`",
+        (),
+    )
+    tolerations: Annotated[tuple[Toleration, ...], parsed(Toleration.parse)] = _field(
+        "taints that the steps which measure tolerate", ()
+    )
+    spot: bool | None = _field("whether to measure on spot machines of Google Cloud", None)
+    queue: Name | None = _field("Kueue's local queue, which admits the steps that measure", None)
+    priority: Name | None = _field("Kueue's priority class in that queue", None)
+    labels: Pairs = _field("of the pods or, on Vertex AI, of the run", {})
+    annotations: Pairs = _field("of the pods", {})
+    service_account: str | None = _field("of the steps", None)
+    pipeline_root: str | None = _field("where artifacts are stored", None)
+    experiment: str | None = _field("made when it is missing", None)
+    tensorboard: str | None = _field("the TensorBoard of the experiment", None)
+    project: str | None = _field("or `GOOGLE_CLOUD_PROJECT`", None)
+    location: str | None = _field("or `GOOGLE_CLOUD_LOCATION`", None)
+    network: str | None = _field("VPC network, `projects/NUMBER/global/networks/NAME`", None)
+    encryption_key: str | None = _field(
+        "Cloud KMS key, `projects/P/locations/L/keyRings/R/cryptoKeys/K`", None
+    )
+    endpoint: str | None = _field(
+        "address of Kubeflow Pipelines, or another one of Vertex AI", None
+    )
+    namespace: str | None = _field("of the user, in a multi-user Kubeflow", None)
 
     @property
     def given(self) -> list[str]:
         """The names of the fields that are set to something."""
-        return [name for name in Settings.model_fields if getattr(self, name) not in (None, (), {})]
+        return [name for name in Settings.model_fields if getattr(self, name) not in _NOTHING]
+
+    @property
+    def images(self) -> list[str]:
+        """The images that are given, each once."""
+        own = (step.image for step in self.steps.values())
+        return list(dict.fromkeys(image for image in (self.image, *own) if image is not None))
+
+    def of_step(self, name: str) -> StepSettings:
+        """Returns what holds for one step: its own settings before those of all steps."""
+        own = settings_of_step(self.steps, name)
+        return own.model_copy(
+            update={
+                key: getattr(self, key)
+                for key in ("image", "retries", "timeout_s")
+                if getattr(own, key) is None
+            }
+        )
 
 
 def launcher_of(target: Target, shape: SliceShape | None) -> str:
@@ -203,11 +205,34 @@ def launcher_settings(launcher: str, settings: Settings) -> dict[str, str]:
         launcher: `jobset` or `vertex`.
         settings: What was set; its `launcher_settings` come first.
     """
-    names = ("service_account",) if launcher == "jobset" else _OF_CUSTOM_JOBS
-    shared = {name: getattr(settings, name) for name in names}
-    given = {name: value for name, value in shared.items() if value is not None}
-    labels = {"labels": json.dumps(settings.labels)} if settings.labels else {}
-    return {**given, **(labels if launcher == "vertex" else {}), **settings.launcher_settings}
+    found = {
+        there: getattr(settings, name)
+        for name, there in _OF_HOSTS[launcher].items()
+        if getattr(settings, name) is not None
+    }
+    shared = {
+        name: value if isinstance(value, str) else json.dumps(value)
+        for name, value in found.items()
+    }
+    if launcher == "vertex":
+        # On Kubeflow variables reach the hosts with the task that launches them.
+        mappings = {"labels": settings.labels, "environment": settings.environment}
+        shared |= {name: json.dumps(given) for name, given in mappings.items() if given}
+        shared |= {"strategy": "SPOT"} if settings.spot else {}
+    return {**shared, **settings.launcher_settings}
+
+
+def at_submission(settings: Settings, target: Target) -> list[str]:
+    """Returns the settings that are of a submission, and in no compiled package.
+
+    Args:
+        settings: What was set.
+        target: Where the package is to run; hosts of slices there get some of these from it.
+    """
+    launchers = {launcher_of(target, shape) for shape in settings.tpu} - {""}
+    compiled = {name for launcher in launchers for name in _OF_HOSTS[launcher]}
+    of_run = [*_OF_SUBMISSIONS, *(("labels",) if target is Target.VERTEX else ())]
+    return [name for name in of_run if name in settings.given and name not in compiled]
 
 
 def flag_of(name: str) -> str:
@@ -276,10 +301,21 @@ def _validated(data: dict[str, Any], place: Callable[[tuple[str | int, ...]], Pr
         problems = []
         for detail in error.errors():
             at = place(tuple(part for part in detail["loc"] if part != "[key]"))
-            message = explain(detail, Settings.model_fields)
+            message = explain(detail, _keys_at(detail["loc"]))
             problems.append(Problem(message, key=at.key, file=at.file, line=at.line))
         raise UserError(*dict.fromkeys(problems)) from None
 
 
 def _flag(path: tuple[str | int, ...]) -> str:
-    return flag_of(str(path[0])) if path else ""
+    if not path:
+        return ""
+    inside = ".".join(str(part) for part in path[1:] if isinstance(part, str))
+    return f"{flag_of(str(path[0]))} {inside}".strip()
+
+
+def _keys_at(path: tuple[str | int, ...]) -> list[str]:
+    """Returns the keys that are allowed where an error is."""
+    if len(path) < _NESTED:
+        return list(Settings.model_fields)
+    model: type[ConfigModel] = _MODELS.get(str(path[0]), Settings)
+    return list(model.model_fields)

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
-import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-import google.auth.exceptions
-from google.api_core import exceptions as api_exceptions
-from google.auth.credentials import AnonymousCredentials
 from google.cloud import aiplatform
 from google.cloud.aiplatform_v1 import types
-from google.protobuf import field_mask_pb2, json_format
+from google.protobuf import json_format
 
-from orbax_bench_core.config import UserError
 from orbax_bench_pipelines.cron import Cron, for_vertex
-from orbax_bench_pipelines.targets.job import Job, Request, SubmissionFailed
+from orbax_bench_pipelines.targets.job import Job, Request
+from orbax_bench_pipelines.targets.vertex_schedules import VertexSchedules
+from orbax_bench_pipelines.targets.vertex_service import connect, explained
 
-_UPDATED = ("cron", "create_pipeline_job_request", "max_concurrent_run_count", "allow_queueing")
 _FAILED = (types.PipelineState.PIPELINE_STATE_FAILED, types.PipelineState.PIPELINE_STATE_CANCELLED)
-_CHANGEABLE = (types.Schedule.State.ACTIVE, types.Schedule.State.PAUSED)
 
 
 class Vertex:
@@ -40,30 +34,21 @@ class Vertex:
         """
         self._job = job
         settings = job.settings
-        logging.getLogger("google.cloud.aiplatform").setLevel(logging.WARNING)  # it prints code
-        plain = settings.endpoint is not None and settings.endpoint.startswith("http://")
-        with self._explained():
-            aiplatform.init(
-                project=settings.project,
-                location=settings.location,
-                credentials=AnonymousCredentials() if dry or plain else None,
-                api_endpoint=settings.endpoint,
-                api_transport="rest" if plain else None,
+        connect(settings, dry=dry)
+        with explained(settings), job.package_file() as package:
+            self._pipeline_job = aiplatform.PipelineJob(
+                display_name=job.name,
+                template_path=package,
+                parameter_values=dict(job.arguments),
+                pipeline_root=settings.pipeline_root,
+                labels=dict(settings.labels) or None,
+                encryption_spec_key_name=settings.encryption_key,
             )
-            with job.package_file() as package:
-                self._pipeline_job = aiplatform.PipelineJob(
-                    display_name=job.name,
-                    template_path=package,
-                    parameter_values=dict(job.arguments),
-                    pipeline_root=settings.pipeline_root,
-                    labels=dict(settings.labels) or None,
-                )
 
     def planned(self) -> list[Request]:
         """Returns what `submit` would send to create the run."""
         body = self._pipeline_job._gca_resource  # noqa: SLF001 - what submit sends
-        if self._job.settings.service_account:
-            body.service_account = self._job.settings.service_account
+        self._run_as(body)
         query = f"pipelineJobId={self._pipeline_job.job_id}"
         return [Request("POST", f"{self._url}/pipelineJobs?{query}", _plain(body))]
 
@@ -83,17 +68,21 @@ class Vertex:
             SubmissionFailed: The service refused it.
         """
         settings = self._job.settings
-        with self._explained():
+        with explained(self._job.settings):
             if settings.tensorboard is not None:
                 experiment = aiplatform.Experiment.get_or_create(settings.experiment)
                 experiment.assign_backing_tensorboard(settings.tensorboard)
             self._pipeline_job.submit(
-                service_account=settings.service_account, experiment=settings.experiment
+                service_account=settings.service_account,
+                network=settings.network,
+                experiment=settings.experiment,
             )
         return f"{self._pipeline_job.resource_name}\n{self._link}"
 
-    def schedule(self, cron: Cron, max_concurrent: int) -> str:
-        """Creates a schedule, or changes the one of the same name.
+    def schedule(
+        self, cron: Cron, max_concurrent: int, *, wait: bool, say: Callable[[str], None]
+    ) -> str:
+        """Creates a schedule, or changes the one of the same name in place.
 
         Returns:
             The schedule, for people.
@@ -101,23 +90,19 @@ class Vertex:
         Raises:
             SubmissionFailed: The service refused it.
         """
-        with self._explained():
-            existing = self._existing_schedule()
-            if existing is None:
-                new = self._pipeline_job.create_schedule(
-                    cron=for_vertex(cron),
-                    display_name=self._job.name,
-                    max_concurrent_run_count=max_concurrent,
-                    service_account=self._job.settings.service_account,
-                )
-                return f"Schedule created: {self._job.name} {new.resource_name}"
-            # PipelineJobSchedule.update changes when a schedule fires, but not what it runs.
-            changed = self._schedule(cron, max_concurrent)
-            changed.name = existing.resource_name
-            existing.api_client.update_schedule(
-                schedule=changed, update_mask=field_mask_pb2.FieldMask(paths=_UPDATED)
+        schedules = VertexSchedules(self._job.settings, self._job.name)
+        changed = schedules.change(self._schedule(cron, max_concurrent), wait=wait, say=say)
+        if changed:
+            return "\n".join(changed)
+        with explained(self._job.settings):
+            new = self._pipeline_job.create_schedule(
+                cron=for_vertex(cron),
+                display_name=self._job.name,
+                max_concurrent_run_count=max_concurrent,
+                service_account=self._job.settings.service_account,
+                network=self._job.settings.network,
             )
-            return f"Schedule updated: {self._job.name} {existing.resource_name}"
+        return f"Schedule created: {self._job.name} {new.resource_name}"
 
     def wait(self, say: Callable[[str], None], poll_s: float = 30.0) -> str | None:
         """Waits until the run has ended.
@@ -134,7 +119,7 @@ class Vertex:
         """
         job, shown = self._pipeline_job, None
         while True:
-            with self._explained():
+            with explained(self._job.settings):
                 state = job.state
             if state != shown:
                 shown = state
@@ -170,33 +155,16 @@ class Vertex:
         schedule = made._gca_resource  # noqa: SLF001 - what create_schedule sends
         schedule.cron = for_vertex(cron)
         schedule.max_concurrent_run_count = max_concurrent
-        if self._job.settings.service_account:
-            job = schedule.create_pipeline_job_request.pipeline_job
-            job.service_account = self._job.settings.service_account
+        self._run_as(schedule.create_pipeline_job_request.pipeline_job)
         return schedule
 
-    def _existing_schedule(self) -> Any:
-        found = aiplatform.PipelineJobSchedule.list(
-            filter=f'display_name="{self._job.name}"', order_by="create_time desc"
-        )
-        return next((each for each in found if each.state in _CHANGEABLE), None)
-
-    @contextlib.contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Turns what the client raises into one message."""
-        place = f"Vertex AI in {self._job.settings.project}, {self._job.settings.location}"
-        try:
-            yield
-        except google.auth.exceptions.GoogleAuthError as error:
-            raise SubmissionFailed(
-                f"no credentials for {place}: {error}; run `gcloud auth application-default login`"
-            ) from None
-        except api_exceptions.GoogleAPIError as error:
-            raise SubmissionFailed(f"{place} refused: {error}") from None
-        except ValueError as error:
-            raise UserError(f"{place}: {error}") from None
-        except (OSError, RuntimeError) as error:
-            raise SubmissionFailed(f"{place}: {error}") from None
+    def _run_as(self, body: types.PipelineJob) -> None:
+        """Gives a job what `submit` takes beside it."""
+        settings = self._job.settings
+        if settings.service_account:
+            body.service_account = settings.service_account
+        if settings.network:
+            body.network = settings.network
 
 
 def _word(state: types.PipelineState) -> str:

@@ -2,6 +2,9 @@
 
 import json
 
+from airflow.providers.cncf.kubernetes.backcompat.backwards_compat_converters import (
+    convert_env_vars,
+)
 from airflow.providers.cncf.kubernetes.operators.pod import KubernetesPodOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from kubernetes.client import models as k8s
@@ -47,8 +50,15 @@ def cleaned_up(code):
     operator.cleanup(pod(code), pod(code))
 
 
+def variables():
+    """Returns what a pod of the image by digest has in its environment."""
+    kind, given = Kubernetes(image="image@sha256:0", pod={"env_vars": {"A": "b"}}).operator()
+    operator = kind(task_id="plan", arguments=["plan-sweep"], **given)
+    return {each.name: each.value for each in convert_env_vars(operator.env_vars)}
+
+
 if __name__ == "__main__":
     codes = {code: outcome(check, code, "step") for code in CODES}
     pods = {code: outcome(cleaned_up, code) for code in CODES}
     words = Kubernetes(image="i").words("aggregate", "-o", "gs://b/run")
-    print(json.dumps({"codes": codes, "pods": pods, "words": words}))
+    print(json.dumps({"codes": codes, "pods": pods, "words": words, "variables": variables()}))

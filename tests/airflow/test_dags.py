@@ -150,3 +150,4 @@ def test_exit_codes_say_whether_trying_again_can_help(airflow):
             good = "succeeds" if code == "0" else "fails at once"
             assert outcome == ("is tried again" if code in tried_again else good), code
     assert found["words"][-2:] == ["--result", "/airflow/xcom/return.json"]
+    assert found["variables"] == {"A": "b", "ORBAX_BENCH_IMAGE": "image@sha256:0"}

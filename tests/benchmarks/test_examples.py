@@ -28,7 +28,7 @@ SEVERAL_PROCESSES = {
     "p2p_checkpoint_manager",
 }
 # Training and saves in several threads wait for each other's collectives on CPUs.
-ONE_PROCESS = {"train_interference"}
+ONE_PROCESS = {"checkpoint_interval", "train_interference"}
 
 
 def suites():

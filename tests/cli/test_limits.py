@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from orbax_bench_core.cli.limits import parse_size
+from orbax_bench_core.cli.arguments import parse_size
 from orbax_bench_core.config import UserError
 from orbax_bench_core.limits import PROBES, Limits
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from orbax_bench_core.cli.main import run_command_line
 from orbax_bench_core.config import parse_suite
 from orbax_bench_core.sweep import expand
 
@@ -196,3 +197,29 @@ def test_a_long_message_is_cut_to_a_screen(orbax_bench, write_suite):
     assert outcome.code == 2
     assert len(outcome.err) < 2_500
     assert outcome.err.splitlines()[-1].startswith("error: and ")
+
+
+def test_a_file_that_cannot_be_used_is_one_message(run_main):
+    def command():
+        Path("/proc/none/x").read_text()
+
+    outcome = run_main(lambda: run_command_line(command))
+    assert outcome.code == 2
+    assert outcome.err == "error: /proc/none/x: No such file or directory\n"
+
+
+def test_an_error_of_the_system_that_names_no_file_has_its_traceback():
+    def command():
+        raise ConnectionResetError(104, "reset")
+
+    with pytest.raises(ConnectionResetError):
+        run_command_line(command)
+
+
+def test_what_a_terminal_would_obey_is_written_out(orbax_bench, write_suite):
+    outcome = orbax_bench("expand", "a\x1b[31mred.yaml")
+    assert outcome.err.startswith("error: a\\x1b[31mred.yaml: cannot read the suite")
+    assert "\x1b" not in outcome.err
+    outcome = orbax_bench("expand", write_suite(options='{use_ocdbt: "\\e[2J"}'))
+    assert outcome.code == 2
+    assert "benchmarks[0].options.use_ocdbt: '\\x1b[2J' has a control character" in outcome.err

@@ -23,7 +23,7 @@ from orbax_bench_core.config.execution import Conditions, ExecutionConfig
         ("{cache: hot}", "cache[0]", "expected 'warm' or 'cold', got 'hot'"),
         ("{cache: []}", "cache", "an empty list leaves nothing to run"),
         ("{durable: 1}", "durable", "expected a valid boolean, got 1"),
-        ("{host_memory: new}", "host_memory", "expected 'reused', 'fresh' or 'default'"),
+        ("{host_memory: new}", "host_memory[0]", "expected 'reused', 'fresh' or 'default'"),
         ("", "", "expected a mapping, got None"),
     ],
 )

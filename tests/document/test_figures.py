@@ -117,3 +117,17 @@ def test_a_long_name_loses_its_middle(given, longest, written):
 
 def test_a_label_is_one_printable_line():
     assert figures.label("a\nb\x1b[31m\tc") == "a b [31m c"
+
+
+@pytest.mark.parametrize("values", [[0.8, 1.3], [0.002, 3.0], [1.0, 1.0], [17.2e-3, 126e-3]])
+def test_an_axis_of_a_log_scale_has_a_few_ticks_that_are_no_formula(values):
+    with figures.style():
+        axes = figures.new_figure(4, 1).subplots()
+        figures.log_axis(axes.xaxis, values, lambda value: f"{value:g}x")
+        axes.figure.draw_without_rendering()
+    assert axes.get_xscale() == "log"
+    low, high = axes.get_xlim()
+    assert low < min(values) <= max(values) < high
+    ticks = [label.get_text() for label in axes.get_xticklabels()]
+    assert 2 <= len(set(ticks)) == len(ticks) <= 8
+    assert all(low <= float(tick.removesuffix("x")) <= high for tick in ticks)

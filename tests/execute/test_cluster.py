@@ -199,3 +199,8 @@ def test_a_point_of_one_process_does_not_wait_for_the_peers_of_its_orchestrator(
     code, output = run.run("--no-cluster")
     assert code == 0, output
     assert run.statuses() == ["passed"]
+
+
+def test_a_worker_is_not_given_the_address_to_notify():
+    told = {"ORBAX_BENCH_NOTIFY": "https://h/S3CR3T", "ORBAX_BENCH_NOTIFY_STATE": "gs://b"}
+    assert without_cluster({**told, "HOME": "/"}) == {"HOME": "/"}

@@ -4,6 +4,7 @@ import pytest
 
 from orbax_bench_core.config import UserError, parse_suite
 from orbax_bench_core.execute import Event, LocalHost, RunSettings, Session, Watcher
+from orbax_bench_core.execute.session import command_line
 
 SUITE = """\
 suite_name: small
@@ -91,3 +92,12 @@ def test_another_host_can_start_the_workers(orchestrate):
     run.run(host=host)
     assert host.launched == [(str(run.directory), run.directory / "logs" / "worker_1_devices.log")]
     assert run.record("behave").status == "passed"
+
+
+@pytest.mark.parametrize("words", [["--notify", "https://h/S3CR3T"], ["--notify=https://h/S3CR3T"]])
+def test_the_lease_that_others_read_has_no_address(monkeypatch, words):
+    monkeypatch.setattr("sys.argv", ["/bin/orbax-bench", "ab", *words, "-o", "out"])
+    said = command_line()
+    assert "S3CR3T" not in said
+    assert said.startswith("orbax-bench ab --notify")
+    assert said.endswith("… -o out")

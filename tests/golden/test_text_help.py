@@ -29,5 +29,5 @@ def test_help_of_the_guides_program(shell, golden):
 
 
 def test_commands_that_need_a_sub_command_show_their_help(shell, golden):
-    said = [shell(*command) for command in ((), ("baseline",), ("pipeline",), ("image",))]
+    said = [shell(*command) for command in ((), ("baseline",), ("pipeline",))]
     golden("text/help/without_a_sub_command.txt", "\n".join(map(str, said)))

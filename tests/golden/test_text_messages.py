@@ -189,7 +189,6 @@ FLAGS = (
     ("pipeline", "submit", "suite.yaml", "--target", "vertex", "-o", "gs://bucket/out"),
     ("pipeline", "compile", "--pipeline", "sweeps", "--target", "kfp", "-o", "x.yaml"),
     ("pipeline", "schedule", "suite.yaml", "--target", "kfp", "-o", "out", "--cron", "often"),
-    ("image", "make"),
 )
 
 

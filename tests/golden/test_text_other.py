@@ -1,6 +1,5 @@
 """Commands about the machine, the built-ins, a suite's points, and where results come from."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -50,25 +49,6 @@ def test_built_ins(shell, golden):
 
 def test_pipelines(shell, golden):
     golden("text/other/pipeline_list.txt", str(shell("pipeline", "list")))
-
-
-def test_commands_that_build_images(shell, monkeypatch, golden):
-    for name in [name for name in os.environ if name.startswith(("PIP_", "UV_"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(shell.folder))
-    shell.write("checkout/Dockerfile", "")
-    shell.write("checkout/pyproject.toml", '[project]\nname = "orbax-bench"\nversion = "9.8.7"\n')
-    bake = "images/docker-bake.json"
-    shell.write(f"checkout/{bake}", (EXAMPLES.parent / bake).read_text(encoding="utf-8"))
-    build = ("image", "build", "--context", "checkout")
-    said = [
-        shell(*build),
-        shell(*build, "--variant", "cuda", "--tag", "registry/bench:1", "--push"),
-        shell(*build, "--variant", "pathways"),
-        shell(*build, "--variant", "abacus"),
-        shell("image", "build"),
-    ]
-    golden("text/other/image.txt", transcript(*said))
 
 
 def test_limits_of_a_machine(shell, known_limits, golden):

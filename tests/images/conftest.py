@@ -58,12 +58,12 @@ def base_image(docker_environment):
 
 @pytest.fixture(scope="session")
 def image(docker_environment, base_image):
-    """Our image for the CPU, built by `orbax-bench image build`."""
+    """Our image for the CPU, built by `images/build.py`."""
     tag = "orbax-bench:test"
     done = _run(
         [
-            *(sys.executable, "-m", "orbax_bench_core.cli", "image", "build", "--run"),
-            *("--context", ROOT, "--base-image", base_image, "--tag", tag),
+            *(sys.executable, ROOT / "images/build.py"),
+            *("--base-image", base_image, "--tag", tag),
         ],
         docker_environment,
     )

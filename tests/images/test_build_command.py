@@ -1,78 +1,201 @@
+"""Build of an image: what buildx is told, or `docker build`, and what the image says of itself."""
+
+import importlib.util
 import itertools
+import json
+import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.config import UserError
-from orbax_bench_pipelines import images
-
 ROOT = Path(__file__).parents[2]
-VERSION = images.revision_of(ROOT)["VERSION"]
+BAKE = json.loads((ROOT / "images/docker-bake.json").read_text())
+TARGETS = [name for name in BAKE["target"] if not name.startswith("_")]
+DIGEST = f"sha256:{'0a' * 32}"
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(f"images_{name}", ROOT / "images" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+images = load("build")
+VERSION = images.described(ROOT)["VERSION"]
 
 
 @pytest.fixture(autouse=True)
-def _no_index_settings(monkeypatch):
-    for name in ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX"):
+def _no_settings(monkeypatch):
+    for name in (*images.INDEX_SETTINGS, *BAKE["variable"], "SOURCE_DATE_EPOCH"):
         monkeypatch.delenv(name, raising=False)
 
 
-def arguments(command):
+def command(*, digest="", **wanted):
+    asked = images.Wanted(**wanted)
+    values = images.variables(asked, BAKE, ROOT, digest)
+    return images.build_command(asked, BAKE, values, ROOT)
+
+
+def arguments(words):
     """Build arguments of a command."""
-    return [after for before, after in itertools.pairwise(command) if before == "--build-arg"]
+    given = [after for before, after in itertools.pairwise(words) if before == "--build-arg"]
+    return dict(each.partition("=")[::2] for each in given)
 
 
-@pytest.mark.parametrize("variant", images.variants(ROOT))
-def test_every_variant_has_its_own_tag(variant):
-    suffix = "" if variant == "cpu" else f"-{variant}"
-    image = images.describe(ROOT, variant, base_image="base")
-    assert image.tag == f"orbax-bench:{VERSION}{suffix}"
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_target_has_its_own_tag(target):
+    suffix = "" if target == "cpu" else f"-{target}"
+    words = command(target=target, base_image="base")
+    assert words[:4] == ["docker", "build", "--tag", f"orbax-bench:{VERSION}{suffix}"]
 
 
-def test_the_extras_of_a_variant_are_handed_over():
-    command = images.build_command(images.describe(ROOT, "tpu"), ROOT)
-    assert "EXTRAS=gcs,tpu,launch" in arguments(command)
+def test_extras_version_base_and_platform_are_handed_over():
+    given = command(target="tpu", base_image=f"mine@{DIGEST}", platform="linux/arm64", tag="t:1")
+    said = arguments(given)
+    assert said["EXTRAS"] == "gcs,tpu,launch"
+    assert said["VERSION"] == VERSION
+    assert (said["BASE_IMAGE"], said["BASE_DIGEST"]) == (f"mine@{DIGEST}", DIGEST)
+    assert said["CREATED"].endswith("Z")
+    assert given[given.index("--platform") + 1] == "linux/arm64"
+    assert given[given.index("--tag") + 1] == "t:1"
 
 
-def test_version_and_revision_are_handed_over():
-    given = arguments(images.build_command(images.describe(ROOT, "cpu"), ROOT))
-    assert f"VERSION={VERSION}" in given
-    assert any(one.startswith("REVISION=") for one in given)
+def test_a_base_that_is_not_pinned_has_the_digest_that_was_found_or_none():
+    assert arguments(command(base_image="mine:1", digest=DIGEST))["BASE_DIGEST"] == DIGEST
+    assert arguments(command(base_image="mine:1"))["BASE_DIGEST"] == "unknown"
 
 
-def test_another_base_and_tag_can_be_named():
-    image = images.describe(ROOT, "cpu", base_image="mine:1", tag="host/mine:2")
-    command = images.build_command(image, ROOT)
-    assert "BASE_IMAGE=mine:1" in arguments(command)
-    assert command[:4] == ["docker", "build", "--tag", "host/mine:2"]
-    assert images.push_command(image) == ["docker", "push", "host/mine:2"]
-
-
-def test_the_index_of_a_site_is_named_but_not_shown(monkeypatch):
+def test_the_index_of_a_site_is_handed_on_without_being_shown(monkeypatch, capsys, docker_with):
     monkeypatch.setenv("UV_INDEX", "https://user:secret@index.example/simple")
-    command = images.build_command(images.describe(ROOT, "cpu"), ROOT)
-    assert "UV_INDEX" in arguments(command)
-    assert not any("secret" in part for part in command)
+    assert "UV_INDEX" in arguments(command())
+    assert "secret" not in "".join(command())
+    told = json.loads(images.index_arguments("cpu"))
+    assert "secret" in told["target"]["cpu"]["args"]["UV_INDEX"]
+    for buildx in (True, False):
+        docker_with(buildx=buildx)
+        assert images.main(["--dry-run"]) == 0
+    assert "secret" not in capsys.readouterr().out
 
 
-def test_an_unknown_variant_names_the_nearest():
-    with pytest.raises(UserError, match=r"unknown variant 'cda'; did you mean 'cuda'"):
-        images.describe(ROOT, "cda")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["cda"], "there is no target 'cda'; there are cpu, tpu, cuda"),
+        (["pathways-sidecar"], "has no usual base: name one with --base-image"),
+    ],
+)
+def test_what_cannot_be_built_is_one_message(words, said, capsys, docker_with):
+    docker_with(buildx=False)
+    assert images.main([*words, "--dry-run"]) == 2
+    assert said in capsys.readouterr().err
 
 
-def test_a_sidecar_needs_a_base():
-    with pytest.raises(UserError, match="no usual base image; name one with --base-image"):
-        images.describe(ROOT, "pathways-sidecar")
+@pytest.mark.parametrize(
+    ("remote", "shown"),
+    [
+        ("https://user:secret@git.example:8443/a/b.git", "https://git.example:8443/a/b"),
+        ("git@github.com:a/b.git", "https://github.com/a/b"),
+        ("ssh://git@git.example:22/a/b", "https://git.example/a/b"),
+        ("/srv/git/b.git", "unknown"),
+        ("../b", "unknown"),
+        ("file:///srv/b", "unknown"),
+        ("", "unknown"),
+    ],
+)
+def test_the_source_is_an_address_of_the_web_and_no_path(remote, shown):
+    assert images.web_address(remote) == shown
 
 
-def test_the_checkout_is_found_from_below():
-    assert images.find_checkout(ROOT / "tests" / "images") == ROOT
+@pytest.fixture
+def docker_with(monkeypatch, tmp_path):
+    """Puts a stand-in for docker first on the path; returns what it was called with."""
+
+    def put(*, buildx, engine=True, pulls=True):
+        client = tmp_path / "docker"
+        client.write_text(
+            f"""#!/bin/sh
+echo "$@ VERSION=$VERSION BASE_IMAGE=$BASE_IMAGE" >> "{tmp_path}/called"
+case "$1 $2" in
+  "buildx version") exit {int(not buildx)};;
+  "buildx bake") cat > "{tmp_path}/given";;
+  "buildx imagetools") echo {DIGEST};;
+  "version --format") [ {int(engine)} = 1 ] || {{ echo 'Cannot connect' >&2; exit 1; }};;
+  "image inspect") [ "$3" = --format ] && echo "base@{DIGEST}" || exit 1;;
+  "pull "*) [ {int(pulls)} = 1 ] || {{ echo 'no such host' >&2; exit 1; }};;
+esac
+"""
+        )
+        client.chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+
+        def called(what):
+            lines = (tmp_path / "called").read_text().splitlines()
+            return [line for line in lines if line.startswith(what)]
+
+        return called
+
+    return put
 
 
-def test_outside_a_checkout_it_says_so(tmp_path):
-    with pytest.raises(UserError, match="no checkout of orbax-bench holds"):
-        images.find_checkout(tmp_path)
+def test_buildx_bakes_from_the_file_with_variables_in_its_environment(docker_with, tmp_path):
+    called = docker_with(buildx=True)
+    assert images.main(["tpu", "--tag", "h/p:1", "--platform", "linux/amd64", "--push"]) == 0
+    [line] = called("buildx bake")
+    assert "--set=tpu.tags=h/p:1 --set=tpu.platform=linux/amd64 --push tpu" in line
+    assert f"VERSION={VERSION} BASE_IMAGE=python:" in line
+    assert json.loads((tmp_path / "given").read_text()) == {"target": {"tpu": {"args": {}}}}
+    assert called("build ") == []
+
+
+def readme_commands():
+    text = (ROOT / "images/README.md").read_text()
+    blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+    lines = [line.partition("#")[0].split() for block in blocks for line in block.splitlines()]
+    return [words[2:] for words in lines if words[:2] == ["python", "images/build.py"]]
+
+
+@pytest.mark.parametrize("words", readme_commands(), ids=" ".join)
+def test_the_commands_of_the_readme_build(docker_with, words):
+    called = docker_with(buildx=True)
+    assert images.main(words) == 0
+    assert len(called("buildx bake")) == ("--dry-run" not in words)
+
+
+def test_without_buildx_the_engine_builds_and_pushes(docker_with):
+    called = docker_with(buildx=False)
+    assert images.main(["--tag", "h/p:1", "--push"]) == 0
+    [line] = called("build ")
+    assert f"BASE_DIGEST={DIGEST}" in line
+    assert len(called("push h/p:1")) == 1
+
+
+@pytest.mark.parametrize(
+    ("engine", "said"),
+    [
+        ({"engine": False}, "docker reaches no engine: Cannot connect; start one"),
+        ({"pulls": False}, "cannot pull the base image python:3.11-slim-bookworm: no such host"),
+    ],
+)
+def test_an_engine_that_cannot_is_one_message(docker_with, capsys, engine, said):
+    docker_with(buildx=False, **engine)
+    assert images.main([]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_without_docker_it_says_what_to_install_and_prints_all_the_same(
+    monkeypatch, tmp_path, capsys
+):
+    (tmp_path / "git").symlink_to(shutil.which("git"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert images.main([]) == 2
+    assert "apt-get install docker.io" in capsys.readouterr().err
+    assert images.main(["--dry-run"]) == 0
+    assert "docker build --tag" in capsys.readouterr().out
 
 
 @pytest.fixture
@@ -85,8 +208,6 @@ def repository(tmp_path):
             ["git", "-C", tmp_path, *identity, *arguments], check=True, capture_output=True
         )
 
-    if shutil.which("git") is None:
-        pytest.skip("git is not installed")
     (tmp_path / "pyproject.toml").write_text('[project]\nname = "x"\nversion = "7.1"\n')
     git("init")
     git("add", ".")
@@ -95,22 +216,37 @@ def repository(tmp_path):
     return tmp_path
 
 
-def test_a_revision_is_the_commit(repository):
-    found = images.revision_of(repository)
+def test_a_revision_is_the_commit_unless_something_was_changed(repository, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    found = images.described(repository)
     assert len(found["REVISION"]) == 40
     assert found["VERSION"] == "7.1"
-
-
-def test_a_changed_checkout_is_no_revision(repository):
+    assert found["SOURCE"] == "https://git.example:8443/x"
+    assert found["CREATED"] == "1970-01-01T00:00:00Z"
     (repository / "more").touch()
-    assert images.revision_of(repository)["REVISION"].endswith("-dirty")
-
-
-def test_credentials_stay_out_of_the_source_label(repository):
-    assert images.revision_of(repository)["SOURCE"] == "https://git.example:8443/x.git"
+    assert images.described(repository)["REVISION"].endswith("-dirty")
 
 
 def test_what_git_does_not_know_is_unknown(tmp_path):
     (tmp_path / "pyproject.toml").write_text('[project]\nname = "x"\nversion = "1"\n')
-    found = images.revision_of(tmp_path)
+    found = images.described(tmp_path)
     assert (found["REVISION"], found["SOURCE"]) == ("unknown", "unknown")
+
+
+def test_the_bill_of_materials_is_cyclonedx(tmp_path):
+    (tmp_path / "status").write_text(
+        "Package: libc6\nStatus: install ok installed\nArchitecture: amd64\nVersion: 2.36-9+deb12\n"
+        "\nPackage: gone\nStatus: deinstall ok config-files\nArchitecture: all\nVersion: 1\n"
+    )
+    bill = load("sbom").bill("orbax-bench", "1", debian=tmp_path / "status")
+    assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
+    listed = {each["name"]: each for each in bill["components"]}
+    references = [each["bom-ref"] for each in bill["components"]]
+    assert len(set(references)) == len(references)
+    assert all(
+        {"type", "name", "version", "purl"} <= set(each) and each["purl"].startswith("pkg:")
+        for each in bill["components"]
+    )
+    assert listed["libc6"]["purl"] == "pkg:deb/debian/libc6@2.36-9%2Bdeb12?arch=amd64"
+    assert "gone" not in listed
+    assert listed["jax"]["purl"].startswith("pkg:pypi/jax@")

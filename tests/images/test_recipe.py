@@ -32,7 +32,10 @@ def test_the_base_is_an_argument(recipe):
     assert set(instructions(recipe, "FROM")) <= {"${BASE_IMAGE} AS build", "${BASE_IMAGE}"}
 
 
-@pytest.mark.parametrize("name", ["version", "revision", "source", "title", "licenses"])
+@pytest.mark.parametrize(
+    "name",
+    ["version", "revision", "source", "title", "licenses", "created", "base.name", "base.digest"],
+)
 def test_the_image_is_labelled(recipe, name):
     assert any(
         f"org.opencontainers.image.{name}=" in label for label in instructions(recipe, "LABEL")

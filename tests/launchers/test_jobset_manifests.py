@@ -157,6 +157,11 @@ def test_records_can_tell_of_node_and_restarts(made):
     assert paths["ORBAX_BENCH_RESTARTS"] == label
 
 
+def test_hosts_are_told_the_digest_of_their_image(made):
+    (container,) = pod(manifest(made(hosts=2)))["containers"]
+    assert {"name": "ORBAX_BENCH_IMAGE", "value": container["image"]} in container["env"]
+
+
 def test_records_can_tell_of_a_node_pool_that_was_chosen(made):
     found = manifest(made("node_selector={cloud.google.com/gke-nodepool: v5e-a}", hosts=2))
     (container,) = pod(found)["containers"]

@@ -105,11 +105,16 @@ def test_settings_reach_the_job():
         "service_account=me@p-1.iam.gserviceaccount.com",
         "network=projects/1/global/networks/n",
         "labels={team: ml}",
+        "encryption_key=projects/p/locations/l/keyRings/r/cryptoKeys/k",
+        "environment={XLA_FLAGS: --x}",
     )
     assert job.display_name == "ob-tiny"
     assert job.labels["team"] == "ml"
     assert job.job_spec.service_account == "me@p-1.iam.gserviceaccount.com"
     assert job.job_spec.network == "projects/1/global/networks/n"
+    assert job.encryption_spec.kms_key_name == "projects/p/locations/l/keyRings/r/cryptoKeys/k"
+    [pool] = job.job_spec.worker_pool_specs
+    assert {each.name: each.value for each in pool.container_spec.env}["XLA_FLAGS"] == "--x"
     assert job.job_spec.scheduling.max_wait_duration.total_seconds() == 60
 
 

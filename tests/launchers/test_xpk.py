@@ -47,7 +47,8 @@ def test_the_exact_commands_are_shown(made):
     assert create == (
         "xpk workload create --workload ob-tiny --cluster c --project p --zone us-central2-b "
         f"--tpu-type v6e-4x4 --num-slices 2 --docker-image {IMAGE} --max-restarts 0 "
-        "--priority high --command 'orbax-bench run '\"'\"'gs://bucket/run/suite/tiny suite.yaml'"
+        f"--priority high --env ORBAX_BENCH_IMAGE={IMAGE} "
+        "--command 'orbax-bench run '\"'\"'gs://bucket/run/suite/tiny suite.yaml'"
         "\"'\"' -o gs://bucket/run'"
     )
     assert "--wait-for-job-completion ob-tiny" in wait

@@ -86,6 +86,8 @@ class FakeKubeflow(FakeServer):
         super().__init__()
         self.experiments = {}
         self.recurring = {}
+        self.runs = {}
+        self.made = 0
         self.states = list(states)
 
     def answer(self, received):
@@ -99,6 +101,8 @@ class FakeKubeflow(FakeServer):
             new = {**received.body, "experiment_id": f"experiment-of-{name}"}
             self.experiments[name] = new
             return 200, new
+        if path == "/runs" and received.method == "GET":
+            return 200, {"runs": list(self.runs.values())}
         if path == "/runs":
             return 200, {**received.body, "run_id": "run-1", "state": "PENDING"}
         if path.startswith("/runs/"):
@@ -107,9 +111,15 @@ class FakeKubeflow(FakeServer):
         if path == "/recurringruns" and received.method == "GET":
             return 200, {"recurringRuns": list(self.recurring.values())}
         if path == "/recurringruns":
-            new = {**received.body, "recurring_run_id": f"recurring-{len(self.recurring) + 1}"}
+            self.made += 1
+            key = f"recurring-{self.made}"
+            new = {**received.body, "recurring_run_id": key, "status": "ENABLED"}
             self.recurring[new["recurring_run_id"]] = new
             return 200, new
+        if path.startswith("/recurringruns/") and ":" in path:
+            key, _, word = path.rsplit("/", 1)[1].partition(":")
+            self.recurring[key]["status"] = f"{word}d".upper()
+            return 200, {}
         if path.startswith("/recurringruns/") and received.method == "DELETE":
             del self.recurring[path.rsplit("/", 1)[1]]
             return 200, {}
@@ -162,9 +172,15 @@ class FakeVertex(FakeServer):
                 "jobDetail": {"pipelineRunContext": self.contexts["run-1"]},
             }
             return 200, self.jobs[name]
+        if path.endswith("/pipelineJobs"):
+            return 200, {"pipelineJobs": list(self.jobs.values())}
         return (200, self.jobs[path]) if path in self.jobs else NOT_FOUND
 
     def _schedules(self, received, path):
+        if received.method == "POST" and ":" in path:
+            name, _, word = path.rpartition(":")
+            self.schedules[name]["state"] = {"pause": 2, "resume": 1}[word]
+            return 200, {}
         if received.method == "POST":
             name = f"{self.parent}/schedules/{len(self.schedules) + 1}"
             self.schedules[name] = {**received.body, "name": name, "state": 1}

@@ -22,6 +22,7 @@ except UserError:
 needs_vertex = pytest.mark.skipif(not has_vertex, reason="the extra `vertex` is not installed")
 
 VERTEX = ["--target", "vertex", "--project", "p-1", "--location", "us-central1", "--image", "a/b:1"]
+TWO_HOSTS = "v5e:2x4:ct5lp-hightpu-4t"
 BY_DIGEST = ["--image", "a/b@sha256:" + "0" * 64]
 
 
@@ -184,6 +185,11 @@ def test_a_suite_of_200_points_compiles_and_is_submitted(pipeline_command, tmp_p
             ["--target", "kfp", "--tpu", "v5e:2x4", "--launcher-set", "queue=q"],
             "--launcher-set: no launcher starts hosts here",
         ),
+        (
+            ["--target", "kfp", "--tpu", TWO_HOSTS, *BY_DIGEST, "--launcher-set", "port=8471"],
+            "--on jobset --set port=8471: that is a port of libtpu",
+        ),
+        (["--target", "kfp", "--gpu", "l4:4"], "--gpu l4:4 has 4 devices, and the suite has"),
         (["--target", "kfp", "--tpu", "v5e:2x2"], "has 4 devices, and the suite has meshes of 8"),
         (["--target", "kfp", "--tensorboard", "x"], "--tensorboard: the target kfp cannot honour"),
         (["--target", "kfp", "--project", "p"], "--project: the target kfp cannot honour it"),
@@ -246,6 +252,13 @@ def test_a_schedule_that_cannot_work_is_refused(pipeline_command, suite, argumen
     assert expected in done.err
 
 
+def test_gpus_of_one_machine_are_refused_to_several_processes(pipeline_command, suite):
+    suite.write_text(SUITE + "execution: {processes: 2}\n")
+    done = pipeline_command(*submit(suite, "--target", "kfp", "--gpu", "l4:8", "--dry-run"))
+    assert done.code == 2
+    assert "--gpu l4:8: a step is one machine, all of whose GPUs one process has" in done.err
+
+
 def test_a_local_output_directory_needs_a_claim_on_a_cluster(pipeline_command, suite):
     done = pipeline_command(*submit(suite, "--target", "kfp", output="/mnt/bench/out"))
     assert done.code == 2
@@ -293,6 +306,14 @@ def test_a_missing_extra_is_named(pipeline_command, suite, monkeypatch, missing,
     done = pipeline_command("run", suite, "-o", "gs://b/out", "--target", target, "--dry-run")
     assert done.code == 2
     assert f"needs {missing}: pip install 'orbax-bench[{extra}]'" in done.err
+
+
+def test_a_package_says_which_settings_are_not_part_of_it(pipeline_command):
+    given = ["--service-account", "me@p.iam", "--network", "projects/1/global/networks/n"]
+    done = pipeline_command("compile", "--target", "vertex", "--output", "-", *given)
+    assert done.code == 0
+    said = "note: not part of a package, give it on submission: service_account, network\n"
+    assert done.err == said
 
 
 def test_a_package_for_vertex_refuses_what_vertex_lacks(pipeline_command):

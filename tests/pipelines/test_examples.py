@@ -2,33 +2,39 @@
 
 import json
 import os
-import re
-import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import typer
 import yaml
 
 pytest.importorskip("kfp")
 
 from kubernetes import client
 
+from orbax_bench_core.analysis.verdicts import verdicts_document
+from orbax_bench_core.cli.main import app
+from orbax_bench_core.config import load_suite
+from orbax_bench_core.document import to_markdown
+from orbax_bench_core.environments import make_environments
 from tests.pipelines import strict
+from tests.support.verdicts import eventful  # noqa: F401 - fixture
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "ci"
 
 
-def github_script():
+def github_steps():
+    """The script of each step of the workflow, by its name."""
     workflow = yaml.safe_load((EXAMPLES / "github-actions.yaml").read_text())
-    [script] = [
-        step["run"]
+    return {
+        step["name"]: step["run"]
         for step in workflow["jobs"]["regression"]["steps"]
-        if "orbax-bench pipeline" in step.get("run", "")
-    ]
-    return script
+        if "run" in step
+    }
 
 
 def cron_job():
@@ -40,10 +46,18 @@ def container():
     return found
 
 
-def arguments(script):
-    """The arguments behind `orbax-bench pipeline` in a shell script."""
-    [command] = re.findall(r"orbax-bench pipeline (.*?)(?:\|\||\n|$)", script.replace("\\\n", " "))
-    return shlex.split(command)
+def words_given(script, folder, code=0):
+    """What a script calls `orbax-bench` with, and how it ends where that ends with `code`."""
+    stand_in = folder / "orbax-bench"
+    stand_in.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > "{folder}/words"\nexit {code}\n')
+    stand_in.chmod(0o755)
+    # GitHub runs a step with `bash -e`.
+    done = subprocess.run(
+        ["bash", "-e", "-c", script],
+        env={"PATH": f"{folder}:/usr/bin:/bin", "RUNS": "gs://bucket/runs"},
+        check=False,
+    )
+    return (folder / "words").read_text().splitlines(), done.returncode
 
 
 def test_the_cron_job_is_one_of_kubernetes():
@@ -55,14 +69,13 @@ def test_the_cron_job_is_one_of_kubernetes():
     assert api.sanitize_for_serialization(read) == cron_job()
 
 
-@pytest.mark.parametrize("script", [github_script(), container()["command"][-1]])
-def test_the_command_is_one_of_ours(script, pipeline_command, tmp_path):
-    given = arguments(script)
-    given[1] = EXAMPLES / "suite.yaml"
-    given[given.index("--output-directory") + 1] = tmp_path / "out"
-    done = pipeline_command(*given, "--dry-run")
-    assert done.code == 0, done.err
-    assert json.loads(done.out)["pipeline"] == "regression"
+@pytest.mark.parametrize("code", [0, 1, 2, 3, 4])
+@pytest.mark.parametrize("script", [github_steps()["Compare"], container()["command"][-1]])
+def test_the_command_is_one_of_ours_and_its_exit_code_is_kept(script, code, tmp_path):
+    (command, *words), ended = words_given(script, tmp_path, code)
+    assert command == "ab"
+    assert ended == code
+    typer.main.get_command(app).get_command(None, "ab").make_context("ab", words)
 
 
 def test_the_cron_job_does_not_measure_again_after_a_verdict():
@@ -72,25 +85,96 @@ def test_the_cron_job_does_not_measure_again_after_a_verdict():
     assert rule["onExitCodes"] == {
         "containerName": container()["name"],
         "operator": "In",
-        "values": [2, 3],
+        "values": [2, 3, 4],
     }
     assert spec["template"]["spec"]["restartPolicy"] == "Never"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("code", "step"), [(0, 0), (1, 1), (2, 2), (3, 3), (4, 0)])
-def test_the_workflow_step_ends_as_the_verdict_says(code, step, tmp_path):
-    stand_in = tmp_path / "orbax-bench"
-    stand_in.write_text(f"#!/bin/sh\nexit {code}\n")
-    stand_in.chmod(0o755)
-    # GitHub runs a step with `bash -e`.
-    done = subprocess.run(
-        ["bash", "-e", "-c", github_script()],
-        env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
-        capture_output=True,
-        check=False,
+def git(folder, *words):
+    identity = ("-c", "user.name=n", "-c", "user.email=n@example.com")
+    subprocess.run(["git", "-C", folder, *identity, *words], check=True, capture_output=True)
+
+
+@pytest.fixture
+def checked_out(tmp_path):
+    """A checkout of a pull request as GitHub makes it, with our suite where it says to copy it."""
+    origin, checkout = tmp_path / "origin", tmp_path / "work" / "project"
+    (origin / "benchmarks").mkdir(parents=True)
+    shutil.copy(EXAMPLES / "pull_request.yaml", origin / "benchmarks")
+    (origin / "pyproject.toml").write_text(PROJECT)
+    (origin / "shipped_code.py").write_text("SIDE = 'base'\n")
+    for words in (["init", "-b", "main"], ["add", "."], ["commit", "-m", "base"]):
+        git(origin, *words)
+    git(origin, "checkout", "-b", "change")
+    (origin / "shipped_code.py").write_text("SIDE = 'pull request'\n")
+    git(origin, "commit", "-am", "change")
+    git(origin, "checkout", "main")
+    git(origin, "merge", "--no-ff", "change")
+    git(tmp_path, "clone", "--depth", "2", f"file://{origin}", checkout)
+    script = github_steps()["Check out the base branch beside it"]
+    subprocess.run(["bash", "-e", "-c", script], cwd=checkout, check=True, capture_output=True)
+    return checkout
+
+
+PROJECT = """\
+[project]
+name = "shipped-code"
+version = "1"
+[build-system]
+requires = ["setuptools"]
+build-backend = "setuptools.build_meta"
+[tool.setuptools]
+py-modules = ["shipped_code"]
+"""
+
+
+def test_the_workflow_compares_the_pull_request_with_its_base(checked_out):
+    suite = checked_out / "benchmarks" / "pull_request.yaml"
+    loaded = load_suite(str(suite)).suite
+    sides = {}
+    for arm in ("baseline", "candidate"):
+        [folder] = loaded.environment(loaded.arm(arm).environment).requirements
+        sides[arm] = (suite.parent / folder / "shipped_code.py").resolve().read_text()
+    assert sides == {"baseline": "SIDE = 'base'\n", "candidate": "SIDE = 'pull request'\n"}
+    # What lies beside the suite would be imported by both arms.
+    assert [path.name for path in suite.parent.iterdir()] == ["pull_request.yaml"]
+
+
+@pytest.mark.nightly
+def test_each_arm_has_the_code_of_its_side(checked_out, tmp_path):
+    suite = checked_out / "benchmarks" / "pull_request.yaml"
+    configs = load_suite(str(suite)).suite.environments
+    made = make_environments(configs, folder=suite.parent, say=print, cache=tmp_path / "cache")
+    said = {
+        name: subprocess.run(
+            [interpreter.executable, "-c", "import shipped_code; print(shipped_code.SIDE)"],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            check=True,
+        ).stdout
+        for name, interpreter in made.items()
+    }
+    assert said == {"base": "base\n", "pull-request": "pull request\n"}
+
+
+def test_the_comment_has_the_verdicts_without_figures(eventful, tmp_path):
+    (tmp_path / "results").mkdir()
+    page = to_markdown(verdicts_document(eventful), figures="verdicts")
+    assert "![" in page
+    (tmp_path / "results" / "verdicts.md").write_text(page)
+    gh = tmp_path / "gh"
+    gh.write_text("#!/bin/sh\nexit 0\n")
+    gh.chmod(0o755)
+    subprocess.run(
+        ["bash", "-e", "-c", github_steps()["Comment"]],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin", "PULL_REQUEST": "7"},
+        cwd=tmp_path,
+        check=True,
     )
-    assert done.returncode == step
+    comment = (tmp_path / "comment.md").read_text()
+    assert "REGRESSION" in comment
+    assert "![" not in comment
 
 
 OURS_IN_THEIRS = ROOT / "examples" / "use_in_your_pipeline.py"

@@ -152,6 +152,7 @@ mesh_config: {mesh_axes: [x], ici_parallelism: {x: 4}}
 benchmarks: [{generator: save_restore, options: {}}]
 """
 PIPELINE = """
+import json
 import sys
 from pathlib import Path
 from kfp import dsl, local
@@ -163,20 +164,21 @@ from orbax_bench_components.run_sweep_point import (
     run_sweep_point_on_hosts,
 )
 
+processes, given = json.loads(sys.argv[5])
 measure = {"plain": run_sweep_point, "on_hosts": run_sweep_point_on_hosts}[sys.argv[3]]
 local.init(local.SubprocessRunner(use_venv=False), pipeline_root=sys.argv[4])
 
 
 @dsl.pipeline
 def launching(suite: str, directory: str):
-    plan = plan_sweep(suite=suite, output_directory=directory, processes=2)
+    plan = plan_sweep(suite=suite, output_directory=directory, processes=processes)
     with dsl.ParallelFor(plan.output) as point:
         measured = measure(
             point=point,
             output_directory=directory,
             measure_limits=False,
             lock=False,
-            launcher="processes",
+            **given,
         )
     aggregate(records=dsl.Collected(measured.outputs["records"]), output_directory=directory)
 
@@ -186,24 +188,38 @@ with shell_safe_python(Path.cwd()):
 """
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "component", ["plain", pytest.param("on_hosts", marks=pytest.mark.nightly)]
-)
-def test_a_step_launches_processes_that_measure_its_point_together(tmp_path, component):
-    (tmp_path / "suite.yaml").write_text(SUITE)
-    (tmp_path / "pipeline.py").write_text(PIPELINE)
+def run_pipeline_of_components(folder, component, processes, **given):
+    """Runs the pipeline above by Kubeflow's local runner, in a process of its own."""
+    (folder / "suite.yaml").write_text(SUITE)
+    (folder / "pipeline.py").write_text(PIPELINE)
     unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
-    words = ("suite.yaml", tmp_path / "out", component, tmp_path / "root")
-    done = subprocess.run(
-        [sys.executable, "pipeline.py", *map(str, words)],
-        cwd=tmp_path,
+    words = ("suite.yaml", folder / "out", component, folder / "root")
+    return subprocess.run(
+        [sys.executable, "pipeline.py", *map(str, words), json.dumps([processes, given])],
+        cwd=folder,
         capture_output=True,
         text=True,
         env={name: value for name, value in os.environ.items() if name not in unset},
         timeout=300,
         check=False,
     )
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+def test_a_step_for_tpus_in_an_environment_for_cpus_fails_before_it_measures(tmp_path):
+    done = run_pipeline_of_components(tmp_path, "plain", 1, expect="tpu:v5e:4")
+    assert done.returncode != 0
+    assert "expected tpu:v5e:4, and JAX found 4 x cpu (cpu): nothing was measured" in done.stdout
+    assert not list(tmp_path.glob("out/records/*/*/*"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "component", ["plain", pytest.param("on_hosts", marks=pytest.mark.nightly)]
+)
+def test_a_step_launches_processes_that_measure_its_point_together(tmp_path, component):
+    done = run_pipeline_of_components(tmp_path, component, 2, launcher="processes")
     assert done.returncode == 0, done.stdout + done.stderr
     records = [
         json.loads(file.read_text()) for file in tmp_path.glob("out/records/*/*/host_*.json")

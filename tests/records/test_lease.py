@@ -200,6 +200,21 @@ def test_a_failed_or_torn_record_is_replaced(run, make_record):
     assert run.read_record(make_record().point, 3) == make_record(repeat=3)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["{", "[" * 100_000 + "]" * 100_000, f'{{"schema_version": {"9" * 5000}}}', "\0" * 1000],
+    ids=["half", "deep", "digits", "zeros"],
+)
+def test_what_is_no_record_is_as_if_there_were_none(run, make_record, text):
+    run.write_record(make_record(repeat=3, status="failed"))
+    path = run.root / "records" / make_record().point_id / "repeat_3" / "host_0.json"
+    path.write_text(text)
+    assert run.read_record(make_record().point, 3) is None
+    assert 3 not in {record.repeat for record in run.point_records(make_record().point)}
+    run.write_record(make_record(repeat=3))
+    assert run.read_record(make_record().point, 3) == make_record(repeat=3)
+
+
 def test_what_is_not_of_its_place_is_replaced_by_the_holder_alone_and_kept_aside(run, make_record):
     path = run.root / "records" / make_record().point_id / "repeat_3" / "host_0.json"
     path.parent.mkdir(parents=True)

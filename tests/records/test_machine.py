@@ -89,8 +89,15 @@ def test_no_fact_is_absent(fresh, monkeypatch):
 
 
 def test_the_image_is_what_the_environment_says(fresh, monkeypatch):
-    monkeypatch.setenv("ORBAX_BENCH_IMAGE", "sha256:c0ffee")
-    assert fresh()["image"] == "sha256:c0ffee"
+    told = f"orbax-bench:0.1.0@sha256:{'c0ffee00' * 8}"
+    monkeypatch.setenv("ORBAX_BENCH_IMAGE", told)
+    assert fresh()["image"] == told
+
+
+@pytest.mark.parametrize("told", ["orbax-bench:0.1.0", "a/b", "sha256:c0ffee", ""])
+def test_a_tag_does_not_tell_what_ran(fresh, monkeypatch, told):
+    monkeypatch.setenv("ORBAX_BENCH_IMAGE", told)
+    assert fresh()["image"] == UNKNOWN
 
 
 def test_a_processor_that_linux_does_not_name_is_named_by_python_or_unknown(monkeypatch):

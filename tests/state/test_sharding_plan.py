@@ -11,6 +11,7 @@ from orbax.checkpoint import v1 as ocp
 from orbax.checkpoint._src.testing.benchmarks.orbax_load.sharding import generate_from_metadata
 
 from orbax_bench_core.config import CheckpointConfig
+from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.state import sharding_file, sharding_plan
 from orbax_bench_core.state.digests import digest
 from orbax_bench_core.state.loading import load_checkpoint
@@ -100,5 +101,5 @@ def test_what_is_no_mesh_is_refused(mesh: str) -> None:
 def test_a_folder_that_is_no_checkpoint_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert sharding_plan.main([str(tmp_path), "fsdp=8"]) == sharding_plan.EXIT_REFUSED
+    assert sharding_plan.main([str(tmp_path), "fsdp=8"]) == Exit.INVALID
     assert "is not an Orbax checkpoint: there is no _METADATA" in capsys.readouterr().err

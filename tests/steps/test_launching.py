@@ -1,6 +1,7 @@
 """A point that is measured on hosts which a launcher starts."""
 
 import contextlib
+import dataclasses
 import json
 import os
 import signal
@@ -121,6 +122,17 @@ def test_a_slice_has_its_hosts(told, point):
     launched(one, out, tpu="v5e:4x8", slices=2)
     [(launch, _)] = told.launches
     assert (launch.hosts, launch.slices, str(launch.tpu)) == (16, 2, "v5e:4x8")
+    assert launch.command[-2:] == ("--expect", "tpu:v5e:64")
+
+
+def test_hosts_that_a_single_process_drives_are_not_asked_for_their_devices(
+    told, point, monkeypatch
+):
+    monkeypatch.setitem(PLACES, "told", dataclasses.replace(PLACES["told"], one_process=True))
+    one, out = point()
+    launched(one, out, tpu="v5e:4x8")
+    [(launch, _)] = told.launches
+    assert "--expect" not in launch.command
 
 
 def test_a_point_that_does_not_use_all_hosts_of_a_slice_is_refused_with_the_numbers(told, point):

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from orbax_bench_core.config import SuiteError
+from orbax_bench_core.config import SuiteError, parse_suite
+from orbax_bench_core.sweep import expand_here
 
 UPSTREAM = "orbax.checkpoint._src.testing.benchmarks.v1.benchmark.Benchmark"
 MESHES = """\
@@ -221,3 +222,22 @@ def test_entries_of_one_class_are_labelled_by_what_they_give(expand):
         "use_zarr3=false,use_compression=false",
         "use_ocdbt=true,use_compression=false",
     ]
+
+
+def test_the_allocator_is_swept_like_a_condition():
+    suite = parse_suite(
+        "suite_name: s\nexecution: {host_memory: [reused, fresh]}\n"
+        "benchmarks:\n- {generator: save_restore, options: {}}\n"
+    )
+    kept, fresh = expand_here(suite).plain
+    assert [point.label for point in (kept, fresh)] == ["host_memory=reused", "host_memory=fresh"]
+    plain = parse_suite("suite_name: s\nbenchmarks:\n- {generator: save_restore, options: {}}\n")
+    assert [point.id for point in expand_here(plain).plain] == [kept.id]
+
+
+def test_one_allocator_is_written_as_it_was_given():
+    loaded = parse_suite(
+        "suite_name: s\nexecution: {host_memory: fresh}\n"
+        "benchmarks:\n- {generator: save_restore, options: {}}\n"
+    )
+    assert loaded.suite.execution.model_dump()["host_memory"] == "fresh"

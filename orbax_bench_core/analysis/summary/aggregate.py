@@ -8,7 +8,7 @@ import dataclasses
 import io
 import itertools
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Final
 
 from orbax_bench_core.analysis.summary.effects import EffectFinder
@@ -26,6 +26,7 @@ from orbax_bench_core.measure import (
     TOLERATED_SHARE,
 )
 from orbax_bench_core.records import (
+    CompanyFinder,
     ErrorInfo,
     OptionEffect,
     Repeat,
@@ -146,6 +147,7 @@ class PointStatus:
         blocks: The blocks of a paired comparison in which every operation of this arm passed.
         retried: Number of repeats that passed only when they were tried again.
         retried_for: Why the first attempt of the first of them failed; empty without any.
+        not_alone: Number of repeats that passed while another point was measured on the machine.
     """
 
     point_id: str
@@ -162,6 +164,7 @@ class PointStatus:
     blocks: frozenset[int] = frozenset()
     retried: int = 0
     retried_for: str = ""
+    not_alone: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,7 +198,8 @@ def summarize(repeats: Iterable[Repeat], table: SummaryTable | None = None) -> R
     operations: list[OperationSummary] = []
     points: list[PointStatus] = []
     hosts = HostFinder()
-    measured = (repeat for repeat in repeats if not repeat.warmup)
+    company = CompanyFinder()
+    measured = _measured(repeats, company)
     for series, found_repeats in itertools.groupby(measured, key=lambda repeat: repeat.series):
         point = _Point(series)
         for repeat in found_repeats:
@@ -209,7 +213,19 @@ def summarize(repeats: Iterable[Repeat], table: SummaryTable | None = None) -> R
         metrics += found
         operations += point.operations()
         points.append(point.status())
+    not_alone = company.found()
+    points = [
+        dataclasses.replace(point, not_alone=not_alone.get(point.point_id, 0)) for point in points
+    ]
     return RunSummary(metrics=metrics, operations=operations, points=points, hosts=hosts.found())
+
+
+def _measured(repeats: Iterable[Repeat], company: CompanyFinder) -> Iterator[Repeat]:
+    """Yields the repeats that are no warm-ups, and shows all of them to `company`."""
+    for repeat in repeats:
+        company.add(repeat)
+        if not repeat.warmup:
+            yield repeat
 
 
 class SummaryTable:

@@ -171,12 +171,22 @@ def summary_document(
     summary: RunSummary,
     example: Record | None = None,
     extra: ExtraColumns = NO_EXTRA,
+    answer: Document | None = None,
 ) -> Document:
-    """Returns the summary of a run for people; `example` is any of its records, if there is one."""
+    """Returns the summary of a run for people.
+
+    Args:
+        info: The run.
+        summary: Its summary.
+        example: Any of its records; None where there is none.
+        extra: Columns for the tables of operations.
+        answer: What stands above the tables, such as which options to take; None for nothing.
+    """
+    brief = () if answer is None else answer.brief or answer.elements
     return Document(
         title=info.suite_name,
-        elements=_page(info, summary, example, extra),
-        brief=summary_elements(summary, extra),
+        elements=_page(info, summary, example, extra, () if answer is None else answer.elements),
+        brief=(*brief, *summary_elements(summary, extra)),
         escape=False,
     )
 
@@ -216,6 +226,8 @@ def summary_elements(summary: RunSummary, extra: ExtraColumns = NO_EXTRA) -> tup
         name = f"{point.point} {point.point_id}"
         if point.flag is not None:
             elements.append(Paragraph(Span(f"{name}: {point.flag}"), mark=Span("!", "bad")))
+        if point.not_alone:
+            elements.append(Paragraph(Span(f"{name}: {_beside(point)}"), mark=Span("!", "bad")))
         if point.failed:
             total = point.failed + point.passed + point.skipped
             said = f"{name}: {point.failed} of {total} repeats: {point.reason}"
@@ -228,7 +240,11 @@ def summary_elements(summary: RunSummary, extra: ExtraColumns = NO_EXTRA) -> tup
 
 
 def _page(
-    info: RunInfo, summary: RunSummary, example: Record | None, extra: ExtraColumns
+    info: RunInfo,
+    summary: RunSummary,
+    example: Record | None,
+    extra: ExtraColumns,
+    answer: tuple[Element, ...],
 ) -> tuple[Element, ...]:
     tables = point_tables(summary, extra)
     computed = (
@@ -243,6 +259,7 @@ def _page(
         Heading(Span(info.suite_name), level=1),
         Only("html", (_run(info, summary, "×"),)),
         Only("markdown", (_run(info, summary, "x"),)),
+        *answer,
         Heading("Time per operation"),
         Only("html", (Paragraph(f"{computed} {bars}", "dim"),)),
         Only("markdown", (Paragraph(computed),)),
@@ -387,6 +404,13 @@ def _retried(point: PointStatus) -> str:
     )
 
 
+def _beside(point: PointStatus) -> str:
+    return (
+        f"{point.not_alone} of {point.passed} repeats were not alone: another point of the run was "
+        "measured on the same machine meanwhile, and both have part in these times"
+    )
+
+
 def _failure(point: PointStatus, failure: Failure) -> Element:
     """Returns one way in which repeats failed, with what is known of it below."""
     repeats = ", ".join(map(str, failure.repeats[:_MOST_REPEATS]))
@@ -404,6 +428,11 @@ def _notes(info: RunInfo, summary: RunSummary) -> tuple[Element, ...]:
         f"{point.point} {point.point_id}: {point.flag}"
         for point in summary.points
         if point.flag is not None
+    ]
+    flags += [
+        f"{point.point} {point.point_id}: {_beside(point)}"
+        for point in summary.points
+        if point.not_alone
     ]
     left_out = [f"left out: {line}" for line in summary.left_out]
     html = (*skipped, *flags, *left_out, *info.expansion.notes)

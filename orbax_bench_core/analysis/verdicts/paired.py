@@ -19,7 +19,15 @@ from orbax_bench_core.analysis.verdicts.names import never_measured, unless_name
 from orbax_bench_core.analysis.verdicts.revisions import revision_changes, revisions_of_run
 from orbax_bench_core.config import ARMS, GateConfig, changed_gate, gate_changes
 from orbax_bench_core.gate import Judged, Word
-from orbax_bench_core.records import PairedTimes, Record, Repeat, RunDirectory, RunInfo, repeats_of
+from orbax_bench_core.records import (
+    CompanyFinder,
+    PairedTimes,
+    Record,
+    Repeat,
+    RunDirectory,
+    RunInfo,
+    repeats_of,
+)
 from orbax_bench_core.sweep import Pair
 
 NOT_FROZEN: Final = (
@@ -93,13 +101,25 @@ def judge_run(run: RunDirectory, rules: Sequence[str] = ()) -> VerdictReport:
     info = frozen.model_copy(update={"gate": changed_gate(frozen.gate, rules)})
     points: list[PointVerdict] = []
     notes: list[str] = []
+    company = CompanyFinder()
     for pair, found in run.by_point():
         records = list(found)
+        for repeat in repeats_of(records):
+            company.add(repeat)
         if isinstance(pair, Pair):
             points.append(judge_point(pair, repeats_of(records), info))
             notes += version_differences(records)
-    judged = report(info, points, notes, run.strays)
+    judged = report(info, points, [*notes, *_beside(company)], run.strays)
     return judged.explored(exploratory(frozen.gate, info.gate))
+
+
+def _beside(company: CompanyFinder) -> list[str]:
+    """Returns a note on pairs that were measured beside others on one machine."""
+    found = company.found()
+    if not found:
+        return []
+    said = f"{sum(found.values())} repeats of {len(found)} arms were not alone"
+    return [f"{said}: another pair of the run was measured on the same machine meanwhile"]
 
 
 def exploratory(before: GateConfig, now: GateConfig) -> str:

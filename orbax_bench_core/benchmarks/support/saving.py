@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from orbax_bench_core.benchmarks.support.options import delete_if_scarce
+
 if TYPE_CHECKING:
     from etils import epath
 
@@ -52,6 +54,37 @@ def measure_save(
         collectors=collectors,
         meanwhile=meanwhile,
     )
+
+
+def measure_round_trip(
+    metrics: Metrics,
+    context: TestContext,
+    tree: Any,
+    *,
+    asynchronous: bool,
+    collectors: Sequence[str],
+) -> Any:
+    """Saves once as `measure_save` does, measures one `load`, and returns what was loaded.
+
+    Call it with an active `ocp.Context`. Outputs are ready before the load stops.
+
+    Args:
+        metrics: Takes the samples.
+        context: The repeat.
+        tree: What is saved; it is freed before the load where both would not fit.
+        asynchronous: Whether to save in the background.
+        collectors: What measures each operation.
+    """
+    import jax
+
+    from orbax_bench_core.state import orbax_api, tree_bytes
+
+    path, num_bytes, target = context.path / "ckpt", tree_bytes(tree), load_target(tree)
+    measure_save(metrics, context, path, tree, asynchronous=asynchronous, collectors=collectors)
+    delete_if_scarce(tree)
+    context.prepare_load("load", path)
+    with metrics.measure("load", collectors, num_bytes=num_bytes):
+        return jax.block_until_ready(orbax_api.load(path, target))
 
 
 def measure_parts(

@@ -1,6 +1,6 @@
 """Hosts on which workers run: this machine, and those whose agents have joined."""
 
-from orbax_bench_core.execute.hosts.agent import EXIT_NO_HEAD, Agent
+from orbax_bench_core.execute.hosts.agent import Agent
 from orbax_bench_core.execute.hosts.head import HOST_WAIT_S, ClusterHosts
 from orbax_bench_core.execute.hosts.host import (
     Host,
@@ -21,7 +21,6 @@ from orbax_bench_core.execute.hosts.wire import CONTACT, Contact
 
 __all__ = [
     "CONTACT",
-    "EXIT_NO_HEAD",
     "HOST_WAIT_S",
     "MOST_GROUPS",
     "Agent",

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from orbax_bench_core.config import EnvironmentConfig, UserError
 from orbax_bench_core.environments import EnvironmentFailed
@@ -30,11 +30,11 @@ from orbax_bench_core.execute.hosts.wire import (
     Wire,
     prove_as_agent,
 )
+from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.records import RunDirectory, host_provenance
 from orbax_bench_core.sweep import benchmark_environment, suite_folder
 from orbax_bench_core.worker import WorkerSetup
 
-EXIT_NO_HEAD: Final = 75
 """Exit code of an agent that has lost process 0: EX_TEMPFAIL, so a launcher may start it again."""
 
 _CONNECT_S = 5.0
@@ -95,7 +95,7 @@ class Agent:
         """Joins process 0, and serves it until the run ends.
 
         Returns:
-            The exit code of process 0; `EXIT_NO_HEAD` where contact with it was lost.
+            The exit code of process 0; 75 where contact with it was lost.
 
         Raises:
             UserError: Process 0 refuses this host, or is not there.
@@ -113,7 +113,7 @@ class Agent:
             return self._serve(wire)
         except OSError as error:
             self._say(f"no contact with process 0 at {self._cluster.address}: it {error}")
-            return EXIT_NO_HEAD
+            return Exit.LOST_HEAD
         except KeyboardInterrupt:
             _tell(wire, event="leaving", why="interrupted, or preempted")
             raise

@@ -42,6 +42,7 @@ from orbax_bench_core.execute.hosts.wire import (
     prove_as_head,
     refuse,
 )
+from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.records import RunDirectory, host_provenance
 from orbax_bench_core.worker import WorkerSetup
 
@@ -84,7 +85,7 @@ class ClusterHosts:
             contact: Times of connections.
             part: Name of what is measured, where others measure other parts of the run meanwhile.
         """
-        self.code = 1
+        self.code = int(Exit.FAILED)
         self._cluster = cluster
         self._directory = directory
         self._equal = dict(equal)

@@ -7,7 +7,7 @@ from orbax_bench_core.steps.pipeline.outputs import Outputs
 
 
 def enforce_verdict(
-    verdict: str, *, verdicts: str | None = None, allow_inconclusive: bool = True
+    verdict: str, *, verdicts: str | None = None, allow_inconclusive: bool = False
 ) -> Outputs[str]:
     """Fails unless a verdict is good enough.
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 from orbax_bench_core.analysis.verdicts import compare_stored
 from orbax_bench_core.lineage import artifact_metadata, bounded_metrics, input_digests
 from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.steps.outlets import Outlets, stored_exit_code
 from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
 from orbax_bench_core.steps.reporting import publish_verdicts
 
 
-def compare_baseline(output_directory: str, *, baseline: str = "") -> Outputs[str]:
+def compare_baseline(
+    output_directory: str, *, baseline: str = "", outlets: Outlets | None = None
+) -> Outputs[str]:
     """Judges a run: both its arms, or the run beside a stored baseline, which can only warn.
 
     Args:
         output_directory: The run directory that is looked at.
         baseline: A stored baseline, a registry of them, REGISTRY/NAME with the id, label, commit or
             tag of a capture, or a run directory; empty for a run that has both arms.
+        outlets: Where else the verdict is told; None for what the environment variables say.
 
     Returns:
         The value is the verdict in one word; `verdicts`, `comparison` and `report` are files of the
@@ -25,8 +29,11 @@ def compare_baseline(output_directory: str, *, baseline: str = "") -> Outputs[st
         UserError: There is no run here, or nothing to compare it with.
     """
     run = RunDirectory(output_directory)
-    found = compare_stored(baseline or output_directory, output_directory)
-    publish_verdicts(run, found)
+    outlets = outlets or Outlets.of()
+    with outlets.on_failure(None, output_directory):
+        found = compare_stored(baseline or output_directory, output_directory)
+        publish_verdicts(run, found)
+    outlets.verdicts(found, stored_exit_code(found), output_directory)
     ids = [point.point_id for point in found.points]
     said = {"baseline": baseline or "arm", "verdict": found.word}
     judged = (

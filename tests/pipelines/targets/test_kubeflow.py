@@ -88,6 +88,81 @@ def test_scheduling_again_replaces_the_schedule_of_that_name_only(cluster, pipel
     assert "replaces recurring-2" in done.out
 
 
+def active_run(server, recurring_run, state="RUNNING"):
+    """Has a recurring run have begun a run."""
+    run = {"run_id": f"run-of-{recurring_run}", "recurring_run_id": recurring_run, "state": state}
+    server.runs[run["run_id"]] = run
+
+
+def test_a_recurring_run_is_not_deleted_under_its_active_run(cluster, pipeline_command, suite):
+    for cron in ("0 3 * * *", "0 4 * * *"):
+        done = pipeline_command(*arguments("schedule", suite, cluster, "--cron", cron))
+        active_run(cluster, "recurring-1")
+    assert {key: each["status"] for key, each in cluster.recurring.items()} == {
+        "recurring-1": "DISABLED",
+        "recurring-2": "ENABLED",
+    }
+    assert "replaces recurring-1, which stays paused; 1 run of it still active" in done.out
+    cluster.runs["run-of-recurring-1"]["state"] = "SUCCEEDED"
+    again = pipeline_command(*arguments("schedule", suite, cluster, "--cron", "0 5 * * *"))
+    assert list(cluster.recurring) == ["recurring-3"]
+    assert "replaces recurring-1\nreplaces recurring-2\n" in again.out
+
+
+def test_with_wait_the_new_one_begins_when_no_run_of_the_old_one_is_active(
+    cluster, pipeline_command, suite, monkeypatch
+):
+    from orbax_bench_pipelines.targets import kubeflow_schedules
+
+    pipeline_command(*arguments("schedule", suite, cluster, "--cron", "0 3 * * *"))
+    active_run(cluster, "recurring-1")
+    seen = []
+
+    def ends(_):
+        seen.extend(each["status"] for each in cluster.recurring.values())
+        cluster.runs.clear()
+
+    monkeypatch.setattr(kubeflow_schedules.time, "sleep", ends)
+    done = pipeline_command(*arguments("schedule", suite, cluster, "--cron", "0 4 * * *", "--wait"))
+    assert seen == ["DISABLED"]
+    assert list(cluster.recurring) == ["recurring-2"]
+    assert "note: waiting for run-of-recurring-1 to end" in done.err
+
+
+def test_where_the_new_one_is_refused_the_old_one_goes_on(pipeline_command, suite):
+    class Refusing(fakes.FakeKubeflow):
+        def answer(self, received):
+            new = received.method == "POST" and received.path.endswith("/recurringruns")
+            if new and self.recurring:
+                return 403, {"message": "not yours"}
+            return super().answer(received)
+
+    with Refusing().serving() as server:
+        for code in (0, 1):
+            done = pipeline_command(*arguments("schedule", suite, server, "--cron", "0 3 * * *"))
+            assert done.code == code
+        assert [each["status"] for each in server.recurring.values()] == ["ENABLED"]
+
+
+def test_a_recurring_run_is_paused_and_resumed(cluster, pipeline_command, suite):
+    pipeline_command(*arguments("schedule", suite, cluster, "--cron", "0 3 * * *"))
+    where = ["sweep-small-suite", "--target", "kfp", "--endpoint", cluster.url]
+    active_run(cluster, "recurring-1")
+    paused = pipeline_command("pause", *where)
+    assert paused.out == (
+        "paused: sweep-small-suite recurring-1; 1 run of it still active: run-of-recurring-1\n"
+    )
+    assert cluster.recurring["recurring-1"]["status"] == "DISABLED"
+    assert pipeline_command("resume", *where).code == 0
+    assert cluster.recurring["recurring-1"]["status"] == "ENABLED"
+
+
+def test_a_recurring_run_that_there_is_not_cannot_be_paused(cluster, pipeline_command):
+    done = pipeline_command("pause", "mine", "--target", "kfp", "--endpoint", cluster.url)
+    assert done.code == 2
+    assert "there is no recurring run 'mine' in the experiment 'Default'" in done.err
+
+
 def test_the_experiment_is_made_once(cluster, pipeline_command, suite):
     for _ in range(2):
         pipeline_command(*arguments("submit", suite, cluster, "--experiment", "nightly"))

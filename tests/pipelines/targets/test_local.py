@@ -9,7 +9,12 @@ import pytest
 pytest.importorskip("kfp")
 
 from orbax_bench_core.config import UserError
-from orbax_bench_pipelines.targets.local import PipelineFailed, run_with, shell_safe_python
+from orbax_bench_pipelines.targets.local import (
+    PipelineFailed,
+    run_with,
+    shell_safe_python,
+    steps_at_a_time,
+)
 
 
 def test_an_interpreter_below_a_folder_with_a_space_can_be_called(tmp_path, monkeypatch):
@@ -43,6 +48,15 @@ def test_print_is_put_back_when_kfp_leaves_a_stand_in(tmp_path):
     runner = local.SubprocessRunner(use_venv=False)
     run_with(runner, str(tmp_path), pipeline, {}, io.StringIO(), say=real)
     assert builtins.print is real
+
+
+@pytest.mark.parametrize(("asked", "most"), [(None, 2), (5, 5)])
+def test_as_many_steps_run_at_once_as_were_asked_for(asked, most):
+    from kfp.local.orchestrator.enhanced_dag_orchestrator import ParallelExecutor
+
+    with steps_at_a_time(asked):
+        assert ParallelExecutor().conservative_max == most
+    assert ParallelExecutor().conservative_max == 2
 
 
 def test_a_pipeline_that_is_started_on_several_hosts_is_refused_on_each(tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """Arguments of containers; tests/images/test_containers.py runs them."""
 
 import io
+import os
 
 import pytest
 
@@ -11,8 +12,14 @@ from orbax_bench_components.image import IMAGE
 from orbax_bench_core.config import UserError
 from orbax_bench_core.execute import LOCK_FILE
 from orbax_bench_pipelines.definitions import find_pipeline
-from orbax_bench_pipelines.targets import Placement
-from orbax_bench_pipelines.targets.docker import handed_on, images_of, run_in_docker, shared_paths
+from orbax_bench_pipelines.targets import Placement, Target, read_settings
+from orbax_bench_pipelines.targets.docker import (
+    handed_on,
+    images_of,
+    run_in_docker,
+    shared_paths,
+    tell_images,
+)
 
 SWEEP = find_pipeline("sweep").build(Placement())
 
@@ -25,11 +32,24 @@ def test_steps_take_the_lock_of_this_machine(tmp_path):
 
 def test_what_changes_a_benchmark_is_handed_on():
     environment = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--x", "HOME": "/root", "PATH": "/bin"}
-    assert handed_on(environment) == {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--x"}
+    here = {"ORBAX_BENCH_NODE": os.uname().nodename}
+    assert handed_on(environment) == {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--x"} | here
 
 
 def test_the_images_of_a_pipeline_are_each_named_once():
     assert images_of(SWEEP) == [IMAGE]
+
+
+def test_each_step_is_told_the_image_that_docker_has_under_its_name():
+    settings = read_settings(None, {"image": "a/b:1", "steps": ["others.image=c/d:1"]})
+    pipeline = find_pipeline("sweep").build(Placement(Target.DOCKER, settings))
+    named = {image: f"{image}@sha256:{index}" for index, image in enumerate(images_of(pipeline))}
+    tell_images(pipeline, named)
+    executors = pipeline.pipeline_spec.deployment_spec["executors"].values()
+    for container in (executor["container"] for executor in executors):
+        [told] = [each for each in container["env"] if each["name"] == "ORBAX_BENCH_IMAGE"]
+        assert told["value"] == named[container["image"]]
+    assert set(named) == {"a/b:1", "c/d:1"}
 
 
 def test_without_an_engine_it_says_what_to_do(monkeypatch):

@@ -117,6 +117,82 @@ def test_scheduling_again_changes_the_schedule_of_that_name(vertex, pipeline_com
     assert job.runtime_config.parameter_values["measure_limits"] is False
 
 
+def active_job(server, state=3):
+    name = f"{server.parent}/pipelineJobs/nightly-1"
+    server.jobs[name] = {"name": name, "state": state, "runtimeConfig": {}}
+
+
+def test_an_active_run_of_a_schedule_that_changes_goes_on(vertex, pipeline_command, suite):
+    pipeline_command(*arguments("schedule", suite, vertex, *SCHEDULE))
+    active_job(vertex)
+    done = pipeline_command(*arguments("schedule", suite, vertex, "--cron", "0 5 * * *"))
+    assert done.code == 0, done.err
+    assert "1 run of it still active, as it was before: nightly-1" in done.out
+    sent = {(each.method, each.path.rpartition(":")[2]) for each in vertex.received}
+    assert not {word for _, word in sent} & {"cancel", "batchCancel", "pause"}
+
+
+def test_with_wait_a_schedule_is_paused_until_none_is_active(
+    vertex, pipeline_command, suite, monkeypatch
+):
+    from orbax_bench_pipelines.targets import vertex_schedules
+
+    pipeline_command(*arguments("schedule", suite, vertex, *SCHEDULE))
+    active_job(vertex)
+    [schedule] = vertex.schedules.values()
+    seen = []
+
+    def ends(_):
+        seen.append((schedule["state"], schedule["cron"]))
+        vertex.jobs.clear()
+
+    monkeypatch.setattr(vertex_schedules.time, "sleep", ends)
+    changed = ["--cron", "0 5 * * *", "--wait"]
+    done = pipeline_command(*arguments("schedule", suite, vertex, *changed))
+    assert done.code == 0, done.err
+    assert seen == [(2, "TZ=Europe/Berlin 0 3 * * *")]
+    [schedule] = vertex.schedules.values()
+    assert (schedule["state"], schedule["cron"]) == (1, "TZ=UTC 0 5 * * *")
+    assert "note: waiting for nightly-1 to end" in done.err
+
+
+def test_a_schedule_is_paused_stays_so_when_it_changes_and_resumes(vertex, pipeline_command, suite):
+    pipeline_command(*arguments("schedule", suite, vertex, *SCHEDULE))
+    where = ["sweep-small-suite", "--target", "vertex", "--endpoint", vertex.url]
+    where += ["--project", "p-1", "--location", "us-central1"]
+    assert pipeline_command("pause", *where).out.startswith("paused: sweep-small-suite projects/")
+    done = pipeline_command(*arguments("schedule", suite, vertex, *SCHEDULE))
+    assert "it is paused; orbax-bench pipeline resume sweep-small-suite" in done.out
+    [schedule] = vertex.schedules.values()
+    assert schedule["state"] == types.Schedule.State.PAUSED
+    assert pipeline_command("resume", *where).code == 0
+    [schedule] = vertex.schedules.values()
+    assert schedule["state"] == types.Schedule.State.ACTIVE
+    [resumed] = vertex.bodies("POST", ":resume")
+    assert not resumed.get("catchUp")
+
+
+def test_a_schedule_that_there_is_not_cannot_be_paused(vertex, pipeline_command):
+    where = ["--project", "p-1", "--location", "us-central1", "--endpoint", vertex.url]
+    done = pipeline_command("pause", "mine", "--target", "vertex", *where)
+    assert done.code == 2
+    assert "there is no schedule 'mine' that is active or paused" in done.err
+
+
+def test_network_and_key_are_those_of_run_and_schedule(vertex, pipeline_command, suite):
+    network = "projects/7/global/networks/bench"
+    key = "projects/p/locations/l/keyRings/r/cryptoKeys/k"
+    given = ["--network", network, "--encryption-key", key]
+    for command, more in (("submit", []), ("schedule", SCHEDULE)):
+        done = pipeline_command(*arguments(command, suite, vertex, *more, *given))
+        assert done.code == 0, done.err
+    [run] = vertex.bodies("POST", "/pipelineJobs")
+    [schedule] = vertex.bodies("POST", "/schedules")
+    asked = parsed(schedule, types.Schedule).create_pipeline_job_request.pipeline_job
+    for job in (parsed(run, types.PipelineJob), asked):
+        assert (job.network, job.encryption_spec.kms_key_name) == (network, key)
+
+
 def test_a_schedule_of_another_name_is_left_alone(vertex, pipeline_command, suite):
     for name in ("one", "two"):
         pipeline_command(*arguments("schedule", suite, vertex, *SCHEDULE, "--name", name))

@@ -8,20 +8,33 @@ from typing import Final
 
 
 class Exit(enum.IntEnum):
-    """What a command ends with."""
+    """Code that a command ends with."""
 
     OK = 0
     FAILED = 1
-    """Something failed, or nothing was measured."""
     INVALID = 2
-    """The user's own mistake; the same command would fail again."""
     REGRESSION = 3
     INCONCLUSIVE = 4
-    """No verdict; also one that rests on rules of one's own after the fact."""
     LOST_HEAD = 75
-    """An agent lost process 0; the same commands on all hosts resume."""
     INTERRUPTED = 130
 
+
+MEANINGS: Final[dict[Exit, tuple[str, str]]] = {
+    Exit.OK: ("done, and PASS where there is a verdict", "go on"),
+    Exit.FAILED: (
+        "something failed or was left out, or nothing was measured: points were skipped, say",
+        "try again",
+    ),
+    Exit.INVALID: ("something given is wrong", "stop: it would fail again"),
+    Exit.REGRESSION: ("REGRESSION", "stop"),
+    Exit.INCONCLUSIVE: (
+        "INCONCLUSIVE where that is not tolerated, or exploratory: by rules of after the data",
+        "as the team has decided",
+    ),
+    Exit.LOST_HEAD: ("an agent lost process 0 of its run", "try again, on all hosts"),
+    Exit.INTERRUPTED: ("interrupted", "the same command goes on"),
+}
+"""Meaning of each code, and what an engine should do."""
 
 RETRIED: Final = (Exit.FAILED, Exit.LOST_HEAD)
 """Codes after which the same command may do better: engines retry these, and no other."""

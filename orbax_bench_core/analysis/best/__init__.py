@@ -1,0 +1,69 @@
+"""Choice of options: rankings with ties, effects, Pareto front, recommendation, and the search."""
+
+from orbax_bench_core.analysis.best.build import (
+    best,
+    best_of,
+    default_goal,
+    read_best,
+    read_search,
+    values_for,
+)
+from orbax_bench_core.analysis.best.factorial import Factorial, Fit, Layout, analyse
+from orbax_bench_core.analysis.best.goals import parse_goal
+from orbax_bench_core.analysis.best.halving import (
+    FIRST_ROUNDS,
+    NEAR,
+    Look,
+    Separation,
+    look,
+    noise_of,
+    separation,
+)
+from orbax_bench_core.analysis.best.model import (
+    Best,
+    Case,
+    Goal,
+    Ranking,
+    Recommendation,
+    Search,
+    Stage,
+)
+from orbax_bench_core.analysis.best.observations import Observed, Observer
+from orbax_bench_core.analysis.best.ranking import LEVEL, Ranked, complete_rounds, rank
+from orbax_bench_core.analysis.best.view import best_document, best_section
+
+__all__ = [
+    "FIRST_ROUNDS",
+    "LEVEL",
+    "NEAR",
+    "Best",
+    "Case",
+    "Factorial",
+    "Fit",
+    "Goal",
+    "Layout",
+    "Look",
+    "Observed",
+    "Observer",
+    "Ranked",
+    "Ranking",
+    "Recommendation",
+    "Search",
+    "Separation",
+    "Stage",
+    "analyse",
+    "best",
+    "best_document",
+    "best_of",
+    "best_section",
+    "complete_rounds",
+    "default_goal",
+    "look",
+    "noise_of",
+    "parse_goal",
+    "rank",
+    "read_best",
+    "read_search",
+    "separation",
+    "values_for",
+]

@@ -1,0 +1,302 @@
+"""Factorial analysis of a sweep: main effects, pairs, and a fit of all points by both.
+
+Estimates are made round by round, by least squares on log values, and averaged over the rounds;
+their intervals are those of t over the rounds, so that a round in which the machine was in another
+state counts once. This is the analysis of a randomized block design
+with rounds as blocks (Box, Hunter and Hunter, "Statistics for Experimenters", 2005, chapters 4, 5).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from orbax_bench_core.analysis.best.ranking import LEVEL, Floats, holm_rejects, t_interval
+
+MOST_COLUMNS: Final = 400
+"""A design with more columns than these is fitted by main effects alone."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Options that vary, and the level of each in every point.
+
+    Attributes:
+        levels: Values of each option; the first is what others are compared with.
+        rows: Place of the value of each option, point by point.
+    """
+
+    levels: Mapping[str, tuple[Any, ...]]
+    rows: tuple[tuple[int, ...], ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every combination of the values is a point."""
+        return len(set(self.rows)) == math.prod(map(len, self.levels.values()))
+
+    @functools.cached_property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """Pairs of options, by their places."""
+        return tuple(itertools.combinations(range(len(self.levels)), 2))
+
+    @property
+    def columns_with_pairs(self) -> int:
+        """Columns of the design with main effects and pairs."""
+        free = [len(levels) - 1 for levels in self.levels.values()]
+        return 1 + sum(free) + sum(free[first] * free[second] for first, second in self.pairs)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Contrast:
+    """Effect of one value of an option, or of two of them together.
+
+    Attributes:
+        options: The option, or both.
+        values: The value of each.
+        against: The value of each that it is compared with.
+        ratio: Factor on the goal. Of a pair, by how much the effect of the first option changes
+            with the second.
+        low: Lower end of its interval.
+        high: Upper end of it.
+        p: Two-sided p-value.
+        matters: Whether Holm's procedure, over all contrasts of its kind, rejects that it is 1.
+    """
+
+    options: tuple[str, ...]
+    values: tuple[Any, ...]
+    against: tuple[Any, ...]
+    ratio: float
+    low: float
+    high: float
+    p: float
+    matters: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Fit:
+    """Fit of all points by main effects and pairs.
+
+    Attributes:
+        means: Fitted mean of each point, on the log scale.
+        spread: Standard deviation of the difference of two fitted means for noise 1 in one round,
+            shape (points, points).
+        lack_of_fit: p-value of the F test that nothing is left beside main effects and pairs.
+    """
+
+    means: Floats
+    spread: Floats
+    lack_of_fit: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing speaks against it."""
+        return self.lack_of_fit > LEVEL
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Factorial:
+    """What the options do.
+
+    Attributes:
+        effects: Main effects, option by option; of an option that cannot be told from others none.
+        interactions: Contrasts of all pairs of options.
+        unknown: Why effects are missing, a sentence each.
+        fit: The fit of all points; None where there is none.
+        fit_unknown: Why there is none; empty where there is one.
+    """
+
+    effects: tuple[Contrast, ...] = ()
+    interactions: tuple[Contrast, ...] = ()
+    unknown: tuple[str, ...] = ()
+    fit: Fit | None = None
+    fit_unknown: str = ""
+
+
+def analyse(layout: Layout, logs: Floats, level: float = LEVEL) -> Factorial:
+    """Estimates main effects, pairs and the fit.
+
+    Args:
+        layout: Options and points.
+        logs: Log values, shape (rounds, points), in complete rounds.
+        level: What lies outside each interval; and family-wise, of what matters.
+    """
+    rounds = logs.shape[0]
+    if rounds < 2:
+        said = f"effects need 2 rounds in which every point has a value; there are {rounds}"
+        return Factorial(unknown=(said,), fit_unknown=said)
+    fits = layout.columns_with_pairs <= min(len(layout.rows), MOST_COLUMNS)
+    with_pairs = _Design.of(layout, pairs=True) if fits else None
+    if with_pairs is not None and with_pairs.determined:
+        effects = _effects(layout, with_pairs, logs, level)
+        interactions = _interactions(layout, with_pairs, logs, level)
+        fit, why = _fit(with_pairs, logs)
+        return Factorial(effects=effects, interactions=interactions, fit=fit, fit_unknown=why)
+    design = _Design.of(layout, pairs=False)
+    told = _told(layout, design)
+    unknown = [
+        f"{option} does not vary on its own: its effect cannot be told from that of others"
+        for option in layout.levels
+        if option not in told
+    ]
+    if len(layout.levels) > 1:
+        unknown.append("not enough combinations were measured for pairs of options")
+    effects = _effects(layout, design, logs, level, told)
+    return Factorial(
+        effects=effects,
+        unknown=tuple(unknown),
+        fit_unknown="not enough combinations were measured for a fit by pairs of options",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Design:
+    """Columns of deviations, which add up to 0 over the levels.
+
+    Attributes:
+        columns: Shape (points, columns).
+        places: Columns of each term: of nothing, of an option, of a pair of options.
+    """
+
+    columns: Floats
+    places: Mapping[tuple[int, ...], slice]
+
+    @classmethod
+    def of(cls, layout: Layout, *, pairs: bool) -> _Design:
+        codes = [_code(len(levels)) for levels in layout.levels.values()]
+        rows = np.array(layout.rows).reshape(len(layout.rows), len(codes))
+        blocks: dict[tuple[int, ...], Floats] = {(): np.ones((len(rows), 1))}
+        for place, code in enumerate(codes):
+            blocks[place,] = code[rows[:, place]]
+        for first, second in layout.pairs if pairs else ():
+            product = blocks[first,][:, :, None] * blocks[second,][:, None, :]
+            blocks[first, second] = product.reshape(len(rows), -1)
+        ends = list(itertools.accumulate(block.shape[1] for block in blocks.values()))
+        places = {
+            term: slice(begin, end)
+            for term, begin, end in zip(blocks, [0, *ends[:-1]], ends, strict=True)
+        }
+        return cls(np.hstack(list(blocks.values())), places)
+
+    @property
+    def determined(self) -> bool:
+        """Whether the points determine every coefficient."""
+        return bool(np.linalg.matrix_rank(self.columns) == self.columns.shape[1])
+
+    @functools.cached_property
+    def inverse(self) -> Floats:
+        """Pseudo-inverse of the columns."""
+        return np.asarray(np.linalg.pinv(self.columns), dtype=np.float64)
+
+
+def _code(levels: int) -> Floats:
+    """Returns one row per level: deviations from the mean of all, the last minus the others."""
+    return np.vstack([np.eye(levels - 1), -np.ones((1, levels - 1))])
+
+
+def _told(layout: Layout, design: _Design) -> set[str]:
+    """Returns the options whose effect the points determine."""
+    reach = design.inverse @ design.columns
+    return {
+        option
+        for place, option in enumerate(layout.levels)
+        if np.allclose(
+            reach[design.places[place,]], np.eye(len(reach))[design.places[place,]], atol=1e-8
+        )
+    }
+
+
+def _effects(
+    layout: Layout, design: _Design, logs: Floats, level: float, told: set[str] | None = None
+) -> tuple[Contrast, ...]:
+    by_round = design.inverse @ logs.T
+    found = []
+    for place, (option, levels) in enumerate(layout.levels.items()):
+        if told is not None and option not in told:
+            continue
+        code = _code(len(levels))
+        for index, value in enumerate(levels[1:], start=1):
+            weights = code[index] - code[0]
+            estimates = weights @ by_round[design.places[place,]]
+            found.append(_contrast((option,), (value,), levels[:1], estimates, level))
+    return _marked(found, level)
+
+
+def _interactions(
+    layout: Layout, design: _Design, logs: Floats, level: float
+) -> tuple[Contrast, ...]:
+    by_round = design.inverse @ logs.T
+    names, levels = list(layout.levels), list(layout.levels.values())
+    found = []
+    for first, second in layout.pairs:
+        codes = _code(len(levels[first])), _code(len(levels[second]))
+        for one, other in itertools.product(
+            range(1, len(levels[first])), range(1, len(levels[second]))
+        ):
+            weights = np.outer(codes[0][one] - codes[0][0], codes[1][other] - codes[1][0]).ravel()
+            found.append(
+                _contrast(
+                    (names[first], names[second]),
+                    (levels[first][one], levels[second][other]),
+                    (levels[first][0], levels[second][0]),
+                    weights @ by_round[design.places[first, second]],
+                    level,
+                )
+            )
+    return _marked(found, level)
+
+
+def _contrast(
+    options: tuple[str, ...],
+    values: tuple[Any, ...],
+    against: tuple[Any, ...],
+    estimates: Floats,
+    level: float,
+) -> Contrast:
+    mean, half, p = t_interval([float(value) for value in estimates], level)
+    same = half == 0 and abs(mean) < 1e-12  # nothing varies: there is no effect
+    return Contrast(
+        options=options,
+        values=values,
+        against=against,
+        ratio=math.exp(mean),
+        low=math.exp(mean - half),
+        high=math.exp(mean + half),
+        p=1.0 if same else 2 * min(p, 1 - p),
+    )
+
+
+def _marked(found: Sequence[Contrast], level: float) -> tuple[Contrast, ...]:
+    matters = holm_rejects([contrast.p for contrast in found], level)
+    return tuple(
+        dataclasses.replace(contrast, matters=each)
+        for contrast, each in zip(found, matters, strict=True)
+    )
+
+
+def _fit(design: _Design, logs: Floats) -> tuple[Fit | None, str]:
+    from scipy.special import fdtrc
+
+    rounds, points = logs.shape
+    free = points - design.columns.shape[1]
+    if free < 1:
+        return None, "main effects and pairs describe every combination: the means are the fit"
+    hat = design.columns @ design.inverse
+    rest = logs - logs @ hat.T
+    mean = rest.mean(axis=0)
+    left = rounds * float((mean**2).sum()) / free
+    pure = float(((rest - mean) ** 2).sum()) / ((rounds - 1) * free)
+    lack = 1.0 if pure < 1e-20 else float(fdtrc(free, (rounds - 1) * free, left / pure))
+    return Fit(means=hat @ logs.mean(axis=0), spread=_spread(hat), lack_of_fit=lack), ""
+
+
+def _spread(hat: Floats) -> Floats:
+    """Returns the standard deviation of differences of fitted means for noise 1 in one round."""
+    own = np.diag(hat)
+    squared = own[:, None] + own[None, :] - hat - hat.T
+    return np.asarray(np.sqrt(np.maximum(squared, 0.0)), dtype=np.float64)

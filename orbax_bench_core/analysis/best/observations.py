@@ -1,0 +1,176 @@
+"""Observations of a sweep: values of each point by round, and what is wrong with some of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from orbax_bench_core.analysis.best.goals import BYTES, MEMORY, OPERATIONS
+from orbax_bench_core.measure import RESIDENT_SHARE, TOLERATED_SHARE
+from orbax_bench_core.records import Repeat, Verified, weakest
+from orbax_bench_core.sweep import SweepPoint, short_name
+
+_PEAK: Final = "7_memory/host_peak_rss_mb"
+_MIB: Final = 2**20
+
+
+@dataclasses.dataclass(kw_only=True)
+class Observed:
+    """What was seen of one point.
+
+    Attributes:
+        point: The point.
+        values: Values above 0 by measure or operation, then by round.
+        files: Files of the checkpoint in the last round that counted them.
+        failed: Why repeats failed or were skipped, by round.
+        flagged: What is wrong with the times of repeats that count, by round.
+        retried: Rounds that passed only when they were tried again.
+        verified: What its restored values were compared with, in every repeat that counts.
+        versions: Version of Orbax; empty where it is unknown.
+        platform: Platform of its devices; empty where it is unknown.
+    """
+
+    point: SweepPoint
+    values: dict[str, dict[int, float]] = dataclasses.field(default_factory=dict)
+    files: int | None = None
+    failed: dict[int, str] = dataclasses.field(default_factory=dict)
+    flagged: dict[int, str] = dataclasses.field(default_factory=dict)
+    retried: set[int] = dataclasses.field(default_factory=set)
+    verified: list[Verified] = dataclasses.field(default_factory=list)
+    version: str = ""
+    platform: str = ""
+
+    @property
+    def rounds(self) -> frozenset[int]:
+        """Rounds that have a value."""
+        return frozenset(at for by_round in self.values.values() for at in by_round)
+
+    @property
+    def weakest(self) -> Verified:
+        """What can be said of all its comparisons together."""
+        return weakest(self.verified)
+
+    def add(self, repeat: Repeat) -> None:
+        """Takes one repeat."""
+        if not repeat.counts:
+            self.failed[repeat.index] = repeat.reason
+            return
+        for name, value in measures_of(repeat).items():
+            if value > 0:
+                self.values.setdefault(name, {})[repeat.index] = value
+        flag = _flag(repeat)
+        if flag:
+            self.flagged[repeat.index] = flag
+        if repeat.first_failed:
+            self.retried.add(repeat.index)
+        self.verified.append(repeat.verified)
+        for record in repeat.records.values():
+            if record.inventory is not None:
+                self.files = record.inventory.file_count
+            self.version = record.provenance.get("versions", {}).get("orbax-checkpoint", "")
+            devices = record.provenance.get("devices")
+            self.platform = devices.get("platform", "") if isinstance(devices, dict) else ""
+
+
+class Observer:
+    """Observer of the repeats of a run; arms of comparisons are none of its business."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Observed] = {}
+
+    def watch(self, repeats: Iterable[Repeat]) -> Iterator[Repeat]:
+        """Yields the repeats as they come, and takes what they tell."""
+        for repeat in repeats:
+            self.add(repeat)
+            yield repeat
+
+    def add(self, repeat: Repeat) -> None:
+        """Takes one repeat; warm-ups and arms are passed over."""
+        if repeat.warmup or repeat.series.arm is not None:
+            return
+        point = repeat.series.point
+        self._found.setdefault(repeat.series.id, Observed(point=point)).add(repeat)
+
+    def cases(self, points: Iterable[SweepPoint]) -> dict[str, list[Observed]]:
+        """Returns the points of a suite, those without a repeat too, by the work that they do.
+
+        Points do the same work when they share benchmark, checkpoint, mesh, processes and
+        conditions. They may differ in options, storage, environment and the memory of the host.
+        """
+        found: dict[tuple[str, str], list[Observed]] = {}
+        for point in points:
+            observed = self._found.get(point.id) or Observed(point=point)
+            found.setdefault((_title(point), _work(point)), []).append(observed)
+        titles = [title for title, _ in found]
+        return {
+            title if titles.count(title) == 1 else f"{title} ({number})": observed
+            for number, ((title, _), observed) in enumerate(found.items(), start=1)
+        }
+
+
+def measures_of(repeat: Repeat) -> dict[str, float]:
+    """Returns the value of every measure and operation that a repeat has; seconds or bytes.
+
+    Times are those of the slowest host, summed over the occurrences of an operation. Memory is the
+    largest resident set of any host's process in any operation.
+    """
+    found: dict[str, float] = {}
+    for (operation, _), value in repeat.seconds().items():
+        found[operation] = found.get(operation, 0.0) + value
+    for measure, operations in OPERATIONS.items():
+        times = [found[name] for name in operations if name in found]
+        if times:
+            found[measure] = times[0]
+    inventories = [each.inventory for each in repeat.records.values() if each.inventory is not None]
+    if inventories:
+        found[BYTES] = float(max(inventory.total_bytes for inventory in inventories))
+    peaks = [value for by_host in repeat.values(_PEAK).values() for value in by_host.values()]
+    if peaks:
+        found[MEMORY] = max(peaks) * _MIB
+    return found
+
+
+def choices(point: SweepPoint) -> dict[str, Any]:
+    """Returns what can be chosen of a point: options, storage, environment, memory of the host."""
+    environment = None if point.environment is None else point.environment.name
+    return {
+        **point.options,
+        "storage": point.storage,
+        "environment": environment,
+        "host_memory": point.conditions.host_memory,
+    }
+
+
+def _title(point: SweepPoint) -> str:
+    parts = [] if point.mesh is None else [f"mesh={point.mesh.label}"]
+    parts += [] if point.checkpoint.is_empty else [f"ckpt={point.checkpoint.label}"]
+    parts += [f"processes={point.processes}"] if point.processes > 1 else []
+    parts += ["cache=cold"] if point.conditions.cache == "cold" else []
+    return f"{short_name(point.benchmark)}[{','.join(parts)}]"
+
+
+def _work(point: SweepPoint) -> str:
+    content = {name: value for name, value in point.content.items() if name not in _CHOSEN}
+    conditions = {**content["conditions"], "host_memory": ""}
+    return json.dumps({**content, "conditions": conditions}, sort_keys=True)
+
+
+_CHOSEN: Final = ("options", "storage", "environment")
+
+
+def _flag(repeat: Repeat) -> str:
+    """Returns why the times of a repeat may not be what they claim to be; empty when they are."""
+    flags = [f"trouble with storage in {name}" for name in sorted(repeat.flagged)]
+    shares = [
+        share
+        for by_host in repeat.values(RESIDENT_SHARE.name).values()
+        for share in by_host.values()
+    ]
+    cache = repeat.series.point.conditions.cache
+    if shares and cache == "cold" and max(shares) > TOLERATED_SHARE:
+        flags.append("pages of the checkpoint were cached before a cold load")
+    if shares and cache == "warm" and min(shares) < 1 - TOLERATED_SHARE:
+        flags.append("pages of the checkpoint were not cached before a warm load")
+    return ", ".join(flags)

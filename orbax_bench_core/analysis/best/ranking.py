@@ -1,0 +1,188 @@
+"""Ranking of points by a goal: medians, paired ratios, and which points tie with the best."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+LEVEL: Final = 0.05
+"""Level of ties, and of what lies outside an interval."""
+
+SAME: Final = 1.01
+"""Points that are behind the best by a smaller ratio tie with it, however surely they are."""
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Ranked:
+    """One point in a ranking.
+
+    Attributes:
+        point: Its id.
+        rounds: How many rounds have a value of it.
+        median: Median of its values.
+        ratio: Geometric mean over the rounds of its value over that of the best; None without a
+            round that has both.
+        low: Lower end of the interval of that ratio, by t over the rounds; None with one round.
+        high: Upper end of it.
+        tied: Whether it cannot be told from the best; None where two rounds with both are missing.
+    """
+
+    point: str
+    rounds: int
+    median: float
+    ratio: float | None
+    low: float | None = None
+    high: float | None = None
+    tied: bool | None = None
+
+
+def rank(values: Mapping[str, Mapping[int, float]], level: float = LEVEL) -> tuple[Ranked, ...]:
+    """Ranks points by their medians, the best first, and says which tie with it.
+
+    Rounds are interleaved, so points are paired by round: drift of the machine cancels. Each other
+    point is tested against the one with the smallest median, by a one-sided paired t-test on log
+    values, with Holm's correction over all of them; those of which p is above `level` are tied, and
+    those that are less than 1 % behind. Whatever the truth, the true best is then in the set of
+    ties with probability 1 - level or more, because it leaves the set only by an error (simulated
+    in `perf.best`).
+
+    Args:
+        values: Values above 0 of each point, by round; points without any are left out.
+        level: Level of the ties and of the intervals.
+    """
+    found = {point: rounds for point, rounds in values.items() if rounds}
+    if not found:
+        return ()
+    medians = {point: statistics.median(rounds.values()) for point, rounds in found.items()}
+    order = sorted(found, key=lambda point: (medians[point], point))
+    best = found[order[0]]
+    compared = {point: _compare(found[point], best, level) for point in order[1:]}
+    tied = _holm({point: each.p for point, each in compared.items() if each.p is not None}, level)
+    first = Ranked(
+        point=order[0],
+        rounds=len(best),
+        median=medians[order[0]],
+        ratio=1.0,
+        tied=True if len(best) > 1 else None,
+    )
+    return (
+        first,
+        *(
+            Ranked(
+                point=point,
+                rounds=len(found[point]),
+                median=medians[point],
+                ratio=compared[point].ratio,
+                low=compared[point].low,
+                high=compared[point].high,
+                tied=_is_tied(tied.get(point), compared[point].ratio),
+            )
+            for point in order[1:]
+        ),
+    )
+
+
+def _is_tied(by_test: bool | None, ratio: float | None) -> bool | None:
+    near = ratio is not None and ratio < SAME
+    return True if by_test is False and near else by_test
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Ratio:
+    """Ratio of paired values, as geometric mean over rounds.
+
+    Attributes:
+        ratio: The ratio; None without a round that has both.
+        low: Lower end of its interval; None with fewer than two rounds.
+        high: Upper end of it.
+        p: One-sided p-value of "not larger than 1"; None with fewer than two rounds.
+        rounds: How many rounds have both.
+    """
+
+    ratio: float | None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    rounds: int = 0
+
+
+def ratio_of(
+    values: Mapping[int, float], against: Mapping[int, float], level: float = LEVEL
+) -> Ratio:
+    """Returns the ratio of the values of one point to those of another, paired by round."""
+    return _compare(values, against, level)
+
+
+def _compare(values: Mapping[int, float], best: Mapping[int, float], level: float) -> Ratio:
+    logs = [math.log(values[at] / best[at]) for at in sorted(values.keys() & best.keys())]
+    if not logs:
+        return Ratio(ratio=None)
+    if len(logs) == 1:
+        return Ratio(ratio=math.exp(logs[0]), rounds=1)
+    mean, half, p = t_interval(logs, level)
+    return Ratio(
+        ratio=math.exp(mean),
+        low=math.exp(mean - half),
+        high=math.exp(mean + half),
+        p=p,
+        rounds=len(logs),
+    )
+
+
+def t_interval(values: Sequence[float], level: float = LEVEL) -> tuple[float, float, float]:
+    """Returns mean, half width of the two-sided interval, and one-sided p-value of "not above 0".
+
+    Args:
+        values: Two or more numbers. Where all are equal the interval has no width.
+        level: What lies outside the interval.
+    """
+    from scipy.special import stdtr, stdtrit
+
+    mean, df = statistics.fmean(values), len(values) - 1
+    error = statistics.stdev(values) / math.sqrt(len(values))
+    if error < 1e-12:
+        return mean, 0.0, 0.0 if mean > 1e-12 else 1.0
+    half = float(stdtrit(df, 1 - level / 2)) * error
+    return mean, half, float(stdtr(df, -mean / error))
+
+
+def _holm(p_values: Mapping[str, float], level: float) -> dict[str, bool]:
+    """Returns which points stay, of those that are tested: the p-value is above Holm's level."""
+    stay = dict.fromkeys(p_values, True)
+    for left, point in zip(
+        range(len(p_values), 0, -1),
+        sorted(p_values, key=lambda point: p_values[point]),
+        strict=True,
+    ):
+        if p_values[point] > level / left:
+            break
+        stay[point] = False
+    return stay
+
+
+def holm_rejects(p_values: Sequence[float], level: float = LEVEL) -> tuple[bool, ...]:
+    """Returns which hypotheses Holm's procedure rejects at a family-wise level."""
+    stay = _holm({str(index): p for index, p in enumerate(p_values)}, level)
+    return tuple(not stay[str(index)] for index in range(len(p_values)))
+
+
+def complete_rounds(
+    values: Mapping[str, Mapping[int, float]], points: Sequence[str]
+) -> tuple[Floats, tuple[int, ...]]:
+    """Returns log values of points in the rounds that all of them have, and these rounds.
+
+    Returns:
+        Shape (rounds, points); no rows where no round has all.
+    """
+    common: Any = set.intersection(*(set(values[point]) for point in points)) if points else set()
+    rounds = tuple(sorted(common))
+    table = [[math.log(values[point][at]) for point in points] for at in rounds]
+    return np.array(table, dtype=np.float64).reshape(len(rounds), len(points)), rounds

@@ -1,0 +1,281 @@
+"""Documents of a choice: the section of a report, and the page of the command."""
+
+from __future__ import annotations
+
+import functools
+from typing import Final
+
+from orbax_bench_core.analysis.best import words
+from orbax_bench_core.analysis.best.figures import effects_figure, front_figure
+from orbax_bench_core.analysis.best.model import (
+    Best,
+    Case,
+    Effects,
+    Goal,
+    OptionContrast,
+    Ranking,
+)
+from orbax_bench_core.document import (
+    BLANK,
+    Code,
+    Column,
+    Details,
+    Document,
+    Element,
+    Figure,
+    Heading,
+    Items,
+    Only,
+    Paragraph,
+    Row,
+    Span,
+    Table,
+)
+
+_BRIEF_EFFECTS: Final = 4
+_BRIEF_CASES: Final = 4
+_BRIEF_PLACES: Final = 12
+_MOST_ROWS: Final = 50
+_MOST_FIGURES: Final = 10
+
+
+def best_document(best: Best) -> Document:
+    """Returns the answer of the command: on a terminal with code and evidence, on pages in full."""
+    title = f"Best options: {best.suite}"
+    brief = [part for case in best.cases for part in _answer(case, best.goal)]
+    return Document(
+        title=title,
+        elements=(Heading(Span(title), level=1), *_elements(best)),
+        brief=tuple(brief),
+        escape=False,
+    )
+
+
+def best_section(best: Best, place: str) -> Document | None:
+    """Returns what stands above the tables of a sweep; None where there is nothing to choose.
+
+    Args:
+        best: What was found.
+        place: The run directory, for the command that says more.
+    """
+    if not best.cases:
+        return None
+    elements, brief = _elements(best), _brief(best, place)
+    return Document(title=best.suite, elements=elements, brief=brief, escape=False)
+
+
+def _elements(best: Best) -> tuple[Element, ...]:
+    elements: list[Element] = []
+    for number, case in enumerate(best.cases):
+        elements += _case(case, best.goal, figures=number < _MOST_FIGURES)
+    reading = Details("How to read this choice", (Items(tuple(words.READING.splitlines())),))
+    return (*elements, Only("html", (reading,)))
+
+
+def _brief(best: Best, place: str) -> tuple[Element, ...]:
+    elements: list[Element] = []
+    for case in best.cases[:_BRIEF_CASES]:
+        elements.append(_headline(case, best.goal))
+        found = case.recommendation
+        said = (
+            [] if found is None else [words.ties_sentence(case.ranking), words.risk_sentence(found)]
+        )
+        if found is not None and found.against_defaults is not None:
+            said.append(words.against_defaults(found.against_defaults))
+        said += [words.effect(each) for each in _largest(case)[:_BRIEF_EFFECTS]]
+        said += [f"! {remark}" for remark in case.remarks]
+        elements += [_line(line) for line in said]
+    more = len(best.cases) - _BRIEF_CASES
+    rest = f"{more} more cases, effects" if more > 0 else "Effects"
+    elements.append(
+        Paragraph(
+            Span(f"{rest}, other goals and the code to use it: orbax-bench best {place}"), "dim"
+        )
+    )
+    return (*elements, BLANK)
+
+
+def _headline(case: Case, goal: Goal) -> Paragraph:
+    said = Span(
+        words.headline(case, goal), "good" if case.recommendation else "unsure", strong=True
+    )
+    return Paragraph((said, " ", Span(case.name, "dim")))
+
+
+def _line(said: str) -> Paragraph:
+    return Paragraph(Span(said), "dim", indent=2, fold="hanging")
+
+
+def _answer(case: Case, goal: Goal) -> list[Element]:
+    """Returns a case for a terminal that was asked for nothing else."""
+    elements: list[Element] = [_ranking_table(case, case.ranking, _BRIEF_PLACES)]
+    elements += [_line(line) for line in words.effect_lines(case)]
+    pairs = words.pairs_sentence(case)
+    elements += [_line(line) for line in (pairs, *case.effects.unknown, case.effects.why) if line]
+    found = case.recommendation
+    front = [point for point in case.points if point.point_id in case.front]
+    if len(case.front_of) > 1:
+        names = words.listed([f"({words.options(point)})" for point in front])
+        elements.append(_line(f"Pareto front of {', '.join(case.front_of)}: {names}"))
+    elements += [_line(text) for text in case.staging]
+    elements += [_line(f"not chosen from: {each.name}: {each.reason}") for each in case.left_out]
+    elements += [_line(f"! {remark}") for remark in case.remarks]
+    elements += [_line(text) for text in case.not_measured]
+    if found is not None:
+        elements += [_line(text) for text in found.evidence]
+        differences = words.difference_lines(found)
+        if differences:
+            elements.append(_line(f"unlike {found.defaults_from}: {'; '.join(differences)}"))
+        elif found.code:
+            elements.append(_line(f"as {found.defaults_from} does by default"))
+        elements += [BLANK, *(Paragraph(Span(line)) for line in found.suite.splitlines()), BLANK]
+        if found.code:
+            elements += [*(Paragraph(Span(line)) for line in found.code.splitlines()), BLANK]
+    return [*elements, _headline(case, goal), BLANK]
+
+
+def _case(case: Case, goal: Goal, *, figures: bool) -> list[Element]:
+    found = case.recommendation
+    elements: list[Element] = [
+        Heading(Span(f"Best options of {case.name}")),
+        Paragraph(Span(words.headline(case, goal), strong=True)),
+    ]
+    if found is not None:
+        said = [*found.evidence, f"chosen by {found.chosen_by}"]
+        elements.append(Items(tuple(map(Span, said))))
+        elements += [Paragraph("As an entry of a suite:"), Code(found.suite)]
+        if found.code:
+            elements += [Paragraph("In Orbax's own terms:"), Code(found.code)]
+        differences = words.difference_lines(found)
+        if differences:
+            elements.append(Paragraph(Span(f"Unlike the defaults of {found.defaults_from}:")))
+            elements.append(Items(tuple(map(Span, differences))))
+        elif found.code:
+            said_so = f"These are the defaults of {found.defaults_from}."
+            elements.append(Paragraph(Span(said_so)))
+    warnings = [f"! {remark}" for remark in case.remarks]
+    left = [f"not chosen from: {each.name}: {each.reason}" for each in case.left_out]
+    if warnings or left:
+        elements.append(Items(tuple(map(Span, (*warnings, *left)))))
+    elements += [
+        Paragraph(Span(f"By {words.goal_words(goal)}: {words.ties_sentence(case.ranking)}.")),
+        _ranking_table(case, case.ranking, _MOST_ROWS),
+        *_effects(case.effects, figure=case if figures else None),
+        *_front(case, figure=figures),
+    ]
+    if case.staging:
+        elements.append(Items(tuple(map(Span, case.staging))))
+    for ranking in case.rankings[1:]:
+        table = _ranking_table(case, ranking, _MOST_ROWS)
+        title = f"By {words.goal_words(ranking.goal)}: {words.ties_sentence(ranking)}"
+        elements += [
+            Only("html", (Details(Span(title), (table,)),)),
+            Only("markdown", (Paragraph(Span(f"{title}.")), table)),
+        ]
+    elements.append(Paragraph("The run says nothing of:"))
+    elements.append(Items(tuple(map(Span, case.not_measured))))
+    return elements
+
+
+def _ranking_table(case: Case, ranking: Ranking, most: int) -> Table:
+    points = {point.point_id: point for point in case.points}
+    rows = [
+        Row(
+            (
+                str(number),
+                Span(words.options(points[place.point_id])),
+                Span(place.point_id, "dim"),
+                str(place.rounds),
+                words.value(ranking.goal, place.median),
+                "–" if place.ratio is None else words.interval(place.ratio, place.low, place.high),
+                words.tie(place) if number > 1 else "best",
+            ),
+            dim=place.tied is False,
+        )
+        for number, place in enumerate(ranking.places[:most], start=1)
+    ]
+    return Table(
+        (
+            Column("rank", "number"),
+            Column(ranking.goal.text),
+            Column("point"),
+            Column("rounds", "number"),
+            Column("median", "number"),
+            Column("of the best", "number"),
+            Column("tie", "fixed"),
+        ),
+        tuple(rows),
+    )
+
+
+def _effects(effects: Effects, figure: Case | None) -> list[Element]:
+    elements: list[Element] = []
+    if effects.main:
+        rows = tuple(
+            Row(
+                (
+                    Span(" and ".join(each.options), code=True),
+                    Span(words.effect(each) if len(each.options) == 1 else words.interaction(each)),
+                    words.interval(each.ratio, each.low, each.high),
+                    "matters" if each.matters else "–",
+                ),
+                dim=not each.matters,
+            )
+            for each in (*effects.main, *(pair for pair in effects.interactions if pair.matters))
+        )
+        elements.append(
+            Paragraph(Span(f"Effects on {effects.goal.text}, from {effects.rounds} rounds:"))
+        )
+        if figure is not None:
+            elements.append(
+                Figure("Effects of the options", functools.partial(effects_figure, figure))
+            )
+        columns = (
+            Column("option"),
+            Column("effect", "prose"),
+            Column("factor", "number"),
+            Column("all in mind", "fixed"),
+        )
+        elements.append(Table(columns, rows))
+    others = sum(not pair.matters for pair in effects.interactions)
+    said = [*effects.unknown]
+    if others:
+        said.append(f"{others} more pairs of options show no interaction that matters")
+    said.append(
+        "the fit of main effects and pairs is used"
+        if effects.used
+        else f"the fit of main effects and pairs is not used: {effects.why}"
+    )
+    elements.append(Items(tuple(map(Span, said))))
+    return elements
+
+
+def _front(case: Case, *, figure: bool) -> list[Element]:
+    if len(case.front_of) < 2:
+        return []
+    points = [point for point in case.points if point.point_id in case.front]
+    measures = case.front_of
+    rows = tuple(
+        Row(
+            (
+                Span(words.options(point)),
+                *(words.value(_goal(measure), point.medians[measure]) for measure in measures),
+            )
+        )
+        for point in points
+    )
+    columns = (Column("point"), *(Column(measure, "number") for measure in measures))
+    drawn = Figure("Points by save and load", functools.partial(front_figure, case))
+    return [
+        Paragraph(Span(f"Pareto front of {', '.join(measures)}, by medians:")),
+        *([drawn] if figure else []),
+        Table(columns, rows),
+    ]
+
+
+def _goal(measure: str) -> Goal:
+    return Goal(text=measure, weights={measure: 1.0})
+
+
+def _largest(case: Case) -> list[OptionContrast]:
+    return sorted(case.effects.main, key=lambda each: -max(each.ratio, 1 / each.ratio))

@@ -1,0 +1,230 @@
+"""Sentences on the choice of options, the same in the terminal and on pages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+from orbax_bench_core.analysis.best.halving import MOST_ROUNDS, Separation
+from orbax_bench_core.analysis.best.model import (
+    Case,
+    Goal,
+    OptionContrast,
+    Place,
+    PointInfo,
+    Ranking,
+    Recommendation,
+)
+from orbax_bench_core.document import count, digits, num_bytes, percent, seconds
+
+READING: Final = """\
+Points are compared within a case: same benchmark, checkpoint, mesh, processes and page cache.
+Repeats are interleaved, so points are paired by round: what slows a whole round down cancels. The \
+ratio is the geometric mean over the rounds, its interval that of t over the rounds.
+Tied: a one-sided paired t-test on log values against the point with the smallest median, with \
+Holm's correction over all points, does not tell the point from it at the 5 % level, or it is less \
+than 1 % behind. The true best is among the ties in 95 % of sweeps or more; more than one of them \
+may be best.
+Effect: the factor that one value of an option has on the goal, averaged over all other options. \
+Pair: by which factor that effect changes with another option. "matters" has all contrasts of its \
+kind in mind (Holm, 5 %).
+The recommendation is chosen among the ties: by the fit of main effects and pairs where every \
+point was measured and nothing speaks against the fit, else by the means. Among ties within 1 % \
+bytes decide, then files, then the number of changes to Orbax's defaults.
+Risk: the chances of all other points to be over 5 % better, added up; an upper bound. The rounds \
+that are missing are those after which it would be 5 %, if the means stayed where they are.
+Pareto front: no other point is as good in all of the measures and better in one, by medians."""
+"""Reading aid, one line each."""
+
+_GOALS: Final = {
+    "blocking": "blocking time of a save",
+    "save": "time of a save",
+    "load": "time of a load",
+    "bytes": "bytes on storage",
+    "memory": "peak memory of the host's process",
+}
+
+
+def goal_words(goal: Goal) -> str:
+    """Returns what a goal is, for people."""
+    if len(goal.weights) == 1:
+        name = next(iter(goal.weights))
+        return _GOALS.get(name, f"time of {name}")
+    parts = (f"{percent(weight)} {name}" for name, weight in goal.weights.items())
+    return f"weighted geometric mean ({', '.join(parts)})"
+
+
+def value(goal: Goal, number: float) -> str:
+    """Returns a value of a goal with its unit."""
+    if goal.unit == "s":
+        return seconds(number)
+    return num_bytes(number) if goal.unit == "B" else digits(number)
+
+
+def option(name: str, setting: Any) -> str:
+    """Returns an option with its value."""
+    return f"{name}={setting if isinstance(setting, str) else json.dumps(setting)}"
+
+
+def options(point: PointInfo) -> str:
+    """Returns what tells a point from the others of its case."""
+    return ", ".join(option(name, setting) for name, setting in point.options.items())
+
+
+def interval(ratio: float, low: float | None, high: float | None) -> str:
+    """Returns a ratio with its interval."""
+    if low is None or high is None:
+        return f"{ratio:.3f}x"
+    return f"{ratio:.3f}x [{low:.3f}–{high:.3f}]"
+
+
+def tie(place: Place) -> str:
+    """Returns whether a point ties with the best, in a word."""
+    return {True: "tied", False: "behind", None: "unknown"}[place.tied]
+
+
+def ties_sentence(ranking: Ranking) -> str:
+    """Returns how many points cannot be told from the best."""
+    places = ranking.places
+    if not places:
+        return "no point can be chosen"
+    first, rest = places[0], places[1:]
+    total = len(places)
+    if not rest:
+        return "no other point can be chosen"
+    unknown = sum(place.tied is None for place in rest)
+    if unknown == len(rest):
+        return (
+            f"which of the {total} points tie is unknown: that takes two interleaved rounds or more"
+        )
+    tied = sum(place.tied is True for place in rest)
+    base = f"at the {percent(ranking.level)} level, over {count(first.rounds, 'round')}"
+    said = (
+        f"{tied} of {total - 1} others tie with the best {base}: more than one point is best"
+        if tied
+        else f"it alone is best of {total} points {base}"
+    )
+    return f"{said}; of {unknown} nobody knows" if unknown else said
+
+
+def effect(contrast: OptionContrast) -> str:
+    """Returns a main effect in a line."""
+    (name,), (new,), (old,) = contrast.options, contrast.values, contrast.against
+    said = interval(contrast.ratio, contrast.low, contrast.high)
+    return f"{option(name, new)} takes {said} of {option(name, old)}"
+
+
+def interaction(contrast: OptionContrast) -> str:
+    """Returns an interaction in a line."""
+    (first, second), (one, other) = contrast.options, contrast.values
+    said = interval(contrast.ratio, contrast.low, contrast.high)
+    against = option(second, contrast.against[1])
+    return (
+        f"{option(first, one)} takes {said} as much with {option(second, other)} as with {against}"
+    )
+
+
+def risk_sentence(recommendation: Recommendation) -> str:
+    """Returns how surely the recommended point is near the best, and what is missing."""
+    found = recommendation.confidence
+    return _risk(found.risk, found.missing, found.rounds, found.noise)
+
+
+def _risk(risk: float | None, missing: int | None, rounds: int, noise: float | None) -> str:
+    if risk is None:
+        return (
+            "how surely it is near the best is unknown: that takes two interleaved rounds of two "
+            "points or more"
+        )
+    shown = "below 1 %" if risk < 0.01 else f"up to {percent(risk)}"
+    said = f"risk that another point is over 5 % better: {shown}"
+    if missing == 0:
+        return said
+    spread = "" if noise is None else f" at this noise of {percent(noise)}"
+    more = f"over {MOST_ROUNDS:,}" if missing is None else f"about {missing:,}"
+    return f"{said}; to bring it to 5 %{spread} takes {more} more rounds, after {rounds}"
+
+
+def against_defaults(ratio: tuple[float, float, float]) -> str:
+    """Returns the ratio to the point with Orbax's defaults."""
+    return f"it takes {interval(*ratio)} of the point with Orbax's defaults"
+
+
+def evidence(
+    ranking: Ranking,
+    chosen: str,
+    confidence: Separation,
+    *,
+    against: tuple[float, float, float] | None,
+    has_default: bool,
+    knows_orbax: bool,
+    verified: str,
+    paired: bool,
+) -> tuple[str, ...]:
+    """Returns what speaks for a recommendation, in sentences."""
+    place = next(each for each in ranking.places if each.point_id == chosen)
+    median = value(ranking.goal, place.median)
+    said = [
+        f"median {median} in {count(place.rounds, 'round')}",
+        ties_sentence(ranking),
+        _risk(confidence.risk, confidence.missing, confidence.rounds, confidence.noise),
+        verified,
+    ]
+    if against is not None:
+        said.append(against_defaults(against))
+    elif knows_orbax and not has_default:
+        said.append(
+            "what it gains over Orbax's defaults is unknown: no point of the sweep has them all"
+        )
+    if not paired:
+        said.append(
+            "repeats were taken point after point (order: sequential), so that a drift of the "
+            "machine looks like a difference between points; `order: interleaved` avoids that"
+        )
+    return tuple(said)
+
+
+def headline(case: Case, goal: Goal) -> str:
+    """Returns the answer of a case in a line."""
+    found = case.recommendation
+    if found is None:
+        return f"No point can be recommended for the {goal_words(goal)}"
+    point = next(each for each in case.points if each.point_id == found.point_id)
+    return f"Best for the {goal_words(goal)}: {options(point)}"
+
+
+def effect_lines(case: Case, most: int = 8) -> list[str]:
+    """Returns main effects and pairs that matter, the largest first."""
+    mains = sorted(case.effects.main, key=_size, reverse=True)
+    lines = [effect(contrast) for contrast in mains[:most]]
+    pairs = [contrast for contrast in case.effects.interactions if contrast.matters]
+    return lines + [interaction(each) for each in sorted(pairs, key=_size, reverse=True)[:most]]
+
+
+def pairs_sentence(case: Case) -> str:
+    """Returns how many pairs of options matter; empty without pairs."""
+    pairs = case.effects.interactions
+    if not pairs:
+        return ""
+    matter = sum(contrast.matters for contrast in pairs)
+    return f"{matter} of {count(len(pairs), 'pair')} of options matter beside the main effects"
+
+
+def difference_lines(found: Recommendation) -> list[str]:
+    """Returns how a recommendation differs from what Orbax does by default."""
+    return [
+        f"{option(each.option, each.value)} instead of {json.dumps(each.default)}"
+        + ("" if each.varied else " (as the suite has it; nothing else was measured)")
+        for each in found.differences
+    ]
+
+
+def _size(contrast: OptionContrast) -> float:
+    return max(contrast.ratio, 1 / contrast.ratio) if contrast.ratio > 0 else 0.0
+
+
+def listed(texts: Sequence[str], most: int = 6) -> str:
+    """Returns texts in a line; of many the first, and how many more there are."""
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + more

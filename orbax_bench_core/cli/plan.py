@@ -1,0 +1,271 @@
+"""`orbax-bench plan`: files, bytes, memory and time of a save, and goodput, without a run."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from orbax_bench_core.cli import goodput as jobs
+from orbax_bench_core.cli.arguments import Override, results_console
+from orbax_bench_core.exit_codes import Exit
+
+if TYPE_CHECKING:
+    from orbax_bench_core.document import Document
+    from orbax_bench_core.plan import Speeds
+
+
+def plan(
+    source: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="SOURCE",
+            help="A suite file; a file with a spec or checkpoint_config; a preset such as "
+            "llama-8b@0.1+adamw; a Flax NNX factory, module:factory; or a checkpoint.",
+        ),
+    ] = None,
+    mesh: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AXIS=SIZE,...",
+            help="The mesh that is saved from, such as data=16,fsdp=16. By default that of the "
+            "suite or the checkpoint.",
+        ),
+    ] = None,
+    devices_per_host: Annotated[
+        int | None,
+        typer.Option(
+            "--devices-per-host", min=1, help="Devices of one process; needed above 8 devices."
+        ),
+    ] = None,
+    onto: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AXIS=SIZE,...", help="The mesh that is loaded onto; by default the same."
+        ),
+    ] = None,
+    onto_devices_per_host: Annotated[
+        int | None,
+        typer.Option("--onto-devices-per-host", min=1, help="Devices of one process of that mesh."),
+    ] = None,
+    ocdbt: Annotated[
+        bool | None, typer.Option("--ocdbt/--no-ocdbt", help="Store arrays in OCDBT.")
+    ] = None,
+    zarr3: Annotated[bool | None, typer.Option("--zarr3/--zarr2", help="Version of Zarr.")] = None,
+    compression: Annotated[
+        bool | None, typer.Option("--compression/--no-compression", help="Compress with zstd.")
+    ] = None,
+    replica_parallel: Annotated[
+        bool | None,
+        typer.Option(
+            "--replica-parallel/--no-replica-parallel", help="Have each replica write a part."
+        ),
+    ] = None,
+    separate_folder: Annotated[
+        bool | None,
+        typer.Option(
+            "--separate-folder/--no-separate-folder",
+            help="Give these parts folders of their own.",
+        ),
+    ] = None,
+    chunk_bytes: Annotated[
+        str | None, typer.Option("--chunk-bytes", help="Largest chunk, such as 1MiB.")
+    ] = None,
+    target_file_bytes: Annotated[
+        str | None,
+        typer.Option(
+            "--target-file-bytes", help="Size from which on OCDBT begins another data file."
+        ),
+    ] = None,
+    on_gcs: Annotated[
+        bool, typer.Option("--on-gcs", help="The checkpoint goes to Cloud Storage.")
+    ] = False,
+    save_concurrent_gb: Annotated[
+        float | None, typer.Option("--save-concurrent-gb", help="Most GiB in flight while saving.")
+    ] = None,
+    restore_concurrent_gb: Annotated[
+        float | None,
+        typer.Option("--restore-concurrent-gb", help="Most GiB in flight while loading."),
+    ] = None,
+    compression_ratio: Annotated[
+        float | None,
+        typer.Option(
+            "--compression-ratio",
+            help="Stored bytes over array bytes, as 5_inventory/save_compression_ratio of a run.",
+        ),
+    ] = None,
+    run: Annotated[
+        str | None,
+        typer.Option("--run", metavar="DIR", help="A run whose limits say what the storage can."),
+    ] = None,
+    write_speed: Annotated[
+        float | None, typer.Option("--write-speed", help="Storage of one host, GiB/s.")
+    ] = None,
+    read_speed: Annotated[
+        float | None, typer.Option("--read-speed", help="Storage of one host, GiB/s.")
+    ] = None,
+    override: Override = None,
+    goodput: jobs.Goodput = False,
+    mtbf: jobs.Mtbf = None,
+    host_mtbf: jobs.HostMtbf = None,
+    hosts: jobs.Hosts = None,
+    save_blocking: jobs.SaveBlocking = None,
+    save_background: jobs.SaveBackground = None,
+    slowdown: jobs.Slowdown = None,
+    save_sync: jobs.SaveSync = None,
+    recovery: jobs.Recovery = None,
+    step_time: jobs.StepTime = None,
+    interval: jobs.Interval = None,
+    local_save: jobs.LocalSave = None,
+    local_recovery: jobs.LocalRecovery = None,
+    local_share: jobs.LocalShare = None,
+    devices: jobs.JobDevices = None,
+    from_log: jobs.FromLog = None,
+    checkpoint: jobs.Checkpoint = None,
+    prices: jobs.Prices = None,
+    accelerator: jobs.Accelerator = None,
+    write_log: jobs.WriteLog = None,
+    hours: jobs.Hours = 24.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print every number as JSON.")] = False,
+    html: Annotated[
+        str | None, typer.Option("--html", metavar="FILE", help="Also write a page.")
+    ] = None,
+    markdown: Annotated[
+        str | None, typer.Option("--markdown", metavar="FILE", help="Also write Markdown.")
+    ] = None,
+) -> None:
+    """Say what a save will be, without a run and without an accelerator.
+
+    Parameters, bytes per device and host, files and bytes on storage, chunks, replicas, the most
+    host memory that a save and a load take, what each host reads to load onto another mesh, the
+    least time at a given speed, and what will fail.
+
+    orbax-bench plan llama-8b+adamw --mesh data=16,fsdp=16 --devices-per-host 4
+
+    orbax-bench plan /ckpt/100 --onto fsdp=8
+
+    With --goodput: how often to save, and what failures cost, for saves that block, in the
+    background, continuous and in two tiers.
+
+    orbax-bench plan --goodput --mtbf 4h --recovery 5min --save-blocking 2s
+    --save-background 2min --slowdown 0.1
+
+    Exit codes: 0; 1 the save or the load will fail; 2 the source or the mesh cannot be used.
+    """
+    from orbax_bench_core.config import UserError
+
+    if goodput:
+        if source is not None:
+            raise UserError("--goodput plans a job: give a checkpoint of it as --checkpoint")
+        document, numbers = jobs.plan_job(
+            {
+                "mtbf": mtbf,
+                "host_mtbf": host_mtbf,
+                "hosts": hosts,
+                "save_blocking": save_blocking,
+                "save_background": save_background,
+                "slowdown": slowdown,
+                "save_sync": save_sync,
+                "recovery": recovery,
+                "step_time": step_time,
+                "local_save": local_save,
+                "local_recovery": local_recovery,
+                "local_share": local_share,
+                "devices": devices,
+            },
+            interval=interval,
+            from_log=from_log,
+            checkpoint=checkpoint,
+            prices=(prices, accelerator),
+            write_log=(write_log, hours),
+        )
+        publish(document, numbers, html, markdown, as_json=as_json)
+        return
+    if source is None:
+        raise UserError("give what to plan: a suite, spec, preset, factory or checkpoint")
+    from orbax_bench_core.plan import plan_source, plans_document
+
+    options = {
+        "use_ocdbt": ocdbt,
+        "use_zarr3": zarr3,
+        "use_compression": compression,
+        "use_replica_parallel": replica_parallel,
+        "enable_replica_parallel_separate_folder": separate_folder,
+        "chunk_byte_size": _size("--chunk-bytes", chunk_bytes),
+        "target_file_size": _size("--target-file-bytes", target_file_bytes),
+        "on_gcs": on_gcs or None,
+        "save_concurrent_gb": save_concurrent_gb,
+        "restore_concurrent_gb": restore_concurrent_gb,
+        "compression_ratio": compression_ratio,
+    }
+    plans = plan_source(
+        source,
+        mesh=mesh,
+        changes={name: value for name, value in options.items() if value is not None},
+        overrides=tuple(override or ()),
+        devices_per_host=devices_per_host,
+        restore_mesh=onto,
+        restore_devices_per_host=onto_devices_per_host,
+        speeds=_speeds(run, write_speed, read_speed),
+    )
+    document = plans_document(plans, f"Plans of {source}")
+    publish(document, [_full(plan) for plan in plans], html, markdown, as_json=as_json)
+    if any(plan.failures for plan in plans):
+        raise typer.Exit(Exit.FAILED)
+
+
+def publish(
+    document: Document, numbers: Any, html: str | None, markdown: str | None, *, as_json: bool
+) -> None:
+    """Prints a document, or its numbers as JSON, and writes its pages where files were named.
+
+    Raises:
+        UserError: A file cannot be written.
+    """
+    from orbax_bench_core.document import print_document
+
+    _write_pages(document, html, markdown)
+    if as_json:
+        print(json.dumps(numbers, indent=2))
+    else:
+        print_document(document, results_console())
+
+
+def _write_pages(document: Document, html: str | None, markdown: str | None) -> None:
+    from etils import epath
+
+    from orbax_bench_core.config import UserError
+    from orbax_bench_core.document import to_html, to_markdown
+    from orbax_bench_core.records import write_atomically
+
+    for flag, file, render in (("--html", html, to_html), ("--markdown", markdown, to_markdown)):
+        if file is not None:
+            try:
+                write_atomically(epath.Path(file), render(document).encode())
+            except OSError as failure:
+                raise UserError(f"{flag}: cannot write {file}: {failure}") from None
+
+
+def _full(plan: Any) -> dict[str, Any]:
+    arrays = plan.arrays().to_dict(orient="records")
+    return {**plan.summary(), "options": plan.options.label, "by_array": arrays}
+
+
+def _size(flag: str, text: str | None) -> int | None:
+    from orbax_bench_core.cli.arguments import parse_size
+
+    return None if text is None else parse_size(text, flag)
+
+
+def _speeds(run: str | None, write: float | None, read: float | None) -> Speeds:
+    from orbax_bench_core.config import UserError
+    from orbax_bench_core.plan import Speeds, speeds_of_run
+
+    for flag, speed in (("--write-speed", write), ("--read-speed", read)):
+        if speed is not None and not 0 < speed < float("inf"):
+            raise UserError(f"{flag}: must be a positive number of GiB/s, got {speed}")
+    if run is None:
+        return Speeds(write, read, "given")
+    found = speeds_of_run(run)
+    return Speeds(write or found.write, read or found.read, found.source)

@@ -1,0 +1,82 @@
+"""News of a suite, and its message: JSON for Slack, or for anyone."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from typing import Any, Final, Literal
+
+State = Literal["PASS", "INCONCLUSIVE", "REGRESSION", "FAILED"]
+"""State of a suite; INCONCLUSIVE says nothing, so that it changes nothing."""
+
+_MESSAGE_VERSION: Final = 1
+_MOST_LINES: Final = 20
+_MOST_CHARACTERS: Final = 500
+"""Of one line: webhooks refuse long messages."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class News:
+    """What a run says of its suite.
+
+    Attributes:
+        suite: Name of the suite.
+        state: What the run found.
+        run_id: Id of the run; empty where none was begun.
+        directory: The run directory.
+        begun: When the run began, UTC; a run before the last one known is no news.
+        lines: What was found, for people.
+    """
+
+    suite: str
+    state: State
+    run_id: str
+    directory: str
+    begun: datetime.datetime
+    lines: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The lines, as many and as long as a message has room for."""
+        lines = [line[:_MOST_CHARACTERS] for line in self.lines[:_MOST_LINES]]
+        left = len(self.lines) - len(lines)
+        return (*lines, f"and {left} more") if left else tuple(lines)
+
+
+def generic_message(news: News, before: State | None) -> dict[str, Any]:
+    """Returns the message for programs.
+
+    Args:
+        news: What is told.
+        before: State of the suite until now; None where it is unknown.
+    """
+    return {
+        "version": _MESSAGE_VERSION,
+        "suite": news.suite,
+        "state": news.state,
+        "before": before,
+        "run_id": news.run_id,
+        "run_directory": news.directory,
+        "text": _title(news, before),
+        "lines": list(news.shown),
+    }
+
+
+def slack_message(news: News, before: State | None) -> dict[str, Any]:
+    """Returns the message that incoming webhooks of Slack take; see `generic_message`."""
+    lines = [f"*{_escaped(_title(news, before))}*", *map(_escaped, news.shown)]
+    return {"text": "\n".join([*lines, f"`{_escaped(news.directory)}`"])}
+
+
+def _title(news: News, before: State | None) -> str:
+    if before is None:
+        since = "its state before is unknown"
+    elif before == news.state:
+        since = "not delivered before"
+    else:
+        since = f"it was {before}"
+    return f"{news.state}: {news.suite} ({since})"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

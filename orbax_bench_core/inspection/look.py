@@ -1,0 +1,204 @@
+"""A look at a checkpoint: its metadata, its files, and loads onto a mesh by arithmetic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from orbax_bench_core.config import UserError
+from orbax_bench_core.document import num_bytes
+from orbax_bench_core.inspection.model import HostReads, Inspection
+from orbax_bench_core.inventory import (
+    Inventory,
+    StoredCheckpoint,
+    read_checkpoint,
+    take_inventory,
+)
+from orbax_bench_core.plan import (
+    PlanMesh,
+    PlannedArray,
+    PlannedTree,
+    ReadArray,
+    ReadCost,
+    load_bound,
+    onto,
+    read_cost,
+    read_mesh,
+    saved_mesh,
+    tree_of_stored,
+)
+
+_MANY: Final = 2.0
+_NO_GAIN: Final = 0.97
+_LARGE_FILE: Final = 4 * 2**30
+_HOST_COUNTS: Final = 8
+
+
+def inspect_checkpoint(
+    path: str,
+    *,
+    mesh: str | None = None,
+    devices_per_host: int | None = None,
+    restore_limit: int | None = None,
+) -> Inspection:
+    """Looks at a checkpoint without loading an array.
+
+    Args:
+        path: Root of a checkpoint or the directory of one item, local or gs://, finished or not,
+            damaged or not.
+        mesh: What it would be loaded onto, as `data=2,fsdp=4`; None for what it was saved from.
+        devices_per_host: Devices of one process there; None for as they were, or all.
+        restore_limit: Most bytes in flight while loading; None sets no limit.
+
+    Raises:
+        UserError: There is no checkpoint at the path, or the mesh cannot hold it.
+    """
+    from etils import epath
+
+    stored = read_checkpoint(path)
+    place = _mesh(stored, mesh, devices_per_host)
+    inventory = take_inventory(epath.Path(stored.root))
+    tree = _tree(stored)
+    reads: tuple[HostReads, ...] = ()
+    if place is not None and tree is not None:
+        reads = tuple(_reads(tree, place, restore_limit))
+    return Inspection(
+        stored=stored,
+        inventory=inventory,
+        mesh=place,
+        unfit=() if place is None or tree is None else tuple(_unfit(tree, place)),
+        replicated_share=None if not reads else _replicated(tree, place, reads[0].reading),
+        reads=reads,
+        problems=stored.problems,
+        advice=tuple(_advice(stored, inventory, reads, restore_limit)),
+    )
+
+
+def _mesh(
+    stored: StoredCheckpoint, mesh: str | None, devices_per_host: int | None
+) -> PlanMesh | None:
+    if mesh is not None:
+        return read_mesh(mesh, devices_per_host)
+    found = saved_mesh(stored)
+    if found is None or devices_per_host is None:
+        return found
+    return read_mesh(found.label, devices_per_host)
+
+
+def _tree(stored: StoredCheckpoint) -> PlannedTree | None:
+    """Returns the tree of a checkpoint; None where damage leaves no array of it."""
+    try:
+        return tree_of_stored(stored)
+    except UserError:
+        return None
+
+
+def _reads(tree: PlannedTree, mesh: PlanMesh, limit: int | None) -> Iterator[HostReads]:
+    """Yields what hosts read for the mesh as it is, and for other numbers of hosts."""
+    sizes = [mesh.devices_per_host]
+    sizes += [size for size in _powers(mesh.num_devices) if size != mesh.devices_per_host]
+    for size in sizes[:_HOST_COUNTS]:
+        place = PlanMesh(mesh.axes, mesh.sizes, size)
+        reading = read_cost([_read_array(tree, array, place) for array in tree.arrays], place)
+        yield HostReads(mesh=place, reading=reading, memory=load_bound(reading, limit))
+
+
+def _powers(devices: int) -> list[int]:
+    """Returns devices per host that make whole hosts: all of them, a half, a quarter, ..."""
+    found = [devices]
+    while found[-1] % 2 == 0:
+        found.append(found[-1] // 2)
+    return found
+
+
+def _read_array(tree: PlannedTree, array: PlannedArray, mesh: PlanMesh) -> ReadArray:
+    spec = onto(array, mesh)
+    return ReadArray(array.name, array.shape, array.itemsize, tree.saved[array.name], spec)
+
+
+def _unfit(tree: PlannedTree, mesh: PlanMesh) -> Iterator[str]:
+    """Yields the arrays whose shards on a mesh are no whole number of chunks."""
+    for array in tree.arrays:
+        spec = onto(array, mesh)
+        entries = [*spec, *[None] * (len(array.shape) - len(spec))]
+        for size, chunk, entry in zip(array.shape, tree.saved[array.name], entries, strict=True):
+            axes = (entry,) if isinstance(entry, str) else entry or ()
+            shard = size // mesh.size(axes)
+            if axes and shard % chunk:
+                yield array.name
+                break
+
+
+def _replicated(tree: PlannedTree | None, mesh: PlanMesh | None, reading: ReadCost) -> float | None:
+    if tree is None or mesh is None:
+        return None
+    held = reading.held * mesh.num_hosts
+    return 1 - tree.num_bytes / held if held else None
+
+
+def _advice(
+    stored: StoredCheckpoint,
+    inventory: Inventory,
+    reads: tuple[HostReads, ...],
+    limit: int | None,
+) -> Iterator[str]:
+    if stored.siblings:
+        yield (
+            f"{len(stored.siblings)} unfinished saves lie beside it, such as "
+            f"{stored.siblings[0]}: delete them, for nothing else does"
+        )
+    if inventory.warning:
+        yield inventory.warning
+    if inventory.largest_data_bytes > _LARGE_FILE:
+        yield (
+            f"its largest data file has {num_bytes(inventory.largest_data_bytes)}: a smaller "
+            "ocdbt_target_data_file_size lets more readers work at once"
+        )
+    yield from _on_compression(stored)
+    if reads:
+        yield from _on_reads(stored, reads[0], limit)
+
+
+def _on_compression(stored: StoredCheckpoint) -> Iterator[str]:
+    whole = [a for a in stored.arrays if a.zarr and a.zarr.compressor and not a.num_missing]
+    values = sum(array.num_bytes for array in whole)
+    kept = sum(array.stored_bytes for array in whole)
+    if values and kept / values > _NO_GAIN:
+        yield (
+            f"compression leaves {kept / values:.1%} of the bytes: it costs time for nothing; save "
+            "with use_compression: false"
+        )
+
+
+def _on_reads(stored: StoredCheckpoint, found: HostReads, limit: int | None) -> Iterator[str]:
+    reading, mesh = found.reading, found.mesh
+    name, size = reading.largest
+    if limit is not None and size >= limit:
+        yield (
+            f"the load will fail: one shard of {name} reads {num_bytes(size)} of whole chunks, and "
+            f"the limit is {num_bytes(limit)}"
+        )
+    if reading.most_ratio > _MANY:
+        yield (
+            f"hosts read up to {reading.most_ratio:.3g} times what they need onto {mesh.label}: "
+            "save smaller chunks (chunk_byte_size), or load onto the mesh it was saved from"
+        )
+    values = sum(array.num_bytes for array in stored.arrays)
+    repeated = math.fsum(reading.need.tolist()) / values if values else 0.0
+    if mesh.num_hosts > 1 and repeated > _MANY:
+        yield (
+            f"hosts together read {repeated:.3g} copies of it: use_load_and_broadcast reads one, "
+            "where replicas are along one axis of the mesh"
+        )
+
+
+def by_writer(stored: StoredCheckpoint) -> Mapping[str, int]:
+    """Returns the bytes of values by the OCDBT database of the process that wrote them."""
+    found: dict[str, int] = {}
+    for array in stored.arrays:
+        for chunk in array.chunks:
+            if chunk.file and stored.ocdbt:
+                writer = chunk.file.partition("/")[0]
+                found[writer] = found.get(writer, 0) + chunk.num_bytes
+    return found

@@ -1,0 +1,399 @@
+"""One checkpoint as its files tell it: commit, arrays, chunks and what is missing."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import dataclasses
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, Final
+
+from orbax_bench_core.config import UserError
+from orbax_bench_core.inventory.inventory import file_sizes
+from orbax_bench_core.inventory.keys import Chunk, StoreError, read_store
+from orbax_bench_core.inventory.zarr import ZarrArray, read_zarr
+
+if TYPE_CHECKING:
+    from etils import epath
+
+UNFINISHED: Final = ".orbax-checkpoint-tmp"
+"""In the name of a directory that a save is still writing, or was when it ended."""
+
+_TREE: Final = "_METADATA"
+_ROOT: Final = "_CHECKPOINT_METADATA"
+_MARKER: Final = "commit_success.txt"
+_USUAL: Final = ("state", "pytree", "default", "items")
+_LISTED: Final = 3
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class StoredArray:
+    """One array of a checkpoint.
+
+    Attributes:
+        name: Its key in the store.
+        path: Its keys in the tree; whole numbers are places in a list. None where no metadata say.
+        is_scalar: Whether it stands for a Python number.
+        zarr: What Zarr's metadata say of it; None where they are missing or damaged.
+        write_shape: What one process wrote at a time; None where no metadata say.
+        mesh: Size of each axis of the mesh that it was saved from; None where no metadata say.
+        spec: Its partition there.
+        chunks: Its chunks that are there.
+    """
+
+    name: str
+    path: tuple[str | int, ...] | None
+    is_scalar: bool
+    zarr: ZarrArray | None
+    write_shape: tuple[int, ...] | None
+    mesh: Mapping[str, int] | None
+    spec: tuple[Any, ...] | None
+    chunks: tuple[Chunk, ...]
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of its values; 0 where nothing tells."""
+        return 0 if self.zarr is None else self.zarr.num_bytes
+
+    @property
+    def stored_bytes(self) -> int:
+        """Bytes of its chunks on storage."""
+        return sum(chunk.num_bytes for chunk in self.chunks)
+
+    @property
+    def num_missing(self) -> int:
+        """Chunks that its metadata promise and that are not there."""
+        return 0 if self.zarr is None else max(0, self.zarr.num_objects - len(self.chunks))
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class StoredCheckpoint:
+    """One checkpoint.
+
+    Attributes:
+        path: What was given.
+        root: Where it begins.
+        item: Name of the item that holds the tree; empty where the root does.
+        is_committed: Whether its save finished; None where nothing tells.
+        commit: How that is known, or what is missing.
+        save_s: Seconds from the begin of its save to its commit; None where nothing tells.
+        ocdbt: Whether its arrays are in an OCDBT database.
+        arrays: Its arrays and Python numbers, by name.
+        strings: Names of its strings.
+        sizes: Bytes of every file, by its path below the root.
+        processes: Processes that wrote it; None where nothing tells.
+        siblings: Unfinished saves beside it.
+        problems: What is wrong with it, a line each; empty where nothing was found.
+    """
+
+    path: str
+    root: str
+    item: str
+    is_committed: bool | None
+    commit: str
+    save_s: float | None
+    ocdbt: bool
+    arrays: tuple[StoredArray, ...]
+    strings: tuple[str, ...]
+    sizes: Mapping[PurePosixPath, int]
+    processes: int | None
+    siblings: tuple[str, ...]
+    problems: tuple[str, ...]
+
+
+def read_checkpoint(path: str) -> StoredCheckpoint:
+    """Reads what the files of a checkpoint say, without a value of its arrays.
+
+    Args:
+        path: Root of a checkpoint or the directory of one item, local or gs://, finished or not.
+
+    Raises:
+        UserError: There is nothing at the path, or no checkpoint of Orbax, or several.
+    """
+    root, item = _locate(path)
+    return _Reader(path, root, item).read()
+
+
+def _open(path: str) -> epath.Path:
+    from etils import epath
+
+    return epath.Path(path) if "://" in path else epath.Path(path).expanduser().resolve()
+
+
+def _locate(path: str) -> tuple[epath.Path, str]:
+    """Returns the root of a checkpoint and the name of its item, empty where the root is one."""
+    directory = _open(path)
+    if not directory.exists():
+        raise UserError(f"{path!r} does not exist; give the directory of an Orbax checkpoint")
+    if not directory.is_dir():
+        raise UserError(f"{path!r} is a file; give the directory of an Orbax checkpoint")
+    children = sorted(child for child in directory.iterdir() if child.is_dir())
+    if _is_item(directory):
+        is_below = (directory.parent / _ROOT).exists()
+        return (directory.parent, directory.name) if is_below else (directory, "")
+    items = [child.name for child in children if _is_item(child)]
+    if items:
+        usual = [name for name in _USUAL if name in items]
+        if len(items) > 1 and not usual:
+            example = str(directory / items[0])
+            raise UserError(f"{path!r} holds the items {items}; give one, such as {example!r}")
+        return directory, (usual or items)[0]
+    steps = [child for child in children if (child / _ROOT).exists() or UNFINISHED in child.name]
+    if steps:
+        number = len(steps)
+        raise UserError(
+            f"{path!r} holds {number} checkpoint{'s' * (number > 1)}; give one, such as "
+            f"{str(max(steps, key=_by_step))!r}"
+        )
+    if (directory / _ROOT).exists() or (directory / _MARKER).exists():
+        return directory, children[0].name if children else _USUAL[0]
+    raise UserError(
+        f"{path!r} is not an Orbax checkpoint: neither it nor a directory in it has {_TREE}, "
+        "manifest.ocdbt or Zarr arrays; give the root of a checkpoint or the directory of one item"
+    )
+
+
+def _is_item(directory: epath.Path) -> bool:
+    names = (_TREE, "manifest.ocdbt", "ocdbt.process_0", "array_metadatas")
+    if any((directory / name).exists() for name in names):
+        return True
+    return any(
+        (child / name).exists()
+        for child in sorted(directory.iterdir())[:_LISTED]
+        for name in ("zarr.json", ".zarray")
+        if not (directory / _ROOT).exists()
+    )
+
+
+def _by_step(directory: epath.Path) -> tuple[int, str]:
+    name = directory.name
+    return int(name) if name.isdecimal() else -1, name
+
+
+class _Reader:
+    """Reads one checkpoint, and notes what is wrong with it on the way."""
+
+    def __init__(self, path: str, root: epath.Path, item: str) -> None:
+        self._path, self._root, self._item = path, root, item
+        self._folder = root / item if item else root
+        self._sizes = file_sizes(root)
+        self._problems: list[str] = []
+        self._is_listed = False
+        self._told: set[str] = set()
+        """Arrays of which a problem says all that there is to say."""
+
+    def read(self) -> StoredCheckpoint:
+        root = self._json(self._root / _ROOT, needed=bool(self._item)) or {}
+        tree = self._json(self._folder / _TREE, needed=True) or {}
+        is_committed, commit = self._commit(root)
+        ocdbt, keys = self._keys(tree)
+        write_shapes, processes = self._write_shapes()
+        arrays = self._arrays(tree, keys, write_shapes)
+        return StoredCheckpoint(
+            path=self._path,
+            root=str(self._root),
+            item=self._item,
+            is_committed=is_committed,
+            commit=commit,
+            save_s=_duration(root),
+            ocdbt=ocdbt,
+            arrays=arrays,
+            strings=tuple(name for _, name, kind in _leaves(tree) if kind == "string"),
+            sizes=self._sizes,
+            processes=processes,
+            siblings=self._siblings(),
+            problems=tuple(self._problems),
+        )
+
+    def _json(self, file: epath.Path, *, needed: bool) -> dict[str, Any] | None:
+        name = file.relative_to(self._root).as_posix()
+        if PurePosixPath(name) not in self._sizes:
+            if needed:
+                self._problems.append(f"{name} is missing")
+            return None
+        try:
+            found = json.loads(file.read_text())
+        except (ValueError, OSError) as error:
+            self._problems.append(f"{name} is damaged: {error}")
+            return None
+        if not isinstance(found, dict):
+            self._problems.append(f"{name} is damaged: it holds {type(found).__name__}, no mapping")
+            return None
+        return found
+
+    def _commit(self, root: Mapping[str, Any]) -> tuple[bool | None, str]:
+        if UNFINISHED in str(self._root):
+            self._problems.append(f"its save has not finished: its name has {UNFINISHED}")
+            return False, f"no: its name has {UNFINISHED}"
+        if PurePosixPath(_MARKER) in self._sizes:
+            return True, f"yes: {_MARKER} is there"
+        if "://" in str(self._root):
+            self._problems.append(f"its save has not finished: {_MARKER} is missing")
+            return False, f"no: {_MARKER} is missing, and object storage cannot rename"
+        if root.get("commit_timestamp_nsecs"):
+            return True, f"yes: {_ROOT} has the time of its commit, though {_MARKER} is missing"
+        return None, f"unknown: neither {_MARKER} nor the time of a commit is there"
+
+    def _siblings(self) -> tuple[str, ...]:
+        if "://" in str(self._root):
+            return ()  # a bucket may have any number of them
+        found = (child.name for child in self._root.parent.iterdir())
+        return tuple(sorted(n for n in found if UNFINISHED in n and n != self._root.name))
+
+    def _keys(self, tree: Mapping[str, Any]) -> tuple[bool, dict[str, Chunk]]:
+        below = {
+            file.relative_to(self._item) if self._item else file: size
+            for file, size in self._sizes.items()
+            if not self._item or file.parts[0] == self._item
+        }
+        has_manifest = PurePosixPath("manifest.ocdbt") in below
+        processes = {f.parts[0] for f in below if f.parts[0].startswith("ocdbt.process_")}
+        ocdbt = bool(tree.get("use_ocdbt", has_manifest or bool(processes)))
+        if ocdbt and not has_manifest:
+            advice = (
+                "the databases of processes were not merged" if processes else "it has no array"
+            )
+            self._problems.append(f"{self._below('manifest.ocdbt')} is missing: {advice}")
+            return ocdbt, {}
+        try:
+            keys, wrong = read_store(self._folder, below, ocdbt=ocdbt)
+        except StoreError as error:
+            self._problems.append(f"its arrays cannot be listed: {error}")
+            return ocdbt, {}
+        self._is_listed = True
+        self._problems.extend(self._below(line) for line in wrong)
+        return ocdbt, keys
+
+    def _below(self, name: str) -> str:
+        return f"{self._item}/{name}" if self._item else name
+
+    def _write_shapes(self) -> tuple[dict[str, tuple[int, ...]], int | None]:
+        found: dict[str, tuple[int, ...]] = {}
+        folder = PurePosixPath(self._below("array_metadatas"))
+        files = sorted(file for file in self._sizes if file.parent == folder)
+        for file in files:
+            entries = self._json(self._root / str(file), needed=False)
+            try:
+                for entry in (entries or {}).get("array_metadatas", ()):
+                    array = entry["array_metadata"]
+                    found[array["param_name"]] = tuple(array["write_shape"])
+            except (KeyError, TypeError):
+                self._problems.append(f"{file} is damaged: it does not describe arrays")
+        return found, len(files) or None
+
+    def _shardings(self) -> dict[str, tuple[dict[str, int], tuple[Any, ...]]]:
+        found = {}
+        entries = self._json(self._folder / "_sharding", needed=False) or {}
+        for key, text in entries.items():
+            try:
+                name = base64.urlsafe_b64decode(key).decode()
+                sharding = json.loads(text)
+                mesh = dict(zip(sharding["axis_names"], sharding["shape"], strict=True))
+                found[name] = mesh, tuple(_entry(e) for e in sharding["partition_spec"])
+            except (ValueError, KeyError, TypeError, binascii.Error):
+                continue  # of one device, or of a kind that Orbax does not describe so
+        return found
+
+    def _arrays(
+        self,
+        tree: Mapping[str, Any],
+        keys: Mapping[str, Chunk],
+        write_shapes: Mapping[str, tuple[int, ...]],
+    ) -> tuple[StoredArray, ...]:
+        zarrs = self._zarrs(keys)
+        leaves = {name: (path, kind) for path, name, kind in _leaves(tree) if kind != "string"}
+        shardings = self._shardings()
+        chunks = _chunks(keys, {*zarrs, *leaves})
+        found = []
+        for name in {**leaves, **dict.fromkeys(zarrs)}:
+            path, kind = leaves.get(name, (None, ""))
+            mesh, spec = shardings.get(name, (None, None))
+            array = StoredArray(
+                name=name,
+                path=path,
+                is_scalar=kind == "scalar",
+                zarr=zarrs.get(name),
+                write_shape=write_shapes.get(name),
+                mesh=mesh,
+                spec=spec,
+                chunks=tuple(chunks.get(name, ())),
+            )
+            found.append(array)
+        self._check(found, leaves)
+        return tuple(found)
+
+    def _zarrs(self, keys: Mapping[str, Chunk]) -> dict[str, ZarrArray]:
+        found = {}
+        for key, chunk in keys.items():
+            name, _, last = key.rpartition("/")
+            if last not in ("zarr.json", ".zarray"):
+                continue
+            try:
+                found[name] = read_zarr(chunk.read())
+            except (ValueError, OSError) as error:
+                self._told.add(name)
+                self._problems.append(f"{last} of {name} is damaged: {error}")
+        return found
+
+    def _check(self, arrays: Sequence[StoredArray], leaves: Mapping[str, Any]) -> None:
+        lost = [a.name for a in arrays if a.zarr is None and a.name not in self._told]
+        if lost and self._is_listed:
+            self._problems.append(f"no Zarr metadata of {_some(lost)}")
+        for array in arrays:
+            if array.num_missing and array.zarr is not None:
+                self._problems.append(
+                    f"{array.num_missing} of {array.zarr.num_objects} chunks of {array.name} are "
+                    "missing"
+                )
+        unknown = [array.name for array in arrays if leaves and array.name not in leaves]
+        if unknown:
+            self._problems.append(f"{_TREE} does not know {_some(unknown)}")
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_LISTED])
+    more = len(names) - _LISTED
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _entry(entry: Any) -> Any:
+    return tuple(entry) if isinstance(entry, list) else entry
+
+
+def _duration(root: Mapping[str, Any]) -> float | None:
+    begin, end = root.get("init_timestamp_nsecs"), root.get("commit_timestamp_nsecs")
+    return (end - begin) / 1e9 if isinstance(begin, int) and isinstance(end, int) else None
+
+
+def _leaves(
+    tree: Mapping[str, Any],
+) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
+    """Yields path, name and kind of every leaf that `_METADATA` lists."""
+    entries = tree.get("tree_metadata")
+    for entry in entries.values() if isinstance(entries, dict) else ():
+        try:
+            keys = [(key["key"], key["key_type"]) for key in entry["key_metadata"]]
+            value = str(entry["value_metadata"]["value_type"])
+        except (KeyError, TypeError):
+            continue
+        path = tuple(int(key) if kind == 1 else str(key) for key, kind in keys)
+        kind = value if value in ("scalar", "string") else "array"
+        if not entry["value_metadata"].get("skip_deserialize"):  # as an empty node has
+            yield path, ".".join(map(str, path)), kind
+
+
+def _chunks(keys: Mapping[str, Chunk], names: set[str]) -> dict[str, list[Chunk]]:
+    """Returns the chunks of each array."""
+    found: dict[str, list[Chunk]] = {}
+    for key, chunk in keys.items():
+        parts = key.split("/")
+        if parts[-1] in ("zarr.json", ".zarray"):
+            continue
+        for length in range(len(parts) - 1, 0, -1):
+            name = "/".join(parts[:length])
+            if name in names:
+                found.setdefault(name, []).append(chunk)
+                break
+    return found

@@ -1,0 +1,249 @@
+"""Logs of a job in the format of `ml-goodput-measurement`: JSON objects, one a line.
+
+An entry has `job_name` and one event: `job_start_time`, `job_end_time`, the begin and end of
+`tpu_init`, `training_prep` and `data_loading`, `step_count` with `step_start_time`, or
+`custom_badput_event_type` with its start or end. Times are seconds since the epoch.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import statistics
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from orbax_bench_core.config import Problem, UserError
+from orbax_bench_core.plan.goodput.job import Job
+from orbax_bench_core.plan.goodput.simulation import waits_of
+
+_STALL: Final = "checkpoint"
+STALL_TYPE: Final = "checkpoint_stall"
+"""Type of the events that `simulated_log` writes for the blocking part of a save."""
+_LONG: Final = 2.0
+"""A step that takes so many times the median holds something else than the step."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class JobLog:
+    """What a log says of a job; None stands for what it does not say.
+
+    Attributes:
+        name: The job.
+        wall_s: Seconds from its first entry to its last.
+        steps: Steps that were of use: the last one less the first, and one.
+        step_s: Median seconds of a step.
+        stalls: Times that training waited for a save.
+        blocking_s: Median seconds of that.
+        interval_s: Median seconds from the begin of such a stall to the next, the stall included.
+        failures: Times that the job ended and began anew.
+        mtbf_s: Seconds per failure.
+        recovery_s: Median seconds from the last step before a failure to the first one after.
+        lost_steps: Median steps that were made twice for a failure.
+        notes: How these were found.
+    """
+
+    name: str
+    wall_s: float
+    steps: int
+    step_s: float | None
+    stalls: int
+    blocking_s: float | None
+    interval_s: float | None
+    failures: int
+    mtbf_s: float | None
+    recovery_s: float | None
+    lost_steps: float | None
+    notes: tuple[str, ...]
+
+    @property
+    def goodput(self) -> float | None:
+        """Useful share of all time: each step once, at its median time."""
+        if self.step_s is None or not self.wall_s:
+            return None
+        return min(1.0, self.steps * self.step_s / self.wall_s)
+
+
+def read_log(path: str) -> JobLog:
+    """Reads the log of a job.
+
+    Args:
+        path: A file of JSON lines, local or gs://.
+
+    Raises:
+        UserError: It cannot be read, or a line of it is no entry.
+    """
+    from etils import epath
+
+    try:
+        text = epath.Path(path).read_text()
+    except (OSError, ImportError, ValueError) as error:
+        raise UserError(Problem(f"cannot be read: {error}", file=path)) from None
+    return log_of(_entries(text, path), file=path)
+
+
+def _entries(text: str, path: str) -> Iterable[dict[str, Any]]:
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            entry = None
+        if not isinstance(entry, dict):
+            message = f"an entry is a JSON object, got {line.strip()[:60]!r}"
+            raise UserError(Problem(message, file=path, line=number))
+        for key, value in entry.items():
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            if key.endswith("_time") and not is_number:
+                message = f"a time is a number of seconds since the epoch, got {value!r}"
+                raise UserError(Problem(message, key=key, file=path, line=number))
+        yield entry
+
+
+def log_of(entries: Iterable[Mapping[str, Any]], *, file: str = "") -> JobLog:
+    """Says what entries say of a job.
+
+    Raises:
+        UserError: There is no step in them.
+    """
+    life = _Life()
+    lives, stalls, times, name = [life], [], [], ""
+    open_stall: float | None = None
+    for entry in entries:
+        name = str(entry.get("job_name", name))
+        times += [float(value) for key, value in entry.items() if key.endswith("_time")]
+        if "job_start_time" in entry and life.steps:
+            life = _Life()
+            lives.append(life)
+        if "step_start_time" in entry:
+            life.steps.append((int(entry.get("step_count", -1)), float(entry["step_start_time"])))
+        if _STALL in str(entry.get("custom_badput_event_type", "")):
+            if "custom_badput_event_start_time" in entry:
+                open_stall = float(entry["custom_badput_event_start_time"])
+            elif open_stall is not None:
+                stalls.append((open_stall, float(entry["custom_badput_event_end_time"])))
+                open_stall = None
+    if not life.steps:
+        lives = lives[:-1]
+    if not lives:
+        raise UserError(
+            Problem("no entry has a step_start_time: it is no log of training", file=file)
+        )
+    return _Account(name, lives, stalls, max(times) - min(times)).log()
+
+
+@dataclasses.dataclass
+class _Life:
+    """The steps of a job from one start to its end: number and time of the begin."""
+
+    steps: list[tuple[int, float]] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass
+class _Account:
+    name: str
+    lives: list[_Life]
+    stalls: list[tuple[float, float]]
+    wall: float
+
+    def log(self) -> JobLog:
+        gaps = [
+            (begin, end - begin)
+            for life in self.lives
+            for (_, begin), (_, end) in itertools.pairwise(life.steps)
+        ]
+        step = _median([seconds for _, seconds in gaps])
+        stalls, notes = self.stalls, list[str]()
+        if not stalls and step is not None:
+            stalls = [(begin + step, begin + gap) for begin, gap in gaps if gap > _LONG * step]
+            notes.append(
+                f"no event of a type with {_STALL!r} is in the log: steps of more than "
+                f"{_LONG:g} times the median are taken for stalls by saves"
+            )
+        failures = len(self.lives) - 1
+        steps = [number for life in self.lives for number, _ in life.steps]
+        between = list(itertools.pairwise(self.lives))
+        return JobLog(
+            name=self.name,
+            wall_s=self.wall,
+            steps=max(steps) - min(steps) + 1,
+            step_s=step,
+            stalls=len(stalls),
+            blocking_s=_median([end - begin for begin, end in stalls]),
+            interval_s=self._interval(stalls),
+            failures=failures,
+            mtbf_s=self.wall / failures if failures else None,
+            recovery_s=_median(
+                [b.steps[0][1] - a.steps[-1][1] - (step or 0.0) for a, b in between]
+            ),
+            lost_steps=_median([a.steps[-1][0] + 1 - b.steps[0][0] for a, b in between]),
+            notes=tuple(notes),
+        )
+
+    def _interval(self, stalls: list[tuple[float, float]]) -> float | None:
+        """Returns the median time from stall to stall of the same life."""
+        found = []
+        for life in self.lives:
+            begin, end = life.steps[0][1], life.steps[-1][1]
+            own = [start for start, _ in stalls if begin <= start <= end]
+            found += [after - before for before, after in itertools.pairwise(own)]
+        return _median(found)
+
+
+def _median(values: list[float] | list[int]) -> float | None:
+    return float(statistics.median(values)) if values else None
+
+
+def simulated_log(
+    job: Job, interval_s: float, *, hours: float, name: str = "simulated", seed: int = 0
+) -> list[dict[str, Any]]:
+    """Returns the log that a job would leave which saves in the background and fails now and then.
+
+    Args:
+        job: With the seconds of a step.
+        interval_s: Useful seconds between saves.
+        hours: Length of the log.
+        name: Name of the job.
+        seed: Of its failures.
+
+    Raises:
+        UserError: The seconds of a step are not known.
+    """
+    if not job.step_s:
+        raise UserError("a log has steps: give the seconds of one, as --step-time")
+    waits = iter(waits_of(job.mtbf_s, seed).tolist())
+    every = max(1, round(interval_s / job.step_s))
+    now, end, safe, entries = 0.0, hours * 3600, 0, []
+    while now < end:
+        failure = min(now + next(waits), end)
+        entries.append({"job_name": name, "job_start_time": now})
+        now, step = now + job.recovery_s, safe
+        pending: list[tuple[float, int]] = []
+        while now < failure:
+            entries.append({"job_name": name, "step_count": step, "step_start_time": now})
+            is_slowed = bool(pending) and now < pending[-1][0]
+            now += job.step_s / (1 - job.slowdown if is_slowed else 1)
+            step += 1
+            if step % every == 0 and now + job.blocking_s < failure:
+                entries += _stall(name, now, job.blocking_s)
+                now += job.blocking_s
+                pending.append((now + job.background_s, step))
+        safe = max([safe, *(number for done, number in pending if done <= failure)])
+        now = max(now, failure) if now < end else now
+    entries.append({"job_name": name, "job_end_time": end})
+    return entries
+
+
+def _stall(name: str, begin: float, seconds: float) -> list[dict[str, Any]]:
+    kind = {"job_name": name, "custom_badput_event_type": STALL_TYPE}
+    return [
+        {**kind, "custom_badput_event_start_time": begin},
+        {**kind, "custom_badput_event_end_time": begin + seconds},
+    ]
+
+
+def to_jsonl(entries: Iterable[Mapping[str, Any]]) -> str:
+    """Returns entries as they are written, one a line."""
+    return "".join(f"{json.dumps(entry)}\n" for entry in entries)

@@ -1,0 +1,63 @@
+"""Prices of accelerators, from a table that the user gives; none is known here."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pydantic
+import yaml
+
+from orbax_bench_core.config import ConfigModel, Problem, UserError, did_you_mean, explain
+
+
+class Price(ConfigModel):
+    """Price of one accelerator.
+
+    Attributes:
+        price_per_hour: For one device and hour.
+        currency: Such as USD.
+        as_of: Day that it was looked up.
+        source: Where.
+    """
+
+    price_per_hour: pydantic.PositiveFloat = pydantic.Field(strict=False)
+    currency: str
+    as_of: datetime.date = pydantic.Field(strict=False)
+    source: str
+
+    @property
+    def note(self) -> str:
+        """Where the price is from."""
+        return f"{self.source}, {self.as_of}"
+
+
+def read_price(file: str, accelerator: str) -> Price:
+    """Reads the price of an accelerator.
+
+    Args:
+        file: YAML with a mapping per accelerator: `price_per_hour`, `currency`, `as_of`, `source`.
+        accelerator: Its name in there.
+
+    Raises:
+        UserError: The file cannot be read, or has no such accelerator.
+    """
+    from etils import epath
+
+    try:
+        table: Any = yaml.safe_load(epath.Path(file).read_text())
+    except (OSError, ValueError, ImportError, yaml.YAMLError) as error:
+        message = f"cannot be read: {' '.join(str(error).split())}"
+        raise UserError(Problem(message, file=file)) from None
+    if not isinstance(table, dict):
+        message = f"a price table maps accelerators to prices, got {type(table).__name__}"
+        raise UserError(Problem(message, file=file))
+    if accelerator not in table:
+        message = f"has no price of {accelerator!r}; {did_you_mean(accelerator, map(str, table))}"
+        raise UserError(Problem(message, file=file))
+    try:
+        return Price.model_validate(table[accelerator])
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, (accelerator, *first["loc"])))
+        raise UserError(Problem(explain(first, Price.model_fields), key=key, file=file)) from None

@@ -1,0 +1,149 @@
+"""Document of a goodput plan: ways to save side by side, intervals, and what is lost."""
+
+from __future__ import annotations
+
+from orbax_bench_core.document import (
+    Column,
+    Document,
+    Element,
+    Facts,
+    Heading,
+    Items,
+    Paragraph,
+    Row,
+    Section,
+    Table,
+    Text,
+)
+from orbax_bench_core.document import seconds as seconds_text
+from orbax_bench_core.plan.goodput.job import Job
+from orbax_bench_core.plan.goodput.log import JobLog
+from orbax_bench_core.plan.goodput.strategies import GoodputPlan, Strategy
+
+_READING = (
+    "Goodput is the useful share of all time: work that no failure took back.",
+    "The interval is the useful time between two saves, without the saves.",
+    "Near the best interval goodput hardly changes: half or twice as much costs little.",
+    (
+        "Simulated where interval, recovery and background part are together more than a quarter "
+        "of the time between failures: formulas are off by more than half a point there."
+    ),
+)
+
+
+def goodput_document(plan: GoodputPlan, log: JobLog | None = None) -> Document:
+    """Returns a goodput plan for people, beside what the job's own log says."""
+    best = plan.best
+    elements: tuple[Element, ...] = (
+        Heading("Goodput", level=1),
+        Paragraph(
+            f"Save {_NAMES[best.name]}, every {duration(best.interval_s)}"
+            f"{_local(best)}: {best.goodput:.1%} of the time is useful.",
+            "good",
+        ),
+        Facts((*_facts(plan.job), *_intervals(plan))),
+        *_log(log),
+        Heading("Ways to save"),
+        _table(plan),
+        Section("How to read this", (Items(_READING),)),
+    )
+    return Document(title="Goodput", elements=elements)
+
+
+_NAMES = {
+    "sync": "in one go",
+    "async": "in the background",
+    "continuous": "in the background without a pause",
+    "multi-tier": "in two tiers",
+}
+
+
+def duration(seconds: float) -> str:
+    """Returns a duration in the unit that people would use."""
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return seconds_text(seconds)
+
+
+def _local(strategy: Strategy) -> str:
+    if strategy.local_interval_s is None:
+        return ""
+    return f" to storage and every {duration(strategy.local_interval_s)} to local disks"
+
+
+def _facts(job: Job) -> tuple[tuple[str, Text], ...]:
+    found: list[tuple[str, Text]] = [
+        ("a failure every", duration(job.mtbf_s)),
+        ("recovery", duration(job.recovery_s)),
+        ("a save blocks", f"{duration(job.blocking_s)}, or {duration(job.save_s)} in one go"),
+        (
+            "in the background",
+            f"{duration(job.background_s)}, which take {job.slowdown:.0%} of the speed",
+        ),
+    ]
+    if job.local is not None:
+        blocks, takes = duration(job.local.blocking_s), duration(job.local.recovery_s)
+        share = f"{job.local.share:.0%} of failures leave it"
+        found.append(("local tier", f"a save blocks {blocks}, a recovery takes {takes}, {share}"))
+    return tuple(found)
+
+
+def _intervals(plan: GoodputPlan) -> tuple[tuple[str, Text], ...]:
+    found, available = f"Young {duration(plan.young_s)}", duration(plan.availability_s)
+    found = f"{found}, Daly {duration(plan.daly_s)}, for availability {available}"
+    return (("best intervals", found),)
+
+
+def _log(log: JobLog | None) -> tuple[Element, ...]:
+    if log is None:
+        return ()
+
+    def known(value: float | None) -> str:
+        return "unknown" if value is None else duration(value)
+
+    lost = "unknown" if log.lost_steps is None else f"{log.lost_steps:g}"
+    useful = "unknown" if log.goodput is None else f"{log.goodput:.1%}"
+    facts: tuple[tuple[str, Text], ...] = (
+        ("length", f"{duration(log.wall_s)}, of which {useful} was useful"),
+        ("steps", f"{log.steps}, {known(log.step_s)} each"),
+        (
+            "stalls by saves",
+            f"{log.stalls}, {known(log.blocking_s)} each, one every {known(log.interval_s)}",
+        ),
+        ("failures", f"{log.failures}, recovery {known(log.recovery_s)}, {lost} steps lost"),
+    )
+    return (Section("The log", (Facts(facts), *(Paragraph(note, "dim") for note in log.notes))),)
+
+
+def _table(plan: GoodputPlan) -> Table:
+    with_money = plan.price_per_hour is not None
+    columns = [
+        Column("way", "fixed"),
+        Column("interval", "fixed"),
+        Column("steps", "number"),
+        Column("goodput", "number"),
+        Column("by", "fixed"),
+    ]
+    if plan.job.devices is not None:
+        columns.append(Column("wasted device-hours a day", "number"))
+    if with_money:
+        columns.append(Column(f"wasted {plan.currency} a day", "number"))
+    return Table(tuple(columns), tuple(_row(plan, found) for found in plan.strategies))
+
+
+def _row(plan: GoodputPlan, found: Strategy) -> Row:
+    step, hours, money = plan.job.step_s, plan.wasted_device_hours(found), plan.wasted_money(found)
+    local = "" if found.local_interval_s is None else f", {duration(found.local_interval_s)} local"
+    cells: list[Text] = [
+        found.name if found.is_best else f"{found.name}, as it is",
+        f"{duration(found.interval_s)}{local}",
+        "–" if step is None else f"{max(1, round(found.interval_s / step)):,}",
+        f"{found.goodput:.1%}",
+        found.method,
+    ]
+    if hours is not None:
+        cells.append(f"{hours:,.1f}")
+    if money is not None:
+        cells.append(f"{money:,.2f}")
+    return Row(tuple(cells), dim=not found.is_best)

@@ -1,0 +1,171 @@
+"""Device meshes by arithmetic alone: shards, replicas and hosts of up to 100,000 devices."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from orbax_bench_core.config import Problem, ShardingEntry, UserError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+MOST_DEVICES: Final = 100_000
+_ONE_HOST: Final = 8
+"""Meshes of up to so many devices are taken to be on one host unless the user says otherwise."""
+
+
+@dataclasses.dataclass(frozen=True)
+class PlanMesh:
+    """Devices in mesh order, the last axis fastest; device d is on host d // devices_per_host.
+
+    Attributes:
+        axes: Names of the axes, outermost first.
+        sizes: Number of devices along each.
+        devices_per_host: Devices that one process holds.
+    """
+
+    axes: tuple[str, ...]
+    sizes: tuple[int, ...]
+    devices_per_host: int
+
+    @property
+    def num_devices(self) -> int:
+        """Devices of the mesh."""
+        return math.prod(self.sizes)
+
+    @property
+    def num_hosts(self) -> int:
+        """Processes that hold them."""
+        return self.num_devices // self.devices_per_host
+
+    @property
+    def label(self) -> str:
+        """The mesh as a flag has it, such as `data=2,fsdp=4`."""
+        return ",".join(f"{axis}={size}" for axis, size in zip(self.axes, self.sizes, strict=True))
+
+    def size(self, axes: Sequence[str]) -> int:
+        """Returns the number of parts that some axes cut a dimension into."""
+        return math.prod(self.sizes[self.axes.index(axis)] for axis in axes)
+
+    def used(self, spec: Sequence[ShardingEntry]) -> frozenset[str]:
+        """Returns the axes of more than one device that a partition names."""
+        return frozenset(axis for entry in spec for axis in named(entry) if self.size([axis]) > 1)
+
+    def coordinate(self, axes: Sequence[str]) -> np.ndarray:
+        """Returns for each device which part it holds of a dimension that `axes` cut.
+
+        The first axis counts most, as in `jax.sharding.PartitionSpec`.
+
+        Returns:
+            Whole numbers from 0, of shape (devices,).
+        """
+        return _coordinate(self, tuple(axes))
+
+    def writers(self, used: frozenset[str]) -> np.ndarray:
+        """Returns how many devices of each host hold the first replica of a shard.
+
+        Orbax has replica 0 write, which is the first device in mesh order among those with the
+        same part: the one at the origin of every axis that cuts nothing.
+
+        Args:
+            used: Axes that cut the array.
+
+        Returns:
+            Numbers of devices, of shape (hosts,).
+        """
+        return _writers(self, used)
+
+    @property
+    def is_aligned(self) -> bool:
+        """Whether the devices of each host are a box in the mesh, so that dimensions separate."""
+        rest = self.devices_per_host
+        for size in reversed(self.sizes):
+            if rest % size == 0:
+                rest //= size
+            else:
+                return size % rest == 0
+        return rest == 1
+
+
+def named(entry: ShardingEntry) -> tuple[str, ...]:
+    """Returns the axes of one entry of a partition."""
+    return () if entry is None else (entry,) if isinstance(entry, str) else tuple(entry)
+
+
+def read_mesh(text: str, devices_per_host: int | None, *, flag: str = "--mesh") -> PlanMesh:
+    """Reads a mesh as a command line has it.
+
+    Args:
+        text: For example `fsdp=8` or `data=16,fsdp=16`.
+        devices_per_host: Devices of one process; None for all, where these are at most eight.
+        flag: What the user gave it as, for messages.
+
+    Raises:
+        UserError: It is not of that form, or its devices do not make whole hosts.
+    """
+    sizes: dict[str, int] = {}
+    for part in text.split(","):
+        axis, _, size = (piece.strip() for piece in part.partition("="))
+        if not axis or axis in sizes or not size.isdecimal() or int(size) < 1:
+            message = f"expected a mesh such as data=16,fsdp=16, each axis once, got {text!r}"
+            raise UserError(Problem(message, key=flag))
+        sizes[axis] = int(size)
+    return make_mesh(tuple(sizes), tuple(sizes.values()), devices_per_host, flag=flag)
+
+
+def make_mesh(
+    axes: Sequence[str],
+    sizes: Sequence[int],
+    devices_per_host: int | None,
+    *,
+    flag: str = "--mesh",
+) -> PlanMesh:
+    """Makes a mesh of given axes.
+
+    Raises:
+        UserError: It has too many devices, or they do not make whole hosts.
+    """
+    devices = math.prod(sizes)
+    if devices > MOST_DEVICES:
+        message = f"{devices} devices are more than the {MOST_DEVICES} that can be planned for"
+        raise UserError(Problem(message, key=flag))
+    if devices_per_host is None:
+        if devices > _ONE_HOST:
+            message = (
+                f"{devices} devices do not say how many hosts there are: give the devices of one, "
+                "such as --devices-per-host 4"
+            )
+            raise UserError(Problem(message, key=flag))
+        devices_per_host = devices
+    if devices_per_host < 1 or devices % devices_per_host:
+        message = (
+            f"{devices} devices do not make whole hosts of {devices_per_host}: give a number that "
+            "divides them as --devices-per-host"
+        )
+        raise UserError(Problem(message, key=flag))
+    return PlanMesh(tuple(axes), tuple(sizes), devices_per_host)
+
+
+@functools.lru_cache(maxsize=64)
+def _coordinate(mesh: PlanMesh, axes: tuple[str, ...]) -> np.ndarray:
+    import numpy as np
+
+    device = np.arange(mesh.num_devices, dtype=np.int64)
+    found = np.zeros(mesh.num_devices, dtype=np.int64)
+    for axis in axes:
+        index = mesh.axes.index(axis)
+        stride = math.prod(mesh.sizes[index + 1 :])
+        found = found * mesh.sizes[index] + device // stride % mesh.sizes[index]
+    return found
+
+
+@functools.lru_cache(maxsize=64)
+def _writers(mesh: PlanMesh, used: frozenset[str]) -> np.ndarray:
+    rest = tuple(axis for axis in mesh.axes if axis not in used)
+    first = _coordinate(mesh, rest) == 0
+    writers: np.ndarray = first.reshape(mesh.num_hosts, mesh.devices_per_host).sum(axis=1)
+    return writers

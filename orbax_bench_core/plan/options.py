@@ -1,0 +1,115 @@
+"""Storage options of a plan: what decides files and chunks of a save by Orbax."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Final
+
+from orbax_bench_core.config import UserError
+
+_LOCAL_TARGET: Final = 2 * 2**30
+_GCS_TARGET: Final = 400 * 2**20
+_GIB: Final = 2**30
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class StorageOptions:
+    """Options of a save and a load, named as those of the benchmark `save_restore`.
+
+    Attributes:
+        use_ocdbt: Store arrays in OCDBT, a database of few files, rather than a folder per array.
+        use_zarr3: Store arrays as Zarr v3 rather than v2.
+        use_compression: Compress array data with zstd.
+        use_replica_parallel: Have each replica write a part of a replicated array.
+        enable_replica_parallel_separate_folder: Give each replica's part a folder of its own.
+        chunk_byte_size: Largest chunk of an array on storage, in bytes; None takes one per shard.
+        target_file_size: Bytes from which on OCDBT begins another data file, 0 for never; None for
+            Orbax's own: 2 GiB, or 400 MiB on Cloud Storage.
+        on_gcs: Whether the checkpoint goes to Cloud Storage.
+        save_concurrent_gb: Most data in flight while saving, in GiB; None sets no limit.
+        restore_concurrent_gb: Most data in flight while loading, in GiB; None sets no limit.
+        compression_ratio: Bytes on storage over bytes of the arrays, as it was measured; None if it
+            was not.
+    """
+
+    use_ocdbt: bool = True
+    use_zarr3: bool = True
+    use_compression: bool = True
+    use_replica_parallel: bool = False
+    enable_replica_parallel_separate_folder: bool = False
+    chunk_byte_size: int | None = None
+    target_file_size: int | None = None
+    on_gcs: bool = False
+    save_concurrent_gb: float | None = None
+    restore_concurrent_gb: float | None = None
+    compression_ratio: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuses what Orbax or this arithmetic cannot take.
+
+        Raises:
+            UserError: A number is out of range, or two options contradict each other.
+        """
+        if self.enable_replica_parallel_separate_folder and not (
+            self.use_replica_parallel and self.use_ocdbt
+        ):
+            raise UserError(
+                "enable_replica_parallel_separate_folder needs use_replica_parallel and use_ocdbt: "
+                "only replicas that write in parallel into OCDBT have folders of their own"
+            )
+        for name, least in (("chunk_byte_size", 1), ("target_file_size", 0)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise UserError(f"{name} must be {least} or more bytes, got {value}")
+        for name in ("save_concurrent_gb", "restore_concurrent_gb", "compression_ratio"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < float("inf"):
+                raise UserError(f"{name} must be a positive number, got {value}")
+
+    @property
+    def target(self) -> int:
+        """Bytes from which on OCDBT begins another data file; 0 for never."""
+        if self.target_file_size is not None:
+            return self.target_file_size
+        return _GCS_TARGET if self.on_gcs else _LOCAL_TARGET
+
+    @property
+    def chunk_overhead(self) -> int:
+        """Bytes that a chunk has beside its values: index and checksum of a Zarr 3 shard."""
+        return 20 if self.use_zarr3 else 0
+
+    @property
+    def save_limit(self) -> int | None:
+        """Most bytes in flight while saving; None sets no limit."""
+        return _bytes(self.save_concurrent_gb)
+
+    @property
+    def load_limit(self) -> int | None:
+        """Most bytes in flight while loading; None sets no limit."""
+        return _bytes(self.restore_concurrent_gb)
+
+    @property
+    def label(self) -> str:
+        """The options for people."""
+        parts = [
+            "OCDBT" if self.use_ocdbt else "a folder per array",
+            "Zarr 3" if self.use_zarr3 else "Zarr 2",
+            "zstd" if self.use_compression else "no compression",
+        ]
+        if self.use_replica_parallel:
+            folder = " in folders of their own" * self.enable_replica_parallel_separate_folder
+            parts.append(f"replicas write in parallel{folder}")
+        if self.chunk_byte_size is not None:
+            parts.append(f"chunks of at most {self.chunk_byte_size} B")
+        return ", ".join(parts)
+
+
+def _bytes(gib: float | None) -> int | None:
+    return None if gib is None else int(gib * _GIB)
+
+
+def options_of(options: Mapping[str, Any]) -> StorageOptions:
+    """Returns the storage options among those of a sweep point; others are left out."""
+    known = {field.name for field in dataclasses.fields(StorageOptions)}
+    return StorageOptions(**{name: value for name, value in options.items() if name in known})

@@ -1,0 +1,311 @@
+"""Plan of a save and a load: tree, mesh and options in; files, bytes, memory and time out."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import pydantic
+
+from orbax_bench_core.config import CheckpointConfig, MeshConfig, Problem, Spec, UserError, explain
+from orbax_bench_core.plan.layout import Amount, Layout, predict
+from orbax_bench_core.plan.memory import (
+    MemoryBounds,
+    Speeds,
+    TimeBounds,
+    foretold,
+    memory_bounds,
+    time_bounds,
+)
+from orbax_bench_core.plan.meshes import PlanMesh, make_mesh, read_mesh
+from orbax_bench_core.plan.options import StorageOptions
+from orbax_bench_core.plan.reading import ReadArray, ReadCost, read_cost
+from orbax_bench_core.plan.trees import PlannedTree, onto, tree_of_config, unknown_axes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Mesh = str | Mapping[str, int] | MeshConfig | PlanMesh | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A save that was planned, and the load of it.
+
+    Attributes:
+        tree: What is saved.
+        mesh: What it is saved from.
+        options: How.
+        layout: What lies on storage then.
+        restore_mesh: What it is loaded onto.
+        reading: What each host reads for that.
+        memory: The most host memory of both.
+        time: The fewest seconds of both.
+        speeds: What these are from.
+        failures: What will fail.
+        notes: What else a reader should know.
+    """
+
+    tree: PlannedTree
+    mesh: PlanMesh
+    options: StorageOptions
+    layout: Layout
+    restore_mesh: PlanMesh
+    reading: ReadCost
+    memory: MemoryBounds
+    time: TimeBounds
+    speeds: Speeds
+    failures: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def parameters(self) -> int:
+        """Elements of all arrays, the first value of `orbax_save_count`."""
+        return self.tree.parameters
+
+    @property
+    def even_share(self) -> float:
+        """Elements over devices, the second value of `orbax_save_count`."""
+        return self.parameters / self.mesh.num_devices
+
+    @property
+    def largest_share(self) -> int:
+        """Elements that a device really holds; all devices hold equally many."""
+        arrays = zip(self.tree.arrays, self.layout.arrays, strict=True)
+        return sum(layout.shard_bytes // array.itemsize for array, layout in arrays)
+
+    @property
+    def device_bytes(self) -> int:
+        """Bytes that a device holds of the tree."""
+        return sum(array.shard_bytes for array in self.layout.arrays)
+
+    @property
+    def replicated_share(self) -> float:
+        """Share of all device memory that holds another copy of what is elsewhere."""
+        held = self.device_bytes * self.mesh.num_devices
+        return 1 - self.tree.num_bytes / held if held else 0.0
+
+    @property
+    def files(self) -> Amount:
+        """Files of the checkpoint."""
+        return self.layout.files
+
+    @property
+    def stored_bytes(self) -> int | None:
+        """Bytes of the checkpoint; None with compression whose ratio is not known."""
+        layout, options = self.layout, self.options
+        if not options.use_compression:
+            return layout.num_bytes
+        if options.compression_ratio is None:
+            return None
+        return round(self.tree.num_bytes * options.compression_ratio) + layout.metadata_bytes
+
+    def arrays(self) -> pd.DataFrame:
+        """Returns a row per array: shapes, chunks, replicas and bytes."""
+        import pandas as pd
+
+        rows = []
+        for array in self.layout.arrays:
+            row = {
+                field.name: getattr(array, field.name)
+                for field in dataclasses.fields(array)
+                if field.name not in ("folder",)
+            }
+            rows.append({**row, "spec": str(list(array.spec))})
+        return pd.DataFrame(rows)
+
+    def hosts(self) -> pd.DataFrame:
+        """Returns a row per host that saves, and with the same mesh for loading also what it reads.
+
+        Columns: `written_bytes` and `chunks`; `needed_bytes`, `read_bytes_least` and
+        `read_bytes_most` where as many hosts load.
+        """
+        import pandas as pd
+
+        columns = {"written_bytes": self.layout.host_bytes, "chunks": self.layout.host_chunks}
+        if self.restore_mesh.num_hosts == self.mesh.num_hosts:
+            columns["needed_bytes"] = self.reading.need
+            columns["read_bytes_least"] = self.reading.least
+            columns["read_bytes_most"] = self.reading.most
+        return pd.DataFrame(columns).rename_axis("host")
+
+    def summary(self) -> dict[str, Any]:
+        """Returns all numbers that are no column, by name; sizes in bytes."""
+        host, files = self.layout.host_bytes, self.files
+        return {
+            "tree": self.tree.label,
+            "mesh": self.mesh.label,
+            "hosts": self.mesh.num_hosts,
+            "parameters": self.parameters,
+            "even_share": self.even_share,
+            "largest_share": self.largest_share,
+            "arrays": len(self.tree.arrays),
+            "array_bytes": self.tree.num_bytes,
+            "device_bytes": self.device_bytes,
+            "host_bytes_held": self.device_bytes * self.mesh.devices_per_host,
+            "host_bytes_written_most": int(host.max()),
+            "host_bytes_written_least": int(host.min()),
+            "replicated_share": self.replicated_share,
+            "files": files.expected,
+            "files_least": files.least,
+            "files_most": files.most,
+            "files_are_exact": files.is_exact,
+            "stored_bytes": self.stored_bytes,
+            "stored_bytes_most": self.layout.num_bytes,
+            "metadata_bytes": self.layout.metadata_bytes,
+            "chunks": sum(array.num_chunks for array in self.layout.arrays),
+            "restore_mesh": self.restore_mesh.label,
+            "read_amplification_least": self.reading.least_ratio,
+            "read_amplification_most": self.reading.most_ratio,
+            "save_memory_most": self.memory.save,
+            "save_memory_most_accelerator": self.memory.save_accelerator,
+            "load_memory_most": self.memory.load,
+            "save_s_least": self.time.save_s,
+            "load_s_least": self.time.load_s,
+            "failures": list(self.failures),
+            "notes": [*self.layout.reasons, *self.notes],
+        }
+
+
+def plan_checkpoint(
+    source: CheckpointConfig | Spec | str,
+    *,
+    mesh: Mesh = None,
+    devices_per_host: int | None = None,
+    options: StorageOptions | None = None,
+    restore_mesh: Mesh = None,
+    restore_devices_per_host: int | None = None,
+    speeds: Speeds | None = None,
+    suite_file: str = "",
+) -> Plan:
+    """Plans a save of a tree from a mesh, and its load onto the same or another.
+
+    Args:
+        source: A `checkpoint_config`, a spec, a preset by its label (`llama-8b@0.1+adamw`), a Flax
+            NNX factory (`module:factory`) or the path of a checkpoint.
+        mesh: Size of each axis, outermost first, as text (`data=16,fsdp=16`) or mapping; None for
+            the mesh of a checkpoint, or one device.
+        devices_per_host: Devices of one process; None for all, where these are at most eight.
+        options: Storage options; None for Orbax's own.
+        restore_mesh: What is loaded onto; None for `mesh`.
+        restore_devices_per_host: Devices of one process there; None for `devices_per_host`, where
+            these divide them.
+        speeds: What the storage can do at best; None for unknown.
+        suite_file: A factory's module may lie beside it.
+
+    Raises:
+        UserError: The source cannot be read, or the mesh cannot hold an array.
+    """
+    options, speeds = options or StorageOptions(), speeds or Speeds()
+    config = config_of(source)
+    found = _mesh(mesh, devices_per_host, "--mesh")
+    stored = None
+    if config.path is not None:
+        from orbax_bench_core.inventory import read_checkpoint
+        from orbax_bench_core.plan.checkpoints import saved_mesh, tree_of_stored
+
+        stored = read_checkpoint(config.path)
+        found = found or saved_mesh(stored)
+        tree = tree_of_stored(stored)
+    else:
+        tree = tree_of_config(config, found, suite_file=suite_file)
+    found = found or make_mesh(("device",), (1,), 1)
+    if devices_per_host is not None and devices_per_host != found.devices_per_host:
+        found = make_mesh(found.axes, found.sizes, devices_per_host)
+    target = _mesh(restore_mesh, restore_devices_per_host or devices_per_host, "--onto") or found
+    return plan_tree(tree, found, options, target, speeds)
+
+
+def plan_tree(
+    tree: PlannedTree, mesh: PlanMesh, options: StorageOptions, target: PlanMesh, speeds: Speeds
+) -> Plan:
+    """Plans a save of a tree from `mesh`, and its load onto `target`."""
+    layout = predict(tree, mesh, options)
+    chunks = {array.name: array.chunk_shape for array in layout.arrays} | tree.saved
+    reading = read_cost(
+        [
+            ReadArray(
+                array.name, array.shape, array.itemsize, chunks[array.name], onto(array, target)
+            )
+            for array in tree.arrays
+        ],
+        target,
+    )
+    return Plan(
+        tree=tree,
+        mesh=mesh,
+        options=options,
+        layout=layout,
+        restore_mesh=target,
+        reading=reading,
+        memory=memory_bounds(layout, reading, options),
+        time=time_bounds(layout, reading, options, speeds),
+        speeds=speeds,
+        failures=tuple(foretold(layout, reading, options)),
+        notes=tuple(_notes(tree, mesh, target)),
+    )
+
+
+def config_of(source: CheckpointConfig | Spec | str) -> CheckpointConfig:
+    """Returns what a source names as a `checkpoint_config`.
+
+    Raises:
+        UserError: It is none of the kinds that `plan_checkpoint` takes.
+    """
+    if isinstance(source, CheckpointConfig):
+        return source
+    try:
+        if not isinstance(source, str):
+            return CheckpointConfig(spec=source)
+        if "/" in source:
+            return CheckpointConfig(path=source)
+        if ":" in source:
+            return CheckpointConfig(nnx=source)
+        return _preset(source)
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        message = explain(first, CheckpointConfig.model_fields)
+        raise UserError(Problem(message, key=str(source)[:80])) from None
+
+
+def _preset(label: str) -> CheckpointConfig:
+    """Reads a preset as reports call it, such as `llama-8b@0.01+adamw+params:bfloat16`."""
+    name, *parts = label.split("+")
+    model, _, scale = name.partition("@")
+    fields: dict[str, Any] = {"model": model}
+    try:
+        if scale:
+            fields["scale"] = float(scale)
+    except ValueError:
+        raise UserError(
+            f"{label!r}: expected a scale such as llama-8b@0.1, got {scale!r}"
+        ) from None
+    for part in parts:
+        group, _, dtype = part.partition(":")
+        if dtype:
+            fields.setdefault("dtypes", {})[group] = dtype
+        else:
+            fields["optimizer"] = part
+    return CheckpointConfig(**fields)
+
+
+def _mesh(mesh: Mesh, devices_per_host: int | None, flag: str) -> PlanMesh | None:
+    if mesh is None or isinstance(mesh, PlanMesh):
+        return mesh
+    if isinstance(mesh, str):
+        return read_mesh(mesh, devices_per_host, flag=flag)
+    if isinstance(mesh, MeshConfig):
+        return make_mesh(mesh.mesh_axes, mesh.shape, devices_per_host, flag=flag)
+    return make_mesh(tuple(mesh), tuple(mesh.values()), devices_per_host, flag=flag)
+
+
+def _notes(tree: PlannedTree, mesh: PlanMesh, target: PlanMesh) -> list[str]:
+    notes = []
+    for place in dict.fromkeys((mesh, target)):
+        missing = unknown_axes(tree.arrays, place)
+        if missing:
+            notes.append(
+                f"{place.label} has no axis {', '.join(missing)}: arrays are whole along it"
+            )
+    return notes

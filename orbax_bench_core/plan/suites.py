@@ -1,0 +1,148 @@
+"""Plans of files: of a suite one for each distinct save, of a spec or `checkpoint_config` one."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pydantic
+import yaml
+
+from orbax_bench_core.config import (
+    CheckpointConfig,
+    LoadedSuite,
+    Problem,
+    UserError,
+    explain,
+    load_suite,
+)
+from orbax_bench_core.plan.options import StorageOptions, options_of
+from orbax_bench_core.plan.planning import Mesh, Plan, config_of, plan_checkpoint
+from orbax_bench_core.sweep import SweepPoint, expand, sides
+
+_SOURCES = ("spec", "model", "nnx", "path")
+_SUFFIXES = (".yaml", ".yml", ".json")
+
+
+def plan_source(
+    source: str,
+    *,
+    mesh: Mesh = None,
+    changes: Mapping[str, Any] | None = None,
+    overrides: tuple[str, ...] = (),
+    **places: Any,
+) -> tuple[Plan, ...]:
+    """Plans what a command line names.
+
+    Args:
+        source: A suite file, a file with a spec or a `checkpoint_config`, a preset by its label, a
+            Flax NNX factory or the path of a checkpoint.
+        mesh: As for `plan_checkpoint`; takes the place of a suite's meshes.
+        changes: Storage options; they take the place of those of a suite's points.
+        overrides: Values in place of those of a suite file, each `KEY.PATH=VALUE`.
+        **places: Further arguments of `plan_checkpoint`.
+
+    Returns:
+        One plan, or several where a suite sweeps over what decides the layout.
+
+    Raises:
+        UserError: The source cannot be read, or a mesh cannot hold an array.
+    """
+    if source.endswith(_SUFFIXES):
+        data = _read(source)
+        if {"benchmarks", "suite_name"} & set(data):
+            return plan_suite(load_suite(source, overrides), mesh=mesh, changes=changes, **places)
+        config = _config(source, data)
+    else:
+        config = config_of(str(Path(source).resolve()) if Path(source).is_dir() else source)
+    if overrides:
+        raise UserError(f"--override changes a suite file, and {source!r} is none")
+    options = StorageOptions(**(changes or {}))
+    return (plan_checkpoint(config, mesh=mesh, options=options, suite_file=source, **places),)
+
+
+def plan_suite(
+    loaded: LoadedSuite,
+    *,
+    mesh: Mesh = None,
+    changes: Mapping[str, Any] | None = None,
+    **places: Any,
+) -> tuple[Plan, ...]:
+    """Plans all that a suite saves, each distinct checkpoint, mesh and set of options once.
+
+    Args:
+        loaded: The suite.
+        mesh: Takes the place of its meshes; None leaves them.
+        changes: Storage options that take the place of those of its points.
+        **places: Further arguments of `plan_checkpoint`.
+
+    Raises:
+        UserError: Nothing in it can be planned, or a mesh cannot hold an array.
+    """
+    expansion = expand(loaded)
+    points = [point for entry in expansion.points for point in sides(entry).values()]
+    found: dict[tuple[Any, ...], Plan] = {}
+    for checkpoint, point in _saves(loaded, points, of_suite=mesh is not None):
+        options = dataclasses.replace(options_of(point.options), **(changes or {}))
+        place = mesh or point.mesh
+        key = (checkpoint.model_dump_json(), repr(place), options)
+        if key not in found:
+            found[key] = plan_checkpoint(
+                checkpoint, mesh=place, options=options, suite_file=loaded.source.file, **places
+            )
+    if not found:
+        skipped = [skip.reason for skip in expansion.skipped]
+        reason = skipped[0] if skipped else "its benchmarks make their own state"
+        raise UserError(f"no point of this suite has a checkpoint to plan for: {reason}")
+    return tuple(found.values())
+
+
+def _saves(
+    loaded: LoadedSuite, points: list[SweepPoint], *, of_suite: bool
+) -> Iterator[tuple[CheckpointConfig, SweepPoint]]:
+    """Yields what is saved by which point; of presets the trees for another mesh, if asked."""
+    if of_suite:
+        yield from (
+            (checkpoint, point)
+            for checkpoint, point in itertools.product(loaded.suite.checkpoint_configs, points)
+            if not checkpoint.is_empty
+        )
+        return
+    for point in points:
+        if not point.checkpoint.is_empty:
+            yield point.checkpoint, point
+
+
+def _read(file: str) -> dict[str, Any]:
+    from etils import epath
+
+    try:
+        found = yaml.safe_load(epath.Path(file).read_text())
+    except (OSError, ImportError, ValueError) as error:
+        raise UserError(Problem(f"cannot be read: {error}", file=file)) from None
+    except yaml.YAMLError as error:
+        raise UserError(
+            Problem(f"is not YAML: {' '.join(str(error).split())}", file=file)
+        ) from None
+    if not isinstance(found, dict):
+        message = f"a suite or a spec is a mapping, got {type(found).__name__}"
+        raise UserError(Problem(message, file=file))
+    return found
+
+
+def _config(file: str, data: dict[str, Any]) -> CheckpointConfig:
+    """Returns a file's `checkpoint_config`, its spec, or the tree that it is."""
+    inner = data.get("checkpoint_config", data)
+    is_config = isinstance(inner, dict) and any(
+        isinstance(inner.get(name), dict if name == "spec" else str) for name in _SOURCES
+    )
+    try:
+        return CheckpointConfig(**inner) if is_config else CheckpointConfig(spec=inner)
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        raise UserError(Problem(explain(first, CheckpointConfig.model_fields), file=file)) from None
+    except ValueError as error:  # a spec that cannot be read
+        raise UserError(Problem(str(error), file=file)) from None

@@ -1,0 +1,215 @@
+"""Trees to plan for: arrays by shape, dtype and partition, from a spec, a checkpoint or a model."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any, Final
+
+from orbax_bench_core.config import (
+    BITS,
+    ArraySpec,
+    CheckpointConfig,
+    MeshConfig,
+    ShardingEntry,
+    Spec,
+    UserError,
+    expanded,
+    leaves,
+)
+from orbax_bench_core.plan.meshes import PlanMesh, named
+from orbax_bench_core.sweep import benchmark_environment
+
+_TIMEOUT_S: Final = 300.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PlannedArray:
+    """An array that will be saved.
+
+    Attributes:
+        path: Its keys in the tree; whole numbers are places in a list.
+        shape: Global shape, in elements.
+        dtype: Its dtype, as `jax.numpy` spells it.
+        spec: One entry per leading dimension: axis name, names, or None, as in a `PartitionSpec`.
+    """
+
+    path: tuple[str | int, ...]
+    shape: tuple[int, ...]
+    dtype: str
+    spec: tuple[ShardingEntry, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Its name in the store."""
+        return ".".join(map(str, self.path))
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return BITS[self.dtype] // 8
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of the whole array."""
+        return math.prod(self.shape) * self.itemsize
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PlannedTree:
+    """A tree that will be saved.
+
+    Attributes:
+        label: What people call it.
+        arrays: Its arrays, in the order in which JAX flattens the tree: keys sorted.
+        numbers: Paths of its Python numbers, each of which Orbax stores as an array of its own.
+        strings: Paths of its strings, which Orbax keeps in one file.
+        saved: Chunk shape of each array by its name, where the tree is a checkpoint that is there.
+    """
+
+    label: str
+    arrays: tuple[PlannedArray, ...]
+    numbers: tuple[tuple[str | int, ...], ...] = ()
+    strings: tuple[tuple[str | int, ...], ...] = ()
+    saved: dict[str, tuple[int, ...]] = dataclasses.field(default_factory=dict)
+
+    @property
+    def parameters(self) -> int:
+        """Elements of all arrays."""
+        return sum(math.prod(array.shape) for array in self.arrays)
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of all arrays, replicas once."""
+        return sum(array.num_bytes for array in self.arrays)
+
+
+def tree_of_config(
+    checkpoint: CheckpointConfig, mesh: PlanMesh | None, *, suite_file: str = ""
+) -> PlannedTree:
+    """Returns the tree of a `checkpoint_config`.
+
+    Args:
+        checkpoint: Spec, preset, factory or path.
+        mesh: The mesh, whose axis names decide the partitions of presets; None for one device.
+        suite_file: A factory's module may lie beside it.
+
+    Raises:
+        UserError: There is no tree in it, or it cannot be read.
+    """
+    if checkpoint.path is not None:
+        from orbax_bench_core.plan.checkpoints import tree_of_checkpoint
+
+        return tree_of_checkpoint(checkpoint.path)
+    if checkpoint.nnx is not None:
+        return _tree_of_factory(checkpoint.nnx, mesh, suite_file)
+    spec = expanded(checkpoint, mesh_config(mesh)).spec
+    if not spec:
+        raise UserError(
+            "there is no tree to plan for: checkpoint_config needs `spec`, `model`, `nnx` or `path`"
+        )
+    return tree_of_spec(spec, label=checkpoint.label)
+
+
+def tree_of_spec(spec: Spec, *, label: str) -> PlannedTree:
+    """Returns the tree of a spec, in the order in which JAX flattens it.
+
+    Raises:
+        UserError: It has no array.
+    """
+    found = sorted(leaves(spec), key=lambda leaf: leaf[0])
+    arrays = tuple(
+        PlannedArray(path, leaf.shape, leaf.dtype, leaf.sharding or ())
+        for path, leaf in found
+        if isinstance(leaf, ArraySpec)
+    )
+    if not arrays:
+        raise UserError("the tree has no array: there is nothing to plan")
+    return PlannedTree(
+        label,
+        arrays,
+        numbers=tuple(path for path, leaf in found if leaf == "int"),
+        strings=tuple(path for path, leaf in found if leaf == "str"),
+    )
+
+
+def mesh_config(mesh: PlanMesh | None) -> MeshConfig | None:
+    """Returns a mesh as the suite file has it."""
+    if mesh is None:
+        return None
+    sizes = dict(zip(mesh.axes, mesh.sizes, strict=True))
+    return MeshConfig(mesh_axes=mesh.axes, ici_parallelism=sizes)
+
+
+def onto(array: PlannedArray, mesh: PlanMesh) -> tuple[ShardingEntry, ...]:
+    """Returns the partition of an array on a mesh that may lack some of its axes.
+
+    Raises:
+        UserError: An axis is used twice, or does not divide its dimension.
+    """
+    kept = [tuple(axis for axis in named(entry) if axis in mesh.axes) for entry in array.spec]
+    used = [axis for axes in kept for axis in axes]
+    if len(set(used)) != len(used):
+        raise UserError(f"array {array.name!r}: partition {list(array.spec)} uses an axis twice")
+    if len(kept) > len(array.shape):
+        raise UserError(
+            f"array {array.name!r}: partition {list(array.spec)} has more entries than the "
+            f"{len(array.shape)} dimensions of the array"
+        )
+    for dimension, axes in enumerate(kept):
+        parts = mesh.size(axes)
+        if array.shape[dimension] % parts:
+            raise UserError(
+                f"array {array.name!r}: dimension {dimension} has {array.shape[dimension]} "
+                f"elements, which {mesh.label} cannot split into {parts} equal parts: JAX refuses "
+                "it; use another mesh, or a multiple"
+            )
+    return tuple(
+        None if not axes else axes[0] if isinstance(entry, str) else axes
+        for entry, axes in zip(array.spec, kept, strict=True)
+    )
+
+
+def unknown_axes(arrays: Sequence[PlannedArray], mesh: PlanMesh) -> tuple[str, ...]:
+    """Returns the axes that partitions name and the mesh lacks: arrays are whole along them."""
+    used = {axis for array in arrays for entry in array.spec for axis in named(entry)}
+    return tuple(sorted(used - set(mesh.axes)))
+
+
+def _tree_of_factory(factory: str, mesh: PlanMesh | None, suite_file: str) -> PlannedTree:
+    """Describes the state of a Flax NNX model by a process that imports it."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "orbax_bench_core.state.nnx_tree", factory],
+            capture_output=True,
+            text=True,
+            env={**benchmark_environment(suite_file), "JAX_PLATFORMS": "cpu"},
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise UserError(f"{factory!r} was not built within {_TIMEOUT_S:.0f} s") from None
+    if done.returncode:
+        reason = done.stderr.strip().splitlines()[-1:] or ["it ended without a word"]
+        raise UserError(reason[0])
+    entries: list[dict[str, Any]] = json.loads(done.stdout.strip().rpartition("\n")[2])
+    axes = () if mesh is None else mesh.axes
+    arrays = tuple(
+        PlannedArray(
+            tuple(entry["path"]), tuple(entry["shape"]), entry["dtype"], _kept(entry["spec"], axes)
+        )
+        for entry in entries
+    )
+    if not arrays:
+        raise UserError(f"the state of {factory!r} has no array: there is nothing to plan")
+    return PlannedTree(factory.partition(":")[2], arrays)
+
+
+def _kept(spec: Sequence[Any], axes: Sequence[str]) -> tuple[ShardingEntry, ...]:
+    """Returns a partition without the axes that a mesh lacks, as a model of ours is laid out."""
+    found = (named(tuple(entry) if isinstance(entry, list) else entry) for entry in spec)
+    return tuple(tuple(axis for axis in entry if axis in axes) or None for entry in found)

@@ -1,0 +1,231 @@
+"""Document of a plan: what is saved, what lies on storage, what hosts need, what will fail."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from orbax_bench_core.document import (
+    Column,
+    Document,
+    Element,
+    Facts,
+    Heading,
+    Items,
+    Paragraph,
+    Row,
+    Section,
+    Span,
+    Table,
+    Text,
+    count,
+    num_bytes,
+    percent,
+)
+from orbax_bench_core.plan.layout import Amount
+from orbax_bench_core.plan.planning import Plan
+
+_SHOWN: Final = 12
+_UNKNOWN: Final = "unknown"
+
+
+def plan_document(plan: Plan) -> Document:
+    """Returns a plan for people."""
+    remarks = (*plan.layout.reasons, *plan.notes)
+    elements: tuple[Element, ...] = (
+        Heading(f"Plan: {plan.tree.label} on {plan.mesh.label}", level=1),
+        *_failures(plan),
+        Facts((("parameters", _parameters(plan)), *_tree(plan))),
+        Section("On storage", (Facts(_storage(plan)),)),
+        Section("Hosts", (Facts(_hosts(plan)),)),
+        Section("Arrays", _arrays(plan)),
+        *((Section("Notes", (Items(remarks),)),) if remarks else ()),
+    )
+    return Document(title=f"Plan of {plan.tree.label}", elements=elements)
+
+
+def plans_document(plans: tuple[Plan, ...], title: str) -> Document:
+    """Returns several plans as a table of one row each, or the one that there is in full."""
+    if len(plans) == 1:
+        return plan_document(plans[0])
+    columns = (
+        Column("tree"),
+        Column("mesh"),
+        Column("options"),
+        Column("array bytes", "number"),
+        Column("per device", "number"),
+        Column("most by a host", "number"),
+        Column("files", "number"),
+        Column("stored", "number"),
+        Column("fails", "number"),
+    )
+    rows = tuple(
+        Row(
+            (
+                plan.tree.label,
+                plan.mesh.label,
+                plan.options.label,
+                num_bytes(plan.tree.num_bytes),
+                num_bytes(plan.device_bytes),
+                num_bytes(int(plan.layout.host_bytes.max())),
+                files_text(plan.files),
+                stored_text(plan),
+                str(len(plan.failures)),
+            )
+        )
+        for plan in plans
+    )
+    failures = dict.fromkeys(failure for plan in plans for failure in plan.failures)
+    return Document(
+        title=title,
+        elements=(
+            Heading(title, level=1),
+            Table(columns, rows),
+            *((Section("What will fail", (Items(tuple(failures)),)),) if failures else ()),
+        ),
+    )
+
+
+def files_text(files: Amount) -> str:
+    """Returns a number of files, with its bounds where it is not exact."""
+    if files.is_exact:
+        return f"{files.expected:,}"
+    if files.expected == files.most:
+        return f"at most {files.most:,}"
+    return f"about {files.expected:,} ({files.least:,} to {files.most:,})"
+
+
+def stored_text(plan: Plan) -> str:
+    """Returns the bytes on storage, or the payload that compression stays below."""
+    if plan.stored_bytes is None:
+        return f"<= {num_bytes(plan.layout.num_bytes)}"
+    return num_bytes(plan.stored_bytes)
+
+
+def _failures(plan: Plan) -> tuple[Element, ...]:
+    return tuple(Paragraph(failure, "bad", mark="error:") for failure in plan.failures)
+
+
+def _parameters(plan: Plan) -> Text:
+    even, largest = plan.even_share, plan.largest_share
+    return (
+        f"{plan.parameters:,}; an even share of {plan.mesh.num_devices:,} devices is {even:,.1f}, "
+        f"each really holds {largest:,}"
+    )
+
+
+def _tree(plan: Plan) -> tuple[tuple[str, Text], ...]:
+    tree, mesh = plan.tree, plan.mesh
+    more = "".join(
+        f", {count(len(found), kind)}"
+        for found, kind in ((tree.numbers, "number"), (tree.strings, "string"))
+        if found
+    )
+    devices, hosts = count(mesh.num_devices, "device"), count(mesh.num_hosts, "host")
+    copies = percent(plan.replicated_share)
+    return (
+        ("arrays", f"{len(tree.arrays)} with {num_bytes(tree.num_bytes)}{more}"),
+        ("mesh", f"{devices} on {hosts} of {mesh.devices_per_host}"),
+        (
+            "per device",
+            f"{num_bytes(plan.device_bytes)}; {copies} of all device memory holds another copy",
+        ),
+    )
+
+
+def _storage(plan: Plan) -> tuple[tuple[str, Text], ...]:
+    layout, options = plan.layout, plan.options
+    chunks = sum(array.num_chunks for array in layout.arrays)
+    sizes = sorted(array.chunk_bytes for array in layout.arrays)
+    note = ""
+    if options.use_compression and options.compression_ratio is None:
+        note = "; how far data compress is known only from a measurement (--compression-ratio)"
+    return (
+        ("options", options.label),
+        ("files", files_text(plan.files)),
+        ("bytes", stored_text(plan) + note),
+        ("metadata", f"{num_bytes(layout.metadata_bytes)} of it"),
+        (
+            "chunks",
+            f"{chunks:,}, of {num_bytes(sizes[0])} to {num_bytes(sizes[-1])} before compression",
+        ),
+    )
+
+
+def _hosts(plan: Plan) -> tuple[tuple[str, Text], ...]:
+    written, reading, memory = plan.layout.host_bytes, plan.reading, plan.memory
+    idle = int((written == 0).sum())
+    silent = f"; {idle:,} of {plan.mesh.num_hosts:,} hosts write nothing" if idle else ""
+    needed = num_bytes(int(reading.need.max()))
+    read = _range(int(reading.least.max()), int(reading.most.max()))
+    from_cpu, from_accelerators = num_bytes(memory.save), num_bytes(memory.save_accelerator)
+    return (
+        (
+            "written by a host",
+            f"{_range(int(written.min()), int(written.max()))}{silent}",
+        ),
+        (
+            f"read by a host onto {plan.restore_mesh.label}",
+            f"{read} where {needed} are needed: at worst {_ratio(plan)} times as much",
+        ),
+        (
+            "memory of a save",
+            f"at most {from_cpu} more from CPU devices, {from_accelerators} from accelerators",
+        ),
+        ("memory of a load", f"at most {num_bytes(memory.load)} more, the arrays included"),
+        ("time of a save", _time(plan, plan.time.save_s, plan.speeds.write)),
+        ("time of a load", _time(plan, plan.time.load_s, plan.speeds.read)),
+    )
+
+
+def _range(least: int, most: int) -> str:
+    low, high = num_bytes(least), num_bytes(most)
+    return low if low == high else f"{low} to {high}"
+
+
+def _ratio(plan: Plan) -> str:
+    low, high = f"{plan.reading.least_ratio:.2f}", f"{plan.reading.most_ratio:.2f}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _time(plan: Plan, least: float | None, speed: float | None) -> str:
+    if speed is None:
+        return f"{_UNKNOWN}: give --run or the speed of the storage"
+    if least is None:
+        return f"{_UNKNOWN}: give --compression-ratio"
+    return f"at least {least:.3g} s at {speed:.3g} GiB/s per host ({plan.speeds.source})"
+
+
+def _arrays(plan: Plan) -> tuple[Element, ...]:
+    columns = (
+        Column("array"),
+        Column("shape", "fixed"),
+        Column("dtype", "fixed"),
+        Column("shard", "fixed"),
+        Column("replicas", "number"),
+        Column("chunk", "fixed"),
+        Column("chunks", "number"),
+        Column("bytes", "number"),
+    )
+    largest = sorted(plan.layout.arrays, key=lambda array: -array.num_bytes)
+    rows = tuple(
+        Row(
+            (
+                Span(array.name, code=True),
+                _shape(array.shape),
+                array.dtype,
+                _shape(array.shard_shape),
+                str(array.replicas),
+                _shape(array.chunk_shape),
+                f"{array.num_chunks:,}",
+                num_bytes(array.num_bytes),
+            )
+        )
+        for array in largest[:_SHOWN]
+    )
+    rest = len(largest) - _SHOWN
+    more = (Paragraph(f"and {rest} smaller ones; --json has all", "dim"),) if rest > 0 else ()
+    return (Table(columns, rows), *more)
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return "×".join(map(str, shape)) or "scalar"

@@ -1,0 +1,267 @@
+"""Outlets of a conclusion beside the run directory: a webhook, JUnit XML, the page of a CI job."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import datetime
+import os
+import sys
+from collections.abc import Iterator, Mapping, MutableMapping
+from typing import TYPE_CHECKING, Final, Self
+
+from orbax_bench_core.analysis.summary import RunSummary
+from orbax_bench_core.analysis.verdicts import (
+    VerdictReport,
+    headline,
+    nearest_to_trouble,
+    verdicts_document,
+)
+from orbax_bench_core.config import UserError
+from orbax_bench_core.document import count, to_markdown
+from orbax_bench_core.execute import NOTIFY, NOTIFY_STATE
+from orbax_bench_core.exit_codes import Exit, worst
+from orbax_bench_core.exports.ci import STEP_SUMMARY, append_step_summary, junit_xml
+from orbax_bench_core.exports.notifications import News, State, Webhook, announce, webhook_at
+from orbax_bench_core.records import RunDirectory, write_atomically
+
+if TYPE_CHECKING:
+    from etils import epath
+
+
+def comparison_exit_code(verdicts: VerdictReport, *, allow_inconclusive: bool = False) -> int:
+    """Returns the exit code: 3 REGRESSION, 4 INCONCLUSIVE or exploratory, 0 PASS.
+
+    It is 1 when an arm failed, no point was compared, or files had to be left out, and nothing has
+    regressed.
+    """
+    codes = []
+    failed = not verdicts.points or any(point.failed for point in verdicts.points)
+    if verdicts.left_out or failed:
+        codes.append(Exit.FAILED)
+    tolerated = allow_inconclusive and not verdicts.lacks_operations
+    if verdicts.exploratory or (verdicts.word == "INCONCLUSIVE" and not tolerated):
+        codes.append(Exit.INCONCLUSIVE)
+    elif verdicts.word == "REGRESSION":
+        codes.append(Exit.REGRESSION)
+    return worst(codes)
+
+
+def stored_exit_code(verdicts: VerdictReport, *, allow_inconclusive: bool = False) -> int:
+    """Returns the exit code of a comparison of what is on storage; unpaired ones only warn."""
+    if verdicts.exploratory or any(point.mode == "paired" for point in verdicts.points):
+        return comparison_exit_code(verdicts, allow_inconclusive=allow_inconclusive)
+    return Exit.FAILED if verdicts.left_out else Exit.OK
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Outlets:
+    """Where a command tells what it found, beside its run directory and its terminal.
+
+    Whatever goes wrong with one of them is a warning on standard error, and never the exit code.
+
+    Attributes:
+        webhook: What is notified when the state of the suite changes; None for nothing.
+        states: Folder of the last states; empty for the one beside the run directory.
+        junit: File that gets the verdicts as JUnit XML; None for none.
+        page: File of the summary page of a job of GitHub Actions; empty for none.
+    """
+
+    webhook: Webhook | None = None
+    states: str = ""
+    junit: str | None = None
+    page: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        notify: str | None = None,
+        junit: str | None = None,
+        environment: Mapping[str, str] = os.environ,
+    ) -> Self:
+        """Returns the outlets that were asked for.
+
+        Args:
+            notify: The address to notify, or `@FILE` that holds it; None for that of the
+                environment.
+            junit: File for JUnit XML.
+            environment: Environment variables of this process.
+
+        Raises:
+            UserError: The address is none, or cannot be read.
+        """
+        given = notify or environment.get(NOTIFY, "")
+        webhook = webhook_at(_text_of(given)) if given else None
+        return cls(
+            webhook=webhook,
+            states=environment.get(NOTIFY_STATE, ""),
+            junit=junit,
+            page=environment.get(STEP_SUMMARY, ""),
+        )
+
+    @staticmethod
+    def hidden(environment: MutableMapping[str, str]) -> None:
+        """Takes the outlets out of the environment of processes that this one starts.
+
+        They are parts of what this process itself tells of, once and at its end.
+        """
+        for name in (NOTIFY, NOTIFY_STATE, STEP_SUMMARY):
+            environment.pop(name, None)
+
+    def verdicts(self, found: VerdictReport, code: int, directory: str) -> None:
+        """Tells what a comparison found.
+
+        Args:
+            found: Its verdicts.
+            code: What the command ends with.
+            directory: The run directory of the candidate.
+        """
+        if self.junit is not None:
+            with _warned(f"cannot write {self.junit}"):
+                write_atomically(_path(self.junit), junit_xml(found))
+        if self.page:
+            with _warned("the summary page of this job cannot be written"):
+                append_step_summary(to_markdown(verdicts_document(found)), self.page)
+        if found.exploratory:
+            return
+        state: State = "FAILED" if code in _FAILURES else found.word
+        self._announce(state, found.suite, directory, found.judged_at, _lines(found))
+
+    def run(self, suite: str, summary: RunSummary, code: int, directory: str) -> None:
+        """Tells how a run without verdicts ended.
+
+        Args:
+            suite: Name of the suite.
+            summary: What it measured.
+            code: What the command ends with.
+            directory: The run directory.
+        """
+        failed = [
+            f"{point.point}: {count(point.failed, 'repeat')} failed"
+            for point in summary.points
+            if point.failed
+        ]
+        lines = (*failed, *summary.left_out) if code else ("every repeat passed",)
+        self.ended(suite, code, directory, lines or ("nothing was measured",))
+
+    def ended(self, suite: str, code: int, directory: str, lines: tuple[str, ...]) -> None:
+        """Tells how something without verdicts ended.
+
+        Args:
+            suite: Name of the suite.
+            code: What the command ends with.
+            directory: The run directory.
+            lines: What is to be said of it.
+        """
+        state: State = "FAILED" if code in _FAILURES else "PASS"
+        self._announce(state, suite, directory, _now(), lines)
+
+    def failed(self, suite: str | None, directory: str, why: str) -> None:
+        """Tells that there is no result.
+
+        Args:
+            suite: Name of the suite; None where it is not known.
+            directory: The run directory.
+            why: The reason, for people.
+        """
+        self._announce("FAILED", suite, directory, _now(), tuple(why.splitlines()))
+
+    @contextlib.contextmanager
+    def on_failure(self, suite: str | None, directory: str) -> Iterator[None]:
+        """Tells of the exception that ends a block, and lets it go on.
+
+        Args:
+            suite: Name of the suite; None for that of the run directory, if there is a run.
+            directory: The run directory.
+        """
+        try:
+            yield
+        except Exception as failure:
+            # What an author's code raised may say anything; a user error is made for people.
+            ours = isinstance(failure, UserError)
+            why = str(failure) if ours else f"{type(failure).__name__}: {failure}"
+            self.failed(suite, directory, why)
+            raise
+
+    def _announce(
+        self,
+        state: State,
+        suite: str | None,
+        directory: str,
+        otherwise: datetime.datetime,
+        lines: tuple[str, ...],
+    ) -> None:
+        if self.webhook is None:
+            return
+        run_id, begun, known = "", otherwise, suite
+        with contextlib.suppress(UserError, OSError, ImportError, ValueError):
+            info = RunDirectory(directory).read_info()
+            known = suite or info.suite_name
+            if known == info.suite_name:
+                run_id, begun = info.run_id, info.created_at
+        news = News(
+            suite=known or "a suite that cannot be read",
+            state=state,
+            run_id=run_id,
+            directory=directory,
+            begun=begun,
+            lines=lines,
+        )
+        folder = None if known is None else _path(self.states or directory)
+        if folder is not None and not self.states:
+            folder = folder.parent
+        announce(news, self.webhook, folder, say=_say)
+
+
+_FAILURES: Final = (Exit.FAILED, Exit.INVALID, Exit.LOST_HEAD)
+
+
+def _lines(found: VerdictReport) -> tuple[str, ...]:
+    """Returns what a webhook is told of a comparison."""
+    lines = [headline(found)]
+    for point in found.points:
+        if point.word == "PASS":
+            continue
+        nearest = nearest_to_trouble(point)
+        ratio = None if nearest is None else nearest.verdict.ratio
+        said = point.reason
+        if nearest is not None and ratio is not None and point.endpoint == "time":
+            said = f"{nearest.operation} takes {ratio:.2f} times as long"
+        lines.append(f"{point.word} {point.point}: {said}")
+    return (*lines, *found.remarks)
+
+
+def _text_of(given: str) -> str:
+    """Returns an address, or what the file holds that it names.
+
+    Raises:
+        UserError: The file cannot be read.
+    """
+    if not given.startswith("@"):
+        return given
+    try:
+        return str(_path(given[1:]).read_text()).strip()
+    except (OSError, ImportError, ValueError) as failure:
+        raise UserError(f"--notify {given}: cannot read it: {failure}") from None
+
+
+def _path(place: str) -> epath.Path:
+    from etils import epath
+
+    return epath.Path(place)
+
+
+@contextlib.contextmanager
+def _warned(what: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ImportError) as failure:
+        _say(f"warning: {what}: {failure}")
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)

@@ -1,0 +1,373 @@
+"""Figures of `orbax-bench best` and of its search, by simulation with a fixed seed.
+
+`python -m perf.best [--quick] [--json FILE]`
+
+Made-up studies have 64 points, all combinations of six options of two values, and a drift that
+whole rounds share. All of it takes some minutes, `--quick` a quarter of a minute. Exit codes: 0
+every target is met, 1 one is not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import itertools
+import json
+import math
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+from rich.console import Console
+
+from orbax_bench_core.analysis import best
+from perf.figure import Figure, at_least, at_most, figure_table, shown
+
+STUDIES: Final = 1000
+QUICK: Final = 25
+OPTIONS: Final = 6
+POINTS: Final = 2**OPTIONS
+ROUNDS: Final = 60
+"""Rounds that a search may take."""
+EXIT_MISSED: Final = 1
+
+Floats = npt.NDArray[np.float64]
+Noise = Literal["normal", "t3"]
+
+_SIGNS: Final = np.array(list(itertools.product((-1, 1), repeat=OPTIONS)), dtype=np.float64)
+_LAYOUT: Final = best.Layout(
+    levels={f"option {place}": (False, True) for place in range(OPTIONS)},
+    rows=tuple(itertools.product((0, 1), repeat=OPTIONS)),
+)
+_DRIFT: Final = 0.1
+"""Standard deviation of the step of the machine's speed from round to round, on the log scale."""
+_MEANS_ROUNDS: Final = (6, 10, 14, 20, 24, 28, 34, 40, 50, 60, 80)
+_FIT_ROUNDS: Final = (2, 3, 4, 6, 8, 10, 14, 20, 24, 28, 34)
+_FOUND: Final = 0.95
+
+
+def _few(rng: np.random.Generator) -> Floats:
+    """Returns log times in which two options matter much, others less, and some pairs interact."""
+    return _planted(rng, rng.permutation([1.4, 1.25, 1.12, 1.06, 1.03, 1.0]))
+
+
+def _weak(rng: np.random.Generator) -> Floats:
+    """Returns log times in which all options matter a little."""
+    return _planted(rng, rng.permutation([1.1, 1.08, 1.06, 1.05, 1.03, 1.02]))
+
+
+def _triples(rng: np.random.Generator) -> Floats:
+    """Returns log times in which three options interact as well, which no fit by pairs sees."""
+    times = _few(rng)
+    for triple in itertools.combinations(range(OPTIONS), 3):
+        if rng.random() < 0.3:
+            times = times + _SIGNS[:, triple].prod(axis=1) * rng.normal(0, 0.03)
+    return times
+
+
+def _lawless(rng: np.random.Generator) -> Floats:
+    """Returns log times of points that have nothing to do with each other."""
+    return rng.normal(0, 0.25, POINTS)
+
+
+def _planted(rng: np.random.Generator, ratios: Sequence[float]) -> Floats:
+    times = _SIGNS @ (np.log(ratios) / 2 * rng.choice((-1, 1), OPTIONS))
+    for first, second in itertools.combinations(range(OPTIONS), 2):
+        if rng.random() < 0.3:
+            times = times + _SIGNS[:, first] * _SIGNS[:, second] * rng.normal(0, 0.04)
+    return np.asarray(times, dtype=np.float64)
+
+
+LANDSCAPES: Final[dict[str, Callable[[np.random.Generator], Floats]]] = {
+    "few options": _few,
+    "many weak options": _weak,
+    "triples": _triples,
+    "no law": _lawless,
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What became of one search.
+
+    Attributes:
+        near: Whether the point that it ends with is within 5 % of the planted best.
+        measured: Repeats that it took.
+        ended: Whether it ended because it was sure enough, and not for want of rounds.
+        rounds: Rounds that it took.
+        missing: Further rounds that it asks for; None where it cannot tell.
+    """
+
+    near: bool
+    measured: int
+    ended: bool
+    rounds: int
+    missing: int | None
+
+
+def searched(times: Floats, logs: Floats) -> Outcome:
+    """Searches as `orbax-bench run --search` does.
+
+    Args:
+        times: Log times that are planted, by point.
+        logs: Log times that are measured, shape (rounds that it may take, points).
+    """
+    left = list(range(len(times)))
+    measured = 0
+    for rounds in range(1, len(logs) + 1):
+        measured += len(left)
+        if rounds < best.FIRST_ROUNDS:
+            continue
+        seen = best.look(logs[:rounds, left], len(times))
+        chosen = left[seen.leader]
+        if seen.ended or rounds == len(logs):
+            now = logs[:rounds, left]
+            behind = now.mean(axis=0) - now.mean(axis=0)[seen.leader]
+            found = best.separation(behind, seen.leader, now, level=best.LEVEL / 2)
+            return Outcome(
+                near=is_near(times, chosen),
+                measured=measured,
+                ended=seen.ended,
+                rounds=rounds,
+                missing=found.missing,
+            )
+        left = [left[place] for place in seen.keep]
+    raise AssertionError("a search takes a round or more")
+
+
+def is_near(times: Floats, chosen: int) -> bool:
+    """Returns whether a point is within 5 % of the planted best."""
+    return bool(times[chosen] <= times.min() + best.NEAR)
+
+
+def measured_logs(
+    rng: np.random.Generator, times: Floats, variation: float, rounds: int, noise: Noise = "normal"
+) -> Floats:
+    """Returns measured log times, shape (rounds, points), with drift between the rounds."""
+    sigma = math.sqrt(math.log1p(variation**2))
+    shape = (rounds, len(times))
+    drawn = rng.standard_normal(shape)
+    if noise == "t3":
+        drawn = rng.standard_t(3, shape) / math.sqrt(3)
+    drift = np.cumsum(rng.normal(0, _DRIFT, rounds))
+    return np.asarray(times + sigma * drawn + drift[:, None], dtype=np.float64)
+
+
+def search_figures(studies: int, seed: int = 0) -> list[Figure]:
+    """Returns how often searches at CV 15 % find a good point, and what they need beside others."""
+    found = []
+    for name, landscape in LANDSCAPES.items():
+        rng = np.random.default_rng(seed)
+        planted = [landscape(rng) for _ in range(studies)]
+        logs = [measured_logs(rng, times, 0.15, max(_MEANS_ROUNDS)) for times in planted]
+        ends = [searched(times, each[:ROUNDS]) for times, each in zip(planted, logs, strict=True)]
+        near = sum(end.near for end in ends)
+        group = f"search of {POINTS} points, CV 15 %, up to {ROUNDS} rounds"
+        found.append(at_least(group, f"{name}: within 5 % of the best", near, studies, _FOUND))
+        measured = [end.measured for end in ends]
+        cost = float(np.mean(measured))
+        error = float(np.std(measured)) / math.sqrt(studies)
+        means = _rounds_needed(planted, logs, _by_means, _MEANS_ROUNDS)
+        budget = None if means is None else POINTS * means / 2
+        found.append(
+            Figure(
+                group=group,
+                name=f"{name}: repeats of a search",
+                value=cost,
+                error=error,
+                target="" if budget is None else f"≤ {budget:.0f}, half of {POINTS} x {means}",
+                met=None if budget is None else cost <= budget,
+                share=False,
+            )
+        )
+        fit = _rounds_needed(planted, logs, _by_fit, _FIT_ROUNDS)
+        for way, rounds in (("means", means), ("fit, or means where it does not hold", fit)):
+            found.append(
+                Figure(
+                    group="repeats of a full sweep that finds it in 95 %",
+                    name=f"{name}: {way}",
+                    value=math.nan if rounds is None else float(POINTS * rounds),
+                    error=0.0,
+                    share=False,
+                )
+            )
+    return sorted(found, key=lambda figure: figure.group, reverse=True)
+
+
+def _rounds_needed(
+    planted: Sequence[Floats],
+    logs: Sequence[Floats],
+    choose: Callable[[Floats], int],
+    rounds: Sequence[int],
+) -> int | None:
+    """Returns the fewest rounds with which a full sweep finds a good point; None if none do."""
+    for number in rounds:
+        near = sum(
+            is_near(times, choose(each[:number])) for times, each in zip(planted, logs, strict=True)
+        )
+        if near >= _FOUND * len(planted):
+            return number
+    return None
+
+
+def _by_means(logs: Floats) -> int:
+    return int(logs.mean(axis=0).argmin())
+
+
+def _by_fit(logs: Floats) -> int:
+    fit = best.analyse(_LAYOUT, logs).fit
+    return int(fit.means.argmin()) if fit is not None and fit.holds else _by_means(logs)
+
+
+def noisy_figures(studies: int, seed: int = 1) -> list[Figure]:
+    """Returns what searches at CV 30 % say with too few rounds, and whether it is enough."""
+    found = []
+    group = "search, CV 30 %, up to 30 rounds"
+    for name, landscape in LANDSCAPES.items():
+        rng = np.random.default_rng(seed)
+        told = surely = wrong = again = 0
+        missing = []
+        for _ in range(studies):
+            times = landscape(rng)
+            logs = measured_logs(rng, times, 0.3, 30)
+            end = searched(times, logs)
+            surely += end.ended
+            wrong += end.ended and not end.near
+            if not end.ended:
+                told += end.missing is None or end.missing > 0
+                more = min(end.missing or 0, 400)
+                missing.append(more)
+                longer = np.vstack([logs, measured_logs(rng, times, 0.3, more)])
+                again += searched(times, longer).near
+            else:
+                again += end.near
+        short = studies - surely
+        found.append(shown(group, f"{name}: sure enough by then", surely, studies))
+        if short:
+            found.append(
+                at_least(group, f"{name}: else says how many are missing", told, short, 0.95)
+            )
+            found.append(
+                Figure(
+                    group=group,
+                    name=f"{name}: median of the rounds that are missing",
+                    value=float(np.median(missing)),
+                    error=0.0,
+                    share=False,
+                )
+            )
+        found.append(
+            at_most(group, f"{name}: sure, and not within 5 %", wrong, studies, best.LEVEL)
+        )
+        found.append(
+            at_least(group, f"{name}: within 5 % after the rounds it asks for", again, studies, 0.9)
+        )
+    return found
+
+
+def tie_figures(studies: int, seed: int = 2) -> list[Figure]:
+    """Returns how often the true best is among the ties."""
+    found = []
+    group = "the true best is among the ties"
+    for points, rounds in ((16, 4), (16, 10), (64, 6), (64, 20)):
+        for noise in ("normal", "t3"):
+            kept = 0
+            rng = np.random.default_rng(seed)
+            for study in range(studies):
+                # In turns: all equal, one ahead by 10 %, a ladder of 3 %.
+                step = (0.0, 0.0, 0.03)[study % 3]
+                times = np.arange(points) * step
+                times[1:] += 0.1 * (study % 3 == 1)
+                logs = measured_logs(rng, times, 0.15, rounds, noise)
+                values = {
+                    f"{place:02d}": dict(enumerate(np.exp(column)))
+                    for place, column in enumerate(logs.T)
+                }
+                ranked = {each.point: each for each in best.rank(values)}
+                # Of equal points each is best; the last by name must stay as likely as another.
+                true = f"{points - 1:02d}" if study % 3 == 0 else "00"
+                kept += ranked[true].tied is not False
+            name = f"{points} points, {rounds} rounds, {noise}"
+            found.append(at_least(group, name, kept, studies, 1 - best.LEVEL))
+    return found
+
+
+def effect_figures(studies: int, seed: int = 3) -> list[Figure]:
+    """Returns how often intervals of effects hold the truth, and how often chance matters."""
+    found = []
+    for rounds in (3, 6, 14):
+        for noise in ("normal", "t3"):
+            rng = np.random.default_rng(seed)
+            held = total = alarms = unfit = 0
+            for _ in range(studies):
+                ratios = rng.permutation([1.4, 1.25, 1.12, 1.06, 1.03, 1.0])
+                times = _SIGNS @ (np.log(ratios) / 2)
+                logs = measured_logs(rng, times, 0.15, rounds, noise)
+                seen = best.analyse(_LAYOUT, logs)
+                for contrast, true in zip(seen.effects, ratios, strict=True):
+                    held += bool(contrast.low <= true <= contrast.high)
+                    total += 1
+                alarms += any(contrast.matters for contrast in seen.interactions)
+                unfit += seen.fit is not None and not seen.fit.holds
+            name = f"{rounds} rounds, {noise}"
+            found += [
+                at_least("intervals of main effects hold the truth", name, held, total, 0.95),
+                at_most("any of 15 pairs matters without cause", name, alarms, studies, 0.05),
+                at_most("the fit is refused without cause", name, unfit, studies, 0.05),
+            ]
+    return sorted(found, key=lambda figure: figure.group)
+
+
+def claim_figures(studies: int, seed: int = 4) -> list[Figure]:
+    """Returns how often a point is within 5 % when a full sweep says that the risk is 5 %."""
+    found = []
+    group = "within 5 %, where a full sweep says so at a risk of 5 %"
+    for name, landscape in LANDSCAPES.items():
+        for rounds, noise in ((10, "normal"), (30, "normal"), (30, "t3")):
+            rng = np.random.default_rng(seed)
+            near = said = 0
+            for _ in range(studies):
+                times = landscape(rng)
+                logs = measured_logs(rng, times, 0.15, rounds, noise)
+                fit = best.analyse(_LAYOUT, logs).fit
+                chosen = _by_means(logs)
+                behind, spread = logs.mean(axis=0) - logs.mean(axis=0)[chosen], None
+                if fit is not None and fit.holds:
+                    chosen = int(fit.means.argmin())
+                    behind, spread = fit.means - fit.means[chosen], fit.spread[:, chosen]
+                risk = best.separation(behind, chosen, logs, spread=spread).risk
+                if risk is not None and risk <= best.LEVEL:
+                    said += 1
+                    near += is_near(times, chosen)
+            if said >= 20:
+                label = f"{name}, {rounds} rounds, {noise}: {said} of {studies}"
+                found.append(at_least(group, label, near, said, 1 - best.LEVEL))
+    return found
+
+
+def best_figures(*, quick: bool) -> list[Figure]:
+    """Returns all figures of this module."""
+    studies = QUICK if quick else STUDIES
+    tables = (search_figures, noisy_figures, tie_figures, effect_figures, claim_figures)
+    return [figure for make in tables for figure in make(studies)]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Simulates, prints the table, and returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m perf.best", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help=f"{QUICK} studies, not {STUDIES}")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure here")
+    options = parser.parse_args(arguments)
+    figures = best_figures(quick=options.quick)
+    Console(width=None if sys.stdout.isatty() else 150).print(figure_table(figures))
+    if options.json is not None:
+        rows = [dataclasses.asdict(figure) for figure in figures]
+        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+    return EXIT_MISSED if any(figure.met is False for figure in figures) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

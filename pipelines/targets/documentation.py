@@ -1,0 +1,117 @@
+"""Page of the settings, from their model: one table of keys, options, targets and meanings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from orbax_bench_pipelines.target import Target
+from orbax_bench_pipelines.targets.honoured import HONOURED, OF_STEPS, REASONS
+from orbax_bench_pipelines.targets.settings import Settings, flag_of
+from orbax_bench_pipelines.targets.values import StepSettings
+
+_CONDITIONS = {
+    (Target.VERTEX, "cpu"): "without `tpu`",
+    (Target.VERTEX, "memory"): "without `tpu`",
+    (Target.VERTEX, "spot"): "with `tpu`",
+    (Target.KFP, "launcher_settings"): "several hosts",
+    (Target.VERTEX, "launcher_settings"): "with `tpu`",
+    (Target.DOCKER, "steps"): "`image`",
+    (Target.VERTEX, "steps"): "no `timeout_s`",
+}
+_EXAMPLE = """
+```yaml
+# settings.yaml
+image: europe-docker.pkg.dev/my-project/bench/orbax-bench-tpu@sha256:...
+steps:
+  others: {image: "europe-docker.pkg.dev/my-project/bench/orbax-bench:0.1.0", memory: 4Gi}
+  aggregate: {cpu: "4", memory: 32Gi}
+tpu: ["v5e:2x4", "v6e:2x4"]
+tolerations: ["dedicated=benchmarks:NoSchedule"]
+pvc: ["bench:/mnt/bench"]
+retries: 2
+backoff_s: 60
+timeout_s: 14400
+secrets: ["storage:key=AWS_SECRET_ACCESS_KEY", "certificates:/etc/bench"]
+scratch: ["/scratch:200Gi:premium-rwo"]
+node_affinity: ["topology.kubernetes.io/zone in us-central1-a,us-central1-b"]
+queue: tpu-queue
+labels: {team: training}
+```
+"""
+_HEAD = """# Settings
+
+Everything that is set at submit time is an option of `orbax-bench pipeline run`, `submit`,
+`schedule` and `compile`, and a key of a YAML file for `--settings`; an option wins over the file.
+A mistake in the file is named with its line and key. What a target cannot honour is refused with
+the reason, and nothing is dropped.
+"""
+_NOTES = """\
+GPUs are `KIND:COUNT`, such as `h100-80gb:8`, or `COUNT` on a cluster without GKE's labels. A kind
+is written as here, as GKE or as Vertex AI writes it. A step expects the devices that it was
+given, by platform, kind and count, and fails before it measures where JAX finds others, as in an
+image without the library for them.
+
+Of a slice whose hosts a launcher starts on Kubeflow, CPUs, memory, node selectors, tolerations,
+variables, queue, spot and one claim are those of the hosts. Secrets, affinity, priority, scratch
+and shared memory do not reach them and are refused; labels, annotations and time are those of the
+step.
+
+A step that is tried again goes on from what is recorded. Read in Kubeflow's issues, and never run
+here: it tries a step again whose container has failed, not one whose pod was lost
+(kubeflow/pipelines#13386), and at times none inside a loop (kubeflow/pipelines#12389).
+
+Kueue admits pods where it was told to manage them; never run here.
+
+An image by tag may be another one on the next machine: records say which image ran where it is
+given by its digest, and `unknown` elsewhere.
+"""
+
+
+def settings_page() -> str:
+    """Returns the page as Markdown."""
+    targets = list(Target)
+    lines = [
+        _HEAD,
+        f"| key | option | {' | '.join(target.value for target in targets)} | meaning |",
+        f"|---|---|{'---|' * len(targets)}---|",
+        *_rows(targets),
+        "",
+        "Below `steps` stands the name of a step, or `others` for all that do not measure:",
+        "",
+        f"| key | {' | '.join(target.value for target in targets)} |",
+        f"|---|{'---|' * len(targets)}",
+        *(
+            f"| `{name}` | {' | '.join(_yes(name in OF_STEPS[target]) for target in targets)} |"
+            for name in StepSettings.model_fields
+        ),
+        _EXAMPLE,
+        "## What is refused, and why",
+        "",
+        "| target | key | reason |",
+        "|---|---|---|",
+        *(f"| {target.value} | `{name}` | {reason} |" for (target, name), reason in _reasons()),
+        "",
+        _NOTES,
+    ]
+    return "\n".join(lines)
+
+
+def _rows(targets: list[Target]) -> Iterator[str]:
+    for name, field in Settings.model_fields.items():
+        honoured = (_cell(target, name) for target in targets)
+        yield f"| `{name}` | `{flag_of(name)}` | {' | '.join(honoured)} | {field.description} |"
+
+
+def _cell(target: Target, name: str) -> str:
+    if name not in HONOURED[target]:
+        return ""
+    return _CONDITIONS.get((target, name), "yes")
+
+
+def _yes(there: bool) -> str:
+    return "yes" if there else ""
+
+
+def _reasons() -> list[tuple[tuple[Target, str], str]]:
+    order = list(Settings.model_fields)
+    return sorted(REASONS.items(), key=lambda each: (each[0][0], order.index(each[0][1])))

@@ -1,0 +1,71 @@
+"""Sweeps of which the truth is known."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from orbax_bench_core.inventory import Inventory
+from orbax_bench_core.measure import Sample
+from orbax_bench_core.records import State
+
+CLASS = "orbax_bench_core.benchmarks.save_restore.SaveRestore"
+PEAK = "7_memory/host_peak_rss_mb"
+
+
+@pytest.fixture
+def sweep(make_run, make_point, make_record):
+    """Writes a run of all combinations of options, and returns its directory.
+
+    `seconds` gives the time of a save from the options; `of` changes the record of one repeat,
+    given options and round, or drops it by returning None.
+    """
+
+    def make(options, seconds, *, rounds=6, cv=0.02, of=None, only=None, load=None, **fields):
+        rng = np.random.default_rng(0)
+        points, records = [], []
+        for values in itertools.product(*options.values()):
+            given = dict(zip(options, values, strict=True))
+            if only is not None and not only(given):
+                continue
+            label = ",".join(f"{name}={value}" for name, value in given.items())
+            whole = {"async_enabled": False, **given}
+            point = make_point(
+                benchmark=CLASS, options=whole, given=tuple(given), label=label, **fields
+            )
+            points.append(point)
+        for number in range(rounds):
+            drift = float(rng.lognormal(0, 0.3))
+            for point in points:
+                noise = float(rng.lognormal(0, cv)) * drift
+                times = {
+                    "save": seconds(point.options) * noise,
+                    "load": (load or (lambda _: 0.1))(point.options) * noise,
+                }
+                changed = {"state": State(num_bytes=8, digest={}, verified="saved")}
+                if of is not None:
+                    more = of(point.options, number)
+                    if more is None:
+                        continue
+                    changed.update(more)
+                times = changed.pop("times", times)
+                peak = changed.pop("peak_mb", None)
+                record = make_record(point, number, times=times, **changed)
+                if peak is not None:
+                    samples = (*record.samples, Sample("save", 0, PEAK, peak, "MiB"))
+                    record = record.model_copy(update={"samples": samples})
+                records.append(record)
+        run = make_run(records, points=points, num_repeats=rounds)
+        return str(run.root)
+
+    return make
+
+
+@pytest.fixture
+def stored():
+    """Returns an inventory of so many bytes and files."""
+
+    def make(num_bytes, files=4):
+        return Inventory(total_bytes=num_bytes, file_count=files, largest_bytes=num_bytes)
+
+    return make

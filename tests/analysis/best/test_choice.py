@@ -1,0 +1,236 @@
+"""The recommendation: what is chosen, what is not, and what is said of it."""
+
+import pytest
+import yaml
+
+from orbax_bench_core.analysis.best import best
+from orbax_bench_core.config import UserError, parse_suite
+from orbax_bench_core.measure import RESIDENT_SHARE, Sample
+from orbax_bench_core.records import ErrorInfo, RunDirectory, State, StoreTrouble
+from orbax_bench_core.sweep import expand
+
+TWO = {"use_ocdbt": (True, False), "use_compression": (True, False)}
+ERROR = ErrorInfo(type="ValueError", message="no space")
+
+
+def case_of(folder, **asked):
+    (case,) = best(folder, **asked).cases
+    return case
+
+
+def chosen(folder, **asked):
+    case = case_of(folder, **asked)
+    point = next(p for p in case.points if p.point_id == case.recommendation.point_id)
+    return point.options
+
+
+def faster_without(options):
+    return 1.0 + 0.3 * options["use_ocdbt"] + options["use_compression"]
+
+
+def test_the_fastest_is_recommended(sweep):
+    assert chosen(sweep(TWO, faster_without)) == {"use_ocdbt": False, "use_compression": False}
+
+
+def test_bytes_decide_among_ties(sweep, stored):
+    folder = sweep(
+        TWO,
+        lambda _: 1.0,
+        cv=0.001,
+        of=lambda o, _: {"inventory": stored(100 + 50 * (not o["use_compression"]))},
+    )
+    assert chosen(folder)["use_compression"] is True
+
+
+def test_files_decide_where_bytes_are_equal(sweep, stored):
+    folder = sweep(
+        TWO,
+        lambda _: 1.0,
+        cv=0.001,
+        of=lambda o, _: {"inventory": stored(100, 9 if o["use_ocdbt"] else 3)},
+    )
+    assert chosen(folder)["use_ocdbt"] is False
+
+
+def test_where_all_is_equal_orbax_s_defaults_stay(sweep):
+    assert chosen(sweep(TWO, lambda _: 1.0, cv=0.001)) == {
+        "use_ocdbt": True,
+        "use_compression": True,
+    }
+
+
+def test_a_point_that_failed_once_is_not_recommended_and_named(sweep):
+    def of(options, number):
+        fails = not any(options[name] for name in TWO) and number == 2
+        return {"status": "failed", "error": ERROR, "times": {}} if fails else {}
+
+    case = case_of(sweep(TWO, faster_without, of=of))
+    (left,) = case.left_out
+    assert left.reason == "1 of 6 repeats did not pass: ValueError: no space"
+    assert left.point_id not in [place.point_id for place in case.ranking.places]
+    assert case.recommendation.point_id != left.point_id
+
+
+def test_a_bound_on_memory_leaves_points_out(sweep):
+    def of(options, _):
+        return {"peak_mb": 300.0 if not options["use_ocdbt"] else 100.0}
+
+    folder = sweep(TWO, faster_without, of=of)
+    assert chosen(folder, peak_memory=200 * 2**20)["use_ocdbt"] is True
+    case = case_of(folder, peak_memory=200 * 2**20)
+    assert "peak memory of 300 MiB is above the bound of 200 MiB" in case.left_out[0].reason
+    assert any("host_memory: reused" in remark for remark in case.remarks)
+
+
+def test_unknown_memory_is_not_within_a_bound(sweep):
+    case = case_of(sweep(TWO, faster_without), peak_memory=2**30)
+    assert case.recommendation is None
+    assert {left.reason for left in case.left_out} == {"its peak memory is unknown"}
+
+
+def throttled(options, number, *, points=1, slow=1.0):
+    hit = not options["use_ocdbt"] and number < points
+    trouble = StoreTrouble(operation="save", occurrence=0, kind="throttled", count=3)
+    return {"store_troubles": (trouble,)} if hit else {}
+
+
+def test_throttled_repeats_count_and_are_named(sweep):
+    case = case_of(
+        sweep({"use_ocdbt": (True, False)}, lambda o: 1.0 + o["use_ocdbt"], of=throttled)
+    )
+    (remark,) = case.remarks
+    assert remark.startswith("1 repeat of 1 point had trouble with storage in save")
+    assert remark.endswith("still best or tied")
+
+
+def test_a_choice_that_hangs_on_flagged_repeats_is_not_to_be_trusted(sweep):
+    # Only the flagged rounds of use_ocdbt=true are slow.
+    def of(options, number):
+        if not options["use_ocdbt"] or number >= 6:
+            return {}
+        trouble = StoreTrouble(operation="save", occurrence=0, kind="throttled", count=3)
+        return {"store_troubles": (trouble,), "times": {"save": 50.0}}
+
+    folder = sweep({"use_ocdbt": (True, False)}, lambda o: 2.0 - o["use_ocdbt"], rounds=10, of=of)
+    (remark,) = case_of(folder).remarks
+    assert "do not trust the choice" in remark
+
+
+def test_a_load_that_was_not_cold_is_flagged(sweep, make_record):
+    from orbax_bench_core.config import Conditions
+
+    folder = sweep(
+        {"use_ocdbt": (True, False)}, lambda _: 1.0, rounds=2, conditions=Conditions(cache="cold")
+    )
+    run = RunDirectory(folder)
+    record = next(run.records())
+    warm = Sample("load", 0, RESIDENT_SHARE.name, 0.9, "ratio")
+    changed = record.model_copy(update={"samples": (*record.samples, warm)})
+    path = next((run.root / "records" / record.point_id).glob("repeat_*")) / "host_0.json"
+    path.write_text(changed.model_dump_json())
+    assert any("were cached before a cold load" in remark for remark in case_of(folder).remarks)
+
+
+def test_what_was_not_verified_is_named(sweep):
+    def of(_, __):
+        return {"state": State(num_bytes=8, digest={}, verified="none")}
+
+    case = case_of(sweep(TWO, faster_without, of=of))
+    assert case.remarks == ("all 4 points not verified: nothing was compared",)
+    assert "not verified: nothing was compared" in case.recommendation.evidence
+
+
+def test_it_is_set_beside_orbax_s_defaults(sweep):
+    options = {**TWO, "use_zarr3": (True, False)}
+    found = case_of(sweep(options, faster_without)).recommendation
+    ratio, low, high = found.against_defaults
+    assert low < ratio < high < 0.6
+    assert [(each.option, each.default) for each in found.differences] == [
+        ("use_ocdbt", True),
+        ("use_compression", True),
+    ]
+
+
+def test_without_orbax_s_defaults_in_the_sweep_the_gain_is_unknown(sweep):
+    options = {"use_ocdbt": (True, False), "use_compression": (False,)}
+    found = case_of(sweep(options, lambda o: 1.0 + o["use_ocdbt"])).recommendation
+    assert found.against_defaults is None
+    assert any("gains over Orbax's defaults is unknown" in line for line in found.evidence)
+
+
+def test_the_entry_of_a_suite_is_that_very_point(sweep):
+    suite = "suite_name: s\nbenchmarks:\n- generator: save_restore\n  options:\n"
+    text = suite + "    use_ocdbt: [true, false]\n    chunk_byte_size: [null, 65536]\n"
+    points = expand(parse_suite(text, "")).plain
+    assert len(points) == 4
+    from orbax_bench_core.analysis.best.orbax_code import as_suite
+
+    for point in points:
+        again = "suite_name: again\n" + as_suite(point, "save_restore")
+        assert [each.id for each in expand(parse_suite(again, "")).plain] == [point.id]
+
+
+def test_the_code_sets_what_is_not_as_orbax_has_it(sweep):
+    found = case_of(sweep(TWO, faster_without)).recommendation
+    assert "context.array.saving.use_compression = False" in found.code
+    assert "use_zarr3" not in found.code
+    compile(found.code, "code", "exec")
+    assert yaml.safe_load(found.suite)["benchmarks"][0]["options"]["use_ocdbt"] is False
+
+
+def test_the_front_has_what_no_other_beats(sweep, stored):
+    folder = sweep(
+        TWO,
+        faster_without,
+        cv=0.001,
+        of=lambda o, _: {"inventory": stored(50 if o["use_compression"] else 100)},
+    )
+    case = case_of(folder)
+    assert case.front_of == ("save", "load", "bytes")
+    options = {p.point_id: p.options for p in case.points}
+    kept = [options[id_]["use_compression"] for id_ in case.front]
+    assert set(kept) == {True, False}
+    assert {options[id_]["use_ocdbt"] for id_ in case.front} == {False} or len(kept) > 2
+
+
+def test_few_noisy_rounds_say_how_many_are_missing(sweep):
+    found = case_of(sweep(TWO, lambda _: 1.0, rounds=3, cv=0.3)).recommendation
+    assert found.confidence.risk > 0.05
+    assert found.confidence.missing > 10
+    assert any("more rounds, after 3" in line for line in found.evidence)
+
+
+def test_one_round_says_that_it_says_nothing(sweep):
+    found = case_of(sweep(TWO, lambda _: 1.0, rounds=1)).recommendation
+    assert (found.confidence.risk, found.confidence.missing) == (None, None)
+    assert any("is unknown: that takes two" in line for line in found.evidence)
+
+
+def test_points_that_were_measured_one_after_the_other_have_no_ties(sweep):
+    folder = sweep(TWO, faster_without)
+    run = RunDirectory(folder)
+    info = run.read_info()
+    execution = info.execution.model_copy(update={"order": "sequential"})
+    run.write_info(info.model_copy(update={"execution": execution}))
+    case = case_of(folder)
+    assert {place.tied for place in case.ranking.places} == {None}
+    assert any("order: sequential" in line for line in case.recommendation.evidence)
+
+
+def test_points_of_other_checkpoints_are_another_case(sweep, make_run):
+    folder = sweep(TWO, faster_without)
+    assert len(best(folder).cases) == 1
+
+
+def test_a_run_without_two_points_of_the_same_work_is_refused(sweep):
+    folder = sweep({"use_ocdbt": (True,)}, lambda _: 1.0)
+    with pytest.raises(UserError, match="nothing to choose from"):
+        best(folder)
+
+
+def test_the_answer_is_to_be_had_as_frames(sweep):
+    found = best(sweep(TWO, faster_without))
+    ranking = found.ranking()
+    assert list(ranking[ranking.goal == "save"]["option.use_ocdbt"])[:2] == [False, True]
+    assert len(found.effects()) == 3
+    assert set(found.front().columns) >= {"point", "save", "load"}

@@ -1,0 +1,71 @@
+"""Points are ranked by their medians, and paired by round to say which tie."""
+
+import numpy as np
+import pytest
+
+from orbax_bench_core.analysis.best import rank
+
+ROUNDS = 8
+
+
+def made(ratios, *, rounds=ROUNDS, cv=0.02, drift=0.5, seed=3):
+    rng = np.random.default_rng(seed)
+    slow = rng.lognormal(0, drift, rounds)
+    return {
+        name: {at: ratio * slow[at] * float(rng.lognormal(0, cv)) for at in range(rounds)}
+        for name, ratio in ratios.items()
+    }
+
+
+def by_name(values):
+    return {each.point: each for each in rank(values)}
+
+
+def test_drift_of_the_machine_cancels():
+    found = by_name(made({"a": 1.0, "b": 1.2}))
+    assert found["b"].tied is False
+    assert found["b"].low < 1.2 < found["b"].high
+    assert found["b"].high / found["b"].low < 1.1
+
+
+def test_equal_points_tie():
+    assert all(each.tied for each in rank(made({"a": 1.0, "b": 1.0, "c": 1.0})))
+
+
+def test_less_than_one_percent_is_a_tie_however_sure():
+    found = by_name(made({"a": 1.0, "b": 1.005, "c": 1.05}, cv=0.0005))
+    assert (found["b"].tied, found["c"].tied) == (True, False)
+
+
+def test_one_round_tells_no_ties():
+    assert [each.tied for each in rank(made({"a": 1.0, "b": 2.0}, rounds=1))] == [None, None]
+
+
+def test_points_without_a_common_round_are_unknown():
+    found = by_name({"a": {0: 1.0, 1: 1.0}, "b": {2: 2.0, 3: 2.0}})
+    assert (found["b"].ratio, found["b"].tied) == (None, None)
+
+
+def test_a_point_that_lacks_rounds_is_compared_in_those_that_it_has():
+    values = made({"a": 1.0, "b": 1.5})
+    del values["b"][0], values["b"][5]
+    found = by_name(values)
+    assert found["b"].rounds == ROUNDS - 2
+    assert found["b"].low < 1.5 < found["b"].high
+
+
+def test_many_points_are_corrected_for():
+    # One of 40 equal points that looks 2 standard errors slower is no news.
+    found = rank(made({f"{number:02d}": 1.0 for number in range(40)}, cv=0.1, rounds=10))
+    assert all(each.tied for each in found)
+
+
+def test_values_that_never_vary_need_no_test():
+    found = by_name({"a": {0: 1.0, 1: 1.0}, "b": {0: 2.0, 1: 2.0}, "c": {0: 1.0, 1: 1.0}})
+    assert (found["b"].tied, found["c"].tied) == (False, True)
+    assert found["b"].low == pytest.approx(found["b"].high) == pytest.approx(2.0)
+
+
+def test_points_without_values_are_left_out():
+    assert [each.point for each in rank({"a": {0: 1.0}, "b": {}})] == ["a"]
+    assert rank({}) == ()

@@ -1,0 +1,67 @@
+"""`orbax-bench best`, and the flags of a search."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def sweep(make_run, make_point, make_record):
+    """A run of two points of four rounds; the second is faster."""
+    points = [make_point(options={"use_ocdbt": value}, label=str(value)) for value in (True, False)]
+    records = [
+        make_record(
+            point,
+            number,
+            times={"save": (2.0 - place) * (1 + number / 100), "load": 1.0 + number / 100},
+        )
+        for number in range(4)
+        for place, point in enumerate(points)
+    ]
+    return str(make_run(records, points=points, num_repeats=4).root)
+
+
+def test_the_last_line_is_the_answer(orbax_bench, sweep):
+    done = orbax_bench("best", sweep)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.rstrip().splitlines()[-1].startswith("Best for the time of a save: ")
+
+
+def test_json_has_everything(orbax_bench, sweep):
+    found = json.loads(orbax_bench("best", sweep, "--goal", "save=2,load=1", "--json").out)
+    (case,) = found["cases"]
+    assert found["goal"]["weights"] == {"save": 2 / 3, "load": 1 / 3}
+    assert case["recommendation"]["suite"].startswith("benchmarks:")
+
+
+def test_a_bound_that_nothing_is_known_to_keep_recommends_nothing(orbax_bench, sweep):
+    done = orbax_bench("best", sweep, "--peak-memory", "1GiB")
+    assert done.code == 1
+    assert "No point can be recommended" in done.out
+    assert "its peak memory is unknown" in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--goal", "lod"), "no repeat has measured 'lod'"),
+        (("--goal", "save=-1"), "weights above 0"),
+        (("--peak-memory", "much"), "--peak-memory: 'much' is not a size"),
+    ],
+)
+def test_mistakes_are_one_message(orbax_bench, sweep, arguments, said):
+    done = orbax_bench("best", sweep, *arguments)
+    assert done.code == 2
+    assert said in done.err
+    assert "Traceback" not in done.err
+
+
+def test_the_page_is_written_where_it_is_asked_for(orbax_bench, sweep, tmp_path):
+    orbax_bench("best", sweep, "--html", str(tmp_path / "new" / "best.html"))
+    assert "<svg" in (tmp_path / "new" / "best.html").read_text()
+
+
+def test_a_goal_without_a_search_is_refused(orbax_bench, tmp_path):
+    done = orbax_bench("run", "suite.yaml", "-o", str(tmp_path / "out"), "--goal", "save")
+    assert done.code == 2
+    assert "give --search" in done.err

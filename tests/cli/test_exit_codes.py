@@ -1,0 +1,86 @@
+"""Exit codes: one table for every command, and which of several codes a command ends with."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from orbax_bench_core.exit_codes import MEANINGS, RETRIED, Exit, worst
+from orbax_bench_core.steps import comparison_exit_code
+from tests.support.verdicts import build_operation, build_point, build_report
+
+
+@pytest.mark.parametrize(
+    ("codes", "found"),
+    [([], 0), ([0, 4], 4), ([4, 1], 1), ([1, 3, 4], 3), ([3, 2], 2), ([0, 0], 0)],
+)
+def test_a_regression_goes_before_a_failure(codes, found):
+    assert worst(codes) == found
+
+
+PASSES = build_point("passes")
+REGRESSES = build_point("regresses", build_operation("save", "REGRESSION", 1.3))
+OPEN = build_point("open", build_operation("save", "INCONCLUSIVE", 1.1))
+FAILS = build_point("fails", build_operation("save", "INCONCLUSIVE", None), failed=True)
+LACKS = build_point("lacks", build_operation("save", "INCONCLUSIVE", None), endpoint="missing")
+
+
+@pytest.mark.parametrize(
+    ("report", "code", "tolerant"),
+    [
+        (build_report(PASSES), 0, 0),
+        (build_report(PASSES, REGRESSES), 3, 3),
+        (build_report(PASSES, OPEN), 4, 0),
+        (build_report(LACKS), 4, 4),
+        (build_report(OPEN, FAILS), 1, 1),
+        (build_report(REGRESSES, FAILS), 3, 3),
+        (build_report(PASSES, left_out=("x",)), 1, 1),
+        (build_report(word="INCONCLUSIVE"), 1, 1),
+        (build_report(REGRESSES).explored("other rules"), 4, 4),
+        (build_report(REGRESSES, FAILS).explored("other rules"), 1, 1),
+    ],
+    ids=[
+        "pass",
+        "regression",
+        "inconclusive",
+        "an operation is missing",
+        "an arm failed",
+        "a regression and a failure",
+        "a file was left out",
+        "every point was skipped",
+        "exploratory",
+        "exploratory, and an arm failed",
+    ],
+)
+def test_the_code_of_a_comparison(report, code, tolerant):
+    assert comparison_exit_code(report) == code
+    assert comparison_exit_code(report, allow_inconclusive=True) == tolerant
+
+
+def test_the_guide_has_this_table_and_no_other_page_has_one():
+    docs = Path(__file__).parents[2] / "docs"
+    rows = re.findall(r"^\| (\d+) \| (.*) \| (.*) \|$", (docs / "ci.md").read_text(), re.MULTILINE)
+    assert rows == [(str(int(code)), *words) for code, words in MEANINGS.items()]
+    assert set(MEANINGS) == set(Exit)
+    rival = re.compile(r"^\| 75 \|", re.MULTILINE)
+    assert [page for page in docs.rglob("*.md") if rival.search(page.read_text())] == [
+        docs / "ci.md"
+    ]
+
+
+def test_what_is_tried_again_is_what_the_table_says():
+    said = {code for code, (_, advice) in MEANINGS.items() if advice.startswith("try again")}
+    assert said == set(RETRIED)
+
+
+def test_no_command_has_a_number_of_its_own():
+    root = Path(__file__).parents[2]
+    number = re.compile(
+        r"(typer\.Exit|sys\.exit)\([^)\[]*\b\d\b|^_?EXIT_\w+[^=\n]*= *\d", re.MULTILINE
+    )
+    folders = ("cli", "execute", "launchers", "state", "steps")
+    places = [root / "orbax_bench_core" / folder for folder in folders]
+    places += [root / "pipelines", root / "airflow_pipelines", root / "components"]
+    files = [file for place in places for file in place.rglob("*.py")]
+    assert len(files) > 100
+    assert [str(file) for file in files if number.search(file.read_text())] == []

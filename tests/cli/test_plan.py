@@ -1,0 +1,152 @@
+"""`orbax-bench plan` from a suite, a spec, a preset and with what is wrong."""
+
+import json
+
+import pytest
+import typer.testing
+
+from orbax_bench_core.cli.main import app
+from orbax_bench_core.config import UserError
+
+SUITE = """
+suite_name: s
+checkpoint_config:
+  spec: {w: {dtype: float32, shape: [64, 64], sharding: [fsdp]}}
+mesh_config: {mesh_axes: [fsdp], ici_parallelism: {fsdp: 4}}
+benchmarks:
+  - generator: save_restore
+    options: {use_ocdbt: [true, false], use_compression: false, async_enabled: [true, false]}
+"""
+
+
+@pytest.fixture
+def run():
+    def call(*words):
+        result = typer.testing.CliRunner().invoke(app, ["plan", *map(str, words)])
+        if isinstance(result.exception, UserError):
+            raise result.exception
+        assert result.exception is None or isinstance(result.exception, SystemExit), (
+            result.exception
+        )
+        return result.exit_code, result.stdout
+
+    return call
+
+
+def test_a_preset_is_planned_for_a_mesh(run, tmp_path):
+    page, text = tmp_path / "plan.html", tmp_path / "plan.md"
+    words = ("llama-8b@0.01", "--mesh", "data=16,fsdp=16", "--devices-per-host", 4)
+    code, said = run(*words, "--no-compression", "--html", page, "--markdown", text)
+    assert code == 0
+    assert "256 devices on 64 hosts of 4" in said
+    assert "94 % of all device memory holds another copy" in said
+    assert "60 of 64 hosts write nothing" in said
+    assert "<h1" in page.read_text()
+    assert text.read_text().startswith("# Plan: llama-8b@0.01")
+
+
+def test_a_suite_has_a_plan_for_each_save_that_differs(run, tmp_path):
+    suite = tmp_path / "suite.yaml"
+    suite.write_text(SUITE)
+    code, said = run(suite, "--json")
+    plans = json.loads(said)
+    assert (code, [plan["mesh"] for plan in plans]) == (0, ["fsdp=4", "fsdp=4"])
+    assert [plan["files"] for plan in plans] == [10, 11]
+    (plan,) = json.loads(run(suite, "--json", "--no-ocdbt", "--mesh", "fsdp=8")[1])
+    assert (plan["files"], plan["mesh"], plan["by_array"][0]["num_chunks"]) == (15, "fsdp=8", 8)
+    assert "Plans of" in run(suite)[1]
+
+
+def test_a_file_with_a_spec_alone_is_a_source(run, tmp_path):
+    spec = tmp_path / "spec.yaml"
+    spec.write_text("params: {w: {dtype: float32, shape: [8, 8]}}")
+    (plan,) = json.loads(run(spec, "--json")[1])
+    assert (plan["parameters"], plan["array_bytes"]) == (64, 256)
+    config = tmp_path / "config.yaml"
+    config.write_text("checkpoint_config: {model: gpt2, scale: 0.1}")
+    assert json.loads(run(config, "--json")[1])[0]["tree"] == "gpt2@0.1"
+
+
+def test_a_save_that_will_fail_ends_with_1(run):
+    words = ("gpt2@0.1", "--save-concurrent-gb", "0.0001", "--write-speed", "2", "--no-compression")
+    code, said = run(*words)
+    assert code == 1
+    assert "error: the save will fail" in said
+    assert "at 2 GiB/s per host (given)" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["llama-9b"], "unknown model 'llama-9b'; did you mean 'llama-8b'?"),
+        (["gpt2@much"], "expected a scale such as llama-8b@0.1, got 'much'"),
+        (["nowhere.yaml"], "nowhere.yaml: cannot be read"),
+        (["gpt2", "--chunk-bytes", "lots"], "--chunk-bytes: 'lots' is not a size"),
+        (["gpt2", "--write-speed", "-1"], "--write-speed: must be a positive number of GiB/s"),
+        (["/nowhere/ckpt"], "'/nowhere/ckpt' does not exist"),
+        (["gpt2", "--override", "a=1"], "--override changes a suite file, and 'gpt2' is none"),
+    ],
+)
+def test_what_cannot_be_planned_is_explained(run, words, message):
+    with pytest.raises(UserError) as error:
+        run(*words)
+    assert message in str(error.value)
+
+
+def test_a_run_without_limits_is_named(run, tmp_path):
+    with pytest.raises(UserError, match=r"has no readable limits\.json"):
+        run("gpt2", "--run", tmp_path)
+
+
+@pytest.mark.slow
+def test_a_factory_is_described_by_a_process_of_its_own(run):
+    pytest.importorskip("flax")
+    from tests.state import nnx_models
+
+    (plan,) = json.loads(run(f"{nnx_models.__name__}:Many", "--mesh", "data=2,fsdp=4", "--json")[1])
+    assert plan["arrays"] == len(plan["by_array"]) > 1
+
+
+JOB = ("--mtbf", "4h", "--recovery", "5min", "--save-blocking", "2s", "--slowdown", "0.1")
+
+
+def test_goodput_names_the_best_way(run, tmp_path):
+    prices = tmp_path / "prices.yaml"
+    prices.write_text(
+        "v5e: {price_per_hour: 1.2, currency: USD, as_of: 2026-01-01, source: a list}"
+    )
+    words = ("--goodput", *JOB, "--save-background", "2min", "--devices", "704")
+    code, said = run(*words, "--prices", prices, "--accelerator", "v5e")
+    assert code == 0
+    assert "Save in the background, every 10.4 min: 93.2% of the time is useful." in said
+    assert "wasted USD a day" in said
+    numbers = json.loads(run(*words, "--json")[1])
+    assert [found["strategy"] for found in numbers["strategies"]] == ["sync", "async", "continuous"]
+
+
+def test_goodput_reads_the_log_it_writes(run, tmp_path):
+    log = tmp_path / "log.jsonl"
+    words = ("--goodput", *JOB, "--save-background", "2min", "--step-time", "60s")
+    assert run(*words, "--write-log", log, "--hours", 60)[0] == 0
+    more = ("--slowdown", 0.1, "--save-background", "2min")
+    numbers = json.loads(run("--goodput", "--from-log", log, *more, "--json")[1])
+    assert numbers["log"]["failures"] > 0
+    assert numbers["job"]["step_s"] == pytest.approx(60)
+    assert not numbers["strategies"][-1]["is_best"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "give what to plan: a suite, spec, preset, factory or checkpoint"),
+        (["gpt2", "--goodput"], "give a checkpoint of it as --checkpoint"),
+        (["--goodput"], "give --mtbf, --save-blocking, --save-background, --slowdown, --recovery"),
+        (["--goodput", *JOB, "--save-background", "1s", "--prices", "x"], "needs both --prices"),
+        (["--goodput", "--mtbf", "often"], "--mtbf: expected a duration such as 90s"),
+        (["--goodput", "--from-log", "/nowhere"], "/nowhere: cannot be read"),
+    ],
+)
+def test_what_a_job_lacks_is_named(run, words, message):
+    with pytest.raises(UserError) as error:
+        run(*words)
+    assert message in str(error.value)

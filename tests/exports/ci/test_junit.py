@@ -1,0 +1,108 @@
+"""JUnit XML of verdicts, read as its consumers read it."""
+
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from orbax_bench_core.exports.ci import junit_xml
+
+ATTRIBUTES = {
+    "testsuites": {"name", "tests", "failures", "errors", "skipped", "time"},
+    "testsuite": {"name", "tests", "failures", "errors", "skipped", "time", "timestamp"},
+    "testcase": {"classname", "name", "time"},
+    "failure": {"message", "type"},
+    "error": {"message", "type"},
+    "skipped": {"message"},
+    "system-out": set(),
+}
+CHILDREN = {
+    "testsuites": {"testsuite"},
+    "testsuite": {"testcase"},
+    "testcase": {"failure", "error", "skipped", "system-out"},
+}
+
+
+def read(report):
+    """Outcome of each case by class and name, of a file that Jenkins' schema would take."""
+    root = ET.fromstring(junit_xml(report))
+    for element in root.iter():
+        assert set(element.attrib) <= ATTRIBUTES[element.tag]
+        assert {child.tag for child in element} <= CHILDREN.get(element.tag, set())
+    found = {}
+    for suite in root:
+        cases = suite.findall("testcase")
+        for case in cases:
+            key = (case.attrib["classname"], case.attrib["name"])
+            assert key not in found  # GitLab shows one of two cases of the same name
+            assert float(case.attrib["time"]) >= 0
+            tags = [child.tag for child in case if child.tag != "system-out"]
+            assert len(tags) <= 1
+            found[key] = tags[0] if tags else "passed"
+        said = list(found.values())
+        for attribute, tag in (
+            ("failures", "failure"),
+            ("errors", "error"),
+            ("skipped", "skipped"),
+        ):
+            assert int(suite.attrib[attribute]) == said.count(tag)
+        assert int(suite.attrib["tests"]) == len(cases)
+        assert {name: root.attrib[name] for name in ("tests", "failures", "errors", "skipped")} == {
+            name: suite.attrib[name] for name in ("tests", "failures", "errors", "skipped")
+        }
+    return found
+
+
+@pytest.mark.parametrize(
+    ("word", "outcome"),
+    [("PASS", "passed"), ("REGRESSION", "failure"), ("INCONCLUSIVE", "skipped")],
+)
+def test_a_word_is_an_outcome(make_report, make_verdicts, make_operation, word, outcome):
+    report = make_report(make_verdicts("p", make_operation("save", word)))
+    assert read(report) == {("p", "save"): outcome}
+
+
+def test_everything_at_once_is_read(eventful):
+    found = read(eventful)
+    assert set(found.values()) == {"passed", "failure", "error", "skipped"}
+    assert found["save_restore[a=2]", "all operations"] == "error"
+
+
+def test_the_time_is_the_candidates_median(make_report, make_verdicts, make_operation):
+    operation = make_operation("save", times={"baseline": (1.0,), "candidate": (2.0, 4.0, 3.0)})
+    root = ET.fromstring(junit_xml(make_report(make_verdicts("p", operation))))
+    assert root.find(".//testcase").attrib["time"] == "3.000000"
+
+
+def test_an_operation_that_decides_nothing_is_no_case(make_report, make_verdicts, make_operation):
+    other = make_operation("load", "REGRESSION", 2.0, primary=False)
+    assert read(make_report(make_verdicts("p", make_operation("save"), other))) == {
+        ("p", "save"): "passed"
+    }
+
+
+def test_what_decides_a_point_and_is_no_operation_is_a_case(
+    make_report, make_verdicts, make_operation
+):
+    point = make_verdicts(
+        "p", make_operation("save"), word="REGRESSION", endpoint="failures", reason="9 of 10 failed"
+    )
+    assert read(make_report(point)) == {("p", "save"): "passed", ("p", "all operations"): "failure"}
+
+
+def test_a_warning_and_an_exploration_fail_nothing(make_report, make_verdicts, make_operation):
+    apart = make_verdicts("p", make_operation("save", "REGRESSION", 2.0), mode="unpaired")
+    assert read(make_report(apart)) == {("p", "save"): "skipped"}
+    explored = make_report(make_verdicts("p", make_operation("save", "REGRESSION", 2.0)))
+    assert read(explored.explored("other rules")) == {("p", "save"): "skipped"}
+
+
+def test_nothing_compared_and_files_left_out_are_errors(make_report):
+    found = read(make_report(left_out=("records/x: torn",)))
+    assert set(found.values()) == {"error"}
+    assert len(found) == 2
+
+
+def test_characters_that_xml_cannot_hold_are_replaced(make_report, make_verdicts, make_operation):
+    operation = make_operation("save", "REGRESSION", advice="\x1b[31mred\x00\x1b[0m \ud800")
+    root = ET.fromstring(junit_xml(make_report(make_verdicts("p\x07<&>\"'", operation))))
+    assert root.find(".//testcase").attrib["classname"] == "p?<&>\"'"

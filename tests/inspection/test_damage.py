@@ -1,0 +1,120 @@
+"""Each damage of a checkpoint is one line, and never a traceback."""
+
+import shutil
+
+import pytest
+import typer.testing
+
+from orbax_bench_core.cli.main import app
+from orbax_bench_core.config import UserError
+from orbax_bench_core.inspection import inspect_checkpoint
+
+
+def data_file(path):
+    """Returns the file with the values of an OCDBT database."""
+    return max((path / "state/ocdbt.process_0/d").iterdir(), key=lambda file: file.stat().st_size)
+
+
+def remove(name):
+    return lambda path: (path / name).unlink()
+
+
+def write(name, text):
+    return lambda path: (path / name).write_text(text)
+
+
+def root_node(path):
+    (found,) = (path / "state/d").iterdir()
+    found.unlink()
+
+
+def cut(path):
+    file = data_file(path)
+    file.write_bytes(file.read_bytes()[:1000])
+
+
+DAMAGE = [
+    ("ocdbt", remove("_CHECKPOINT_METADATA"), "_CHECKPOINT_METADATA is missing"),
+    ("ocdbt", write("_CHECKPOINT_METADATA", "{"), "_CHECKPOINT_METADATA is damaged: Expecting"),
+    ("ocdbt", remove("state/_METADATA"), "state/_METADATA is missing"),
+    ("ocdbt", write("state/_METADATA", "[]"), "state/_METADATA is damaged: it holds list"),
+    ("ocdbt", write("state/_sharding", "x"), "state/_sharding is damaged"),
+    (
+        "ocdbt",
+        write("state/array_metadatas/process_0", '{"array_metadatas": [{}]}'),
+        "state/array_metadatas/process_0 is damaged: it does not describe arrays",
+    ),
+    ("ocdbt", remove("state/manifest.ocdbt"), "the databases of processes were not merged"),
+    ("ocdbt", write("state/manifest.ocdbt", "none"), "its arrays cannot be listed"),
+    ("ocdbt", root_node, "its arrays cannot be listed"),
+    ("ocdbt", lambda path: data_file(path).unlink(), "is missing, with"),
+    ("ocdbt", cut, "is cut short: 1000 of"),
+    ("folders", remove("state/params.w/c/1/0"), "1 of 4 chunks of params.w are missing"),
+    ("folders", remove("state/params.w/zarr.json"), "no Zarr metadata of params.w"),
+    ("folders", write("state/params.w/zarr.json", "{}"), "zarr.json of params.w is damaged"),
+    ("zarr2", remove("state/params.w/1.0"), "1 of 4 chunks of params.w are missing"),
+    ("zarr2", write("state/params.b/.zarray", "{"), ".zarray of params.b is damaged"),
+    (
+        "folders",
+        lambda path: shutil.rmtree(path / "state/params.b"),
+        "no Zarr metadata of params.b",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "damage", "line"), DAMAGE, ids=[line for *_, line in DAMAGE])
+def test_a_damage_is_one_line(copied, name, damage, line):
+    path = copied(name)
+    damage(path)
+    (problem,) = inspect_checkpoint(str(path)).problems
+    assert line in problem
+    assert "\n" not in problem
+
+
+@pytest.mark.parametrize("index", [2, 7, 11])
+def test_the_command_ends_with_1(copied, index):
+    name, damage, line = DAMAGE[index]
+    path = copied(name)
+    damage(path)
+    result = typer.testing.CliRunner().invoke(app, ["inspect", str(path)])
+    assert result.exit_code == 1
+    assert [text for text in result.stdout.splitlines() if text.startswith("wrong:")]
+    assert line in result.stdout
+
+
+def test_a_save_that_has_not_finished_is_told(copied):
+    path = copied("folders")
+    path = path.rename(path.parent / "5.orbax-checkpoint-tmp")
+    found = inspect_checkpoint(str(path))
+    assert found.stored.is_committed is False
+    assert found.problems == ("its save has not finished: its name has .orbax-checkpoint-tmp",)
+
+
+def test_a_marker_that_is_gone_leaves_the_time_of_the_commit(copied):
+    path = copied("folders")
+    (path / "commit_success.txt").unlink()
+    found = inspect_checkpoint(str(path))
+    assert found.stored.is_committed
+    assert not found.problems
+    (path / "_CHECKPOINT_METADATA").write_text("{}")
+    assert inspect_checkpoint(str(path)).stored.is_committed is None
+
+
+def test_several_damages_are_several_lines(copied):
+    path = copied("folders")
+    (path / "state/params.w/c/1/0").unlink()
+    (path / "state/params.b/zarr.json").unlink()
+    (path / "_CHECKPOINT_METADATA").unlink()
+    assert len(inspect_checkpoint(str(path)).problems) == 3
+
+
+def test_an_empty_item_is_a_damaged_checkpoint(copied):
+    path = copied("ocdbt")
+    shutil.rmtree(path / "state")
+    (path / "state").mkdir()
+    assert "state/_METADATA is missing" in inspect_checkpoint(str(path)).problems
+
+
+def test_the_command_refuses_what_is_no_checkpoint(tmp_path):
+    result = typer.testing.CliRunner().invoke(app, ["inspect", str(tmp_path)])
+    assert isinstance(result.exception, UserError)

@@ -1,0 +1,145 @@
+"""What an inspection says of sound checkpoints."""
+
+import subprocess
+import sys
+
+import pytest
+
+from orbax_bench_core.config import UserError
+from orbax_bench_core.document import to_html, to_markdown
+from orbax_bench_core.inspection import inspect_checkpoint, inspection_document
+from orbax_bench_core.plan import plan_checkpoint
+
+
+@pytest.mark.parametrize(
+    ("name", "zarr", "compressor"),
+    [("ocdbt", 3, "zstd"), ("folders", 3, None), ("zarr2", 2, "zstd")],
+)
+def test_every_format_is_read_back(saved, name, zarr, compressor):
+    found = inspect_checkpoint(str(saved(name)))
+    stored = {array.name: array for array in found.stored.arrays}
+    assert not found.problems
+    assert found.stored.is_committed
+    assert (found.stored.ocdbt, found.stored.processes) == (name == "ocdbt", 1)
+    assert set(stored) == {"params.w", "params.b", "params.layers.0", "params.layers.1", "step"}
+    w = stored["params.w"]
+    assert (w.zarr.zarr_format, w.zarr.compressor) == (zarr, compressor)
+    assert (w.zarr.shape, w.zarr.chunk_shape, w.zarr.dtype) == ((64, 128), (16, 128), "float32")
+    assert (w.mesh, w.spec, len(w.chunks)) == ({"data": 2, "fsdp": 4}, ("fsdp", None), 4)
+    assert stored["params.layers.0"].path == ("params", "layers", 0)
+    assert stored["step"].is_scalar
+    assert found.stored.strings == ("name",)
+    assert found.stored.save_s > 0
+    values = 64 * 128 * 4 + 128 * 4 + 32 * 8 * 4 + 2 + 8
+    assert found.array_bytes == values
+    assert found.ratio == pytest.approx(1, abs=0.1)
+
+
+def test_the_root_and_its_item_are_the_same_checkpoint(saved):
+    of_root, of_item = (
+        inspect_checkpoint(str(path)).summary()
+        for path in (saved("ocdbt"), saved("ocdbt") / "state")
+    )
+    assert {**of_item, "path": ""} == {**of_root, "path": ""}
+
+
+def test_reads_are_those_of_the_plan(saved):
+    found = inspect_checkpoint(str(saved("ocdbt")), mesh="fsdp=8", devices_per_host=4)
+    plan = plan_checkpoint(str(saved("ocdbt")), restore_mesh="fsdp=8", restore_devices_per_host=4)
+    first = found.reads[0]
+    assert first.mesh == plan.restore_mesh
+    assert first.reading.most.tolist() == plan.reading.most.tolist()
+    assert first.memory == plan.memory.load
+    assert found.unfit == ("params.layers.0", "params.w")
+    hosts = found.hosts().set_index("hosts")
+    assert sorted(hosts.index) == [1, 2, 4, 8]
+    assert (hosts.least_ratio <= hosts.most_ratio).all()
+    assert found.arrays().set_index("name").chunks["params.w"] == 4
+
+
+def test_without_a_mesh_it_is_that_which_was_saved_from(saved):
+    found = inspect_checkpoint(str(saved("folders")))
+    assert found.mesh.label == "data=2,fsdp=4"
+    assert found.unfit == ()
+    assert found.reads[0].reading.most_ratio == 1
+    assert 0.4 < found.replicated_share < 0.9
+
+
+def test_advice_follows_from_what_was_found(saved):
+    text = " ".join(
+        inspect_checkpoint(str(saved("folders")), mesh="z=8", devices_per_host=1).advice
+    )
+    assert "hosts together read 8 copies" in text
+    limited = inspect_checkpoint(str(saved("folders")), restore_limit=1000).advice
+    assert limited[0].startswith("the load will fail: one shard of params.w reads 8 KiB")
+    assert "costs time for nothing" not in text
+
+
+def test_pages_say_what_the_terminal_says(saved):
+    document = inspection_document(inspect_checkpoint(str(saved("ocdbt"))))
+    for page in (to_html(document), to_markdown(document)):
+        assert "commit_success.txt" in page
+        assert "params.w" in page
+
+
+def test_unfinished_saves_beside_it_are_named(copied):
+    path = copied("folders")
+    (path.parent / "9.orbax-checkpoint-tmp").mkdir()
+    assert inspect_checkpoint(str(path)).advice[0].startswith("1 unfinished saves lie beside it")
+
+
+def test_what_is_no_checkpoint_is_explained(saved, tmp_path):
+    for path, message in (
+        (tmp_path / "none", "does not exist"),
+        (saved("ocdbt") / "commit_success.txt", "is a file"),
+        (tmp_path, "is not an Orbax checkpoint"),
+    ):
+        with pytest.raises(UserError, match=message):
+            inspect_checkpoint(str(path))
+
+
+def test_a_folder_of_steps_names_the_last(saved, tmp_path):
+    for step in (9, 10):
+        (tmp_path / str(step)).symlink_to(saved("folders"))
+    with pytest.raises(UserError, match=r"holds 2 checkpoints; give one, such as '.*/10'"):
+        inspect_checkpoint(str(tmp_path))
+
+
+def test_a_mesh_that_cannot_hold_it_is_explained(saved):
+    with pytest.raises(UserError, match="cannot split into 3 equal parts"):
+        inspect_checkpoint(str(saved("folders")), mesh="fsdp=3")
+
+
+REMOTE = """
+import sys
+from pathlib import Path
+from etils import epath
+local, remote = Path(sys.argv[1]), epath.Path("gs://bench-bucket/run/5")
+for file in local.rglob("*"):
+    if file.is_file():
+        (remote / str(file.relative_to(local))).write_bytes(file.read_bytes())
+from orbax_bench_core.inspection import inspect_checkpoint
+sound = inspect_checkpoint("gs://bench-bucket/run/5")
+print(sound.problems, sound.stored.commit, sound.inventory.file_count, sound.mesh.label)
+print(sound.value_bytes, "jax" in sys.modules)
+(remote / "commit_success.txt").unlink()
+print(inspect_checkpoint("gs://bench-bucket/run/5").problems)
+"""
+
+
+@pytest.mark.slow
+def test_a_checkpoint_in_a_bucket_is_read_without_jax(emulator, saved):
+    done = subprocess.run(
+        [sys.executable, "-c", REMOTE, str(saved("ocdbt"))],
+        env=emulator,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    here = inspect_checkpoint(str(saved("ocdbt")))
+    assert done.stdout.splitlines() == [
+        f"() yes: commit_success.txt is there {here.inventory.file_count} data=2,fsdp=4",
+        f"{here.value_bytes} False",
+        "('its save has not finished: commit_success.txt is missing',)",
+    ]

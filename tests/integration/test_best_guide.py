@@ -1,0 +1,31 @@
+"""The commands of docs/best.md, run as written."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.integration.test_guide import execute
+
+pytestmark = pytest.mark.nightly
+
+PAGE = (Path(__file__).parents[2] / "docs" / "best.md").read_text()
+BLOCKS = [block.splitlines() for block in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)]
+
+
+def test_a_sweep_ends_in_a_recommendation_with_code(tmp_path):
+    run, *asked = [execute(command, tmp_path) for command in BLOCKS[0]]
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "Best for the time of a save: use_ocdbt=" in run.stdout
+    for done in asked:
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "with context:" in done.stdout
+        assert "Pareto front of save, load, bytes" in done.stdout
+        assert re.search(r"use_compression=false takes [\d.]+x \[", done.stdout)
+
+
+def test_a_search_ends_and_says_why(tmp_path):
+    done = execute(BLOCKS[1][0].replace("=30", "=6"), tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"search ended after \d rounds: .*; \d+ repeats instead of 48", done.stdout)
+    assert "a search for save dropped" in done.stdout

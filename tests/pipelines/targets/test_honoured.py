@@ -1,0 +1,156 @@
+"""Settings that a target cannot honour: each is refused, and none is dropped."""
+
+import pytest
+
+from orbax_bench_core.config import UserError
+from orbax_bench_pipelines.targets import Settings, Target, check_settings, read_settings
+from orbax_bench_pipelines.targets.honoured import HONOURED, REASONS
+from orbax_bench_pipelines.targets.values import num_bytes, num_cpus
+
+DIGEST = "a/b@sha256:" + "0" * 64
+SOME = {
+    "image": "a/b:1",
+    "steps": ["aggregate.cpu=4"],
+    "parallelism": 2,
+    "tpu": ["v5e:2x4"],
+    "gpu": "l4:1",
+    "launcher_settings": ["queue=q"],
+    "retries": 1,
+    "backoff_s": 10,
+    "backoff_factor": 2.0,
+    "timeout_s": 60,
+    "environment": ["A=b"],
+    "secrets": ["s:/p"],
+    "pull_secrets": ["s"],
+    "pvc": ["c:/p"],
+    "scratch": ["/p:1Gi"],
+    "node_affinity": ["zone exists"],
+    "node_selectors": ["a=b"],
+    "tolerations": ["a"],
+    "spot": True,
+    "labels": ["a=b"],
+    "annotations": ["a=b"],
+    "cpu": "8",
+    "memory": "8Gi",
+    "shared_memory": "8Gi",
+}
+"""A value for each setting; of the others any text."""
+
+
+def refusal(target, **flags):
+    with pytest.raises(UserError) as error:
+        check_settings(read_settings(None, flags), target)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("target", list(Target))
+@pytest.mark.parametrize("name", list(Settings.model_fields))
+def test_what_a_target_does_not_honour_is_refused_with_the_target_that_does(target, name):
+    if name not in HONOURED[target]:
+        said = refusal(target, **{name: SOME.get(name, "text")})
+        assert f"the target {target.value} cannot honour it" in said
+        assert "use --target" in said
+
+
+def test_every_reason_is_one_of_a_setting_that_is_refused():
+    for target, name in REASONS:
+        assert name in Settings.model_fields
+        assert name not in HONOURED[target]
+
+
+@pytest.mark.parametrize(
+    ("target", "flags", "said"),
+    [
+        (Target.KFP, {"tpu": ["v5e:2x4"], "gpu": "l4:1"}, "--gpu: a machine has TPUs or GPUs"),
+        (
+            Target.KFP,
+            {"gpu": "t4:8"},
+            "--gpu: a step is one machine, which has at most 4, not",
+        ),
+        (Target.KFP, {"priority": "low"}, "only Kueue's, which belongs to a queue"),
+        (Target.KFP, {"backoff_s": 3}, "--backoff-s: nothing is tried again without --retries"),
+        (Target.KFP, {"retries": 3, "backoff_factor": 3.0}, "multiplies --backoff-s"),
+        (Target.KFP, {"annotations": ["a b=c"]}, "'a b' is not the key of an annotation"),
+        (Target.VERTEX, {"gpu": "8"}, "--gpu: Vertex AI needs the kind, as KIND:8; known: t4, p4"),
+        (
+            Target.VERTEX,
+            {"gpu": "h200-141gb:4"},
+            "has machines with 8 h200-141gb, not h200",
+        ),
+        (Target.VERTEX, {"cpu": "128"}, "--cpu: a step of Vertex AI has at most 96 CPUs, got 128"),
+        (Target.VERTEX, {"memory": "1Ti"}, "--memory: a step of Vertex AI has at most 624 GB"),
+        (Target.VERTEX, {"steps": ["aggregate.cpu=97"]}, "--step aggregate.cpu: a step of Vertex"),
+        (Target.VERTEX, {"steps": ["others.timeout_s=9"]}, "others.timeout_s: the target vertex"),
+        (Target.VERTEX, {"spot": True}, "the steps of Vertex AI Pipelines have no spot machines"),
+        (Target.VERTEX, {"network": "default"}, "--network: expected projects/NUMBER/global"),
+        (Target.VERTEX, {"encryption_key": "k"}, "--encryption-key: expected projects/P/locations"),
+        (Target.VERTEX, {"steps": ["others.image=cpu:1"]}, "Vertex AI cannot pull 'cpu:1'"),
+        (Target.DOCKER, {"steps": ["aggregate.cpu=4"]}, "--step: aggregate.cpu: the target docker"),
+    ],
+)
+def test_what_no_machine_of_a_target_has_is_refused(target, flags, said):
+    assert said in refusal(target, **flags)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "instead"),
+    [
+        ("secrets", ["s:/p"], "give their service account access"),
+        ("pull_secrets", ["s"], "give them to their service account"),
+        ("shared_memory", "8Gi", ""),
+        ("scratch", ["/p:1Gi"], ""),
+        ("node_affinity", ["zone exists"], "give --node-selector"),
+    ],
+)
+def test_what_is_not_handed_on_to_the_hosts_of_a_slice_is_refused(name, value, instead):
+    said = refusal(Target.KFP, tpu=["v5e:4x8"], image=DIGEST, **{name: value})
+    assert "the hosts of TPU v5e:4x8 do not get it" in said
+    assert instead in said
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ({"steps": ["agregate.cpu=4"]}, "--step: there is no step 'agregate'; did you mean 'aggre"),
+        ({"steps": ["aggregate=4"]}, "--step: expected STEP.KEY=VALUE"),
+        ({"steps": ["aggregate.cpus=4"]}, "unknown key 'cpus'"),
+        ({"steps": ["aggregate.cpu=many"]}, "--step aggregate.cpu: expected CPUs, such as 8"),
+        ({"steps": ["run-sweep-point.cpu=4"]}, "CPUs and memory of run-sweep-point are --cpu"),
+        ({"secrets": ["s"]}, "--secret: a secret is NAME:KEY=VARIABLE or NAME:/MOUNT/PATH"),
+        ({"secrets": ["s:key=1X"]}, "--secret: a secret is NAME:KEY=VARIABLE or NAME:/MOUNT/PATH"),
+        ({"scratch": ["/p"]}, "--scratch: a scratch volume is /PATH:SIZE"),
+        ({"node_affinity": ["zone in"]}, "--node-affinity: a node affinity is KEY in A,B"),
+        (
+            {"environment": ["ORBAX_BENCH_IMAGE=x"]},
+            "--env: ORBAX_BENCH_IMAGE is set by",
+        ),
+        ({"environment": ["a-b=x"]}, "--env: 'a-b' is not the name of a variable"),
+        ({"gpu": "h100"}, "--gpu: GPUs are KIND:COUNT, such as h100-80gb:8, or COUNT; got 'h100'"),
+        ({"timeout_s": 0}, "--timeout-s: expected greater than 0"),
+        ({"queue": "My Queue"}, "--queue: expected a name of Kubernetes"),
+    ],
+)
+def test_a_value_that_cannot_be_used_is_named_with_its_flag(flags, said):
+    with pytest.raises(UserError) as error:
+        read_settings(None, flags)
+    assert said in str(error.value)
+
+
+def test_a_key_below_a_step_is_named_with_its_line(tmp_path):
+    file = tmp_path / "settings.yaml"
+    file.write_text("cpu: '8'\nsteps:\n  aggregate:\n    cpuu: '4'\n")
+    with pytest.raises(UserError) as error:
+        read_settings(str(file), {})
+    assert str(error.value).startswith(f"{file}:4: steps.aggregate.cpuu: unknown key; did you mean")
+
+
+@pytest.mark.parametrize(("text", "cpus"), [("8", 8), ("500m", 0.5), ("0.5", 0.5), ("96000m", 96)])
+def test_cpus_are_read_as_kubernetes_writes_them(text, cpus):
+    assert num_cpus(text) == cpus
+
+
+@pytest.mark.parametrize(
+    ("text", "found"), [("64Gi", 64 * 2**30), ("1M", 1e6), ("512", 512), ("1.5Ti", 1.5 * 2**40)]
+)
+def test_bytes_are_read_as_kubernetes_writes_them(text, found):
+    assert num_bytes(text) == found

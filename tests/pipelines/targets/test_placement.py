@@ -1,0 +1,238 @@
+"""Settings in compiled pipelines, read back with the protos of the services."""
+
+import functools
+
+import pytest
+import yaml
+
+pytest.importorskip("kfp")
+
+from orbax_bench_pipelines.compile import compiled
+from orbax_bench_pipelines.definitions import find_pipeline
+from orbax_bench_pipelines.targets import Placement, Target, check_settings, read_settings
+from tests.pipelines import strict
+
+DIGEST = "sha256:" + "0" * 64
+MEASURE, PLAN, AGGREGATE = "exec-run-sweep-point", "exec-plan-sweep", "exec-aggregate"
+
+
+@functools.cache
+def documents(target, text):
+    """Returns what settings, as they are written in a file, make of the sweep."""
+    settings = read_settings(None, yaml.safe_load(text))
+    check_settings(settings, target)
+    found = compiled(find_pipeline("sweep"), Placement(target, settings))
+    return list(yaml.load_all(found, Loader=yaml.CSafeLoader))
+
+
+def containers(target, text):
+    spec = documents(target, text)[0]
+    strict.pipeline_spec(spec)
+    executors = spec["deploymentSpec"]["executors"]
+    return {name: executor["container"] for name, executor in executors.items()}
+
+
+def pods(text):
+    return strict.platform_spec(documents(Target.KFP, text)[1])
+
+
+def task(target, text, name):
+    spec = documents(target, text)[0]
+    dags = [spec["root"]["dag"], *(c["dag"] for c in spec["components"].values() if "dag" in c)]
+    [found] = [dag["tasks"][name] for dag in dags if name in dag["tasks"]]
+    return found
+
+
+def expected(target, text):
+    given = task(target, text, "run-sweep-point")["inputs"]["parameters"].get("expect", {})
+    return given.get("runtimeValue", {}).get("constant")
+
+
+EVERYTHING = """
+retries: 2
+backoff_s: 30
+timeout_s: 3600
+environment: {LIBTPU_INIT_ARGS: --x}
+secrets: ["storage:key=AWS_SECRET_ACCESS_KEY", "certificates:/etc/bench"]
+pull_secrets: [registry]
+shared_memory: 16Gi
+scratch: ["/scratch:200Gi:premium-rwo"]
+node_affinity:
+- topology.kubernetes.io/zone in a,b
+- {key: pool, operator: NotIn, values: [shared], weight: 5}
+spot: true
+queue: bench
+priority: low
+annotations: {example.com/team: ml}
+"""
+
+
+def test_every_pod_gets_secrets_annotations_and_its_time():
+    for config in pods(EVERYTHING).values():
+        [variable] = config.secret_as_env
+        [key] = variable.key_to_env
+        assert (variable.secret_name, key.secret_key) == ("storage", "key")
+        assert key.env_var == "AWS_SECRET_ACCESS_KEY"
+        [folder] = config.secret_as_volume
+        assert (folder.secret_name, folder.mount_path) == ("certificates", "/etc/bench")
+        assert [each.secret_name for each in config.image_pull_secret] == ["registry"]
+        assert dict(config.pod_metadata.annotations) == {"example.com/team": "ml"}
+        assert config.active_deadline_seconds == 3600
+
+
+def test_only_pods_that_measure_are_queued_and_have_volumes_of_their_own():
+    configs = pods(EVERYTHING)
+    measuring = configs.pop(MEASURE)
+    assert dict(measuring.pod_metadata.labels) == {
+        "kueue.x-k8s.io/queue-name": "bench",
+        "kueue.x-k8s.io/priority-class": "low",
+    }
+    [memory] = measuring.empty_dir_mounts
+    assert (memory.mount_path, memory.medium, memory.size_limit) == ("/dev/shm", "Memory", "16Gi")
+    [volume] = measuring.generic_ephemeral_volume
+    assert (volume.mount_path, volume.size) == ("/scratch", "200Gi")
+    assert volume.storage_class_name == "premium-rwo"
+    for config in configs.values():
+        assert not config.empty_dir_mounts
+        assert not config.generic_ephemeral_volume
+        assert not config.pod_metadata.labels
+
+
+def test_pods_that_measure_go_to_the_nodes_that_were_asked_for():
+    config = pods(EVERYTHING)[MEASURE]
+    assert dict(config.node_selector.labels) == {"cloud.google.com/gke-spot": "true"}
+    [spot] = config.tolerations
+    assert (spot.key, spot.value, spot.effect) == (
+        "cloud.google.com/gke-spot",
+        "true",
+        "NoSchedule",
+    )
+    required, preferred = config.node_affinity
+    [zone], [pool] = required.match_expressions, preferred.match_expressions
+    assert (zone.key, zone.operator, list(zone.values)) == (
+        "topology.kubernetes.io/zone",
+        "In",
+        ["a", "b"],
+    )
+    assert (pool.key, pool.operator, list(pool.values)) == ("pool", "NotIn", ["shared"])
+    assert (required.weight, preferred.weight) == (0, 5)
+
+
+def test_records_learn_the_node_below_their_pod():
+    [node] = pods("{}")[MEASURE].field_path_as_env
+    assert (node.name, node.field_path) == ("ORBAX_BENCH_NODE", "spec.nodeName")
+
+
+@pytest.mark.parametrize("target", [Target.KFP, Target.VERTEX])
+def test_every_step_is_tried_again_and_has_the_variables(target):
+    text = "{retries: 2, backoff_s: 30, environment: {A: b}}"
+    for name in ("run-sweep-point", "plan-sweep", "aggregate"):
+        policy = task(target, text, name)["retryPolicy"]
+        assert (policy["maxRetryCount"], policy["backoffDuration"]) == (2, "30s")
+        assert policy["backoffFactor"] == 2.0
+    for container in containers(target, text).values():
+        assert {"name": "A", "value": "b"} in container["env"]
+
+
+STEPS = f"""
+image: a/tpu@{DIGEST}
+retries: 1
+cpu: "96"
+steps:
+  others: {{image: "a/cpu:1", memory: 2Gi}}
+  aggregate: {{memory: 32Gi, cpu: "8", retries: 3}}
+  generate-checkpoint: {{image: "a/tpu@{DIGEST}", cpu: "16"}}
+"""
+
+
+@pytest.mark.parametrize("target", [Target.KFP, Target.VERTEX])
+def test_steps_have_images_and_machines_of_their_own(target):
+    found = containers(target, STEPS)
+    measuring, planning, tables = found[MEASURE], found[PLAN], found[AGGREGATE]
+    made = found["exec-generate-checkpoint"]
+    assert measuring["image"] == made["image"] == f"a/tpu@{DIGEST}"
+    assert planning["image"] == tables["image"] == "a/cpu:1"
+    assert measuring["resources"]["resourceCpuLimit"] == "96"
+    assert "resourceMemoryLimit" not in measuring["resources"]
+    assert tables["resources"]["resourceMemoryLimit"] == "32Gi"
+    assert tables["resources"]["resourceCpuLimit"] == "8"
+    assert planning["resources"]["resourceMemoryLimit"] == "2Gi"
+    assert made["resources"]["resourceCpuLimit"] == "16"
+    assert task(target, STEPS, "aggregate")["retryPolicy"]["maxRetryCount"] == 3
+    assert task(target, STEPS, "plan-sweep")["retryPolicy"]["maxRetryCount"] == 1
+
+
+def test_a_step_knows_its_image_by_digest_or_not_at_all():
+    found = containers(Target.KFP, STEPS)
+    told = {"name": "ORBAX_BENCH_IMAGE", "value": f"a/tpu@{DIGEST}"}
+    assert found[MEASURE]["env"] == [told]
+    assert "env" not in found[PLAN]
+
+
+def test_a_time_limit_is_that_of_the_step():
+    configs = pods("{timeout_s: 600, steps: {run-sweep-point: {timeout_s: 7200}}}")
+    assert configs[MEASURE].active_deadline_seconds == 7200
+    assert configs[PLAN].active_deadline_seconds == 600
+
+
+def test_gpus_on_kubeflow_are_a_resource_a_label_of_gke_and_a_toleration():
+    text = "{gpu: 'h100-80gb:8'}"
+    accelerator = containers(Target.KFP, text)[MEASURE]["resources"]["accelerator"]
+    assert (accelerator["type"], accelerator["count"]) == ("nvidia.com/gpu", "8")
+    config = pods(text)[MEASURE]
+    assert dict(config.node_selector.labels) == {
+        "cloud.google.com/gke-accelerator": "nvidia-h100-80gb"
+    }
+    assert [(each.key, each.operator) for each in config.tolerations] == [
+        ("nvidia.com/gpu", "Exists")
+    ]
+    assert expected(Target.KFP, text) == "gpu:h100-80gb:8"
+
+
+def test_gpus_of_any_kind_need_no_label():
+    assert not pods("{gpu: 2}")[MEASURE].node_selector.labels
+    assert expected(Target.KFP, "{gpu: 2}") == "gpu:2"
+
+
+def test_gpus_on_vertex_are_type_and_count():
+    text = "{gpu: 'l4:4', image: a/b:1}"
+    found = containers(Target.VERTEX, text)
+    accelerator = found[MEASURE]["resources"]["accelerator"]
+    assert (accelerator["type"], accelerator["count"]) == ("NVIDIA_L4", "4")
+    assert "resources" not in found[PLAN]
+    assert expected(Target.VERTEX, text) == "gpu:l4:4"
+
+
+def test_a_step_that_measures_on_a_slice_expects_its_devices():
+    assert expected(Target.KFP, "{tpu: ['v5e:2x4']}") == "tpu:v5e:8"
+    assert expected(Target.KFP, "{tpu: ['v7x:2x2x1']}") == "tpu:v7x:8"
+
+
+def test_a_step_without_accelerators_expects_nothing():
+    assert expected(Target.KFP, "{cpu: '8'}") is None
+    assert expected(Target.LOCAL, "{}") is None
+
+
+def test_the_hosts_of_a_jobset_are_queued_in_place_of_the_step_that_launches_them():
+    text = f"{{tpu: ['v5e:4x8'], image: a/b@{DIGEST}, queue: q, spot: true, labels: {{team: ml}}}}"
+    given = task(Target.KFP, text, "run-sweep-point")["inputs"]["parameters"]
+    settings = given["launcher_settings"]["runtimeValue"]["constant"]
+    assert set(settings) == {"queue=q", "spot=true"}
+    config = pods(text)[MEASURE]
+    assert dict(config.pod_metadata.labels) == {"team": "ml"}
+    assert not config.node_selector.labels
+    assert not config.field_path_as_env
+
+
+def test_the_hosts_of_a_custom_job_get_key_network_and_variables():
+    text = f"""{{tpu: ['v6e:4x4'], image: a/b@{DIGEST}, project: p, location: l, spot: true,
+        network: projects/1/global/networks/n, environment: {{A: b}},
+        encryption_key: projects/p/locations/l/keyRings/r/cryptoKeys/k}}"""
+    given = task(Target.VERTEX, text, "run-sweep-point")["inputs"]["parameters"]
+    settings = given["launcher_settings"]["runtimeValue"]["constant"]
+    assert {
+        "strategy=SPOT",
+        'environment={"A": "b"}',
+        "network=projects/1/global/networks/n",
+        "encryption_key=projects/p/locations/l/keyRings/r/cryptoKeys/k",
+    } <= set(settings)

@@ -1,0 +1,85 @@
+"""Repeats that were measured beside others on one machine."""
+
+import datetime
+
+import pytest
+
+from orbax_bench_core.records import CompanyFinder, ErrorInfo, Record, repeats_of
+from orbax_bench_core.records.record import Attempt
+
+NOON = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
+
+
+@pytest.fixture
+def measured(make_record, make_point):
+    """A record of one of two points: from when to when, and by which worker on which machine."""
+
+    def make(point, begun, ended, *, worker="", name="a", node="", **fields):
+        host = {"name": name, **({"node": node} if node else {})}
+        record = make_record(make_point(options={"point": point}), times={"save": 1.0}, **fields)
+        return record.model_copy(
+            update={
+                "started_at": NOON + datetime.timedelta(seconds=begun),
+                "duration_s": ended - begun,
+                "worker": worker or f"{name}:{point}:1",
+                "provenance": {"host": host},
+            }
+        )
+
+    return make
+
+
+def found(*records: Record):
+    finder = CompanyFinder()
+    for repeat in repeats_of(records):
+        finder.add(repeat)
+    return sorted(finder.found().values())
+
+
+def test_repeats_of_two_points_at_the_same_time_on_one_machine_were_not_alone(measured):
+    assert found(measured(1, 0, 10), measured(2, 5, 15)) == [1, 1]
+
+
+def test_repeats_that_follow_each_other_were_alone(measured):
+    records = [measured(1, 0, 10, repeat=0), measured(1, 10, 20, repeat=1), measured(2, 20, 30)]
+    assert found(*records) == []
+
+
+def test_each_repeat_counts_once_however_many_disturbed_it(measured):
+    long = measured(1, 0, 100)
+    short = [measured(2, 10 * index, 10 * index + 5, repeat=index) for index in range(5)]
+    assert found(long, *short) == [1, 5]
+
+
+def test_repeats_on_two_machines_were_alone(measured):
+    assert found(measured(1, 0, 10), measured(2, 5, 15, name="b")) == []
+
+
+def test_pods_on_one_node_were_not_alone(measured):
+    one = measured(1, 0, 10, name="pod-1", node="n")
+    assert found(one, measured(2, 5, 15, name="pod-2", node="n")) == [1, 1]
+    assert found(one, measured(2, 5, 15, name="pod-2", node="m")) == []
+
+
+def test_hosts_of_one_repeat_are_no_company_for_each_other(measured):
+    hosts = [measured(1, 0, 10, worker=f"a:{host}:1", host=host, num_hosts=2) for host in range(2)]
+    assert found(*hosts) == []
+
+
+def test_a_moment_is_not_an_overlap(measured):
+    assert found(measured(1, 0, 10.01), measured(2, 10, 20)) == []
+
+
+def test_warm_ups_and_failed_tries_disturb_and_do_not_count(measured):
+    alone = measured(1, 0, 10)
+    assert found(alone, measured(2, 5, 15, warmup=True)) == [1]
+    error = ErrorInfo(type="E", message="m")
+    assert found(alone, measured(2, 5, 15, status="failed", error=error)) == [1]
+    tried = Attempt(error=error, started_at=NOON, duration_s=3.0, worker="a:9:1")
+    assert found(alone, measured(2, 20, 30, attempts=(tried,))) == [1]
+
+
+@pytest.mark.parametrize("lacking", [{"worker": ""}, {"provenance": {}}])
+def test_records_that_do_not_say_who_measured_where_are_no_company(measured, lacking):
+    one, other = measured(1, 0, 10), measured(2, 5, 15)
+    assert found(one, other.model_copy(update=lacking)) == []
