@@ -13,7 +13,6 @@ from orbax_bench_core.authoring import (
     Sweepable,
     TestContext,
     TestResult,
-    VerificationError,
     benchmark_options,
 )
 from orbax_bench_core.benchmarks.save_restore import SaveRestoreOptions
@@ -72,7 +71,7 @@ class TrainingJobOptions(BoundedOptions, SaveRestoreOptions):
 
 @benchmark_options(TrainingJobOptions)
 class TrainingJob(BenchmarksGenerator[TrainingJobOptions]):
-    """Measures each `step` of a job that saves at an interval, then `restore` and `first_step`.
+    """Measures each `step` and `save_blocking` of a job, then `restore` and `first_step`.
 
     Under `orbax-bench recovery` the job is killed while it trains, and `restore` and `first_step`
     are those of new processes; then `notice`, `start` and `recovery`, the sum of all four, stand
@@ -110,7 +109,9 @@ def _train(
         for step in steps:
             with metrics.measure("step", ["time"]):
                 training.steps(1)
-                if step % options.save_interval_steps == 0:
+            # Not within the step: a step that is saved has been reported as done before.
+            if step % options.save_interval_steps == 0:
+                with metrics.measure("save_blocking", ["time"]):
                     state.save(step, training.state)
 
 
@@ -147,15 +148,12 @@ def _record(metrics: Metrics, killed: Killed, step: int, left: int) -> None:
     seconds = {
         sample.operation: sample.value for sample in metrics.samples if sample.metric == TIME
     }
-    if step > killed.steps:
-        raise VerificationError(
-            f"step {step} was restored, and only {killed.steps} steps were reported as done"
-        )
     parts = (killed.notice_s, killed.start_s, seconds["restore"], seconds["first_step"])
     metrics.record("notice", TIME, killed.notice_s)
     metrics.record("start", TIME, killed.start_s)
     metrics.record("recovery", TIME, sum(parts))
-    metrics.record("recovery", STEPS_LOST.name, killed.steps - step)
+    # A process that was not killed may have gone on after the last report that was read.
+    metrics.record("recovery", STEPS_LOST.name, max(0, killed.steps - step))
     metrics.record("recovery", UNCOMMITTED.name, left)
     if killed.peers_s is not None:
         metrics.record("recovery", PEERS_NOTICE.name, killed.peers_s)

@@ -97,9 +97,9 @@ def check_soak(suite: LoadedSuite) -> LoadedSuite:
     if others:
         raise UserError(
             suite.source.problem(
-                f"a soak needs `host_memory: reused`, got {others[0]!r}: other ways of the allocator "
-                "fragment the heap for hundreds of saves, which looks like a leak of 0.3 MiB a "
-                "save",
+                f"a soak needs `host_memory: reused`, got {others[0]!r}: other ways of the "
+                "allocator fragment the heap for hundreds of saves, which looks like a leak of "
+                "0.3 MiB a save",
                 ("execution", "host_memory"),
             )
         )

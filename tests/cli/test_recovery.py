@@ -61,13 +61,6 @@ def test_arms_end_in_a_verdict_on_the_recovery(recovery, tmp_path):
     assert primary == ["recovery"]
 
 
-@pytest.mark.slow
-def test_what_is_no_trainer_is_refused(recovery):
-    done = recovery("{trains: 3}")
-    assert done.returncode == 1
-    assert "it came to its end before it was killed" in done.stdout
-
-
 @pytest.mark.parametrize(
     ("flags", "problem"),
     [
