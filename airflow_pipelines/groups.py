@@ -36,7 +36,7 @@ def sweep(
             filled in. A retried or cleared task goes on in it.
         place: Where the steps run; None for the Airflow worker itself.
         group_id: Id of the group.
-        points_per_task: Points that one task measures, one after the other.
+        points_per_task: Points that one task measures; 0 for so many that it takes minutes.
         parallelism: Tasks that measure at a time; on one machine 1, or points disturb each other.
         retries: How often a task is tried again that failed for a reason which may pass.
 
@@ -134,7 +134,7 @@ def _measured(
 ) -> list[Any]:
     """Adds the tasks that plan, measure and report; returns the last two."""
     operator, given = place.operator()
-    added = ["--arms", arms] if arms else []
+    added = ["--points-per-step", str(points_per_task), *(["--arms", arms] if arms else [])]
     planned = operator(
         task_id="plan",
         arguments=place.words("plan-sweep", suite, "-o", directory, *added),
@@ -150,9 +150,8 @@ def _measured(
     end = place.words("run-sweep-point", "-o", directory)
 
     @task(task_id="batches")
-    def batches(points: list[str], words: list[str]) -> list[list[str]]:
-        starts = range(0, len(points), points_per_task)
-        return [[*words, *points[start : start + points_per_task]] for start in starts]
+    def batches(planned: list[str], words: list[str]) -> list[list[str]]:
+        return [[*words, *points.split()] for points in planned]
 
     measured = operator.partial(
         task_id="measure",

@@ -10,12 +10,15 @@ runs it here, each step a process. kfp's compiler makes a package of it, for a c
     kfp dsl compile --py examples/use_in_your_pipeline.py --output mine.yaml
 """
 
+import os
 import sys
 from pathlib import Path
 
 from kfp import components, dsl
 
 COMPONENTS = Path(__file__).parents[1] / "components"
+IMAGE = os.environ.get("ORBAX_BENCH_IMAGE", "orbax-bench:0.1.0")
+"""Yours, in a registry that the cluster reaches, best by digest: `NAME@sha256:DIGEST`."""
 
 
 def ours(name):
@@ -23,7 +26,9 @@ def ours(name):
     return components.load_component_from_file(str(COMPONENTS / name / "component.yaml"))
 
 
-plan_sweep, run_sweep_point, aggregate = map(ours, ("plan_sweep", "run_sweep_point", "aggregate"))
+plan_sweep, run_sweep_point, aggregate, enforce_verdict = map(
+    ours, ("plan_sweep", "run_sweep_point", "aggregate", "enforce_verdict")
+)
 
 
 @dsl.component(base_image="python:3.12-slim")
@@ -56,12 +61,16 @@ def choose_compression(output_directory: str, width: int = 1024) -> str:
     """Measures the checkpoint of a model with every option, and picks one."""
     model = describe_model(width=width)
     plan = plan_sweep(suite=model.output, output_directory=output_directory)
-    with dsl.ParallelFor(plan.output) as point:
-        measured = run_sweep_point(point=point, output_directory=output_directory)
-        measured.set_caching_options(False)
-    results = aggregate(
-        records=dsl.Collected(measured.outputs["records"]), output_directory=output_directory
-    )
+    with dsl.ParallelFor(plan.output) as points:
+        measured = run_sweep_point(point=points, output_directory=output_directory)
+    # A step that was lost loses its own points, and not the report on the others.
+    results = aggregate(output_directory=output_directory).after(measured)
+    results.ignore_upstream_failure()
+    enforced = enforce_verdict(lacking=results.outputs["Output"])
+    for ours_alone in (plan, measured, results, enforced):
+        # All of them work on the run directory, of which a cache knows nothing.
+        ours_alone.set_caching_options(False).set_container_image(IMAGE)
+        ours_alone.set_env_variable("ORBAX_BENCH_IMAGE", IMAGE)  # what ran, for the records
     return choose_fastest(metrics=results.outputs["metrics"]).output
 
 

@@ -20,7 +20,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from perf import delegated, expansion, startup, tour
+from perf import delegated, expansion, planning, startup, tour
 from perf.pairing import Figure, spread
 from perf.probe import Probe, Setting
 from perf.process import ProbeFailed
@@ -32,6 +32,7 @@ PROBES: Final[Mapping[str, Probe]] = {
     "data": delegated.data_generation,
     "help": startup.figures,
     "expand": expansion.figures,
+    "plan": planning.figures,
 }
 
 EXIT_MISSED: Final = 1

@@ -13,8 +13,6 @@ from orbax_bench_pipelines.definitions import PIPELINES, Pipeline
 from orbax_bench_pipelines.targets import read_text
 
 STDIN = "-"
-_LARGEST_SUITE = 100_000
-"""Bytes: a step receives its inputs in one argument of a command, of which Linux takes 128 KiB."""
 
 
 def read_suite(path: str) -> LoadedSuite:
@@ -24,24 +22,14 @@ def read_suite(path: str) -> LoadedSuite:
         path: A local path, a `gs://` URI, or `-` for standard input.
 
     Raises:
-        UserError: It cannot be read, is not a suite, is invalid, or is too long to travel.
+        UserError: It cannot be read, is not a suite, or is invalid.
     """
     text = sys.stdin.read() if path == STDIN else read_text(path, "suite")
     file = "standard input" if path == STDIN else path
     foreign = _what_else_it_is(text)
     if foreign is not None:
         raise UserError(Problem(f"this is {foreign}, not a suite; give the suite file", file=file))
-    loaded = parse_suite(text, file)
-    size = len(text.encode())
-    if size > _LARGEST_SUITE:
-        raise UserError(
-            Problem(
-                f"the suite has {size} bytes and travels to each step in one argument of a "
-                f"command; at most {_LARGEST_SUITE} do, split it",
-                file=file,
-            )
-        )
-    return loaded
+    return parse_suite(text, file)
 
 
 def compared(pipeline: Pipeline, loaded: LoadedSuite, parameters: Mapping[str, Any]) -> LoadedSuite:

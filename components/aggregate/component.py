@@ -9,27 +9,35 @@ from orbax_bench_components.image import IMAGE
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)
 def aggregate(
-    records: dsl.Input[List[dsl.Dataset]],  # noqa: UP006
-    output_directory: str,
     samples: dsl.Output[dsl.Dataset],
     metrics: dsl.Output[dsl.Metrics],
     summary: dsl.Output[dsl.Markdown],
     report: dsl.Output[dsl.HTML],
     tensorboard: dsl.Output[dsl.Artifact],
-) -> None:
-    """Writes samples, summary and reports of a run from the records of its points.
+    output_directory: str = "",
+) -> List[str]:  # noqa: UP006
+    """Writes samples, summary and reports of a run from the records that are there.
+
+    It reads the run directory and takes nothing from the steps that measured, so that it works for
+    any number of them, and when one was lost. Order it after them by `.after(measured)` and
+    `.ignore_upstream_failure()`. It succeeds whatever is lacking, because an engine keeps the
+    artifacts of no other step; hand what it returns to enforce-verdict, which then fails.
 
     Args:
-        records: One artifact per sweep point; points that are missing are simply not there.
-        output_directory: The run directory.
+        output_directory: The run directory. It has a default for the sake of
+            `ignore_upstream_failure`, and must be given.
         samples: Every sample, as Parquet.
         metrics: Median seconds per point and operation, as many as an artifact has room for.
         summary: The report as Markdown.
         report: The report as a self-contained page.
         tensorboard: The folder of TensorBoard's event files, where it lies in the run directory.
+
+    Returns:
+        What is lacking, a line each: steps that left nothing, points that are not complete or have
+        failed repeats; at most 20 lines.
     """
     from orbax_bench_core.steps.pipeline import aggregate
 
-    aggregate(output_directory, records=[artifact.path for artifact in records]).into(
+    return aggregate(output_directory).into(
         samples=samples, metrics=metrics, summary=summary, report=report, tensorboard=tensorboard
     )

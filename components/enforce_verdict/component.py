@@ -1,4 +1,6 @@
-"""Component that fails a pipeline whose candidate has regressed."""
+"""Component that fails a pipeline whose candidate has regressed, or that lacks results."""
+
+from typing import List, Optional  # noqa: UP035 - kfp reads this spelling
 
 from kfp import dsl
 
@@ -7,19 +9,23 @@ from orbax_bench_components.image import IMAGE
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)
 def enforce_verdict(
-    verdict: str,
+    verdict: str = "",
     allow_inconclusive: bool = False,
     verdicts: dsl.Input[dsl.Dataset] = None,
+    lacking: Optional[List[str]] = None,  # noqa: UP006, UP045
 ) -> None:
-    """Succeeds on PASS and fails on REGRESSION, so that the pipeline's own state is the verdict.
+    """Fails on REGRESSION and where results are lacking: the pipeline's state is what it found.
 
     Args:
-        verdict: What compare-baseline returned.
+        verdict: What compare-baseline returned; empty where nothing is compared.
         allow_inconclusive: Whether INCONCLUSIVE is as good as PASS; never where an arm lacks an
             operation.
         verdicts: What compare-baseline wrote; the message names what has regressed.
+        lacking: What aggregate returned.
     """
     from orbax_bench_core.steps.pipeline import enforce_verdict
 
     path = verdicts.path if verdicts else None
-    enforce_verdict(verdict, verdicts=path, allow_inconclusive=allow_inconclusive)
+    enforce_verdict(
+        verdict, verdicts=path, lacking=lacking or (), allow_inconclusive=allow_inconclusive
+    )

@@ -8,7 +8,13 @@ from orbax_bench_components.image import IMAGE
 
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)
-def plan_sweep(suite: str, output_directory: str, arms: str = "", processes: int = 0) -> List[str]:  # noqa: UP006
+def plan_sweep(
+    suite: str,
+    output_directory: str,
+    arms: str = "",
+    processes: int = 0,
+    points_per_step: int = 0,
+) -> List[str]:  # noqa: UP006
     """Expands a suite into sweep points and begins its run directory.
 
     Args:
@@ -17,10 +23,17 @@ def plan_sweep(suite: str, output_directory: str, arms: str = "", processes: int
         arms: An `arms` block, as YAML, for a suite that has none; `{}` compares it with itself.
         processes: Host processes of each point of a suite that names none, such as the hosts of a
             TPU slice; 0 leaves it at one.
+        points_per_step: Points that one step measures; 0 for so many that it takes minutes.
 
     Returns:
-        The sweep points, each as a line of JSON.
+        An item for each step that is to measure: the ids of its points, separated by spaces.
     """
     from orbax_bench_core.steps.pipeline import plan_sweep
 
-    return plan_sweep(suite, output_directory, arms=arms, processes=processes).value
+    return plan_sweep(
+        suite,
+        output_directory,
+        arms=arms,
+        processes=processes,
+        points_per_step=points_per_step,
+    ).value

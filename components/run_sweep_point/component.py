@@ -1,4 +1,4 @@
-"""Component that measures one sweep point."""
+"""Component that measures sweep points."""
 
 from typing import List, Optional  # noqa: UP035 - kfp reads this spelling
 
@@ -24,24 +24,26 @@ def run_sweep_point(
     launcher_settings: Optional[List[str]] = None,  # noqa: UP006, UP045
     expect: str = "",
 ) -> None:
-    """Runs every repeat of one sweep point and keeps every raw sample.
+    """Runs every repeat of a batch of sweep points and keeps every raw sample.
 
     A point with arms is run in blocks of both, until each primary operation has its verdict.
 
     A failed repeat is a record with status `failed`; the step succeeds, so that one point never
-    sinks a sweep. Retries happen inside, as the suite asks.
+    sinks a sweep. Retries happen inside, as the suite asks. A step that is started again goes on
+    where it was stopped.
 
     With a launcher the step measures nothing itself: it starts hosts, each in the image of the
-    step, which `ORBAX_BENCH_IMAGE` names by digest, and waits for them. So a point runs on a TPU
+    step, which `ORBAX_BENCH_IMAGE` names by digest, and waits for them. So points run on a TPU
     slice of several hosts, or on any TPUs of Vertex AI. On Kubeflow, `on_hosts.yaml` is the same
     component with one difference: the resources, node selectors and tolerations of the task are
     those of the hosts.
 
     Args:
-        point: The point, as plan-sweep returned it.
+        point: An item of what plan-sweep returned: the ids of points, separated by spaces.
         output_directory: The run directory that plan-sweep began.
-        records: The point's records as JSON lines.
-        checkpoint: What the point loads; it orders this step after the one that makes it.
+        records: The points with the digest of the records of each, as JSON; the records lie in
+            the run directory.
+        checkpoint: What the points load; it orders this step after the one that makes it.
         remove_repeated_dir: Whether checkpoint data is deleted after each repeat.
         enable_hlo_dump: Whether XLA writes its HLO protos into the run directory.
         measure_limits: Whether to measure what the machine and the storage can do, once per run.
@@ -50,7 +52,7 @@ def run_sweep_point(
         launcher: What starts the hosts: `jobset`, `vertex` or another place of `orbax-bench launch
             --on`; empty measures in this step.
         tpu: The slice that they form, as TYPE:TOPOLOGY, such as v5e:4x4; empty for machines without
-            TPUs, as many as the point has processes.
+            TPUs, as many as a point has processes.
         slices: How many such slices.
         launcher_settings: Settings of the launcher, each KEY=VALUE.
         expect: The devices that must be there, as PLATFORM[:KIND][:COUNT], such as tpu:v5e:8 or
@@ -60,9 +62,8 @@ def run_sweep_point(
     from orbax_bench_core.steps.pipeline import run_sweep_point
 
     run_sweep_point(
-        point,
+        [point],
         output_directory,
-        records=records.path,
         settings=RunSettings(remove_repeated_dir=remove_repeated_dir, hlo_dump=enable_hlo_dump),
         limits=measure_limits,
         strict=strict,

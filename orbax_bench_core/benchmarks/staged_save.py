@@ -60,7 +60,7 @@ class StagedSaveOptions(SaveRestoreOptions):
         """
         from orbax_bench_core.state.orbax_api import store_floating_as
 
-        budget = gib_to_bytes(self.device_host_concurrent_gb)  # type: ignore[arg-type]
+        budget = gib_to_bytes(self.device_host_concurrent_gb)
         context = super().orbax_context(transfer_concurrent_bytes=budget, **more)
         if self.save_dtype is not None:
             store_floating_as(context, str(self.save_dtype))

@@ -7,11 +7,9 @@ import dataclasses
 import signal
 import sys
 from collections.abc import Iterator, Mapping
-from typing import Final
 
 from rich.console import Console
 
-from orbax_bench_core import steps
 from orbax_bench_core.analysis import noise as passports
 from orbax_bench_core.analysis.recovery import PhaseName, Recovery, recovery_document
 from orbax_bench_core.analysis.soak import Soak, soak_document
@@ -33,6 +31,7 @@ from orbax_bench_core.steps import (
     answer_of,
     check_drilled,
     compare_arms,
+    comparison_exit_code,
     limits_of,
     measure_points,
     publish,
@@ -43,9 +42,6 @@ from orbax_bench_core.steps import (
     settle,
     soak_points,
 )
-
-EXIT_FAILED: Final = Exit.FAILED
-comparison_exit_code = steps.comparison_exit_code
 
 
 class Interrupted(Exception):

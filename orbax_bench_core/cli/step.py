@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -60,13 +58,25 @@ def plan_sweep(
     processes: Annotated[
         int, typer.Option(min=0, help="Host processes of each point, where the suite names none.")
     ] = 0,
+    points_per_step: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Points that one step measures; 0 for so many that it takes minutes."
+        ),
+    ] = 0,
     result: ResultFile = None,
 ) -> None:
-    """Expand a suite into points and begin its run directory; returns the list of points."""
+    """Expand a suite into points and begin its run directory; returns what each step measures."""
     from orbax_bench_core.steps.pipeline import plan_sweep
 
-    text = _text(suite)
-    planned = plan_sweep(text, output_directory, arms=arms, processes=processes, file=suite)
+    planned = plan_sweep(
+        _text(suite),
+        output_directory,
+        arms=arms,
+        processes=processes,
+        file=suite,
+        points_per_step=points_per_step,
+    )
     _give(planned, result, None)
 
 
@@ -93,7 +103,8 @@ def run_sweep_point(
         list[str],
         typer.Argument(
             metavar="POINT...",
-            help="Points as plan-sweep returned them, their ids, or @FILE that holds one.",
+            help="Ids of points, as plan-sweep returned them, or @FILE that holds some: what "
+            "--result has written does.",
         ),
     ],
     output_directory: RunDirectory,
@@ -139,63 +150,55 @@ def run_sweep_point(
         ),
     ] = "",
     result: ResultFile = None,
+    outputs: OutputsFile = None,
 ) -> None:
-    """Measure points, one after the other; returns "passed" or "failed" for each.
+    """Measure points in one step; returns "passed" or "failed" for each.
 
     Of a pair, blocks of both arms are measured until it has its verdict. Where a launcher has
     started the same line on several hosts, they measure together.
     """
     from orbax_bench_core.execute import CannotRecord, HostsMissing, RunSettings
     from orbax_bench_core.steps import PointFailed, point_hosts
-    from orbax_bench_core.steps.pipeline import Outputs, run_sweep_point
+    from orbax_bench_core.steps.pipeline import run_sweep_point
 
     if no_cluster:
         os.environ["ORBAX_BENCH_CLUSTER"] = "none"
 
     settings = RunSettings(remove_repeated_dir=remove_repeated_dir, hlo_dump=enable_hlo_dump)
     given = [_text(point[1:]) if point.startswith("@") else point for point in points]
-    statuses = []
-    with tempfile.TemporaryDirectory(prefix="orbax-bench-step-") as scratch:
-        for point in given:
-            try:
-                found = run_sweep_point(
-                    point,
-                    output_directory,
-                    records=str(Path(scratch) / "records.jsonl"),
-                    settings=settings,
-                    limits=not no_limits,
-                    lock=not no_lock,
-                    host_wait_s=host_wait,
-                    hosts=point_hosts(launcher, tpu, slices, launcher_settings),
-                    expect=expect,
-                )
-            except (PointFailed, CannotRecord, HostsMissing) as failure:
-                print(f"failed: {failure}", file=sys.stderr)
-                raise typer.Exit(Exit.FAILED) from None
-            statuses.append(found.value)
-    _give(Outputs(value=statuses), result, None)
-    if strict and "failed" in statuses:
+    try:
+        found = run_sweep_point(
+            given,
+            output_directory,
+            settings=settings,
+            limits=not no_limits,
+            lock=not no_lock,
+            host_wait_s=host_wait,
+            hosts=point_hosts(launcher, tpu, slices, launcher_settings),
+            expect=expect,
+        )
+    except (PointFailed, CannotRecord, HostsMissing) as failure:
+        print(f"failed: {failure}", file=sys.stderr)
+        raise typer.Exit(Exit.FAILED) from None
+    _give(found, result, outputs)
+    if strict and "failed" in found.value:
         raise typer.Exit(Exit.FAILED)
 
 
 @app.command("aggregate")
 def aggregate(
     output_directory: RunDirectory,
-    records: Annotated[
-        list[str] | None,
-        typer.Option(metavar="FILE", help="Records that the run directory may lack; repeatable."),
-    ] = None,
     result: ResultFile = None,
     outputs: OutputsFile = None,
 ) -> None:
     """Write samples, summary, report and TensorBoard's files; returns what they lack.
 
-    They are written from what is there. Where points are not complete or have failed, it exits with
-    1 and names them.
+    They are written from what is there. Where a step was lost, or points are not complete or have
+    failed, it exits with 1 and names them.
     """
     from orbax_bench_core.steps.pipeline import aggregate
 
-    found = aggregate(output_directory, records=records or ())
+    found = aggregate(output_directory)
     for lacking in found.value:
         print(lacking, file=sys.stderr)
     _give(found, result, outputs)

@@ -136,7 +136,8 @@ def log_axis(axis: Axis, values: Iterable[float], written: Callable[[float], str
     low, high = min(shown) / room, max(shown) * room
     locator = MaxNLocator(5) if high / low < _DECADES else LogLocator(base=10, subs=(1, 3))
     ticks = [tick for tick in locator.tick_values(low, high) if low <= tick <= high]
-    axis.axes.set(**{f"{axis.axis_name}scale": "log", f"{axis.axis_name}lim": (low, high)})
+    name = "x" if axis is axis.axes.xaxis else "y"
+    axis.axes.set(**{f"{name}scale": "log", f"{name}lim": (low, high)})
     axis.set_major_locator(FixedLocator(ticks))
     axis.set_major_formatter(lambda value, _: written(value))
     axis.set_minor_locator(NullLocator())

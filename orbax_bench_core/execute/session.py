@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -71,6 +71,9 @@ class RunSettings:
     placed: bool = False
     expect: ExpectedDevices | None = None
 
+
+_NAMED: Final = 10
+"""Points that a message names."""
 
 DEFAULTS: Final = RunSettings()
 
@@ -233,26 +236,26 @@ class Session:
     def rejoin(
         cls,
         directory: str,
-        entry: str,
-        *,
+        *points: str,
         settings: RunSettings = DEFAULTS,
         watch: Watcher | None = None,
         say: Say = silent,
     ) -> Session:
-        """Joins a run that another process has begun, to measure one of its entries.
+        """Joins a run that another process has begun, to measure some of its entries.
 
         Args:
             directory: The run directory.
-            entry: The point or pair, as the line of JSON that planning gave for it.
+            points: The points or pairs, each as its id or as a line of JSON.
             settings: How to measure.
             watch: Told of every event; None for nobody.
             say: Takes lines for people.
 
         Raises:
-            UserError: The directory holds no run, or a record of a newer release.
+            UserError: The directory holds no run, not these points, or a record of a newer release.
         """
         run = RunDirectory(directory)
-        info, entries = run.read_info(), (entry_from_json(entry),)
+        info = run.read_info()
+        entries = _entries(points, info, directory)
         run.check_versions(entries)
         return cls(
             directory=run,
@@ -268,13 +271,13 @@ class Session:
 
     @contextlib.contextmanager
     def owned(self) -> Iterator[None]:
-        """Holds the lease of what is measured here: the whole run or, in a step, its one entry.
+        """Holds the lease of what is measured here: the whole run or, in a step, its entries.
 
         Raises:
             UserError: Another command measures it, or has begun it anew since this session began.
         """
-        entry = self.entries[0] if self.step else None
-        with self.directory.owned(entry, command=command_line(), say=self.say):
+        entries = self.entries if self.step else None
+        with self.directory.owned(entries, command=command_line(), say=self.say):
             now = self.directory.read_info()
             if (now.run_id, now.rules) != (self.info.run_id, self.info.rules):
                 raise UserError(
@@ -297,3 +300,21 @@ class Session:
     def plain(self) -> tuple[SweepPoint, ...]:
         """The points that are no pairs."""
         return tuple(entry for entry in self.entries if isinstance(entry, SweepPoint))
+
+
+def _entries(points: Sequence[str], info: RunInfo, directory: str) -> tuple[SweepEntry, ...]:
+    """Returns points and pairs that are given by id or as JSON, in their order, each once.
+
+    Raises:
+        UserError: The run has none of that id.
+    """
+    known = {entry.id: entry for entry in info.expansion.points}
+    found: dict[str, SweepEntry] = {}
+    for point in points:
+        entry = entry_from_json(point) if point.lstrip().startswith("{") else known.get(point)
+        if entry is None:
+            first = ", ".join(list(known)[:_NAMED])
+            more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
+            raise UserError(f"{directory} has no point {point}; it has {first}{more}")
+        found[entry.id] = entry
+    return tuple(found.values())

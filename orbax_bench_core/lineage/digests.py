@@ -70,13 +70,15 @@ def point_digests(root: epath.Path, point_ids: Iterable[str]) -> dict[str, Point
     Raises:
         OSError: A record cannot be read.
     """
-    by_point: dict[str, list[epath.Path]] = {}
-    for path in (root / "records").glob("*/*/host_*.json"):
-        by_point.setdefault(path.parent.parent.name, []).append(path)
-    wanted = {
-        point_id: sorted(by_point[point_id]) for point_id in point_ids if point_id in by_point
-    }
+
+    def files(point_id: str) -> list[epath.Path]:
+        # Only these folders: a step of a large run asks for its own points alone.
+        return sorted((root / "records" / point_id).glob("*/host_*.json"))
+
+    ids = list(point_ids)
     with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
+        listed = zip(ids, pool.map(files, ids), strict=True)
+        wanted = {point_id: paths for point_id, paths in listed if paths}
         # One call for all, since most points have but a few; only digests are held.
         digests = pool.map(_record_digest, (path for paths in wanted.values() for path in paths))
         return {

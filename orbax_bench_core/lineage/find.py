@@ -12,7 +12,7 @@ from orbax_bench_core.config import UserError, checked_path, did_you_mean
 from orbax_bench_core.lineage.digests import baseline_digest, file_digest
 from orbax_bench_core.lineage.manifest import CONFIG, LINEAGE_FILE, RECORDS, MeasuredWith
 from orbax_bench_core.lineage.verify import Link, Verifier, environments
-from orbax_bench_core.records import UNKNOWN, RunDirectory
+from orbax_bench_core.records import BATCHES, UNKNOWN, RunDirectory
 
 if TYPE_CHECKING:
     from etils import epath
@@ -94,6 +94,8 @@ def _in_run(root: epath.Path, inside: str, *, deep: bool) -> Link:
     known = run.names()
     if inside.startswith(f"{RECORDS}/"):
         return run.record(inside)
+    if inside.startswith(f"{BATCHES}/"):
+        return run.batch(inside)
     if inside in (".", LINEAGE_FILE):
         # Without a manifest the run is of an earlier release, or not published yet.
         return run.chain(known[0] if run.recorded else RECORDS)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, Literal, Self
+from typing import Any, Final, Literal, Self
 
 import pydantic
 
 from orbax_bench_core.config import UserError
+from orbax_bench_core.lineage.batches import NotedBatch, note_batches
 from orbax_bench_core.lineage.digests import (
     PointRecords,
     baseline_digest,
@@ -53,7 +54,9 @@ BASELINE: Final = "baseline:"
 """Begins the name of what a run was compared with; its path follows."""
 SAMPLES: Final = "samples.parquet"
 
-_TABLES: Final = (SAMPLES, "summary.csv", BEST_FILE)
+TENSORBOARD: Final = "tensorboard"
+METRICS: Final = "metrics.json"
+_TABLES: Final = (SAMPLES, "summary.csv", METRICS, BEST_FILE, TENSORBOARD)
 _PAGES: Final = ("report.md", "report.html")
 _CONCLUSIONS: Final = {
     VERDICTS_FILE: ("verdicts.md", "verdicts.html", "junit.xml"),
@@ -127,6 +130,7 @@ class Manifest(ResultModel):
         contents: Bytes of the different contents that were saved or loaded, by digest.
         all_bytes: Digest over all bytes of each checkpoint that was loaded, by its name; none of
             one that was too large to be read without being asked.
+        batches: What each step of a pipeline measured, by name; a step that was lost has no file.
     """
 
     schema_version: Literal[1, 2] = LINEAGE_VERSION
@@ -137,6 +141,15 @@ class Manifest(ResultModel):
     ran: tuple[MeasuredWith, ...] = ()
     contents: dict[str, int] = {}
     all_bytes: dict[str, str] = {}
+    batches: dict[str, NotedBatch] = {}
+
+    @pydantic.model_serializer(mode="wrap")
+    def _as_before(self, dump: pydantic.SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Writes a run without steps as it was written before there were any."""
+        fields: dict[str, Any] = dump(self)
+        if not self.batches:
+            del fields["batches"]
+        return fields
 
 
 class ManifestWriter:
@@ -164,6 +177,7 @@ class ManifestWriter:
         )
         self._version: Literal[1, 2] = LINEAGE_VERSION
         self._all_bytes = self._read_checkpoints(deep=deep)
+        self._batches = note_batches(run)
         self._made: dict[str, Made] = {}
         self._ran: dict[str, MeasuredWith] = {}
         self._contents: dict[str, int] = {}
@@ -248,7 +262,7 @@ class ManifestWriter:
             path = self._run.root / name
             if path.exists():
                 self._made[name] = Made(
-                    digest=file_digest(path),
+                    digest=bytes_digest(str(path)) if path.is_dir() else file_digest(path),
                     inputs=inputs,
                     versions=package_versions(),
                     image=current_image(),
@@ -267,6 +281,7 @@ class ManifestWriter:
             ran=tuple(self._ran.values()),
             contents=self._contents,
             all_bytes=self._all_bytes,
+            batches=self._batches,
         )
         content = manifest.model_dump_json(indent=1).encode()
         write_atomically(self._run.root / LINEAGE_FILE, content)

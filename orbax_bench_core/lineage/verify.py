@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, Self
 
 from orbax_bench_core.config import UserError
+from orbax_bench_core.lineage.batches import NotedBatch, lost_batches
 from orbax_bench_core.lineage.digests import (
     PointRecords,
     baseline_digest,
@@ -37,7 +38,13 @@ from orbax_bench_core.lineage.manifest import (
     checkpoint_paths,
     read_manifest,
 )
-from orbax_bench_core.records import UNKNOWN, VERDICTS_FILE, Run, RunDirectory
+from orbax_bench_core.records import (
+    UNKNOWN,
+    VERDICTS_FILE,
+    Run,
+    RunDirectory,
+    read_batch,
+)
 
 _SHOWN: Final = 3
 _RECORD: Final = re.compile(r"records/[^/]+/[^/]+/host_\d+\.json")
@@ -221,6 +228,80 @@ class Verifier:
         folder = f"{self._run.root}/records/{point_id}/"
         return link.without([line for line in self._left_out if line.startswith(folder)])
 
+    def batch(self, path: str) -> Link:
+        """Returns what a step of a pipeline said of its points, with all that these were made from.
+
+        Args:
+            path: Where it lies in the run directory: `batches/<name>.<n>.json`.
+
+        Raises:
+            UserError: `lineage.json` does not know it, or a record cannot be read.
+        """
+        for name, noted in self._manifest.batches.items():
+            if noted.file == path:
+                link = self._batch(name, noted)
+                return dataclasses.replace(link, made_from=(self.chain(RECORDS),))
+        raise UserError(f"{self._run.root} says nothing of {path}")
+
+    def _steps(self) -> Iterator[Link]:
+        """Yields one link over all batches, those that are not as they were first."""
+        noted = self._manifest.batches
+        if not noted:
+            return
+        links = sorted(
+            (self._batch(name, batch) for name, batch in noted.items()),
+            key=lambda link: link.status not in BROKEN,
+        )
+        lost = sum(not batch.file for batch in noted.values())
+        details = {"left nothing": str(lost)} if lost else {}
+        yield Link(
+            what="steps",
+            name=f"{len(links)} batches of points",
+            status="not checked",
+            details=details,
+            made_from=tuple(links),
+        )
+
+    def _batch(self, name: str, noted: NotedBatch) -> Link:
+        details = {"points": str(noted.points)} if noted.points else {}
+        if not noted.file:
+            return self._lost(name, details)
+        link = Link.checked(
+            "batch",
+            noted.file,
+            recorded=noted.digest,
+            digest=self._digest(noted.file),
+            details=details,
+        )
+        said = read_batch(self._run.root / noted.file) if link.status == "unchanged" else None
+        if said is None:
+            return link
+        others = [
+            point_id
+            for point_id, digest in said.points.items()
+            if point_id not in self._points or self._points[point_id].digest != digest
+        ]
+        if not others:
+            return link
+        many = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
+        differs = f"its records of {', '.join(others[:_SHOWN])}{many}"
+        return dataclasses.replace(link, status="changed", details={**details, "differs": differs})
+
+    def _lost(self, name: str, details: dict[str, str]) -> Link:
+        """Returns the link of a batch whose step left nothing; others may have measured it."""
+        lacking = lost_batches(self._run, self._points).get(name, ())
+        if not lacking:
+            said = {"its step named nothing": "its points have records"}
+            return Link(what="batch", name=name, status="not checked", details=details | said)
+        shown = ", ".join(lacking[:_SHOWN])
+        more = f" and {len(lacking) - _SHOWN} more" if len(lacking) > _SHOWN else ""
+        return Link(
+            what="batch",
+            name=name,
+            status="missing",
+            details={**details, "its step left nothing": f"no record of {shown}{more}"},
+        )
+
     def _file(self, name: str, recorded: str) -> Link:
         made = self._made(name)
         inputs = made.inputs or ({} if self.recorded else {RECORDS: ""})
@@ -258,7 +339,7 @@ class Verifier:
                 "files": str(sum(point.files for point in now.values())),
                 "points": str(len(now)),
             },
-            made_from=self._origins(),
+            made_from=(*self._steps(), *self._origins()),
         )
         if link.status == "changed":
             latest = link.recorded == noted
@@ -326,8 +407,12 @@ class Verifier:
         return self._manifest.made.get(name, Made(digest=UNKNOWN))
 
     def _digest(self, name: str) -> str:
+        path = self._run.root / name
         try:
-            return file_digest(self._run.root / name)
+            if path.is_dir():
+                digest = bytes_digest(str(path))
+                return "" if digest == UNKNOWN else digest
+            return file_digest(path)
         except OSError:
             return ""
 

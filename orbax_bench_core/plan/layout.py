@@ -1,7 +1,7 @@
 """Layout of a save: chunks, files and bytes of every array and host, before anything is written.
 
 The rules are those of orbax-checkpoint 0.12.8 and TensorStore 0.1.86, and are held against real
-saves by the tests and by `python -m perf.plan_layouts`.
+saves by the tests and by `python -m tests.support.real_saves`.
 """
 
 from __future__ import annotations

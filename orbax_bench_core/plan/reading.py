@@ -181,31 +181,83 @@ def _along(mesh: PlanMesh, axes: tuple[str, ...], part: int, chunk: int) -> _Cou
 
 
 def _odd(array: ReadArray, shard: Sequence[int], mesh: PlanMesh) -> _Count:
-    """Counts host by host, where the devices of one are no box in the mesh.
+    """Counts device by device, where the devices of a host are no box in the mesh.
 
-    Above 4,096 devices the chunks that several shards touch are not told apart: `union` is then
-    that of the largest shard, which is too little rather than too much.
+    Above 4,096 devices the chunks that several shards of a host touch are not told apart unless
+    chunks end where shards do: `union` is then that of its largest shard, or what it needs, which
+    is too little rather than too much.
     """
     import numpy as np
 
-    held = [mesh.coordinate(axes).reshape(mesh.num_hosts, -1) for axes in _entries(array)]
-    shards, union, total = (np.zeros(mesh.num_hosts, dtype=np.int64) for _ in range(3))
-    one = 1
+    entries = _entries(array)
+    first, shards = _first(mesh, tuple(entries))
+    dimensions = list(zip(entries, shard, array.chunk_shape, strict=True))
+    if all(part % chunk == 0 for _, part, chunk in dimensions):
+        one = math.prod(part // chunk for _, part, chunk in dimensions)
+        return _Count(shards, shards * one, shards * one, one)
+    touched = np.ones(first.shape, dtype=np.int64)  # devices of a host by hosts: fast to add up
+    for axes, part, chunk in dimensions:
+        if part % chunk == 0:
+            touched *= part // chunk
+        else:
+            touched *= _touched(mesh.size(axes), part, chunk)[_by_host(mesh, axes)]
+    if mesh.num_devices <= _MOST_ODD:
+        union = _union(dimensions, mesh)
+    else:
+        needed = shards * math.prod(shard) // math.prod(array.chunk_shape)
+        union = np.maximum(touched.max(axis=0), needed)
+    return _Count(shards, union, (touched * first).sum(axis=0), int(touched.max()))
+
+
+def _touched(parts: int, part: int, chunk: int) -> np.ndarray:
+    """Returns how many chunks each part of a dimension touches, of shape (parts,)."""
+    import numpy as np
+
+    bounds = np.arange(parts + 1, dtype=np.int64) * part
+    return -(-bounds[1:] // chunk) - bounds[:-1] // chunk
+
+
+@functools.lru_cache(maxsize=64)
+def _by_host(mesh: PlanMesh, axes: tuple[str, ...]) -> np.ndarray:
+    """Returns the part of a dimension that each device holds, of shape (devices of one, hosts)."""
+    import numpy as np
+
+    place = mesh.coordinate(axes).reshape(mesh.num_hosts, mesh.devices_per_host)
+    return np.ascontiguousarray(place.T)
+
+
+@functools.lru_cache(maxsize=64)
+def _first(mesh: PlanMesh, entries: tuple[tuple[str, ...], ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Returns whether each device of a host is the first there to hold its shard.
+
+    Returns:
+        Booleans of shape (devices of one, hosts), and their number of each host.
+    """
+    import numpy as np
+
+    place = _by_host(mesh, tuple(axis for axes in entries for axis in axes))
+    order = np.argsort(place, axis=0, kind="stable")
+    ordered = np.take_along_axis(place, order, axis=0)
+    is_first = np.ones(place.shape, dtype=bool)
+    is_first[1:] = ordered[1:] != ordered[:-1]
+    found = np.empty(place.shape, dtype=bool)
+    np.put_along_axis(found, order, is_first, axis=0)
+    return found, found.sum(axis=0)
+
+
+def _union(dimensions: Sequence[tuple[tuple[str, ...], int, int]], mesh: PlanMesh) -> np.ndarray:
+    """Returns the distinct chunks that the shards of each host touch, one by one."""
+    import numpy as np
+
+    held = [mesh.coordinate(axes).reshape(mesh.num_hosts, -1) for axes, _, _ in dimensions]
+    found = np.zeros(mesh.num_hosts, dtype=np.int64)
     for host in range(mesh.num_hosts):
-        parts = set(zip(*(coordinate[host].tolist() for coordinate in held), strict=True))
         touched: set[tuple[int, ...]] = set()
-        most = 0
-        for place in parts or {()}:
-            ranges = [
+        for place in set(zip(*(part[host].tolist() for part in held), strict=True)):
+            ranges = (
                 range(index * part // chunk, -(-(index + 1) * part // chunk))
-                for index, part, chunk in zip(place, shard, array.chunk_shape, strict=True)
-            ]
-            number = math.prod(map(len, ranges))
-            total[host] += number
-            most = max(most, number)
-            if mesh.num_devices <= _MOST_ODD:
-                touched.update(itertools.product(*ranges))
-        shards[host] = len(parts) or 1
-        union[host] = len(touched) or most
-        one = max(one, most)
-    return _Count(shards, union, total, one)
+                for index, (_, part, chunk) in zip(place, dimensions, strict=True)
+            )
+            touched.update(itertools.product(*ranges))
+        found[host] = len(touched)
+    return found

@@ -1,5 +1,15 @@
 """Records, the run directory, the samples table and the read model."""
 
+from orbax_bench_core.records.batches import (
+    BATCHES,
+    Batch,
+    batch_name,
+    newest_batches,
+    read_batch,
+    read_planned,
+    write_batch,
+    write_planned,
+)
 from orbax_bench_core.records.code import (
     CodeUnderTest,
     Source,
@@ -76,9 +86,9 @@ from orbax_bench_core.records.store_troubles import (
     troubles_of,
 )
 from orbax_bench_core.records.verification import VERIFIED_WORDS, weakest
-from orbax_bench_core.records.versions import checked_record_files
 
 __all__ = [
+    "BATCHES",
     "BEST_FILE",
     "HOST_LIMITS_FILE",
     "IMAGE",
@@ -100,6 +110,7 @@ __all__ = [
     "VERIFIED_WORDS",
     "AlreadyRecorded",
     "Attempt",
+    "Batch",
     "CodeUnderTest",
     "CompanyFinder",
     "Effect",
@@ -129,7 +140,7 @@ __all__ = [
     "Verified",
     "ask_git",
     "atomic_file",
-    "checked_record_files",
+    "batch_name",
     "code_of",
     "code_under_test",
     "create_exclusively",
@@ -139,10 +150,13 @@ __all__ = [
     "image_that_runs",
     "load_run",
     "loaded_code",
+    "newest_batches",
     "operations_in_order",
     "other_surroundings",
     "package_version",
+    "read_batch",
     "read_if_there",
+    "read_planned",
     "repeats_of",
     "seconds_per_repeat",
     "storage_provenance",
@@ -152,5 +166,7 @@ __all__ = [
     "weakest",
     "worker_id",
     "write_atomically",
+    "write_batch",
     "write_parquet",
+    "write_planned",
 ]

@@ -1,4 +1,4 @@
-"""Leases: the one command that measures a run, or one point of it, and may write its records."""
+"""Leases: the one command that measures a run or points of it, and may write their records."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pydantic
 
 from orbax_bench_core.config import UserError
+from orbax_bench_core.records.batches import BATCH
 from orbax_bench_core.records.exclusive import create_exclusively, names_in, read_if_there
 from orbax_bench_core.records.files import write_atomically
 from orbax_bench_core.records.record import ResultModel
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from etils import epath
 
 WHOLE: Final = "run"
-"""Owner of a whole run; the owner of a point is called by its id."""
+"""Owner of a whole run; the owner of a point is called by its id, that of a batch by its name."""
 
 FOLDER: Final = "leases"
 
@@ -72,6 +73,7 @@ class Lease(ResultModel):
         since: When it was taken, UTC.
         beat: Counter that the holder raises every few seconds.
         ended: Whether the holder has given it back.
+        points: Ids of the points that are held together, where it is a batch of them.
     """
 
     owner: str
@@ -84,6 +86,7 @@ class Lease(ResultModel):
     since: datetime.datetime
     beat: int = 0
     ended: bool = False
+    points: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return (
@@ -150,17 +153,23 @@ class _Kept(NamedTuple):
 
 @contextlib.contextmanager
 def held(
-    root: epath.Path, owner: str, *, command: str, say: Callable[[str], None]
+    root: epath.Path,
+    owner: str,
+    *,
+    points: Sequence[str] = (),
+    command: str,
+    say: Callable[[str], None],
 ) -> Iterator[Fence]:
-    """Holds the lease of a whole run, or of one of its points.
+    """Holds the lease of a whole run, of one of its points, or of a batch of them.
 
     A lease file is named by its owner and a number, and taken by exclusive creation of the next
     number: of two that take over one lease, one wins. Its holder raises a counter in it. A whole
-    run cannot be held beside one of its points.
+    run cannot be held beside one of its points, nor a batch beside what shares a point with it.
 
     Args:
         root: The run directory.
-        owner: `WHOLE`, or the id of a point.
+        owner: `WHOLE`, the id of a point, or the name of a batch.
+        points: Ids of the points of a batch.
         command: What this process runs, for others.
         say: Told when a lease has to be watched for longer than a moment.
 
@@ -177,11 +186,12 @@ def held(
         started=_started(os.getpid()),
         command=command,
         since=datetime.datetime.now(datetime.UTC),
+        points=tuple(points),
     )
     path = _take(root, lease, say)
     beating = _Heart(path, lease)
     try:
-        _refuse_others(root, owner, say)
+        _refuse_others(root, lease, say)
         _clean(root, owner, path)
         yield Fence(owner, lease.token)
     finally:
@@ -230,16 +240,25 @@ def _take(root: epath.Path, lease: Lease, say: Callable[[str], None]) -> epath.P
             return path
 
 
-def _refuse_others(root: epath.Path, owner: str, say: Callable[[str], None]) -> None:
-    """Refuses a whole run beside one of its points, and a point beside the whole run.
+def _refuse_others(root: epath.Path, own: Lease, say: Callable[[str], None]) -> None:
+    """Refuses what shares a point with something that is held: the whole run shares all of them.
 
     Both sides create their own lease before they look for the other's, so one of them sees it.
     """
+    held_here = set(own.points or (own.owner,))
     for other in _owners(root):
-        if other != owner and WHOLE in (owner, other):
-            newest = _newest(root, other)
-            if newest is not None:
-                _await_end(root, other, newest, say)
+        # Of leases of single points the name says all; those of the others are not read.
+        if other == own.owner or not (
+            WHOLE in (own.owner, other) or other in held_here or other.startswith(BATCH)
+        ):
+            continue
+        newest = _newest(root, other)
+        if newest is not None and (
+            newest.lease is None
+            or WHOLE in (own.owner, other)
+            or held_here & set(newest.lease.points or (other,))
+        ):
+            _await_end(root, other, newest, say)
 
 
 def _await_end(root: epath.Path, owner: str, kept: _Kept, say: Callable[[str], None]) -> None:
@@ -268,7 +287,8 @@ def _await_end(root: epath.Path, owner: str, kept: _Kept, say: Callable[[str], N
 
 
 def _refusal(root: epath.Path, owner: str, lease: Lease | None) -> str:
-    what = "this run" if owner == WHOLE else f"point {owner} of this run"
+    point = owner if owner.startswith(BATCH) else f"point {owner}"
+    what = "this run" if owner == WHOLE else f"{point} of this run"
     return (
         f"{root}: {what} is being measured by {lease or 'another command'}; wait for its end, stop "
         "it, or choose another output directory"

@@ -9,7 +9,7 @@ import hashlib
 import json
 import shlex
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import pydantic
@@ -24,6 +24,7 @@ from orbax_bench_core.config import (
     gate_changes,
     gate_edits,
 )
+from orbax_bench_core.records.batches import batch_name
 from orbax_bench_core.records.code import CodeUnderTest
 from orbax_bench_core.records.exclusive import (
     create_exclusively,
@@ -108,22 +109,26 @@ class RunDirectory:
 
     @contextlib.contextmanager
     def owned(
-        self, point: SweepEntry | None, *, command: str, say: Callable[[str], None]
+        self, points: Sequence[SweepEntry] | None, *, command: str, say: Callable[[str], None]
     ) -> Iterator[None]:
-        """Holds the lease of the whole run, or of one point, while something is measured.
+        """Holds the lease of the whole run, or of a batch of points, while something is measured.
 
         Args:
-            point: The point or pair; None for all of them.
+            points: The points or pairs; None for all of the run.
             command: What this process runs, for whoever is refused meanwhile.
             say: Told when the lease of another command has to be watched.
 
         Raises:
             UserError: Another command measures it, or the lease cannot be read or written.
         """
-        owner = WHOLE if point is None else point.id
+        ids = () if points is None else tuple(point.id for point in points)
+        owner = batch_name(ids) if ids else WHOLE
+        several = ids if len(ids) > 1 else ()
         with contextlib.ExitStack() as stack:
             try:
-                fence = stack.enter_context(held(self.root, owner, command=command, say=say))
+                fence = stack.enter_context(
+                    held(self.root, owner, points=several, command=command, say=say)
+                )
             except OSError as error:
                 raise UserError(f"cannot write to {self.root}: {error}") from None
             self.fence = fence
@@ -424,7 +429,7 @@ class RunDirectory:
         Raises:
             UserError: A record cannot be read, which does not mean that there is none.
         """
-        return list(self._records_of(point.id, self.read_info().run_id))
+        return list(self._records_of(point.id, self._id))
 
     def _records_of(self, point_id: str, run_id: str) -> Iterator[Record]:
         self._forget(point_id)

@@ -1,11 +1,9 @@
-"""Schema versions of records: what is said of other versions and of foreign files."""
+"""Schema versions of records: what is said of other versions."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Final
 
 from orbax_bench_core.config import Problem, UserError
@@ -13,11 +11,6 @@ from orbax_bench_core.records.record import READABLE
 
 _FIRST_KEY: Final = re.compile(rb'\s*\{\s*"schema_version"\s*:\s*(\d{1,9})\s*[,}]')
 """The version is a record's first key, so that most records need not be parsed to read it."""
-
-_NOT_OURS: Final = (
-    "not a record of orbax-bench: give what run-sweep-point wrote, JSON with one record a line, or "
-    "a run directory"
-)
 
 
 def other_version(data: bytes) -> str:
@@ -44,29 +37,6 @@ def refuse_other_version(data: bytes, file: str) -> None:
     if said:
         advice = "upgrade orbax-bench, or choose another output directory and measure again"
         raise UserError(Problem(f"{said}: {advice}", file=file))
-
-
-def checked_record_files(paths: Iterable[str]) -> Iterator[str]:
-    """Yields files of records as JSON lines, each once all of it can be read.
-
-    Raises:
-        UserError: A file is missing, is not ours, or is of another schema version.
-    """
-    for path in paths:
-        try:
-            with Path(path).open("rb") as file:
-                for number, line in enumerate(file, 1):
-                    _check_line(line, path, number)
-        except OSError as error:
-            raise UserError(Problem(f"cannot be read: {error}", file=path)) from None
-        yield path
-
-
-def _check_line(line: bytes, path: str, number: int) -> None:
-    content = _json(line)
-    if not isinstance(content, dict) or "point_id" not in content:
-        raise UserError(Problem(_NOT_OURS, file=path, line=number))
-    refuse_other_version(line, path)
 
 
 def _version(data: bytes) -> object:

@@ -3,11 +3,11 @@
 from orbax_bench_core.execute import CannotRecord, RunSettings, Session
 from orbax_bench_core.steps.comparison import Judged, compare_arms
 from orbax_bench_core.steps.fixture import ensure_checkpoint
-from orbax_bench_core.steps.launching import PointHosts, launch_point, point_hosts
+from orbax_bench_core.steps.launching import PointHosts, launch_batch, point_hosts
 from orbax_bench_core.steps.measuring import measure_points
 from orbax_bench_core.steps.outlets import Outlets, comparison_exit_code, stored_exit_code
-from orbax_bench_core.steps.planning import collect_records, entry_of_run, plan, write_records
-from orbax_bench_core.steps.point import SAID, PointFailed, PointOutcome, measure_point, run_point
+from orbax_bench_core.steps.planning import MOST_STEPS, batches, plan, points_in
+from orbax_bench_core.steps.point import SAID, BatchOutcome, PointFailed, measure_batch, run_batch
 from orbax_bench_core.steps.prepare import download, mirror, model_arrays, write_shardings
 from orbax_bench_core.steps.programs import ab, run
 from orbax_bench_core.steps.recovering import check_drilled, load_drilled, recovery
@@ -37,8 +37,10 @@ from orbax_bench_core.steps.search import search_points
 from orbax_bench_core.steps.soaking import SoakGoal, check_soak, soak, soak_points
 
 __all__ = [
+    "MOST_STEPS",
     "PAGE",
     "SAID",
+    "BatchOutcome",
     "CannotRecord",
     "Compared",
     "Found",
@@ -46,34 +48,34 @@ __all__ = [
     "Outlets",
     "PointFailed",
     "PointHosts",
-    "PointOutcome",
     "Release",
     "RunSettings",
     "Session",
     "SoakGoal",
     "ab",
     "answer_of",
+    "batches",
     "check_drilled",
     "check_soak",
-    "collect_records",
     "compare_arms",
     "comparing_releases",
     "comparison_exit_code",
     "download",
     "ensure_checkpoint",
-    "entry_of_run",
     "expected_comparisons",
     "find_releases",
     "kept_requirements",
-    "launch_point",
+    "launch_batch",
     "limits_of",
     "load_drilled",
+    "measure_batch",
     "measure_point",
     "measure_points",
     "mirror",
     "model_arrays",
     "plan",
     "point_hosts",
+    "points_in",
     "publish",
     "publish_async_study",
     "publish_recovery",
@@ -82,13 +84,12 @@ __all__ = [
     "publish_verdicts",
     "recovery",
     "run",
-    "run_point",
+    "run_batch",
     "search_points",
     "search_releases",
     "settle",
     "soak",
     "soak_points",
     "stored_exit_code",
-    "write_records",
     "write_shardings",
 ]

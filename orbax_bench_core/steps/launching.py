@@ -1,4 +1,4 @@
-"""Launching step: one sweep point measured on hosts that a launcher starts, waited for here."""
+"""Launching step: sweep points measured on hosts that a launcher starts, waited for here."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from orbax_bench_core.launchers import (
     pod_settings,
     require_whole_slices,
 )
-from orbax_bench_core.records import IMAGE
-from orbax_bench_core.steps.point import SAID, PointFailed, PointOutcome
+from orbax_bench_core.records import IMAGE, batch_name
+from orbax_bench_core.steps.point import SAID, BatchOutcome, PointFailed
 from orbax_bench_core.sweep import SweepEntry, sides
 
 _SHORT: Final = 6
@@ -72,8 +72,8 @@ def point_hosts(
     return None
 
 
-def launch_point(
-    point_json: str,
+def launch_batch(
+    points: Sequence[str],
     output_directory: str,
     *,
     hosts: PointHosts,
@@ -82,29 +82,30 @@ def launch_point(
     strict: bool = False,
     lock: bool = True,
     expect: str = "",
-) -> PointOutcome:
-    """Measures one entry of a run that `plan` has begun on hosts of its own, and waits for them.
+) -> BatchOutcome:
+    """Measures some entries of a run that `plan` has begun on hosts of their own, and waits.
 
     Each runs `orbax-bench step run-sweep-point`, where it is a container in the image of this step,
     which `ORBAX_BENCH_IMAGE` names by digest. Interrupted or told to end, it clears the hosts up.
 
     Args:
-        point_json: The point or pair, as `plan` returned it.
+        points: The points or pairs, each as its id or as a line of JSON.
         output_directory: The run directory.
         hosts: What to start.
-        settings: How to run it; of these only what the command has flags for.
-        limits: As in `measure_point`.
-        strict: As in `measure_point`.
-        lock: As in `measure_point`.
+        settings: How to run them; of these only what the command has flags for.
+        limits: As in `measure_batch`.
+        strict: As in `measure_batch`.
+        lock: As in `measure_batch`.
         expect: The devices that the hosts must have; empty takes those of the slice, if there is
             one.
 
     Raises:
-        UserError: The point does not fit the hosts, or the place refused them.
+        UserError: A point does not fit the hosts, or the place refused them.
         PointFailed: The hosts did not come to their end, or a repeat failed and `strict` is set.
     """
-    session = Session.rejoin(output_directory, point_json)
-    (entry,) = session.entries
+    session = Session.rejoin(output_directory, *points)
+    ids = [entry.id for entry in session.entries]
+    said = _said(session.entries)
     flags = {
         "--remove-repeated-dir": settings.remove_repeated_dir,
         "--enable-hlo-dump": settings.hlo_dump,
@@ -113,24 +114,31 @@ def launch_point(
         "--no-lock": not lock,
     }
     words = [flag for flag, given in flags.items() if given] + _expecting(hosts, expect)
-    command = ("orbax-bench", "step", "run-sweep-point", entry.id, "-o", output_directory, *words)
-    name = f"ob-{entry.id}-{session.info.run_id[:_SHORT]}"
-    launcher = _launcher(entry, hosts, command, name, output_directory)
-    print(f"{SAID}{entry.name} is measured on hosts of its own: {hosts.launcher}", flush=True)
+    command = ("orbax-bench", "step", "run-sweep-point", *ids, "-o", output_directory, *words)
+    name = f"ob-{batch_name(ids)}-{session.info.run_id[:_SHORT]}"
+    launcher = _launcher(session.entries, hosts, command, name, output_directory)
+    print(f"{SAID}{said}: measured on hosts started by {hosts.launcher}", flush=True)
     with interrupted_by_sigterm():
         code = launcher.start()
     if code:
         raise PointFailed(
-            f"{entry.name} {entry.id}: its hosts ended with exit code {code}; what they printed "
+            f"{said}: its hosts ended with exit code {code}; what they printed "
             "says why, and the same step goes on from what is recorded"
         )
-    records = session.directory.point_records(entry)
-    if not records:
+    outcome = BatchOutcome.of(session)
+    unrecorded = [entry for entry in session.entries if not outcome.records[entry.id]]
+    if unrecorded:
         raise PointFailed(
-            f"{entry.name} {entry.id}: its hosts ended well, and there is no record of it in "
+            f"{_said(unrecorded)}: its hosts ended well, and there is no record of it in "
             f"{output_directory}"
         )
-    return PointOutcome(session.info, records)
+    return outcome
+
+
+def _said(entries: Sequence[SweepEntry]) -> str:
+    """Returns which points these are, for people."""
+    more = f" and {len(entries) - 1} more" if len(entries) > 1 else ""
+    return f"{entries[0].name} {entries[0].id}{more}"
 
 
 def _expecting(hosts: PointHosts, expect: str) -> list[str]:
@@ -144,14 +152,14 @@ def _expecting(hosts: PointHosts, expect: str) -> list[str]:
 
 
 def _launcher(
-    entry: SweepEntry,
+    entries: Sequence[SweepEntry],
     hosts: PointHosts,
     command: tuple[str, ...],
     name: str,
     output_directory: str,
 ) -> Launcher:
     place = place_named(hosts.launcher)
-    processes = [point.processes for point in sides(entry).values()]
+    processes = [point.processes for entry in entries for point in sides(entry).values()]
     shape, number = None, max(processes)
     if hosts.tpu:
         shape = parse_slice(hosts.tpu)

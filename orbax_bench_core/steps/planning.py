@@ -1,24 +1,40 @@
-"""Planning and collection of a run whose points are measured in steps, also on other machines."""
+"""Planning of a run whose points are measured in steps, also on other machines."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterable
-from pathlib import Path
+import json
+import math
+from collections.abc import Sequence
 from typing import Final
 
 from orbax_bench_core.config import Source, UserError, parse_suite, with_keys, with_overrides
 from orbax_bench_core.execute import Session
-from orbax_bench_core.records import AlreadyRecorded, Record, RunDirectory
+from orbax_bench_core.records import write_planned
+from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint
 
-_NAMED: Final = 10
-"""Points that a message names."""
+_STEP_S: Final = 300.0
+"""Seconds that a step is to measure for: the start of its pod is small beside that, and a step that
+is lost loses no more."""
+_REPEAT_S: Final = 0.5
+_BYTES_PER_S: Final = 2.5e8
+"""A guess of what a repeat costs: seconds, and its bytes saved and loaded at such a rate."""
+_UNKNOWN_BYTES: Final = 2**30
+MOST_STEPS: Final = 300
+"""Steps of one loop. Services list their iterations in one place each, and those of many hundreds
+have failed (kubeflow/pipelines#12131)."""
+_MOST_POINTS: Final = 1000
+"""Points of one step, whose ids travel in one argument of a command."""
 
 
 def plan(
-    suite_text: str, output_directory: str, arms: str = "", processes: int = 0, file: str = ""
+    suite_text: str,
+    output_directory: str,
+    arms: str = "",
+    processes: int = 0,
+    file: str = "",
+    points_per_step: int = 0,
 ) -> list[str]:
-    """Expands a suite and begins its run directory.
+    """Expands a suite, begins its run directory, and notes there which step measures which points.
 
     Args:
         suite_text: The suite file, word for word.
@@ -26,9 +42,10 @@ def plan(
         arms: An `arms` block, as YAML, for a suite that has none; empty leaves the suite as it is.
         processes: Host processes of each point of a suite that names none; 0 leaves it at one.
         file: Where the suite lies, with the classes that it names beside it; empty for nowhere.
+        points_per_step: Points or pairs that one step measures; 0 as in `batches`.
 
     Returns:
-        The sweep points or pairs, each as a line of JSON.
+        The ids of the points or pairs of each step, separated by spaces.
 
     Raises:
         UserError: The suite is invalid, or the directory cannot be used.
@@ -40,47 +57,76 @@ def plan(
         several = with_overrides(suite_text, [f"execution.processes={processes}"])
         suite = parse_suite(several, file)
     session = Session.begin(suite, output_directory)
-    return [entry.model_dump_json() for entry in session.entries]
+    repeats = session.info.num_repeats + session.info.execution.warmups
+    steps = batches(session.entries, repeats, points_per_step)
+    ids = [[entry.id for entry in step] for step in steps]
+    try:
+        write_planned(session.directory.root, ids)
+    except OSError as error:
+        raise UserError(f"cannot write to {output_directory}: {error}") from None
+    return [" ".join(step) for step in ids]
 
 
-def entry_of_run(point: str, output_directory: str) -> str:
-    """Returns an entry of a run as the line of JSON that a step takes.
+def batches(
+    entries: Sequence[SweepEntry], repeats: int, points_per_step: int = 0
+) -> list[tuple[SweepEntry, ...]]:
+    """Puts points or pairs into batches of consecutive ones, each of which is a step.
 
     Args:
-        point: The id of a point or a pair, or that line.
-        output_directory: The run directory.
+        entries: The points or pairs.
+        repeats: Repeats of each point, warm-ups included.
+        points_per_step: How many a step measures. With 0 it is so many that a step measures for
+            some minutes, guessed from the bytes of its checkpoints, and no more steps than a loop
+            may have. A pair takes minutes by itself.
+
+    Returns:
+        The batches; all but the last have as many points.
 
     Raises:
-        UserError: The run has no such entry.
+        UserError: More points than a step can take.
     """
-    if point.lstrip().startswith("{"):
-        return point
-    entries = RunDirectory(output_directory).read_info().expansion.points
-    for entry in entries:
-        if entry.id == point:
-            return entry.model_dump_json()
-    known = ", ".join(entry.id for entry in entries[:_NAMED])
-    more = f" and {len(entries) - _NAMED} more" if len(entries) > _NAMED else ""
-    raise UserError(f"{output_directory} has no point {point}; it has {known}{more}")
+    if points_per_step > _MOST_POINTS:
+        raise UserError(
+            f"{points_per_step} points in one step: it takes {_MOST_POINTS} at most, whose ids "
+            "travel in one argument of a command"
+        )
+    size = points_per_step or min(
+        _MOST_POINTS,
+        max(_in_minutes(entries, repeats), math.ceil(len(entries) / MOST_STEPS)),
+    )
+    return [tuple(entries[start : start + size]) for start in range(0, len(entries), size)]
 
 
-def write_records(records: Iterable[Record], path: str) -> None:
-    """Writes records as JSON lines, as they travel from step to step."""
-    lines = [record.model_dump_json() for record in records]
-    Path(path).write_text("".join(f"{line}\n" for line in lines))
+def points_in(text: str) -> list[str]:
+    """Returns the points that a text names: ids, a point as JSON, or a JSON list of such texts.
 
-
-def collect_records(run: RunDirectory, paths: Iterable[str]) -> None:
-    """Puts records that travelled as JSON lines into a run directory that lacks them.
-
-    What lies in the place of one and is not of that place stays: the report names it.
+    Raises:
+        UserError: It is no such thing.
     """
-    for path in paths:
-        for line in Path(path).read_text().splitlines():
-            record = Record.model_validate_json(line)
-            known = run.read_record(
-                record.point, record.repeat, warmup=record.warmup, host=record.host
-            )
-            if known is None:
-                with contextlib.suppress(AlreadyRecorded):
-                    run.write_record(record)
+    text = text.strip()
+    if not text.startswith("["):
+        return [text] if text.startswith("{") else text.split()
+    try:
+        given = json.loads(text)
+    except ValueError as error:
+        raise UserError(f"not a list of points, as plan-sweep returns it: {error}") from None
+    return [point for each in given for point in points_in(str(each))]
+
+
+def _in_minutes(entries: Sequence[SweepEntry], repeats: int) -> int:
+    """Returns of how many points the repeats take some minutes."""
+    seconds = [
+        _STEP_S
+        if isinstance(entry, Pair)
+        else repeats * (_REPEAT_S + 2 * _bytes(entry) / _BYTES_PER_S)
+        for entry in entries
+    ]
+    return max(1, int(_STEP_S * len(seconds) / max(sum(seconds), _REPEAT_S)))
+
+
+def _bytes(point: SweepPoint) -> int:
+    """Returns the bytes of what a point saves or loads; a guess where nothing tells."""
+    if point.checkpoint.is_empty:
+        return 0
+    found = point.with_presets_expanded().checkpoint.num_bytes
+    return _UNKNOWN_BYTES if found is None else found

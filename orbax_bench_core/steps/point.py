@@ -1,9 +1,10 @@
-"""Point step: measurement of one sweep point, or of both arms of a pair, in a pipeline."""
+"""Point step: measurement of a batch of sweep points or pairs in a step of a pipeline."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from orbax_bench_core.analysis.verdicts import attempts, words
@@ -20,7 +21,7 @@ from orbax_bench_core.execute import (
     equal_everywhere,
     on_hosts,
 )
-from orbax_bench_core.records import Record, RunInfo
+from orbax_bench_core.records import Record, RunInfo, batch_name
 from orbax_bench_core.steps.comparison import Judged, compare_arms
 from orbax_bench_core.steps.measuring import measure_points
 
@@ -32,25 +33,44 @@ class PointFailed(Exception):
     """A sweep point failed in a step that was asked to be strict."""
 
 
-class PointOutcome(NamedTuple):
-    """Run and records of a point that a step has measured.
+class BatchOutcome(NamedTuple):
+    """Run and records of the points that a step has measured.
 
     Attributes:
         info: The run.
-        records: Records of the point's measured repeats and warm-ups.
+        records: Records of measured repeats and warm-ups by point, in the order of the batch.
     """
 
     info: RunInfo
-    records: list[Record]
+    records: dict[str, list[Record]]
+
+    @classmethod
+    def of(cls, session: Session) -> BatchOutcome:
+        """Reads what is recorded of the points of a session."""
+        found = {entry.id: session.directory.point_records(entry) for entry in session.entries}
+        return cls(session.info, found)
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """Name and reason of each point of which a measured repeat failed, by its id."""
+        return {
+            point_id: f"{record.point.name} {point_id}: "
+            + (record.error.message if record.error else "failed")
+            for point_id, records in self.records.items()
+            for record in reversed(records)  # the first one stays
+            if record.status == "failed" and not record.warmup
+        }
 
 
-def measure_point(
+def measure_batch(
     session: Session, *, limits: bool = True, strict: bool = False, lock: bool = True
-) -> PointOutcome:
-    """Runs what a point still lacks: its repeats, or blocks of both its arms until a verdict.
+) -> BatchOutcome:
+    """Runs what points still lack: their repeats, or blocks of both arms until a verdict.
+
+    The points of a batch share workers, as those of a whole run do.
 
     Args:
-        session: A session of one point or pair.
+        session: A session of some points, or of some pairs.
         limits: Whether to measure what the machine and the storage can do, once per run.
         strict: Whether a failed repeat is an error rather than data. In a comparison failures are
             judged, and it is an error that there was nothing to compare.
@@ -60,23 +80,25 @@ def measure_point(
         PointFailed: A repeat failed, or nothing was there to compare, and `strict` is set.
         CannotRecord: A record could not be written.
     """
-    (entry,) = session.entries
     if session.pairs:
         verdicts = compare_arms(session, lock=lock)
-        records = session.directory.point_records(entry)
-        reasons = [point.reason for point in verdicts.points if point.failed]
+        outcome = BatchOutcome.of(session)
+        failed = [
+            f"{point.point} {point.point_id}: {point.reason}"
+            for point in verdicts.points
+            if point.failed
+        ]
     else:
         measure_points(session, limits=limits, lock=lock)
-        records = session.directory.point_records(entry)
-        failed = [record for record in records if record.status == "failed" and not record.warmup]
-        reasons = [record.error.message if record.error else "failed" for record in failed]
-    if strict and reasons:
-        raise PointFailed(f"{entry.name} {entry.id}: {reasons[0]}")
-    return PointOutcome(session.info, records)
+        outcome = BatchOutcome.of(session)
+        failed = list(outcome.failures.values())
+    if strict and failed:
+        raise PointFailed(failed[0])
+    return outcome
 
 
-def run_point(
-    point_json: str,
+def run_batch(
+    points: Sequence[str],
     output_directory: str,
     *,
     settings: RunSettings,
@@ -84,37 +106,37 @@ def run_point(
     strict: bool = False,
     lock: bool = True,
     host_wait_s: float = HOST_WAIT_S,
-) -> PointOutcome:
-    """Measures one entry of a run that `plan` has begun, and prints what happens.
+) -> BatchOutcome:
+    """Measures some entries of a run that `plan` has begun, and prints what happens.
 
     Where a launcher has started the same step on several hosts, all of them measure together, and
     each returns the same: process 0 orchestrates, the others serve it and read what it has written.
 
     Args:
-        point_json: The point or pair, as `plan` returned it.
+        points: The points or pairs, each as its id or as a line of JSON.
         output_directory: The run directory.
-        settings: How to run it.
-        limits: As in `measure_point`.
-        strict: As in `measure_point`.
-        lock: As in `measure_point`.
+        settings: How to run them.
+        limits: As in `measure_batch`.
+        strict: As in `measure_batch`.
+        lock: As in `measure_batch`.
         host_wait_s: Seconds for which a lost host is waited for.
 
     Raises:
         UserError: The directory holds no run, hosts cannot join, or the suite does not fit them.
         PointFailed: A repeat failed and `strict` is set, or a host was lost.
     """
-    session = Session.rejoin(
-        output_directory, point_json, settings=settings, watch=_Log(), say=_say
-    )
-    (entry,) = session.entries
+    session = Session.rejoin(output_directory, *points, settings=settings, watch=_Log(), say=_say)
+    name = batch_name([entry.id for entry in session.entries])
     cluster = None if settings.placed else detect_cluster(os.environ)
     if cluster is not None:
         _say(cluster.said)
 
+    found: list[BatchOutcome] = []
+
     def measure(known: RunSettings) -> int:
         known_session = dataclasses.replace(session, settings=known)
         try:
-            measure_point(known_session, limits=limits, strict=strict, lock=lock)
+            found.append(measure_batch(known_session, limits=limits, strict=strict, lock=lock))
         except HostsMissing as lost:
             raise PointFailed(str(lost)) from None
         return 0
@@ -124,15 +146,15 @@ def run_point(
         session.directory,
         measure,
         suite=session.suite,
-        equal={**equal_everywhere(), "the point": entry.id},
+        equal={**equal_everywhere(), "the point": name},
         settings=settings,
         say=_say,
         host_wait_s=host_wait_s,
-        part=entry.id,
+        part=name,
     )
     if code:
         raise PointFailed(f"process 0 ended with exit code {code}; what it printed says why")
-    return PointOutcome(session.info, session.directory.point_records(entry))
+    return found[0] if found else BatchOutcome.of(session)
 
 
 class _Log(Watcher):

@@ -45,7 +45,7 @@ from orbax_bench_core.analysis.verdicts import (
 from orbax_bench_core.document import Document, to_html, to_markdown, write_figures
 from orbax_bench_core.exports.ci import junit_xml
 from orbax_bench_core.exports.tensorboard import write_tensorboard
-from orbax_bench_core.lineage import SAMPLES, ManifestWriter
+from orbax_bench_core.lineage import METRICS, SAMPLES, ManifestWriter
 from orbax_bench_core.records import (
     BEST_FILE,
     RECOVERY_FILE,
@@ -95,9 +95,9 @@ def limits_of(run: RunDirectory, info: RunInfo, summary: RunSummary) -> ExtraCol
 def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
     """Writes tables, pages and TensorBoard's files from the records, and sets the status.
 
-    The tables are `samples.parquet`, `summary.csv` and, of a sweep, `best.json`, the pages
-    `report.md` and `report.html`; `lineage.json` says what each was made from. Only records are
-    read, so this can be repeated at any time.
+    The tables are `samples.parquet`, `summary.csv`, `metrics.json` and, of a sweep, `best.json`,
+    the pages `report.md` and `report.html`; `lineage.json` says what each was made from. Only
+    records are read, so this can be repeated at any time.
 
     Args:
         directory: The run directory.
@@ -118,6 +118,7 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
     with atomic_file(root / SAMPLES) as file:
         write_parquet(directory.records(), file)
     summary = dataclasses.replace(summary, left_out=directory.strays)
+    write_atomically(root / METRICS, json.dumps(_medians(summary), indent=1).encode())
     info = settle(run)
     first, extra = next(run.records(), None), limits_of(directory, info, summary)
     best = best_of(info, observer, search=read_search(directory, info))
@@ -132,6 +133,16 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
     write_tensorboard(run)
     manifest.note_report()
     return summary
+
+
+def _medians(summary: RunSummary) -> dict[str, float]:
+    """Returns the median seconds of each operation, by names that tell points apart."""
+    return {
+        f"{operation.time.point} {operation.time.point_id} {operation.time.operation} s": (
+            operation.time.median
+        )
+        for operation in summary.operations
+    }
 
 
 def answer_of(directory: RunDirectory) -> Document | None:

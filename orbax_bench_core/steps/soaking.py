@@ -93,11 +93,11 @@ def check_soak(suite: LoadedSuite) -> LoadedSuite:
                 "a soak watches one process: leave out `arms`, and soak each side of it", ("arms",)
             )
         )
-    others = [kind for kind in suite.suite.execution.host_memory if kind != "reused"]
-    if others:
+    memory = suite.suite.execution.host_memory
+    if memory != ("reused",):
         raise UserError(
             suite.source.problem(
-                f"a soak needs `host_memory: reused`, got {others[0]!r}: other ways of the "
+                f"a soak needs `host_memory: reused`, got {', '.join(memory)}: other ways of the "
                 "allocator fragment the heap for hundreds of saves, which looks like a leak of "
                 "0.3 MiB a save",
                 ("execution", "host_memory"),

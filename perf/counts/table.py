@@ -158,6 +158,13 @@ COUNTS: Final = (
         timeout_s=3600.0,
     ),
     Count(
+        name="plan_layouts",
+        claim="of real saves by 1, 2 and 4 processes, files are as planned, bytes within 0.25 %",
+        trials=1,
+        command=_python("tests.support.real_saves"),
+        timeout_s=7200.0,
+    ),
+    Count(
         name="gate",
         claim="every figure of the gate holds, with all replicates",
         trials=1,

@@ -27,6 +27,9 @@ def compile_package(
             "schedule must.",
         ),
     ] = False,
+    points_per_step: Annotated[
+        int, typer.Option(min=0, help="Default of this parameter in the package.")
+    ] = 0,
     **flags: Any,
 ) -> None:
     """Write a pipeline as a package.
@@ -38,6 +41,7 @@ def compile_package(
     the package is submitted, and named here where they are set. The suite and the output directory
     stay parameters of the package.
     """
+    import dataclasses
     import sys
     from pathlib import Path
 
@@ -46,7 +50,7 @@ def compile_package(
     from orbax_bench_pipelines.definitions import find_pipeline
     from orbax_bench_pipelines.targets import Placement, Target, at_submission, require_extras
 
-    chosen = find_pipeline(pipeline)
+    chosen = dataclasses.replace(find_pipeline(pipeline), points_per_step=points_per_step)
     require_extras(Target.KFP)
     from orbax_bench_pipelines.compile import compiled
 

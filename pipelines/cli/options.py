@@ -72,6 +72,15 @@ PARAMETERS: dict[str, tuple[Any, Any]] = {
         ],
         False,
     ),
+    "points_per_step": (
+        Annotated[
+            int,
+            typer.Option(
+                min=0, help="Points that one step measures; 0 for so many that it takes minutes."
+            ),
+        ],
+        0,
+    ),
     "set_": (
         _many("Another parameter of the pipeline.", "NAME=VALUE", "--set"),
         None,
@@ -93,8 +102,8 @@ SETTINGS: dict[str, Any] = {
         "--step",
     ),
     "parallelism": _number(
-        "Points measured at a time, 0 for all; by default 1 on a cluster, because points that run "
-        "together share the storage."
+        "Steps that measure at a time, 0 for all; by default 1 on a cluster, as they share the "
+        "storage."
     ),
     "tpu": _many(
         "Measure on such slices, each in a loop and a folder of its own when there are several.",
@@ -110,8 +119,10 @@ SETTINGS: dict[str, Any] = {
     ),
     "cpu": _text("CPUs of the steps that measure, such as 8.", metavar="CPUS"),
     "memory": _text("Memory of the steps that measure, such as 64Gi.", metavar="BYTES"),
-    "retries": _number("How often a step is tried again."),
-    "backoff_s": _number("Seconds until a step is tried again."),
+    "retries": _number(
+        "How often a step is tried again; those that measure 2 times by default, on a service."
+    ),
+    "backoff_s": _number("Seconds until a step is tried again; 60 by default."),
     "backoff_factor": Annotated[
         float | None, typer.Option(min=1, help="By how much they grow each time; 2 by default.")
     ],

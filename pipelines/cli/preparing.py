@@ -17,6 +17,7 @@ from orbax_bench_core.launchers import named_processes, require_whole_slices
 from orbax_bench_core.sweep import baseline_point, expand
 from orbax_bench_pipelines.cli.options import PARAMETERS, SETTINGS
 from orbax_bench_pipelines.definitions import Pipeline, find_pipeline
+from orbax_bench_pipelines.sizes import check_inputs, checked_steps
 from orbax_bench_pipelines.suites import check_baseline, compared, read_suite
 from orbax_bench_pipelines.targets import (
     Job,
@@ -104,10 +105,13 @@ def prepare(
     check_launchers(settings, target, directory)
     placement = Placement(target, settings, folder_per_run)
     job = Job(chosen, placement, arguments, name or job_name(chosen.name, loaded.suite.suite_name))
+    check_inputs(arguments)
+    repeats = loaded.suite.num_repeats + loaded.suite.execution.warmups
+    steps = checked_steps(expansion.points, repeats, parameters["points_per_step"], target)
     notes = [*_image_notes(settings, target)]
     if target in (Target.KFP, Target.VERTEX):
-        at_a_time = placement.parallelism or "all"
-        notes.append(f"{count(len(expansion.points), 'point')}, measured {at_a_time} at a time")
+        in_steps = f"{count(len(expansion.points), 'point')} in {count(steps, 'step')}"
+        notes.append(f"{in_steps}, {placement.parallelism or 'all'} at a time")
     if target is not Target.LOCAL:
         notes += _class_notes({baseline_point(entry).benchmark for entry in expansion.points})
     return Prepared(job, loaded, tuple(notes))

@@ -2,10 +2,12 @@
 
 from orbax_bench_core.config import UserError, did_you_mean
 from orbax_bench_pipelines.definitions.async_study import ASYNC_STUDY
-from orbax_bench_pipelines.definitions.calibration import CALIBRATION
-from orbax_bench_pipelines.definitions.common import Finished, Pipeline
-from orbax_bench_pipelines.definitions.framework_comparison import FRAMEWORK_COMPARISON
-from orbax_bench_pipelines.definitions.regression import REGRESSION
+from orbax_bench_pipelines.definitions.comparisons import (
+    CALIBRATION,
+    FRAMEWORK_COMPARISON,
+    REGRESSION,
+)
+from orbax_bench_pipelines.definitions.pipeline import Finished, Pipeline
 from orbax_bench_pipelines.definitions.sweep import SWEEP
 
 __all__ = ["PIPELINES", "Finished", "Pipeline", "find_pipeline"]

@@ -89,11 +89,6 @@ def _machines(settings: Settings, target: Target) -> Iterable[Problem]:
             "Kubeflow cannot set the priority class of a pod, only Kueue's, which belongs to a "
             "queue; give --queue as well",
         )
-    if settings.backoff_s is None and settings.backoff_factor is not None:
-        yield _problem("backoff_factor", "multiplies --backoff-s; give that as well")
-    waits = settings.retries or any(own.retries for own in settings.steps.values())
-    if settings.backoff_s is not None and not waits:
-        yield _problem("backoff_s", "nothing is tried again without --retries")
     if settings.gpu is not None:
         yield from _gpus(settings.gpu, target)
     if target is Target.VERTEX:

@@ -25,19 +25,20 @@ def run_body(job: Job, experiment_id: str) -> kfp_server_api.V2beta1Run:
 
 
 def recurring_run_body(
-    job: Job, experiment_id: str, cron: Cron, max_concurrent: int
+    job: Job, experiment_id: str, cron: Cron, max_concurrent: int, *, paused: bool = False
 ) -> kfp_server_api.V2beta1RecurringRun:
     """Returns the body of the request that creates a recurring run.
 
     Runs that were missed while the cluster was down are not caught up with.
     """
+    mode = kfp_server_api.RecurringRunMode
     trigger = kfp_server_api.V2beta1Trigger(
         cron_schedule=kfp_server_api.V2beta1CronSchedule(cron=for_kubeflow(cron))
     )
     return kfp_server_api.V2beta1RecurringRun(
         display_name=job.name,
         experiment_id=experiment_id,
-        mode=kfp_server_api.RecurringRunMode.ENABLE,
+        mode=mode.DISABLE if paused else mode.ENABLE,
         trigger=trigger,
         max_concurrency=str(max_concurrent),
         no_catchup=True,
@@ -104,8 +105,8 @@ class Kubeflow:
             SubmissionFailed: The service refused it.
         """
 
-        def body(experiment: str) -> Any:
-            return recurring_run_body(self._job, experiment, cron, max_concurrent)
+        def body(experiment: str, paused: bool) -> Any:
+            return recurring_run_body(self._job, experiment, cron, max_concurrent, paused=paused)
 
         schedules = KubeflowSchedules(self._server, self._job.name)
         return "\n".join(schedules.replace(body, wait=wait, say=say))

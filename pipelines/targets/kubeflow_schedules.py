@@ -25,7 +25,7 @@ class KubeflowSchedules:
         self._name = name
 
     def replace(
-        self, body: Callable[[str], Any], *, wait: bool, say: Callable[[str], None]
+        self, body: Callable[[str, bool], Any], *, wait: bool, say: Callable[[str], None]
     ) -> list[str]:
         """Creates a recurring run in place of those of the same name.
 
@@ -34,7 +34,8 @@ class KubeflowSchedules:
         runs that it has begun: while one of them is active it is only left paused.
 
         Args:
-            body: Returns the new one, given the id of its experiment.
+            body: Returns the new one, given the id of its experiment, and whether it is paused, as
+                the newest of the old ones was.
             wait: Whether to wait until no run of the old ones is active.
             say: Takes lines for people.
 
@@ -48,6 +49,7 @@ class KubeflowSchedules:
         with server.explained():
             experiment = server.experiment_id()
             old = server.recurring_runs(self._name, experiment)
+        paused = bool(old) and not _fires(old[-1])
         try:
             with server.explained():
                 for each in old:
@@ -58,15 +60,17 @@ class KubeflowSchedules:
                 self._await_end(old, experiment, say)
             with server.explained():
                 new = server.client.recurring_runs.recurring_run_service_create_recurring_run(
-                    recurring_run=body(experiment)
+                    recurring_run=body(experiment, paused)
                 )
         except BaseException:
             with server.explained():
                 for each in disabled:
                     server.client.enable_recurring_run(each.recurring_run_id)
             raise
-        made = f"Recurring run: {self._name} {new.recurring_run_id}"
-        return [made, *(self._removed(each.recurring_run_id, experiment) for each in old)]
+        made = [f"Recurring run: {self._name} {new.recurring_run_id}"]
+        if paused:
+            made.append(f"note: it is paused; orbax-bench pipeline resume {self._name}")
+        return [*made, *(self._removed(each.recurring_run_id, experiment) for each in old)]
 
     def pause(self) -> list[str]:
         """Has them fire no more; runs under way go on.

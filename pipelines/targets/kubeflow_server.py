@@ -54,10 +54,13 @@ class KubeflowServer:
         return str(experiment.experiment_id)
 
     def recurring_runs(self, name: str, experiment_id: str) -> list[Any]:
-        """Returns the recurring runs of that name in an experiment."""
+        """Returns the recurring runs of that name in an experiment, oldest first."""
         pages = _pages(
             lambda token: self.client.list_recurring_runs(
-                page_token=token, page_size=_PAGE, experiment_id=experiment_id
+                page_token=token,
+                page_size=_PAGE,
+                sort_by="created_at asc",
+                experiment_id=experiment_id,
             )
         )
         return [

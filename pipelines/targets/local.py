@@ -15,8 +15,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from orbax_bench_core.execute import refuse_several_hosts
+from orbax_bench_core.records import IMAGE
 from orbax_bench_core.steps import SAID
 
+_REVISION = "ORBAX_BENCH_REVISION"
+"""Set in every image of ours, and nowhere else."""
 _OWN_ERROR = re.compile(r"\s*orbax_bench_\w+(\.\w+)+: (?P<message>.+)")
 """The last line of a traceback that ends with an exception of ours."""
 
@@ -54,6 +57,7 @@ def run_locally(
         steps_at_a_time(at_a_time),
         tempfile.TemporaryDirectory(prefix="orbax-bench-pipeline-") as root,
         _quick_steps(),
+        without_image(),
         shell_safe_python(Path(root)),
     ):
         runner = local.SubprocessRunner(use_venv=False)
@@ -146,6 +150,20 @@ def steps_at_a_time(count: int | None) -> Iterator[None]:
         yield
     finally:
         executor.__init__ = real
+
+
+@contextlib.contextmanager
+def without_image() -> Iterator[None]:
+    """Keeps from steps the image that components are to name elsewhere, which is not what runs.
+
+    In an image of ours the variable is what the container was told of itself, and stays.
+    """
+    told = None if _REVISION in os.environ else os.environ.pop(IMAGE, None)
+    try:
+        yield
+    finally:
+        if told is not None:
+            os.environ[IMAGE] = told
 
 
 @contextlib.contextmanager

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, Final
 
 from orbax_bench_core.launchers import SliceShape, expectation, is_digest
 from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.targets.pods import as_pod, onto_nodes
 from orbax_bench_pipelines.targets.settings import Settings, launcher_of, launcher_settings
+
+_RETRIES: Final = 2
+"""A step that was preempted, evicted or short of memory is tried again, and goes on from there."""
+_BACKOFF_S: Final = 60
+_BACKOFF_FACTOR: Final = 2.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +41,7 @@ class Placement:
 
     @property
     def parallelism(self) -> int | None:
-        """How many points are measured at a time; None for no limit.
+        """How many steps measure at a time; None for no limit.
 
         On a cluster one by default: points that run at the same time share the storage. On one
         machine they wait for each other in any case.
@@ -83,7 +88,7 @@ class Placement:
         if own.memory is not None:
             task.set_memory_limit(own.memory).set_memory_request(own.memory)
         if own.retries:
-            task.set_retry(own.retries, **self._backoff)
+            self._try_again(own.retries, task)
         if self.target is Target.KFP:
             as_pod(self.settings, own, task)
         return task
@@ -102,6 +107,9 @@ class Placement:
         """
         self.place(task).set_caching_options(False)
         settings = self.settings
+        retries = settings.of_step(task.component_spec.name).retries
+        if retries is None and self.target in (Target.KFP, Target.VERTEX):
+            self._try_again(_RETRIES, task)
         if self.target is Target.VERTEX and self.launcher(shape):
             return task  # it waits for hosts whose machines the slice tells
         if settings.cpu is not None:
@@ -130,10 +138,10 @@ class Placement:
         if is_digest(image or IMAGE):
             task.set_env_variable("ORBAX_BENCH_IMAGE", image or IMAGE)
 
-    @property
-    def _backoff(self) -> dict[str, Any]:
-        settings = self.settings
-        if settings.backoff_s is None:
-            return {}
-        factor = 2.0 if settings.backoff_factor is None else float(settings.backoff_factor)
-        return {"backoff_duration": f"{settings.backoff_s}s", "backoff_factor": factor}
+    def _try_again(self, times: int, task: Any) -> None:
+        factor = self.settings.backoff_factor
+        task.set_retry(
+            times,
+            backoff_duration=f"{self.settings.backoff_s or _BACKOFF_S}s",
+            backoff_factor=_BACKOFF_FACTOR if factor is None else float(factor),
+        )

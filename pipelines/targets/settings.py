@@ -104,7 +104,7 @@ class Settings(ConfigModel):
         {},
     )
     parallelism: pydantic.NonNegativeInt | None = _field(
-        "points measured at a time, 0 for all; by default 1 on a service", None
+        "steps that measure at a time, 0 for all; by default 1 on a service", None
     )
     tpu: Annotated[tuple[SliceShape, ...], parsed(parse_slice)] = _field(
         "the slices to measure on", ()
@@ -115,12 +115,14 @@ class Settings(ConfigModel):
     launcher_settings: Pairs = _field("of the launcher that starts the hosts of a slice", {})
     cpu: Cpu | None = _field("of the steps that measure", None)
     memory: Bytes | None = _field("of the steps that measure", None)
-    retries: pydantic.NonNegativeInt | None = _field("how often a step is tried again", None)
+    retries: pydantic.NonNegativeInt | None = _field(
+        "how often a step is tried again; by default those that measure 2 times, on a service", None
+    )
     backoff_s: pydantic.PositiveInt | None = _field(
-        "seconds until a step is tried again, which `backoff_factor` multiplies each time", None
+        "seconds until a step is tried again, 60 by default", None
     )
     backoff_factor: Annotated[float, pydantic.Field(ge=1)] | None = _field(
-        "2 where only `backoff_s` is given", None
+        "by how much they grow each time, 2 by default", None
     )
     timeout_s: pydantic.PositiveInt | None = _field("seconds that a step may take", None)
     environment: Variables = _field("variables of every step", {})

@@ -88,10 +88,13 @@ def faults(tmp_path):
     ):
         (tmp_path / f"{name}.yaml").write_text(SUITE.format(options=options, arms=arms))
     bench = tmp_path / "fake-bench"
-    # A node that dies with its second point: the step is killed whenever it is tried.
+    # A node that dies with its last point: the step is killed whenever it is tried.
+    planned = tmp_path / "lost" / "batches" / "planned.json"
     bench.write_text(
         "#!/bin/sh\n"
-        """case "$*" in *run-sweep-point*lost*'"save_s":0.02'*) kill -9 $$;; esac\n"""
+        "for last; do :; done\n"
+        f"""case "$*" in *run-sweep-point*{tmp_path}/lost*)\n"""
+        f"""grep '^ "' "{planned}" | tail -1 | grep -q "$last" && kill -9 $$;; esac\n"""
         f'PYTHONPATH="{ROOT}" exec "{sys.executable}" -m tests.support.fake_cli "$@"\n'
     )
     bench.chmod(0o755)

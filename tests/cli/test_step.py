@@ -1,6 +1,8 @@
 """Steps of a pipeline as commands: what each returns, and the walk through all of them."""
 
 import json
+import re
+import shlex
 
 import pytest
 
@@ -8,7 +10,7 @@ from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps import plan, publish
 from tests.support.paired_runs import make_paired_run  # noqa: F401 - fixture
-from tests.support.processes import FAKE_CLI, start_cli
+from tests.support.processes import FAKE_CLI, ROOT, start_cli
 
 SUITE = """
 suite_name: steps
@@ -31,12 +33,36 @@ def step(*words, cli=FAKE_CLI):
     return process.returncode, value, out
 
 
+def planned(suite, run):
+    """Begins a run; returns the ids of its points."""
+    plan(suite, str(run))
+    return [point.id for point in RunDirectory(str(run)).read_info().expansion.points]
+
+
+@pytest.mark.nightly
+@pytest.mark.slow
+def test_the_commands_of_the_page_on_steps_leave_a_complete_run(tmp_path):
+    (tmp_path / "suite.yaml").write_text(SUITE)
+    [block] = re.findall(
+        r"```sh\n(.*?)```", (ROOT / "docs/pipelines/steps.md").read_text(), re.DOTALL
+    )
+    lines = [shlex.split(line, comments=True) for line in block.strip().splitlines()]
+    for words in lines:
+        assert words[:2] == ["orbax-bench", "step"]
+        given = [word.replace("/shared/run", "run") for word in words[2:]]
+        process = start_cli("step", *given, cli=FAKE_CLI, folder=tmp_path)
+        out, _ = process.communicate(timeout=120)
+        assert process.returncode == 0, out
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["status"] == "complete"
+
+
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_the_steps_of_a_sweep_leave_a_complete_run(tmp_path):
     suite, run = tmp_path / "suite.yaml", tmp_path / "run"
     suite.write_text(SUITE)
-    code, points, out = step("plan-sweep", suite, "-o", run, "--result", tmp_path / "points")
+    plan = ("plan-sweep", suite, "-o", run, "--points-per-step", 1)
+    code, points, out = step(*plan, "--result", tmp_path / "points")
     assert (code, len(points)) == (0, 2), out
     assert json.loads((tmp_path / "points").read_text()) == points
     (tmp_path / "point").write_text(points[1])
@@ -63,7 +89,7 @@ def test_the_steps_of_a_sweep_leave_a_complete_run(tmp_path):
 def test_a_step_measures_nothing_on_other_devices_than_it_expects(tmp_path, expected, code, said):
     suite, run = tmp_path / "suite.yaml", tmp_path / "run"
     suite.write_text(SUITE.replace("num_repeats: 2", "num_repeats: 1"))
-    first, _ = plan(suite.read_text(), str(run))
+    first, _ = planned(suite.read_text(), run)
     words = ("run-sweep-point", first, "-o", run, "--no-limits", "--expect", expected)
     found, _, out = step(*words)
     assert (found, said in out) == (code, True), out
@@ -75,7 +101,7 @@ def test_a_step_measures_nothing_on_other_devices_than_it_expects(tmp_path, expe
 def test_points_that_were_measured_at_the_same_moment_are_named_in_the_report(tmp_path):
     run = tmp_path / "run"
     suite = SUITE.replace("num_repeats: 2", "num_repeats: 1\nexecution: {warmups: 0}")
-    points = plan(suite.replace("save_s:", "lasts_s: 3.0, save_s:"), str(run))
+    points = planned(suite.replace("save_s:", "lasts_s: 3.0, save_s:"), run)
     words = ("-o", run, "--no-limits", "--no-lock")
     together = [start_cli("step", "run-sweep-point", each, *words, cli=FAKE_CLI) for each in points]
     for process in together:

@@ -6,7 +6,6 @@ import pytest
 
 pytest.importorskip("kfp")
 
-from kfp import dsl
 from kfp.dsl.types.type_annotations import OutputAnnotation
 
 from tests.support.figures import undrawn  # noqa: F401 - fixture
@@ -38,19 +37,6 @@ def call(artifact):
         return {**outputs, "Output": result}
 
     return run
-
-
-@pytest.fixture
-def records_artifact(artifact):
-    """Writes records as `run-sweep-point` hands them on."""
-    from orbax_bench_core.steps import write_records
-
-    def make(records, name="records"):
-        found = artifact(dsl.Dataset, name)
-        write_records(records, found.path)
-        return found
-
-    return make
 
 
 @pytest.fixture(autouse=True)

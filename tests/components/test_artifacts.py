@@ -13,27 +13,24 @@ from kfp import dsl
 from orbax_bench_components.aggregate import aggregate
 from orbax_bench_components.calibrate import calibrate
 from orbax_bench_components.compare_baseline import compare_baseline
+from orbax_bench_components.enforce_verdict import enforce_verdict
 from orbax_bench_components.generate_checkpoint import generate_checkpoint
 from orbax_bench_components.publish_baseline import publish_baseline
-from orbax_bench_core.config import UserError
-from orbax_bench_core.lineage import baseline_digest, file_digest
-from orbax_bench_core.records import PACKAGES, RunDirectory
+from orbax_bench_core.analysis.verdicts import NotPassed
+from orbax_bench_core.lineage import baseline_digest, file_digest, trace
 from tests.support.paired_runs import make_paired_run  # noqa: F401 - a fixture
 
 REQUIRED = {
     "orbax_bench_type",
     "schema_version",
-    "run_id",
-    "run_directory",
-    "config_hash",
-    "point_ids",
-    "point_count",
-    "point_ids_digest",
     "digest",
-    "inputs",
+    "path",
+    "run_directory",
+    "run_id",
+    "suite",
+    "config_hash",
     "image",
-    "image_digest",
-    *(f"version_{name}" for name in PACKAGES),
+    *(f"version_{name}" for name in ("orbax-bench", "jax", "orbax-checkpoint")),
 }
 LOADING = """
 suite_name: loading
@@ -47,12 +44,9 @@ def artifacts(outputs):
 
 
 @pytest.fixture
-def aggregated(call, records_artifact, make_run, make_record):
-    record = make_record(times={"save": 0.5})
-    run = make_run([], points=[record.point])
-    return run, call(
-        aggregate, records=[records_artifact([record])], output_directory=str(run.root)
-    )
+def aggregated(call, make_run, make_record):
+    run = make_run([make_record(times={"save": 0.5})])
+    return run, call(aggregate, output_directory=str(run.root))
 
 
 @pytest.fixture
@@ -86,9 +80,13 @@ def generated(call, tmp_path):
 def test_every_artifact_says_all_of_itself_in_text(request, step):
     _, outputs = request.getfixturevalue(step)
     for name, one in artifacts(outputs).items():
+        if isinstance(one, dsl.Metrics):
+            assert {type(value) for value in one.metadata.values()} <= {int, float}, name
+            continue
         assert set(one.metadata) >= REQUIRED, name
         assert {type(one.metadata[key]) for key in REQUIRED} == {str}, name
-        assert one.metadata["inputs"] != "unknown", name
+        assert one.metadata["digest"].startswith("sha256:"), name
+        assert one.metadata["path"] != "unknown", name
 
 
 @pytest.mark.parametrize("name", ["samples", "summary", "report"])
@@ -97,26 +95,37 @@ def test_an_artifact_has_the_digest_of_its_content(aggregated, name):
     assert outputs[name].metadata["digest"] == file_digest(outputs[name].path)
 
 
-def test_samples_name_the_records_that_they_were_made_from(aggregated):
-    run, outputs = aggregated
-    kept = json.loads((run.root / "lineage.json").read_text())
-    inputs = json.loads(outputs["samples"].metadata["inputs"])
-    assert inputs == {"records": kept["made"]["records"]["digest"]}
-
-
 @pytest.mark.slow
-def test_records_that_the_run_directory_lacks_are_put_there(aggregated):
-    run, outputs = aggregated
-    assert len(list(run.records())) == 1
+def test_points_that_are_missing_are_named_and_nothing_else_is_lost(
+    call, make_run, make_record, make_point
+):
+    record, lost = make_record(times={"save": 0.5}), make_point(options={"n": 1})
+    run = make_run([record], points=[record.point, lost])
+    outputs = call(aggregate, output_directory=str(run.root))
     assert pyarrow.parquet.read_table(outputs["samples"].path).num_rows == 1
+    assert outputs["Output"] == [f"{lost.name} {lost.id}: incomplete"]
+    assert run.read_info().status == "incomplete"
 
 
 @pytest.mark.slow
-def test_points_that_are_missing_are_simply_not_there(call, make_run, make_point):
-    run = make_run([], points=[make_point()])
-    outputs = call(aggregate, records=[], output_directory=str(run.root))
-    assert pyarrow.parquet.read_table(outputs["samples"].path).num_rows == 0
-    assert run.read_info().status == "incomplete"
+def test_what_is_lacking_is_told_in_a_few_lines(call, make_run, make_point):
+    points = [make_point(options={"n": number}) for number in range(30)]
+    run = make_run([], points=points)
+    lacking = call(aggregate, output_directory=str(run.root))["Output"]
+    assert len(lacking) == 21
+    assert lacking[-1] == "and 10 more"
+
+
+def test_the_digests_of_metrics_and_tensorboard_are_known(aggregated):
+    run, outputs = aggregated
+    made = json.loads((run.root / "lineage.json").read_text())["made"]
+    assert made["tensorboard"]["digest"] == outputs["tensorboard"].metadata["digest"]
+    assert made["metrics.json"]["digest"] == file_digest(outputs["metrics"].path)
+    chain = trace(str(run.root / "tensorboard"))
+    assert chain.status == "unchanged"
+    events = next(Path(run.root / "tensorboard").rglob("events.out.tfevents.*"))
+    events.write_bytes(events.read_bytes() + b"x")
+    assert trace(str(run.root / "tensorboard")).status == "changed"
 
 
 def test_the_tensorboard_artifact_points_at_the_run_directory(aggregated):
@@ -132,10 +141,11 @@ def test_metrics_hold_the_median_of_each_operation(aggregated):
 
 
 def test_verdicts_name_what_they_were_made_from(compared):
-    _, outputs = compared
+    run, outputs = compared
     assert outputs["verdicts"].metadata["verdict"] == outputs["Output"]
-    assert "records" in json.loads(outputs["verdicts"].metadata["inputs"])
-    of_page = json.loads(outputs["report"].metadata["inputs"])
+    made = json.loads((run.root / "lineage.json").read_text())["made"]
+    assert "records" in made["verdicts.json"]["inputs"]
+    of_page = made["verdicts.html"]["inputs"]
     assert of_page == {"verdicts.json": outputs["verdicts"].metadata["digest"]}
 
 
@@ -158,30 +168,9 @@ def test_a_checkpoint_has_a_digest_that_leaves_its_arrays_unread(generated):
     assert len(metadata["config_hash"]) == 64
 
 
-def test_a_file_with_records_of_a_newer_release_is_refused(call, artifact, make_run, make_record):
-    record = make_record()
-    run = make_run([], points=[record.point])
-    newer = artifact(dsl.Dataset, "newer")
-    line = record.model_dump_json().replace('"schema_version":2', '"schema_version":9')
-    Path(newer.path).write_text(line + "\n")
-    with pytest.raises(UserError, match=r"newer: written by a newer .*\(schema 9; this one"):
-        call(aggregate, records=[newer], output_directory=str(run.root))
-
-
-@pytest.mark.parametrize("content", ["suite_name: not ours\n", "[1, 2]\n", '{"a": 1}\n'])
-def test_a_file_that_is_not_ours_is_refused(call, artifact, make_run, make_point, content):
-    run = make_run([], points=[make_point()])
-    other = artifact(dsl.Dataset, "other.yaml")
-    Path(other.path).write_text(content)
-    with pytest.raises(UserError, match=r"other.yaml:1: not a record of orbax-bench: give"):
-        call(aggregate, records=[other], output_directory=str(run.root))
-
-
-def test_nothing_is_collected_from_a_file_that_is_refused(call, artifact, make_run, make_record):
-    record = make_record()
-    run = make_run([], points=[record.point])
-    half = artifact(dsl.Dataset, "half")
-    Path(half.path).write_text(record.model_dump_json() + "\nno json\n")
-    with pytest.raises(UserError, match="half:2"):
-        call(aggregate, records=[half], output_directory=str(run.root))
-    assert list(RunDirectory(str(run.root)).records()) == []
+def test_a_pipeline_that_lacks_results_ends_as_failed(call):
+    assert call(enforce_verdict)["Output"] is None
+    with pytest.raises(NotPassed, match="the step of a was lost; and 3 more"):
+        call(enforce_verdict, lacking=["the step of a was lost", "and 3 more"])
+    with pytest.raises(NotPassed, match="REGRESSION"):
+        call(enforce_verdict, verdict="REGRESSION", lacking=["the step of a was lost"])

@@ -1,5 +1,8 @@
 """Components compile, load, and are what their derived files say."""
 
+import datetime
+import re
+
 import pytest
 import yaml
 
@@ -38,6 +41,25 @@ def test_the_metadata_names_its_component(component):
     folder = compiling.Path(compiling.__file__).parent / component.name.replace("-", "_")
     metadata = yaml.safe_load((folder / "metadata.yaml").read_text())
     assert metadata["name"].replace("_", "-") == component.name
+
+
+@pytest.mark.parametrize("component", compiling.COMPONENTS, ids=lambda component: component.name)
+def test_the_metadata_is_as_pipelines_components_validates_it(component):
+    folder = compiling.Path(compiling.__file__).parent / component.name.replace("-", "_")
+    metadata = yaml.safe_load((folder / "metadata.yaml").read_text())
+    optional = {"tags", "ci", "links"}
+    required = [field for field in metadata if field not in optional]
+    assert required == ["name", "stability", "dependencies", "lastVerified"]
+    assert metadata["stability"] in ("experimental", "alpha", "beta", "stable")
+    services = metadata["dependencies"]
+    assert services.keys() == {"kubeflow", "external_services"}
+    assert "Pipelines" in [each["name"] for each in services["kubeflow"]]
+    for each in (*services["kubeflow"], *services["external_services"]):
+        assert re.fullmatch(r"(==|>=|<=)?\d+\.\d+\.\d+", each["version"]), each
+    verified = metadata["lastVerified"]
+    # It is refused there once it is a year old: run the component again, and write the date.
+    assert abs(datetime.datetime.now(datetime.UTC) - verified) < datetime.timedelta(days=365)
+    assert isinstance(metadata["links"], dict)
 
 
 @pytest.mark.parametrize("component", compiling.COMPONENTS, ids=lambda component: component.name)

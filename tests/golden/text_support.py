@@ -51,6 +51,8 @@ MASKS = {
     "image of this version": (r"\borbax-bench:\d+\.\d+\.\d+[^\s'\"]*", "orbax-bench:VERSION"),
     # They hold the version of what wrote them.
     "own version": (r"\borbax-bench \d+\.\d+\.\d+\S*", "orbax-bench VERSION"),
+    # Whether somebody else measures on this machine just now.
+    "wait for another run": (r"(stderr: )?waiting: process \d+ is measuring on this machine\n", ""),
     "digest of a table": (r"(samples\.parquet .*?sha256:)[0-9a-f]{12}", r"\1DIGEST"),
 }
 MOMENT = re.compile(r"\b(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d)(:\d\d(?:\.\d+)?Z?)?")

@@ -113,7 +113,8 @@ class FakeKubeflow(FakeServer):
         if path == "/recurringruns":
             self.made += 1
             key = f"recurring-{self.made}"
-            new = {**received.body, "recurring_run_id": key, "status": "ENABLED"}
+            status = {"ENABLE": "ENABLED", "DISABLE": "DISABLED"}[received.body["mode"]]
+            new = {**received.body, "recurring_run_id": key, "status": status}
             self.recurring[new["recurring_run_id"]] = new
             return 200, new
         if path.startswith("/recurringruns/") and ":" in path:

@@ -1,5 +1,8 @@
 """Compiled pipelines, read back with the protos of the services."""
 
+import dataclasses
+import json
+
 import pytest
 import yaml
 
@@ -173,17 +176,70 @@ def test_points_on_a_cluster_are_measured_one_at_a_time_by_default(target, given
     assert loop.get("iteratorPolicy", {}).get("parallelismLimit") == limit
 
 
-@pytest.mark.slow
-def test_no_step_that_measures_is_cached():
-    spec, _ = documents(Target.KFP, **TWO_SLICES)
-    cached = {
-        name
-        for component in [{"dag": spec["root"]["dag"]}, *spec["components"].values()]
-        for name, task in component.get("dag", {"tasks": {}})["tasks"].items()
-        if task.get("cachingOptions", {}).get("enableCache")
-        and not name.startswith(("for-loop", "condition"))
-    }
-    assert cached == {"generate-checkpoint"}
+def steps_of(spec):
+    """Every task that runs a component, by name, with loops and conditions opened."""
+    dags = [spec["root"], *spec["components"].values()]
+    tasks = [task for part in dags for task in part.get("dag", {"tasks": {}})["tasks"].items()]
+    parts = spec["components"]
+    return {n: task for n, task in tasks if "dag" not in parts[task["componentRef"]["name"]]}
+
+
+@pytest.mark.parametrize("package", ["gke", "vertex"])
+@pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline.name)
+def test_no_step_is_served_from_a_cache(pipeline, package, released):
+    steps = steps_of(read(released[f"{pipeline.name}-{package}.yaml"])[0])
+    assert {"plan-sweep", "generate-checkpoint", "aggregate", "enforce-verdict"} <= steps.keys()
+    assert [name for name, task in steps.items() if task.get("cachingOptions")] == []
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline.name)
+def test_the_report_is_written_whatever_becomes_of_the_steps_that_measure(pipeline, released):
+    spec = read(released[f"{pipeline.name}-vertex.yaml"])[0]
+    together = spec["root"]["dag"]["tasks"]["aggregate"]
+    assert together["triggerPolicy"] == {"strategy": "ALL_UPSTREAM_TASKS_COMPLETED"}
+    assert together["dependentTasks"] == ["for-loop-1"]
+    assert together["inputs"].keys() == {"parameters"}
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline.name)
+def test_a_pipeline_that_lacks_results_fails_in_its_last_step(pipeline, released):
+    enforced = steps_of(read(released[f"{pipeline.name}-vertex.yaml"])[0])["enforce-verdict"]
+    lacking = enforced["inputs"]["parameters"]["lacking"]["taskOutputParameter"]
+    assert lacking == {"outputParameterKey": "Output", "producerTask": "aggregate"}
+    assert "triggerPolicy" not in enforced
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline.name)
+def test_packages_for_gke_and_vertex_differ_by_settings_of_their_platforms_alone(
+    pipeline, released
+):
+    gke, vertex = (
+        read(released[f"{pipeline.name}-{package}.yaml"])[0] for package in ("gke", "vertex")
+    )
+
+    def bare(spec):
+        spec = json.loads(json.dumps(spec).replace("points-v5e-2x4", "points"))
+        for container in measuring(spec).values():
+            container.pop("resources", None)
+        # A step is told the devices of the slice that the settings for GKE name.
+        steps_of(spec)["run-sweep-point"]["inputs"]["parameters"].pop("expect", None)
+        return spec
+
+    assert bare(gke) == bare(vertex)
+
+
+def test_a_package_has_the_points_per_step_that_it_was_compiled_with():
+    pipeline = dataclasses.replace(find_pipeline("sweep"), points_per_step=7)
+    [spec] = read(compiled(pipeline, Placement(Target.VERTEX)))
+    given = spec["root"]["inputDefinitions"]["parameters"]["points_per_step"]
+    assert given["defaultValue"] == 7.0
+
+
+@pytest.mark.parametrize("target", [Target.KFP, Target.VERTEX])
+def test_a_step_that_measures_is_tried_again(target):
+    task = steps_of(documents(target)[0])["run-sweep-point"]
+    assert task["retryPolicy"]["maxRetryCount"] == 2
+    assert task["retryPolicy"]["backoffDuration"] == "60s"
 
 
 def test_each_slice_writes_to_a_folder_of_its_own():

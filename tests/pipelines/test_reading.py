@@ -51,12 +51,6 @@ def test_a_yaml_that_is_not_ours_is_named(tmp_path, text, what):
     assert refusal(path) == f"{path}: this is {what}, not a suite; give the suite file"
 
 
-def test_a_suite_that_no_step_could_receive_is_refused(tmp_path):
-    path = tmp_path / "suite.yaml"
-    path.write_text(SUITE + "#" * 100_000)
-    assert "at most 100000 do, split it" in refusal(path)
-
-
 @pytest.mark.slow
 def test_an_object_that_is_not_there_is_told(monkeypatch):
     pytest.importorskip("gcsfs")

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +24,7 @@ from orbax_bench_core.plan.goodput import (
 )
 from orbax_bench_core.plan.goodput.simulation import simulate, simulate_two_tiers, waits_of
 
+DATA = Path(__file__).parents[1] / "data" / "goodput"
 ASYNC = Job(
     mtbf_s=14400,
     blocking_s=2,
@@ -148,6 +150,14 @@ def test_a_log_says_what_a_job_was(tmp_path):
     assert log.mtbf_s == pytest.approx(360000 / log.failures, rel=0.01)
     assert log.goodput == pytest.approx(0.93, abs=0.02)
     assert not log.notes
+
+
+def test_a_log_of_the_package_is_read():
+    # As its recorder 0.2.3 wrote it: two stalls of 3 s, a failure after step 11, back at step 10.
+    log = read_log(str(DATA / "ml_goodput_measurement_0_2_3.jsonl"))
+    assert (log.name, log.steps, log.step_s) == ("job", 20, 2)
+    assert (log.stalls, log.blocking_s, log.interval_s) == (2, 3, 13)
+    assert (log.failures, log.recovery_s, log.lost_steps) == (1, 20, 2)
 
 
 def test_a_log_without_events_has_its_stalls_in_its_steps():

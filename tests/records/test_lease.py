@@ -31,7 +31,7 @@ def again(run):
 
 
 def own(run, point=None):
-    return run.owned(point, command="orbax-bench run", say=print)
+    return run.owned(None if point is None else [point], command="orbax-bench run", say=print)
 
 
 def files(run):
@@ -259,3 +259,31 @@ def test_file_systems_without_links_or_locks_will_do(run, make_record, monkeypat
     test_a_finished_record_is_final(run, make_record, "passed")
     with own(run):
         assert lease.names_in(run.root / "leases") == ["run.1.json"]
+
+
+def test_a_batch_is_refused_beside_what_shares_a_point_with_it(run, make_point):
+    first, second, third = (make_point(options={"n": number}) for number in range(3))
+
+    def batch(directory, *points):
+        return directory.owned(points, command="step", say=print)
+
+    with batch(run, first, second):
+        with (
+            pytest.raises(UserError, match=r"batch-[0-9a-f]{12} of this run"),
+            batch(again(run), second, third),
+        ):
+            pass
+        with pytest.raises(UserError, match="batch-"), own(again(run), second):
+            pass
+        with pytest.raises(UserError, match="is being measured"), own(again(run)):
+            pass
+        with own(again(run), third):
+            pass
+    with own(run, second):
+        with (
+            pytest.raises(UserError, match=f"point {second.id} of this run"),
+            batch(again(run), first, second),
+        ):
+            pass
+        with batch(again(run), first, third):
+            pass

@@ -10,12 +10,12 @@ import pytest
 
 from orbax_bench_core.config import ConfigModel, UserError
 from orbax_bench_core.launchers import PLACES, Place
-from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.records import RunDirectory, batch_name
 from orbax_bench_core.steps import (
     PointFailed,
     PointHosts,
     RunSettings,
-    launch_point,
+    launch_batch,
     plan,
     point_hosts,
 )
@@ -62,15 +62,15 @@ def told(monkeypatch):
 
 @pytest.fixture
 def point(tmp_path, monkeypatch):
-    """Plans a suite of one point of some processes; returns the point and its run directory."""
+    """Plans a suite of one step; returns its points and the run directory."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
 
-    def make(processes=1):
+    def make(processes=1, options=None):
         suite = {
             "suite_name": "scripted",
             "num_repeats": 1,
             "execution": {"warmups": 0},
-            "benchmarks": [{"generator": NAME, "options": {"save_s": 0.02}}],
+            "benchmarks": [{"generator": NAME, "options": options or {"save_s": 0.02}}],
         }
         out = str(tmp_path / "out")
         return plan(json.dumps(suite), out, processes=processes)[0], out
@@ -83,7 +83,7 @@ def launched(point, out, **hosts):
     hosts = {"launcher": "told", **hosts}
     with contextlib.suppress(NoRecord):
         try:
-            launch_point(point, out, hosts=PointHosts(**hosts), settings=RunSettings())
+            launch_batch(point.split(), out, hosts=PointHosts(**hosts), settings=RunSettings())
         except PointFailed as failure:
             raise (NoRecord if "no record" in str(failure) else PointFailed)(failure) from None
 
@@ -100,11 +100,21 @@ def test_hosts_run_the_step_of_that_point_in_the_image_of_this_one(told, point):
     assert settings == ToldSettings(queue="q", node_selector={"pool": "b"})
 
 
+def test_hosts_run_the_step_of_all_points_of_a_batch(told, point):
+    one, out = point(options={"save_s": [0.02, 0.03]})
+    launched(one, out)
+    [(launch, _)] = told.launches
+    info = RunDirectory(out).read_info()
+    ids = [entry.id for entry in info.expansion.points]
+    assert launch.command == ("orbax-bench", "step", "run-sweep-point", *ids, "-o", out)
+    assert launch.name == f"ob-{batch_name(ids)}-{info.run_id[:6]}"
+
+
 def test_what_is_asked_of_the_step_is_asked_of_the_hosts(told, point):
     one, out = point()
     with pytest.raises(PointFailed, match="its hosts ended well, and there is no record of it"):
-        launch_point(
-            one,
+        launch_batch(
+            [one],
             out,
             hosts=PointHosts(launcher="told"),
             settings=RunSettings(remove_repeated_dir=True, hlo_dump=True),

@@ -10,10 +10,10 @@ from orbax_bench_core.steps import (
     Judged,
     PointFailed,
     compare_arms,
-    measure_point,
+    measure_batch,
     measure_points,
     plan,
-    run_point,
+    run_batch,
 )
 from tests.support.processes import ROOT
 from tests.support.scripted import NAME
@@ -92,20 +92,24 @@ def test_a_run_needs_no_command_line_and_prints_nothing(begin, capfd):
 @pytest.mark.slow
 def test_a_step_measures_its_point_alone(begin):
     whole = begin(save_s=[0.02, 0.03])
-    outcome = measure_point(rejoin(whole), limits=False, lock=False)
+    outcome = measure_batch(rejoin(whole), limits=False, lock=False)
     assert outcome.info == whole.info
-    assert {record.point_id for record in outcome.records} == {whole.entries[0].id}
-    assert [record.repeat for record in outcome.records] == [0, 1]
+    assert list(outcome.records) == [whole.entries[0].id]
+    assert [record.repeat for record in outcome.records[whole.entries[0].id]] == [0, 1]
     assert whole.directory.point_records(whole.entries[1]) == []
 
 
 @pytest.mark.slow
 def test_a_point_that_fails_is_data_unless_the_step_is_strict(begin):
     session = rejoin(begin(act="raise"))
-    outcome = measure_point(session, limits=False, lock=False)
-    assert {record.status for record in outcome.records} == {"failed"}
+    outcome = measure_batch(session, limits=False, lock=False)
+    [(point_id, records)] = outcome.records.items()
+    assert {record.status for record in records} == {"failed"}
+    assert outcome.failures == {
+        point_id: f"{session.entries[0].name} {point_id}: raised on purpose"
+    }
     with pytest.raises(PointFailed, match="raised on purpose"):
-        measure_point(session, limits=False, strict=True, lock=False)
+        measure_batch(session, limits=False, strict=True, lock=False)
 
 
 @pytest.mark.slow
@@ -121,8 +125,9 @@ def test_a_watcher_is_told_of_every_look_and_the_verdict_of_a_whole_run_is_kept(
 def test_a_step_leaves_the_verdict_of_the_run_to_others(begin):
     whole = begin(ARMS, load_s=0.02, lasts_s=0.0, act=["behave", "lag"])
     session = rejoin(whole, watch=Told())
-    outcome = measure_point(session, lock=False)
-    assert {record.arm for record in outcome.records} == {"baseline", "candidate"}
+    outcome = measure_batch(session, lock=False)
+    [records] = outcome.records.values()
+    assert {record.arm for record in records} == {"baseline", "candidate"}
     [judged] = session.watch.of(Judged)
     assert judged.verdict.point_id == session.entries[0].id
     assert not (session.directory.root / "verdicts.json").exists()
@@ -131,10 +136,10 @@ def test_a_step_leaves_the_verdict_of_the_run_to_others(begin):
 @pytest.mark.slow
 def test_a_planned_point_is_run_with_lines_for_the_log_of_its_step(suite, tmp_path, capfd):
     [point] = plan(suite(), str(tmp_path / "out"))
-    info, records = run_point(
-        point, str(tmp_path / "out"), settings=SETTINGS, limits=False, lock=False
+    info, records = run_batch(
+        [point], str(tmp_path / "out"), settings=SETTINGS, limits=False, lock=False
     )
-    assert (info.suite_name, len(records)) == ("scripted", 2)
+    assert (info.suite_name, [len(found) for found in records.values()]) == ("scripted", [2])
     lines = capfd.readouterr().out.splitlines()
     assert [line.startswith("orbax-bench: Scripted[") for line in lines] == [True, True]
     assert [line.rpartition(" repeat ")[2] for line in lines] == ["0: passed", "1: passed"]
@@ -143,7 +148,19 @@ def test_a_planned_point_is_run_with_lines_for_the_log_of_its_step(suite, tmp_pa
 @pytest.mark.slow
 def test_the_log_of_a_step_says_what_each_look_found(suite, tmp_path, capfd):
     [pair] = plan(suite(ARMS), str(tmp_path / "out"))
-    run_point(pair, str(tmp_path / "out"), settings=SETTINGS, lock=False)
+    run_batch([pair], str(tmp_path / "out"), settings=SETTINGS, lock=False)
     [line] = capfd.readouterr().out.splitlines()
     assert " after 5 blocks: REGRESSION, decided by the typical time: save [" in line
     assert "no first attempt failed, of 10 per arm" in line
+
+
+@pytest.mark.slow
+def test_the_points_of_a_batch_share_a_worker(suite, tmp_path):
+    [batch] = plan(suite(save_s=[0.02, 0.03]), str(tmp_path / "out"))
+    _, records = run_batch(
+        batch.split(), str(tmp_path / "out"), settings=SETTINGS, limits=False, lock=False
+    )
+    assert [[record.status for record in found] for found in records.values()] == [
+        ["passed"] * 2
+    ] * 2
+    assert len({record.worker for found in records.values() for record in found}) == 1

@@ -30,7 +30,7 @@ def begin(tmp_path, monkeypatch):
             "benchmarks": [{"generator": NAME, "options": {"save_s": [0.02, 0.03], **options}}],
         }
         out = str(tmp_path / "out")
-        return plan(json.dumps(suite), out), out
+        return plan(json.dumps(suite), out, points_per_step=1), out
 
     return make
 

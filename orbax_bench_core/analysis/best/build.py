@@ -14,6 +14,7 @@ from orbax_bench_core.analysis.best.goals import (
     FRONT,
     MEASURES,
     SAVE,
+    STEP_P99,
     goal_value,
     known_goal,
     parse_goal,
@@ -37,7 +38,7 @@ from orbax_bench_core.analysis.best.ranking import LEVEL, complete_rounds, rank
 from orbax_bench_core.analysis.best.remarks import not_measured, remarks
 from orbax_bench_core.analysis.best.staging import staging_lines
 from orbax_bench_core.config import UserError
-from orbax_bench_core.document import num_bytes
+from orbax_bench_core.document import count, num_bytes
 from orbax_bench_core.records import BEST_FILE, SEARCH_FILE, Run, RunDirectory, RunInfo
 
 Values = dict[str, dict[int, float]]
@@ -123,8 +124,8 @@ def best_of(
 
 
 def default_goal(measured: frozenset[str]) -> str:
-    """Returns the goal where none is given: `save`, or the first measure that there is."""
-    order = (SAVE, *MEASURES, *sorted(measured))
+    """Returns the goal where none is given: `save`, the slowest steps, or the first that is."""
+    order = (SAVE, STEP_P99, *MEASURES, *sorted(measured))
     return next((name for name in order if name in measured), SAVE)
 
 
@@ -255,16 +256,19 @@ def _searched(search: Search | None, points: Sequence[Observed]) -> tuple[str, .
 def _left_out(points: Sequence[Observed], values: Values, asked: _Asked) -> dict[str, str]:
     """Returns why points cannot be recommended, by id."""
     found: dict[str, str] = {}
+    most = max(map(len, values.values()))
     for observed in points:
         id_, failed = observed.point.id, observed.failed
         total = len(failed) + len(observed.rounds)
         if failed:
             why = next(iter(failed.values()))
-            found[id_] = f"{len(failed)} of {total} repeats did not pass: {why}"
+            found[id_] = f"{len(failed)} of {count(total, 'repeat')} did not pass: {why}"
         elif not observed.rounds:
             found[id_] = "it has no repeat yet"
         elif not values[id_]:
             found[id_] = f"no repeat of it has measured {asked.goal.text}"
+        elif 2 * len(values[id_]) < most and id_ not in asked.dropped:
+            found[id_] = f"it has {len(values[id_])} of {most} rounds only"
         elif asked.peak_memory is not None:
             peak = max(observed.values.get("memory", {}).values(), default=None)
             if peak is None:

@@ -29,6 +29,10 @@ OPERATIONS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Operations that a measure is the time of; the first that a repeat has."""
 
+STEP_P99: Final = "step_p99"
+STEP_MAX: Final = "step_max"
+"""Slowest steps of a training that saves; goals beside `MEASURES`."""
+
 _TERM: Final = re.compile(r"\s*([A-Za-z_][\w.\[\]-]*)\s*(?:=\s*([^=\s]+)\s*)?")
 
 

@@ -7,13 +7,21 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from orbax_bench_core.analysis.best.goals import BYTES, MEMORY, OPERATIONS
+from orbax_bench_core import measure
+from orbax_bench_core.analysis.best.goals import (
+    BYTES,
+    MEMORY,
+    OPERATIONS,
+    STEP_MAX,
+    STEP_P99,
+)
 from orbax_bench_core.measure import RESIDENT_SHARE, TOLERATED_SHARE
 from orbax_bench_core.records import Repeat, Verified, weakest
 from orbax_bench_core.sweep import SweepPoint, short_name
 
 _PEAK: Final = "7_memory/host_peak_rss_mb"
 _MIB: Final = 2**20
+_STEPS: Final = {STEP_P99: measure.STEP_P99.name, STEP_MAX: measure.STEP_MAX.name}
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -119,13 +127,19 @@ def measures_of(repeat: Repeat) -> dict[str, float]:
     found: dict[str, float] = {}
     for (operation, _), value in repeat.seconds().items():
         found[operation] = found.get(operation, 0.0) + value
-    for measure, operations in OPERATIONS.items():
-        times = [found[name] for name in operations if name in found]
+    for name, operations in OPERATIONS.items():
+        times = [found[operation] for operation in operations if operation in found]
         if times:
-            found[measure] = times[0]
+            found[name] = times[0]
     inventories = [each.inventory for each in repeat.records.values() if each.inventory is not None]
     if inventories:
         found[BYTES] = float(max(inventory.total_bytes for inventory in inventories))
+    for name, metric in _STEPS.items():
+        slowest = [
+            value for by_host in repeat.values(metric).values() for value in by_host.values()
+        ]
+        if slowest:
+            found[name] = max(slowest)
     peaks = [value for by_host in repeat.values(_PEAK).values() for value in by_host.values()]
     if peaks:
         found[MEMORY] = max(peaks) * _MIB

@@ -34,6 +34,7 @@ from orbax_bench_core.document import (
 
 _BRIEF_EFFECTS: Final = 4
 _BRIEF_CASES: Final = 4
+_BRIEF_REASONS: Final = 3
 _BRIEF_PLACES: Final = 12
 _MOST_ROWS: Final = 50
 _MOST_FIGURES: Final = 10
@@ -77,11 +78,13 @@ def _brief(best: Best, place: str) -> tuple[Element, ...]:
     for case in best.cases[:_BRIEF_CASES]:
         elements.append(_headline(case, best.goal))
         found = case.recommendation
-        said = (
-            [] if found is None else [words.ties_sentence(case.ranking), words.risk_sentence(found)]
-        )
-        if found is not None and found.against_defaults is not None:
-            said.append(words.against_defaults(found.against_defaults))
+        if found is None:
+            left = case.left_out[:_BRIEF_REASONS]
+            said = [f"not chosen from: {each.name}: {each.reason}" for each in left]
+        else:
+            said = [words.ties_sentence(case.ranking), words.risk_sentence(found)]
+            if found.against_defaults is not None:
+                said.append(words.against_defaults(found.against_defaults))
         said += [words.effect(each) for each in _largest(case)[:_BRIEF_EFFECTS]]
         said += [f"! {remark}" for remark in case.remarks]
         elements += [_line(line) for line in said]

@@ -42,6 +42,8 @@ _GOALS: Final = {
     "save": "time of a save",
     "load": "time of a load",
     "bytes": "bytes on storage",
+    "step_p99": "99th percentile of the steps of a training",
+    "step_max": "longest step of a training",
     "memory": "peak memory of the host's process",
 }
 
@@ -101,7 +103,7 @@ def ties_sentence(ranking: Ranking) -> str:
     tied = sum(place.tied is True for place in rest)
     base = f"at the {percent(ranking.level)} level, over {count(first.rounds, 'round')}"
     said = (
-        f"{tied} of {total - 1} others tie with the best {base}: more than one point is best"
+        f"{tied} of {total - 1} others tie with the best {base}: any of them may be best"
         if tied
         else f"it alone is best of {total} points {base}"
     )

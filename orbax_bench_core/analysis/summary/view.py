@@ -39,7 +39,16 @@ from orbax_bench_core.document import (
     percent,
     seconds,
 )
-from orbax_bench_core.measure import BLOCKED, LOST, LOST_STEPS
+from orbax_bench_core.measure import (
+    BLOCKED,
+    LOST,
+    LOST_STEPS,
+    SAVE_SHARE,
+    STEP_MAX,
+    STEP_MEDIAN,
+    STEP_P99,
+    STEPS,
+)
 from orbax_bench_core.records import Record, RunInfo, Series, code_of
 
 _MOST_REPEATS: Final = 10
@@ -105,7 +114,7 @@ def headings(extra: ExtraColumns) -> tuple[str, ...]:
 
 def point_tables(summary: RunSummary, extra: ExtraColumns) -> list[PointTable]:
     """Returns one table per point that has an operation."""
-    costs = _training_costs(summary)
+    costs = {**_training_costs(summary), **_tails(summary)}
     return [
         _point_table(point_id, name, tuple(operations), extra, costs)
         for (point_id, name), operations in itertools.groupby(
@@ -129,6 +138,25 @@ def _training_costs(summary: RunSummary) -> dict[tuple[str, str], str]:
         )
         for (point_id, operation, metric), lost in medians.items()
         if metric == LOST.name
+    }
+
+
+def _tails(summary: RunSummary) -> dict[tuple[str, str], str]:
+    """Returns what the slowest steps of a training took, by point id and operation."""
+    medians = {
+        (metric.point_id, metric.operation, metric.metric): metric.median
+        for metric in summary.metrics
+    }
+    return {
+        (point_id, operation): (
+            f"{operation}: of {medians[point_id, operation, STEPS.name]:.0f} steps, the median "
+            f"took {seconds(medians[point_id, operation, STEP_MEDIAN.name])}, the 99th percentile "
+            f"{seconds(p99)}, the longest {seconds(medians[point_id, operation, STEP_MAX.name])}; "
+            f"{percent(medians[point_id, operation, SAVE_SHARE.name])} of their time went beyond "
+            "the median"
+        )
+        for (point_id, operation, metric), p99 in medians.items()
+        if metric == STEP_P99.name
     }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from orbax_bench_core.analysis import noise
-from orbax_bench_core.lineage import artifact_metadata, file_digest, run_digests
+from orbax_bench_core.lineage import artifact_metadata, file_digest
 from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
 
 
@@ -30,13 +30,14 @@ def calibrate(runs: Sequence[str], *, passport: str, report: str, save: str = ""
     Path(report).write_text(f"# Calibration\n\n```text\n{found.text()}```\n")
     if save:
         noise.save(found.passport, save)
-    inputs, more = run_digests(runs), {"runs": ",".join(runs)}
+    of_runs = {"runs": ",".join(filter(None, runs))}
     rate: dict[str, float] = {"tests": len(found.tests), "rejected": found.rejected}
     if found.tests:
         rate["reject rate"] = found.rejected / len(found.tests)
     named = {
         name: Output(
-            metadata=artifact_metadata(kind, digest=file_digest(place), inputs=inputs) | more,
+            metadata=artifact_metadata(kind, digest=file_digest(place), path=save or place)
+            | of_runs,
             place=place,
             copied=True,
         )
@@ -45,5 +46,5 @@ def calibrate(runs: Sequence[str], *, passport: str, report: str, save: str = ""
             ("report", "calibration", report),
         )
     }
-    named["rate"] = Output(metadata=rate | artifact_metadata("rate", inputs=inputs) | more)
+    named["rate"] = Output(metadata=rate)
     return Outputs(value=None, named=named)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orbax_bench_core.baselines import publish_run
-from orbax_bench_core.lineage import artifact_metadata, baseline_digest, input_digests
+from orbax_bench_core.lineage import artifact_metadata, baseline_digest
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
 
@@ -37,17 +37,12 @@ def publish_baseline(
     captured, folder = publish_run(
         run, registry, arm=arm, promote=promote, revision=revision or None, force=force
     )
-    metadata = artifact_metadata(
-        "baseline",
-        run,
-        point_ids=[point.point_id for point in captured.points],
-        digest=baseline_digest(folder),
-        inputs=input_digests(run, "records", "samples.parquet"),
-    )
+    place = str(folder)
+    metadata = artifact_metadata("baseline", run, digest=baseline_digest(place), path=place)
     metadata |= {
         "revision": captured.revision,
         "capture": captured.id,
         "code": captured.code.words,
     }
-    named = {"baseline": Output(metadata=metadata, place=str(folder))}
+    named = {"baseline": Output(metadata=metadata, place=place)}
     return Outputs(value=captured.id, named=named)

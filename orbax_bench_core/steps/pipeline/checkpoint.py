@@ -21,5 +21,5 @@ def generate_checkpoint(suite: str, *, fixture: str = "") -> Outputs[str | None]
         UserError: It is missing and cannot be made.
     """
     path = ensure_checkpoint(suite, fixture)
-    metadata = checkpoint_metadata(path, suite, fixture)
+    metadata = checkpoint_metadata(path, suite)
     return Outputs(value=path, named={"checkpoint": Output(metadata=metadata, place=path)})

@@ -1,19 +1,30 @@
-"""Step enforce-verdict: the verdict as the state of its pipeline."""
+"""Step enforce-verdict: what a pipeline has found as its own state."""
 
 from __future__ import annotations
 
-from orbax_bench_core.analysis.verdicts import enforce
+from collections.abc import Sequence
+
+from orbax_bench_core.analysis.verdicts import NotPassed, enforce
 from orbax_bench_core.steps.pipeline.outputs import Outputs
 
 
+class NotComplete(NotPassed):
+    """A run lacks something, or some of it has failed."""
+
+
 def enforce_verdict(
-    verdict: str, *, verdicts: str | None = None, allow_inconclusive: bool = False
+    verdict: str = "",
+    *,
+    verdicts: str | None = None,
+    lacking: Sequence[str] = (),
+    allow_inconclusive: bool = False,
 ) -> Outputs[str]:
-    """Fails unless a verdict is good enough.
+    """Fails unless a verdict is good enough and nothing is lacking.
 
     Args:
-        verdict: What compare-baseline returned.
+        verdict: What compare-baseline returned; empty where nothing is compared.
         verdicts: Path of its `verdicts.json`, to say what has regressed.
+        lacking: What aggregate returned.
         allow_inconclusive: Whether INCONCLUSIVE is as good as PASS; never where an arm lacks an
             operation.
 
@@ -22,7 +33,11 @@ def enforce_verdict(
 
     Raises:
         NotPassed: It is not good enough.
+        NotComplete: Something is lacking; the message names it.
         UserError: It is no verdict.
     """
-    enforce(verdict, verdicts, allow_inconclusive=allow_inconclusive)
+    if verdict:
+        enforce(verdict, verdicts, allow_inconclusive=allow_inconclusive)
+    if lacking:
+        raise NotComplete("; ".join(lacking))
     return Outputs(value=verdict)

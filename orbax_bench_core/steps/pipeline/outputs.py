@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -36,7 +36,6 @@ class Output:
         name: str,
         kind: str,
         *,
-        point_ids: Sequence[str],
         more: Mapping[str, str] | None = None,
     ) -> Output:
         """Returns the output that is a file of a run directory.
@@ -45,13 +44,12 @@ class Output:
             run: The run directory.
             name: The file, as `lineage.json` calls it.
             kind: What the output is.
-            point_ids: The sweep points that it is about.
             more: Further metadata.
 
         Raises:
             UserError: There is no run here.
         """
-        metadata = output_metadata(run, name, kind, point_ids=point_ids) | dict(more or {})
+        metadata = output_metadata(run, name, kind) | dict(more or {})
         return cls(metadata=metadata, place=str(run.root / name), copied=True)
 
 

@@ -1,4 +1,4 @@
-"""Step plan-sweep: the points of a suite, and their run directory."""
+"""Step plan-sweep: the points of a suite in batches, and their run directory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from orbax_bench_core.steps.planning import plan
 
 
 def plan_sweep(
-    suite: str, output_directory: str, *, arms: str = "", processes: int = 0, file: str = ""
+    suite: str,
+    output_directory: str,
+    *,
+    arms: str = "",
+    processes: int = 0,
+    file: str = "",
+    points_per_step: int = 0,
 ) -> Outputs[list[str]]:
     """Expands a suite into sweep points and begins its run directory.
 
@@ -17,11 +23,12 @@ def plan_sweep(
         arms: An `arms` block, as YAML, for a suite that has none; empty leaves the suite as it is.
         processes: Host processes of each point of a suite that names none; 0 leaves it at one.
         file: Where the suite lies, with the classes that it names beside it; empty for nowhere.
+        points_per_step: Points that one step measures; 0 for so many that it takes minutes.
 
     Returns:
-        The value is the list of points or pairs, each as a line of JSON.
+        The value has an item for each step: the ids of its points or pairs, separated by spaces.
 
     Raises:
         UserError: The suite is invalid, or the directory cannot be used.
     """
-    return Outputs(value=plan(suite, output_directory, arms, processes, file))
+    return Outputs(value=plan(suite, output_directory, arms, processes, file, points_per_step))

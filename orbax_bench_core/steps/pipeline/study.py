@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orbax_bench_core.lineage import bounded_metrics, output_metadata
+from orbax_bench_core.lineage import bounded_metrics
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
 from orbax_bench_core.steps.reporting import publish_async_study
@@ -24,8 +24,6 @@ def study_async(output_directory: str) -> Outputs[None]:
     run = RunDirectory(output_directory)
     found = publish_async_study(run)
     sizes = [size for series in found.series for size in series.sizes]
-    kinds = [kind for size in sizes for kind in (size.blocking, size.background)]
-    ids = [point_id for kind in kinds for point_id in kind.point_ids]
     shares = (
         (f"{size.checkpoint} {size.background.point_ids[0]} saved", size.saved.value)
         for size in sizes
@@ -35,7 +33,6 @@ def study_async(output_directory: str) -> Outputs[None]:
         ("summary", "async_study.md", "study-summary"),
         ("report", "async_study.html", "study-report"),
     )
-    named = {output: Output.of_run(run, name, kind, point_ids=ids) for output, name, kind in files}
-    of_saved = output_metadata(run, "async_study.json", "saved", point_ids=ids)
-    named["saved"] = Output(metadata={**bounded_metrics(shares), **of_saved})
+    named = {output: Output.of_run(run, name, kind) for output, name, kind in files}
+    named["saved"] = Output(metadata=bounded_metrics(shares))
     return Outputs(value=None, named=named)

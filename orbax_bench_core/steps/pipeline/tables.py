@@ -2,61 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterator
+from typing import Final
 
 from orbax_bench_core.analysis.summary import RunSummary
-from orbax_bench_core.lineage import artifact_metadata, bounded_metrics, input_digests
-from orbax_bench_core.records import Run, RunDirectory, checked_record_files
+from orbax_bench_core.lineage import (
+    METRICS,
+    SAMPLES,
+    TENSORBOARD,
+    bounded_metrics,
+    lost_batches,
+    output_metadata,
+    point_digests,
+)
+from orbax_bench_core.records import Run, RunDirectory
 from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
-from orbax_bench_core.steps.planning import collect_records
 from orbax_bench_core.steps.reporting import publish, unfinished
 from orbax_bench_core.sweep import Pair
 
+_SHOWN: Final = 20
+"""Lines of what is lacking: a later step receives them in one argument, with its other inputs."""
 
-def aggregate(output_directory: str, *, records: Iterable[str] = ()) -> Outputs[list[str]]:
-    """Writes the tables and pages of a run from the records of its points.
+
+def aggregate(output_directory: str) -> Outputs[list[str]]:
+    """Writes the tables and pages of a run from the records that are there.
+
+    It takes nothing from the steps that measured, but reads the run directory: a step that was lost
+    loses no more than its own points.
 
     Args:
         output_directory: The run directory.
-        records: Files of records as JSON lines, as run-sweep-point wrote them; what the run
-            directory has already is left as it is.
 
     Returns:
-        The value names what is lacking: points that are not complete or have failed repeats, and
-        files that had to be left out. `samples`, `summary` and `report` are
-        files of the run directory, `tensorboard` is a folder there, and `metrics` has median
-        seconds per point and operation.
+        The value names what is lacking, a line each and 20 of them at most: steps that left
+        nothing, points that are not complete or have failed repeats, and files that had to be left
+        out. `samples`, `summary`, `report` and `metrics`, the median seconds by point and
+        operation, are files of the run directory, `tensorboard` is a folder there.
 
     Raises:
         UserError: There is no run here.
     """
     run = RunDirectory(output_directory)
-    collect_records(run, checked_record_files(records))
     found = publish(run)
-    ids = [point.point_id for point in found.points]
-    times = (operation.time for operation in found.operations)
-    medians = ((f"{time.point} {time.point_id} {time.operation} s", time.median) for time in times)
-    inputs = input_digests(run, "records")
-    of_metrics, of_events = (
-        artifact_metadata(kind, run, point_ids=ids, inputs=inputs)
-        for kind in ("metrics", "tensorboard")
+    files = {"samples": SAMPLES, "summary": "report.md", "report": "report.html"}
+    named = {kind: Output.of_run(run, name, kind) for kind, name in files.items()}
+    medians = json.loads((run.root / METRICS).read_bytes())
+    named["metrics"] = Output(
+        metadata=bounded_metrics(medians.items()), place=str(run.root / METRICS), copied=True
     )
-    files = {"samples": "samples.parquet", "summary": "report.md", "report": "report.html"}
-    named = {kind: Output.of_run(run, name, kind, point_ids=ids) for kind, name in files.items()}
-    named["metrics"] = Output(metadata={**bounded_metrics(medians), **of_metrics})
-    named["tensorboard"] = Output(metadata=of_events, place=str(run.root / "tensorboard"))
-    return Outputs(value=_lacking(Run(run), found), named=named)
+    of_events = output_metadata(run, TENSORBOARD, "tensorboard")
+    named["tensorboard"] = Output(metadata=of_events, place=str(run.root / TENSORBOARD))
+    lacking = list(_lacking(Run(run), found))
+    more = [f"and {len(lacking) - _SHOWN} more"] if len(lacking) > _SHOWN else []
+    return Outputs(value=[*lacking[:_SHOWN], *more], named=named)
 
 
-def _lacking(run: Run, summary: RunSummary) -> list[str]:
-    """Returns what a report lacks: incomplete points, failed repeats, files that were left out.
+def _lacking(run: Run, summary: RunSummary) -> Iterator[str]:
+    """Yields what a report lacks: lost steps, incomplete points, failed repeats, files left out.
 
     Failures of a comparison are part of its verdict.
     """
-    incomplete = [f"{entry.name} {entry.id}: incomplete" for entry in unfinished(run)]
-    failed = [
-        f"{point.point} {point.point_id}: {point.failed} of its repeats failed"
-        for point in summary.points
-        if point.failed and not any(isinstance(entry, Pair) for entry in run.info.expansion.points)
-    ]
-    return [*incomplete, *failed, *summary.left_out]
+    entries = run.info.expansion.points
+    points = point_digests(run.directory.root, [entry.id for entry in entries])
+    for name, ids in lost_batches(run.directory, points).items():
+        yield f"the step of {name} left nothing, and {len(ids)} of its points have no record"
+    for entry in unfinished(run):
+        yield f"{entry.name} {entry.id}: incomplete"
+    if not any(isinstance(entry, Pair) for entry in entries):
+        for point in summary.points:
+            if point.failed:
+                yield f"{point.point} {point.point_id}: {point.failed} of its repeats failed"
+    yield from summary.left_out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orbax_bench_core.analysis.verdicts import compare_stored
-from orbax_bench_core.lineage import artifact_metadata, bounded_metrics, input_digests
+from orbax_bench_core.lineage import bounded_metrics
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps.outlets import Outlets, stored_exit_code
 from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
@@ -34,7 +34,6 @@ def compare_baseline(
         found = compare_stored(baseline or output_directory, output_directory)
         publish_verdicts(run, found)
     outlets.verdicts(found, stored_exit_code(found), output_directory)
-    ids = [point.point_id for point in found.points]
     said = {"baseline": baseline or "arm", "verdict": found.word}
     judged = (
         (f"{point.point} {point.point_id} {one.operation} ratio", one.verdict.ratio)
@@ -42,17 +41,11 @@ def compare_baseline(
         for one in point.operations
         if one.verdict.ratio is not None
     )
-    of_ratios = artifact_metadata(
-        "ratios", run, point_ids=ids, inputs=input_digests(run, "verdicts.json")
-    )
     files = (
         ("verdicts", "verdicts.json", "verdicts"),
         ("comparison", "verdicts.md", "comparison"),
         ("report", "verdicts.html", "verdicts-report"),
     )
-    named = {
-        output: Output.of_run(run, name, kind, point_ids=ids, more=said)
-        for output, name, kind in files
-    }
-    named["ratios"] = Output(metadata={**bounded_metrics(judged), **of_ratios, **said})
+    named = {output: Output.of_run(run, name, kind, more=said) for output, name, kind in files}
+    named["ratios"] = Output(metadata=bounded_metrics(judged))
     return Outputs(value=found.word, named=named)

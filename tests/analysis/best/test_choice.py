@@ -71,6 +71,14 @@ def test_a_point_that_failed_once_is_not_recommended_and_named(sweep):
     assert case.recommendation.point_id != left.point_id
 
 
+def test_a_point_of_few_rounds_is_not_recommended_for_its_luck(sweep):
+    def of(options, number):
+        return None if not any(options[name] for name in TWO) and number else {}
+
+    case = case_of(sweep(TWO, faster_without, of=of))
+    assert [left.reason for left in case.left_out] == ["it has 1 of 6 rounds only"]
+
+
 def test_a_bound_on_memory_leaves_points_out(sweep):
     def of(options, _):
         return {"peak_mb": 300.0 if not options["use_ocdbt"] else 100.0}

@@ -1,7 +1,13 @@
 """Rows of an operations table."""
 
 from orbax_bench_core.analysis.summary.aggregate import summarize
-from orbax_bench_core.analysis.summary.view import OPERATION_HEADINGS, operation_cells
+from orbax_bench_core.analysis.summary.view import (
+    NO_EXTRA,
+    OPERATION_HEADINGS,
+    operation_cells,
+    point_tables,
+)
+from orbax_bench_core.measure import TIME, Sample, tail_of_steps
 from orbax_bench_core.records import repeats_of
 
 
@@ -29,3 +35,16 @@ def test_a_fast_operation_has_no_exponent(make_record):
     record = make_record(times={"save": 1.0}, sizes={"save": 1300 * 2**30})
     (operation,) = summarize(repeats_of([record])).operations
     assert operation_cells(operation)[-1] == "1300"
+
+
+def test_the_slowest_steps_of_a_training_stand_below_its_time(make_record):
+    found = tail_of_steps([0.01] * 9 + [0.11])
+    samples = [Sample("train", 0, TIME, 0.2, "s")]
+    samples += [Sample("train", 0, one.metric, one.value, one.unit) for one in found]
+    summary = summarize(repeats_of([make_record(samples=tuple(samples))]))
+    (table,) = point_tables(summary, NO_EXTRA)
+    (said,) = [remark.text for remark in table.remarks]
+    assert said == (
+        "train: of 10 steps, the median took 10 ms, the 99th percentile 101 ms, the longest "
+        "110 ms; 50 % of their time went beyond the median"
+    )

@@ -1,6 +1,6 @@
 import re
 
-from orbax_bench_pipelines.definitions.common import choose_folder as choose
+from orbax_bench_pipelines.definitions.steps import choose_folder as choose
 
 
 def test_a_slice_is_a_folder_below_the_output_directory():

@@ -68,8 +68,6 @@ def test_every_reason_is_one_of_a_setting_that_is_refused():
             "--gpu: a step is one machine, which has at most 4, not",
         ),
         (Target.KFP, {"priority": "low"}, "only Kueue's, which belongs to a queue"),
-        (Target.KFP, {"backoff_s": 3}, "--backoff-s: nothing is tried again without --retries"),
-        (Target.KFP, {"retries": 3, "backoff_factor": 3.0}, "multiplies --backoff-s"),
         (Target.KFP, {"annotations": ["a b=c"]}, "'a b' is not the key of an annotation"),
         (Target.VERTEX, {"gpu": "8"}, "--gpu: Vertex AI needs the kind, as KIND:8; known: t4, p4"),
         (

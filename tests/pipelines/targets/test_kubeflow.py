@@ -153,8 +153,13 @@ def test_a_recurring_run_is_paused_and_resumed(cluster, pipeline_command, suite)
         "paused: sweep-small-suite recurring-1; 1 run of it still active: run-of-recurring-1\n"
     )
     assert cluster.recurring["recurring-1"]["status"] == "DISABLED"
+    cluster.runs.clear()
+    changed = pipeline_command(*arguments("schedule", suite, cluster, "--cron", "0 4 * * *"))
+    assert "note: it is paused; orbax-bench pipeline resume sweep-small-suite" in changed.out
+    [(key, recurring)] = cluster.recurring.items()
+    assert (key, recurring["status"]) == ("recurring-2", "DISABLED")
     assert pipeline_command("resume", *where).code == 0
-    assert cluster.recurring["recurring-1"]["status"] == "ENABLED"
+    assert cluster.recurring["recurring-2"]["status"] == "ENABLED"
 
 
 def test_a_recurring_run_that_there_is_not_cannot_be_paused(cluster, pipeline_command):

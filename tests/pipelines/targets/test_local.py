@@ -1,5 +1,6 @@
 import builtins
 import io
+import os
 import shlex
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from orbax_bench_pipelines.targets.local import (
     run_with,
     shell_safe_python,
     steps_at_a_time,
+    without_image,
 )
 
 
@@ -57,6 +59,17 @@ def test_as_many_steps_run_at_once_as_were_asked_for(asked, most):
     with steps_at_a_time(asked):
         assert ParallelExecutor().conservative_max == most
     assert ParallelExecutor().conservative_max == 2
+
+
+@pytest.mark.parametrize(("in_an_image", "told"), [(False, None), (True, "a/b@sha256:0")])
+def test_a_step_here_is_told_an_image_only_where_it_runs_in_one(monkeypatch, in_an_image, told):
+    monkeypatch.setenv("ORBAX_BENCH_IMAGE", "a/b@sha256:0")
+    monkeypatch.delenv("ORBAX_BENCH_REVISION", raising=False)
+    if in_an_image:
+        monkeypatch.setenv("ORBAX_BENCH_REVISION", "unknown")
+    with without_image():
+        assert os.environ.get("ORBAX_BENCH_IMAGE") == told
+    assert os.environ["ORBAX_BENCH_IMAGE"] == "a/b@sha256:0"
 
 
 def test_a_pipeline_that_is_started_on_several_hosts_is_refused_on_each(tmp_path, monkeypatch):

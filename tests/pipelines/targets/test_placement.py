@@ -134,6 +134,18 @@ def test_every_step_is_tried_again_and_has_the_variables(target):
         assert {"name": "A", "value": "b"} in container["env"]
 
 
+@pytest.mark.parametrize("target", [Target.KFP, Target.VERTEX])
+@pytest.mark.parametrize(
+    ("text", "times"),
+    [("{}", 2), ("{retries: 0}", None), ("{steps: {run-sweep-point: {retries: 5}}}", 5)],
+)
+def test_a_step_that_measures_is_tried_again_unless_it_is_not_to_be(target, text, times):
+    policy = task(target, text, "run-sweep-point").get("retryPolicy", {})
+    assert policy.get("maxRetryCount") == times
+    assert policy.get("backoffDuration") == ("60s" if times else None)
+    assert "retryPolicy" not in task(target, text, "plan-sweep")
+
+
 STEPS = f"""
 image: a/tpu@{DIGEST}
 retries: 1

@@ -179,6 +179,26 @@ def test_a_schedule_that_there_is_not_cannot_be_paused(vertex, pipeline_command)
     assert "there is no schedule 'mine' that is active or paused" in done.err
 
 
+def test_what_is_set_for_steps_arrives_with_the_run(vertex, pipeline_command, suite):
+    given = ["--gpu", "l4:8", "--retries", "2", "--backoff-s", "30", "--env", "A=b"]
+    given += ["--step", "others.image=a/cpu:1", "--step", "aggregate.memory=32Gi"]
+    done = pipeline_command(*arguments("submit", suite, vertex, *given))
+    assert done.code == 0, done.err
+    [body] = vertex.bodies("POST", "/pipelineJobs")
+    job = parsed(body, types.PipelineJob)
+    check_job(job)
+    executors = body["pipelineSpec"]["deploymentSpec"]["executors"]
+    measuring = executors["exec-run-sweep-point"]["container"]
+    accelerator = measuring["resources"]["accelerator"]
+    assert (accelerator["type"], accelerator["count"]) == ("NVIDIA_L4", "8")
+    assert measuring["image"] == "a/b:1"
+    tables = executors["exec-aggregate"]["container"]
+    assert (tables["image"], tables["resources"]["resourceMemoryLimit"]) == ("a/cpu:1", "32Gi")
+    assert {"name": "A", "value": "b"} in tables["env"]
+    planning = body["pipelineSpec"]["root"]["dag"]["tasks"]["plan-sweep"]
+    assert planning["retryPolicy"]["backoffDuration"] == "30s"
+
+
 def test_network_and_key_are_those_of_run_and_schedule(vertex, pipeline_command, suite):
     network = "projects/7/global/networks/bench"
     key = "projects/p/locations/l/keyRings/r/cryptoKeys/k"

@@ -1,0 +1,129 @@
+"""Batches: the points that one step of a pipeline measures, and the file in which it names them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+import pydantic
+
+from orbax_bench_core.records.exclusive import create_exclusively, names_in, read_if_there
+from orbax_bench_core.records.files import write_atomically
+from orbax_bench_core.records.record import ResultModel
+
+if TYPE_CHECKING:
+    from etils import epath
+
+BATCH: Final = "batch-"
+"""Begins the name of a batch of several points; one of a single point is called by its id."""
+BATCHES: Final = "batches"
+_PLANNED: Final = "planned.json"
+_NAME: Final = re.compile(r"(?P<name>.+)\.(?P<number>[1-9]\d*)\.json")
+_DIGITS: Final = 12
+
+
+class Batch(ResultModel):
+    """What a step says when it has measured its points.
+
+    Attributes:
+        name: The batch.
+        run_id: The run.
+        status: `failed` when a repeat of any of its points failed, else `passed`.
+        points: Digest of the records of each point, by its id.
+    """
+
+    name: str
+    run_id: str
+    status: str
+    points: dict[str, str]
+
+
+def batch_name(point_ids: Sequence[str]) -> str:
+    """Returns the name of a batch: the id of its only point, or a digest over the ids."""
+    if len(point_ids) == 1:
+        return point_ids[0]
+    return BATCH + hashlib.sha256("\n".join(point_ids).encode()).hexdigest()[:_DIGITS]
+
+
+def write_planned(root: epath.Path, batches: Iterable[Sequence[str]]) -> None:
+    """Writes which steps are to measure which points.
+
+    Args:
+        root: The run directory.
+        batches: The ids of the points of each step.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    named = {batch_name(ids): list(ids) for ids in batches}
+    write_atomically(root / BATCHES / _PLANNED, json.dumps(named, indent=1).encode())
+
+
+def read_planned(root: epath.Path) -> dict[str, tuple[str, ...]]:
+    """Returns the ids of the points of each planned batch, by its name; empty without a plan.
+
+    Raises:
+        OSError: The plan cannot be read.
+    """
+    data = read_if_there(root / BATCHES / _PLANNED)
+    if data is None:
+        return {}
+    return {name: tuple(ids) for name, ids in json.loads(data).items()}
+
+
+def write_batch(root: epath.Path, batch: Batch) -> epath.Path:
+    """Names a batch in the run directory, in a file that nothing replaces.
+
+    A step that is run again, and finds what it found before, leaves the file that is there. If it
+    has measured more, it writes one with the next number.
+
+    Returns:
+        The file.
+
+    Raises:
+        OSError: It cannot be read or written.
+    """
+    data = batch.model_dump_json(indent=1).encode()
+    while True:
+        newest = newest_batches(root).get(batch.name)
+        if newest is not None and read_if_there(newest) == data:
+            return newest
+        path = root / BATCHES / f"{batch.name}.{1 if newest is None else _number(newest) + 1}.json"
+        if create_exclusively(path, data):
+            return path
+
+
+def newest_batches(root: epath.Path) -> Mapping[str, epath.Path]:
+    """Returns the newest file of each batch that a step has named, by the name of the batch.
+
+    Raises:
+        OSError: The folder cannot be listed.
+    """
+    numbers: dict[str, int] = {}
+    for match in map(_NAME.fullmatch, names_in(root / BATCHES)):
+        if match:
+            name, number = match["name"], int(match["number"])
+            numbers[name] = max(number, numbers.get(name, 0))
+    return {
+        name: root / BATCHES / f"{name}.{number}.json" for name, number in sorted(numbers.items())
+    }
+
+
+def read_batch(path: epath.Path) -> Batch | None:
+    """Returns what a step said of its batch; None where the file is torn or not there.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    try:
+        return Batch.model_validate_json(read_if_there(path) or b"")
+    except pydantic.ValidationError:
+        return None
+
+
+def _number(path: epath.Path) -> int:
+    match = _NAME.fullmatch(path.name)
+    return int(match["number"]) if match else 0

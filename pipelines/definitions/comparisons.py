@@ -1,0 +1,206 @@
+"""The pipelines that compare both arms of a suite: regression, frameworks, calibration."""
+
+from typing import TYPE_CHECKING
+
+from orbax_bench_pipelines.definitions.pipeline import (
+    LOCK,
+    REMOVE_DATA,
+    Finished,
+    Parameter,
+    Pipeline,
+)
+from orbax_bench_pipelines.definitions.steps import Steps
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from orbax_bench_core.analysis.verdicts import VerdictReport
+
+
+def add_regression(steps: Steps) -> None:
+    """Adds the verdict, fails on a regression, and stores what does not fail."""
+    from kfp import dsl
+
+    from orbax_bench_components.publish_baseline import publish_baseline
+
+    compared = steps.judge(steps.given["baseline"])
+    enforced = steps.enforce(
+        verdict=compared.outputs["Output"],
+        verdicts=compared.outputs["verdicts"],
+        allow_inconclusive=steps.given["allow_inconclusive"],
+    )
+    registry = steps.given["registry"]
+    with dsl.If(registry != "", name="has-registry"):
+        published = publish_baseline(
+            output_directory=steps.directory,
+            registry=registry,
+            samples=steps.samples,
+            **{name: steps.given[name] for name in ("promote", "revision", "force")},
+        )
+        steps.add(published.after(enforced))
+
+
+def add_comparison(steps: Steps) -> None:
+    """Adds the verdict, which is an answer and fails nothing."""
+    steps.judge()
+    steps.enforce()
+
+
+def add_calibration(steps: Steps) -> None:
+    """Adds the verdict, and how often and how widely identical arms were told apart."""
+    from orbax_bench_components.calibrate import calibrate
+
+    steps.judge()
+    steps.add(
+        calibrate(
+            runs=[steps.directory, steps.given["earlier"]],
+            save=steps.given["passport"],
+            samples=steps.samples,
+        )
+    )
+    steps.enforce()
+
+
+def conclude_regression(finished: Finished, console: "Console") -> int:
+    """Shows the verdicts of a run, and returns the exit code."""
+    from orbax_bench_core.exit_codes import Exit
+    from orbax_bench_core.steps import comparison_exit_code
+
+    verdicts = _shown(finished, console)
+    if verdicts is None:
+        return Exit.FAILED
+    return comparison_exit_code(
+        verdicts, allow_inconclusive=finished.arguments["allow_inconclusive"]
+    )
+
+
+def conclude_comparison(finished: Finished, console: "Console") -> int:
+    """Shows how many times as long the candidate takes; only what could not be measured fails."""
+    from orbax_bench_core.exit_codes import Exit
+
+    verdicts = _shown(finished, console)
+    failed = verdicts is None or any(point.unmeasured for point in verdicts.points)
+    return Exit.FAILED if failed else Exit.OK
+
+
+def conclude_calibration(finished: Finished, console: "Console") -> int:
+    """Shows how often identical arms were told apart and how noisy they are.
+
+    A false alarm is what is counted here, so it fails nothing.
+    """
+    from orbax_bench_core.analysis.noise import calibration_of
+    from orbax_bench_core.exit_codes import Exit
+
+    if finished.failure is not None:
+        return Exit.FAILED
+    earlier = finished.arguments["earlier"]
+    calibration_of([finished.directory, *([earlier] if earlier else [])]).show(console)
+    return 0
+
+
+def _shown(finished: Finished, console: "Console") -> "VerdictReport | None":
+    """Shows the verdicts of a run; None where there are none, and its steps have said why."""
+    from orbax_bench_core.analysis.verdicts import read_verdicts, verdicts_document
+    from orbax_bench_core.config import UserError
+    from orbax_bench_core.document import print_document
+    from orbax_bench_core.records import RunDirectory
+
+    try:
+        verdicts = read_verdicts(RunDirectory(finished.directory))
+    except UserError:
+        return None
+    print_document(verdicts_document(verdicts), console)
+    return verdicts
+
+
+REGRESSION = Pipeline(
+    name="regression",
+    summary="Says whether a candidate is slower than a baseline, and fails if it is.",
+    details="Each point is measured in both arms within one step, so on one machine.",
+    suite="The suite file, word for word; with `arms`, unless they are given here or a stored "
+    "baseline is compared with.",
+    own=(
+        Parameter(
+            "arms",
+            "",
+            "An `arms` block, as YAML, for a suite that has none; `{}` compares it with itself.",
+        ),
+        Parameter(
+            "baseline",
+            "",
+            "A stored baseline to compare with in place of arms, which can only warn.",
+        ),
+        Parameter(
+            "registry",
+            "",
+            "Where to capture a run that is good enough and lacks nothing; empty for nowhere.",
+        ),
+        Parameter("promote", False, "Whether what is captured becomes the baseline of its points."),
+        Parameter(
+            "revision",
+            "",
+            "What to file it under; by default the commit of the code under test, which an image "
+            "without a repository does not know.",
+        ),
+        Parameter(
+            "force",
+            False,
+            "Whether it is promoted even if its code had changes that no commit has.",
+        ),
+        Parameter(
+            "allow_inconclusive",
+            False,
+            "Whether INCONCLUSIVE leaves the pipeline successful; never where an arm lacks an "
+            "operation.",
+        ),
+        REMOVE_DATA,
+        LOCK,
+    ),
+    add=add_regression,
+    conclude=conclude_regression,
+    measuring={"measure_limits": False},
+    paths=("baseline", "registry"),
+    takes_arms=True,
+)
+
+FRAMEWORK_COMPARISON = Pipeline(
+    name="framework-comparison",
+    summary="Says how many times as long one framework takes as another to save and load the same.",
+    details="Both are measured within one step, in blocks of random order, so on one machine. The "
+    "answer\nis a ratio with its interval, and no reason to fail: whoever is slower, the pipeline\n"
+    "succeeds.",
+    suite="The suite file, word for word; with `arms`, unless they are given here.",
+    own=(
+        Parameter(
+            "arms",
+            "",
+            "An `arms` block, as YAML, for a suite that has none, such as `{baseline: {generator: "
+            "pytorch_dcp}, candidate: {generator: save_restore}}`.",
+        ),
+        REMOVE_DATA,
+    ),
+    add=add_comparison,
+    conclude=conclude_comparison,
+    measuring={"measure_limits": False},
+    takes_arms=True,
+)
+
+CALIBRATION = Pipeline(
+    name="calibration",
+    summary="Says whether the gate keeps its word where this runs, and how noisy operations are.",
+    suite="The suite file, word for word, without arms.",
+    own=(
+        Parameter(
+            "earlier", "", "A directory or pattern of earlier A/A runs to count in; empty for none."
+        ),
+        Parameter(
+            "passport", "", "Where to write the noise passport; empty for the artifact alone."
+        ),
+        REMOVE_DATA,
+    ),
+    add=add_calibration,
+    conclude=conclude_calibration,
+    measuring={"measure_limits": False},
+    arms="{}",
+    paths=("earlier", "passport"),
+)

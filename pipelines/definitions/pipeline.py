@@ -1,0 +1,139 @@
+"""Type of a pipeline, and the one builder of all of them."""
+
+# No postponed annotations in this package: kfp reads types from signatures.
+import dataclasses
+import inspect
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from orbax_bench_pipelines.definitions.steps import Steps, on_each_slice
+from orbax_bench_pipelines.targets import Placement
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class Parameter(NamedTuple):
+    """A parameter of a pipeline.
+
+    Attributes:
+        name: Its name.
+        default: Its default, which says its type as well.
+        meaning: A sentence.
+    """
+
+    name: str
+    default: Any
+    meaning: str
+
+
+FIXTURE = Parameter(
+    "fixture", "", "A suite file to generate the checkpoint from that load-only points read."
+)
+POINTS_PER_STEP = Parameter(
+    "points_per_step", 0, "Points that one step measures; 0 for so many that it takes minutes."
+)
+REMOVE_DATA = Parameter(
+    "remove_repeated_dir", True, "Whether checkpoint data is deleted after each repeat."
+)
+LOCK = Parameter(
+    "lock", True, "Whether a step waits until nothing else of ours measures on its machine."
+)
+_DIRECTORY = "The run directory, local or gs://, reachable from every step."
+
+
+@dataclasses.dataclass(frozen=True)
+class Finished:
+    """A pipeline that has come to its end.
+
+    Attributes:
+        directory: Its output directory.
+        arguments: The parameters it ran with.
+        failure: Why it failed; None when every step succeeded.
+    """
+
+    directory: str
+    arguments: Mapping[str, Any]
+    failure: str | None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Pipeline:
+    """One pipeline: what is known of it without importing kfp, and the two functions that do work.
+
+    All of them plan a suite, make the checkpoint that it loads, measure its points in batches and
+    put the records together; `add` adds what this one does with them.
+
+    Attributes:
+        name: Its name on the command line.
+        summary: One sentence.
+        details: Further sentences, by paragraph.
+        suite: What its suite is.
+        own: Its parameters besides `suite`, `output_directory` and those of every pipeline.
+        add: Adds the steps that follow the measurement, on one slice.
+        conclude: Shows what a run found, and returns the exit code of the command.
+        measuring: Inputs of run-sweep-point that are neither defaults nor parameters of this name.
+        arms: The arms of every run; None takes them from a parameter, if there is one.
+        points_per_step: Default of that parameter.
+        paths: Parameters that are paths, which every step must reach.
+        takes_arms: Whether it compares the `arms` of a suite.
+        pairs_saves: Whether it compares blocking saves with saves in the background.
+    """
+
+    name: str
+    summary: str
+    details: str = ""
+    suite: str = "The suite file, word for word."
+    own: tuple[Parameter, ...] = ()
+    add: Callable[[Steps], None]
+    conclude: Callable[[Finished, "Console"], int]
+    measuring: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    arms: str | None = None
+    points_per_step: int = 0
+    paths: tuple[str, ...] = ()
+    takes_arms: bool = False
+    pairs_saves: bool = False
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What can be given by `--set` besides `suite` and `output_directory`, with defaults."""
+        return {parameter.name: parameter.default for parameter in self._optional}
+
+    @property
+    def _optional(self) -> tuple[Parameter, ...]:
+        return (FIXTURE, POINTS_PER_STEP._replace(default=self.points_per_step), *self.own)
+
+    def build(self, placement: Placement) -> Any:
+        """Returns the `@dsl.pipeline`, placed, whose parameters are those above."""
+        from kfp import dsl
+
+        required = (
+            Parameter("suite", inspect.Parameter.empty, self.suite),
+            Parameter("output_directory", inspect.Parameter.empty, _DIRECTORY),
+        )
+        parameters = (*required, *self._optional)
+
+        def add(*channels: Any) -> None:
+            given = dict(zip((each.name for each in parameters), channels, strict=True))
+            on_each_slice(self, placement, given)
+
+        add.__name__ = add.__qualname__ = self.name.replace("-", "_")
+        add.__doc__ = _docs(self.summary, self.details, parameters)
+        add.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [
+                inspect.Parameter(
+                    each.name,
+                    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                    default=each.default,
+                    annotation=str if each in required else type(each.default),
+                )
+                for each in parameters
+            ]
+        )
+        return dsl.pipeline(name=f"orbax-bench-{self.name}")(add)
+
+
+def _docs(summary: str, details: str, parameters: tuple[Parameter, ...]) -> str:
+    """Returns the docstring that kfp reads what a pipeline and its parameters mean from."""
+    arguments = ["Args:", *(f"    {each.name}: {each.meaning}" for each in parameters)]
+    return "\n\n".join(filter(None, [summary, details, "\n".join(arguments)]))

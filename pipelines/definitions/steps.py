@@ -1,0 +1,164 @@
+"""Steps of a pipeline on one slice: what all pipelines have, and what some add."""
+
+# No postponed annotations in this package: kfp reads types from signatures.
+import dataclasses
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from orbax_bench_pipelines.targets import Placement, SliceShape
+
+if TYPE_CHECKING:
+    from orbax_bench_pipelines.definitions.pipeline import Pipeline
+
+
+@dataclasses.dataclass
+class Steps:
+    """The steps on one slice, one added after the other.
+
+    Attributes:
+        placement: Where they run.
+        shape: The slice to measure on; None for a machine without one.
+        directory: The run directory of this slice.
+        given: The parameters of the pipeline.
+        samples: What aggregate wrote, which later steps wait for.
+        lacking: What aggregate returned.
+    """
+
+    placement: Placement
+    shape: SliceShape | None
+    directory: Any
+    given: Mapping[str, Any]
+    samples: Any = None
+    lacking: Any = None
+
+    def add(self, task: Any) -> Any:
+        """Places a step that is never served from a cache: all of them read the run directory."""
+        return self.placement.place(task).set_caching_options(False)
+
+    def measure(self, checkpoint: Any, *, arms: Any, **measuring: Any) -> None:
+        """Adds the steps that plan a suite, measure its points and put the records together.
+
+        Args:
+            checkpoint: The output of generate-checkpoint.
+            arms: An `arms` block, as YAML, for a suite that has none.
+            **measuring: Further inputs of run-sweep-point.
+        """
+        from kfp import dsl
+
+        from orbax_bench_components.aggregate import aggregate
+        from orbax_bench_components.plan_sweep import plan_sweep
+        from orbax_bench_components.run_sweep_point import run_sweep_point, run_sweep_point_on_hosts
+
+        placement, shape = self.placement, self.shape
+        processes = {} if shape is None or shape.hosts == 1 else {"processes": shape.hosts}
+        plan = plan_sweep(
+            suite=self.given["suite"],
+            output_directory=self.directory,
+            arms=arms,
+            points_per_step=self.given["points_per_step"],
+            **processes,
+        )
+        self.add(plan)
+        name = "points" if shape is None else f"points-{shape.name}"
+        launcher = placement.launcher(shape)
+        with dsl.ParallelFor(plan.output, name=name, parallelism=placement.parallelism) as batch:
+            # Vertex AI knows nothing of what Kubeflow hands on from a task to hosts it launches.
+            run = run_sweep_point_on_hosts if launcher == "jobset" else run_sweep_point
+            measured = run(
+                point=batch,
+                output_directory=self.directory,
+                checkpoint=checkpoint,
+                **measuring,
+                **placement.launching(shape),
+            )
+            placement.measure_on(shape, measured)
+        # Nothing is collected: that would be lost with one step, and has no room for many.
+        together = aggregate(output_directory=self.directory).after(measured)
+        self.add(together.ignore_upstream_failure())
+        self.samples, self.lacking = together.outputs["samples"], together.outputs["Output"]
+
+    def judge(self, baseline: Any = "") -> Any:
+        """Adds the step that gives the verdict on a run, and returns it.
+
+        Args:
+            baseline: A stored baseline to compare with; empty for a run that has both arms.
+        """
+        from orbax_bench_components.compare_baseline import compare_baseline
+
+        compared = compare_baseline(
+            output_directory=self.directory, baseline=baseline, samples=self.samples
+        )
+        return self.add(compared)
+
+    def enforce(self, **found: Any) -> Any:
+        """Adds the step that fails where anything is lacking, and returns it.
+
+        Args:
+            **found: Further inputs of enforce-verdict.
+        """
+        from orbax_bench_components.enforce_verdict import enforce_verdict
+
+        return self.add(enforce_verdict(lacking=self.lacking, **found))
+
+
+def on_each_slice(pipeline: "Pipeline", placement: Placement, given: Mapping[str, Any]) -> None:
+    """Adds the steps of a pipeline on one slice after the other.
+
+    Where slices or runs share the output directory, a step chooses a folder below it, and the
+    other steps get that. Such a pipeline is for a service: inside a loop kfp's local runner
+    confuses the output of another step with the item.
+
+    Args:
+        pipeline: The pipeline.
+        placement: Where the steps run.
+        given: Its parameters.
+    """
+    from kfp import dsl
+
+    from orbax_bench_components.generate_checkpoint import generate_checkpoint
+    from orbax_bench_components.image import IMAGE
+
+    choose = dsl.component(choose_folder, base_image=IMAGE, install_kfp_package=False)
+
+    def folder(below: Any, **names: str) -> Any:
+        chosen = choose(output_directory=below, **names)
+        return placement.place(chosen).set_caching_options(False).output
+
+    made = generate_checkpoint(suite=given["suite"], fixture=given["fixture"])
+    placement.place(made).set_caching_options(False)
+    directory = given["output_directory"]
+    if placement.folder_per_run:
+        directory = folder(directory, run=dsl.PIPELINE_JOB_ID_PLACEHOLDER)
+    inputs = ("remove_repeated_dir", "enable_hlo_dump", "measure_limits", "lock")
+    measuring = {name: given[name] for name in inputs if name in given}
+    arms = given.get("arms", "") if pipeline.arms is None else pipeline.arms
+    for shape in placement.slices:
+        own = directory
+        if shape is not None and len(placement.slices) > 1:
+            own = folder(directory, slice_name=shape.name)
+        steps = Steps(placement, shape, own, given)
+        steps.measure(made.outputs["checkpoint"], arms=arms, **{**pipeline.measuring, **measuring})
+        pipeline.add(steps)
+
+
+def choose_folder(output_directory: str, run: str = "", slice_name: str = "") -> str:
+    """Names the folder of one run, of one slice, or of both.
+
+    Kubeflow does not reliably put strings together outside of steps (kubeflow/pipelines#11035).
+
+    Args:
+        output_directory: What the folder is to lie below.
+        run: Id of this run; empty gives runs no folder of their own.
+        slice_name: Name of the slice; empty gives slices no folder of their own.
+
+    Returns:
+        The folder; that of a run begins with the time in UTC.
+    """
+    import datetime
+
+    parts = [output_directory.rstrip("/")]
+    if run:
+        parts.append(f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H%M%SZ}-{run[:8]}")
+    if slice_name:
+        parts.append(slice_name)
+    return "/".join(parts)

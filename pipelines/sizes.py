@@ -1,0 +1,81 @@
+"""Sizes of a submission: what a service cannot run is refused before it is sent."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from orbax_bench_core.config import Problem, UserError
+from orbax_bench_core.document import count
+from orbax_bench_core.steps import MOST_STEPS, batches
+from orbax_bench_core.sweep import SweepEntry
+from orbax_bench_pipelines.targets import Target
+
+_ARGUMENT: Final = 128 * 1024
+"""Bytes of one argument of a command on Linux, in which a step receives all its inputs as JSON."""
+_ENGINE: Final = 16 * 1024
+"""Bytes of that which are left to the engine: places of artifacts and their metadata."""
+_LIST: Final = 1_000_000
+"""Bytes of what plan-sweep returns. Services keep it in one field of a database, and ML Metadata
+takes messages of 4 MB at most."""
+_SERVICES: Final = (Target.KFP, Target.VERTEX)
+
+
+def check_inputs(arguments: Mapping[str, Any]) -> None:
+    """Refuses parameters that do not fit into the argument in which a step receives them.
+
+    Raises:
+        UserError: They do not; the message has the numbers.
+    """
+    texts = {name: arguments[name] for name in ("suite", "fixture", "arms") if arguments.get(name)}
+    size, most = len(json.dumps(texts).encode()), _ARGUMENT - _ENGINE
+    if size > most:
+        each = ", ".join(f"{name} {len(json.dumps(text).encode())}" for name, text in texts.items())
+        raise UserError(
+            Problem(
+                f"what a step is given has {size} bytes as JSON ({each}) and travels in one "
+                f"argument of a command; at most {most} do: split the suite",
+                key="SUITE",
+            )
+        )
+
+
+def checked_steps(
+    entries: Sequence[SweepEntry], repeats: int, points_per_step: int, target: Target
+) -> int:
+    """Returns how many steps measure the points of a suite.
+
+    Args:
+        entries: Its points or pairs.
+        repeats: Repeats of each, warm-ups included.
+        points_per_step: How many of them a step measures; 0 for the default.
+        target: Where the pipeline is to run.
+
+    Raises:
+        UserError: There are more than the target takes; the message has the numbers.
+    """
+    steps = len(batches(entries, repeats, points_per_step))
+    if target not in _SERVICES:
+        return steps
+    points = count(len(entries), "point")
+    if steps > MOST_STEPS:
+        enough = math.ceil(len(entries) / MOST_STEPS)
+        raise UserError(
+            Problem(
+                f"{points} with {points_per_step} in each step are {steps} steps of one loop, and "
+                f"it has {MOST_STEPS} at most; give {enough} or more, or leave it out",
+                key="--points-per-step",
+            )
+        )
+    size = len(json.dumps([" ".join(entry.id for entry in entries)]))
+    if size > _LIST:
+        raise UserError(
+            Problem(
+                f"the ids of {points} have {size} bytes, and plan-sweep returns {_LIST} at most: "
+                "split the suite",
+                key="SUITE",
+            )
+        )
+    return steps

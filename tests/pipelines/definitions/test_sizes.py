@@ -1,0 +1,75 @@
+"""Large sweeps and lost steps, for real, through kfp's SubprocessRunner."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+
+pytest.importorskip("kfp")
+
+from orbax_bench_core.lineage import trace
+
+pytestmark = [pytest.mark.slow, pytest.mark.nightly]
+
+POINTS = 1200
+
+
+def suite(options):
+    return {
+        "suite_name": "noop",
+        "num_repeats": 1,
+        "execution": {"warmups": 0, "retries": 0},
+        "benchmarks": [{"generator": "noop_benchmark.Noop", "options": options}],
+    }
+
+
+def run(tmp_path, given, *flags):
+    (tmp_path / "suite.yaml").write_text(json.dumps(given))
+    unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
+    environment = {name: value for name, value in os.environ.items() if name not in unset}
+    words = ["run", tmp_path / "suite.yaml", "-o", tmp_path / "out", "--no-limits", *flags]
+    return subprocess.run(
+        [sys.executable, "-m", "orbax_bench_core.cli", "pipeline", *map(str, words)],
+        capture_output=True,
+        text=True,
+        env={**environment, "COLUMNS": "160", "PYTHONPATH": str(Path(__file__).parent)},
+        timeout=600,
+        check=False,
+    )
+
+
+def test_a_step_that_is_killed_loses_its_own_points_alone(tmp_path):
+    given = suite({"number": [0, 1], "kills": [False, True]})
+    done = run(tmp_path, given, "--points-per-step", "1", "--set", "lock=false")
+    said = done.stdout + done.stderr
+    assert done.returncode == 1, said
+    out = tmp_path / "out"
+    assert pyarrow.parquet.read_table(out / "samples.parquet").num_rows > 0
+    assert (out / "report.html").exists()
+    assert json.loads((out / "run.json").read_text())["status"] == "incomplete"
+    # The report is shown, and the failure says what it lacks.
+    assert "Noop[number=0,kills=false]" in said
+    assert "left nothing, and 1 of its points have no record" in said
+    assert ": incomplete" in said
+    links = [link for link in trace(str(out)).all_links() if link.what == "batch"]
+    assert sorted(link.status for link in links) == ["missing", "missing", "unchanged", "unchanged"]
+
+
+def test_1200_points_run_in_big_batches(tmp_path):
+    began = time.monotonic()
+    given = suite({"number": list(range(POINTS))})
+    flags = ("--points-per-step", str(POINTS // 2), "--set", "lock=false")
+    done = run(tmp_path, given, *flags)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-2000:]
+    table = pyarrow.parquet.read_table(tmp_path / "out" / "samples.parquet", columns=["point_id"])
+    assert len(set(table["point_id"].to_pylist())) == POINTS
+    noted = json.loads((tmp_path / "out" / "lineage.json").read_text())["batches"]
+    assert [batch["points"] for batch in noted.values()] == [POINTS // 2] * 2
+    cpu = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"{time.monotonic() - began:.0f} s, {cpu.ru_utime:.0f} s CPU, {cpu.ru_maxrss >> 10} MiB")
