@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from orbax_bench_core.analysis.best import Best, best
+    from orbax_bench_core.analysis.recovery import Recovery
     from orbax_bench_core.analysis.soak import Soak
     from orbax_bench_core.analysis.verdicts import VerdictReport, read_verdicts
     from orbax_bench_core.config import UserError
     from orbax_bench_core.gate import Verdict
     from orbax_bench_core.records import Repeat, Run, Series, load_run
-    from orbax_bench_core.steps import ab, run, soak
+    from orbax_bench_core.steps import ab, recovery, run, soak
     from orbax_bench_core.sweep import Pair, SweepPoint
 
     __version__: str
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Best",
     "Pair",
+    "Recovery",
     "Repeat",
     "Run",
     "Series",
@@ -36,6 +38,7 @@ __all__ = [
     "best",
     "load_run",
     "read_verdicts",
+    "recovery",
     "run",
     "soak",
 ]
@@ -43,6 +46,7 @@ __all__ = [
 _ROOMS: Final = {
     "Best": "analysis.best",
     "Pair": "sweep",
+    "Recovery": "analysis.recovery",
     "Repeat": "records",
     "Run": "records",
     "Series": "records",
@@ -55,6 +59,7 @@ _ROOMS: Final = {
     "best": "analysis.best",
     "load_run": "records",
     "read_verdicts": "analysis.verdicts",
+    "recovery": "steps",
     "run": "steps",
     "soak": "steps",
 }

@@ -1,6 +1,7 @@
 """Authoring interface: base classes and context of a benchmark."""
 
 from orbax_bench_core.authoring.context import Against, TestContext, Verifier
+from orbax_bench_core.authoring.drill import Drill, Killed
 from orbax_bench_core.authoring.extras import optional_module
 from orbax_bench_core.authoring.generator import (
     BenchmarksGenerator,
@@ -15,6 +16,8 @@ __all__ = [
     "Against",
     "BenchmarkOptions",
     "BenchmarksGenerator",
+    "Drill",
+    "Killed",
     "Sweepable",
     "TestContext",
     "TestResult",

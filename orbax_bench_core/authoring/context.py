@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol
 
+from orbax_bench_core.authoring.drill import Drill
 from orbax_bench_core.authoring.options import Options_co
 from orbax_bench_core.config import CheckpointConfig
 
@@ -56,6 +57,7 @@ class TestContext(Generic[Options_co]):
         name: Name of the sweep point, the same in every repeat.
         conditioner: Controls the page cache and durability; None when nothing is controlled.
         verifier: Compares restored values with expected ones; None when verification is off.
+        drill: Which life of a recovery drill this is; None outside one.
         on_verified: Told after each comparison that agreed, against what it was.
         tracer: Says where the profiler trace of an operation goes; None when it is not traced.
         checkpoint: What `pytree` was made from; None when the context was made by hand.
@@ -76,6 +78,7 @@ class TestContext(Generic[Options_co]):
     tracer: Callable[[str], epath.Path | None] | None = None
     checkpoint: CheckpointConfig | None = None
     on_verified: Callable[[Against], None] | None = None
+    drill: Drill | None = None
 
     def verify(
         self, restored: Any, expected: Any = None, *, against: Against | None = None

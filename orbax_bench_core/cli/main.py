@@ -28,6 +28,7 @@ from orbax_bench_core.cli import (
     lineage,
     plan,
     prepare,
+    recovery,
     report,
     run,
     sharding,
@@ -138,6 +139,7 @@ _add("baseline", baseline.app, Reach.NONE)
 _add("history", history.history, Reach.NONE)
 _add("async-study", async_study.async_study, Reach.ALL_HOSTS)
 _add("soak", soak.soak, Reach.ALL_HOSTS)
+_add("recovery", recovery.recovery, Reach.THIS_HOST)
 _add("calibrate", calibrate.calibrate, Reach.ALL_HOSTS)
 _add("expand", expand.expand, Reach.NONE)
 _add("list", expand.list_builtins, Reach.NONE)

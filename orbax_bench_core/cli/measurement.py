@@ -6,11 +6,12 @@ import contextlib
 import dataclasses
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from rich.console import Console
 
 from orbax_bench_core.analysis import noise as passports
+from orbax_bench_core.analysis.recovery import PhaseName, Recovery, recovery_document
 from orbax_bench_core.analysis.soak import Soak, soak_document
 from orbax_bench_core.analysis.summary import RunSummary, notes_document, summary_document
 from orbax_bench_core.analysis.verdicts import VerdictReport, compare_stored, verdicts_document
@@ -28,11 +29,13 @@ from orbax_bench_core.steps import (
     Outlets,
     SoakGoal,
     answer_of,
+    check_drilled,
     compare_arms,
     comparison_exit_code,
     limits_of,
     measure_points,
     publish,
+    publish_recovery,
     publish_soak,
     publish_verdicts,
     search_points,
@@ -220,6 +223,40 @@ class Measurement:
         show_soak(found, str(directory.root), as_json=as_json)
         return worst([soak_exit_code(found), run_exit_code(summary, self._console)])
 
+    def drill(
+        self, added: Mapping[PhaseName, float], *, allow_inconclusive: bool, as_json: bool
+    ) -> int:
+        """Kills every repeat once, shows how it came back, and returns the exit code.
+
+        Args:
+            added: Seconds of what this machine cannot show, by phase.
+            allow_inconclusive: Whether INCONCLUSIVE is as good as PASS, with arms.
+            as_json: Whether standard output gets the drills as JSON and nothing else.
+        """
+        check_drilled(self._session)
+        directory, code = self._session.directory, int(Exit.OK)
+        print_document(notes_document(self._session.info), self._console)
+        try:
+            with _stoppable():
+                if self._session.pairs:
+                    verdicts = compare_arms(self._session, lock=self._lock)
+                    publish_verdicts(directory, verdicts)
+                    code = comparison_exit_code(verdicts, allow_inconclusive=allow_inconclusive)
+                else:
+                    measure_points(self._session, limits=False, lock=self._lock)
+            summary = publish(directory)
+            found = publish_recovery(directory, added)
+        except Interrupted as stop:
+            self._say_stopped(stop)
+            return stop.code
+        except OSError as failure:
+            return self._unwritten(failure, "recovery")
+        except UserError as nothing:
+            self._say(str(nothing))
+            return Exit.FAILED
+        show_recovery(found, str(directory.root), as_json=as_json)
+        return code if self._session.pairs else run_exit_code(summary, self._console)
+
     def compare(self, *, passport: passports.Passport | None, allow_inconclusive: bool) -> int:
         """Measures both arms until every pair has its verdict, and returns the exit code.
 
@@ -398,6 +435,16 @@ def show_soak(soak: Soak, root: str, *, as_json: bool) -> None:
     console = results_console()
     print_document(soak_document(soak), console)
     console.print(f"Page: {root}/soak.html", markup=False, highlight=False, soft_wrap=True)
+
+
+def show_recovery(recovery: Recovery, root: str, *, as_json: bool) -> None:
+    """Prints drills on standard output, for people or as JSON."""
+    if as_json:
+        print(recovery.model_dump_json(indent=2))
+        return
+    console = results_console()
+    print_document(recovery_document(recovery), console)
+    console.print(f"Page: {root}/recovery.html", markup=False, highlight=False, soft_wrap=True)
 
 
 def soak_exit_code(soak: Soak) -> int:

@@ -12,6 +12,7 @@ from orbax_bench_core.execute.cluster import (
     detect_cluster,
     without_cluster,
 )
+from orbax_bench_core.execute.drill import Strike
 from orbax_bench_core.execute.expected import ExpectedDevices
 from orbax_bench_core.execute.hosts import (
     HOST_WAIT_S,
@@ -80,6 +81,7 @@ __all__ = [
     "Say",
     "Session",
     "Signs",
+    "Strike",
     "Watcher",
     "allocator_settings",
     "detect_cluster",

@@ -7,6 +7,8 @@ import queue
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from orbax_bench_core.authoring import Killed
+from orbax_bench_core.execute.drill import Strike
 from orbax_bench_core.execute.hosts import Host, Inbox, WorkerDied, WorkerHandle, stop_all
 from orbax_bench_core.execute.liveness import PATIENCE, Patience
 from orbax_bench_core.execute.vigil import Vigil
@@ -97,6 +99,21 @@ class WorkerGroup:
                 worker.send(task.model_dump_json())
         answers = vigil.keep(self.measured)
         return {host: answer for host, answer in answers.items() if isinstance(answer, Done)}
+
+    def perform_and_kill(
+        self, tasks: Sequence[Task], strike: Strike, timeout_s: float
+    ) -> Killed | dict[int, Done]:
+        """Has training begun, each host its own task, and kills it at a step; see `strike`.
+
+        Raises:
+            HostFailed: A host ended before, or the step was not reached in time.
+            CannotRecord: A record could not be written.
+        """
+        self.measured = {host: [] for host in range(len(self._workers))}
+        for worker, task in zip(self._workers, tasks, strict=True):
+            with contextlib.suppress(WorkerDied):
+                worker.send(task.model_dump_json())
+        return strike(self._workers, self._inbox, timeout_s)
 
     def dismiss(self) -> None:
         """Lets the workers end on their own."""

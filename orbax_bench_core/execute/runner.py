@@ -9,9 +9,11 @@ import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from orbax_bench_core.authoring import Drill, Killed
 from orbax_bench_core.config import Arm
+from orbax_bench_core.execute.drill import Strike
 from orbax_bench_core.execute.group import WorkerGroup
 from orbax_bench_core.execute.outcomes import WarmUpEnded, began_nothing, peer_failed
 from orbax_bench_core.execute.pool import WorkerPool
@@ -35,6 +37,9 @@ from orbax_bench_core.sweep import (
     suite_folder,
 )
 from orbax_bench_core.worker import Done, Task
+
+_DRILLED: Final = -1
+"""The life that is killed, and the one that goes on after it."""
 
 
 def run_points(session: Session) -> None:
@@ -121,6 +126,7 @@ class Runner:
         self._host = session.settings.host
         self._watch = session.watch
         self._timeout_s = session.info.execution.timeout_s
+        self._drills = session.settings.drill
 
     @property
     def starts(self) -> list[float]:
@@ -188,6 +194,9 @@ class Runner:
         Yields:
             Whether all of them are alive at once; otherwise one is to follow the other.
         """
+        if self._drills:
+            yield False  # every repeat has processes of its own
+            return
         points = {slot: pair.arm(arm) for slot, arm in arms.items()}
         try:
             yield self._pool.begin_lives(points, self._timeout_s)
@@ -263,9 +272,20 @@ class Runner:
 
         try:
             group = self._group(slot)
-            self._warm_up(group, slot)
-            self._watch(slot.progress())
-            ended = group.perform(tasks, self._timeout_s)
+            if self._drills:
+                self._watch(slot.progress())
+                killed = self._kill(group, slot, tasks)
+                if isinstance(killed, Killed):
+                    group, start_s = self._restarted(slot)
+                    after = Drill(killed=dataclasses.replace(killed, start_s=start_s))
+                    tasks = [task.model_copy(update={"drill": after}) for task in tasks]
+                    ended = group.perform(tasks, self._timeout_s)
+                else:
+                    ended = killed
+            else:
+                self._warm_up(group, slot)
+                self._watch(slot.progress())
+                ended = group.perform(tasks, self._timeout_s)
         except WarmUpEnded as warm_up:
             ended = warm_up.ended
             record_missing(warm_up.errors(num_hosts), skipped=warm_up.skipped)
@@ -288,11 +308,33 @@ class Runner:
             and not began_nothing(group, ended, num_hosts)
         ):
             self._pool.discard(group)
+        if self._drills:
+            self._pool.end_life(_DRILLED)
         if not self._keep_data:
             self._run.remove_data(slot.point, slot.repeat, warmup=False, arm=slot.arm)
         return any(done.unmet for done in ended.values())
 
+    def _kill(
+        self, group: WorkerGroup, slot: _Slot, tasks: Sequence[Task]
+    ) -> Killed | dict[int, Done]:
+        """Has a repeat train in fresh processes and kills it; both arms of a block at one step."""
+        first = [task.model_copy(update={"drill": Drill()}) for task in tasks]
+        seed = f"{slot.point.id}:{slot.repeat if slot.block is None else slot.block}"
+        try:
+            strike = Strike.of(slot.measured, seed)
+            return group.perform_and_kill(first, strike, self._timeout_s)
+        finally:
+            self._pool.end_life(_DRILLED)
+
+    def _restarted(self, slot: _Slot) -> tuple[WorkerGroup, float]:
+        """Starts the processes that go on after a kill; returns them, and the seconds it took."""
+        began = time.monotonic()
+        group = self._group(slot)
+        return group, time.monotonic() - began
+
     def _group(self, slot: _Slot) -> WorkerGroup:
+        if self._drills:
+            return self._pool.life(_DRILLED, slot.measured, self._timeout_s)
         if slot.life is None:
             return self._pool.group(slot.measured, self._timeout_s)
         return self._pool.life(slot.life, slot.measured, self._timeout_s)

@@ -52,6 +52,7 @@ class RunSettings:
         host: What starts the workers.
         patience: How long the signs of workers are watched before they count.
         soak: Whether workers also read the state of their process with each operation.
+        drill: Whether every repeat is killed once while it trains, and goes on in new processes.
         placed: Whether it is settled which hosts measure. Without that, what a launcher has started
             on several hosts is refused.
         expect: The devices that workers must have; None takes any.
@@ -66,6 +67,7 @@ class RunSettings:
     host: Host = dataclasses.field(default_factory=LocalHost)
     patience: Patience = PATIENCE
     soak: bool = False
+    drill: bool = False
     placed: bool = False
     expect: ExpectedDevices | None = None
 

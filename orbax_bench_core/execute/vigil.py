@@ -14,7 +14,7 @@ from orbax_bench_core.execute.hosts import HostLost, Inbox, WorkerDied, WorkerHa
 from orbax_bench_core.execute.liveness import Liveness, Patience, Pulse
 from orbax_bench_core.measure import Sample
 from orbax_bench_core.records import ErrorInfo
-from orbax_bench_core.worker import EVENT, Done, Measured, Ready, Unrecorded
+from orbax_bench_core.worker import Done, Measured, Ready, Unrecorded, event_of
 
 _DRAIN_S: Final = 0.2
 """Time for lines of other hosts that are still on their way when one was killed."""
@@ -119,10 +119,10 @@ class Vigil:
                 if time.monotonic() >= self._deadline:
                     return
                 continue
-            if line:
-                yield host, EVENT.validate_json(line)
-            else:
+            if not line:
                 self._dead(host)
+            elif (event := event_of(line)) is not None:
+                yield host, event
 
     def _look(self) -> None:
         """Looks at the signs of those that have not answered."""

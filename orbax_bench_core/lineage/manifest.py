@@ -25,6 +25,7 @@ from orbax_bench_core.records import (
     HOST_LIMITS_FILE,
     LIMITS_FILE,
     PACKAGES,
+    RECOVERY_FILE,
     SOAK_FILE,
     STUDY_FILE,
     UNKNOWN,
@@ -60,6 +61,7 @@ _PAGES: Final = ("report.md", "report.html")
 _CONCLUSIONS: Final = {
     VERDICTS_FILE: ("verdicts.md", "verdicts.html", "junit.xml"),
     STUDY_FILE: ("async_study.md", "async_study.html"),
+    RECOVERY_FILE: ("recovery.md", "recovery.html"),
     SOAK_FILE: ("soak.md", "soak.html"),
 }
 """Files drawn from the records of a run, and the pages that show them."""

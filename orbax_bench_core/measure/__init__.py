@@ -41,6 +41,7 @@ from orbax_bench_core.measure.known_metrics import all_metrics, lookup
 from orbax_bench_core.measure.metrics import Metrics, default_metrics
 from orbax_bench_core.measure.observers import observing
 from orbax_bench_core.measure.profiling import tracing
+from orbax_bench_core.measure.recovery import PEERS_NOTICE, STEPS_LOST, UNCOMMITTED
 from orbax_bench_core.measure.sample import Sample, block_name
 
 __all__ = [
@@ -52,17 +53,20 @@ __all__ = [
     "LOST_STEPS",
     "OPEN_FILES",
     "PAGE_FAULTS",
+    "PEERS_NOTICE",
     "RESIDENT_SHARE",
     "RETRIES",
     "RSS",
     "SAVE_SHARE",
     "STEPS",
+    "STEPS_LOST",
     "STEP_MAX",
     "STEP_MEDIAN",
     "STEP_P99",
     "THREADS",
     "TIME",
     "TOLERATED_SHARE",
+    "UNCOMMITTED",
     "Better",
     "Family",
     "Heard",

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from orbax_bench_core.measure import collectors, definition, event_names, interference
+from orbax_bench_core.measure import collectors, definition, event_names, interference, recovery
 from orbax_bench_core.measure.definition import Aggregate, Better, Family, Metric
 
 __all__ = [
@@ -41,6 +41,7 @@ FAMILIES: tuple[Family, ...] = (*collectors.FAMILIES, *event_names.FAMILIES)
 _BUILT_IN = (
     *definition.METRICS,
     *interference.METRICS,
+    *recovery.METRICS,
     *collectors.METRICS,
 )
 

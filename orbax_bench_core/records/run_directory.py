@@ -69,6 +69,7 @@ if TYPE_CHECKING:
 LIMITS_FILE: Final = "limits.json"
 HOST_LIMITS_FILE: Final = "limits_of_hosts.json"
 STUDY_FILE: Final = "async_study.json"
+RECOVERY_FILE: Final = "recovery.json"
 SOAK_FILE: Final = "soak.json"
 VERDICTS_FILE: Final = "verdicts.json"
 BEST_FILE: Final = "best.json"

@@ -10,6 +10,7 @@ from orbax_bench_core.steps.planning import MOST_STEPS, batches, plan, points_in
 from orbax_bench_core.steps.point import SAID, BatchOutcome, PointFailed, measure_batch, run_batch
 from orbax_bench_core.steps.prepare import download, mirror, model_arrays, write_shardings
 from orbax_bench_core.steps.programs import ab, run
+from orbax_bench_core.steps.recovering import check_drilled, load_drilled, recovery
 from orbax_bench_core.steps.release_search import (
     Compared,
     Found,
@@ -26,6 +27,7 @@ from orbax_bench_core.steps.reporting import (
     limits_of,
     publish,
     publish_async_study,
+    publish_recovery,
     publish_search,
     publish_soak,
     publish_verdicts,
@@ -53,6 +55,7 @@ __all__ = [
     "ab",
     "answer_of",
     "batches",
+    "check_drilled",
     "check_soak",
     "compare_arms",
     "comparing_releases",
@@ -64,7 +67,9 @@ __all__ = [
     "kept_requirements",
     "launch_batch",
     "limits_of",
+    "load_drilled",
     "measure_batch",
+    "measure_point",
     "measure_points",
     "mirror",
     "model_arrays",
@@ -73,9 +78,11 @@ __all__ = [
     "points_in",
     "publish",
     "publish_async_study",
+    "publish_recovery",
     "publish_search",
     "publish_soak",
     "publish_verdicts",
+    "recovery",
     "run",
     "run_batch",
     "search_points",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, Literal
 
 from orbax_bench_core import limits
@@ -19,6 +20,12 @@ from orbax_bench_core.analysis.best import (
     best_section,
     read_best,
     read_search,
+)
+from orbax_bench_core.analysis.recovery import (
+    PhaseName,
+    Recovery,
+    recovery_document,
+    recovery_of,
 )
 from orbax_bench_core.analysis.releases import ReleaseSearch, answer, search_document
 from orbax_bench_core.analysis.soak import Soak, soak_document, soak_of
@@ -41,9 +48,11 @@ from orbax_bench_core.exports.tensorboard import write_tensorboard
 from orbax_bench_core.lineage import METRICS, SAMPLES, ManifestWriter
 from orbax_bench_core.records import (
     BEST_FILE,
+    RECOVERY_FILE,
     SOAK_FILE,
     STUDY_FILE,
     VERDICTS_FILE,
+    ResultModel,
     Run,
     RunDirectory,
     RunInfo,
@@ -61,6 +70,7 @@ if TYPE_CHECKING:
 
 _PLOTS: Final = "verdicts"
 _SEARCH_PLOTS: Final = "bisect"
+_RECOVERY_PLOTS: Final = "recovery"
 _SOAK_PLOTS: Final = "soak"
 PAGE: Final = "async_study.html"
 MARKDOWN: Final = "async_study.md"
@@ -243,15 +253,42 @@ def publish_soak(directory: RunDirectory, limit_mib: float) -> Soak:
         UserError: There is no run, or no soak was measured in it.
         OSError: A file cannot be written.
     """
-    root = directory.root
     soak = soak_of(Run(directory), limit_mib)
-    write_atomically(root / SOAK_FILE, soak.model_dump_json(indent=1).encode())
-    document = soak_document(soak)
-    write_figures(document, root / _SOAK_PLOTS)
-    write_atomically(root / "soak.md", to_markdown(document, figures=_SOAK_PLOTS).encode())
-    write_atomically(root / "soak.html", to_html(document).encode())
-    ManifestWriter(directory).note_conclusion(SOAK_FILE)
+    _publish_pages(directory, SOAK_FILE, soak, soak_document(soak), _SOAK_PLOTS)
     return soak
+
+
+def publish_recovery(
+    directory: RunDirectory, added: Mapping[PhaseName, float] | None = None
+) -> Recovery:
+    """Writes `recovery.json`, `recovery.md` with its plots, and `recovery.html` from the records.
+
+    Args:
+        directory: The run directory.
+        added: Seconds of what this machine cannot show, by phase.
+
+    Returns:
+        What the drills found.
+
+    Raises:
+        UserError: There is no run, or no drill was measured in it.
+        OSError: A file cannot be written.
+    """
+    found = recovery_of(Run(directory), added)
+    _publish_pages(directory, RECOVERY_FILE, found, recovery_document(found), _RECOVERY_PLOTS)
+    return found
+
+
+def _publish_pages(
+    directory: RunDirectory, file: str, found: ResultModel, document: Document, plots: str
+) -> None:
+    """Writes a conclusion as `<name>.json`, `<name>.md` with its plots, and `<name>.html`."""
+    root, name = directory.root, file.removesuffix(".json")
+    write_atomically(root / file, found.model_dump_json(indent=1).encode())
+    write_figures(document, root / plots)
+    write_atomically(root / f"{name}.md", to_markdown(document, figures=plots).encode())
+    write_atomically(root / f"{name}.html", to_html(document).encode())
+    ManifestWriter(directory).note_conclusion(file)
 
 
 def publish_search(root: epath.Path, search: ReleaseSearch) -> epath.Path:

@@ -15,6 +15,7 @@ BUILTINS: Final[dict[str, str]] = {
         "train_interference": "TrainInterference",
         "staged_save": "StagedSave",
         "checkpoint_interval": "CheckpointInterval",
+        "training_job": "TrainingJob",
         "resharding": "Resharding",
         "restore_and_broadcast": "RestoreAndBroadcast",
         "replica_parallel_multislice": "ReplicaParallelMultislice",

@@ -11,6 +11,7 @@ from orbax_bench_core.worker.protocol import (
     Task,
     Unrecorded,
     WorkerSetup,
+    event_of,
 )
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Unrecorded",
     "WorkerSetup",
     "die_with_parent",
+    "event_of",
     "leave",
     "simulate_devices",
 ]

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, Literal
 
 import pydantic
 
+from orbax_bench_core.authoring import Drill
 from orbax_bench_core.config import Arm
 from orbax_bench_core.measure import Sample
 from orbax_bench_core.records import (
@@ -100,6 +101,8 @@ class Task(ResultModel):
         verify: Whether restored values are compared with what was saved.
         attempts: Earlier tries that failed.
         fence: Lease under which it is measured; empty where nobody holds one.
+        drill: Which life of a recovery drill it is; None outside one. The first trains until it is
+            killed, and leaves a record only if it fails before.
         replaces: Seal of the record of an earlier try that may be replaced although it passed.
     """
 
@@ -119,6 +122,7 @@ class Task(ResultModel):
     attempts: tuple[Attempt, ...] = ()
     fence: str = ""
     replaces: str = ""
+    drill: Drill | None = None
 
     @property
     def measured(self) -> SweepPoint:
@@ -223,3 +227,15 @@ class Unrecorded(ResultModel):
 
 Event = Annotated[Ready | Measured | Done | Unrecorded, pydantic.Field(discriminator="event")]
 EVENT: pydantic.TypeAdapter[Ready | Measured | Done | Unrecorded] = pydantic.TypeAdapter(Event)
+
+
+def event_of(line: bytes) -> Ready | Measured | Done | Unrecorded | None:
+    """Returns the event that a worker has sent; None for a line that is none.
+
+    Whatever holds the descriptor of events may write to it: a library has been seen to print a bare
+    number, which is valid JSON.
+    """
+    try:
+        return EVENT.validate_json(line)
+    except pydantic.ValidationError:
+        return None

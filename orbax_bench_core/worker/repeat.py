@@ -88,6 +88,10 @@ def run_repeat(
     )
 
 
+class NotKilled(Exception):
+    """Training that a drill was to kill has ended by itself."""
+
+
 class NothingMeasured(Exception):
     """A benchmark came to its end without a measured block."""
 
@@ -125,7 +129,8 @@ class _Repeat:
         require_effects(self.effects, point.given)
         made = self._states.get(point.checkpoint, point.mesh, mesh)
         self.state = State(num_bytes=made.num_bytes, digest=made.digest)
-        if self._task.host == 0:
+        resumes = self._task.drill is not None and self._task.drill.killed is not None
+        if self._task.host == 0 and not resumes:
             _make_empty(self._path)
         _await_all_hosts(self._task)
         context = TestContext(
@@ -143,6 +148,7 @@ class _Repeat:
             verifier=self._verify if self._task.verify else None,
             checkpoint=point.checkpoint,
             on_verified=self._note_verified,
+            drill=self._task.drill,
         )
         traces, witness = _Traces(context), Witness(point.options)
         context.tracer = traces.claim
@@ -156,6 +162,8 @@ class _Repeat:
             witness.listening(),
         ):
             result = generator().test_fn(context)
+        if self._task.drill is not None and not resumes:
+            raise NotKilled(f"{point.benchmark} came to its end before it was killed")
         if not isinstance(result, TestResult):
             raise TypeError(
                 f"{point.benchmark}.test_fn returned {result!r}; return TestResult(metrics=metrics)"

@@ -13,7 +13,7 @@ from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: 
 from tests.support.scripted import NAME
 
 ALL_HOSTS = ["ab", "async-study", "bisect", "calibrate", "run", "soak"]
-THIS_HOST = ["doctor", "limits", "prepare"]
+THIS_HOST = ["doctor", "limits", "prepare", "recovery"]
 NONE = [
     *("baseline", "best", "compare", "expand", "history", "inspect", "launch", "lineage", "list"),
     *("plan", "report", "sharding"),
@@ -62,6 +62,7 @@ def test_what_works_on_this_host_says_so_in_a_cluster_alone(
     monkeypatch.setattr(doctor, "_devices", lambda: "8 x cpu")
     # What they are given ends them at once.
     given = {"doctor": ("--path", "/nowhere"), "limits": ("--path", "/", "--size", "x")}
+    given["recovery"] = ("/nowhere",)
     alone = orbax_bench(name, *given.get(name, ()))
     request.getfixturevalue("on_three_hosts")
     done = orbax_bench(name, *given.get(name, ()))

@@ -57,14 +57,6 @@ def test_a_process_that_dies_begins_a_new_life_and_the_longest_is_judged(soak):
     assert series["lives"] == [5, 200]
 
 
-@pytest.mark.slow
-def test_a_repeat_that_fails_ends_it(soak, tmp_path):
-    done = soak("{fails_from: 3}", "--saves", "200")
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert "the storage is gone" in done.stdout
-    assert len(list((tmp_path / "run" / "records").glob("*/repeat_*"))) == 4
-
-
 @pytest.mark.parametrize(
     ("flags", "extra", "problem"),
     [

@@ -35,7 +35,7 @@ class Orchestrated:
             repeats: Measured repeats of each point.
             given: Fields of `RunSettings`; all others belong to `execution`.
         """
-        names = ("devices", "take_turns", "host", "patience")
+        names = ("devices", "take_turns", "host", "patience", "drill")
         fields = {name: given.pop(name) for name in names if name in given}
         execution = {"retries": 0, "warmups": 0, "timeout_s": 60, **given}
         text = {

@@ -17,11 +17,13 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pydantic
 
+from orbax_bench_core.authoring import Killed
 from orbax_bench_core.config import PER_ARM
-from orbax_bench_core.measure import RSS, TIME, Sample
+from orbax_bench_core.measure import PEERS_NOTICE, RSS, STEPS_LOST, TIME, Sample
 from orbax_bench_core.records import (
     AlreadyRecorded,
     ErrorInfo,
@@ -132,6 +134,9 @@ class FakeWorker:
         data = self._run.data_path(task.point, task.repeat, warmup=task.warmup, arm=task.arm)
         data.mkdir(parents=True, exist_ok=True)
         (data / f"saved_by_{task.host}").write_text("")
+        if task.drill is not None:
+            self._drill(task.drill.killed, script, data / "saved")
+            return
         self._measure("save", float(str(script.save_s)), task)
         self._meet("saved", task)
         if script.act not in ("lag", "doze"):
@@ -142,6 +147,26 @@ class FakeWorker:
             self._lose_peer(script)
         self._meet("together", task)
         self._measure("load", script.load_s, task)
+
+    def _drill(self, killed: Killed | None, script: ScriptedOptions, saved: Path) -> None:
+        """Trains until it is killed, or goes on from the last save."""
+        if killed is None:
+            os.write(self._events, b"7\n")  # as a library that prints a number has done
+            for step in range(1, script.trains + 1):
+                if step % script.save_interval_steps == 0:
+                    saved.write_text(str(step))
+                self._emit(Measured(samples=(Sample("step", step - 1, TIME, 0.001, "s"),)))
+                time.sleep(0.002)
+            raise Unfinished("NotKilled", "it came to its end before it was killed")
+        seconds = {"notice": killed.notice_s, "start": killed.start_s}
+        seconds |= {"restore": script.load_s, "first_step": script.load_s}
+        seconds["recovery"] = sum(seconds.values())
+        self._samples += [Sample(name, 0, TIME, value, "s") for name, value in seconds.items()]
+        lost = killed.steps - int(saved.read_text())
+        self._samples.append(Sample("recovery", 0, STEPS_LOST.name, lost, STEPS_LOST.unit))
+        if killed.peers_s is not None:
+            value = killed.peers_s
+            self._samples.append(Sample("recovery", 0, PEERS_NOTICE.name, value, "s"))
 
     def _acts(self, task: Task, script: ScriptedOptions) -> bool:
         """Says whether it happens here and now; a mark in the run directory outlives this."""

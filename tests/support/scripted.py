@@ -37,6 +37,10 @@ class ScriptedOptions(BenchmarkOptions):
         save_s: Seconds that are reported for `save`.
         load_s: Seconds that are reported for `load`.
         keeps_mib: MiB that a process reports to keep of every save, in a soak.
+        save_interval_steps: Steps between the saves of training that a drill kills.
+        kill: What the drill kills, `last` or `all`.
+        peers_wait_s: Seconds for which it leaves the others alone.
+        trains: Steps after which training that is to be killed ends by itself; none by default.
         lasts_s: Seconds for which a repeat, and a host that lags, really takes.
     """
 
@@ -53,6 +57,10 @@ class ScriptedOptions(BenchmarkOptions):
     save_s: float | list[float] = 0.02
     load_s: float = 0.02
     keeps_mib: float = 0.0
+    save_interval_steps: int = 5
+    kill: str = "last"
+    peers_wait_s: float = 0.0
+    trains: int = 1_000_000
     lasts_s: float = 0.0
 
 

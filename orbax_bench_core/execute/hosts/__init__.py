@@ -13,7 +13,7 @@ from orbax_bench_core.execute.hosts.host import (
     WorkerHandle,
     stop_all,
 )
-from orbax_bench_core.execute.hosts.local import LocalHost
+from orbax_bench_core.execute.hosts.local import LocalHost, LocalWorker
 from orbax_bench_core.execute.hosts.luggage import pack
 from orbax_bench_core.execute.hosts.ports import MOST_GROUPS, PortRange
 from orbax_bench_core.execute.hosts.rendezvous import equal_everywhere, given_token
@@ -31,6 +31,7 @@ __all__ = [
     "HostsMissing",
     "Inbox",
     "LocalHost",
+    "LocalWorker",
     "Output",
     "PortRange",
     "Unmade",

@@ -1,0 +1,127 @@
+"""Numbers and sentences of recovery drills, the same in the terminal and on the pages."""
+
+from __future__ import annotations
+
+import statistics
+from typing import Final
+
+from orbax_bench_core.analysis.recovery.model import (
+    PairVerdict,
+    Phase,
+    PhaseName,
+    PhaseVerdict,
+    Recovery,
+    RecoverySeries,
+)
+from orbax_bench_core.document import count, percent, seconds
+
+HEADINGS: Final = ("phase", "is", "median", "interval", "share", "given", "with it")
+NUMBERS: Final = ("median", "interval", "share", "given", "with it")
+VERDICT_HEADINGS: Final = ("phase", "verdict", "ratio", "interval")
+
+READING: Final = """\
+Each drill trains in fresh processes, kills them with SIGKILL at a step drawn between the second \
+and the third save, and starts new ones. The phases are medians over the drills, in brackets an \
+interval that holds the median in at least 95 % of cases; below 6 drills it is the fastest and the \
+slowest.
+notice is the end of file on the pipe of the process that died, at whoever started it. A job \
+without such a watcher waits for JAX's heartbeat instead.
+start ends when JAX is up in all new processes. restore finds the latest committed checkpoint and \
+loads it. first_step compiles, or reads the compilation cache, and takes a step. Making the data \
+of the benchmark is in none of them.
+Steps are lost since the last save that was committed, so more than an interval where a save takes \
+longer than the steps between two of them. A save that was not committed leaves a directory \
+behind, which Orbax keeps unless it is told otherwise.
+Not measured: replacing a node, waiting for a scheduler, storage over a network, starting \
+accelerators anew. Give them as seconds (--add-notice, --add-start)."""
+"""Reading aid of drills, one line each."""
+
+MEANINGS: Final[dict[PhaseName, str]] = {
+    "notice": "from the kill until it is seen",
+    "start": "new processes, until JAX is up",
+    "restore": "latest checkpoint found and loaded",
+    "first_step": "compiled, and one step taken",
+    "recovery": "all of them",
+}
+_DASH: Final = "–"
+
+
+def phase_row(phase: Phase, total: Phase) -> tuple[str, ...]:
+    """Returns one phase as cells with the columns of `HEADINGS`."""
+    return (
+        phase.phase,
+        MEANINGS[phase.phase],
+        seconds(phase.median),
+        f"[{seconds(phase.low)}, {seconds(phase.high)}]",
+        percent(phase.median / total.median) if total.median else _DASH,
+        seconds(phase.added) if phase.added else _DASH,
+        seconds(phase.total) if total.added else _DASH,
+    )
+
+
+def verdict_row(verdict: PhaseVerdict) -> tuple[str, ...]:
+    """Returns one phase in both arms as cells with the columns of `VERDICT_HEADINGS`."""
+    known = verdict.low is not None and verdict.high is not None
+    return (
+        verdict.phase,
+        verdict.word if verdict.primary else f"({verdict.word})",
+        _DASH if verdict.ratio is None else f"{verdict.ratio:.2f}x",
+        f"[{verdict.low:.2f}, {verdict.high:.2f}]" if known else _DASH,
+    )
+
+
+def success(series: RecoverySeries) -> str:
+    """Returns how many drills came back, and what is known of what they restored."""
+    said = f"{series.recovered} of {count(series.drills, 'drill')} came back"
+    if not series.recovered:
+        return said
+    if series.verified:
+        return f"{said}, each with the state of a job that was never killed"
+    return f"{said}; what they restored was not compared with anything"
+
+
+def losses(series: RecoverySeries) -> str:
+    """Returns what the kills cost in steps, and what they left behind."""
+    lost, left = series.steps_lost, sum(found > 0 for found in series.uncommitted)
+    if not lost:
+        return ""
+    said = (
+        f"Steps lost: median {statistics.median(lost):g}, at most {max(lost)}. "
+        f"{left} of {count(len(lost), 'kill')} left a save uncommitted."
+    )
+    if series.peers_s:
+        said += (
+            f" Left alone, the other processes noticed after "
+            f"{seconds(statistics.median(series.peers_s))} (median of {len(series.peers_s)})."
+        )
+    return said
+
+
+def headline(recovery: Recovery) -> str:
+    """Returns the result of drills: one sentence per pair, or per series without arms."""
+    if recovery.verdicts:
+        return " ".join(map(_of_pair, recovery.verdicts))
+    return " ".join(
+        _of_series(series, several=len(recovery.series) > 1) for series in recovery.series
+    )
+
+
+def _of_series(series: RecoverySeries, *, several: bool) -> str:
+    about = f"{series.name}: " if several else ""
+    total = series.phase("recovery")
+    if total is None:
+        return f"{about}none of {count(series.drills, 'drill')} came back."
+    largest = max(series.phases[:-1], key=lambda phase: phase.total)
+    given = f", {seconds(total.added)} of it given" if total.added else ""
+    return (
+        f"{about}back after {seconds(total.total)}{given}, most of it {largest.phase} "
+        f"({seconds(largest.total)}); {success(series)}."
+    )
+
+
+def _of_pair(verdict: PairVerdict) -> str:
+    why = f" ({verdict.reason})" if verdict.reason else ""
+    total = next((phase for phase in verdict.phases if phase.phase == "recovery"), None)
+    if total is None or total.ratio is None:
+        return f"{verdict.point}: {verdict.word}{why}."
+    return f"{verdict.point}: {verdict.word}{why}, recovery {total.ratio:.2f}x of the baseline."

@@ -1,0 +1,136 @@
+"""Kill of a recovery drill: at a step of training, and when it is noticed."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import queue
+import random
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from orbax_bench_core.authoring import Killed
+from orbax_bench_core.config import UserError
+from orbax_bench_core.execute.hosts import Inbox, LocalWorker, WorkerHandle
+from orbax_bench_core.execute.vigil import CannotRecord, HostFailed
+from orbax_bench_core.measure import TIME
+from orbax_bench_core.sweep import SweepPoint
+from orbax_bench_core.worker import Done, Measured, Ready, Unrecorded, event_of
+
+STEP: Final = "step"
+"""The operation that a trainer measures with every step: its progress."""
+
+_SAVES_BEFORE: Final = 2
+_NOTICED_S: Final = 30.0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Strike:
+    """Kill of workers while they train.
+
+    Attributes:
+        step: After which step.
+        all_of_them: Whether every process is killed, as when a machine goes; otherwise the last.
+        peers_s: Seconds for which the others are left alone, to see when they notice by themselves.
+    """
+
+    step: int
+    all_of_them: bool
+    peers_s: float
+
+    @classmethod
+    def of(cls, point: SweepPoint, seed: str) -> Strike:
+        """Draws the step of one repeat, evenly over an interval between two saves.
+
+        Args:
+            point: The point; its options say how often it saves, and what is killed.
+            seed: What repeats that are to be killed at the same step have in common.
+
+        Raises:
+            UserError: Its benchmark is no trainer.
+        """
+        options = point.options
+        try:
+            interval = int(options["save_interval_steps"])
+            kill, peers_s = options["kill"], float(options["peers_wait_s"])
+        except KeyError as missing:
+            raise UserError(
+                f"{point.name} cannot be drilled: it has no option {missing}; take the benchmark "
+                "training_job, as examples/recovery.yaml does"
+            ) from None
+        offset = random.Random(seed).randint(1, interval)
+        return cls(
+            step=_SAVES_BEFORE * interval + offset, all_of_them=kill == "all", peers_s=peers_s
+        )
+
+    def __call__(
+        self, workers: Sequence[WorkerHandle], inbox: Inbox, timeout_s: float
+    ) -> Killed | dict[int, Done]:
+        """Waits for the step, kills, and waits until that is noticed.
+
+        Returns:
+            What is known of the kill, without the start that follows; or how the first host that
+            ended by itself did so, before there was anything to kill.
+
+        Raises:
+            HostFailed: A host ended before, or the step was not reached in time.
+            CannotRecord: A record could not be written.
+        """
+        steps = 0
+        for host, line in _lines(inbox, timeout_s):
+            if not line:
+                death = workers[host].death()
+                raise HostFailed(host, "WorkerDied", str(death), death.tail)
+            event = event_of(line)
+            if isinstance(event, Unrecorded):
+                raise CannotRecord(event.reason)
+            if isinstance(event, Done):
+                return {host: event}
+            steps += _steps(host, event)
+            if steps >= self.step:
+                break
+        else:
+            message = f"step {self.step} was not reached after timeout_s = {timeout_s:g} seconds"
+            raise HostFailed(0, "Timeout", message, workers[0].stacks())
+        return self._kill(workers, inbox, steps)
+
+    def _kill(self, workers: Sequence[WorkerHandle], inbox: Inbox, steps: int) -> Killed:
+        victims = workers if self.all_of_them else workers[-1:]
+        first = len(workers) - len(victims)
+        began = time.monotonic()
+        for victim in victims:
+            assert isinstance(victim, LocalWorker)  # the command works on this machine alone
+            threading.Thread(target=victim.kill, name="kill", daemon=True).start()
+        notice_s = peers_s = None
+        for host, line in _lines(inbox, _NOTICED_S):
+            steps += _steps(host, event_of(line) if line else None)
+            if not line and host >= first:
+                notice_s = time.monotonic() - began
+                break
+        else:
+            raise HostFailed(first, "Timeout", "it was killed, and its end was not seen", "")
+        # Lines that are on their way are read in any case: they may tell of steps that were done.
+        for host, line in _lines(inbox, self.peers_s if first else 0.0):
+            event = event_of(line) if line else None
+            steps += _steps(host, event)
+            if host < first and (not line or isinstance(event, Done)):
+                peers_s = time.monotonic() - began
+                break
+        return Killed(steps=steps, notice_s=notice_s, start_s=0.0, peers_s=peers_s)
+
+
+def _steps(host: int, event: Ready | Measured | Done | Unrecorded | None) -> int:
+    """Returns how many steps the first host reports to have done."""
+    if host != 0 or not isinstance(event, Measured):
+        return 0
+    return sum(sample.operation == STEP and sample.metric == TIME for sample in event.samples)
+
+
+def _lines(inbox: Inbox, timeout_s: float) -> Iterator[tuple[int, bytes]]:
+    """Yields lines until the time is over, and those that are there then."""
+    deadline = time.monotonic() + timeout_s
+    with contextlib.suppress(queue.Empty):
+        while True:
+            yield inbox.get(timeout=max(0.0, deadline - time.monotonic()))

@@ -1,0 +1,119 @@
+"""What drills found, from their records."""
+
+import pytest
+
+from orbax_bench_core.analysis.recovery import recovery_document, recovery_of
+from orbax_bench_core.analysis.recovery.drills import median_interval
+from orbax_bench_core.config import UserError
+from orbax_bench_core.document import to_html, to_markdown
+from orbax_bench_core.measure import PEERS_NOTICE, STEPS_LOST, UNCOMMITTED, Sample
+from orbax_bench_core.records import ErrorInfo, Run
+from orbax_bench_core.steps import publish_recovery
+
+SECONDS = {"notice": 0.1, "start": 2.0, "restore": 0.5, "first_step": 1.4}
+
+
+@pytest.fixture
+def make_drill(make_record):
+    def make(repeat=0, *, lost=3, left=0, peers=None, verified="saved", **seconds):
+        times = {**SECONDS, **seconds}
+        times["recovery"] = sum(times.values())
+        record = make_record(
+            repeat=repeat, times=times, state={"num_bytes": 8, "digest": {}, "verified": verified}
+        )
+        extra = [
+            Sample("recovery", 0, STEPS_LOST.name, lost, "count"),
+            Sample("recovery", 0, UNCOMMITTED.name, left, "count"),
+        ]
+        if peers is not None:
+            extra.append(Sample("recovery", 0, PEERS_NOTICE.name, peers, "s"))
+        return record.model_copy(update={"samples": (*record.samples, *extra)})
+
+    return make
+
+
+@pytest.fixture
+def make_crash(make_record):
+    def make(repeat=0):
+        error = ErrorInfo(type="VerificationError", message="w differs")
+        return make_record(repeat=repeat, status="failed", error=error)
+
+    return make
+
+
+@pytest.fixture
+def summarize(make_run):
+    def call(*records, added=None):
+        return recovery_of(Run(make_run(records)), added)
+
+    return call
+
+
+def test_phases_are_medians_over_drills_and_their_sum(summarize, make_drill):
+    found = summarize(make_drill(start=1.0), make_drill(1, start=3.0), make_drill(2, start=9.0))
+    (series,) = found.series
+    assert [phase.phase for phase in series.phases] == [*SECONDS, "recovery"]
+    start, total = series.phase("start"), series.phase("recovery")
+    assert (start.median, start.low, start.high, start.n) == (3.0, 1.0, 9.0, 3)
+    assert total.median == pytest.approx(5.0)
+    assert (series.drills, series.recovered, series.verified) == (3, 3, True)
+
+
+def test_what_was_lost_and_left_is_kept_of_each_drill(summarize, make_drill):
+    found = summarize(make_drill(lost=3, left=1), make_drill(1, lost=17, peers=6.3))
+    (series,) = found.series
+    assert (series.steps_lost, series.uncommitted, series.peers_s) == ((3, 17), (1, 0), (6.3,))
+    page = to_markdown(recovery_document(found))
+    assert "Steps lost: median 10, at most 17. 1 of 2 kills left a save uncommitted." in page
+    assert "the other processes noticed after 6.3 s" in page
+
+
+def test_a_drill_that_failed_did_not_come_back(summarize, make_drill, make_crash):
+    found = summarize(make_drill(), make_crash(1))
+    (series,) = found.series
+    assert (series.drills, series.recovered) == (2, 1)
+    page = to_markdown(recovery_document(found))
+    assert "1 of 2 drills came back" in page
+    assert "VerificationError: w differs" in page
+
+
+def test_without_verification_it_only_did_not_crash(summarize, make_drill):
+    found = summarize(make_drill(verified="none"))
+    assert not found.series[0].verified
+    assert "was not compared with anything" in to_markdown(recovery_document(found))
+
+
+def test_seconds_that_were_given_stand_beside_what_was_measured(summarize, make_drill):
+    found = summarize(make_drill(), added={"start": 60.0})
+    start, total = (found.series[0].phase(name) for name in ("start", "recovery"))
+    assert (start.median, start.total) == (2.0, 62.0)
+    assert total.total == pytest.approx(64.0)
+    assert "back after 64 s, 60 s of it given, most of it start (62 s)" in to_markdown(
+        recovery_document(found)
+    )
+
+
+def test_a_run_without_a_drill_is_refused(summarize, make_record):
+    with pytest.raises(UserError, match=r"holds no drill.*training_job"):
+        summarize(make_record(times={"save": 1.0}))
+
+
+@pytest.mark.parametrize(("drills", "ends"), [(5, (0, 4)), (6, (0, 5)), (12, (2, 9))])
+def test_the_interval_of_a_median_is_of_order_statistics(drills, ends):
+    assert median_interval(list(range(drills))) == ends
+
+
+def test_a_table_has_a_row_per_phase(summarize, make_drill):
+    table = summarize(make_drill()).table().set_index("phase")
+    assert table.loc["start", "median_s"] == 2.0
+    assert list(table["most_steps_lost"].unique()) == [3]
+
+
+@pytest.mark.slow
+def test_three_files_are_written(make_run, make_drill):
+    run = make_run([make_drill()])
+    publish_recovery(run, {"notice": 5.0})
+    assert "given" in (run.root / "recovery.md").read_text()
+    assert "<svg" in (run.root / "recovery.html").read_text()
+    assert '"added": 5.0' in (run.root / "recovery.json").read_text()
+    assert to_html(recovery_document(recovery_of(Run(run))))

@@ -1,0 +1,83 @@
+"""`orbax-bench recovery`, with workers that train until they are killed."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+SUITE = """
+suite_name: drilled
+num_repeats: 2
+execution: {warmups: 0, retries: 0}
+checkpoint_config: {spec: {w: {dtype: float32, shape: [8]}}}
+benchmarks:
+- {generator: tests.support.scripted.Scripted, options: %s}
+%s
+"""
+
+
+@pytest.fixture
+def recovery(tmp_path):
+    """Drills a scripted suite, and returns how the command ended."""
+
+    def command(options="{}", extra="", *flags):
+        suite = tmp_path / "suite.yaml"
+        suite.write_text(SUITE % (options, extra))
+        words = ["recovery", str(suite), "-o", str(tmp_path / "run"), "--no-lock", *flags]
+        return subprocess.run(
+            [sys.executable, "-m", "tests.support.fake_cli", *words],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "COLUMNS": "200"},
+            timeout=120,
+        )
+
+    return command
+
+
+@pytest.mark.slow
+def test_drills_are_shown_and_shown_anew(recovery, tmp_path, orbax_bench):
+    done = recovery()
+    assert done.returncode == 0, done.stderr
+    assert "2 of 2 drills came back" in done.stdout
+    again = orbax_bench("recovery", tmp_path / "run", "--add-start", "180")
+    assert again.code == 0
+    assert "180 s of it given" in again.out
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["status"] == "complete"
+
+
+@pytest.mark.nightly
+@pytest.mark.extended
+def test_arms_end_in_a_verdict_on_the_recovery(recovery, tmp_path):
+    extra = "arms: {candidate: {options: {load_s: 3.0}}}\ngate: {looks: [10]}"
+    done = recovery("{load_s: 0.02}", extra, "--json")
+    assert done.returncode == 3, done.stdout + done.stderr
+    (verdict,) = json.loads(done.stdout)["verdicts"]
+    assert verdict["word"] == "REGRESSION"
+    primary = [phase["phase"] for phase in verdict["phases"] if phase["primary"]]
+    assert primary == ["recovery"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "problem"),
+    [
+        ((), "is no run directory"),
+        (("--override", "num_repeats=3"), "give --output-directory"),
+    ],
+)
+def test_mistakes_are_told(orbax_bench, write_suite, flags, problem):
+    done = orbax_bench("recovery", write_suite(), *flags)
+    assert (done.code, done.out) == (2, "")
+    assert problem in done.err
+
+
+def test_a_suite_without_a_trainer_is_refused_before_anything_is_measured(
+    orbax_bench, write_suite, tmp_path
+):
+    done = orbax_bench("recovery", write_suite(), "-o", tmp_path / "run")
+    assert done.code == 2
+    assert "training_job" in done.err
+    assert not list((tmp_path / "run").glob("records/*"))
