@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from orbax_bench_core.measure import observers
@@ -17,6 +18,8 @@ from orbax_bench_core.measure import observers
 _LINE: Final = re.compile(r"(\w+)(?: ?\{(.*)\})? (\S+)$")
 _END: Final = re.compile(r'le="([^"]*)"')
 _HEAD: Final = "# HELP "
+_SUFFIXES: Final = "MGTPE"
+_FIRST_SUFFIX: Final = 19
 _TYPE: Final = "# TYPE "
 
 _as_text: observers.Slot[bool] = observers.Slot("reading_as_text")
@@ -60,7 +63,7 @@ def read(library: Any, prefix: str) -> dict[str, TextMetric]:
         prefix: For example `/tensorstore/kvstore/`.
     """
     values: defaultdict[str, float] = defaultdict(float)
-    ends: dict[str, Counter[float]] = {}
+    ends: defaultdict[tuple[str, str], dict[float, int]] = defaultdict(dict)
     names: dict[str, bool] = {}
     for line in library.experimental_collect_prometheus_format_metrics(prefix):
         if line.startswith(_HEAD):
@@ -70,15 +73,19 @@ def read(library: Any, prefix: str) -> dict[str, TextMetric]:
         elif found := _LINE.match(line):
             name, labels, number = found[1], found[2] or "", float(found[3])
             if name.endswith("_bucket") and (end := _END.search(labels)):
-                ends.setdefault(name, Counter())[_number(end[1])] += int(number)
+                series = name.removesuffix("_bucket"), _END.sub("", labels)
+                ends[series][_number(end[1])] = int(number)
             else:
                 values[name] += number
+    buckets: defaultdict[str, Counter[float]] = defaultdict(Counter)
+    for (name, _), cumulative in ends.items():
+        buckets[name].update(_counts(cumulative))
     return {
         name: TextMetric(
             value=values[name] if name in values else values[f"{name}_max"],
             observed=int(values[f"{name}_count"]) if histogram else 0,
             total=values[f"{name}_sum"] if histogram else 0.0,
-            buckets=_counts(ends.get(f"{name}_bucket", Counter())),
+            buckets=dict(sorted(buckets[name].items())),
         )
         for name, histogram in names.items()
     }
@@ -90,10 +97,19 @@ def name_of(path: str) -> str:
 
 
 def _number(end: str) -> float:
-    return float("inf") if end == "+Inf" else float(end)
+    """Returns the end of a bucket, a power of two.
+
+    TensorStore names the ends 0, 1, 2, ... 262144, and goes on with 1M for 2^19, 2M, ... 256M, 1G
+    for 2^28, and so on to 256E for 2^63 (`tensorstore/internal/metrics/histogram.cc`).
+    """
+    if end.removeprefix("+") == "Inf":
+        return float("inf")
+    if end[-1] in _SUFFIXES:
+        return float(2 ** (_FIRST_SUFFIX + 9 * _SUFFIXES.index(end[-1])) * int(end[:-1]))
+    return float(end)
 
 
-def _counts(cumulative: Counter[float]) -> dict[float, int]:
+def _counts(cumulative: Mapping[float, int]) -> dict[float, int]:
     """Returns the observations in each bucket; the text counts those below its end."""
     counts, below = {}, 0
     for end, count in sorted(cumulative.items()):

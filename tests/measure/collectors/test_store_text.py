@@ -16,6 +16,7 @@ class Library:
             'ts_latency_ms_count {kind="a"} 3',
             'ts_latency_ms_sum {kind="a"} 4.5',
             'ts_latency_ms_bucket {kind="a", le="1"} 2',
+            'ts_latency_ms_bucket {kind="a", le="2M"} 2',
             'ts_latency_ms_bucket {kind="a", le="+Inf"} 3',
             'ts_latency_ms_count {kind="b"} 1',
             'ts_latency_ms_sum {kind="b"} 0.5',
@@ -31,7 +32,7 @@ class Library:
 
 def test_labels_are_summed_and_buckets_count_once():
     found = store_text.read(Library(), "/ts/")
-    assert found["ts_latency_ms"] == (0, 4, 5.0, {1.0: 3, float("inf"): 1})
+    assert found["ts_latency_ms"] == (0, 4, 5.0, {1.0: 3, 2.0**20: 0, float("inf"): 1})
     assert found["ts_reads"].value == 7
     assert found["ts_delay_ns"].value == 1.5e6
 
