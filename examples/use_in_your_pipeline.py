@@ -61,11 +61,11 @@ def choose_compression(output_directory: str, width: int = 1024) -> str:
     """Measures the checkpoint of a model with every option, and picks one."""
     model = describe_model(width=width)
     plan = plan_sweep(suite=model.output, output_directory=output_directory)
-    with dsl.ParallelFor(plan.output) as points:
+    with dsl.ParallelFor(plan.outputs["Output"]) as points:
         measured = run_sweep_point(point=points, output_directory=output_directory)
     # A step that was lost loses its own points, and not the report on the others.
-    results = aggregate(output_directory=output_directory).after(measured)
-    results.ignore_upstream_failure()
+    results = aggregate(output_directory=output_directory, planned=plan.outputs["planned"])
+    results.after(measured).ignore_upstream_failure()
     enforced = enforce_verdict(lacking=results.outputs["Output"])
     for ours_alone in (plan, measured, results, enforced):
         # All of them work on the run directory, of which a cache knows nothing.

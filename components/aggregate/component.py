@@ -15,6 +15,7 @@ def aggregate(
     report: dsl.Output[dsl.HTML],
     tensorboard: dsl.Output[dsl.Artifact],
     output_directory: str = "",
+    planned: dsl.Input[dsl.Artifact] = None,
 ) -> List[str]:  # noqa: UP006
     """Writes samples, summary and reports of a run from the records that are there.
 
@@ -26,6 +27,7 @@ def aggregate(
     Args:
         output_directory: The run directory. It has a default for the sake of
             `ignore_upstream_failure`, and must be given.
+        planned: What plan-sweep planned; only the lineage of the artifacts needs it.
         samples: Every sample, as Parquet.
         metrics: Median seconds per point and operation, as many as an artifact has room for.
         summary: The report as Markdown.

@@ -14,6 +14,7 @@ def compare_baseline(
     ratios: dsl.Output[dsl.Metrics],
     baseline: str = "",
     samples: dsl.Input[dsl.Dataset] = None,
+    stored: dsl.Input[dsl.Artifact] = None,
 ) -> str:
     """Judges a run: REGRESSION, PASS or INCONCLUSIVE.
 
@@ -31,12 +32,15 @@ def compare_baseline(
             tag of a capture, or a run directory to compare with; empty for a run that has both
             arms.
         samples: What aggregate wrote; it orders this step after that one.
+        stored: The baseline as an artifact, which publish-baseline wrote or an importer brings, so
+            that a metadata store leads from it to this verdict; in place of `baseline`.
 
     Returns:
         The verdict, in one word.
     """
+    from orbax_bench_core.lineage import place_of
     from orbax_bench_core.steps.pipeline import compare_baseline
 
-    return compare_baseline(output_directory, baseline=baseline).into(
+    return compare_baseline(output_directory, baseline=baseline or place_of(stored)).into(
         verdicts=verdicts, comparison=comparison, report=report, ratios=ratios
     )

@@ -11,6 +11,7 @@ from orbax_bench_components.image import IMAGE
 def plan_sweep(
     suite: str,
     output_directory: str,
+    planned: dsl.Output[dsl.Artifact],
     arms: str = "",
     processes: int = 0,
     points_per_step: int = 0,
@@ -20,6 +21,7 @@ def plan_sweep(
     Args:
         suite: The suite file, word for word.
         output_directory: The run directory, local or gs://, reachable from every step.
+        planned: The suite, from which aggregate's tables and every later verdict descend.
         arms: An `arms` block, as YAML, for a suite that has none; `{}` compares it with itself.
         processes: Host processes of each point of a suite that names none, such as the hosts of a
             TPU slice; 0 leaves it at one.
@@ -36,4 +38,4 @@ def plan_sweep(
         arms=arms,
         processes=processes,
         points_per_step=points_per_step,
-    ).value
+    ).into(planned=planned)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
-import math
-import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
+
+from orbax_bench_core.inventory.zarr import read_zarr
 
 if TYPE_CHECKING:
     from etils import epath
@@ -20,9 +20,7 @@ _MOST_ARRAYS: Final = 32
 """Options hold for all arrays alike, so that a few of a large tree tell as much as all."""
 _DEPTH: Final = 4
 _METADATA: Final = ("zarr.json", ".zarray")
-_COMPRESSORS: Final = ("zstd", "gzip", "blosc")
 _KEY: Final = "array_metadatas"
-_DIGITS: Final = re.compile(r"(\d+)$")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +110,7 @@ def _arrays(folder: epath.Path, *, ocdbt: bool) -> Iterator[SavedArray]:
     try:
         found = _in_database(folder) if ocdbt else _in_folders(folder)
         for key, metadata in itertools.islice(found, _MOST_ARRAYS):
-            array = _array(key, json.loads(metadata), write_shapes)
+            array = _array(key, metadata, write_shapes)
             if array is not None:
                 yield array
     except (ValueError, OSError):  # TensorStore's own errors are ValueErrors
@@ -146,34 +144,19 @@ def store_spec(folder: str) -> dict[str, str]:
     return {"driver": "file", "path": f"{folder}/"}
 
 
-def _array(
-    key: str, metadata: Mapping[str, Any], write_shapes: Mapping[str, Any]
-) -> SavedArray | None:
+def _array(key: str, metadata: bytes, write_shapes: Mapping[str, Any]) -> SavedArray | None:
     """Returns what the metadata say; None where they are not of an array as Orbax writes it."""
     name = key.rpartition("/")[0]
     try:
-        if key.endswith(".zarray"):
-            zarr_format, itemsize = 2, _itemsize(metadata["dtype"])
-            chunk, used = metadata["chunks"], metadata["compressor"]
-            compressor = None if used is None else str(used["id"])
-        else:
-            zarr_format, itemsize = 3, _itemsize(metadata["data_type"])
-            chunk, codecs = (
-                metadata["chunk_grid"]["configuration"]["chunk_shape"],
-                metadata["codecs"],
-            )
-            if codecs[0]["name"] == "sharding_indexed":
-                inner = codecs[0]["configuration"]
-                chunk, codecs = inner["chunk_shape"], inner["codecs"]
-            compressor = next((c["name"] for c in codecs if c["name"] in _COMPRESSORS), None)
-    except (KeyError, TypeError, IndexError):
+        found = read_zarr(metadata)
+    except ValueError:
         return None
     return SavedArray(
         name=name,
-        zarr_format=zarr_format,
-        compressor=compressor,
-        chunk_bytes=math.prod(chunk) * itemsize,
-        whole=write_shapes[name] == chunk if name in write_shapes else None,
+        zarr_format=found.zarr_format,
+        compressor=found.compressor,
+        chunk_bytes=found.chunk_bytes,
+        whole=write_shapes[name] == list(found.chunk_shape) if name in write_shapes else None,
     )
 
 
@@ -186,13 +169,3 @@ def _write_shapes(folder: epath.Path) -> dict[str, Any]:
         except (ValueError, KeyError, TypeError):
             return {}
     return {}
-
-
-def _itemsize(dtype: str) -> int:
-    """Returns the bytes of a type: of NumPy, as `<f4`, or by its name, as `bfloat16` or `bool`."""
-    digits = _DIGITS.search(dtype)
-    if dtype[:1] in "<>|":
-        return 1 if digits is None else int(digits[1])
-    if dtype.startswith("float8") or digits is None:
-        return 1
-    return max(1, int(digits[1]) // 8)

@@ -10,10 +10,16 @@ from orbax_bench_core.lineage.artifacts import (
     bounded_metrics,
     checkpoint_metadata,
     output_metadata,
+    place_of,
     point_at,
 )
 from orbax_bench_core.lineage.batches import lost_batches, name_batch
-from orbax_bench_core.lineage.digests import baseline_digest, file_digest, point_digests
+from orbax_bench_core.lineage.digests import (
+    baseline_digest,
+    config_digest,
+    file_digest,
+    point_digests,
+)
 from orbax_bench_core.lineage.find import trace
 from orbax_bench_core.lineage.manifest import (
     METRICS,
@@ -35,10 +41,12 @@ __all__ = [
     "baseline_digest",
     "bounded_metrics",
     "checkpoint_metadata",
+    "config_digest",
     "file_digest",
     "lost_batches",
     "name_batch",
     "output_metadata",
+    "place_of",
     "point_at",
     "point_digests",
     "read_manifest",

@@ -129,3 +129,17 @@ def point_at(artifact: Any, place: str) -> None:
         Path(artifact.path).write_text(place)
     else:
         artifact.uri = place
+
+
+def place_of(artifact: Any) -> str:
+    """Returns the place that an artifact stands for, as `point_at` left it.
+
+    Args:
+        artifact: An input artifact of a Kubeflow component; None for none.
+
+    Returns:
+        A local path or a URI; empty without an artifact.
+    """
+    if artifact is None:
+        return ""
+    return str(artifact.metadata.get("path") or artifact.uri)

@@ -120,7 +120,9 @@ def _read(file: str) -> dict[str, Any]:
     from etils import epath
 
     try:
-        found = yaml.safe_load(epath.Path(file).read_text())
+        # The loader in C takes a tenth of the time where PyYAML was built with it.
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        found = yaml.load(epath.Path(file).read_text(), Loader=loader)  # noqa: S506 - both are safe
     except (OSError, ImportError, ValueError) as error:
         raise UserError(Problem(f"cannot be read: {error}", file=file)) from None
     except yaml.YAMLError as error:

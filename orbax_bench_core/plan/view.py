@@ -106,11 +106,9 @@ def _failures(plan: Plan) -> tuple[Element, ...]:
 
 
 def _parameters(plan: Plan) -> Text:
-    even, largest = plan.even_share, plan.largest_share
-    return (
-        f"{plan.parameters:,}; an even share of {plan.mesh.num_devices:,} devices is {even:,.1f}, "
-        f"each really holds {largest:,}"
-    )
+    devices = count(plan.mesh.num_devices, "device")
+    even, largest = f"{plan.even_share:,.1f}", f"{plan.largest_share:,}"
+    return f"{plan.parameters:,}; an even share of {devices} is {even}, each really holds {largest}"
 
 
 def _tree(plan: Plan) -> tuple[tuple[str, Text], ...]:

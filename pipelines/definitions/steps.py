@@ -61,7 +61,8 @@ class Steps:
         self.add(plan)
         name = "points" if shape is None else f"points-{shape.name}"
         launcher = placement.launcher(shape)
-        with dsl.ParallelFor(plan.output, name=name, parallelism=placement.parallelism) as batch:
+        steps, at_once = plan.outputs["Output"], placement.parallelism
+        with dsl.ParallelFor(steps, name=name, parallelism=at_once) as batch:
             # Vertex AI knows nothing of what Kubeflow hands on from a task to hosts it launches.
             run = run_sweep_point_on_hosts if launcher == "jobset" else run_sweep_point
             measured = run(
@@ -73,7 +74,9 @@ class Steps:
             )
             placement.measure_on(shape, measured)
         # Nothing is collected: that would be lost with one step, and has no room for many.
-        together = aggregate(output_directory=self.directory).after(measured)
+        together = aggregate(
+            output_directory=self.directory, planned=plan.outputs["planned"]
+        ).after(measured)
         self.add(together.ignore_upstream_failure())
         self.samples, self.lacking = together.outputs["samples"], together.outputs["Output"]
 

@@ -190,7 +190,7 @@ class _Tee(io.TextIOBase):
     """Writes everything to a log, and hands on the lines that are meant for people.
 
     Attributes:
-        error: The message of the last exception of ours that a step ended with; empty for none.
+        error: The messages of exceptions of ours that steps ended with; empty for none.
     """
 
     def __init__(self, log: IO[str], say: Callable[[str], None]) -> None:
@@ -208,5 +208,6 @@ class _Tee(io.TextIOBase):
             if mark:
                 self._say(said)
             elif raised := _OWN_ERROR.match(line):
-                self.error = raised["message"]
+                # What a later step lacks follows from what went wrong before.
+                self.error = "; ".join(filter(None, [self.error, raised["message"]]))
         return len(text)

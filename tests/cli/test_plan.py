@@ -98,7 +98,7 @@ def test_a_run_without_limits_is_named(run, tmp_path):
         run("gpt2", "--run", tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_factory_is_described_by_a_process_of_its_own(run):
     pytest.importorskip("flax")
     from tests.state import nnx_models

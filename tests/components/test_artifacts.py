@@ -15,9 +15,11 @@ from orbax_bench_components.calibrate import calibrate
 from orbax_bench_components.compare_baseline import compare_baseline
 from orbax_bench_components.enforce_verdict import enforce_verdict
 from orbax_bench_components.generate_checkpoint import generate_checkpoint
+from orbax_bench_components.plan_sweep import plan_sweep
 from orbax_bench_components.publish_baseline import publish_baseline
 from orbax_bench_core.analysis.verdicts import NotPassed
 from orbax_bench_core.lineage import baseline_digest, file_digest, trace
+from orbax_bench_core.records import RunDirectory
 from tests.support.paired_runs import make_paired_run  # noqa: F401 - a fixture
 
 REQUIRED = {
@@ -174,3 +176,26 @@ def test_a_pipeline_that_lacks_results_ends_as_failed(call):
         call(enforce_verdict, lacking=["the step of a was lost", "and 3 more"])
     with pytest.raises(NotPassed, match="REGRESSION"):
         call(enforce_verdict, verdict="REGRESSION", lacking=["the step of a was lost"])
+
+
+def test_a_suite_is_an_artifact_that_points_at_its_run(call, tmp_path):
+    suite = "suite_name: s\nbenchmarks:\n- {generator: save_restore, options: {}}\n"
+    suite += "checkpoint_config: {spec: {a: {dtype: float32, shape: [8]}}}\n"
+    outputs = call(plan_sweep, suite=suite, output_directory=str(tmp_path / "out"))
+    planned = outputs["planned"]
+    assert planned.uri == str(tmp_path / "out" / "run.json")
+    assert planned.metadata["suite"] == "s"
+    assert trace(planned.uri).digest == planned.metadata["digest"]
+    assert outputs["Output"] == [
+        RunDirectory(str(tmp_path / "out")).read_info().expansion.points[0].id
+    ]
+
+
+@pytest.mark.slow
+def test_a_baseline_that_is_an_artifact_is_compared_with(call, published):
+    run, stored = published
+    outputs = call(compare_baseline, output_directory=str(run.root), stored=stored["baseline"])
+    made = json.loads((run.root / "lineage.json").read_text())["made"]["verdicts.json"]
+    [digest] = [made["inputs"][name] for name in made["inputs"] if name.startswith("baseline:")]
+    assert digest == stored["baseline"].metadata["digest"]
+    assert outputs["verdicts"].metadata["baseline"] == stored["baseline"].metadata["path"]

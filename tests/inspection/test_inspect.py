@@ -127,7 +127,7 @@ print(inspect_checkpoint("gs://bench-bucket/run/5").problems)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_checkpoint_in_a_bucket_is_read_without_jax(emulator, saved):
     done = subprocess.run(
         [sys.executable, "-c", REMOTE, str(saved("ocdbt"))],
@@ -143,3 +143,16 @@ def test_a_checkpoint_in_a_bucket_is_read_without_jax(emulator, saved):
         f"{here.value_bytes} False",
         "('its save has not finished: commit_success.txt is missing',)",
     ]
+
+
+@pytest.mark.slow
+def test_a_checkpoint_of_the_earlier_interface_is_read(tmp_path):
+    import numpy as np
+    from orbax import checkpoint
+
+    tree = {"params": {"w": np.ones((8, 4), "float32"), "empty": {}}, "step": 3}
+    checkpoint.PyTreeCheckpointer().save(tmp_path / "a", tree)
+    found = inspect_checkpoint(str(tmp_path / "a"))
+    assert not found.problems
+    assert (found.stored.item, found.stored.is_committed) == ("", True)
+    assert [array.name for array in found.stored.arrays] == ["params.w", "step"]

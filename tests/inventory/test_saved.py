@@ -19,7 +19,13 @@ ZARR3 = {
         }
     ],
 }
-ZARR2 = {"chunks": [8], "compressor": {"id": "zstd", "level": 1}, "dtype": "<f4", "zarr_format": 2}
+ZARR2 = {
+    "shape": [64],
+    "chunks": [8],
+    "compressor": {"id": "zstd", "level": 1},
+    "dtype": "<f4",
+    "zarr_format": 2,
+}
 
 
 @pytest.fixture

@@ -197,8 +197,8 @@ def test_the_report_is_written_whatever_becomes_of_the_steps_that_measure(pipeli
     spec = read(released[f"{pipeline.name}-vertex.yaml"])[0]
     together = spec["root"]["dag"]["tasks"]["aggregate"]
     assert together["triggerPolicy"] == {"strategy": "ALL_UPSTREAM_TASKS_COMPLETED"}
-    assert together["dependentTasks"] == ["for-loop-1"]
-    assert together["inputs"].keys() == {"parameters"}
+    assert together["dependentTasks"] == ["for-loop-1", "plan-sweep"]
+    assert together["inputs"]["artifacts"].keys() == {"planned"}
 
 
 @pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline.name)

@@ -20,7 +20,7 @@ def commands():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", commands())
+@pytest.mark.parametrize("words", list(commands()))
 def test_a_command_is_one_of_ours(words, pipeline_command, suite, tmp_path):
     assert words[:2] == ["orbax-bench", "pipeline"]
     given = {"SUITE.yaml": str(suite), "sweep.yaml": str(tmp_path / "sweep.yaml")}

@@ -172,7 +172,7 @@ local.init(local.SubprocessRunner(use_venv=False), pipeline_root=sys.argv[4])
 @dsl.pipeline
 def launching(suite: str, directory: str):
     plan = plan_sweep(suite=suite, output_directory=directory, processes=processes)
-    with dsl.ParallelFor(plan.output) as point:
+    with dsl.ParallelFor(plan.outputs["Output"]) as point:
         measured = measure(
             point=point,
             output_directory=directory,

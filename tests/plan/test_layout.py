@@ -2,6 +2,8 @@
 
 import itertools
 import math
+import subprocess
+import sys
 
 import jax
 import numpy as np
@@ -162,3 +164,14 @@ def test_sharding_files_name_every_device_of_every_array():
         for devices in (8, 8000)
     )
     assert large - small > 10 * 7992 * 14
+
+
+@pytest.mark.slow
+def test_a_plan_needs_no_jax():
+    program = (
+        "import sys; from orbax_bench_core.plan import plan_checkpoint, plan_document;"
+        "plan_document(plan_checkpoint('llama-8b', mesh='fsdp=256', devices_per_host=4));"
+        "assert not {'jax', 'orbax', 'flax', 'pandas'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 0, done.stderr

@@ -151,3 +151,40 @@ def test_no_more_memory_is_taken_than_the_plan_allows(tmp_path):
     memory = plan_checkpoint({"w0": array, "w1": array}, mesh="x=8").memory
     assert saved <= memory.save
     assert loaded <= memory.load
+
+
+def counted(path):
+    sizes = [file.stat().st_size for file in path.rglob("*") if file.is_file()]
+    return len(sizes), sum(sizes)
+
+
+@pytest.mark.parametrize("zarr3", [True, False])
+@pytest.mark.parametrize("ocdbt", [True, False])
+def test_chunks_of_zeros_are_stored_as_well(tmp_path, ocdbt, zarr3):
+    options = {"use_ocdbt": ocdbt, "use_zarr3": zarr3, "use_compression": False}
+    with make_context(use_replica_parallel=False, **options):
+        zeros = jax.device_put(np.zeros((512, 512), "float32"), placed({"x": 8}, ("x",)))
+        orbax_api.save(epath.Path(tmp_path / "5"), {"w": zeros})
+    spec = {"w": {"dtype": "float32", "shape": [512, 512], "sharding": ["x"]}}
+    plan = plan_checkpoint(spec, mesh="x=8", options=StorageOptions(**options))
+    files, num_bytes = counted(tmp_path / "5")
+    assert (plan.files.expected, plan.files.is_exact) == (files, True)
+    assert plan.stored_bytes == pytest.approx(num_bytes, rel=0.0025)
+
+
+@pytest.mark.nightly
+@pytest.mark.extended
+def test_a_factory_is_planned_as_its_state_is_saved(tmp_path):
+    pytest.importorskip("flax")
+    from orbax_bench_core.state.nnx import make_state
+    from tests.state import nnx_models
+
+    factory = f"{nnx_models.__name__}:Many"
+    mesh = Mesh(np.array(jax.devices()).reshape(2, 4), ("data", "fsdp"))
+    options = {"use_ocdbt": False, "use_compression": False, "use_replica_parallel": False}
+    with make_context(**options):
+        orbax_api.save(epath.Path(tmp_path / "5"), make_state(factory, seed=0, mesh=mesh))
+    plan = plan_checkpoint(factory, mesh={"data": 2, "fsdp": 4}, options=StorageOptions(**options))
+    files, num_bytes = counted(tmp_path / "5")
+    assert (plan.files.expected, plan.files.is_exact) == (files, True)
+    assert plan.stored_bytes == pytest.approx(num_bytes, rel=0.02)

@@ -43,7 +43,7 @@ def test_files_are_exact_and_bytes_within_a_quarter_of_a_percent(tmp_path):
 @pytest.mark.nightly
 @pytest.mark.parametrize("processes", [2, 4])
 def test_files_are_exact_of_several_processes(tmp_path, processes):
-    check(some(processes, 41), tmp_path, processes)
+    check(some(processes, 83), tmp_path, processes)
 
 
 @pytest.mark.nightly

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from orbax_bench_core.steps.pipeline.outputs import Outputs
+from orbax_bench_core.lineage import artifact_metadata, config_digest
+from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
 from orbax_bench_core.steps.planning import plan
 
 
@@ -26,9 +28,14 @@ def plan_sweep(
         points_per_step: Points that one step measures; 0 for so many that it takes minutes.
 
     Returns:
-        The value has an item for each step: the ids of its points or pairs, separated by spaces.
+        The value has an item for each step: the ids of its points or pairs, separated by spaces;
+        `planned` is the suite, as `run.json` holds it.
 
     Raises:
         UserError: The suite is invalid, or the directory cannot be used.
     """
-    return Outputs(value=plan(suite, output_directory, arms, processes, file, points_per_step))
+    steps = plan(suite, output_directory, arms, processes, file, points_per_step)
+    run = RunDirectory(output_directory)
+    place = str(run.root / "run.json")
+    metadata = artifact_metadata("suite", run, digest=config_digest(run), path=place)
+    return Outputs(value=steps, named={"planned": Output(metadata=metadata, place=place)})

@@ -40,18 +40,20 @@ def layout(directory):
     """Files of a run directory, but for Orbax's own, whose names are hashes.
 
     Event files are named after the run that they belong to, which is another one each time. Leases
-    are of single points where each has a step, and of the whole run otherwise.
+    are of batches where these have steps, and of the whole run otherwise, which names no batches.
     """
     return {
         re.sub(r"tfevents\..*", "tfevents", str(path.relative_to(directory)))
         for path in directory.rglob("*")
-        if path.is_file() and path.parent.name != "leases" and "ckpt" not in path.parts
+        if path.is_file()
+        and path.parent.name not in ("leases", "batches")
+        and "ckpt" not in path.parts
     }
 
 
 def verdicts(directory):
     """What a comparison with a baseline adds to a run directory."""
-    return {path for path in layout(directory) if path.startswith("verdicts")}
+    return {path for path in layout(directory) if path.startswith(("verdicts", "junit"))}
 
 
 @pytest.fixture(scope="module")
