@@ -16,6 +16,7 @@ from orbax_bench_core.config import UserError
 from orbax_bench_core.launchers import PLACES, Launch, parse_slice, place_settings
 from orbax_bench_core.launchers.vertex import GPUS, Vertex
 from tests.launchers.fake_custom_jobs import FakeCustomJobs, parsed
+from tests.support.processes import interrupts
 
 IMAGE = "europe-docker.pkg.dev/p/r/orbax-bench@sha256:" + "0" * 64
 SUITE = "gs://bucket/suite.yaml"
@@ -284,7 +285,7 @@ def test_an_interruption_cancels_the_job(service):
     def interrupt(_):
         os.kill(os.getpid(), signal.SIGINT)
 
-    with pytest.raises(KeyboardInterrupt):
+    with interrupts(), pytest.raises(KeyboardInterrupt):
         vertex(*GPU, sleep=interrupt, endpoint=service.url).start()
     assert len(of_method(service, "POST", ":cancel")) == 1
 

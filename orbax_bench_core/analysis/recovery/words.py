@@ -22,8 +22,8 @@ VERDICT_HEADINGS: Final = ("phase", "verdict", "ratio", "interval")
 READING: Final = """\
 Each drill trains in fresh processes, kills them with SIGKILL at a step drawn between the second \
 and the third save, and starts new ones. The phases are medians over the drills, in brackets an \
-interval that holds the median in at least 95 % of cases; below 6 drills it is the fastest and the \
-slowest.
+interval that holds the median in at least 95 % of cases. Below 6 drills there is none: the \
+fastest and the slowest stand there, without brackets.
 notice is the end of file on the pipe of the process that died, at whoever started it. A job \
 without such a watcher waits for JAX's heartbeat instead.
 start ends when JAX is up in all new processes. restore finds the latest committed checkpoint and \
@@ -44,6 +44,14 @@ MEANINGS: Final[dict[PhaseName, str]] = {
     "recovery": "all of them",
 }
 _DASH: Final = "–"
+MOST_WITHOUT_INTERVAL: Final = 5
+"""Drills of which the fastest and the slowest hold the median in less than 95 % of cases."""
+
+
+def _spread(phase: Phase) -> str:
+    if phase.n < MOST_WITHOUT_INTERVAL + 1:
+        return f"{seconds(phase.low)} – {seconds(phase.high)}" if phase.n > 1 else _DASH
+    return f"[{seconds(phase.low)}, {seconds(phase.high)}]"
 
 
 def phase_row(phase: Phase, total: Phase) -> tuple[str, ...]:
@@ -52,7 +60,7 @@ def phase_row(phase: Phase, total: Phase) -> tuple[str, ...]:
         phase.phase,
         MEANINGS[phase.phase],
         seconds(phase.median),
-        f"[{seconds(phase.low)}, {seconds(phase.high)}]",
+        _spread(phase),
         percent(phase.median / total.median) if total.median else _DASH,
         seconds(phase.added) if phase.added else _DASH,
         seconds(phase.total) if total.added else _DASH,
