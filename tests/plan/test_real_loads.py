@@ -11,6 +11,7 @@ import pytest
 from etils import epath
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from orbax_bench_core.config import CheckpointConfig
 from orbax_bench_core.plan import (
     ReadArray,
     StorageOptions,
@@ -18,7 +19,7 @@ from orbax_bench_core.plan import (
     read_cost,
     read_mesh,
 )
-from orbax_bench_core.state import make_context, orbax_api
+from orbax_bench_core.state import StateCache, make_context, orbax_api
 
 pytestmark = pytest.mark.slow
 
@@ -176,14 +177,14 @@ def test_chunks_of_zeros_are_stored_as_well(tmp_path, ocdbt, zarr3):
 @pytest.mark.extended
 def test_a_factory_is_planned_as_its_state_is_saved(tmp_path):
     pytest.importorskip("flax")
-    from orbax_bench_core.state.nnx import make_state
     from tests.state import nnx_models
 
     factory = f"{nnx_models.__name__}:Many"
     mesh = Mesh(np.array(jax.devices()).reshape(2, 4), ("data", "fsdp"))
     options = {"use_ocdbt": False, "use_compression": False, "use_replica_parallel": False}
     with make_context(**options):
-        orbax_api.save(epath.Path(tmp_path / "5"), make_state(factory, seed=0, mesh=mesh))
+        state = StateCache().get(CheckpointConfig(nnx=factory), None, mesh)
+        orbax_api.save(epath.Path(tmp_path / "5"), state.tree)
     plan = plan_checkpoint(factory, mesh={"data": 2, "fsdp": 4}, options=StorageOptions(**options))
     files, num_bytes = counted(tmp_path / "5")
     assert (plan.files.expected, plan.files.is_exact) == (files, True)

@@ -102,10 +102,10 @@ def test_what_is_proven_of_their_other_values(tmp_path):
 @pytest.mark.usefixtures("orbax_log")
 def test_an_option_that_orbax_ignores_fails_the_repeat(option, asked, found, tmp_path, monkeypatch):
     if option == "async_enabled":
-        measured = save_restore.measure_save
+        measured = save_restore.measure_round_trip
         monkeypatch.setattr(
             save_restore,
-            "measure_save",
+            "measure_round_trip",
             lambda *given, **named: measured(*given, **{**named, "asynchronous": False}),
         )
     else:
