@@ -146,7 +146,7 @@ def test_a_primary_operation_that_no_point_has_is_no_pass_and_ends_at_the_first_
 THREE_IN_TEN = "2 5 8 11 14 17 20 23 26"
 
 
-@pytest.mark.parametrize("act", ["raise", pytest.param("hang", marks=pytest.mark.nightly), "die"])
+@pytest.mark.parametrize("act", ["raise", pytest.param("hang", marks=pytest.mark.extended), "die"])
 @pytest.mark.parametrize(
     "gate",
     ["{looks: [28]}", pytest.param("{looks: [28], lives: always}", marks=pytest.mark.extended)],

@@ -58,7 +58,10 @@ def run(emulator, tmp_path):
     return measure
 
 
-@pytest.mark.parametrize(("status", "kind"), [(503, "storage errors"), (429, "throttled")])
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [(503, "storage errors"), pytest.param(429, "throttled", marks=pytest.mark.extended)],
+)
 def test_samples_that_a_store_failed_are_flagged_in_every_output(run, status, kind):
     records, root, console = run(status, 4)
     troubles = [one for record in records for one in record["store_troubles"]]

@@ -98,7 +98,7 @@ by_pipeline_where_there_is_time = pytest.mark.parametrize(
 
 
 @by_pipeline_where_there_is_time
-@pytest.mark.parametrize("fault", ["hang", "fail"])
+@pytest.mark.parametrize("fault", [pytest.param("hang", marks=pytest.mark.extended), "fail"])
 def test_attempts_that_hang_or_fail_are_a_regression_although_retries_pass(planted, fault, by):
     run = planted(fault, timeout_s=6 if fault == "hang" else 30)
     code, output = run.compare(by)

@@ -129,7 +129,14 @@ def test_every_slice_is_a_custom_job_on_vertex(tpu, processes):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline.name)
+@pytest.mark.parametrize(
+    "pipeline",
+    [
+        pytest.param(each, marks=[] if each.name == "regression" else pytest.mark.extended)
+        for each in PIPELINES
+    ],
+    ids=lambda pipeline: pipeline.name,
+)
 def test_every_pipeline_takes_both_kinds_of_slices(pipeline):
     spec, platform = documents(Target.KFP, pipeline.name, tpu=["v5e:2x4", "v5e:4x8"])
     strict.pipeline_spec(spec)

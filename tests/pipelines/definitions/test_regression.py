@@ -71,7 +71,7 @@ def test_two_releases_of_orbax_are_compared(run_pipeline, tmp_path):
     code, output = run_pipeline(RELEASES, "regression")
     word = verdicts(tmp_path)["word"]
     # Which of the two is slower on this machine is not what is tested.
-    assert code == (3 if word == "REGRESSION" else 0), output
+    assert code == {"REGRESSION": 3, "INCONCLUSIVE": 4, "PASS": 0}[word], output
     records = [json.loads(path.read_text()) for path in tmp_path.glob("out/records/**/host_0.json")]
     versions = {
         (record["arm"], record["provenance"]["versions"]["orbax-checkpoint"]) for record in records
@@ -92,6 +92,7 @@ def test_a_slower_framework_is_an_answer_and_no_failure(run_pipeline, tmp_path):
 
 
 @pytest.mark.nightly
+@pytest.mark.extended
 def test_a_framework_that_cannot_be_measured_is_a_failure(run_pipeline, tmp_path):
     arms = "arms={candidate: {options: {fails_from: 0}}}"
     code, output = run_pipeline(SUITE, "framework-comparison", "--set", arms)
