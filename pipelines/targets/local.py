@@ -24,6 +24,10 @@ _OWN_ERROR = re.compile(r"\s*orbax_bench_\w+(\.\w+)+: (?P<message>.+)")
 """The last line of a traceback that ends with an exception of ours."""
 
 
+_LOST_OUTPUT = "Tried to get output"
+"""How `kfp.local` begins to say that a step needs what another one, which failed, has not made."""
+
+
 class PipelineFailed(Exception):
     """A step of a pipeline failed."""
 
@@ -104,6 +108,11 @@ def run_with(
         except RuntimeError as error:
             reason = f": {printed.error}" if printed.error else ""
             raise PipelineFailed(f"{error}{reason}") from None
+        except ValueError as error:
+            # aggregate also runs after lost steps, and kfp has no output of plan-sweep for it.
+            if not printed.error or not str(error).startswith(_LOST_OUTPUT):
+                raise
+            raise PipelineFailed(f"A step failed: {printed.error}") from None
 
 
 @contextlib.contextmanager
