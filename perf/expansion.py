@@ -7,12 +7,11 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
-from perf.pairing import Figure, alternate
+from perf.pairing import Figure
 from perf.probe import Setting
-from perf.process import Finished, ProbeFailed, our_command, run
+from perf.whole_process import Bounds, command_figures
 
-TARGET_S: Final = 3.0
-TARGET_MB: Final = 300.0
+BOUNDS: Final = Bounds(seconds=3.0, megabytes=300.0)
 
 NUM_POINTS: Final = 10_000
 
@@ -55,31 +54,10 @@ def figures(setting: Setting) -> list[Figure]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "suite.yaml"
         file.write_text(json.dumps(suite()))  # JSON is YAML
-        command = our_command("expand", str(file))
-        runs = alternate(
-            setting.rounds,
-            lambda: _expand(command),
-            None,
-            say=lambda line: setting.say(f"expand: {line}"),
+        return command_figures(
+            setting,
+            f"orbax-bench expand, {NUM_POINTS:,} points",
+            *("expand", str(file)),
+            bounds=BOUNDS,
+            is_right=lambda said: said.rstrip().endswith(f"\n{NUM_POINTS} points"),
         )
-    seconds, _ = runs.values(lambda run: run.seconds)
-    megabytes, _ = runs.values(lambda run: run.peak_bytes / 1e6)
-    name = f"orbax-bench expand, {NUM_POINTS:,} points"
-    return [
-        Figure(name=f"{name}: time", unit="s", ours=seconds, target=TARGET_S, limits="value"),
-        Figure(
-            name=f"{name}: peak memory",
-            unit="MB",
-            ours=megabytes,
-            target=TARGET_MB,
-            limits="value",
-        ),
-    ]
-
-
-def _expand(command: list[str]) -> Finished:
-    finished = run(command, keep_output=True)
-    counted = finished.output.rstrip().rpartition("\n")[2]
-    if counted != f"{NUM_POINTS} points":
-        raise ProbeFailed(f"the suite was expanded to {counted!r} instead of {NUM_POINTS} points")
-    return finished

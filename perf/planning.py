@@ -7,12 +7,11 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
-from perf.pairing import Figure, alternate
+from perf.pairing import Figure
 from perf.probe import Setting
-from perf.process import Finished, ProbeFailed, our_command, run
+from perf.whole_process import Bounds, command_figures
 
-TARGET_S: Final = 10.0
-TARGET_MB: Final = 500.0
+BOUNDS: Final = Bounds(seconds=10.0, megabytes=500.0)
 
 ARRAYS: Final = 1_000
 MESH: Final = "data=10,fsdp=1000,tensor=10"
@@ -44,31 +43,11 @@ def figures(setting: Setting) -> list[Figure]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "spec.yaml"
         file.write_text(json.dumps(spec()))  # JSON is YAML
-        words = ("--mesh", MESH, "--devices-per-host", "4", "--onto", ONTO, "--no-compression")
-        command = our_command("plan", str(file), *words)
-        runs = alternate(
-            setting.rounds,
-            lambda: _plan(command),
-            None,
-            say=lambda line: setting.say(f"plan: {line}"),
+        return command_figures(
+            setting,
+            f"orbax-bench plan, 100,000 devices, {ARRAYS:,} arrays",
+            *("plan", str(file), "--mesh", MESH, "--devices-per-host", "4"),
+            *("--onto", ONTO, "--no-compression"),
+            bounds=BOUNDS,
+            is_right=lambda said: "100000 devices on 25000 hosts of 4" in said,
         )
-    seconds, _ = runs.values(lambda run: run.seconds)
-    megabytes, _ = runs.values(lambda run: run.peak_bytes / 1e6)
-    name = f"orbax-bench plan, 100,000 devices, {ARRAYS:,} arrays"
-    return [
-        Figure(name=f"{name}: time", unit="s", ours=seconds, target=TARGET_S, limits="value"),
-        Figure(
-            name=f"{name}: peak memory",
-            unit="MB",
-            ours=megabytes,
-            target=TARGET_MB,
-            limits="value",
-        ),
-    ]
-
-
-def _plan(command: list[str]) -> Finished:
-    finished = run(command, keep_output=True)
-    if "100000 devices on 25000 hosts of 4" not in finished.output:
-        raise ProbeFailed(f"the plan says {finished.output[:200]!r}")
-    return finished

@@ -25,7 +25,7 @@ INLINE_BYTES: Final = 1024
 """OCDBT keeps values up to this size in its B-tree nodes, which do not count for data files."""
 
 _INLINE_OVERHEAD: Final = 3
-"""What is left of a Zarr 3 chunk's index in a compressed B-tree node, in bytes."""
+"""Bytes of a Zarr 3 chunk's index in a compressed B-tree node."""
 
 _COMMITS_PER_NUMBER: Final = 4
 """Most files that OCDBT leaves for a Python number beside the data: each has commits of its own."""

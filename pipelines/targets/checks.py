@@ -43,7 +43,7 @@ _TENSORBOARD = re.compile(r"projects/[^/]+/locations/[^/]+/tensorboards/[^/]+")
 _EXAMPLES = {"project": "--project my-project", "location": "--location us-central1"}
 _VERTEX_CPUS = 96
 _VERTEX_BYTES = 624e9
-"""What a machine of Vertex AI Pipelines has at most."""
+"""Memory of the largest machine of Vertex AI Pipelines, which has that many CPUs."""
 _NOT_OF_HOSTS = (
     *("secrets", "pull_secrets", "shared_memory", "scratch", "node_affinity", "priority"),
 )

@@ -65,7 +65,7 @@ REASONS: Final[dict[tuple[Target, str], str]] = {
     (Target.KFP, "encryption_key"): _OF_GOOGLE,
     (Target.LOCAL, "image"): "every step runs in this environment",
 }
-"""Why a target cannot honour a setting, where there is more to say than that it cannot."""
+"""Reason of a target that cannot honour a setting, where there is more to say than that."""
 
 
 def takers(name: str) -> list[str]:

@@ -25,7 +25,7 @@ _OWN_ERROR = re.compile(r"\s*orbax_bench_\w+(\.\w+)+: (?P<message>.+)")
 
 
 _LOST_OUTPUT = "Tried to get output"
-"""How `kfp.local` begins to say that a step needs what another one, which failed, has not made."""
+"""Beginning of the message of `kfp.local` on an output of a step that failed."""
 
 
 class PipelineFailed(Exception):

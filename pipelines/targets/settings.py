@@ -61,7 +61,7 @@ _OF_HOSTS: Final[Mapping[str, Mapping[str, str]]] = {
         "encryption_key": "encryption_key",
     },
 }
-"""What is set for steps and holds for the hosts of a launcher as well, by its name there."""
+"""Settings of steps that hold for the hosts of a launcher as well, by their names there."""
 _OF_SUBMISSIONS: Final = (
     *("service_account", "pipeline_root", "experiment", "tensorboard", "network"),
     "encryption_key",

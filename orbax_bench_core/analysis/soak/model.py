@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 SoakWord = Literal["LEAK", "PASS", "INCONCLUSIVE"]
 
 Level = Literal["rss", "device", "anon", "open_files", "threads", "time", "files_left"]
-"""What may grow: memory of the process, of the device with most, of the control group; descriptors
-and threads of the process; seconds of a save; files on storage when a repeat has ended."""
+"""Quantities that may grow: memory of the process, of the device with most, of the control group;
+descriptors and threads of the process; seconds of a save; files on storage after a repeat."""
 
 
 class Slope(ResultModel):

@@ -1,4 +1,4 @@
-"""Where blocking begins is fitted on accelerators, and nowhere else."""
+"""Staging budget from which on a save blocks: fitted on accelerators, and nowhere else."""
 
 import pytest
 

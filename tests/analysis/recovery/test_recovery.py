@@ -1,4 +1,4 @@
-"""What drills found, from their records."""
+"""Summary of recovery drills, from their records."""
 
 import pytest
 
