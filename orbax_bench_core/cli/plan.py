@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -16,7 +16,20 @@ if TYPE_CHECKING:
     from orbax_bench_core.plan import Speeds
 
 
+_OF_BOTH: Final = frozenset({"source", "goodput", "as_json", "html", "markdown"})
+_OF_JOBS: Final = frozenset(
+    {
+        *("mtbf", "host_mtbf", "hosts", "save_blocking", "save_background", "slowdown"),
+        *("save_sync", "recovery", "step_time", "interval", "local_save", "local_recovery"),
+        *("local_share", "devices", "from_log", "checkpoint", "prices", "accelerator"),
+        *("write_log", "hours"),
+    }
+)
+"""Parameters that plan how often a job saves; the others plan one save."""
+
+
 def plan(
+    context: typer.Context,
     source: Annotated[
         str | None,
         typer.Argument(
@@ -155,6 +168,7 @@ def plan(
     """
     from orbax_bench_core.config import UserError
 
+    _refuse_flags_of_the_other(context, goodput=goodput)
     if goodput:
         if source is not None:
             raise UserError("--goodput plans a job: give a checkpoint of it as --checkpoint")
@@ -250,6 +264,28 @@ def _write_pages(document: Document, html: str | None, markdown: str | None) -> 
 def _full(plan: Any) -> dict[str, Any]:
     arrays = plan.arrays().to_dict(orient="records")
     return {**plan.summary(), "options": plan.options.label, "by_array": arrays}
+
+
+def _refuse_flags_of_the_other(context: typer.Context, *, goodput: bool) -> None:
+    """Refuses flags that would be taken no notice of.
+
+    Raises:
+        UserError: A flag of a job was given without --goodput, or one of a save with it.
+    """
+    from orbax_bench_core.config import UserError
+
+    given = {
+        parameter.name: parameter.opts[0]
+        for parameter in context.command.params
+        if parameter.name is not None
+        and parameter.name not in _OF_BOTH
+        and (found := context.get_parameter_source(parameter.name)) is not None
+        and found.name == "COMMANDLINE"
+    }
+    wrong = sorted(flag for name, flag in given.items() if (name in _OF_JOBS) is not goodput)
+    if wrong:
+        where = "without --goodput: it plans a save" if goodput else "with --goodput"
+        raise UserError(f"{', '.join(wrong)}: taken only {where}")
 
 
 def _size(flag: str, text: str | None) -> int | None:

@@ -150,3 +150,16 @@ def test_what_a_job_lacks_is_named(run, words, message):
     with pytest.raises(UserError) as error:
         run(*words)
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("llama-8b", "--mtbf", "4h"), "--mtbf: taken only with --goodput"),
+        (("--goodput", "--mtbf", "4h", "--mesh", "x=2"), "--mesh: taken only without --goodput"),
+    ],
+)
+def test_a_flag_that_would_be_taken_no_notice_of_is_refused(run, words, message):
+    with pytest.raises(UserError) as error:
+        run(*words)
+    assert message in str(error.value)
