@@ -22,6 +22,7 @@ from orbax_bench_core.cli import (
     doctor,
     expand,
     history,
+    init,
     inspect,
     launch,
     limits,
@@ -63,6 +64,7 @@ class _Commands(typer.core.TyperGroup):
 _FIRST: Final = """\
 Measure checkpointing, and tell a regression from noise. What people do first:
 
+  orbax-bench init                   write a suite to begin with
   orbax-bench run SUITE -o DIR       measure options, meshes and checkpoints
   orbax-bench ab SUITE -o DIR        compare two releases, options or branches
   orbax-bench bisect SUITE -o DIR    find the release that made saves slower
@@ -129,6 +131,7 @@ def _add(name: str, command: Callable[..., None] | typer.Typer, reach: Reach) ->
         app.command(name)(known)
 
 
+_add("init", init.init, Reach.NONE)
 _add("run", run.run, Reach.ALL_HOSTS)
 _add("ab", ab.ab, Reach.ALL_HOSTS)
 _add("best", best.best, Reach.NONE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import re
@@ -20,6 +21,8 @@ from orbax_bench_core.sweep import (
 )
 
 Json = dict[str, Any]
+
+SCHEMA_ID: Final = "urn:orbax-bench:suite"
 
 _SOURCES: Final = ("path", "spec", "model", "nnx")
 _OF_A_PRESET: Final = ("scale", "optimizer", "dtypes")
@@ -46,12 +49,13 @@ def suite_schema() -> Json:
     _name_singular_keys(schema["properties"], definitions)
     return {
         "$schema": DescribedSchema.schema_dialect,
-        "$id": "urn:orbax-bench:suite",
+        "$id": SCHEMA_ID,
         **_without_noise(schema),
         "$defs": _without_noise(definitions),
     }
 
 
+@functools.cache
 def schema_text() -> str:
     """Returns the schema as the text of a file."""
     return json.dumps(suite_schema(), indent=1, sort_keys=False) + "\n"
@@ -154,6 +158,7 @@ def _options(builtin: str) -> Json:
     }
 
 
+@functools.cache
 def _value(type_: Any) -> Json:
     config = pydantic.ConfigDict(strict=True, arbitrary_types_allowed=True)
     return pydantic.TypeAdapter(type_, config=config).json_schema()

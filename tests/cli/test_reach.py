@@ -15,7 +15,18 @@ from tests.support.scripted import NAME
 ALL_HOSTS = ["ab", "async-study", "bisect", "calibrate", "run", "soak"]
 THIS_HOST = ["doctor", "limits", "prepare", "recovery"]
 NONE = [
-    *("baseline", "best", "compare", "expand", "history", "inspect", "launch", "lineage", "list"),
+    *(
+        "baseline",
+        "best",
+        "compare",
+        "expand",
+        "history",
+        "init",
+        "inspect",
+        "launch",
+        "lineage",
+        "list",
+    ),
     *("plan", "report", "sharding"),
 ]
 FROM_OTHER_PACKAGES = ["image", "pipeline"]
