@@ -35,6 +35,7 @@ from orbax_bench_core.cli import (
     sharding,
     soak,
     step,
+    upgrade,
 )
 from orbax_bench_core.cli.buckets import check_buckets
 from orbax_bench_core.cli.hosts import Reach, for_this_host
@@ -138,6 +139,7 @@ _add("best", best.best, Reach.NONE)
 _add("launch", launch.launch, Reach.NONE)
 _add("compare", compare.compare, Reach.NONE)
 _add("bisect", bisect.bisect, Reach.ALL_HOSTS)
+_add("upgrade", upgrade.upgrade, Reach.ALL_HOSTS)
 _add("baseline", baseline.app, Reach.NONE)
 _add("history", history.history, Reach.NONE)
 _add("async-study", async_study.async_study, Reach.ALL_HOSTS)

@@ -111,6 +111,35 @@ def releases(
             return sorted(Version(version) for version in found)
 
 
+def newest_release(package: str) -> Version:
+    """Returns the newest release of a package that can be installed here.
+
+    Raises:
+        UserError: There is no such package, or uv cannot ask for it.
+    """
+    from packaging.version import Version
+
+    try:
+        return Version(_newest(package, "", []))
+    except EnvironmentFailed as failure:
+        raise UserError(f"cannot ask the package index for {package}: {failure}") from None
+
+
+def check_release(package: str, version: str) -> None:
+    """Refuses a release that cannot be installed here.
+
+    Raises:
+        UserError: There is none, or uv cannot ask for it.
+    """
+    newest = newest_release(package)
+    try:
+        _newest(package, f"=={version}", [])
+    except EnvironmentFailed:
+        raise UserError(
+            f"{package} has no release {version} that can be installed here; the newest is {newest}"
+        ) from None
+
+
 def _both(*bounds: str) -> str:
     return ",".join(filter(None, bounds))
 

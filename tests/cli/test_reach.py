@@ -12,7 +12,7 @@ from orbax_bench_core.config import UserError
 from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
 from tests.support.scripted import NAME
 
-ALL_HOSTS = ["ab", "async-study", "bisect", "calibrate", "run", "soak"]
+ALL_HOSTS = ["ab", "async-study", "bisect", "calibrate", "run", "soak", "upgrade"]
 THIS_HOST = ["doctor", "limits", "prepare", "recovery"]
 NONE = [
     *(
