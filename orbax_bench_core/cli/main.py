@@ -27,6 +27,7 @@ from orbax_bench_core.cli import (
     launch,
     limits,
     lineage,
+    migrate,
     plan,
     prepare,
     recovery,
@@ -148,6 +149,7 @@ _add("recovery", recovery.recovery, Reach.THIS_HOST)
 _add("calibrate", calibrate.calibrate, Reach.ALL_HOSTS)
 _add("expand", expand.expand, Reach.NONE)
 _add("list", expand.list_builtins, Reach.NONE)
+_add("migrate", migrate.migrate, Reach.NONE)
 _add("doctor", doctor.doctor, Reach.THIS_HOST)
 _add("report", report.report, Reach.NONE)
 _add("lineage", lineage.lineage, Reach.NONE)

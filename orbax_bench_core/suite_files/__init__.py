@@ -10,6 +10,7 @@ from orbax_bench_core.suite_files.draft import (
     Subject,
     draft_suite,
 )
+from orbax_bench_core.suite_files.migration import Migration, migrate
 from orbax_bench_core.suite_files.schema import SCHEMA_ID, modeline, schema_text, suite_schema
 
 __all__ = [
@@ -17,9 +18,11 @@ __all__ = [
     "SCHEMA_ID",
     "UPGRADE_SUITE",
     "Devices",
+    "Migration",
     "Question",
     "Subject",
     "draft_suite",
+    "migrate",
     "modeline",
     "schema_text",
     "suite_schema",
