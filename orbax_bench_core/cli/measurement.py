@@ -22,7 +22,14 @@ from orbax_bench_core.cli.live_verdicts import LiveVerdicts
 from orbax_bench_core.cli.progress import ProgressReport
 from orbax_bench_core.config import LoadedSuite, UserError
 from orbax_bench_core.document import count, print_document
-from orbax_bench_core.execute import CannotRecord, HostsMissing, RunSettings, Session, Watcher
+from orbax_bench_core.execute import (
+    AllAlike,
+    CannotRecord,
+    HostsMissing,
+    RunSettings,
+    Session,
+    Watcher,
+)
 from orbax_bench_core.exit_codes import Exit, worst
 from orbax_bench_core.records import Run
 from orbax_bench_core.steps import (
@@ -483,5 +490,5 @@ def _stoppable() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         raise Interrupted("interrupted", Exit.INTERRUPTED) from None
-    except (CannotRecord, HostsMissing) as failure:
+    except (AllAlike, CannotRecord, HostsMissing) as failure:
         raise Interrupted(f"stopped: {failure}", Exit.FAILED) from None

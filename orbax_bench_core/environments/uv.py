@@ -102,8 +102,12 @@ def releases(
     wheels = ["--find-links", str(extra_wheels.absolute())] if extra_wheels else []
     try:
         found = [_newest(package, _both(first, f"<={until}" if until else ""), wheels)]
-    except EnvironmentFailed as failure:
-        raise UserError(f"cannot list the releases of {package}: {failure}") from None
+    except EnvironmentFailed:
+        newest = newest_release(package)  # or there is no index that could be asked
+        bounds = " ".join(filter(None, [since and f"from {since}", until and f"to {until}"]))
+        raise UserError(
+            f"{package} has no release {bounds} that can be installed here; the newest is {newest}"
+        ) from None
     while True:
         try:
             found.append(_newest(package, _both(first, f"<{found[-1]}"), [*wheels, "--offline"]))

@@ -28,9 +28,11 @@ def test_pre_releases_are_left_out(tmp_path):
     assert found == [Version("0.11.30"), Version("0.11.31")]
 
 
-def test_what_does_not_exist_is_a_mistake_in_the_suite():
-    with pytest.raises(UserError, match="cannot list the releases of orbax-checkpoint: uv: No sol"):
+def test_what_does_not_exist_is_said_with_the_newest():
+    with pytest.raises(UserError, match=r"has no release from 77 that can be installed here; the "):
         releases("orbax-checkpoint", since="77")
+    with pytest.raises(UserError, match=r"no release from 77 to 78 that can be installed here; "):
+        releases("orbax-checkpoint", since="77", until="78")
 
 
 def test_a_release_that_is_not_there_is_told_from_an_index_that_is_not(monkeypatch):
