@@ -10,7 +10,7 @@ JOBS ?= 2
 # Compiling each module anew in each process would take a third of the time of all tests.
 unexport PYTHONDONTWRITEBYTECODE
 # The lock has accelerators too, which no development environment needs.
-EXTRAS := --extra kfp --extra vertex --extra gcs --extra dev
+EXTRAS := --extra kfp --extra vertex --extra gcs --extra dev --extra docs
 
 .PHONY: help setup demo test lint typecheck unit slow nightly extended counts lock compile clean
 
