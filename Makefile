@@ -95,4 +95,4 @@ docs: setup
 	$(BIN)/python -m website build
 
 clean:
-	rm -rf .venv build dist demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .cache build dist demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
