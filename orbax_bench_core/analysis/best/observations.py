@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, Final
 
 from orbax_bench_core import measure
@@ -87,12 +87,6 @@ class Observer:
 
     def __init__(self) -> None:
         self._found: dict[str, Observed] = {}
-
-    def watch(self, repeats: Iterable[Repeat]) -> Iterator[Repeat]:
-        """Yields the repeats as they come, and takes what they tell."""
-        for repeat in repeats:
-            self.add(repeat)
-            yield repeat
 
     def add(self, repeat: Repeat) -> None:
         """Takes one repeat; warm-ups and arms are passed over."""
