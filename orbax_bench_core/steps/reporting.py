@@ -131,7 +131,7 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
     def read_once(samples: SamplesFile) -> Iterator[Repeat]:
         """Yields all repeats, and shows each to all that is made of them but the summary."""
         for entry, repeats in run.by_entry():
-            for repeat in repeats:
+            for repeat in sorted(repeats, key=lambda each: (not each.warmup, each.index)):
                 observer.add(repeat)
                 for record in repeat.records.values():
                     manifest.add(record)

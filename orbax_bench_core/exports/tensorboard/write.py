@@ -211,6 +211,7 @@ def host_log(records: Iterable[Record], created: float) -> Log:
         created: When the run began, in seconds since the epoch.
     """
     log = Log(created)
+    descriptions = _Descriptions()
     for record in records:
         if record.status == "passed":
             times = (s for s in record.samples if s.metric == TIME)
@@ -222,7 +223,7 @@ def host_log(records: Iterable[Record], created: float) -> Log:
                 step=record.repeat,
                 wall_time=record_end(record),
             )
-            scalars = (Scalar(s.key, s.value, _description(s.metric)) for s in record.samples)
+            scalars = (Scalar(s.key, s.value, descriptions[s.metric]) for s in record.samples)
             log.scalars(scalars, step=record.repeat, wall_time=record_end(record))
         elif record.error is not None:
             tag = "error" if record.status == "failed" else record.status
@@ -237,9 +238,15 @@ def record_end(record: Record) -> float:
     return record.started_at.timestamp() + record.duration_s
 
 
-def _description(metric: str) -> str:
-    try:
-        known = lookup(metric)
-    except KeyError:
-        return ""
-    return f"{known.description} [{known.unit}]" if known.unit else known.description
+class _Descriptions(dict[str, str]):
+    """What TensorBoard says of a metric, by its name."""
+
+    def __missing__(self, metric: str) -> str:
+        try:
+            known = lookup(metric)
+        except KeyError:
+            said = ""
+        else:
+            said = f"{known.description} [{known.unit}]" if known.unit else known.description
+        self[metric] = said
+        return said
