@@ -7,9 +7,10 @@ from pathlib import Path
 
 from orbax_bench_core.analysis.verdicts import NotPassed, enforce, read_verdicts_file
 from orbax_bench_core.config import UserError
-from orbax_bench_core.exit_codes import Exit
+from orbax_bench_core.exit_codes import Exit, worst
 from orbax_bench_core.steps.outlets import Outlets
 from orbax_bench_core.steps.pipeline.outputs import Outputs
+from orbax_bench_core.steps.pipeline.verdict import state_exit_code
 
 
 class NotComplete(NotPassed):
@@ -55,9 +56,10 @@ def enforce_verdict(
         refused = NotComplete("; ".join([*([str(refused)] if refused else []), *lacking]))
     elif lacking:
         refused = NotPassed("; ".join([str(refused), *lacking]))
-    if outlets is not None and verdicts is not None:
-        code = enforcement_exit_code(refused, verdict)
-        outlets.state_of(read_verdicts_file(verdicts), code, _folder_of(verdicts), lacking)
+    if outlets is not None and outlets.webhook is not None and verdicts is not None:
+        found, folder = read_verdicts_file(verdicts), _folder_of(verdicts)
+        code = worst([enforcement_exit_code(refused, verdict), state_exit_code(found, folder)])
+        outlets.state_of(found, code, folder, lacking)
     if refused is not None:
         raise refused
     return Outputs(value=verdict)
