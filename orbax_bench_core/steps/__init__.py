@@ -10,7 +10,12 @@ from orbax_bench_core.steps.planning import MOST_STEPS, batches, plan, points_in
 from orbax_bench_core.steps.point import SAID, BatchOutcome, PointFailed, measure_batch, run_batch
 from orbax_bench_core.steps.prepare import download, mirror, model_arrays, write_shardings
 from orbax_bench_core.steps.programs import ab, run
-from orbax_bench_core.steps.recovering import check_drilled, load_drilled, recovery
+from orbax_bench_core.steps.recovering import (
+    check_drilled,
+    drill_suite,
+    load_drilled,
+    recovery,
+)
 from orbax_bench_core.steps.release_search import (
     Compared,
     Found,
@@ -61,6 +66,7 @@ __all__ = [
     "comparing_releases",
     "comparison_exit_code",
     "download",
+    "drill_suite",
     "ensure_checkpoint",
     "expected_comparisons",
     "find_releases",
@@ -69,7 +75,6 @@ __all__ = [
     "limits_of",
     "load_drilled",
     "measure_batch",
-    "measure_point",
     "measure_points",
     "mirror",
     "model_arrays",

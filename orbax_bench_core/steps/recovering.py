@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
-from orbax_bench_core.analysis.recovery import Recovery
-from orbax_bench_core.config import LoadedSuite, load_suite
+from orbax_bench_core.analysis.recovery import PhaseName, Recovery
+from orbax_bench_core.config import LoadedSuite, load_suite, parse_suite, with_overrides
 from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, Session, Strike, silent
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps.comparison import compare_arms
 from orbax_bench_core.steps.measuring import measure_points
 from orbax_bench_core.steps.reporting import publish, publish_recovery, publish_verdicts
 from orbax_bench_core.sweep import sides
+
+_PRIMARY: Final = "gate.primary=[recovery]"
 
 
 def load_drilled(suite: str, overrides: Sequence[str]) -> LoadedSuite:
@@ -24,9 +27,19 @@ def load_drilled(suite: str, overrides: Sequence[str]) -> LoadedSuite:
         UserError: The suite is invalid.
     """
     loaded = load_suite(suite, overrides)
-    if loaded.suite.arms is None or loaded.suite.gate.names_primary:
+    return load_suite(suite, [*overrides, _PRIMARY]) if _decides(loaded) else loaded
+
+
+def parse_drilled(text: str, file: str = "") -> LoadedSuite:
+    """Reads the text of a suite that is to be drilled; see `load_drilled`. Messages name `file`."""
+    loaded = parse_suite(text, file)
+    if not _decides(loaded):
         return loaded
-    return load_suite(suite, [*overrides, "gate.primary=[recovery]"])
+    return parse_suite(with_overrides(text, [_PRIMARY], file), file)
+
+
+def _decides(loaded: LoadedSuite) -> bool:
+    return loaded.suite.arms is not None and not loaded.suite.gate.names_primary
 
 
 def check_drilled(session: Session) -> None:
@@ -65,16 +78,37 @@ def recovery(
         UserError: The suite is invalid or has no trainer, or the directory cannot be used.
         CannotRecord: A record could not be written.
     """
-    loaded = load_drilled(suite, overrides)
+    return drill_suite(load_drilled(suite, overrides), directory, settings=settings, say=say)
+
+
+def drill_suite(
+    loaded: LoadedSuite,
+    directory: str,
+    *,
+    added: Mapping[PhaseName, float] | None = None,
+    settings: RunSettings = DEFAULTS,
+    say: Say = silent,
+    lock: bool = True,
+) -> Recovery:
+    """Drills a suite that has been read, and writes all reports; see `recovery`.
+
+    Args:
+        loaded: The suite, as `load_drilled` returns it.
+        directory: The run directory.
+        added: Seconds of what this machine cannot show, by phase.
+        settings: How to measure, beside what the suite says.
+        say: Takes lines for people.
+        lock: Whether to wait until nothing else of ours measures on this machine.
+    """
     settings = dataclasses.replace(settings, drill=True, remove_repeated_dir=True)
     session = Session.begin(loaded, directory, settings=settings, say=say)
     check_drilled(session)
     run = RunDirectory(directory)
     if loaded.suite.arms is None:
-        measure_points(session, limits=False)
+        measure_points(session, limits=False, lock=lock)
         publish(run)
     else:
-        verdicts = compare_arms(session)
+        verdicts = compare_arms(session, lock=lock)
         publish(run)
         publish_verdicts(run, verdicts)
-    return publish_recovery(run)
+    return publish_recovery(run, added)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from orbax_bench_core.analysis.verdicts import NotPassed, enforce
 from orbax_bench_core.steps.pipeline.outputs import Outputs
+
+LEAK: Final = "LEAK"
 
 
 class NotComplete(NotPassed):
@@ -22,9 +25,9 @@ def enforce_verdict(
     """Fails unless a verdict is good enough and nothing is lacking.
 
     Args:
-        verdict: What compare-baseline returned; empty where nothing is compared.
+        verdict: What compare-baseline or soak returned; empty where nothing is compared.
         verdicts: Path of its `verdicts.json`, to say what has regressed.
-        lacking: What aggregate returned.
+        lacking: What aggregate, inspect-checkpoint, plan-save or recovery returned.
         allow_inconclusive: Whether INCONCLUSIVE is as good as PASS; never where an arm lacks an
             operation.
 
@@ -36,6 +39,8 @@ def enforce_verdict(
         NotComplete: Something is lacking; the message names it.
         UserError: It is no verdict.
     """
+    if verdict == LEAK:
+        raise NotPassed(verdict)
     if verdict:
         enforce(verdict, verdicts, allow_inconclusive=allow_inconclusive)
     if lacking:
