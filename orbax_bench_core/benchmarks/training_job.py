@@ -46,7 +46,8 @@ class TrainingJobOptions(BoundedOptions, SaveRestoreOptions):
             which needs replicas and 2 processes.
         wiped: Whether the disk of the last process is empty after a kill, as that of a machine that
             was replaced; for `tier: local`.
-        kill: What a drill kills: the `last` process, or `all`.
+        kill: What a drill kills: the `last` process; `all`; or the `host` of the last, with its
+            agent, which somebody has to start again: on several hosts alone.
         peers_wait_s: Seconds for which a drill leaves the other processes alone, to see when they
             notice by themselves; 0 ends them at once.
     """
@@ -58,7 +59,7 @@ class TrainingJobOptions(BoundedOptions, SaveRestoreOptions):
     compilation_cache: Sweepable[Literal["off", "warm", "cold"]] = "off"
     tier: Sweepable[Literal["storage", "local"]] = "storage"
     wiped: Sweepable[bool] = False
-    kill: Sweepable[Literal["last", "all"]] = "last"
+    kill: Sweepable[Literal["last", "all", "host"]] = "last"
     peers_wait_s: Sweepable[float] = 0.0
 
     least = {"save_interval_steps": 1, "max_to_keep": 1, "train_steps": 1, "matrix_size": 1}

@@ -6,7 +6,8 @@ import contextlib
 import dataclasses
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeVar
 
 from rich.console import Console
 
@@ -24,7 +25,7 @@ from orbax_bench_core.config import LoadedSuite, UserError
 from orbax_bench_core.document import count, print_document
 from orbax_bench_core.execute import CannotRecord, HostsMissing, RunSettings, Session, Watcher
 from orbax_bench_core.exit_codes import Exit, worst
-from orbax_bench_core.records import Run
+from orbax_bench_core.records import Run, RunDirectory
 from orbax_bench_core.steps import (
     Outlets,
     SoakGoal,
@@ -42,6 +43,8 @@ from orbax_bench_core.steps import (
     settle,
     soak_points,
 )
+
+_Found = TypeVar("_Found")
 
 
 class Interrupted(Exception):
@@ -84,6 +87,13 @@ class Output:
             verbose=verbose,
             outlets=outlets or Outlets(),
         )
+
+    @classmethod
+    def beside(cls, *, as_json: bool, verbose: bool = False) -> Output:
+        """Returns the output beside an answer, which alone goes to standard output as JSON."""
+        output = cls.to_stdout(LogFormat.TEXT, verbose=verbose)
+        output.console.stderr = as_json
+        return output
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -445,6 +455,28 @@ def show_recovery(recovery: Recovery, root: str, *, as_json: bool) -> None:
     console = results_console()
     print_document(recovery_document(recovery), console)
     console.print(f"Page: {root}/recovery.html", markup=False, highlight=False, soft_wrap=True)
+
+
+def published(
+    directory: str, publish: Callable[[RunDirectory], _Found], *, otherwise: str
+) -> _Found:
+    """Returns what is found anew in the records of a run, whose pages are written again.
+
+    Args:
+        directory: The run directory.
+        publish: Writes the pages.
+        otherwise: What to do where it is none.
+
+    Raises:
+        UserError: It is no run directory, has no such measurement, or cannot be written.
+    """
+    run = RunDirectory(directory)
+    if not run.exists():
+        raise UserError(f"{directory} is no run directory. {otherwise}")
+    try:
+        return publish(run)
+    except OSError as failure:
+        raise UserError(f"cannot write into {run.root}: {failure}") from None
 
 
 def soak_exit_code(soak: Soak) -> int:

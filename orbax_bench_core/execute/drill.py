@@ -9,11 +9,11 @@ import random
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, Literal
 
 from orbax_bench_core.authoring import Killed
 from orbax_bench_core.config import UserError
-from orbax_bench_core.execute.hosts import Inbox, LocalWorker, WorkerHandle
+from orbax_bench_core.execute.hosts import ClusterHosts, Host, Inbox, RemoteWorker, WorkerHandle
 from orbax_bench_core.execute.vigil import CannotRecord, HostFailed
 from orbax_bench_core.measure import TIME
 from orbax_bench_core.sweep import SweepPoint
@@ -21,6 +21,8 @@ from orbax_bench_core.worker import Done, Measured, Ready, Unrecorded, event_of
 
 STEP: Final = "step"
 """The operation that a trainer measures with every step: its progress."""
+
+Kills = Literal["last", "all", "host"]
 
 _SAVES_BEFORE: Final = 2
 _NOTICED_S: Final = 30.0
@@ -32,12 +34,12 @@ class Strike:
 
     Attributes:
         step: After which step.
-        all_of_them: Whether every process is killed, as when a machine goes; otherwise the last.
+        kills: What is killed: the `last` process, `all`, or the `host` of the last with its agent.
         peers_s: Seconds for which the others are left alone, to see when they notice by themselves.
     """
 
     step: int
-    all_of_them: bool
+    kills: Kills
     peers_s: float
 
     @classmethod
@@ -61,9 +63,22 @@ class Strike:
                 "training_job, as examples/recovery.yaml does"
             ) from None
         offset = random.Random(seed).randint(1, interval)
-        return cls(
-            step=_SAVES_BEFORE * interval + offset, all_of_them=kill == "all", peers_s=peers_s
-        )
+        return cls(step=_SAVES_BEFORE * interval + offset, kills=kill, peers_s=peers_s)
+
+    def check(self, point: SweepPoint, host: Host) -> None:
+        """Checks that there is what is to be killed.
+
+        Raises:
+            UserError: The host of the last process is that of process 0, which watches the drill.
+        """
+        if self.kills != "host":
+            return
+        if not isinstance(host, ClusterHosts) or not host.place(point.processes - 1):
+            raise UserError(
+                f"{point.name}: `kill: host` kills the host of the last process, and that of "
+                "process 0 watches the drill: start the command on several hosts, with a process "
+                "on each"
+            )
 
     def __call__(
         self, workers: Sequence[WorkerHandle], inbox: Inbox, timeout_s: float
@@ -97,12 +112,13 @@ class Strike:
         return self._kill(workers, inbox, steps)
 
     def _kill(self, workers: Sequence[WorkerHandle], inbox: Inbox, steps: int) -> Killed:
-        victims = workers if self.all_of_them else workers[-1:]
+        victims = workers if self.kills == "all" else workers[-1:]
         first = len(workers) - len(victims)
         began = time.monotonic()
         for victim in victims:
-            assert isinstance(victim, LocalWorker)  # the command works on this machine alone
-            threading.Thread(target=victim.kill, name="kill", daemon=True).start()
+            whole = self.kills == "host" and isinstance(victim, RemoteWorker)
+            kill = victim.kill_host if whole else victim.kill
+            threading.Thread(target=kill, name="kill", daemon=True).start()
         notice_s = peers_s = None
         for host, line in _lines(inbox, _NOTICED_S):
             steps += _steps(host, event_of(line) if line else None)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
 
 from orbax_bench_core.analysis.recovery import PhaseName, Recovery
-from orbax_bench_core.config import LoadedSuite, load_suite, parse_suite, with_overrides
+from orbax_bench_core.config import LoadedSuite, load_suite
 from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, Session, Strike, silent
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps.comparison import compare_arms
@@ -15,42 +14,39 @@ from orbax_bench_core.steps.measuring import measure_points
 from orbax_bench_core.steps.reporting import publish, publish_recovery, publish_verdicts
 from orbax_bench_core.sweep import sides
 
-_PRIMARY: Final = "gate.primary=[recovery]"
 
-
-def load_drilled(suite: str, overrides: Sequence[str]) -> LoadedSuite:
+def load_drilled(
+    suite: str,
+    overrides: Sequence[str] = (),
+    load: Callable[[str, Sequence[str]], LoadedSuite] = load_suite,
+) -> LoadedSuite:
     """Loads a suite that is to be drilled: with arms, the whole recovery decides.
 
     A suite that names `gate.primary` itself keeps its own.
 
+    Args:
+        suite: What `load` takes: a path.
+        overrides: Keys of the suite to change.
+        load: Reads it.
+
     Raises:
         UserError: The suite is invalid.
     """
-    loaded = load_suite(suite, overrides)
-    return load_suite(suite, [*overrides, _PRIMARY]) if _decides(loaded) else loaded
-
-
-def parse_drilled(text: str, file: str = "") -> LoadedSuite:
-    """Reads the text of a suite that is to be drilled; see `load_drilled`. Messages name `file`."""
-    loaded = parse_suite(text, file)
-    if not _decides(loaded):
+    loaded = load(suite, overrides)
+    if loaded.suite.arms is None or loaded.suite.gate.names_primary:
         return loaded
-    return parse_suite(with_overrides(text, [_PRIMARY], file), file)
-
-
-def _decides(loaded: LoadedSuite) -> bool:
-    return loaded.suite.arms is not None and not loaded.suite.gate.names_primary
+    return load(suite, [*overrides, "gate.primary=[recovery]"])
 
 
 def check_drilled(session: Session) -> None:
     """Checks that everything that a session measures can be drilled.
 
     Raises:
-        UserError: A benchmark is no trainer.
+        UserError: A benchmark is no trainer, or its hosts cannot be killed.
     """
     for entry in session.entries:
         for point in sides(entry).values():
-            Strike.of(point, seed="")
+            Strike.of(point, seed="").check(point, session.settings.host)
 
 
 def recovery(

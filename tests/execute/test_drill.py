@@ -3,6 +3,7 @@
 import pytest
 
 from orbax_bench_core.config import UserError
+from orbax_bench_core.execute import LocalHost
 from orbax_bench_core.execute.drill import Strike
 from orbax_bench_core.measure import PEERS_NOTICE, STEPS_LOST, TIME
 
@@ -31,12 +32,18 @@ def test_the_step_is_drawn_between_two_saves_and_is_the_same_for_one_seed(make_p
     steps = {Strike.of(point, str(seed)).step for seed in range(200)}
     assert steps == set(range(21, 31))
     assert Strike.of(point, "7") == Strike.of(point, "7")
-    assert Strike.of(point, "7").all_of_them
+    assert Strike.of(point, "7").kills == "all"
 
 
 def test_what_does_not_train_is_refused(make_point):
     with pytest.raises(UserError, match=r"has no option 'save_interval_steps'.*training_job"):
         Strike.of(make_point(), "0")
+
+
+def test_no_host_is_killed_where_there_is_only_that_of_the_drill(make_point):
+    point = make_point(options={"save_interval_steps": 10, "kill": "host", "peers_wait_s": 0})
+    with pytest.raises(UserError, match="start the command on several hosts"):
+        Strike.of(point, "0").check(point, LocalHost())
 
 
 @pytest.mark.slow

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from orbax_bench_core.config import UserError
+from collections.abc import Sequence
+
+from orbax_bench_core.config import LoadedSuite, UserError, parse_suite, with_overrides
 from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, silent
 from orbax_bench_core.records import RECOVERY_FILE, RunDirectory
 from orbax_bench_core.steps.pipeline.outputs import Outputs, conclusion
-from orbax_bench_core.steps.recovering import drill_suite, parse_drilled
+from orbax_bench_core.steps.recovering import drill_suite, load_drilled
 
 
 def recovery(
@@ -44,8 +46,12 @@ def recovery(
     """
     if min(add_notice, add_start) < 0:
         raise UserError("seconds that are added are 0 or more")
+
+    def load(text: str, overrides: Sequence[str]) -> LoadedSuite:
+        return parse_suite(with_overrides(text, overrides, file), file)
+
     found = drill_suite(
-        parse_drilled(suite, file),
+        load_drilled(suite, load=load),
         output_directory,
         added={"notice": add_notice, "start": add_start},
         settings=settings,
