@@ -43,7 +43,9 @@ class TrainingJobOptions(BoundedOptions, SaveRestoreOptions):
             before has left it; or `cold`, which a life begins empty.
         tier: Where checkpoints go: `storage`; or `local`, to the local disk of each process with
             every save and to storage with every third, by Orbax's emergency `CheckpointManager`,
-            which needs replicas and 2 processes.
+            which needs replicas and 2 processes; or `replicator`, to the local disk of each process
+            by Orbax's multi-tier `ReplicatorCheckpointManager`, which leaves copies to a service of
+            the platform and needs 2 processes.
         wiped: Whether the disk of the last process is empty after a kill, as that of a machine that
             was replaced; for `tier: local`.
         kill: What a drill kills: the `last` process; `all`; or the `host` of the last, with its
@@ -57,7 +59,7 @@ class TrainingJobOptions(BoundedOptions, SaveRestoreOptions):
     train_steps: Sweepable[int] = 50
     matrix_size: Sweepable[int] = 384
     compilation_cache: Sweepable[Literal["off", "warm", "cold"]] = "off"
-    tier: Sweepable[Literal["storage", "local"]] = "storage"
+    tier: Sweepable[Literal["storage", "local", "replicator"]] = "storage"
     wiped: Sweepable[bool] = False
     kill: Sweepable[Literal["last", "all", "host"]] = "last"
     peers_wait_s: Sweepable[float] = 0.0
@@ -65,9 +67,9 @@ class TrainingJobOptions(BoundedOptions, SaveRestoreOptions):
     least = {"save_interval_steps": 1, "max_to_keep": 1, "train_steps": 1, "matrix_size": 1}
 
     def is_valid(self) -> bool:
-        """A job saves once before it ends; only local disks can be wiped."""
+        """A job saves once before it ends; a disk may be wiped where Orbax itself has a copy."""
         saves = self.train_steps >= self.save_interval_steps
-        return saves and super().is_valid() and not (self.wiped and self.tier == "storage")
+        return saves and super().is_valid() and (self.tier == "local" or not self.wiped)
 
 
 @benchmark_options(TrainingJobOptions)
