@@ -49,9 +49,16 @@ class TrainingJobOptions(BoundedOptions, SaveRestoreOptions):
         wiped: Whether the disk of the last process is empty after a kill, as that of a machine that
             was replaced; for `tier: local`.
         kill: What a drill kills: the `last` process; `all`; or the `host` of the last, with its
-            agent, which somebody has to start again: on several hosts alone.
+            agent, which somebody has to start again: on several hosts alone; the `store`, and no
+            process, until the job notices; or, as `store_at_restore`, all processes, and the store
+            for `outage_s` once new ones are up.
         peers_wait_s: Seconds for which a drill leaves the other processes alone, to see when they
             notice by themselves; 0 ends them at once.
+        store_down: Command that takes the store away, such as `umount -f /ckpt`; run by the shell
+            on the host of process 0.
+        store_up: Command that brings it back; it is run whatever happens.
+        outage_s: Seconds after which the store is back in any case. A job that has not noticed by
+            then has failed its drill.
     """
 
     save_interval_steps: Sweepable[int] = 20
@@ -61,8 +68,11 @@ class TrainingJobOptions(BoundedOptions, SaveRestoreOptions):
     compilation_cache: Sweepable[Literal["off", "warm", "cold"]] = "off"
     tier: Sweepable[Literal["storage", "local", "replicator"]] = "storage"
     wiped: Sweepable[bool] = False
-    kill: Sweepable[Literal["last", "all", "host"]] = "last"
+    kill: Sweepable[Literal["last", "all", "host", "store", "store_at_restore"]] = "last"
     peers_wait_s: Sweepable[float] = 0.0
+    store_down: Sweepable[str] = ""
+    store_up: Sweepable[str] = ""
+    outage_s: Sweepable[float] = 30.0
 
     least = {"save_interval_steps": 1, "max_to_keep": 1, "train_steps": 1, "matrix_size": 1}
 
@@ -127,7 +137,8 @@ def _go_on(
     from orbax_bench_core.state import tree_bytes
 
     options = context.options
-    left = _uncommitted(context.path)
+    # Managers of local disks clear them up; storage, which may be away, is first met by the restore.
+    left = None if options.tier == "storage" else _uncommitted(context.path)
     if killed is not None and options.wiped:
         wipe(context)
     context.prepare_load("restore", context.path)
@@ -139,7 +150,7 @@ def _go_on(
         with metrics.measure("first_step", options.collectors):
             Training(restored, matrix_size=options.matrix_size).steps(1)
         if killed is not None:
-            _record(metrics, killed, step, left)
+            _record(metrics, killed, step, _uncommitted(context.path) if left is None else left)
         if context.verifier is not None:
             never_killed = Training(context.pytree, matrix_size=options.matrix_size)
             never_killed.steps(step)

@@ -6,9 +6,10 @@ import contextlib
 import dataclasses
 import queue
 import random
+import subprocess
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Literal
 
 from orbax_bench_core.authoring import Killed
@@ -22,10 +23,71 @@ from orbax_bench_core.worker import Done, Measured, Ready, Unrecorded, event_of
 STEP: Final = "step"
 """The operation that a trainer measures with every step: its progress."""
 
-Kills = Literal["last", "all", "host"]
+Kills = Literal["last", "all", "host", "store", "store_at_restore"]
 
 _SAVES_BEFORE: Final = 2
 _NOTICED_S: Final = 30.0
+_COMMAND_S: Final = 60.0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Store:
+    """Store that a drill takes away, by commands on the host of process 0.
+
+    Attributes:
+        down: Command that takes it away.
+        up: Command that brings it back.
+        outage_s: Seconds after which it is back in any case.
+    """
+
+    down: str
+    up: str
+    outage_s: float
+
+    @contextlib.contextmanager
+    def away(self) -> Iterator[Callable[[], None]]:
+        """Takes it away, and brings it back whatever happens; yields what brings it back earlier.
+
+        Raises:
+            HostFailed: A command failed.
+        """
+        lock, failures = threading.Lock(), list[str]()
+        is_back = False
+
+        def back() -> None:
+            nonlocal is_back
+            with lock:
+                if not is_back:
+                    is_back = True
+                    failures.append(_run(self.up))
+
+        try:
+            if failure := _run(self.down):
+                raise HostFailed(0, "StoreNotTaken", f"store_down: {failure}", "")
+            yield back
+        finally:
+            back()
+        if failures[0]:
+            raise HostFailed(0, "StoreNotBack", f"store_up: {failures[0]}", "")
+
+
+def _run(command: str) -> str:
+    """Runs a command of the user by the shell, and returns why it failed; empty if it did not."""
+    try:
+        done = subprocess.run(
+            ["/bin/sh", "-c", command],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_COMMAND_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"{command!r} took more than {_COMMAND_S:g} s"
+    if not done.returncode:
+        return ""
+    return f"{command!r} ended with {done.returncode}: {done.stderr[-500:].strip()}"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -34,13 +96,16 @@ class Strike:
 
     Attributes:
         step: After which step.
-        kills: What is killed: the `last` process, `all`, or the `host` of the last with its agent.
+        kills: What is killed: the `last` process; `all`; the `host` of the last with its agent; the
+            `store`, and no process; or all, and the store once new ones are up.
         peers_s: Seconds for which the others are left alone, to see when they notice by themselves.
+        store: The store that is taken away; None where it stays.
     """
 
     step: int
     kills: Kills
     peers_s: float
+    store: Store | None = None
 
     @classmethod
     def of(cls, point: SweepPoint, seed: str) -> Strike:
@@ -62,8 +127,17 @@ class Strike:
                 f"{point.name} cannot be drilled: it has no option {missing}; take the benchmark "
                 "training_job, as examples/recovery.yaml does"
             ) from None
+        store = None
+        if kill in ("store", "store_at_restore"):
+            down, up = options.get("store_down"), options.get("store_up")
+            if not down or not up:
+                raise UserError(
+                    f"{point.name}: `kill: {kill}` needs store_down and store_up, commands that "
+                    "take the store away and bring it back"
+                )
+            store = Store(down=down, up=up, outage_s=float(options["outage_s"]))
         offset = random.Random(seed).randint(1, interval)
-        return cls(step=_SAVES_BEFORE * interval + offset, kills=kill, peers_s=peers_s)
+        return cls(step=_SAVES_BEFORE * interval + offset, kills=kill, peers_s=peers_s, store=store)
 
     def check(self, point: SweepPoint, host: Host) -> None:
         """Checks that there is what is to be killed.
@@ -109,10 +183,48 @@ class Strike:
         else:
             message = f"step {self.step} was not reached after timeout_s = {timeout_s:g} seconds"
             raise HostFailed(0, "Timeout", message, workers[0].stacks())
+        if self.kills == "store":
+            return self._take_store(inbox, steps)
         return self._kill(workers, inbox, steps)
 
+    @contextlib.contextmanager
+    def restoring(self) -> Iterator[None]:
+        """Has the store away for a time, if that is when it is to be killed; else does nothing.
+
+        Raises:
+            HostFailed: It could not be taken away, or brought back.
+        """
+        if self.store is None or self.kills != "store_at_restore":
+            yield
+            return
+        with self.store.away() as back:
+            timer = threading.Timer(self.store.outage_s, back)
+            timer.daemon = True
+            timer.start()
+            try:
+                yield
+            finally:
+                timer.cancel()
+
+    def _take_store(self, inbox: Inbox, steps: int) -> Killed:
+        assert self.store is not None
+        with self.store.away():
+            began = time.monotonic()
+            for host, line in _lines(inbox, self.store.outage_s):
+                event = event_of(line) if line else None
+                steps += _steps(host, event)
+                if not line or isinstance(event, Done | Unrecorded):
+                    return Killed(steps=steps, notice_s=time.monotonic() - began, start_s=0.0)
+        raise HostFailed(
+            0,
+            "NotNoticed",
+            f"training went on for outage_s = {self.store.outage_s:g} seconds without its store, "
+            "and did not notice",
+            "",
+        )
+
     def _kill(self, workers: Sequence[WorkerHandle], inbox: Inbox, steps: int) -> Killed:
-        victims = workers if self.kills == "all" else workers[-1:]
+        victims = workers if self.kills in ("all", "store_at_restore") else workers[-1:]
         first = len(workers) - len(victims)
         began = time.monotonic()
         for victim in victims:

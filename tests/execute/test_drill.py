@@ -1,5 +1,7 @@
 """Training that is killed at a drawn step, with fake workers."""
 
+from pathlib import Path
+
 import pytest
 
 from orbax_bench_core.config import UserError
@@ -59,3 +61,49 @@ def test_of_two_processes_the_last_is_killed_and_the_other_may_notice(orchestrat
     run.run(drill=True)
     assert run.record("behave", host=1).status == "passed"
     assert PEERS_NOTICE.name not in {one.metric for one in run.record("behave").samples}
+
+
+@pytest.fixture
+def store(tmp_path):
+    """Options of a store that is away while a file is there."""
+    away = tmp_path / "away"
+    return {"store_down": f"touch {away}", "store_up": f"rm {away}", "away": str(away)}
+
+
+@pytest.mark.slow
+def test_a_job_whose_store_goes_notices_at_its_next_save_and_goes_on_when_it_is_back(
+    orchestrate, store
+):
+    run = orchestrate("behave", kill="store", **store)
+    run.run(drill=True)
+    record = run.record("behave")
+    assert record.status == "passed"
+    assert values(record)["notice"] > 0
+    assert values(record, STEPS_LOST.name)["recovery"] >= 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("changes", "kind", "said"),
+    [
+        ({"away": "", "outage_s": 0.1}, "NotNoticed", "did not notice"),
+        ({"store_down": "exit 3"}, "StoreNotTaken", "store_down: 'exit 3' ended with 3"),
+        ({"kill": "store_at_restore", "outage_s": 60}, "OSError", "the store is gone"),
+    ],
+)
+def test_a_store_that_is_not_noticed_not_taken_or_not_back_is_told(
+    orchestrate, store, changes, kind, said
+):
+    run = orchestrate("behave", **{"kill": "store", **store, **changes})
+    run.run(drill=True)
+    error = run.record("behave").error
+    assert error.type == kind
+    assert said in error.message
+    if store["away"] == changes.get("away", store["away"]):
+        assert not Path(store["away"]).exists()
+
+
+def test_a_store_is_taken_by_commands(make_point):
+    point = make_point(options={"save_interval_steps": 5, "kill": "store", "peers_wait_s": 0})
+    with pytest.raises(UserError, match="needs store_down and store_up"):
+        Strike.of(point, "0")

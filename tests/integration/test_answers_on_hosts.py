@@ -56,6 +56,7 @@ def test_a_drill_kills_a_host_and_waits_until_it_is_started_again(tmp_path):
     assert start["median"] > 0.5  # of which the host was away for most
 
 
+@pytest.mark.extended
 def test_each_host_of_a_soak_is_judged_by_itself(tmp_path):
     words = command(tmp_path, "soak", "keeps_mib: 1.0", "--saves", "200", "--json")
     with Hosts(tmp_path, *words) as hosts:

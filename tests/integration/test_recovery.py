@@ -24,7 +24,11 @@ mesh_config:
   dcn_parallelism: {replica: 2}
 benchmarks:
 - generator: training_job
-  options: {save_interval_steps: 5, matrix_size: 16, tier: [local, replicator], wiped: [false, true]}
+  options:
+    save_interval_steps: 5
+    matrix_size: 16
+    tier: [local, replicator]
+    wiped: [false, true]
 """
 
 

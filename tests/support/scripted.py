@@ -38,7 +38,11 @@ class ScriptedOptions(BenchmarkOptions):
         load_s: Seconds that are reported for `load`.
         keeps_mib: MiB that a process reports to keep of every save, in a soak.
         save_interval_steps: Steps between the saves of training that a drill kills.
-        kill: What the drill kills, `last` or `all`.
+        kill: What the drill kills, as `training_job` has it.
+        store_down: The command that takes the store away.
+        store_up: The command that brings it back.
+        outage_s: Seconds after which it is back.
+        away: A file; while it is there, saves and restores fail.
         peers_wait_s: Seconds for which it leaves the others alone.
         trains: Steps after which training that is to be killed ends by itself; none by default.
         lasts_s: Seconds for which a repeat, and a host that lags, really takes.
@@ -59,6 +63,10 @@ class ScriptedOptions(BenchmarkOptions):
     keeps_mib: float = 0.0
     save_interval_steps: int = 5
     kill: str = "last"
+    store_down: str = ""
+    store_up: str = ""
+    outage_s: float = 30.0
+    away: str = ""
     peers_wait_s: float = 0.0
     trains: int = 1_000_000
     lasts_s: float = 0.0
