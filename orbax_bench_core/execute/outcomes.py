@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from orbax_bench_core.execute.group import WorkerGroup
-from orbax_bench_core.records import PEER_FAILED, ErrorInfo
+from orbax_bench_core.records import PEER_FAILED, Attempt, ErrorInfo, Repeat
 from orbax_bench_core.worker import Done
 
 
@@ -21,6 +21,25 @@ def began_nothing(group: WorkerGroup, ended: Mapping[int, Done], num_hosts: int)
 def peer_failed(host: int, reason: str) -> ErrorInfo:
     """Describes the end of a host that the failure of another one, `host`, has caused."""
     return ErrorInfo(type=PEER_FAILED, message=f"ended because host {host} failed: {reason}")
+
+
+def attempts_so_far(
+    earlier: Repeat, errors: Mapping[int, ErrorInfo]
+) -> Mapping[int, tuple[Attempt, ...]]:
+    """Returns what was tried in vain on each host before a repeat is tried again.
+
+    A host that passed, and is to measure again because another one failed, has tried in vain too.
+
+    Args:
+        earlier: What was recorded of the repeat.
+        errors: How hosts failed in the last try, as far as that is known.
+    """
+    failed = {host: record.error for host, record in earlier.records.items() if record.error}
+    first = min(failed, key=lambda host: failed[host].type == PEER_FAILED, default=None)
+    peer = None if first is None else peer_failed(first, failed[first].message)
+    return {
+        host: record.as_attempt(errors.get(host, peer)) for host, record in earlier.records.items()
+    }
 
 
 class WarmUpEnded(Exception):

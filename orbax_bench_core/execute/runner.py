@@ -9,13 +9,19 @@ import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from orbax_bench_core.authoring import Drill, Killed
 from orbax_bench_core.config import Arm
 from orbax_bench_core.execute.drill import Strike
 from orbax_bench_core.execute.group import WorkerGroup
-from orbax_bench_core.execute.outcomes import WarmUpEnded, began_nothing, peer_failed
+from orbax_bench_core.execute.outcomes import (
+    WarmUpEnded,
+    attempts_so_far,
+    began_nothing,
+    peer_failed,
+)
 from orbax_bench_core.execute.pool import WorkerPool
 from orbax_bench_core.execute.schedule import environments, round_order, schedule
 from orbax_bench_core.execute.session import Progress, Retry, Session
@@ -165,9 +171,10 @@ class Runner:
         if _ended(repeat, arm):
             self._watch(slot.progress(repeat=repeat, reused=True))
             return repeat
+        tried = _Try()
         for left in range(self._info.execution.retries, -1, -1):
             try:
-                in_vain = self._try(slot, self._tasks(slot, earlier=repeat))
+                tried = self._try(slot, self._tasks(slot, repeat, tried.errors))
             except OSError:
                 self._check_run()
                 raise
@@ -176,7 +183,7 @@ class Runner:
             if life is not None and repeat.attempts:
                 # What a retry left in its process must not be in the operations that follow.
                 self._pool.end_life(life)
-            if repeat.finished or in_vain:
+            if repeat.finished or tried.in_vain:
                 break
             if left:
                 self._watch(slot.retry(repeat.reason, left))
@@ -210,9 +217,20 @@ class Runner:
     def _read(self, slot: _Slot) -> Repeat:
         return self._run.read_repeat(slot.point, slot.repeat, slot.arm, slot.block, slot.life)
 
-    def _tasks(self, slot: _Slot, *, earlier: Repeat | None = None) -> list[Task]:
-        """Returns one task per host; without `earlier`, of a warm-up."""
-        records = {} if earlier is None else earlier.records
+    def _tasks(
+        self,
+        slot: _Slot,
+        earlier: Repeat | None = None,
+        errors: Mapping[int, ErrorInfo] = MappingProxyType({}),
+    ) -> list[Task]:
+        """Returns one task per host; without `earlier`, of a warm-up.
+
+        Args:
+            slot: What they measure.
+            earlier: What was recorded of it before.
+            errors: How hosts failed in the last try, also those whose record says that they passed.
+        """
+        attempts = {} if earlier is None else attempts_so_far(earlier, errors)
         fence = "" if self._run.fence is None else str(self._run.fence)
         return [
             Task(
@@ -229,7 +247,7 @@ class Runner:
                 num_hosts=slot.measured.processes,
                 code=self._code.of(slot.measured),
                 verify=self._info.execution.verify == "digest",
-                attempts=records[host].as_attempt() if host in records else (),
+                attempts=attempts.get(host, ()),
                 fence=fence,
                 replaces=self._replaced(slot, earlier, host),
             )
@@ -242,14 +260,11 @@ class Runner:
             return ""
         return self._run.seal(slot.point, slot.repeat, host=host)
 
-    def _try(self, slot: _Slot, tasks: Sequence[Task]) -> bool:
-        """Runs a repeat in a group that is warm for its point; whatever happens is recorded.
-
-        Returns:
-            Whether it failed for want of something that another try would lack as well.
-        """
+    def _try(self, slot: _Slot, tasks: Sequence[Task]) -> _Try:
+        """Runs a repeat in a group that is warm for its point; whatever happens is recorded."""
         num_hosts = len(tasks)
         ended: dict[int, Done] = {}
+        errors: dict[int, ErrorInfo] = {}
         started_at, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
         group: WorkerGroup | None = None
 
@@ -297,8 +312,9 @@ class Runner:
                 self._pool.discard(group)
             own = ErrorInfo(type=failure.kind, message=failure.message, traceback=failure.tail)
             peer = peer_failed(failure.host, failure.message)
-            errors = dict.fromkeys(range(num_hosts), peer)
-            record_missing({**errors, **failure.others, failure.host: own})
+            peers = dict.fromkeys(range(num_hosts), peer)
+            errors = {**peers, **failure.others, failure.host: own}
+            record_missing(errors)
         else:
             late = set(range(num_hosts)) - ended.keys()
             first = next((host for host, done in ended.items() if done.status == "failed"), None)
@@ -314,7 +330,7 @@ class Runner:
             self._pool.end_life(_DRILLED)
         if not self._keep_data:
             self._run.remove_data(slot.point, slot.repeat, warmup=False, arm=slot.arm)
-        return any(done.unmet for done in ended.values())
+        return _Try(in_vain=any(done.unmet for done in ended.values()), errors=errors)
 
     @staticmethod
     def _strike(slot: _Slot) -> Strike:
@@ -375,6 +391,18 @@ class Runner:
                 self._run.write_record(record)
         except (OSError, LeaseLost) as failure:
             raise CannotRecord(f"cannot write the record: {failure}") from None
+
+
+class _Try(NamedTuple):
+    """How a try ended.
+
+    Attributes:
+        in_vain: Whether it failed for want of something that another try would lack as well.
+        errors: The errors of hosts that could not record them themselves.
+    """
+
+    in_vain: bool = False
+    errors: Mapping[int, ErrorInfo] = MappingProxyType({})
 
 
 class _Slot(NamedTuple):

@@ -101,7 +101,7 @@ class ErrorInfo(ResultModel):
 
 
 class Attempt(ResultModel):
-    """An earlier try of the same repeat, which failed.
+    """An earlier try of the same repeat, which failed on this host or on another one.
 
     Attributes:
         error: Why it failed.
@@ -256,12 +256,18 @@ class Record(ResultModel):
         """Whether running the suite again leaves this repeat as it is."""
         return self.status != "failed"
 
-    def as_attempt(self) -> tuple[Attempt, ...]:
-        """Returns this record, if it failed, and those before it, as attempts of a new try."""
-        if self.error is None:
+    def as_attempt(self, error: ErrorInfo | None = None) -> tuple[Attempt, ...]:
+        """Returns this record, and those before it, as attempts of a new try.
+
+        Args:
+            error: Why what passed here is tried again: another host failed, or this one did when
+                its record was there. None where no host failed, as after an interruption.
+        """
+        error = self.error or error
+        if error is None:
             return self.attempts
         this = Attempt(
-            error=self.error,
+            error=error,
             samples=self.samples,
             started_at=self.started_at,
             duration_s=self.duration_s,

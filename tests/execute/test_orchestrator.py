@@ -91,6 +91,18 @@ def test_a_retry_that_passes_keeps_the_failed_attempt(orchestrate):
     assert operations(attempt) == {"save"}
 
 
+@pytest.mark.parametrize("act", ["die_last", "die_passed"])
+def test_what_passed_on_one_host_is_kept_where_its_repeat_is_tried_again(orchestrate, act):
+    run = orchestrate(act, processes=2, devices=2, on_host=1, first_attempts=True)
+    run.run(retries=1)
+    records = run.repeat(act)
+    assert [records[host].status for host in (0, 1)] == ["passed", "passed"]
+    kinds = {host: [each.error.type for each in records[host].attempts] for host in (0, 1)}
+    assert kinds == {0: ["PeerFailed"], 1: ["WorkerDied"]}
+    through = 1 if act == "die_passed" else 0
+    assert operations(records[through].attempts[0]) == {"save", "load"}
+
+
 def test_a_retry_that_fails_again_keeps_each_attempt(orchestrate):
     run = orchestrate("raise")
     run.run(retries=2)

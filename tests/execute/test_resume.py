@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 SUITE = """
 suite_name: resume
-num_repeats: 3
+num_repeats: 10
 execution: {retries: 0}
 checkpoint_config: {spec: {w: {dtype: float32, shape: [1024, 4096], sharding: [x]}}}
 mesh_config: {mesh_axes: [x], ici_parallelism: {x: 4}}
@@ -28,7 +28,7 @@ checkpoint_config: {spec: {w: {dtype: float32, shape: [8]}}}
 benchmarks:
   - {generator: tests.support.scripted.Scripted, options: {lasts_s: 0.5, save_s: [0.1, 0.2]}}
 """
-REPEATS = 6
+REPEATS = {SUITE: 20, SCRIPTED: 6}
 
 
 def wait_for(condition, seconds=60):
@@ -36,6 +36,10 @@ def wait_for(condition, seconds=60):
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.005)
+
+
+def planned(run):
+    return REPEATS[run.suite_file.read_text()]
 
 
 def finished(run):
@@ -62,7 +66,7 @@ def complete_and_identical(run, before, cli=REAL_CLI):
     code, output = run.run(cli=cli)
     after = run.record_bytes()
     assert code == 0, output
-    assert finished(run) == REPEATS
+    assert finished(run) == planned(run)
     assert {name: after[name] for name in before} == before
     assert '"status": "complete"' in (run.directory / "run.json").read_text()
 
@@ -80,7 +84,7 @@ def test_defect_15_after_a_worker_is_killed_mid_save(suite_run):
     output, _ = process.communicate(timeout=120)
     assert process.returncode == 1, output
     statuses = [record["status"] for record in run.records().values()]
-    assert sorted(statuses) == ["failed"] + ["passed"] * (REPEATS - 1)
+    assert sorted(statuses) == ["failed"] + ["passed"] * (planned(run) - 1)
     complete_and_identical(run, passed_records(run))
 
 
@@ -94,7 +98,7 @@ def test_after_the_orchestrator_is_killed(suite_run):
     # A worker without an orchestrator ends by itself, and does not go on measuring.
     wait_for(lambda: not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE)
     before = passed_records(run)
-    assert 1 <= len(before) < REPEATS
+    assert 1 <= len(before) < planned(run)
     complete_and_identical(run, before, FAKE_CLI)
 
 
@@ -127,4 +131,4 @@ def test_a_run_whose_shell_ignores_interrupts_goes_on(suite_run):
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 0, output
-    assert finished(run) == REPEATS
+    assert finished(run) == planned(run)

@@ -118,6 +118,8 @@ class FakeWorker:
                 leave()
             except AlreadyRecorded:
                 pass
+        if status == "passed" and self._dies_now(task, "die_passed"):
+            os.kill(os.getpid(), signal.SIGKILL)
         self._emit(Done(status=record.status, error=record.error))
 
     def _follow(self, task: Task, script: ScriptedOptions) -> None:
@@ -147,6 +149,16 @@ class FakeWorker:
             self._lose_peer(script)
         self._meet("together", task)
         self._measure("load", script.load_s, task)
+        if self._dies_now(task, "die_last"):
+            while len(self._run.read_repeat(task.point, task.repeat).records) < task.num_hosts - 1:
+                time.sleep(0.005)
+            os.kill(os.getpid(), signal.SIGKILL)
+        if script.act == "die_passed" and script.on_host != task.host and not task.attempts:
+            signal.pause()
+
+    def _dies_now(self, task: Task, act: str) -> bool:
+        script = ScriptedOptions(**task.measured.options)
+        return script.act == act and self._acts(task, script)
 
     def _drill(self, killed: Killed | None, script: ScriptedOptions, saved: Path) -> None:
         """Trains until it is killed, or goes on from the last save."""
@@ -214,7 +226,7 @@ class FakeWorker:
             case "unrecorded":
                 self._emit(Unrecorded(reason="cannot write the record: No space left on device"))
                 signal.pause()
-            case "behave":
+            case "behave" | "die_last" | "die_passed":
                 pass
             case unknown:
                 raise Unfinished("ScriptError", f"no act is called {unknown!r}")
