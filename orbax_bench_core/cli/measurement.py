@@ -223,13 +223,12 @@ class Measurement:
             return stop.code
         directory = self._session.directory
         try:
-            summary = publish(directory)
             found = publish_soak(directory, limit_mib)
+            summary = publish(directory)
         except OSError as failure:
             return self._unwritten(failure, "soak")
         except UserError as nothing:
-            self._say(str(nothing))
-            return Exit.FAILED
+            return self._without(nothing)
         show_soak(found, str(directory.root), as_json=as_json)
         return worst([soak_exit_code(found), run_exit_code(summary, self._console)])
 
@@ -254,16 +253,15 @@ class Measurement:
                     code = comparison_exit_code(verdicts, allow_inconclusive=allow_inconclusive)
                 else:
                     measure_points(self._session, limits=False, lock=self._lock)
-            summary = publish(directory)
             found = publish_recovery(directory, added)
+            summary = publish(directory)
         except Interrupted as stop:
             self._say_stopped(stop)
             return stop.code
         except OSError as failure:
             return self._unwritten(failure, "recovery")
         except UserError as nothing:
-            self._say(str(nothing))
-            return Exit.FAILED
+            return self._without(nothing)
         show_recovery(found, str(directory.root), as_json=as_json)
         return code if self._session.pairs else run_exit_code(summary, self._console)
 
@@ -382,6 +380,13 @@ class Measurement:
         code = comparison_exit_code(verdicts, allow_inconclusive=allow_inconclusive)
         self._outlets.verdicts(verdicts, code, str(self._session.directory.root))
         return code
+
+    def _without(self, nothing: UserError) -> int:
+        """Says why there is no conclusion; what was measured is reported."""
+        with contextlib.suppress(OSError, UserError):
+            publish(self._session.directory)
+        self._say(str(nothing))
+        return Exit.FAILED
 
     def _unwritten(self, failure: OSError, command: str) -> int:
         why, root = str(failure), str(self._session.directory.root)

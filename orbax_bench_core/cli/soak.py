@@ -25,8 +25,10 @@ from orbax_bench_core.cli.hosts import (
 )
 
 if TYPE_CHECKING:
+    from orbax_bench_core.analysis.soak import Soak
     from orbax_bench_core.config import LoadedSuite
     from orbax_bench_core.execute import Cluster, RunSettings
+    from orbax_bench_core.records import RunDirectory
 
 
 def soak(
@@ -138,11 +140,16 @@ def _repeats(override: list[str], saves: int | None) -> list[str]:
 
 def _judge_anew(directory: str, limit: float, *, as_json: bool) -> int:
     from orbax_bench_core.cli.measurement import published, show_soak, soak_exit_code
-    from orbax_bench_core.steps import publish_soak
+    from orbax_bench_core.steps import publish, publish_soak
+
+    def publish_anew(run: RunDirectory) -> Soak:
+        found = publish_soak(run, limit)
+        publish(run)  # the report has the verdict by the same limit
+        return found
 
     found = published(
         directory,
-        lambda run: publish_soak(run, limit),
+        publish_anew,
         otherwise=f"To soak a suite, say for how long and where: `orbax-bench soak {directory} "
         "--saves 200 -o DIR`",
     )

@@ -102,9 +102,8 @@ def drill_suite(
     run = RunDirectory(directory)
     if loaded.suite.arms is None:
         measure_points(session, limits=False, lock=lock)
-        publish(run)
     else:
-        verdicts = compare_arms(session, lock=lock)
-        publish(run)
-        publish_verdicts(run, verdicts)
-    return publish_recovery(run, added)
+        publish_verdicts(run, compare_arms(session, lock=lock))
+    found = publish_recovery(run, added)
+    publish(run)  # it shows them
+    return found

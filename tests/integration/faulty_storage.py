@@ -3,8 +3,8 @@
     python faulty_storage.py TARGET STATUS EVERY [ONLY [AWAY]]
 
 It prints its port. Of TensorStore's requests every EVERY-th gets STATUS, and is not handed on; with
-ONLY just those whose path holds that text are counted. While the file AWAY is there, every request of
-whoever it is gets STATUS.
+ONLY just those whose path holds that text are counted. While the file AWAY is there, every request
+of whoever it is gets STATUS.
 """
 
 from __future__ import annotations
