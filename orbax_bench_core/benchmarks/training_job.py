@@ -137,7 +137,7 @@ def _go_on(
     from orbax_bench_core.state import tree_bytes
 
     options = context.options
-    # Managers of local disks clear them up. Storage may be away, and then a restore is to meet that.
+    # Managers of local disks clear them up. Storage may be away, which a restore is to meet first.
     left = None if options.tier == "storage" else _uncommitted(context.path)
     if killed is not None and options.wiped:
         wipe(context)
