@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import os
 import sys
 from typing import Annotated
@@ -235,10 +237,18 @@ def publish_baseline(
 @app.command("enforce-verdict")
 def enforce_verdict(
     verdict: Annotated[
-        str, typer.Argument(help="The word that compare-baseline or soak returned.")
-    ],
+        str,
+        typer.Argument(help="The word that compare-baseline or soak returned; empty without any."),
+    ] = "",
     verdicts: Annotated[
-        str | None, typer.Option(metavar="FILE", help="verdicts.json, to say what regressed.")
+        str | None,
+        typer.Option(metavar="FILE", help="verdicts.json of the run, to say what regressed."),
+    ] = None,
+    lacking: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="What `aggregate --result` wrote; 1 where anything is lacking."
+        ),
     ] = None,
     allow_inconclusive: Annotated[
         bool,
@@ -246,17 +256,36 @@ def enforce_verdict(
             "--allow-inconclusive", help="Exit with 0 rather than 4 when there is no clear verdict."
         ),
     ] = False,
+    notify: Notify = None,
 ) -> None:
-    """Exit with 0 for PASS, 3 for REGRESSION or LEAK, 4 for INCONCLUSIVE that is not tolerated."""
-    from orbax_bench_core.analysis.verdicts import NotPassed
-    from orbax_bench_core.steps.pipeline import enforce_verdict
+    """Exit with 0 for PASS, 3 for REGRESSION or LEAK, 4 for INCONCLUSIVE that is not tolerated.
 
+    Where something is lacking and nothing has regressed it is 1.
+    """
+    from orbax_bench_core.analysis.verdicts import NotPassed
+    from orbax_bench_core.config import UserError
+    from orbax_bench_core.steps import Outlets
+    from orbax_bench_core.steps.pipeline import enforce_verdict, enforcement_exit_code
+
+    if not verdict and lacking is None:
+        raise UserError(
+            "there is nothing to enforce: give the verdict that compare-baseline returned, or "
+            "--lacking FILE"
+        )
+    # A page of a CI job has the verdict from the step that found it.
+    told = notify is not None or verdicts is not None
+    outlets = dataclasses.replace(Outlets.of(notify), page="") if told else None
     try:
-        found = enforce_verdict(verdict, verdicts=verdicts, allow_inconclusive=allow_inconclusive)
+        found = enforce_verdict(
+            verdict,
+            verdicts=verdicts,
+            lacking=() if lacking is None else _lines(lacking),
+            allow_inconclusive=allow_inconclusive,
+            outlets=outlets,
+        )
     except NotPassed as refused:
         print(refused, file=sys.stderr)
-        code = Exit.INCONCLUSIVE if verdict == "INCONCLUSIVE" else Exit.REGRESSION
-        raise typer.Exit(code) from None
+        raise typer.Exit(enforcement_exit_code(refused, verdict)) from None
     give(found, None, None)
 
 
@@ -288,3 +317,23 @@ app.command("inspect-checkpoint")(answer_steps.inspect_checkpoint)
 app.command("plan-save")(answer_steps.plan_save)
 app.command("soak")(answer_steps.soak)
 app.command("recovery")(answer_steps.recovery)
+
+
+def _lines(path: str) -> list[str]:
+    """Returns the lines that a step returned and --result wrote, as a list of JSON.
+
+    Raises:
+        UserError: It cannot be read, or holds something else.
+    """
+    from orbax_bench_core.config import Problem, UserError
+
+    text = text_of(path)
+    try:
+        lines = json.loads(text)
+    except ValueError:
+        lines = None
+    if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
+        raise UserError(
+            Problem("expected a list of lines as JSON, as `aggregate --result` writes", file=path)
+        )
+    return lines

@@ -10,7 +10,10 @@ from orbax_bench_core.steps.pipeline.capture import publish_baseline
 from orbax_bench_core.steps.pipeline.checkpoint import generate_checkpoint
 from orbax_bench_core.steps.pipeline.checkpoint_look import inspect_checkpoint
 from orbax_bench_core.steps.pipeline.choice import best
-from orbax_bench_core.steps.pipeline.enforcement import enforce_verdict
+from orbax_bench_core.steps.pipeline.enforcement import (
+    enforce_verdict,
+    enforcement_exit_code,
+)
 from orbax_bench_core.steps.pipeline.measurement import run_sweep_point
 from orbax_bench_core.steps.pipeline.outputs import Files, Output, Outputs
 from orbax_bench_core.steps.pipeline.points import plan_sweep
@@ -30,6 +33,7 @@ __all__ = [
     "calibrate",
     "compare_baseline",
     "enforce_verdict",
+    "enforcement_exit_code",
     "generate_checkpoint",
     "inspect_checkpoint",
     "plan_save",
