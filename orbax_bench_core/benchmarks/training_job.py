@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import itertools
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from orbax_bench_core.authoring import (
     BenchmarksGenerator,
@@ -49,16 +49,14 @@ class TrainingJobOptions(BoundedOptions, SaveRestoreOptions):
         wiped: Whether the disk of the last process is empty after a kill, as that of a machine that
             was replaced; for `tier: local`.
         kill: What a drill kills: the `last` process; `all`; or the `host` of the last, with its
-            agent, which somebody has to start again: on several hosts alone; the `store`, and no
-            process, until the job notices; or, as `store_at_restore`, all processes, and the store
-            for `outage_s` once new ones are up.
+            agent, which somebody has to start again: on several hosts alone; or the store, by a
+            mapping: `store_down` and `store_up` are commands that take it away and bring it back,
+            run by the shell on the host of process 0; `when: training` (the default) takes it away
+            until the job notices, and kills no process; `when: restoring` kills all, and takes it
+            away for `outage_s` once new ones are up. After `outage_s`, 30 by default, it is back in
+            any case; a job that has not noticed by then has failed its drill.
         peers_wait_s: Seconds for which a drill leaves the other processes alone, to see when they
             notice by themselves; 0 ends them at once.
-        store_down: Command that takes the store away, such as `umount -f /ckpt`; run by the shell
-            on the host of process 0.
-        store_up: Command that brings it back; it is run whatever happens.
-        outage_s: Seconds after which the store is back in any case. A job that has not noticed by
-            then has failed its drill.
     """
 
     save_interval_steps: Sweepable[int] = 20
@@ -68,11 +66,8 @@ class TrainingJobOptions(BoundedOptions, SaveRestoreOptions):
     compilation_cache: Sweepable[Literal["off", "warm", "cold"]] = "off"
     tier: Sweepable[Literal["storage", "local", "replicator"]] = "storage"
     wiped: Sweepable[bool] = False
-    kill: Sweepable[Literal["last", "all", "host", "store", "store_at_restore"]] = "last"
+    kill: Sweepable[Literal["last", "all", "host"] | dict[str, Any]] = "last"
     peers_wait_s: Sweepable[float] = 0.0
-    store_down: Sweepable[str] = ""
-    store_up: Sweepable[str] = ""
-    outage_s: Sweepable[float] = 30.0
 
     least = {"save_interval_steps": 1, "max_to_keep": 1, "train_steps": 1, "matrix_size": 1}
 

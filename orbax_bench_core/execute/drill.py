@@ -9,8 +9,8 @@ import random
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Final, Literal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, Literal, Self
 
 from orbax_bench_core.authoring import Killed
 from orbax_bench_core.config import UserError
@@ -23,11 +23,16 @@ from orbax_bench_core.worker import Done, Measured, Ready, Unrecorded, event_of
 STEP: Final = "step"
 """The operation that a trainer measures with every step: its progress."""
 
-Kills = Literal["last", "all", "host", "store", "store_at_restore"]
+Kills = Literal["last", "all", "host", "store", "all_and_store"]
 
 _SAVES_BEFORE: Final = 2
 _NOTICED_S: Final = 30.0
 _COMMAND_S: Final = 60.0
+_OUTAGE_S: Final = 30.0
+_WHEN: Final[Mapping[str, Literal["store", "all_and_store"]]] = {
+    "training": "store",
+    "restoring": "all_and_store",
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -38,11 +43,44 @@ class Store:
         down: Command that takes it away.
         up: Command that brings it back.
         outage_s: Seconds after which it is back in any case.
+        kills: What is killed: the `store`, while a job trains, or `all_and_store`.
     """
 
     down: str
     up: str
     outage_s: float
+    kills: Literal["store", "all_and_store"]
+
+    @classmethod
+    def of(cls, name: str, given: Mapping[str, Any]) -> Self:
+        """Reads the option `kill` of a point.
+
+        Raises:
+            UserError: It is no description of a store.
+        """
+        found = {"when": "training", "outage_s": _OUTAGE_S, **given}
+        unknown = found.keys() - {"store_down", "store_up", "when", "outage_s"}
+        outage_s = found["outage_s"]
+        problem = ""
+        if unknown:
+            problem = f"unknown: {', '.join(sorted(map(str, unknown)))}"
+        elif found["when"] not in _WHEN:
+            problem = f"when is one of {', '.join(_WHEN)}, got {found['when']!r}"
+        elif not isinstance(outage_s, int | float) or not 0 < outage_s < float("inf"):
+            problem = f"outage_s is a number of seconds above 0, got {outage_s!r}"
+        elif not all(isinstance(found.get(key), str) for key in ("store_down", "store_up")):
+            problem = "store_down and store_up are commands, which it needs both"
+        if problem:
+            raise UserError(
+                f"{name}: kill: {problem}; such as {{store_down: umount -f /ckpt, store_up: mount "
+                "/ckpt, when: training, outage_s: 60}"
+            )
+        return cls(
+            down=found["store_down"],
+            up=found["store_up"],
+            outage_s=float(outage_s),
+            kills=_WHEN[found["when"]],
+        )
 
     @contextlib.contextmanager
     def away(self) -> Iterator[Callable[[], None]]:
@@ -128,14 +166,9 @@ class Strike:
                 "training_job, as examples/recovery.yaml does"
             ) from None
         store = None
-        if kill in ("store", "store_at_restore"):
-            down, up = options.get("store_down"), options.get("store_up")
-            if not down or not up:
-                raise UserError(
-                    f"{point.name}: `kill: {kill}` needs store_down and store_up, commands that "
-                    "take the store away and bring it back"
-                )
-            store = Store(down=down, up=up, outage_s=float(options["outage_s"]))
+        if isinstance(kill, Mapping):
+            store = Store.of(point.name, kill)
+            kill = store.kills
         offset = random.Random(seed).randint(1, interval)
         return cls(step=_SAVES_BEFORE * interval + offset, kills=kill, peers_s=peers_s, store=store)
 
@@ -194,7 +227,7 @@ class Strike:
         Raises:
             HostFailed: It could not be taken away, or brought back.
         """
-        if self.store is None or self.kills != "store_at_restore":
+        if self.store is None or self.kills != "all_and_store":
             yield
             return
         with self.store.away() as back:
@@ -224,12 +257,13 @@ class Strike:
         )
 
     def _kill(self, workers: Sequence[WorkerHandle], inbox: Inbox, steps: int) -> Killed:
-        victims = workers if self.kills in ("all", "store_at_restore") else workers[-1:]
+        victims = workers if self.kills in ("all", "all_and_store") else workers[-1:]
         first = len(workers) - len(victims)
         began = time.monotonic()
         for victim in victims:
-            whole = self.kills == "host" and isinstance(victim, RemoteWorker)
-            kill = victim.kill_host if whole else victim.kill
+            kill = victim.kill
+            if self.kills == "host" and isinstance(victim, RemoteWorker):
+                kill = victim.kill_host
             threading.Thread(target=kill, name="kill", daemon=True).start()
         notice_s = peers_s = None
         for host, line in _lines(inbox, _NOTICED_S):

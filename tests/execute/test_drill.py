@@ -1,12 +1,11 @@
 """Training that is killed at a drawn step, with fake workers."""
 
-from pathlib import Path
-
 import pytest
 
 from orbax_bench_core.config import UserError
 from orbax_bench_core.execute import LocalHost
 from orbax_bench_core.execute.drill import Strike
+from orbax_bench_core.execute.vigil import HostFailed
 from orbax_bench_core.measure import PEERS_NOTICE, STEPS_LOST, TIME
 
 
@@ -65,16 +64,16 @@ def test_of_two_processes_the_last_is_killed_and_the_other_may_notice(orchestrat
 
 @pytest.fixture
 def store(tmp_path):
-    """Options of a store that is away while a file is there."""
+    """A store that is away while a file is there."""
     away = tmp_path / "away"
-    return {"store_down": f"touch {away}", "store_up": f"rm {away}", "away": str(away)}
+    return {"store_down": f"touch {away}", "store_up": f"rm {away}"}
 
 
 @pytest.mark.slow
 def test_a_job_whose_store_goes_notices_at_its_next_save_and_goes_on_when_it_is_back(
-    orchestrate, store
+    orchestrate, store, tmp_path
 ):
-    run = orchestrate("behave", kill="store", **store)
+    run = orchestrate("behave", kill=store, away=str(tmp_path / "away"))
     run.run(drill=True)
     record = run.record("behave")
     assert record.status == "passed"
@@ -86,24 +85,41 @@ def test_a_job_whose_store_goes_notices_at_its_next_save_and_goes_on_when_it_is_
 @pytest.mark.parametrize(
     ("changes", "kind", "said"),
     [
-        ({"away": "", "outage_s": 0.1}, "NotNoticed", "did not notice"),
+        ({"outage_s": 0.1}, "NotNoticed", "did not notice"),
         ({"store_down": "exit 3"}, "StoreNotTaken", "store_down: 'exit 3' ended with 3"),
-        ({"kill": "store_at_restore", "outage_s": 60}, "OSError", "the store is gone"),
+        ({"when": "restoring", "outage_s": 60}, "OSError", "the store is gone"),
     ],
 )
 def test_a_store_that_is_not_noticed_not_taken_or_not_back_is_told(
-    orchestrate, store, changes, kind, said
+    orchestrate, store, tmp_path, changes, kind, said
 ):
-    run = orchestrate("behave", **{"kill": "store", **store, **changes})
+    away = "" if kind == "NotNoticed" else str(tmp_path / "away")
+    run = orchestrate("behave", kill={**store, **changes}, away=away)
     run.run(drill=True)
     error = run.record("behave").error
     assert error.type == kind
     assert said in error.message
-    if store["away"] == changes.get("away", store["away"]):
-        assert not Path(store["away"]).exists()
+    assert not (tmp_path / "away").exists()
 
 
-def test_a_store_is_taken_by_commands(make_point):
-    point = make_point(options={"save_interval_steps": 5, "kill": "store", "peers_wait_s": 0})
-    with pytest.raises(UserError, match="needs store_down and store_up"):
-        Strike.of(point, "0")
+def test_a_failure_passes_where_the_store_is_brought_back(make_point, store, tmp_path):
+    options = {"save_interval_steps": 5, "kill": {**store, "when": "restoring"}, "peers_wait_s": 0}
+    strike = Strike.of(make_point(options=options), "0")
+    with pytest.raises(HostFailed, match="gone"), strike.restoring():
+        raise HostFailed(0, "WorkerDied", "gone", "")
+    assert not (tmp_path / "away").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"store_up": None}, "store_down and store_up are commands"),
+        ({"when": "saving"}, "when is one of training, restoring, got 'saving'"),
+        ({"outage_s": 0}, "outage_s is a number of seconds above 0, got 0"),
+        ({"outage": 5}, "unknown: outage"),
+    ],
+)
+def test_what_describes_no_store_is_told(make_point, store, changes, said):
+    options = {"save_interval_steps": 5, "kill": {**store, **changes}, "peers_wait_s": 0}
+    with pytest.raises(UserError, match=said):
+        Strike.of(make_point(options=options), "0")

@@ -21,10 +21,7 @@ benchmarks:
   options:
     save_interval_steps: 20
     matrix_size: 16
-    kill: {kill}
-    outage_s: {outage_s}
-    store_down: touch {away}
-    store_up: rm {away}
+    kill: {{when: {when}, outage_s: {outage_s}, store_down: touch {away}, store_up: rm {away}}}
 """
 
 
@@ -32,12 +29,12 @@ benchmarks:
 def drill(emulator, tmp_path):
     """Drills with a store that answers a status while it is away; returns what is found."""
 
-    def run(kill, status, outage_s):
+    def run(when, status, outage_s):
         away = tmp_path / "away"
         target = emulator["STORAGE_EMULATOR_HOST"].removeprefix("http://")
         command = [sys.executable, PROXY, target, str(status), "1000000000", "-", str(away)]
         suite = tmp_path / "suite.yaml"
-        suite.write_text(SUITE.format(kill=kill, outage_s=outage_s, away=away))
+        suite.write_text(SUITE.format(when=when, outage_s=outage_s, away=away))
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as proxy:
             address = f"http://127.0.0.1:{int(proxy.stdout.readline())}"
             unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
@@ -59,7 +56,6 @@ def drill(emulator, tmp_path):
             )
             proxy.kill()
         assert not away.exists()
-        print(done.stdout, done.stderr)
         (series,) = json.loads(done.stdout)["series"]
         return series
 
@@ -68,11 +64,11 @@ def drill(emulator, tmp_path):
 
 @pytest.mark.parametrize("status", [403, pytest.param(503, marks=pytest.mark.extended)])
 def test_a_job_whose_bucket_is_gone_notices_and_goes_on_when_it_is_back(drill, status):
-    series = drill("store", status, 90)
+    series = drill("training", status, 90)
     assert (series["recovered"], series["verified"]) == (1, True)
 
 
 @pytest.mark.extended
 def test_a_job_that_starts_while_its_bucket_is_gone(drill):
-    series = drill("store_at_restore", 503, 3)
+    series = drill("restoring", 503, 3)
     assert (series["recovered"], series["verified"]) == (1, True)

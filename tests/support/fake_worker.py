@@ -167,7 +167,7 @@ class FakeWorker:
             for step in range(1, script.trains + 1):
                 if step % script.save_interval_steps == 0:
                     self._reach_store(script)
-                    saved.write_text(str(step))
+                    self._save(str(step), saved)
                 self._emit(Measured(samples=(Sample("step", step - 1, TIME, 0.001, "s"),)))
                 time.sleep(0.002)
             raise Unfinished("NotKilled", "it came to its end before it was killed")
@@ -181,6 +181,13 @@ class FakeWorker:
         if killed.peers_s is not None:
             value = killed.peers_s
             self._samples.append(Sample("recovery", 0, PEERS_NOTICE.name, value, "s"))
+
+    @staticmethod
+    def _save(text: str, saved: Path) -> None:
+        """Commits as Orbax does: a kill in between leaves the save before."""
+        unfinished = saved.with_name(f"unfinished_{os.getpid()}")
+        unfinished.write_text(text)
+        unfinished.replace(saved)
 
     @staticmethod
     def _reach_store(script: ScriptedOptions) -> None:

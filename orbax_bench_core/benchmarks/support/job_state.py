@@ -51,7 +51,11 @@ def make_job_state(context: TestContext[TrainingJobOptions]) -> JobState:
     Raises:
         UnmetNeed: The tier needs something that is missing.
     """
-    kinds = {"storage": _Storage, "local": _Emergency, "replicator": _Replicator}
+    kinds: dict[str, type[_Storage | _LocalDisks]] = {
+        "storage": _Storage,
+        "local": _Emergency,
+        "replicator": _Replicator,
+    }
     return kinds[str(context.options.tier)](context)
 
 
@@ -135,7 +139,8 @@ class _LocalDisks(JobState):
 
     def _latest(self) -> int | None:
         """Returns the latest step that all processes can go on from."""
-        return _step(self._manager.latest_step())
+        step = self._manager.latest_step()
+        return None if step is None else int(step)  # managers give NumPy's numbers as well
 
     def save(self, step: int, tree: PyTree) -> None:
         import orbax.checkpoint as ocp
@@ -220,17 +225,12 @@ class _Replicator(_LocalDisks):
         import numpy as np
         from jax.experimental import multihost_utils
 
-        own = sorted((_step(step) for step in self._manager.all_steps(read=True)), reverse=True)
+        own = sorted(map(int, self._manager.all_steps(read=True)), reverse=True)
         padded = np.full(_MOST_STEPS, -1, np.int32)
         padded[: len(own)] = own[:_MOST_STEPS]
         first, *others = multihost_utils.process_allgather(padded).reshape(-1, _MOST_STEPS)
         common = set(first.tolist()).intersection(*(steps.tolist() for steps in others)) - {-1}
         return max(common, default=None)
-
-
-def _step(step: Any) -> Any:
-    """Returns a step as Python counts; managers give NumPy's numbers as well."""
-    return None if step is None else int(step)
 
 
 def _local(context: TestContext[TrainingJobOptions]) -> epath.Path:
