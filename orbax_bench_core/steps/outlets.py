@@ -23,6 +23,7 @@ from orbax_bench_core.execute import NOTIFY, NOTIFY_STATE
 from orbax_bench_core.exit_codes import Exit, worst
 from orbax_bench_core.exports.ci import STEP_SUMMARY, append_step_summary, junit_xml
 from orbax_bench_core.exports.notifications import News, State, Webhook, announce, webhook_at
+from orbax_bench_core.exports.site import renew_site, write_site
 from orbax_bench_core.records import RunDirectory, write_atomically
 
 if TYPE_CHECKING:
@@ -65,12 +66,14 @@ class Outlets:
         states: Folder of the last states; empty for the one beside the run directory.
         junit: File that gets the verdicts as JUnit XML; None for none.
         page: File of the summary page of a job of GitHub Actions; empty for none.
+        site: Folder of the morning page; empty for the one beside the run directory.
     """
 
     webhook: Webhook | None = None
     states: str = ""
     junit: str | None = None
     page: str = ""
+    site: str = ""
 
     @classmethod
     def of(
@@ -97,6 +100,7 @@ class Outlets:
             states=environment.get(NOTIFY_STATE, ""),
             junit=junit,
             page=environment.get(STEP_SUMMARY, ""),
+            site=environment.get(SITE, ""),
         )
 
     @staticmethod
@@ -105,7 +109,7 @@ class Outlets:
 
         They are parts of what this process itself tells of, once and at its end.
         """
-        for name in (NOTIFY, NOTIFY_STATE, STEP_SUMMARY):
+        for name in (NOTIFY, NOTIFY_STATE, STEP_SUMMARY, SITE):
             environment.pop(name, None)
 
     def verdicts(self, found: VerdictReport, code: int, directory: str) -> None:
@@ -183,6 +187,13 @@ class Outlets:
             self.failed(suite, directory, why)
             raise
 
+    def _renew_site(self, directory: str) -> None:
+        """Writes the morning page anew, where one was asked for or is there."""
+        with _warned("the page of past runs cannot be written anew"):
+            folder = _path(self.site) if self.site else _path(directory).parent
+            if not renew_site(folder) and self.site:
+                write_site([self.site], self.site)
+
     def _announce(
         self,
         state: State,
@@ -191,6 +202,7 @@ class Outlets:
         otherwise: datetime.datetime,
         lines: tuple[str, ...],
     ) -> None:
+        self._renew_site(directory)
         if self.webhook is None:
             return
         run_id, begun, known = "", otherwise, suite
@@ -212,6 +224,9 @@ class Outlets:
             folder = folder.parent
         announce(news, self.webhook, folder, say=_say)
 
+
+SITE: Final = "ORBAX_BENCH_SITE"
+"""Folder whose morning page every run writes anew; by default that of the run directory."""
 
 _FAILURES: Final = (Exit.FAILED, Exit.INVALID, Exit.LOST_HEAD)
 
@@ -255,7 +270,7 @@ def _path(place: str) -> epath.Path:
 def _warned(what: str) -> Iterator[None]:
     try:
         yield
-    except (OSError, ImportError) as failure:
+    except (OSError, ImportError, UserError, ValueError) as failure:
         _say(f"warning: {what}: {failure}")
 
 

@@ -83,16 +83,16 @@ def repeats_plot(row: ChartRow, scale: Scale) -> Plot:
     inside = tuple(dot for dot in dots if dot[0] < 100)
     outside = tuple(dot for dot in dots if dot[0] >= 100)
     told = ", ".join(map(seconds, values[:_MOST_TOLD]))
-    more = ", …" if len(values) > _MOST_TOLD else ""
+    few = len(values) <= _MOST_TOLD
+    more = "" if few else f" and {len(values) - _MOST_TOLD} more"
     marks = [
         Mark("band", ((scale.place(time.q25), 15), (scale.place(time.q75), 85))),
         Mark("dots", inside),
         *([Mark("dots", outside, "bad")] if outside else []),
         Mark("ticks", ((scale.place(time.median), 0),), "plain"),
     ]
-    span = f"{seconds(time.minimum)} to {seconds(time.maximum)}"
-    said = f"{row.label}: median {seconds(time.median)}, {span}; repeats: {told}{more}"
-    return Plot(said, tuple(marks))
+    span = "" if few else f"{seconds(time.minimum)} to {seconds(time.maximum)}: "
+    return Plot(f"{span}{told}{more}", tuple(marks))
 
 
 def _height(number: int) -> float:
@@ -172,9 +172,9 @@ def _stage_row(
     marks, told = [], []
     for name, length in (*((stage.name, stage.seconds) for stage in stages), (_REST, rest)):
         corners = ((scale.place(end), 15), (scale.place(end + length), 85))
-        said = f"{name} {seconds(length)}, {percent(length / median if median else None)}"
-        marks.append(Mark("band", corners, tones.get(name, "dim"), said))
-        told.append(said)
+        marks.append(Mark("band", corners, tones.get(name, "dim")))
+        share = percent(length / median if median else None)
+        told.append(f"{name} {seconds(length)}, {share}")
         end += length
     longest = max(stages, key=lambda stage: stage.seconds, default=None)
     share = "–" if longest is None or not median else percent(longest.seconds / median)
@@ -182,7 +182,7 @@ def _stage_row(
     marks.append(Mark("ticks", ((scale.place(median), 0),), "plain"))
     return Row(
         (Span(row.label), seconds(median), largest),
-        plot=Plot(f"{row.label}: {'; '.join(told)}", tuple(marks)),
+        plot=Plot("; ".join(told), tuple(marks)),
         key=row.key,
     )
 

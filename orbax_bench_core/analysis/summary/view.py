@@ -320,8 +320,7 @@ def _page(
         Only("html", charts(info, summary, tables, extra)),
         Only("markdown", (Heading("Time per operation"), Paragraph(computed))),
         Only("markdown", (_operations(tables, extra),)),
-        *((Paragraph(extra.legend, "dim"),) if extra.legend else ()),
-        Only("markdown", _remarks(tables)),
+        Only("markdown", (*_legend(extra), *_remarks(tables))),
         Section(
             "What did not pass",
             (*(_problems(problems) if problems else ()), *_retries(summary.points)),
@@ -362,8 +361,13 @@ def charts(
         Heading("Time per operation"),
         Paragraph(_HOW_TO_READ, "dim"),
         table,
+        *_legend(extra),
         Section("Where the time went", stages, lead=(Paragraph(_STAGES, "dim"),)),
     )
+
+
+def _legend(extra: ExtraColumns) -> tuple[Element, ...]:
+    return (Paragraph(extra.legend, "dim"),) if extra.legend else ()
 
 
 def _chart_rows(
