@@ -100,6 +100,11 @@ _STYLE: Final[Any] = {
 }
 _DPI: Final = 144
 
+_WIDE: Final = 600
+"""Pixels from which on a figure does not shrink as far as a phone's page would have it."""
+
+_LEAST: Final = 0.65
+
 
 def variables(scheme: str) -> str:
     """Returns the colours of a scheme, `light` or `dark`, as declarations of CSS variables."""
@@ -220,7 +225,10 @@ def _entitled(drawn: str, title: str) -> str:
     # Sizes in points would keep it from shrinking on a narrow page; the view box has the shape.
     width = re.search(r'width="([\d.]+)pt"', opening)
     opening = re.sub(r'\s(?:width|height)="[\d.]+pt"', "", opening)
-    limit = "" if width is None else f"; max-width: {float(width[1]) * 96 / 72:.0f}px"
+    pixels = 0.0 if width is None else float(width[1]) * 96 / 72
+    limit = f"; max-width: {pixels:.0f}px" if pixels else ""
+    # Labels of a wide figure could not be read on a phone: it is moved sideways in its own box.
+    limit += f"; --least: {_LEAST * pixels:.0f}px" if pixels > _WIDE else ""
     opening += f' style="width: 100%{limit}; stroke-linejoin: round"'
     if not title:
         return f'{opening} aria-hidden="true">{rest}'

@@ -57,7 +57,7 @@ _FEWEST_STACKED: Final = 3
 _LOOKS: Final = {
     "number": "white-space: nowrap; text-align: right;",
     "fixed": "white-space: nowrap;",
-    "prose": "min-width: min(16rem, 100%); width: 48%; overflow-wrap: anywhere;",
+    "prose": "overflow-wrap: anywhere;",
 }
 """How the cells of a column look below its heading, by its kind."""
 
@@ -134,7 +134,9 @@ def _column_rules(table: Table) -> Iterator[str]:
             yield f"{cell} {{ {_LOOKS[column.kind]} }}"
         if stacked:
             text = re.sub(r"[^\w /.%()-]", lambda char: f"\\{ord(char[0]):x} ", column.heading)
-            yield f'@media (max-width: 44rem) {{ {cell}::before {{ content: "{text} "; }} }}'
+            whole = f"{cell} {{ flex: 1 0 100%; }} " if column.kind == "prose" else ""
+            told = f'{cell}:not(:empty)::before {{ content: "{text} "; }}'
+            yield f"@media (max-width: 44rem) {{ {whole}{told} }}"
 
 
 def _name(table: Table) -> str:
@@ -282,7 +284,7 @@ def _cell(cell: Text | Cell) -> Markup:
         return _line(cell)
     flags = (_tag("span", _plain(flag), class_="flag") for flag in cell.flags)
     notes = (_tag("span", _plain(note), class_="note") for note in cell.notes)
-    return _line(cell.text) + _join((*flags, *notes))
+    return _join((_line(cell.text), *flags, *notes), " ")
 
 
 def _axis(axis: Axis) -> Markup:

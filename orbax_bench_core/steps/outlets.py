@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
+import itertools
 import os
 import sys
 from collections.abc import Iterator, Mapping, MutableMapping
@@ -23,7 +24,7 @@ from orbax_bench_core.execute import NOTIFY, NOTIFY_STATE
 from orbax_bench_core.exit_codes import Exit, worst
 from orbax_bench_core.exports.ci import STEP_SUMMARY, append_step_summary, junit_xml
 from orbax_bench_core.exports.notifications import News, State, Webhook, announce, webhook_at
-from orbax_bench_core.exports.site import renew_site, write_site
+from orbax_bench_core.exports.site import has_site, renew_site, write_site
 from orbax_bench_core.records import RunDirectory, write_atomically
 
 if TYPE_CHECKING:
@@ -190,9 +191,16 @@ class Outlets:
     def _renew_site(self, directory: str) -> None:
         """Writes the morning page anew, where one was asked for or is there."""
         with _warned("the page of past runs cannot be written anew"):
-            folder = _path(self.site) if self.site else _path(directory).parent
-            if not renew_site(folder) and self.site:
-                write_site([self.site], self.site)
+            if self.site:
+                if has_site(_path(self.site)):
+                    renew_site(_path(self.site))
+                else:
+                    write_site([self.site], self.site)
+                return
+            for folder in itertools.islice(_path(directory).parents, 2):
+                if has_site(folder):
+                    renew_site(folder)
+                    return
 
     def _announce(
         self,

@@ -16,7 +16,7 @@ ALL_HOSTS = ["ab", "async-study", "bisect", "calibrate", "run", "soak"]
 THIS_HOST = ["doctor", "limits", "prepare", "recovery"]
 NONE = [
     *("baseline", "best", "compare", "expand", "history", "inspect", "launch", "lineage", "list"),
-    *("plan", "report", "sharding"),
+    *("plan", "report", "sharding", "site"),
 ]
 FROM_OTHER_PACKAGES = ["image", "pipeline"]
 """They say nothing of their reach: what measures there is refused by what they call."""

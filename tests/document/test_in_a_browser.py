@@ -37,7 +37,7 @@ def pages(once, tmp_path_factory, large_sweep, nights, make_paired_run, make_poi
         info = run.read_info()
         judged = [judge_point(pair, list(Run(run).repeats()), info)]
         found = {
-            "report": large_sweep,
+            **large_sweep,
             "verdicts": to_html(verdicts_document(report(info, judged))),
             "site": to_html(site_document(gather([str(nights)], most=60), run.root)),
         }
@@ -51,7 +51,7 @@ def pages(once, tmp_path_factory, large_sweep, nights, make_paired_run, make_poi
 
 
 @pytest.mark.parametrize("width", [390, 1400])
-@pytest.mark.parametrize("name", ["report", "verdicts", "site"])
+@pytest.mark.parametrize("name", ["report", "best", "verdicts", "site"])
 def test_a_page_fits_and_has_no_problem(browser, pages, name, width):
     browser.open(pages[name], width=width, dark=width == 390)
     # What is folded must fit, too.

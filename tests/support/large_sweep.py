@@ -1,4 +1,4 @@
-"""The report of a sweep of 200 points, made from records by hand."""
+"""The pages of a sweep of 200 points, made from records by hand."""
 
 import itertools
 import math
@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from orbax_bench_core.analysis.best import Observer, best_of, best_section
+from orbax_bench_core.analysis.best import Observer, best_document, best_of, best_section
 from orbax_bench_core.analysis.summary import ExtraColumns, summarize, summary_document
 from orbax_bench_core.document import to_html
 from orbax_bench_core.measure import Sample
@@ -29,7 +29,7 @@ STAGES = {
 
 @pytest.fixture
 def large_sweep(once, make_run, make_record, make_point):
-    """The HTML report of 200 points, one of whose repeats took a thousand times as long."""
+    """Report and choice of 200 points, one of whose repeats took a thousand times as long."""
 
     def make():
         points = []
@@ -58,8 +58,10 @@ def large_sweep(once, make_run, make_record, make_point):
             cells=dict.fromkeys(keys, ("write + fsync", "12 %", "3.45x")),
             legend="Limit: what the machine must do at the least.",
         )
-        answer = best_section(best_of(info, observer), "/runs/large")
+        best = best_of(info, observer)
+        answer = best_section(best, "/runs/large")
         files = {"samples.parquet": "every sample", "verdicts.html": "its verdicts"}
-        return to_html(summary_document(info, summary, records[0], limits, answer, files))
+        report = summary_document(info, summary, records[0], limits, answer, files)
+        return {"report": to_html(report), "best": to_html(best_document(best))}
 
-    return once("the report of a large sweep", make)
+    return once("the pages of a large sweep", make)

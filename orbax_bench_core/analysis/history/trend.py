@@ -17,6 +17,7 @@ from orbax_bench_core.document import (
     Mark,
     Paragraph,
     Plot,
+    Role,
     Row,
     Scale,
     Span,
@@ -112,10 +113,10 @@ def trend_plot(series: Series) -> Plot:
         start += len(part)
     for change in series.changes:
         told = f"{words.day(runs[change.index].began_at)}: {words.effect(change)}"
-        tone = "bad" if change.effect > 0 else "good"
+        tone: Role = "bad" if change.effect > 0 else "good"
         marks.append(Mark("ticks", ((100 * change.index / len(runs), 0),), tone, told))
-    for place, run in zip(across, runs, strict=True):
-        marks.append(Mark("dots", ((place, down(run.value)),), "bar", _told(series, run)))
+    for centre, run in zip(across, runs, strict=True):
+        marks.append(Mark("dots", ((centre, down(run.value)),), "bar", _told(series, run)))
     ends_at = f"{_value(series, runs[0].value)} to {_value(series, runs[-1].value)}"
     return Plot(f"{len(runs)} runs, {ends_at}", tuple(marks), height=_HEIGHT)
 

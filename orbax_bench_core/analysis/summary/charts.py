@@ -135,7 +135,8 @@ def stage_elements(summary: RunSummary, rows: Mapping[str, Sequence[ChartRow]]) 
     elements: list[Element] = []
     for operation, of_operation in rows.items():
         staged = [(row, found.get((row.key, operation), ())) for row in of_operation]
-        if not any(stages for _, stages in staged):
+        staged = [(row, stages) for row, stages in staged if stages]
+        if not staged:
             continue
         # Parts of an operation say a second time what the whole says.
         part = any(operation.startswith(f"{other}_") for other in rows)

@@ -363,7 +363,18 @@ def charts(
         table,
         *_legend(extra),
         Section("Where the time went", stages, lead=(Paragraph(_STAGES, "dim"),)),
+        *((_points(series, short_names(series)),) if len(series) > 1 else ()),
     )
+
+
+def _points(series: Sequence[Series], names: Mapping[str, str]) -> Element:
+    """Returns the names that the page leaves short, in full and with the ids of their records."""
+    rows = (
+        Row((Span(names[one.id]), Span(one.name), Span(one.id, code=True)), key=one.id)
+        for one in series
+    )
+    columns = (Column("point"), Column("name"), Column("id", "fixed"))
+    return Details("Names and ids of the points", (Table(columns, tuple(rows)),))
 
 
 def _legend(extra: ExtraColumns) -> tuple[Element, ...]:

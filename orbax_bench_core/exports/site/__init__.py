@@ -2,7 +2,7 @@
 
 from orbax_bench_core.exports.site.gather import Night, Site, gather
 from orbax_bench_core.exports.site.view import site_document
-from orbax_bench_core.exports.site.write import MOST_RUNS, PAGE, renew_site, write_site
+from orbax_bench_core.exports.site.write import MOST_RUNS, PAGE, has_site, renew_site, write_site
 
 __all__ = [
     "MOST_RUNS",
@@ -10,6 +10,7 @@ __all__ = [
     "Night",
     "Site",
     "gather",
+    "has_site",
     "renew_site",
     "site_document",
     "write_site",

@@ -180,13 +180,13 @@ def _pages(night: Night, folder: epath.Path) -> Text:
 
 
 def _name(night: Night) -> str:
-    return night.folder.name
+    return str(night.folder.name)
 
 
 def _address(night: Night, folder: epath.Path, page: str = "") -> str:
     """Returns a link from the page to a run directory or a page in it; empty where none leads."""
-    target = f"{night.folder}/{page}" if page else str(night.folder)
     ours, theirs = str(folder), str(night.folder)
+    target = f"{theirs}/{page}" if page else theirs
     if "://" not in ours + theirs:
         return quote(os.path.relpath(os.path.abspath(target), os.path.abspath(ours)))  # noqa: PTH100
     scheme, _, place = target.partition("://")

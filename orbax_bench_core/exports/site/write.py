@@ -47,23 +47,27 @@ def write_site(places: Iterable[str], folder: str, *, most: int = MOST_RUNS) -> 
     return site
 
 
-def renew_site(folder: epath.Path) -> bool:
-    """Writes the page of a folder anew, if it has one: with the places that it was made from.
+def has_site(folder: epath.Path) -> bool:
+    """Returns whether a folder has a page that runs write anew; no, where it cannot be asked."""
+    if str(folder).endswith("//"):
+        return False
+    try:
+        return (folder / _SETTINGS).exists()
+    except (OSError, ImportError, ValueError):
+        return False
 
-    Returns:
-        Whether it has one.
+
+def renew_site(folder: epath.Path) -> None:
+    """Writes the page of a folder anew, with the places that it was made from.
 
     Raises:
         UserError: `site.json` is not what was written, or a place is gone.
         OSError: The page cannot be written.
     """
     path = folder / _SETTINGS
-    if not path.exists():
-        return False
     try:
         settings = json.loads(path.read_text())
         places, most = [str(place) for place in settings["places"]], int(settings["most"])
     except (ValueError, KeyError, TypeError):
         raise UserError(f"{path} is none that `orbax-bench site` has written") from None
     write_site(places, str(folder), most=most)
-    return True

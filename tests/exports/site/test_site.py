@@ -8,7 +8,7 @@ import pytest
 
 from orbax_bench_core.config import UserError
 from orbax_bench_core.document import to_html
-from orbax_bench_core.exports.site import gather, renew_site, site_document, write_site
+from orbax_bench_core.exports.site import gather, has_site, renew_site, site_document, write_site
 from tests.golden.text_support import page_text
 from tests.support.pages import assert_whole
 
@@ -80,15 +80,16 @@ def test_a_run_below_a_page_writes_it_anew(copied):
 
     write_site([str(copied)], str(copied))
     shutil.rmtree(copied / "other 21")
-    assert renew_site(epath.Path(copied))
+    assert has_site(epath.Path(copied))
+    renew_site(epath.Path(copied))
     assert "other 21" not in (copied / "index.html").read_text()
 
 
-def test_a_folder_without_a_page_gets_none(copied):
+def test_a_folder_without_settings_has_no_page(copied):
     from etils import epath
 
-    assert not renew_site(epath.Path(copied))
-    assert not (copied / "index.html").exists()
+    assert not has_site(epath.Path(copied))
+    assert not has_site(epath.Path("gs://"))
 
 
 def test_settings_that_are_none_are_a_user_s_mistake(copied):
