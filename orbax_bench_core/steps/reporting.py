@@ -138,7 +138,8 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
     write_atomically(root / METRICS, json.dumps(_medians(summary), indent=1).encode())
     info = settle(run)
     first, extra = next(run.records(), None), limits_of(directory, info, summary)
-    best = best_of(info, observer, search=read_search(directory, info))
+    search = read_search(directory, info)
+    best = best_of(info, observer, search=search)
     if best.cases:
         write_atomically(root / BEST_FILE, best.model_dump_json(indent=1).encode())
     else:
@@ -148,7 +149,7 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
     write_atomically(root / "report.md", to_markdown(document).encode())
     write_atomically(root / "report.html", to_html(document).encode())
     write_tensorboard(run)
-    manifest.note_report()
+    manifest.note_report(searched=search is not None)
     return summary
 
 
