@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from orbax_bench_core.document.compact import compact
+from orbax_bench_core.document.compact import USUAL, compact
 
 if TYPE_CHECKING:
     from matplotlib.axis import Axis
@@ -166,9 +166,9 @@ def log_axis(axis: Axis, values: Iterable[float], written: Callable[[float], str
 def svg(figure: Figure, *, title: str = "") -> str:
     """Returns a figure as an `svg` element to be put into a page, as wide as there is room.
 
-    Its colours are the variables of the page (`VARIABLES`), and so is the font of its labels. It
-    refers to nothing outside, and its ids differ from those of other figures on the page. `title`
-    says what it shows to those who cannot see it.
+    Its colours are the variables of the page (`VARIABLES`). It refers to nothing outside, and its
+    ids differ from those of other figures on the page. `title` says what it shows to those who
+    cannot see it.
     """
     file = io.StringIO()
     with style():
@@ -229,7 +229,7 @@ def _entitled(drawn: str, title: str) -> str:
     limit = f"; max-width: {pixels:.0f}px" if pixels else ""
     # Labels of a wide figure could not be read on a phone: it is moved sideways in its own box.
     limit += f"; --least: {_LEAST * pixels:.0f}px" if pixels > _WIDE else ""
-    opening += f' style="width: 100%{limit}; stroke-linejoin: round"'
+    opening += f' style="width: 100%{limit}; stroke-linejoin: round; {USUAL}"'
     if not title:
         return f'{opening} aria-hidden="true">{rest}'
     told = html.escape(title)

@@ -25,7 +25,7 @@ from orbax_bench_core.document import (
     Text,
     count,
 )
-from orbax_bench_core.exports.site.gather import Night, Site
+from orbax_bench_core.exports.site.gathering import Night, Site
 
 if TYPE_CHECKING:
     from etils import epath

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.config import UserError
 from orbax_bench_core.document import to_html
-from orbax_bench_core.exports.site.gather import Site, gather
+from orbax_bench_core.exports.site.gathering import Site, gather
 from orbax_bench_core.exports.site.view import site_document
 from orbax_bench_core.records import write_atomically
 
@@ -52,7 +52,7 @@ def has_site(folder: epath.Path) -> bool:
     if str(folder).endswith("//"):
         return False
     try:
-        return (folder / _SETTINGS).exists()
+        return bool((folder / _SETTINGS).exists())
     except (OSError, ImportError, ValueError):
         return False
 

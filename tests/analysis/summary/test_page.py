@@ -133,6 +133,16 @@ def test_html_says_when_no_repeat_has_passed(make_run, make_point):
     assert "No repeat has passed." in html_page(run.read_info(), summarize(repeats_of([])), None)
 
 
+def test_of_very_many_points_the_fastest_are_shown(pages, monkeypatch):
+    from orbax_bench_core.analysis.summary import charts
+
+    monkeypatch.setattr(charts, "_MOST_ROWS", 1)
+    shown = pages(html_page)
+    assert "1 more point of this run, slower ones, are in summary.csv alone." in shown
+    assert shown.count('<path class="dots') == 2
+    assert "alert(1)" not in shown.split("Time per operation")[1].split("What did not pass")[0]
+
+
 @pytest.mark.slow
 def test_two_hundred_points_fit_in_a_megabyte(large_sweep):
     assert len(large_sweep["report"].encode()) < 1_000_000
