@@ -16,7 +16,7 @@ ALL_HOSTS = ["ab", "async-study", "bisect", "calibrate", "recovery", "run", "soa
 THIS_HOST = ["doctor", "limits", "prepare"]
 NONE = [
     *("baseline", "best", "compare", "expand", "history", "init", "inspect", "launch", "lineage"),
-    *("list", "migrate", "plan", "report", "sharding"),
+    *("list", "migrate", "plan", "report", "sharding", "site"),
 ]
 FROM_OTHER_PACKAGES = ["image", "pipeline"]
 """They say nothing of their reach: what measures there is refused by what they call."""
