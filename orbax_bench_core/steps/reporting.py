@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +16,7 @@ from orbax_bench_core.analysis.async_study import (
     study_document,
 )
 from orbax_bench_core.analysis.best import (
+    Best,
     Observer,
     best_of,
     best_section,
@@ -26,9 +28,10 @@ from orbax_bench_core.analysis.recovery import (
     Recovery,
     recovery_document,
     recovery_of,
+    recovery_section,
 )
 from orbax_bench_core.analysis.releases import ReleaseSearch, answer, search_document
-from orbax_bench_core.analysis.soak import Soak, soak_document, soak_of
+from orbax_bench_core.analysis.soak import Soak, soak_document, soak_of, soak_section
 from orbax_bench_core.analysis.summary import (
     ExtraColumns,
     RunSummary,
@@ -42,6 +45,7 @@ from orbax_bench_core.analysis.verdicts import (
     verdicts_document,
     write_verdicts,
 )
+from orbax_bench_core.config import UserError
 from orbax_bench_core.document import Document, to_html, to_markdown, write_figures
 from orbax_bench_core.exports.ci import junit_xml
 from orbax_bench_core.exports.tensorboard import EventFiles
@@ -159,7 +163,7 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
         write_atomically(root / BEST_FILE, best.model_dump_json(indent=1).encode())
     else:
         (root / BEST_FILE).unlink(missing_ok=True)
-    answer = best_section(best, str(root))
+    answer = _answers(run, best)
     document = summary_document(info, summary, first, extra, answer, _beside(directory, info))
     write_atomically(root / "report.md", to_markdown(document).encode())
     write_atomically(root / "report.html", to_html(document).encode())
@@ -186,9 +190,30 @@ def _medians(summary: RunSummary) -> dict[str, float]:
 
 
 def answer_of(directory: RunDirectory) -> Document | None:
-    """Returns which options to take, as the report of a run says; None where it is no sweep."""
-    found = read_best(directory)
-    return None if found is None else best_section(found, str(directory.root))
+    """Returns what stands above the tables of a run: options to take, drills, a soak; or None."""
+    return _answers(Run(directory), read_best(directory))
+
+
+def _answers(run: Run, best: Best | None) -> Document | None:
+    root, sections = run.directory.root, []
+    if best is not None:
+        sections.append(best_section(best, str(root)))
+    # They are computed anew: there may be more records than the conclusion was drawn from.
+    with contextlib.suppress(UserError):
+        if (root / RECOVERY_FILE).exists():
+            sections.append(recovery_section(recovery_of(run)))
+        if (root / SOAK_FILE).exists():
+            judged = Soak.model_validate_json((root / SOAK_FILE).read_bytes())
+            sections.append(soak_section(soak_of(run, judged.limit_mib)))
+    found = [section for section in sections if section is not None]
+    if not found:
+        return None
+    return Document(
+        title=run.info.suite_name,
+        elements=tuple(element for section in found for element in section.elements),
+        brief=tuple(element for section in found for element in section.brief or ()),
+        escape=False,
+    )
 
 
 def publish_verdicts(run: RunDirectory, verdicts: VerdictReport) -> epath.Path:

@@ -53,10 +53,10 @@ _HOW_TO_READ = (
 class EventFiles:
     """Scalars, HParams and text cards of a run, from the records alone.
 
-    Each point has a run `<name>/host_<h>` with what that host measured, a step per repeat, and a
-    run `<name>/__summary__` with aggregates over hosts and repeats, cards, and its row of the
-    HParams tab; the name is what tells it from the other points. `__summary__` declares the columns
-    of that tab. Warm-ups stay out.
+    Each point is named by what tells it from the others. It has a run `<name>/host_<h>` with what
+    that host measured, a step per repeat, and a run `<name>/__summary__` with aggregates over hosts
+    and repeats, cards, and its row of the HParams tab. `__summary__` declares the columns of that
+    tab. Warm-ups stay out.
 
     The same records give the same files under the same names, so this can be repeated at any time.
     Files that an earlier call wrote and that no longer belong are removed; profiler traces stay.
@@ -124,7 +124,7 @@ def _remove_others(root: epath.Path, written: set[epath.Path]) -> None:
         for path in root.glob(f"{folders}/events.out.tfevents.*.{_OURS}"):
             if path not in written:
                 path.unlink()
-                # A folder that holds something else stays, and a store has none.
+                # Where it holds something else, or is no folder, it stays.
                 with contextlib.suppress(OSError, ValueError):
                     path.parent.rmdir()
                     path.parent.parent.rmdir()
