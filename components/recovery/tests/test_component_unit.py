@@ -1,0 +1,28 @@
+"""The recovery component: its compiled form, and its body on plain files."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("kfp")
+
+from kfp import components
+
+from orbax_bench_components.recovery import recovery
+from orbax_bench_components.testing import call
+from orbax_bench_core.config import UserError
+
+COMPILED = Path(__file__).parents[1] / "component.yaml"
+
+
+def test_the_compiled_component_is_this_one():
+    loaded = components.load_component_from_file(str(COMPILED)).component_spec
+    assert loaded.name == recovery.component_spec.name
+    assert loaded.inputs.keys() == recovery.component_spec.inputs.keys()
+    assert (loaded.outputs or {}).keys() == (recovery.component_spec.outputs or {}).keys()
+
+
+def test_a_suite_that_cannot_be_drilled_is_refused(tmp_path):
+    given = {"suite": "suite_name: s\n", "output_directory": str(tmp_path / "run")}
+    with pytest.raises(UserError):
+        call(recovery, tmp_path / "made", **given)
