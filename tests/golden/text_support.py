@@ -52,7 +52,7 @@ MASKS = {
     # They hold the version of what wrote them.
     "own version": (r"\borbax-bench \d+\.\d+\.\d+\S*", "orbax-bench VERSION"),
     # Whether somebody else measures on this machine just now.
-    "wait for another run": (r"(stderr: )?waiting: process \d+ is measuring on this machine\n", ""),
+    "wait for another run": (r"(stderr: )?waiting: process \d+ is measuring on this.*\n", ""),
     "digest of a table": (r"(samples\.parquet .*?sha256:)[0-9a-f]{12}", r"\1DIGEST"),
 }
 MOMENT = re.compile(r"\b(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d)(:\d\d(?:\.\d+)?Z?)?")
