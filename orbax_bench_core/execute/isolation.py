@@ -22,6 +22,8 @@ LOCK_FILE = (_SHARED if _SHARED.is_dir() else Path(tempfile.gettempdir())) / "or
 
 _POLL_S = 0.2
 _LONGEST_HOLDER = 1000
+_LONGEST_SHOWN = 160
+"""Characters of a command that are shown: a step of a pipeline has kilobytes."""
 _RANGE = struct.Struct("hhqqi4x")
 """Linux's `struct flock`: kind, origin, first byte, bytes, process."""
 
@@ -88,7 +90,9 @@ def _holder(written: bytes) -> str:
     said = f"waiting: process {printable(process.strip()) or '?'} is measuring on this machine"
     if since.isdecimal() and command:
         began = datetime.datetime.fromtimestamp(int(since)).astimezone()
-        said += f" since {began:%H:%M}: {printable(command.strip())}"
+        shown = printable(command.strip())
+        cut = f"{shown[:_LONGEST_SHOWN]}…" if len(shown) > _LONGEST_SHOWN else shown
+        said += f" since {began:%H:%M}: {cut}"
     return f"{said}; --no-lock measures beside it, and each disturbs the other"
 
 
