@@ -10,9 +10,9 @@ JOBS ?= 2
 # Compiling each module anew in each process would take a third of the time of all tests.
 unexport PYTHONDONTWRITEBYTECODE
 # The lock has accelerators too, which no development environment needs.
-EXTRAS := --extra kfp --extra vertex --extra gcs --extra dev
+EXTRAS := --extra kfp --extra vertex --extra gcs --extra dev --extra docs
 
-.PHONY: help setup demo test lint typecheck unit slow nightly extended counts lock compile clean
+.PHONY: help setup demo test lint typecheck unit slow nightly extended counts lock compile docs clean
 
 help:
 	@echo "make demo      a first verdict, in about half a minute after set-up"
@@ -20,6 +20,7 @@ help:
 	@echo "make nightly   what needs root, Docker or more minutes"
 	@echo "make counts    claims tried many times, in hours; goes on where it was stopped"
 	@echo "make compile   writes YAML of components and docs of pipelines anew"
+	@echo "make docs      the docs site, into dist/site"
 	@echo "make lock      pins dependencies anew"
 	@echo "make clean     removes all that is made"
 
@@ -88,5 +89,10 @@ lock: setup
 compile: setup
 	$(BIN)/python -m orbax_bench_pipelines.compile
 
+# Pages from the code, links of all pages, and the site; a dead link or a stale anchor ends it.
+docs: setup
+	$(BIN)/python -m website
+	$(BIN)/python -m website build
+
 clean:
-	rm -rf .venv build dist demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .cache build dist demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

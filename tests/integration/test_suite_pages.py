@@ -1,4 +1,4 @@
-"""The commands of the page on suite files, in the order in which it has them."""
+"""The commands of the pages on suite files and on moving over, in their order."""
 
 import re
 import shlex
@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "suites.md").read_text()
+MOVING = (ROOT / "docs" / "migrating.md").read_text()
 UPSTREAM = "orbax.checkpoint._src.testing.benchmarks"
 MODULE = f"from {UPSTREAM}.core import core\n"
 CLASS = f"{UPSTREAM}.v1.benchmark.Benchmark"
@@ -29,11 +30,10 @@ def execute(command, folder):
 
 
 @pytest.mark.nightly
-def test_the_commands_of_the_page(tmp_path):
+def test_the_commands_of_the_pages(tmp_path):
     (tmp_path / "my_benchmark.py").write_text(MODULE)
     (tmp_path / "my_suite.yaml").write_text(SUITE)
-    blocks = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
-    commands = [line for block in blocks for line in block.splitlines()]
+    commands = re.findall(r"^orbax-bench .*$", PAGE + MOVING, re.MULTILINE)
     assert len(commands) == 4
     for command in commands:
         done = execute(command, tmp_path)
@@ -41,7 +41,7 @@ def test_the_commands_of_the_page(tmp_path):
     assert "\n4 points\n" in execute("orbax-bench expand suite.yaml", tmp_path).stdout
     assert "authoring as core" in (tmp_path / "my_benchmark.py").read_text()
     assert "generator: save_restore" in (tmp_path / "my_suite.yaml").read_text()
-    (line,) = re.findall(r"```yaml\n(.*?)\n```", PAGE)
+    (line,) = re.findall(r"^```yaml\n(.*?)\n```", PAGE, re.MULTILINE)
     assert (tmp_path / "suite.yaml").read_text().startswith(f"{line}\n")
     assert (tmp_path / "orbax-bench.schema.json").exists()
 
