@@ -1,6 +1,7 @@
 """The command as a whole: its help, and what becomes of a user's mistake."""
 
 import importlib.metadata
+import importlib.util
 import os
 import subprocess
 import sys
@@ -223,3 +224,18 @@ def test_what_a_terminal_would_obey_is_written_out(orbax_bench, write_suite):
     outcome = orbax_bench("expand", write_suite(options='{use_ocdbt: "\\e[2J"}'))
     assert outcome.code == 2
     assert "benchmarks[0].options.use_ocdbt: '\\x1b[2J' has a control character" in outcome.err
+
+
+def test_a_bucket_without_its_client_names_the_extra(orbax_bench, monkeypatch):
+    find_spec = importlib.util.find_spec
+    absent = ("gcsfs", "tensorflow")
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name, *more: None if name in absent else find_spec(name, *more),
+    )
+    done = orbax_bench("history", "gs://bucket/runs")
+    assert (done.code, done.err) == (
+        2,
+        "error: gs://bucket/runs: Cloud Storage needs gcsfs: pip install 'orbax-bench[gcs]'\n",
+    )
