@@ -91,7 +91,7 @@ def upgrade(
     quiet: Quiet = False,
     log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
-    """Compare two releases of Orbax, and give a verdict on the newer one.
+    """Give a verdict on a release of Orbax, against another one.
 
     Each release has an environment of its own, which is made once, by uv, and kept. Everything else
     in it, JAX too, is as it is here. The releases are compared as `orbax-bench ab` compares arms:
