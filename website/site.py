@@ -27,7 +27,13 @@ _ELSEWHERE: Final = {
 }
 """Pages that lie outside of `docs`, and where the site has them."""
 
-_LANGUAGES: Final = {".py": "python", ".yaml": "yaml", ".yml": "yaml", ".json": "json", ".toml": "toml"}
+_LANGUAGES: Final = {
+    ".py": "python",
+    ".yaml": "yaml",
+    ".yml": "yaml",
+    ".json": "json",
+    ".toml": "toml",
+}
 
 
 def problems() -> list[str]:
@@ -99,8 +105,13 @@ def _lay(source: Path, target: Path) -> list[Path]:
     """Makes the page of a folder or of a file that is no page; returns what the page links to."""
     inside = source.relative_to(ROOT)
     if source.is_dir():
-        files = [one for one in sorted(source.iterdir()) if one.is_file() and not one.name[0] == "."]
-        lines = [f"* [`{one.name}`]({os.path.relpath(place_of(one), target.relative_to(PAGES).parent)})" for one in files]
+        files = [
+            one for one in sorted(source.iterdir()) if one.is_file() and not one.name[0] == "."
+        ]
+        lines = [
+            f"* [`{one.name}`]({os.path.relpath(place_of(one), target.relative_to(PAGES).parent)})"
+            for one in files
+        ]
         target.write_text("\n".join([f"# `{inside}`", "", *lines, ""]))
         return files
     if inside.parts[0] == "docs":

@@ -34,6 +34,7 @@ from orbax_bench_core.cli import (
     report,
     run,
     sharding,
+    site,
     soak,
     step,
     upgrade,
@@ -56,7 +57,7 @@ _GROUPS: Final[dict[str, tuple[str, ...]]] = {
     "Checkpoints, and answers without a run": ("plan", "inspect", "prepare", "sharding"),
     "Suites and benchmarks": ("expand", "list", "migrate"),
     "This machine": ("doctor", "limits"),
-    "Runs that are there": ("report", "lineage"),
+    "Runs that are there": ("report", "site", "lineage"),
 }
 """Headings of the help, and the commands below each; others stand below the last heading."""
 
@@ -171,9 +172,10 @@ _add("bisect", bisect.bisect, Reach.ALL_HOSTS)
 _add("upgrade", upgrade.upgrade, Reach.ALL_HOSTS)
 _add("baseline", baseline.app, Reach.NONE)
 _add("history", history.history, Reach.NONE)
+_add("site", site.site, Reach.NONE)
 _add("async-study", async_study.async_study, Reach.ALL_HOSTS)
 _add("soak", soak.soak, Reach.ALL_HOSTS)
-_add("recovery", recovery.recovery, Reach.THIS_HOST)
+_add("recovery", recovery.recovery, Reach.ALL_HOSTS)
 _add("calibrate", calibrate.calibrate, Reach.ALL_HOSTS)
 _add("expand", expand.expand, Reach.NONE)
 _add("list", expand.list_builtins, Reach.NONE)
