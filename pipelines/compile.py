@@ -100,7 +100,9 @@ def _steps(spec: Any, dag: Any, indent: str) -> Iterator[str]:
         inner = spec.components[task.component_ref.name].dag
         if inner.tasks:
             loop = task.HasField("parameter_iterator")
-            title = "for each point" if loop else f"if {task.task_info.name}"
+            branches = task.task_info.name.startswith("condition-branches")
+            condition = "one of" if branches else f"if {task.task_info.name}"
+            title = "for each point" if loop else condition
             yield f'{indent}subgraph {name}["{title}"]'
             yield from _steps(spec, inner, f"{indent}  ")
             yield f"{indent}end"

@@ -18,8 +18,9 @@ _ARGUMENT: Final = 128 * 1024
 _ENGINE: Final = 16 * 1024
 """Bytes of that which are left to the engine: places of artifacts and their metadata."""
 _LIST: Final = 1_000_000
-"""Bytes of what plan-sweep returns. Services keep it in one field of a database, and ML Metadata
-takes messages of 4 MB at most."""
+"""Bytes of what plan-sweep returns. The number is ours, not above what is documented for what such
+a text may pass: an object of Argo has 1 MB at most, a request to etcd 1.5 MiB, by default, and a
+message to ML Metadata 4 MB, the default of gRPC."""
 _SERVICES: Final = (Target.KFP, Target.VERTEX)
 
 

@@ -12,6 +12,7 @@ def run_sweep_point(
     point: str,
     output_directory: str,
     records: dsl.Output[dsl.Dataset],
+    gcp_resources: dsl.OutputPath(str),
     checkpoint: dsl.Input[dsl.Artifact] = None,
     remove_repeated_dir: bool = False,
     enable_hlo_dump: bool = False,
@@ -43,6 +44,8 @@ def run_sweep_point(
         output_directory: The run directory that plan-sweep began.
         records: The points with the digest of the records of each, as JSON; the records lie in
             the run directory.
+        gcp_resources: The custom job that the step has created, as Google Cloud Pipeline Components
+            name it: Vertex AI links to it, and a step that is started again goes on waiting for it.
         checkpoint: What the points load; it orders this step after the one that makes it.
         remove_repeated_dir: Whether checkpoint data is deleted after each repeat.
         enable_hlo_dump: Whether XLA writes its HLO protos into the run directory.
@@ -58,9 +61,12 @@ def run_sweep_point(
         expect: The devices that must be there, as PLATFORM[:KIND][:COUNT], such as tpu:v5e:8 or
             gpu:h100-80gb:8: with others the step fails before it measures. Empty takes any.
     """
+    from orbax_bench_core.launchers import note_job, noted_job
     from orbax_bench_core.steps import RunSettings, point_hosts
     from orbax_bench_core.steps.pipeline import run_sweep_point
 
+    if noted_job(gcp_resources) is None:
+        note_job(gcp_resources)
     run_sweep_point(
         [point],
         output_directory,
@@ -68,6 +74,6 @@ def run_sweep_point(
         limits=measure_limits,
         strict=strict,
         lock=lock,
-        hosts=point_hosts(launcher, tpu, slices, launcher_settings),
+        hosts=point_hosts(launcher, tpu, slices, launcher_settings, noted=gcp_resources),
         expect=expect,
     ).into(records=records)

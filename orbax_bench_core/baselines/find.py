@@ -45,20 +45,23 @@ class FoundRun:
         return () if self.directory is None else self.directory.strays
 
 
-def find_runs(places: Iterable[str]) -> list[FoundRun]:
+def find_runs(places: Iterable[str], *, left_out: list[str] | None = None) -> list[FoundRun]:
     """Returns the runs that places hold, each once, in the order of time.
 
     Args:
         places: Run directories, directories that hold run directories, registries of baselines, or
             patterns with `*` for any of these.
+        left_out: Takes a line for each run beside others that cannot be read; with None it stops
+            the search, as one that was named alone always does.
 
     Raises:
-        UserError: A place holds no run.
+        UserError: A place holds no run, or is not there.
     """
     found: dict[str, list[FoundRun]] = {}
     for place in places:
-        for folder in _folders(place):
-            for run in _runs_in(folder):
+        folders = _folders(place)
+        for folder in folders:
+            for run in _runs_in(folder, left_out, alone=len(folders) == 1):
                 found.setdefault(run.run_id, []).append(run)
     once = [run for same in found.values() for run in _once(same)]
     return sorted(once, key=lambda run: (run.began_at, run.run_id))
@@ -80,12 +83,17 @@ def _folders(place: str) -> list[epath.Path]:
     return found
 
 
-def _runs_in(folder: epath.Path) -> list[FoundRun]:
+def _runs_in(
+    folder: epath.Path, left_out: list[str] | None = None, *, alone: bool = True
+) -> list[FoundRun]:
+    beside_others = None if alone else left_out
     if RunDirectory(str(folder)).exists():
-        return [_of_directory(folder)]
+        return _readable([folder], beside_others)
+    if not folder.exists():
+        raise UserError(f"{folder} does not exist")
     inside = sorted(file.parent for file in folder.glob("*/run.json"))
     if inside:
-        return [_of_directory(child) for child in inside]
+        return _readable(inside, left_out)
     registry = Registry(str(folder))
     captures = registry.captures()
     if not captures:
@@ -94,6 +102,19 @@ def _runs_in(folder: epath.Path) -> list[FoundRun]:
             "registry of baselines"
         )
     return [_of_capture(registry, capture) for capture in captures]
+
+
+def _readable(folders: Iterable[epath.Path], left_out: list[str] | None) -> list[FoundRun]:
+    """Returns the runs of folders; one that cannot be read is an error, or a line in `left_out`."""
+    found = []
+    for folder in folders:
+        try:
+            found.append(_of_directory(folder))
+        except UserError as unreadable:
+            if left_out is None:
+                raise
+            left_out.append(f"{unreadable}: move it away, or run its suite into it again")
+    return found
 
 
 def _of_directory(folder: epath.Path) -> FoundRun:

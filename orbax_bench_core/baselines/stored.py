@@ -96,6 +96,8 @@ def _of_registry(registry: Registry, path: str) -> list[Record]:
     if current:
         return _records(registry, current)
     captures = registry.captures()
+    if not captures and not registry.root.exists():
+        raise UserError(f"{path} does not exist")
     if not captures:
         raise UserError(
             f"{path} holds no baseline; store a run in it with `orbax-bench baseline capture`"

@@ -58,7 +58,18 @@ def doctor(
 
 
 def _devices() -> str:
-    """Asks JAX in a process of its own: this one must not hold a device."""
+    found = probe_devices()
+    if isinstance(found, str):
+        return found
+    simulated = "; more are simulated as a mesh needs them" if found["platform"] == "cpu" else ""
+    return f"{found['count']} x {found['kind']} ({found['platform']}{simulated})"
+
+
+def probe_devices() -> dict[str, Any] | str:
+    """Returns what JAX says of its devices, or the reason why it does not.
+
+    It is asked in a process of its own: this one must not hold a device.
+    """
     try:
         process = subprocess.run(
             [sys.executable, "-c", _PROBE],
@@ -75,8 +86,7 @@ def _devices() -> str:
     if process.returncode != 0:
         return f"none: {process.stderr.strip().splitlines()[-1]}"
     found: dict[str, Any] = json.loads(process.stdout.splitlines()[-1])
-    simulated = "; more are simulated as a mesh needs them" if found["platform"] == "cpu" else ""
-    return f"{found['count']} x {found['kind']} ({found['platform']}{simulated})"
+    return found
 
 
 def _memory() -> str:

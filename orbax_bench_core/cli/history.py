@@ -58,7 +58,10 @@ def history(
     if not LEAST <= significance <= MOST:
         raise UserError(f"--significance: give a number from {LEAST:g} to {MOST:g}")
     target = None if html is None else registry_path(html)
-    found = build(find_runs(places), significance=significance)
+    left_out: list[str] = []
+    found = build(
+        find_runs(places, left_out=left_out), significance=significance, left_out=left_out
+    )
     document = history_document(found, every=every)
     if target is not None:
         try:

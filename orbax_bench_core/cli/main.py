@@ -22,10 +22,12 @@ from orbax_bench_core.cli import (
     doctor,
     expand,
     history,
+    init,
     inspect,
     launch,
     limits,
     lineage,
+    migrate,
     plan,
     prepare,
     recovery,
@@ -34,6 +36,7 @@ from orbax_bench_core.cli import (
     sharding,
     soak,
     step,
+    upgrade,
 )
 from orbax_bench_core.cli.buckets import check_buckets
 from orbax_bench_core.cli.hosts import Reach, for_this_host
@@ -63,6 +66,7 @@ class _Commands(typer.core.TyperGroup):
 _FIRST: Final = """\
 Measure checkpointing, and tell a regression from noise. What people do first:
 
+  orbax-bench init                   write a suite to begin with
   orbax-bench run SUITE -o DIR       measure options, meshes and checkpoints
   orbax-bench ab SUITE -o DIR        compare two releases, options or branches
   orbax-bench bisect SUITE -o DIR    find the release that made saves slower
@@ -129,12 +133,14 @@ def _add(name: str, command: Callable[..., None] | typer.Typer, reach: Reach) ->
         app.command(name)(known)
 
 
+_add("init", init.init, Reach.NONE)
 _add("run", run.run, Reach.ALL_HOSTS)
 _add("ab", ab.ab, Reach.ALL_HOSTS)
 _add("best", best.best, Reach.NONE)
 _add("launch", launch.launch, Reach.NONE)
 _add("compare", compare.compare, Reach.NONE)
 _add("bisect", bisect.bisect, Reach.ALL_HOSTS)
+_add("upgrade", upgrade.upgrade, Reach.ALL_HOSTS)
 _add("baseline", baseline.app, Reach.NONE)
 _add("history", history.history, Reach.NONE)
 _add("async-study", async_study.async_study, Reach.ALL_HOSTS)
@@ -143,6 +149,7 @@ _add("recovery", recovery.recovery, Reach.THIS_HOST)
 _add("calibrate", calibrate.calibrate, Reach.ALL_HOSTS)
 _add("expand", expand.expand, Reach.NONE)
 _add("list", expand.list_builtins, Reach.NONE)
+_add("migrate", migrate.migrate, Reach.NONE)
 _add("doctor", doctor.doctor, Reach.THIS_HOST)
 _add("report", report.report, Reach.NONE)
 _add("lineage", lineage.lineage, Reach.NONE)

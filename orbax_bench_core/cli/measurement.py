@@ -22,7 +22,14 @@ from orbax_bench_core.cli.live_verdicts import LiveVerdicts
 from orbax_bench_core.cli.progress import ProgressReport
 from orbax_bench_core.config import LoadedSuite, UserError
 from orbax_bench_core.document import count, print_document
-from orbax_bench_core.execute import CannotRecord, HostsMissing, RunSettings, Session, Watcher
+from orbax_bench_core.execute import (
+    AllAlike,
+    CannotRecord,
+    HostsMissing,
+    RunSettings,
+    Session,
+    Watcher,
+)
 from orbax_bench_core.exit_codes import Exit, worst
 from orbax_bench_core.records import Run
 from orbax_bench_core.steps import (
@@ -84,6 +91,10 @@ class Output:
             verbose=verbose,
             outlets=outlets or Outlets(),
         )
+
+    def say(self, line: str) -> None:
+        """Shows a line to people, as it is."""
+        self.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -162,6 +173,7 @@ class Measurement:
         watch = output.json_log or self._view(session, verbose=output.verbose)
         self._session = dataclasses.replace(session, watch=watch)
         self._lock = lock
+        self._introduced = False
 
     def run(self, *, limits: bool, baselines: Baselines, search: SearchFor | None = None) -> int:
         """Measures every point, shows what was found, and returns the exit code.
@@ -264,17 +276,7 @@ class Measurement:
             passport: Noise of this machine, which tells how long it will probably take.
             allow_inconclusive: Whether INCONCLUSIVE is as good as PASS.
         """
-        info, pairs = self._session.info, self._session.pairs
-        print_document(notes_document(info), self._console)
-        most = max(info.design(pair).looks(info.gate)[-1] for pair in pairs) if pairs else 0
-        self._say(
-            f"{info.suite_name}: {count(len(pairs), 'point')}, up to {most} operations per arm"
-        )
-        self._say(f"  baseline:  {info.baseline}")
-        self._say(f"  candidate: {info.candidate}")
-        if passport is not None:
-            root = str(self._session.directory.root)
-            self._say(passports.forecast(pairs, info.gate, passport, root))
+        self.introduce(passport)
         try:
             verdicts = self.verdicts()
         except Interrupted as stop:
@@ -285,6 +287,29 @@ class Measurement:
         code = self._conclude_comparison(verdicts, allow_inconclusive=allow_inconclusive)
         self._log_end(exit_code=code, verdict=verdicts.word)
         return code
+
+    def introduce(self, passport: passports.Passport | None) -> None:
+        """Says once what will be compared, and about how many minutes that takes."""
+        if self._introduced:
+            return
+        self._introduced = True
+        info, pairs = self._session.info, self._session.pairs
+        print_document(notes_document(info), self._console)
+        most = max(info.design(pair).looks(info.gate)[-1] for pair in pairs) if pairs else 0
+        self._say(
+            f"{info.suite_name}: {count(len(pairs), 'point')}, up to {most} operations per arm"
+        )
+        self._say(f"  baseline:  {info.baseline}")
+        self._say(f"  candidate: {info.candidate}")
+        root = str(self._session.directory.root)
+        if passport is not None:
+            self._say(passports.forecast(pairs, info.gate, passport, root))
+        elif (usual := passports.usual_minutes(pairs, info.gate, info.designs)) is not None:
+            least, longest = (max(1, round(minutes)) for minutes in usual)
+            self._say(
+                f"About {least} to {longest} minutes for checkpoints of some MiB; "
+                "`orbax-bench calibrate` learns what it takes here"
+            )
 
     def verdicts(self) -> VerdictReport:
         """Measures both arms until every pair has its verdict.
@@ -465,5 +490,5 @@ def _stoppable() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         raise Interrupted("interrupted", Exit.INTERRUPTED) from None
-    except (CannotRecord, HostsMissing) as failure:
+    except (AllAlike, CannotRecord, HostsMissing) as failure:
         raise Interrupted(f"stopped: {failure}", Exit.FAILED) from None

@@ -152,6 +152,7 @@ def run(
         remove_repeated_dir=remove_repeated_dir,
         hlo_dump=enable_hlo_dump,
         devices=devices,
+        give_up=True,
     )
     code = measure_on_hosts(
         cluster,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import sys
@@ -254,9 +255,18 @@ def publish_baseline(
 
 @app.command("enforce-verdict")
 def enforce_verdict(
-    verdict: Annotated[str, typer.Argument(help="The word that compare-baseline returned.")],
+    verdict: Annotated[
+        str, typer.Argument(help="The word that compare-baseline returned; empty without any.")
+    ] = "",
     verdicts: Annotated[
-        str | None, typer.Option(metavar="FILE", help="verdicts.json, to say what regressed.")
+        str | None,
+        typer.Option(metavar="FILE", help="verdicts.json of the run, to say what regressed."),
+    ] = None,
+    lacking: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="What `aggregate --result` wrote; 1 where anything is lacking."
+        ),
     ] = None,
     allow_inconclusive: Annotated[
         bool,
@@ -264,17 +274,36 @@ def enforce_verdict(
             "--allow-inconclusive", help="Exit with 0 rather than 4 when there is no clear verdict."
         ),
     ] = False,
+    notify: Notify = None,
 ) -> None:
-    """Exit with 0 for PASS, 3 for REGRESSION, and 4 for an INCONCLUSIVE that is not tolerated."""
-    from orbax_bench_core.analysis.verdicts import NotPassed
-    from orbax_bench_core.steps.pipeline import enforce_verdict
+    """Exit with 0 for PASS, 3 for REGRESSION, and 4 for an INCONCLUSIVE that is not tolerated.
 
+    Where something is lacking and nothing has regressed it is 1.
+    """
+    from orbax_bench_core.analysis.verdicts import NotPassed
+    from orbax_bench_core.config import UserError
+    from orbax_bench_core.steps import Outlets
+    from orbax_bench_core.steps.pipeline import enforce_verdict, enforcement_exit_code
+
+    if not verdict and lacking is None:
+        raise UserError(
+            "there is nothing to enforce: give the verdict that compare-baseline returned, or "
+            "--lacking FILE"
+        )
+    # A page of a CI job has the verdict from the step that found it.
+    told = notify is not None or verdicts is not None
+    outlets = dataclasses.replace(Outlets.of(notify), page="") if told else None
     try:
-        found = enforce_verdict(verdict, verdicts=verdicts, allow_inconclusive=allow_inconclusive)
+        found = enforce_verdict(
+            verdict,
+            verdicts=verdicts,
+            lacking=() if lacking is None else _lines(lacking),
+            allow_inconclusive=allow_inconclusive,
+            outlets=outlets,
+        )
     except NotPassed as refused:
         print(refused, file=sys.stderr)
-        code = Exit.REGRESSION if verdict == "REGRESSION" else Exit.INCONCLUSIVE
-        raise typer.Exit(code) from None
+        raise typer.Exit(enforcement_exit_code(refused, verdict)) from None
     _give(found, None, None)
 
 
@@ -316,6 +345,26 @@ def _text(path: str) -> str:
         return content.decode()
     except (OSError, ImportError, ValueError) as error:
         raise UserError(Problem(f"cannot read it: {error}", file=path)) from None
+
+
+def _lines(path: str) -> list[str]:
+    """Returns the lines that a step returned and --result wrote, as a list of JSON.
+
+    Raises:
+        UserError: It cannot be read, or holds something else.
+    """
+    from orbax_bench_core.config import Problem, UserError
+
+    text = _text(path)
+    try:
+        lines = json.loads(text)
+    except ValueError:
+        lines = None
+    if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
+        raise UserError(
+            Problem("expected a list of lines as JSON, as `aggregate --result` writes", file=path)
+        )
+    return lines
 
 
 def _give(found: Outputs[Any], result: str | None, outputs: str | None) -> None:

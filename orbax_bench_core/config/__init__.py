@@ -3,6 +3,8 @@
 from orbax_bench_core.config.arms import ARMS, Arm
 from orbax_bench_core.config.base import ConfigModel, checked_path
 from orbax_bench_core.config.checkpoint import (
+    GROUPS,
+    MODELS,
     ArraySpec,
     CheckpointConfig,
     Optimizer,
@@ -10,7 +12,8 @@ from orbax_bench_core.config.checkpoint import (
     Spec,
     leaves,
 )
-from orbax_bench_core.config.dtypes import BITS, canonical
+from orbax_bench_core.config.described import DescribedSchema, meanings
+from orbax_bench_core.config.dtypes import ALIASES, BITS, canonical
 from orbax_bench_core.config.errors import (
     Problem,
     SuiteError,
@@ -44,9 +47,12 @@ from orbax_bench_core.config.source import KeyPath, Source
 from orbax_bench_core.config.suite import BenchmarkEntry, Suite
 
 __all__ = [
+    "ALIASES",
     "ARMS",
     "BITS",
+    "GROUPS",
     "MAX_PRIMARY",
+    "MODELS",
     "PER_ARM",
     "Arm",
     "ArraySpec",
@@ -55,6 +61,7 @@ __all__ = [
     "CheckpointConfig",
     "Conditions",
     "ConfigModel",
+    "DescribedSchema",
     "EnvironmentConfig",
     "ExecutionConfig",
     "GateConfig",
@@ -82,6 +89,7 @@ __all__ = [
     "gate_edits",
     "leaves",
     "load_suite",
+    "meanings",
     "parse_suite",
     "printable",
     "sharding_conflict",

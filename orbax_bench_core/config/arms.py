@@ -56,7 +56,12 @@ class ArmConfig(ConfigModel):
 
 
 class ArmsConfig(ConfigModel):
-    """Baseline and candidate; an empty block for each compares the suite with itself."""
+    """Baseline and candidate; an empty block for each compares the suite with itself.
+
+    Attributes:
+        baseline: What is compared with.
+        candidate: What is judged.
+    """
 
     baseline: ArmConfig = ArmConfig()
     candidate: ArmConfig = ArmConfig()

@@ -36,7 +36,7 @@ BITS: Final[dict[str, int]] = {
 }
 """Bits that one element takes in host memory; sub-byte types take a byte each."""
 
-_ALIASES: Final = {
+ALIASES: Final = {
     "bool_": "bool",
     "int_": "int64",
     "uint": "uint64",
@@ -47,6 +47,7 @@ _ALIASES: Final = {
     "csingle": "complex64",
     "cdouble": "complex128",
 }
+"""Other names that `jax.numpy` has for some of them."""
 
 
 def canonical(name: str) -> str | None:
@@ -54,5 +55,5 @@ def canonical(name: str) -> str | None:
 
     The name is as `jax.numpy` spells it, for example `bfloat16` or `bool_`.
     """
-    name = _ALIASES.get(name, name)
+    name = ALIASES.get(name, name)
     return name if name in BITS else None

@@ -107,7 +107,13 @@ class GateRule(ConfigModel):
 
 
 class MetricRule(ConfigModel):
-    """What one metric has different from the rule for all; None takes that."""
+    """What one metric has different from the rule for all; None takes that.
+
+    Attributes:
+        tolerance: Largest relative slow-down that nobody minds.
+        margin: Smallest relative slow-down that nobody may miss.
+        min_effect_s: Slow-down in seconds below which nobody minds.
+    """
 
     tolerance: Annotated[float, pydantic.Field(ge=0)] | None = None
     margin: Annotated[float, pydantic.Field(gt=0)] | None = None

@@ -3,6 +3,7 @@
 from orbax_bench_core.document.console import print_document
 from orbax_bench_core.document.elements import (
     BLANK,
+    Axis,
     ByWidth,
     Callout,
     Cell,
@@ -13,26 +14,33 @@ from orbax_bench_core.document.elements import (
     Element,
     Facts,
     Figure,
+    Filter,
     Group,
     Heading,
     Items,
     Kind,
+    Legend,
+    Mark,
     Only,
     Paragraph,
+    Plot,
     Role,
     Row,
     Section,
     Span,
     Table,
     Text,
+    Tone,
 )
 from orbax_bench_core.document.figures import shorten
 from orbax_bench_core.document.html import to_html
 from orbax_bench_core.document.markdown import to_markdown, write_figures
 from orbax_bench_core.document.numbers import count, digits, num_bytes, percent, seconds, table_cell
+from orbax_bench_core.document.scales import Scale
 
 __all__ = [
     "BLANK",
+    "Axis",
     "ByWidth",
     "Callout",
     "Cell",
@@ -43,18 +51,24 @@ __all__ = [
     "Element",
     "Facts",
     "Figure",
+    "Filter",
     "Group",
     "Heading",
     "Items",
     "Kind",
+    "Legend",
+    "Mark",
     "Only",
     "Paragraph",
+    "Plot",
     "Role",
     "Row",
+    "Scale",
     "Section",
     "Span",
     "Table",
     "Text",
+    "Tone",
     "count",
     "digits",
     "num_bytes",

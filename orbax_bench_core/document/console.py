@@ -16,10 +16,13 @@ from orbax_bench_core.document.elements import (
     Element,
     Facts,
     Figure,
+    Filter,
     Heading,
     Items,
+    Legend,
     Only,
     Paragraph,
+    Plot,
     Role,
     Row,
     Section,
@@ -78,7 +81,7 @@ def _print_element(element: Element, console: Console) -> None:
             _print((Paragraph(element.summary), *element.elements), console)
         case Section():
             _print((Heading(element.heading), *element.lead, *element.elements), console)
-        case Figure() | Only():
+        case Figure() | Plot() | Legend() | Filter() | Only():
             pass
         case ByWidth():
             wide = console.width >= element.least and (console.is_terminal or not element.terminal)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -13,6 +13,12 @@ Role: TypeAlias = Literal["plain", "dim", "good", "bad", "unsure"]
 """Meaning of a text, which each renderer shows by a colour of its own."""
 
 Page: TypeAlias = Literal["markdown", "html"]
+
+Tone: TypeAlias = Role | Literal["bar", "c1", "c2", "c3", "c4", "c5", "c6", "c7"]
+"""Colour of a mark in a plot: a meaning, that of plain bars, or one of a series of colours."""
+
+Shape: TypeAlias = Literal["dots", "ticks", "band", "line"]
+"""Marks of a plot: round dots, upright strokes, an area from one place to another, a line."""
 
 Fold: TypeAlias = Literal["whole", "wrapped", "hanging"]
 """Line breaks on a terminal: none, as the console wraps, or each line below the first word.
@@ -37,12 +43,14 @@ class Span:
         role: Its meaning.
         code: Whether it is set as code, such as the name of a point.
         strong: Whether it stands out.
+        href: Address that pages link it to, such as a file beside the page; empty for no link.
     """
 
     text: str
     role: Role = "plain"
     code: bool = False
     strong: bool = False
+    href: str = ""
 
 
 Text: TypeAlias = str | Span | tuple[str | Span, ...]
@@ -116,10 +124,54 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell with remarks below its text, which Markdown leaves out."""
+    """A cell with remarks below its text, which Markdown leaves out.
+
+    Attributes:
+        text: Its text.
+        flags: What speaks against it, a line each.
+        notes: What else there is to say, a line each, which only HTML has.
+    """
 
     text: Text
     flags: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Marks of one kind in a plot.
+
+    Attributes:
+        shape: What they look like.
+        at: Where they are, in percent of the width from the left and of the height from the top; of
+            a band two corners.
+        tone: Their colour.
+        title: What is said of them alone, to whoever points at them; empty for nothing.
+    """
+
+    shape: Shape
+    at: tuple[tuple[float, float], ...]
+    tone: Tone = "bar"
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A small plot that HTML draws as wide as there is room, without text of its own.
+
+    Attributes:
+        title: What it shows, with its values, for those who point at it or cannot see it.
+        marks: Its marks, the last on top.
+        height: Its height in lines of text.
+    """
+
+    title: str
+    marks: tuple[Mark, ...]
+    height: float = 1.2
+
+
+Axis: TypeAlias = tuple[tuple[float, str], ...]
+"""Ticks of plots that share one axis: place in percent of their width, and label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +181,14 @@ class Row:
     Attributes:
         cells: One cell per column.
         dim: Whether it matters less than others.
-        bar: Start, mark and end of a bar that HTML draws, in percent of its column; None without.
+        plot: A plot after its cells, which only HTML draws; None without.
+        key: Key by which a `Filter` of the page hides it; empty for a row that always stays.
     """
 
     cells: tuple[Text | Cell, ...]
     dim: bool = False
-    bar: tuple[float, float, float] | None = None
+    plot: Plot | None = None
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +201,8 @@ class Group:
         keys: Its cells in the columns that Markdown has for groups.
         intro: Paragraphs before its rows, not in Markdown.
         remarks: Paragraphs after its rows, not in Markdown.
+        axis: Ticks of the plots of its rows.
+        key: As that of a row, for all of the group.
     """
 
     label: Text
@@ -154,6 +210,8 @@ class Group:
     keys: tuple[Text, ...] = ()
     intro: tuple[Paragraph, ...] = ()
     remarks: tuple[Paragraph, ...] = ()
+    axis: Axis = ()
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +223,8 @@ class Table:
         rows: Its rows; none when it has groups.
         groups: Its groups.
         keys: Headings of the columns that Markdown has for groups.
-        bars: Heading of the bars of its rows; empty when they have none.
+        plots: Heading of the plots of its rows; empty when they have none.
+        sorts: Whether readers of HTML can sort its rows, each group by itself.
         empty: What HTML says when there is no row.
         indented: Whether a terminal indents it.
         ruled: Whether a terminal draws a line below its headings.
@@ -175,7 +234,8 @@ class Table:
     rows: tuple[Row, ...] = ()
     groups: tuple[Group, ...] = ()
     keys: tuple[str, ...] = ()
-    bars: str = ""
+    plots: str = ""
+    sorts: bool = False
     empty: str = ""
     indented: bool = False
     ruled: bool = True
@@ -194,6 +254,28 @@ class Figure:
     title: str
     draw: Callable[[], Drawing]
     file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Legend:
+    """Colours of the plots below it, and what each means; only HTML has plots."""
+
+    tones: tuple[tuple[Tone, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Search and choices that show some rows of the page's tables; only HTML has them.
+
+    Attributes:
+        what: What the rows stand for, such as `points`.
+        names: What is searched, by the key of the rows.
+        choices: Values that rows can be chosen by, under a name, each by key.
+    """
+
+    what: str
+    names: Mapping[str, str]
+    choices: Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +343,9 @@ Element: TypeAlias = (
     | Facts
     | Table
     | Figure
+    | Plot
+    | Legend
+    | Filter
     | Callout
     | Details
     | Section

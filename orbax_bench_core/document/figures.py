@@ -11,6 +11,8 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from orbax_bench_core.document.compact import compact
+
 if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
@@ -24,7 +26,7 @@ BASELINE: Final = "#8a5a2b"
 CANDIDATE: Final = BAR
 REGRESSION: Final = "#c0392b"
 PASS: Final = "#2a7f45"  # noqa: S105
-INCONCLUSIVE: Final = "#a86f00"
+INCONCLUSIVE: Final = "#946100"
 
 VARIABLES: Final = {
     PAGE: "--page",
@@ -37,7 +39,18 @@ VARIABLES: Final = {
     PASS: "--pass",
     INCONCLUSIVE: "--inconclusive",
 }
-"""The CSS variable that a page may set in place of each colour, for example in dark mode."""
+"""The CSS variable that a page sets in place of each colour, for light and dark."""
+
+SERIES: Final = {
+    "--c1": ("#3a78c2", "#6aa5e8"),
+    "--c2": ("#b85c00", "#e8934a"),
+    "--c3": ("#2a7f45", "#5fc27e"),
+    "--c4": ("#8e5bb5", "#bb8fe0"),
+    "--c5": ("#a33b5e", "#e0799a"),
+    "--c6": ("#00808a", "#4cc0c9"),
+    "--c7": ("#7a6a00", "#c9b53f"),
+}
+"""Variables of a series of colours that can be told apart, with their light and dark values."""
 
 DARK: Final = {
     "--page": "#14181d",
@@ -91,7 +104,8 @@ _DPI: Final = 144
 def variables(scheme: str) -> str:
     """Returns the colours of a scheme, `light` or `dark`, as declarations of CSS variables."""
     light = {variable: colour for colour, variable in VARIABLES.items()}
-    chosen = DARK if scheme == "dark" else light
+    chosen = dict(DARK if scheme == "dark" else light)
+    chosen |= {variable: pair[scheme == "dark"] for variable, pair in SERIES.items()}
     return " ".join(f"{variable}: {colour};" for variable, colour in chosen.items())
 
 
@@ -147,9 +161,9 @@ def log_axis(axis: Axis, values: Iterable[float], written: Callable[[float], str
 def svg(figure: Figure, *, title: str = "") -> str:
     """Returns a figure as an `svg` element to be put into a page, as wide as there is room.
 
-    Its colours are the variables of the page (`VARIABLES`) where it sets them. It refers to nothing
-    outside, and its ids differ from those of other figures on the page. `title` says what it shows
-    to those who cannot see it.
+    Its colours are the variables of the page (`VARIABLES`), and so is the font of its labels. It
+    refers to nothing outside, and its ids differ from those of other figures on the page. `title`
+    says what it shows to those who cannot see it.
     """
     file = io.StringIO()
     with style():
@@ -162,8 +176,8 @@ def svg(figure: Figure, *, title: str = "") -> str:
     drawn = re.sub(r"(font: [^;\"]*?px) [^;\"]*", r"\1 system-ui, sans-serif", drawn)
     drawn = re.sub(r"font-family: [^;\"]*", "font-family: system-ui, sans-serif", drawn)
     for colour, variable in VARIABLES.items():
-        drawn = drawn.replace(f": {colour}", f": var({variable}, {colour})")
-    return _entitled(_scoped(drawn, title), title)
+        drawn = drawn.replace(f": {colour}", f": var({variable})")
+    return _entitled(_scoped(compact(drawn), title), title)
 
 
 def png(figure: Figure) -> bytes:
@@ -191,7 +205,7 @@ def shorten(text: str, longest: int) -> str:
 def _scoped(drawn: str, title: str) -> str:
     """Returns an SVG whose ids, of which only those that are referred to stay, are its own."""
     referred = set(re.findall(r'="(?:url\()?#([^")]+)', drawn))
-    scope = "f" + hashlib.sha256(f"{title}{drawn}".encode()).hexdigest()[:10]
+    scope = "f" + hashlib.sha256(f"{title}{drawn}".encode()).hexdigest()[:7]
 
     def renamed(match: re.Match[str]) -> str:
         return f' id="{scope}-{match[1]}"' if match[1] in referred else ""

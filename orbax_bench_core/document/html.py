@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import base64
+import functools
+import hashlib
+import importlib.resources
 import itertools
+import json
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
 from orbax_bench_core.document import figures
 from orbax_bench_core.document.elements import (
+    Axis,
     ByWidth,
     Callout,
     Cell,
@@ -19,11 +25,15 @@ from orbax_bench_core.document.elements import (
     Element,
     Facts,
     Figure,
+    Filter,
     Group,
     Heading,
     Items,
+    Legend,
+    Mark,
     Only,
     Paragraph,
+    Plot,
     Row,
     Section,
     Span,
@@ -36,9 +46,31 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 
+_UNBROKEN: Final = re.compile(r"(\d) (?=(?:µs|ms|s|min|h|B|[KMGT]iB|GiB/s|%)(?![\w/]))")
+_SAFE: Final = re.compile(r"(?i)https?://|file://|(?![a-z][a-z0-9+.-]*:)[^/]")
+"""Addresses that are linked to: of web pages and files, and relative ones."""
+
+_FEWEST_STACKED: Final = 3
+"""Columns of a table from which on a phone shows each of its rows as lines of its own."""
+
+_TONES: Final = {
+    "plain": "--ink",
+    "dim": "--dim",
+    "good": "--pass",
+    "bad": "--regression",
+    "unsure": "--inconclusive",
+    "bar": "--bar",
+    **{name.strip("-"): name for name in figures.SERIES},
+}
+
+
 def to_html(document: Document) -> str:
-    """Returns a document as one HTML page, which follows the reader's choice of light or dark."""
+    """Returns a document as one HTML page, which follows the reader's choice of light or dark.
+
+    A policy in the page lets it load nothing, and run no script but its own.
+    """
     import jinja2
+    from markupsafe import Markup
 
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("orbax_bench_core.document", ""),
@@ -48,9 +80,55 @@ def to_html(document: Document) -> str:
         undefined=jinja2.StrictUndefined,
     )
     environment.filters["variables"] = figures.variables
+    script, digest = _script()
+    tones = " ".join(f".t-{tone} {{ --t: var({name}); }}" for tone, name in _TONES.items())
     return environment.get_template("page.html.jinja").render(
-        title=document.title, body=_body(document.elements)
+        title=document.title,
+        body=_body(document.elements),
+        labels=Markup("\n".join(dict.fromkeys(_labels(document.elements)))),  # noqa: S704 - escaped
+        tones=tones,
+        script=Markup(script),  # noqa: S704 - a file of this room
+        digest=digest,
     )
+
+
+@functools.cache
+def _script() -> tuple[str, str]:
+    """Returns the script of every page, and its digest for the policy of the page."""
+    source = importlib.resources.files("orbax_bench_core.document").joinpath("page.js")
+    lines = (line.strip() for line in source.read_text(encoding="utf-8").splitlines())
+    script = "\n".join(line for line in lines if line and not line.startswith("//"))
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return script, f"sha256-{digest}"
+
+
+def _labels(elements: Iterable[Element]) -> Iterator[str]:
+    """Yields rules that put the heading of its column before each cell, for narrow pages."""
+    for element in elements:
+        match element:
+            case Table() if len(element.columns) >= _FEWEST_STACKED:
+                yield from _column_labels(element)
+            case Details() | Section():
+                yield from _labels(element.elements)
+            case Only(page="html"):
+                yield from _labels(element.elements)
+            case ByWidth():
+                yield from _labels(element.wide)
+            case _:
+                pass
+
+
+def _column_labels(table: Table) -> Iterator[str]:
+    for place, column in enumerate(table.columns[1:], start=2):
+        text = re.sub(r"[^\w /.%()-]", lambda char: f"\\{ord(char[0]):x} ", column.heading)
+        rule = f".{_name(table)} tr:not(.remark) > td:nth-child({place})::before"
+        yield f'@media (max-width: 44rem) {{ {rule} {{ content: "{text} "; }} }}'
+
+
+def _name(table: Table) -> str:
+    """Returns a class that tables with the same headings share."""
+    headings = "\0".join(column.heading for column in table.columns)
+    return f"h{hashlib.sha256(headings.encode()).hexdigest()[:6]}"
 
 
 def _tag(name: str, inside: Markup, **attributes: str) -> Markup:
@@ -58,7 +136,7 @@ def _tag(name: str, inside: Markup, **attributes: str) -> Markup:
     from markupsafe import Markup
 
     given = "".join(
-        Markup(' {}="{}"').format(key.rstrip("_"), value)
+        Markup(' {}="{}"').format(key.rstrip("_").replace("_", "-"), value)
         for key, value in attributes.items()
         if value
     )
@@ -84,7 +162,7 @@ def _body(elements: Iterable[Element]) -> Markup:
 
 
 def _element(element: Element) -> Markup:
-    from markupsafe import Markup
+    from markupsafe import Markup, escape
 
     match element:
         case Heading():
@@ -94,19 +172,26 @@ def _element(element: Element) -> Markup:
         case Items():
             return _tag("ul", _join((_tag("li", _line(item)) for item in element.items), "\n"))
         case Code():
-            return _tag("pre", _piece(Span(element.text.rstrip())))
+            return _tag("pre", escape(element.text.rstrip()))
         case Facts():
             pairs = (
                 _tag("dt", _line(name)) + _tag("dd", _line(fact)) for name, fact in element.pairs
             )
             return _tag("dl", _join(pairs, "\n"))
         case Table():
-            return _tag("div", _tag("table", _join(_parts(element), "\n")), class_="wide")
+            inside = _join(_parts(element), "\n")
+            return _tag("div", _tag("table", inside, class_=_classes(element)), class_="wide")
         case Figure():
             with figures.style():
                 drawing = element.draw()
             # Nothing of the user's is in it that was not escaped when it was drawn.
             return _tag("div", Markup(figures.svg(drawing, title=element.title)))  # noqa: S704
+        case Plot():
+            return _plot(element, ())
+        case Legend():
+            return _legend(element)
+        case Filter():
+            return _filter(element)
         case Callout():
             inside = _tag("b", _piece(element.word)) + _tag("p", _line(element.text))
             return _tag("div", inside, class_=f"callout {_role(element.word.role)}")
@@ -129,61 +214,133 @@ def _element(element: Element) -> Markup:
             assert_never(element)
 
 
+def _classes(table: Table) -> str:
+    stacked = f"stack {_name(table)}" if len(table.columns) >= _FEWEST_STACKED else ""
+    return f"{stacked} {'sorts' if table.sorts else ''}".strip()
+
+
 def _parts(table: Table) -> Iterator[Markup]:
     headings = [_tag("th", _line(c.heading), scope="col", class_=c.kind) for c in table.columns]
-    if table.bars:
-        headings.append(_tag("th", _line(table.bars), scope="col"))
-    across = str(len(headings))
+    if table.plots:
+        headings.append(_tag("th", _line(table.plots), scope="col", class_="range"))
+    across = len(headings)
     yield _tag("thead", _tag("tr", _join(headings)))
-    rows = [_row(table.columns, row) for row in table.rows]
+    rows = [_row(table.columns, row, ()) for row in table.rows]
     if table.empty and not table.rows and not table.groups:
-        rows = [_tag("tr", _tag("td", _line(table.empty), colspan=across))]
+        cell = _tag("td", _line(table.empty), colspan=str(across))
+        rows = [_tag("tr", cell, class_="remark")]
     if rows:
         yield _tag("tbody", _join(rows, "\n"))
     for group in table.groups:
-        yield _tag("tbody", _join(_group(table.columns, group, across), "\n"))
+        rows = list(_group(table.columns, group, across))
+        yield _tag("tbody", _join(rows, "\n"), data_k=group.key)
 
 
-def _group(columns: tuple[Column, ...], group: Group, across: str) -> Iterator[Markup]:
-    label = _tag("th", _line(group.label), scope="rowgroup", colspan=across)
-    yield _tag("tr", label, class_="point")
+def _group(columns: tuple[Column, ...], group: Group, across: int) -> Iterator[Markup]:
+    axis = _tag("td", _axis(group.axis), class_="range") if group.axis else _join(())
+    span = str(across - 1 if group.axis else across)
+    yield _tag(
+        "tr", _tag("th", _line(group.label), scope="rowgroup", colspan=span) + axis, class_="point"
+    )
     for remark in group.intro:
         yield _remark(remark, across)
     for row in group.rows:
-        yield _row(columns, row)
+        yield _row(columns, row, group.axis)
     for remark in group.remarks:
         yield _remark(remark, across)
 
 
-def _remark(remark: Paragraph, across: str) -> Markup:
-    cell = _tag("td", _sentence(remark), class_=_role(remark.role), colspan=across)
-    return _tag("tr", cell)
+def _remark(remark: Paragraph, across: int) -> Markup:
+    cell = _tag("td", _sentence(remark), class_=_role(remark.role), colspan=str(across))
+    return _tag("tr", cell, class_="remark")
 
 
-def _row(columns: tuple[Column, ...], row: Row) -> Markup:
+def _row(columns: tuple[Column, ...], row: Row, axis: Axis) -> Markup:
+    names = ("th", *("td" for _ in columns[1:]))
     cells = [
-        _tag("td", _cell(cell), class_=column.kind)
-        for column, cell in zip(columns, row.cells, strict=True)
+        _tag(name, _cell(cell), scope="row" if name == "th" else "", class_=column.kind)
+        for name, column, cell in zip(names, columns, row.cells, strict=True)
     ]
-    if row.bar is not None:
-        cells.append(_bar(*row.bar))
-    return _tag("tr", _join(cells), class_="dim" if row.dim else "")
+    if row.plot is not None:
+        cells.append(_tag("td", _plot(row.plot, axis), class_="range"))
+    return _tag("tr", _join(cells), class_="dim" if row.dim else "", data_k=row.key)
 
 
 def _cell(cell: Text | Cell) -> Markup:
     if not isinstance(cell, Cell):
         return _line(cell)
-    return _line(cell.text) + _join(_tag("span", _line(flag), class_="flag") for flag in cell.flags)
+    flags = (_tag("span", _plain(flag), class_="flag") for flag in cell.flags)
+    notes = (_tag("span", _plain(note), class_="note") for note in cell.notes)
+    return _line(cell.text) + _join((*flags, *notes))
 
 
-def _bar(start: float, mark: float, end: float) -> Markup:
+def _axis(axis: Axis) -> Markup:
     from markupsafe import Markup
 
-    track = Markup(
-        '<div class="span" style="left: {}%; width: {}%"></div>'
-        '<div class="mark" style="left: {}%"></div>'
-    ).format(round(start, 2), round(end - start, 2), round(mark, 2))
-    return _tag("td", _tag("div", track, class_="track"), class_="range")
+    ticks = (
+        Markup('<span style="left:{}%">{}</span>').format(f"{place:.4g}", _line(label))
+        for place, label in axis
+    )
+    return _tag("div", _join(ticks), class_="axis", aria_hidden="true")
+
+
+def _plot(plot: Plot, axis: Axis) -> Markup:
+    """Returns a plot that is stretched to its place; strokes keep their width."""
+    from markupsafe import Markup
+
+    grid = Markup()
+    if axis:
+        lines = "".join(f"M{10 * place:.0f} 0V100" for place, _ in axis)
+        grid = Markup('<path class="grid" d="{}"/>').format(lines)
+    drawing = Markup(
+        '<svg class="plot" viewBox="0 0 1000 100" preserveAspectRatio="none" role="img" '
+        'style="height:{}em">{}{}{}</svg>'
+    )
+    title = _tag("title", _plain(plot.title))
+    return drawing.format(f"{plot.height:g}", title, grid, _join(map(_mark, plot.marks)))
+
+
+def _mark(mark: Mark) -> Markup:
+    places = [(f"{10 * across:.0f}", f"{down:.0f}") for across, down in mark.at]
+    match mark.shape:
+        case "dots":
+            path = "".join(f"M{x} {y}h0" for x, y in places)
+        case "ticks":
+            path = "".join(f"M{x} 0V100" for x, _ in places)
+        case "band":
+            (left, top), (right, bottom) = places
+            path = f"M{left} {top}H{right}V{bottom}H{left}Z"
+        case "line":
+            path = f"M{'L'.join(f'{x} {y}' for x, y in places)}"
+    shape = f"{mark.shape} soft" if mark.shape == "band" and mark.tone == "bar" else mark.shape
+    inside = _tag("title", _plain(mark.title)) if mark.title else _plain("")
+    return _tag("path", inside, class_=f"{shape} t-{mark.tone}", d=path)
+
+
+def _legend(legend: Legend) -> Markup:
+    from markupsafe import Markup
+
+    swatch = Markup('<li><i class="t-{}"></i>{}</li>')
+    items = (swatch.format(tone, _line(text)) for tone, text in legend.tones)
+    return _tag("ul", _join(items), class_="key")
+
+
+def _filter(found: Filter) -> Markup:
+    """Returns a place for controls, which the script of the page makes from what is in it."""
+    from markupsafe import Markup
+
+    content = {"what": found.what, "names": {**found.names}, "choices": {**found.choices}}
+    data = json.dumps(content, ensure_ascii=False, separators=(",", ":"), default=dict)
+    # No text of the user's ends the element.
+    data = data.replace("<", "\\u003c").replace("&", "\\u0026")
+    script = Markup(f'<script type="application/json">{data}</script>')  # noqa: S704
+    return Markup('<div class="filter" role="search" hidden>{}</div>').format(script)
+
+
+def _plain(text: str) -> Markup:
+    from markupsafe import escape
+
+    return escape(_UNBROKEN.sub("\\1\u00a0", text))
 
 
 def _sentence(paragraph: Paragraph) -> Markup:
@@ -196,13 +353,14 @@ def _line(text: Text) -> Markup:
 
 
 def _piece(piece: str | Span) -> Markup:
-    from markupsafe import Markup, escape
+    from markupsafe import Markup
 
     if isinstance(piece, str):
-        return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(piece))))  # noqa: S704
-    text = _tag("code", escape(piece.text)) if piece.code else escape(piece.text)
+        return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(_plain(piece))))  # noqa: S704
+    text = _tag("code", _plain(piece.text)) if piece.code else _plain(piece.text)
     looks = f"{_role(piece.role)} {'strong' if piece.strong else ''}".strip()
-    return _tag("span", text, class_=looks) if looks else text
+    text = _tag("span", text, class_=looks) if looks else text
+    return _tag("a", text, href=piece.href) if _SAFE.match(piece.href) else text
 
 
 def _role(role: str) -> str:

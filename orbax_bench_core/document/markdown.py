@@ -20,10 +20,13 @@ from orbax_bench_core.document.elements import (
     Element,
     Facts,
     Figure,
+    Filter,
     Heading,
     Items,
+    Legend,
     Only,
     Paragraph,
+    Plot,
     Row,
     Section,
     Span,
@@ -117,6 +120,8 @@ class _Markdown:
                     return []
                 title = self._prose(drawings.shorten(element.title, _LONGEST_TITLE))
                 return [f"![{title}]({self._folder}/{quote(element.file)})"]
+            case Plot() | Legend() | Filter():
+                return []
             case Callout():
                 return [f"{element.word.text}: {self._line(element.text)}"]
             case Details():
@@ -170,7 +175,10 @@ class _Markdown:
         return "".join(map(self._piece, spans(text)))
 
     def _piece(self, piece: str | Span) -> str:
-        return _code(plain(piece)) if _is_code(piece) else self._prose(plain(piece))
+        said = _code(plain(piece)) if _is_code(piece) else self._prose(plain(piece))
+        if not isinstance(piece, Span) or not piece.href:
+            return said
+        return f"[{said}](<{quote(piece.href, safe='/:.?=&#%')}>)"
 
     def _prose(self, text: str) -> str:
         """Returns text on one line, in which only backticks are markup."""

@@ -71,6 +71,19 @@ def make_environments(
         )
 
 
+def is_made(config: EnvironmentConfig, *, folder: Path, cache: Path | None = None) -> bool:
+    """Returns whether an environment is there already, so that nothing has to be installed.
+
+    The arguments are those of `make_environments`.
+    """
+    try:
+        requirements = [read_requirement(text, folder.absolute()) for text in config.requirements]
+    except EnvironmentFailed:
+        return False
+    home = (cache or cache_folder()) / key(requirements)
+    return (home / _READY).exists()
+
+
 @dataclasses.dataclass(frozen=True)
 class _Maker:
     folder: Path

@@ -102,13 +102,46 @@ def releases(
     wheels = ["--find-links", str(extra_wheels.absolute())] if extra_wheels else []
     try:
         found = [_newest(package, _both(first, f"<={until}" if until else ""), wheels)]
-    except EnvironmentFailed as failure:
-        raise UserError(f"cannot list the releases of {package}: {failure}") from None
+    except EnvironmentFailed:
+        newest = newest_release(package)  # or there is no index that could be asked
+        bounds = " ".join(filter(None, [since and f"from {since}", until and f"to {until}"]))
+        raise UserError(
+            f"{package} has no release {bounds} that can be installed here; the newest is {newest}"
+        ) from None
     while True:
         try:
             found.append(_newest(package, _both(first, f"<{found[-1]}"), [*wheels, "--offline"]))
         except EnvironmentFailed:
             return sorted(Version(version) for version in found)
+
+
+def newest_release(package: str) -> Version:
+    """Returns the newest release of a package that can be installed here.
+
+    Raises:
+        UserError: There is no such package, or uv cannot ask for it.
+    """
+    from packaging.version import Version
+
+    try:
+        return Version(_newest(package, "", []))
+    except EnvironmentFailed as failure:
+        raise UserError(f"cannot ask the package index for {package}: {failure}") from None
+
+
+def check_release(package: str, version: str) -> None:
+    """Refuses a release that cannot be installed here.
+
+    Raises:
+        UserError: There is none, or uv cannot ask for it.
+    """
+    newest = newest_release(package)
+    try:
+        _newest(package, f"=={version}", [])
+    except EnvironmentFailed:
+        raise UserError(
+            f"{package} has no release {version} that can be installed here; the newest is {newest}"
+        ) from None
 
 
 def _both(*bounds: str) -> str:

@@ -3,6 +3,7 @@
 Nothing here imports JAX: the processes that do are workers.
 """
 
+from orbax_bench_core.execute.alike import AllAlike
 from orbax_bench_core.execute.cluster import (
     HEAD_PORT,
     NOTIFY,
@@ -61,6 +62,7 @@ __all__ = [
     "NOTIFY_STATE",
     "TOKEN",
     "Agent",
+    "AllAlike",
     "CannotRecord",
     "Cluster",
     "ClusterHosts",

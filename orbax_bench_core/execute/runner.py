@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from orbax_bench_core.authoring import Drill, Killed
 from orbax_bench_core.config import Arm
+from orbax_bench_core.execute.alike import SharedFailure
 from orbax_bench_core.execute.drill import Strike
 from orbax_bench_core.execute.group import WorkerGroup
 from orbax_bench_core.execute.outcomes import (
@@ -53,11 +54,15 @@ def run_points(session: Session) -> None:
 
     Raises:
         CannotRecord: A record could not be written.
+        AllAlike: Every point so far lacked the same, where the settings give up then.
     """
     info = session.info
+    shared = SharedFailure(session.plain) if session.settings.give_up else None
     with runner_of(session) as runner:
         for point, index in schedule(session.plain, info.num_repeats, info.execution):
-            runner.finish(point, index)
+            repeat = runner.finish(point, index)
+            if shared is not None:
+                shared.look(point, repeat)
 
 
 def run_rounds(session: Session, next_round: Callable[[int], Sequence[SweepPoint]]) -> None:
@@ -328,7 +333,7 @@ class Runner:
             self._pool.end_life(_DRILLED)
         if not self._keep_data:
             self._run.remove_data(slot.point, slot.repeat, warmup=False, arm=slot.arm)
-        return _Try(in_vain=any(done.unmet for done in ended.values()), errors=errors)
+        return _Try(in_vain=any(done.in_vain for done in ended.values()), errors=errors)
 
     def _kill(
         self, group: WorkerGroup, slot: _Slot, tasks: Sequence[Task]

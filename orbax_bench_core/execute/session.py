@@ -56,6 +56,8 @@ class RunSettings:
         placed: Whether it is settled which hosts measure. Without that, what a launcher has started
             on several hosts is refused.
         expect: The devices that workers must have; None takes any.
+        give_up: Whether a run ends when the first points all lacked the same, such as a library or
+            space on the disk, and none has passed.
     """
 
     local_directory: str | None = None
@@ -70,6 +72,7 @@ class RunSettings:
     drill: bool = False
     placed: bool = False
     expect: ExpectedDevices | None = None
+    give_up: bool = False
 
 
 _NAMED: Final = 10

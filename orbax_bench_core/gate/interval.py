@@ -37,6 +37,8 @@ def log_ratio(blocks: Blocks) -> float:
     """Returns the log of the Hodges-Lehmann estimate: the middle of the shifts that balance."""
     limit = _widest(blocks)
     last_above = _crossing(blocks, limit, lambda statistic: statistic > 0)
+    if centred_statistic(blocks, last_above + _PRECISION) < 0:
+        return last_above  # the shifts that balance are narrower than the precision
     first_below = _crossing(blocks, limit, lambda statistic: statistic >= 0)
     return (last_above + first_below) / 2
 

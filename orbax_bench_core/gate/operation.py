@@ -12,7 +12,7 @@ from orbax_bench_core.gate.location import Outcome
 from orbax_bench_core.gate.looks import Schedule
 from orbax_bench_core.gate.noise import within_block_sigma
 from orbax_bench_core.gate.plan import more_blocks
-from orbax_bench_core.gate.power import LIKELY, POWER, detectable
+from orbax_bench_core.gate.power import LIKELY, POWER, detectable_at
 from orbax_bench_core.gate.stalls import settle_stalls
 from orbax_bench_core.gate.verdict import Endpoint, StallVerdict, Verdict, Word
 
@@ -58,18 +58,16 @@ def describe(
             more = more_blocks(sigma, centre, used.operations, rule, blocks.per_life)
     baseline_s = used.median() if used.some_worked(candidate=False) else None
 
-    def found(power: float) -> float | None:
-        slow_down = detectable(
-            sigma,
-            used.operations,
-            rule,
-            power=power,
-            per_life=blocks.per_life,
-            baseline_s=baseline_s,
-            alpha_scale=alpha_scale,
-        )
-        return slow_down if math.isfinite(slow_down) else None
-
+    slow_downs = detectable_at(
+        (POWER, LIKELY),
+        sigma,
+        used.operations,
+        rule,
+        per_life=blocks.per_life,
+        baseline_s=baseline_s,
+        alpha_scale=alpha_scale,
+    )
+    most, likely = (each if math.isfinite(each) else None for each in slow_downs)
     exhausted = outcome.look == schedule.last and not outcome.settled
     return Verdict(
         word=word,
@@ -86,8 +84,8 @@ def describe(
         look=outcome.look,
         settled=known or exhausted,
         bound=_bound(rule, outcome, baseline_s),
-        detectable=found(POWER),
-        detectable_80=found(LIKELY),
+        detectable=most,
+        detectable_80=likely,
         more_blocks=more,
         stalls=stalls,
     )

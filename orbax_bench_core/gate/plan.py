@@ -11,7 +11,7 @@ import numpy as np
 
 from orbax_bench_core.config import PER_ARM, GateConfig, GateRule
 from orbax_bench_core.gate.looks import Schedule
-from orbax_bench_core.gate.power import LIKELY, POWER, boundaries, detectable, standard_error
+from orbax_bench_core.gate.power import LIKELY, POWER, boundaries, detectable_at, standard_error
 
 _LONGEST: Final = 3
 """Times the last look: nobody runs more than that."""
@@ -84,16 +84,14 @@ def plan(
     undecided = [1.0, *(1 - share for share in by_look[:-1])]
     steps = np.diff((0, *looks)).tolist()
 
-    def found(power: float) -> float:
-        return detectable(
-            sigma, looks[-1], rule, power=power, per_life=per_life, tau=tau, baseline_s=baseline_s
-        )
-
+    most, likely = detectable_at(
+        (POWER, LIKELY), sigma, looks[-1], rule, per_life=per_life, tau=tau, baseline_s=baseline_s
+    )
     return Plan(
         operations=sum(step * share for step, share in zip(steps, undecided, strict=True)),
         by_look=by_look,
-        detectable=found(POWER),
-        detectable_80=found(LIKELY),
+        detectable=most,
+        detectable_80=likely,
     )
 
 

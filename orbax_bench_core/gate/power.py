@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -114,6 +114,31 @@ def detectable(
         baseline_s: Typical seconds of the baseline, for the smallest slow-down in seconds.
         alpha_scale: Share of alpha that this operation has.
     """
+    (found,) = detectable_at(
+        (power,),
+        sigma,
+        operations,
+        rule,
+        per_life=per_life,
+        tau=tau,
+        baseline_s=baseline_s,
+        alpha_scale=alpha_scale,
+    )
+    return found
+
+
+def detectable_at(
+    powers: Sequence[float],
+    sigma: float,
+    operations: int,
+    rule: GateRule,
+    *,
+    per_life: int = 1,
+    tau: float = 0.0,
+    baseline_s: float | None = None,
+    alpha_scale: float = 1.0,
+) -> tuple[float, ...]:
+    """Returns what `detectable` does for each of several powers, of one simulation."""
     found = boundaries(
         sigma,
         rule,
@@ -121,10 +146,10 @@ def detectable(
         tau=tau,
         baseline_s=baseline_s,
         alpha_scale=alpha_scale,
+        looks=max(1, sum(look <= operations for look in rule.looks_of(per_life))),
     )
-    looks = max(1, sum(look <= operations for look in rule.looks_of(per_life)))
-    paths = Boundaries(regression=found.regression[:, :looks], passes=found.passes[:, :looks])
-    return math.expm1(float(np.quantile(paths.detected(), power, method="higher")))
+    ends = np.quantile(found.detected(), list(powers), method="higher")
+    return tuple(map(math.expm1, ends.tolist()))
 
 
 def boundaries(
@@ -135,15 +160,16 @@ def boundaries(
     tau: float = 0.0,
     baseline_s: float | None = None,
     alpha_scale: float = 1.0,
+    looks: int | None = None,
 ) -> Boundaries:
-    """Returns what each of 20,000 fixed paths says at the looks; see `detectable`."""
+    """Returns what each of 20,000 fixed paths says at the first looks, or at all of them."""
     schedule = Schedule.of(rule, per_life)
     floor = rule.min_effect_s / baseline_s if baseline_s else 0.0
     lower, upper = math.log1p(max(rule.tolerance, floor)), math.log1p(max(rule.margin, floor))
     spread = math.sqrt(sigma**2 + per_life * tau**2)
-    paths = _paths(schedule.looks[:-1])
+    paths = _paths(schedule.looks[:-1])[:, :looks]
     regression, passes = np.empty_like(paths), np.empty_like(paths)
-    for look, share in enumerate(schedule.shares):
+    for look, share in enumerate(schedule.shares[:looks]):
         error = spread * math.sqrt(2 / schedule.looks[look])
         blocks = schedule.blocks(look)
         slope, quantile = _fit(per_life, blocks, rule.alpha * share * alpha_scale)

@@ -24,6 +24,7 @@ from orbax_bench_core.launchers.launch import (
 from orbax_bench_core.launchers.places import PLACES, Place, place_named, place_settings
 from orbax_bench_core.launchers.pods import pod_settings
 from orbax_bench_core.launchers.shipping import unshipped
+from orbax_bench_core.launchers.vertex_jobs import note_job, noted_job
 
 __all__ = [
     "GENERATIONS",
@@ -46,6 +47,8 @@ __all__ = [
     "interrupted_by_sigterm",
     "is_digest",
     "named_processes",
+    "note_job",
+    "noted_job",
     "parse_gpus",
     "parse_slice",
     "place_named",

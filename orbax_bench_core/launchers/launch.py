@@ -28,6 +28,7 @@ class Launch:
         image: Container image by digest, where hosts are containers.
         tpu: The TPU slice that hosts belong to; None for machines without TPUs.
         slices: How many such slices there are.
+        noted: File in which a place of Google Cloud notes what it has created; empty for none.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Launch:
     image: str | None = None
     tpu: SliceShape | None = None
     slices: int = 1
+    noted: str = ""
 
     @property
     def suite(self) -> str:

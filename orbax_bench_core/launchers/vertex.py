@@ -18,7 +18,13 @@ from orbax_bench_core.launchers.containers import require_digest
 from orbax_bench_core.launchers.kubernetes import Environment
 from orbax_bench_core.launchers.launch import Launch
 from orbax_bench_core.launchers.shipping import shipment
-from orbax_bench_core.launchers.vertex_jobs import LABEL, CustomJobs, JobState
+from orbax_bench_core.launchers.vertex_jobs import (
+    LABEL,
+    CustomJobs,
+    JobState,
+    note_job,
+    noted_job,
+)
 from orbax_bench_core.records import IMAGE
 
 GPUS: Final = (
@@ -153,15 +159,25 @@ class Vertex:
         assert project is not None
         assert location is not None
         jobs = CustomJobs(project, location, self._settings.endpoint, sleep=self._sleep)
-        self._shipment.send()
-        nonce = secrets.token_hex(8)
+        nonce, name = secrets.token_hex(8), self._under_way(jobs)
         with contextlib.ExitStack() as clearing:
-            clearing.callback(self._cancel, jobs, nonce)
-            name = jobs.create(self._job(nonce))
+            clearing.callback(self._cancel, jobs, nonce, name)
+            if name is None:
+                self._shipment.send()
+                name = jobs.create(self._job(nonce))
+                note_job(self._launch.noted, jobs.uri(name))
             _say(f"{name}\n{jobs.page(name)}")
             state = self._end(jobs, name)
             clearing.pop_all()
         return self._concluded(state, name)
+
+    def _under_way(self, jobs: CustomJobs) -> str | None:
+        """Returns the job that this step created before it was started again; None if it ended."""
+        name = noted_job(self._launch.noted)
+        if name is None or jobs.state(name).ended:
+            return None
+        _say(f"{self._launch.name}: its job is still there, and is waited for")
+        return name
 
     def _end(self, jobs: CustomJobs, name: str) -> JobState:
         """Returns the last state of a job, and says each one before it."""
@@ -184,10 +200,10 @@ class Vertex:
         _say(f"what the hosts said: gcloud ai custom-jobs stream-logs {name}")
         return int(Exit.INTERRUPTED) if state.word == "cancelled" else state.exit_code
 
-    def _cancel(self, jobs: CustomJobs, nonce: str) -> None:
+    def _cancel(self, jobs: CustomJobs, nonce: str, known: str | None) -> None:
         """Cancels the job, also one of which the answer to its creation never arrived."""
         try:
-            name = jobs.find(nonce)
+            name = known or jobs.find(nonce)
             if name is not None and not jobs.state(name).ended:
                 jobs.cancel(name)
                 _say(f"{self._launch.name}: cancelled {name}")

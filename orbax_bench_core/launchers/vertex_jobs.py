@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
 from orbax_bench_core.config import UserError
@@ -16,9 +18,45 @@ _WAITS_S: Final = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 """Pauses after requests that fail for a moment; then it is given up, after two minutes."""
 _REQUEST_S: Final = 60.0
 _STATE: Final = "JOB_STATE_"
+_JOB: Final = "CustomJob"
+_NAME: Final = re.compile(r"projects/[^/]+/locations/[^/]+/customJobs/[^/]+$")
 _CODE: Final = re.compile(r"non-zero status of (\d+)")
 
 _Answer = TypeVar("_Answer")
+
+
+def note_job(place: str, uri: str = "") -> None:
+    """Notes a job, in the form of the output `gcp_resources` of Google Cloud Pipeline Components.
+
+    By that Vertex AI Pipelines shows the job with the step that waits for it.
+
+    Args:
+        place: The file; empty notes nothing.
+        uri: Address of the job in the API; empty where the step has created none.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    if not place:
+        return
+    resources = [{"resourceType": _JOB, "resourceUri": uri}] if uri else []
+    path = Path(place)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"resources": resources}))
+
+
+def noted_job(place: str) -> str | None:
+    """Returns the resource name of the job that a file notes; None where it notes none.
+
+    Args:
+        place: A file that `note_job` has written, by an earlier try of the same step perhaps.
+    """
+    try:
+        [noted] = json.loads(Path(place).read_bytes())["resources"]
+        named = _NAME.search(noted["resourceUri"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return None if named is None else named[0]
 
 
 class JobState(NamedTuple):
@@ -152,6 +190,10 @@ class CustomJobs:
             f"https://console.cloud.google.com/ai/platform/locations/{self._location}/training/"
             f"{name.rpartition('/')[2]}?project={self._project}"
         )
+
+    def uri(self, name: str) -> str:
+        """Returns the address of a job in the API, by which Vertex AI Pipelines links to it."""
+        return f"https://{self._location}-aiplatform.googleapis.com/v1/{name}"
 
     @property
     def _parent(self) -> str:

@@ -26,6 +26,7 @@ from orbax_bench_core.records import (
     LIMITS_FILE,
     PACKAGES,
     RECOVERY_FILE,
+    SEARCH_FILE,
     SOAK_FILE,
     STUDY_FILE,
     UNKNOWN,
@@ -56,7 +57,7 @@ SAMPLES: Final = "samples.parquet"
 
 TENSORBOARD: Final = "tensorboard"
 METRICS: Final = "metrics.json"
-_TABLES: Final = (SAMPLES, "summary.csv", METRICS, BEST_FILE, TENSORBOARD)
+_TABLES: Final = (SAMPLES, "summary.csv", METRICS)
 _PAGES: Final = ("report.md", "report.html")
 _CONCLUSIONS: Final = {
     VERDICTS_FILE: ("verdicts.md", "verdicts.html", "junit.xml"),
@@ -214,12 +215,20 @@ class ManifestWriter:
                     self._contents[f"sha256:{record.state.fingerprint}"] = record.state.num_bytes
             yield record
 
-    def note_report(self) -> None:
-        """Writes what tables and pages were just made from; all records have been watched."""
+    def note_report(self, *, searched: bool = False) -> None:
+        """Writes what tables and pages were just made from; all records have been watched.
+
+        Args:
+            searched: Whether a search of this run dropped points, and said so in `search.json`.
+        """
         self._made = {RECORDS: self._records}
         self._add([LIMITS_FILE, HOST_LIMITS_FILE], {})
+        dropped = [SEARCH_FILE] if searched else []
+        self._add(dropped, self._digests(RECORDS))
         self._add(_TABLES, self._digests(RECORDS))
-        self._add(_PAGES, self._digests(RECORDS, LIMITS_FILE, HOST_LIMITS_FILE))
+        self._add([BEST_FILE], self._digests(RECORDS, *dropped))
+        self._add([TENSORBOARD], self._digests(RECORDS))
+        self._add(_PAGES, self._digests(RECORDS, *dropped, LIMITS_FILE, HOST_LIMITS_FILE))
         earlier = read_manifest(self._run)
         # A conclusion keeps what it was made from, so that it shows when there are other records.
         for name in (name for data, pages in _CONCLUSIONS.items() for name in (data, *pages)):

@@ -14,7 +14,13 @@ from orbax_bench_core.plan.reading import ReadArray, ReadCost, read_cost
 from orbax_bench_core.plan.save_count import orbax_save_count
 from orbax_bench_core.plan.speeds import speeds_of_run
 from orbax_bench_core.plan.suites import plan_source, plan_suite
-from orbax_bench_core.plan.trees import PlannedArray, PlannedTree, onto
+from orbax_bench_core.plan.trees import (
+    PlannedArray,
+    PlannedTree,
+    onto,
+    tree_of_config,
+    tree_of_model,
+)
 from orbax_bench_core.plan.view import plan_document, plans_document
 
 __all__ = [
@@ -44,5 +50,7 @@ __all__ = [
     "read_mesh",
     "saved_mesh",
     "speeds_of_run",
+    "tree_of_config",
+    "tree_of_model",
     "tree_of_stored",
 ]

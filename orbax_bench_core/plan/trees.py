@@ -180,14 +180,34 @@ def unknown_axes(arrays: Sequence[PlannedArray], mesh: PlanMesh) -> tuple[str, .
     return tuple(sorted(used - set(mesh.axes)))
 
 
+def tree_of_model(factory: str, suite_file: str) -> PlannedTree:
+    """Returns the tree of a Flax NNX model, with every mesh axis that its variables name.
+
+    Args:
+        factory: `module:factory`, in an installed module or in one beside the suite, as for a
+            worker; the folder that this runs in does not count.
+        suite_file: The suite, which need not be there yet.
+
+    Raises:
+        UserError: The model cannot be built, or its state has no array.
+    """
+    entries = _described(factory, {**benchmark_environment(suite_file), "PYTHONSAFEPATH": "1"})
+    return _planned(factory, entries, None)
+
+
 def _tree_of_factory(factory: str, mesh: PlanMesh | None, suite_file: str) -> PlannedTree:
-    """Describes the state of a Flax NNX model by a process that imports it."""
+    entries = _described(factory, benchmark_environment(suite_file))
+    return _planned(factory, entries, () if mesh is None else mesh.axes)
+
+
+def _described(factory: str, environment: dict[str, str]) -> list[dict[str, Any]]:
+    """Returns the state of a Flax NNX model, described by a process that imports it."""
     try:
         done = subprocess.run(
             [sys.executable, "-m", "orbax_bench_core.state.nnx_tree", factory],
             capture_output=True,
             text=True,
-            env={**benchmark_environment(suite_file), "JAX_PLATFORMS": "cpu"},
+            env={**environment, "JAX_PLATFORMS": "cpu"},
             timeout=_TIMEOUT_S,
             check=False,
         )
@@ -196,8 +216,14 @@ def _tree_of_factory(factory: str, mesh: PlanMesh | None, suite_file: str) -> Pl
     if done.returncode:
         reason = done.stderr.strip().splitlines()[-1:] or ["it ended without a word"]
         raise UserError(reason[0])
-    entries: list[dict[str, Any]] = json.loads(done.stdout.strip().rpartition("\n")[2])
-    axes = () if mesh is None else mesh.axes
+    found: list[dict[str, Any]] = json.loads(done.stdout.strip().rpartition("\n")[2])
+    return found
+
+
+def _planned(
+    factory: str, entries: Sequence[dict[str, Any]], axes: Sequence[str] | None
+) -> PlannedTree:
+    """Returns a described model; of its mesh axes those in `axes`, all where that is None."""
     arrays = tuple(
         PlannedArray(
             tuple(entry["path"]), tuple(entry["shape"]), entry["dtype"], _kept(entry["spec"], axes)
@@ -209,7 +235,9 @@ def _tree_of_factory(factory: str, mesh: PlanMesh | None, suite_file: str) -> Pl
     return PlannedTree(factory.partition(":")[2], arrays)
 
 
-def _kept(spec: Sequence[Any], axes: Sequence[str]) -> tuple[ShardingEntry, ...]:
+def _kept(spec: Sequence[Any], axes: Sequence[str] | None) -> tuple[ShardingEntry, ...]:
     """Returns a partition without the axes that a mesh lacks, as a model of ours is laid out."""
     found = (named(tuple(entry) if isinstance(entry, list) else entry) for entry in spec)
-    return tuple(tuple(axis for axis in entry if axis in axes) or None for entry in found)
+    return tuple(
+        tuple(axis for axis in entry if axes is None or axis in axes) or None for entry in found
+    )

@@ -79,6 +79,7 @@ from orbax_bench_core.records.run_directory import (
 )
 from orbax_bench_core.records.run_info import RunInfo
 from orbax_bench_core.records.samples import write_parquet
+from orbax_bench_core.records.series_names import short_names, varying
 from orbax_bench_core.records.store_troubles import (
     StoreFlagCounter,
     StoreFlags,
@@ -159,10 +160,12 @@ __all__ = [
     "read_planned",
     "repeats_of",
     "seconds_per_repeat",
+    "short_names",
     "storage_provenance",
     "surroundings",
     "swap",
     "troubles_of",
+    "varying",
     "weakest",
     "worker_id",
     "write_atomically",

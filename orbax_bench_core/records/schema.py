@@ -16,6 +16,7 @@ import pydantic
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
+from orbax_bench_core.config import DescribedSchema
 from orbax_bench_core.records.record import SCHEMA_VERSION, Record
 from orbax_bench_core.records.run_info import RunInfo
 from orbax_bench_core.records.samples import COLUMNS
@@ -82,32 +83,13 @@ def main(arguments: Sequence[str]) -> None:
         (directory / name).write_text(text)
 
 
-class _Generator(GenerateJsonSchema):
-    """Adds what each field means, and that a number may be a word where JSON has no number."""
+class _Generator(DescribedSchema):
+    """Also allows a word where JSON has no number."""
 
     def float_schema(self, schema: core_schema.FloatSchema) -> JsonSchemaValue:
         number = super().float_schema(schema)
         words = self._config.ser_json_inf_nan == "strings"
         return {"anyOf": [number, _NOT_FINITE]} if words else number
-
-    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
-        return _described(super().model_schema(schema), schema["cls"])
-
-    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
-        return _described(super().dataclass_schema(schema), schema["cls"])
-
-
-def _described(schema: JsonSchemaValue, cls: type) -> JsonSchemaValue:
-    """Returns the schema of a class with what its docstring says of it and of each field."""
-    import docstring_parser
-
-    text = docstring_parser.parse_from_object(cls)
-    meanings = {param.arg_name: param.description or "" for param in text.params}
-    schema["description"] = text.short_description
-    for name, field in schema.get("properties", {}).items():
-        if name in meanings:
-            field["description"] = " ".join(meanings[name].split())
-    return schema
 
 
 def _json_schema(model: type[pydantic.BaseModel], name: str) -> str:

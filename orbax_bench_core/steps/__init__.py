@@ -35,6 +35,7 @@ from orbax_bench_core.steps.reporting import (
 )
 from orbax_bench_core.steps.search import search_points
 from orbax_bench_core.steps.soaking import SoakGoal, check_soak, soak, soak_points
+from orbax_bench_core.steps.upgrading import Upgrade, make_both, plan_upgrade
 
 __all__ = [
     "MOST_STEPS",
@@ -52,6 +53,7 @@ __all__ = [
     "RunSettings",
     "Session",
     "SoakGoal",
+    "Upgrade",
     "ab",
     "answer_of",
     "batches",
@@ -68,12 +70,14 @@ __all__ = [
     "launch_batch",
     "limits_of",
     "load_drilled",
+    "make_both",
     "measure_batch",
     "measure_point",
     "measure_points",
     "mirror",
     "model_arrays",
     "plan",
+    "plan_upgrade",
     "point_hosts",
     "points_in",
     "publish",

@@ -41,6 +41,7 @@ class PointHosts:
         settings: Settings of the place, each `KEY=VALUE`.
         pods: Fragments of the pods of hosts, as `launchers.pod_settings` takes them; `settings`
             come before them.
+        noted: File in which a place of Google Cloud notes what it has created; empty for none.
     """
 
     launcher: str
@@ -48,6 +49,7 @@ class PointHosts:
     slices: int = 1
     settings: Sequence[str] = ()
     pods: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    noted: str = ""
 
 
 def point_hosts(
@@ -56,6 +58,7 @@ def point_hosts(
     slices: int = 1,
     settings: Sequence[str] | None = None,
     pods: Mapping[str, Any] | None = None,
+    noted: str = "",
 ) -> PointHosts | None:
     """Returns the hosts that a step was asked to start; None where it names no launcher.
 
@@ -64,7 +67,12 @@ def point_hosts(
     """
     if launcher:
         return PointHosts(
-            launcher=launcher, tpu=tpu, slices=slices, settings=settings or (), pods=pods or {}
+            launcher=launcher,
+            tpu=tpu,
+            slices=slices,
+            settings=settings or (),
+            pods=pods or {},
+            noted=noted,
         )
     if tpu or settings:
         given = f"the slice {tpu}" if tpu else ", ".join(settings or ())
@@ -175,5 +183,6 @@ def _launcher(
         image=os.environ.get(IMAGE),
         tpu=shape,
         slices=hosts.slices,
+        noted=hosts.noted,
     )
     return place.launcher(launch, place_settings(place, [*of_pods, *hosts.settings]))

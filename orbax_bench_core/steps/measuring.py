@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from orbax_bench_core.execute import Session, refuse_several_hosts, run_points
 from orbax_bench_core.limits import ensure_limits
+from orbax_bench_core.steps.space import check_room
 
 
 @contextlib.contextmanager
@@ -16,12 +17,13 @@ def measuring(session: Session, *, lock: bool) -> Iterator[None]:
     With `lock`, it first waits until nothing else of ours measures on its hosts.
 
     Raises:
-        UserError: Another command measures the same, or a launcher has started this on several
-            hosts and nobody has asked which of them measure.
+        UserError: Another command measures the same, a checkpoint does not fit on its disk, or a
+            launcher has started this on several hosts and nobody has asked which of them measure.
         HostsMissing: A host is lost.
     """
     if not session.settings.placed:
         refuse_several_hosts("what was started here")
+    check_room(session)
     turn = session.settings.host.alone(session.say) if lock else contextlib.nullcontext()
     with session.owned(), turn, session.watch:
         yield

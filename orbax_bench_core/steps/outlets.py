@@ -7,7 +7,7 @@ import dataclasses
 import datetime
 import os
 import sys
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Final, Self
 
 from orbax_bench_core.analysis.summary import RunSummary
@@ -109,7 +109,7 @@ class Outlets:
             environment.pop(name, None)
 
     def verdicts(self, found: VerdictReport, code: int, directory: str) -> None:
-        """Tells what a comparison found.
+        """Tells what a comparison found, by every outlet.
 
         Args:
             found: Its verdicts.
@@ -122,10 +122,24 @@ class Outlets:
         if self.page:
             with _warned("the summary page of this job cannot be written"):
                 append_step_summary(to_markdown(verdicts_document(found)), self.page)
+        self.state_of(found, code, directory)
+
+    def state_of(
+        self, found: VerdictReport, code: int, directory: str, lacking: Sequence[str] = ()
+    ) -> None:
+        """Tells the state that a comparison leaves its suite in, to the webhook alone.
+
+        Args:
+            found: Its verdicts.
+            code: What the command ends with.
+            directory: The run directory of the candidate.
+            lacking: What the run lacks, for people.
+        """
         if found.exploratory:
             return
         state: State = "FAILED" if code in _FAILURES else found.word
-        self._announce(state, found.suite, directory, found.judged_at, _lines(found))
+        lines = (*_lines(found), *lacking)
+        self._announce(state, found.suite, directory, found.judged_at, lines)
 
     def run(self, suite: str, summary: RunSummary, code: int, directory: str) -> None:
         """Tells how a run without verdicts ended.

@@ -20,8 +20,9 @@ _BYTES_PER_S: Final = 2.5e8
 """A guess of what a repeat costs: seconds, and its bytes saved and loaded at such a rate."""
 _UNKNOWN_BYTES: Final = 2**30
 MOST_STEPS: Final = 300
-"""Steps of one loop. Services list their iterations in one place each, and those of many hundreds
-have failed (kubeflow/pipelines#12131)."""
+"""Steps of one loop. The number is ours: no service documents one. Argo, which runs the loops of
+Kubeflow, keeps the state of all iterations in one object of 1 MB at most, compressed (its page
+"Offloading Large Workflows"), and loops of many hundreds have failed (kubeflow/pipelines#12131)."""
 _MOST_POINTS: Final = 1000
 """Points of one step, whose ids travel in one argument of a command."""
 

@@ -76,6 +76,11 @@ def find_releases(
         first, last = Version(good), Version(bad)
     except InvalidVersion as error:
         raise UserError(f"--good and --bad are versions of {package}: {error}") from None
+    if first >= last:
+        raise UserError(
+            f"the good release {good} must be older than the bad one {bad}: bisect finds what made "
+            "something slower; exchange them if it became faster"
+        )
     if not only_wheels:
         from orbax_bench_core.environments import releases
 
@@ -85,8 +90,6 @@ def find_releases(
         if version not in requirements:
             hint = did_you_mean(str(version), map(str, requirements))
             raise UserError(f"{package} has no release {version}; {hint}")
-    if first >= last:
-        raise UserError(f"the good release {good} must be older than the bad one {bad}")
     return tuple(
         Release(
             version=str(version),

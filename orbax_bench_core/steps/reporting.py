@@ -72,6 +72,23 @@ _PLOTS: Final = "verdicts"
 _SEARCH_PLOTS: Final = "bisect"
 _RECOVERY_PLOTS: Final = "recovery"
 _SOAK_PLOTS: Final = "soak"
+_FILES: Final = {
+    "verdicts.html": "the verdicts of its comparison",
+    "async_study.html": "saves in the background beside saves that block",
+    "soak.html": "growth of memory over many saves",
+    "recovery.html": "recovery from kills",
+    "samples.parquet": "every sample of every repeat",
+    "summary.csv": "every metric of every operation, aggregated",
+    "best.json": "the choice of options, as data",
+    "limits.json": "what machine and storage can do",
+    "tensorboard": "`tensorboard --logdir tensorboard`; its HParams tab compares the points",
+    "logs": "what workers printed",
+    "lineage.json": "what each file was made from",
+}
+"""Files that a report links to, and what each is."""
+
+_ALWAYS: Final = frozenset({"samples.parquet", "summary.csv", "tensorboard", "lineage.json"})
+
 PAGE: Final = "async_study.html"
 MARKDOWN: Final = "async_study.md"
 
@@ -121,18 +138,27 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
     write_atomically(root / METRICS, json.dumps(_medians(summary), indent=1).encode())
     info = settle(run)
     first, extra = next(run.records(), None), limits_of(directory, info, summary)
-    best = best_of(info, observer, search=read_search(directory, info))
+    search = read_search(directory, info)
+    best = best_of(info, observer, search=search)
     if best.cases:
         write_atomically(root / BEST_FILE, best.model_dump_json(indent=1).encode())
     else:
         (root / BEST_FILE).unlink(missing_ok=True)
     answer = best_section(best, str(root))
-    document = summary_document(info, summary, first, extra, answer)
+    document = summary_document(info, summary, first, extra, answer, _beside(directory, info))
     write_atomically(root / "report.md", to_markdown(document).encode())
     write_atomically(root / "report.html", to_html(document).encode())
     write_tensorboard(run)
-    manifest.note_report()
+    manifest.note_report(searched=search is not None)
     return summary
+
+
+def _beside(directory: RunDirectory, info: RunInfo) -> dict[str, str]:
+    """Returns the files beside a report that it links to, those too that are written after it."""
+    there = {path.name for path in directory.root.iterdir()} | _ALWAYS
+    if info.paired:
+        there.add("verdicts.html")
+    return {name: what for name, what in _FILES.items() if name in there}
 
 
 def _medians(summary: RunSummary) -> dict[str, float]:

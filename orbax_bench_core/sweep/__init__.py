@@ -1,6 +1,6 @@
 """Sweep: the points and pairs of a suite, with stable ids."""
 
-from orbax_bench_core.sweep.catalog import BUILTINS, short_name
+from orbax_bench_core.sweep.catalog import BUILTINS, class_path, is_builtin, names_of, short_name
 from orbax_bench_core.sweep.classes import load_class, options_class, source_file
 from orbax_bench_core.sweep.design import (
     PairDesign,
@@ -13,7 +13,7 @@ from orbax_bench_core.sweep.design import (
 )
 from orbax_bench_core.sweep.expansion import Expansion, SkippedPoint, expand_here
 from orbax_bench_core.sweep.isolate import benchmark_environment, expand, suite_folder
-from orbax_bench_core.sweep.options import describe_options
+from orbax_bench_core.sweep.options import describe_options, option_types
 from orbax_bench_core.sweep.pair import (
     BLOCK_SIZE,
     Pair,
@@ -42,6 +42,7 @@ __all__ = [
     "arrangement",
     "baseline_point",
     "benchmark_environment",
+    "class_path",
     "describe_options",
     "design_of",
     "differences",
@@ -49,8 +50,11 @@ __all__ = [
     "entry_from_json",
     "expand",
     "expand_here",
+    "is_builtin",
     "load_class",
+    "names_of",
     "nearest",
+    "option_types",
     "options_class",
     "placement",
     "short_name",

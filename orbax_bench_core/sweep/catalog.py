@@ -91,6 +91,12 @@ def class_path(generator: str) -> str:
     return BUILTINS.get(name, name)
 
 
+def names_of(builtin: str) -> tuple[str, ...]:
+    """Returns all that a suite may call a built-in: its name, its class, and those of Orbax."""
+    upstream = (path for path, name in _UPSTREAM_PATHS.items() if name == builtin)
+    return (builtin, BUILTINS[builtin], *upstream)
+
+
 def is_builtin(path: str) -> bool:
     """Returns whether `path` is the class of a built-in benchmark."""
     return path in BUILTINS.values()

@@ -15,7 +15,7 @@ from typing import Any
 import pydantic
 
 from orbax_bench_core.authoring import BenchmarkOptions, BenchmarksGenerator
-from orbax_bench_core.config import did_you_mean
+from orbax_bench_core.config import did_you_mean, meanings
 from orbax_bench_core.sweep.classes import author_line, options_class
 
 _SWEEP_ORIGINS = {list, typing.get_origin(Sequence[int])}
@@ -156,25 +156,38 @@ class OptionDescription:
         type: What one value may be.
         default: What it is when the suite file does not give it.
         meaning: What its class's docstring says of it.
+        required: Whether the suite file has to give it.
     """
 
     name: str
     type: str
     default: Any
     meaning: str
+    required: bool = False
+
+
+def option_types(generator: type[BenchmarksGenerator]) -> dict[str, Any]:
+    """Returns the type of one value of each option, which may also be a list of them in a suite.
+
+    It is empty for a class that builds its options from whatever it accepts.
+    """
+    own = options_class(generator)
+    types = _annotations(own)
+    return {field.name: _value_type(types[field.name]) for field in _fields(own) if types}
 
 
 def describe_options(generator: type[BenchmarksGenerator]) -> list[OptionDescription]:
     """Returns the options of a benchmark, its own before those that every benchmark has."""
     own = options_class(generator)
-    meanings = _meanings(own)
+    known = meanings(own)
     types = typing.get_type_hints(own)
     described = [
         OptionDescription(
             name=field.name,
             type=describe_type(types[field.name]),
             default=None if field.default is dataclasses.MISSING else field.default,
-            meaning=meanings.get(field.name, ""),
+            meaning=known.get(field.name, ""),
+            required=field.default is field.default_factory is dataclasses.MISSING,
         )
         for field in dataclasses.fields(own)
     ]
@@ -184,13 +197,3 @@ def describe_options(generator: type[BenchmarksGenerator]) -> list[OptionDescrip
 
 def _fields(class_: type) -> tuple[dataclasses.Field[Any], ...]:
     return dataclasses.fields(class_) if dataclasses.is_dataclass(class_) else ()
-
-
-def _meanings(class_: type) -> dict[str, str]:
-    import docstring_parser
-
-    meanings: dict[str, str] = {}
-    for base in reversed(class_.__mro__):
-        for parameter in docstring_parser.parse(base.__doc__ or "").params:
-            meanings[parameter.arg_name] = " ".join((parameter.description or "").split())
-    return meanings

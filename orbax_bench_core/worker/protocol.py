@@ -210,8 +210,13 @@ class Done(ResultModel):
 
     @property
     def unmet(self) -> bool:
-        """Whether it failed for want of something that another try would lack as well."""
+        """Whether the benchmark said, before it began, what it lacks."""
         return self.error is not None and self.error.type == UNMET_NEED
+
+    @property
+    def in_vain(self) -> bool:
+        """Whether it failed for want of something that another try would lack as well."""
+        return self.unmet or (self.error is not None and self.error.type == "ModuleNotFoundError")
 
 
 class Unrecorded(ResultModel):

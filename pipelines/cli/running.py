@@ -138,7 +138,7 @@ def conclude(job: Job, failure: str | None, console: Console, told: Told | None 
                 told.of(job, place, folder, Exit.FAILED)
             continue
         found = job.pipeline.conclude(Finished(place, job.arguments, failure), console)
-        codes.append(found or int(failure is not None))
+        codes.append(_with_losses(found, place, failure))
         told.of(job, place, folder, codes[-1])
         console.print(f"Run directory: {place}", markup=False, soft_wrap=True)
     if failure is not None:
@@ -152,6 +152,20 @@ def _reachable(directory: str) -> bool:
     except (UserError, OSError, ImportError):
         return False
     return True
+
+
+def _with_losses(found: int, place: str, failure: str | None) -> int:
+    """Returns the exit code of a run, which is a failure where a step that was lost left nothing.
+
+    Args:
+        found: What its records alone say.
+        place: The run directory.
+        failure: Why the pipeline failed; None when every step succeeded.
+    """
+    if failure is None:
+        return found
+    complete = RunDirectory(place).read_info().status == "complete"
+    return worst([found, Exit.OK if complete else Exit.FAILED]) or Exit.FAILED
 
 
 def _here(job: Job, suite: str, say: Say) -> str | None:

@@ -1,6 +1,6 @@
 """The pipelines that compare both arms of a suite: regression, frameworks, calibration."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from orbax_bench_pipelines.definitions.pipeline import (
     LOCK,
@@ -18,12 +18,25 @@ if TYPE_CHECKING:
 
 
 def add_regression(steps: Steps) -> None:
-    """Adds the verdict, fails on a regression, and stores what does not fail."""
+    """Adds the verdict, fails on a regression, and stores what does not fail.
+
+    What a run is compared with decides what its verdict is made from, so that each is a branch.
+    """
+    from kfp import dsl
+
+    baseline = steps.given["baseline"]
+    with dsl.If(baseline != "", name="has-baseline"):
+        _keep_if_passed(steps, steps.judge(baseline))
+    with dsl.Else(name="has-arms"):
+        _keep_if_passed(steps, steps.judge())
+
+
+def _keep_if_passed(steps: Steps, compared: Any) -> None:
+    """Adds the step that fails on a regression, and the one that stores a run which passed."""
     from kfp import dsl
 
     from orbax_bench_components.publish_baseline import publish_baseline
 
-    compared = steps.judge(steps.given["baseline"])
     enforced = steps.enforce(
         verdict=compared.outputs["Output"],
         verdicts=compared.outputs["verdicts"],

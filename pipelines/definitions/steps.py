@@ -83,14 +83,19 @@ class Steps:
     def judge(self, baseline: Any = "") -> Any:
         """Adds the step that gives the verdict on a run, and returns it.
 
+        A baseline becomes an artifact that the step takes, so that a metadata store leads from it
+        to the verdict.
+
         Args:
             baseline: A stored baseline to compare with; empty for a run that has both arms.
         """
         from orbax_bench_components.compare_baseline import compare_baseline
+        from orbax_bench_pipelines.definitions.own import bring_baseline
 
-        compared = compare_baseline(
-            output_directory=self.directory, baseline=baseline, samples=self.samples
-        )
+        given = {}
+        if baseline != "":
+            given["stored"] = self.add(bring_baseline(baseline=baseline)).outputs["stored"]
+        compared = compare_baseline(output_directory=self.directory, samples=self.samples, **given)
         return self.add(compared)
 
     def enforce(self, **found: Any) -> Any:
@@ -119,12 +124,10 @@ def on_each_slice(pipeline: "Pipeline", placement: Placement, given: Mapping[str
     from kfp import dsl
 
     from orbax_bench_components.generate_checkpoint import generate_checkpoint
-    from orbax_bench_components.image import IMAGE
-
-    choose = dsl.component(choose_folder, base_image=IMAGE, install_kfp_package=False)
+    from orbax_bench_pipelines.definitions.own import choose_folder
 
     def folder(below: Any, **names: str) -> Any:
-        chosen = choose(output_directory=below, **names)
+        chosen = choose_folder(output_directory=below, **names)
         return placement.place(chosen).set_caching_options(False).output
 
     made = generate_checkpoint(suite=given["suite"], fixture=given["fixture"])
@@ -142,26 +145,3 @@ def on_each_slice(pipeline: "Pipeline", placement: Placement, given: Mapping[str
         steps = Steps(placement, shape, own, given)
         steps.measure(made.outputs["checkpoint"], arms=arms, **{**pipeline.measuring, **measuring})
         pipeline.add(steps)
-
-
-def choose_folder(output_directory: str, run: str = "", slice_name: str = "") -> str:
-    """Names the folder of one run, of one slice, or of both.
-
-    Kubeflow does not reliably put strings together outside of steps (kubeflow/pipelines#11035).
-
-    Args:
-        output_directory: What the folder is to lie below.
-        run: Id of this run; empty gives runs no folder of their own.
-        slice_name: Name of the slice; empty gives slices no folder of their own.
-
-    Returns:
-        The folder; that of a run begins with the time in UTC.
-    """
-    import datetime
-
-    parts = [output_directory.rstrip("/")]
-    if run:
-        parts.append(f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H%M%SZ}-{run[:8]}")
-    if slice_name:
-        parts.append(slice_name)
-    return "/".join(parts)

@@ -15,7 +15,7 @@ _CONDITIONS = {
     (Target.VERTEX, "spot"): "with `tpu`",
     (Target.KFP, "launcher_settings"): "several hosts",
     (Target.VERTEX, "launcher_settings"): "with `tpu`",
-    (Target.DOCKER, "steps"): "`image`",
+    (Target.DOCKER, "steps"): "`image`, `retries`",
     (Target.VERTEX, "steps"): "no `timeout_s`",
 }
 _EXAMPLE = """
@@ -56,7 +56,8 @@ variables, queue, spot and one claim are those of the hosts. Secrets, affinity, 
 and shared memory do not reach them and are refused; labels, annotations and time are those of the
 step.
 
-A step that is tried again goes on from what is recorded. Read in Kubeflow's issues, and never run
+A step that is tried again goes on from what is recorded; enforce-verdict, whose failure is the
+answer, is not. Read in Kubeflow's issues, and never run
 here: it tries a step again whose container has failed, not one whose pod was lost
 (kubeflow/pipelines#13386), and at times none inside a loop (kubeflow/pipelines#12389).
 

@@ -8,7 +8,7 @@ from typing import Final
 from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.targets.settings import Settings
 
-_HERE: Final = {"parallelism", "environment"}
+_HERE: Final = {"parallelism", "environment", "retries", "backoff_s", "backoff_factor"}
 _SERVICE: Final = {
     *("image", "steps", "parallelism", "tpu", "gpu", "launcher_settings", "cpu", "memory"),
     *("retries", "backoff_s", "backoff_factor", "environment", "labels", "service_account"),
@@ -32,7 +32,7 @@ HONOURED: Final[dict[Target, set[str]]] = {
 
 OF_STEPS: Final[dict[Target, set[str]]] = {
     Target.LOCAL: set(),
-    Target.DOCKER: {"image"},
+    Target.DOCKER: {"image", "retries"},
     Target.KFP: {"image", "cpu", "memory", "retries", "timeout_s"},
     Target.VERTEX: {"image", "cpu", "memory", "retries"},
 }

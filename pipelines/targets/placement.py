@@ -14,6 +14,8 @@ _RETRIES: Final = 2
 """A step that was preempted, evicted or short of memory is tried again, and goes on from there."""
 _BACKOFF_S: Final = 60
 _BACKOFF_FACTOR: Final = 2.0
+_NOT_AGAIN: Final = ("enforce-verdict",)
+"""Steps whose failure is the answer, which is the same each time."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,7 +89,7 @@ class Placement:
             task.set_cpu_limit(own.cpu).set_cpu_request(own.cpu)
         if own.memory is not None:
             task.set_memory_limit(own.memory).set_memory_request(own.memory)
-        if own.retries:
+        if own.retries and task.component_spec.name not in _NOT_AGAIN:
             self._try_again(own.retries, task)
         if self.target is Target.KFP:
             as_pod(self.settings, own, task)
@@ -139,9 +141,9 @@ class Placement:
             task.set_env_variable("ORBAX_BENCH_IMAGE", image or IMAGE)
 
     def _try_again(self, times: int, task: Any) -> None:
-        factor = self.settings.backoff_factor
+        factor, wait = self.settings.backoff_factor, self.settings.backoff_s
         task.set_retry(
             times,
-            backoff_duration=f"{self.settings.backoff_s or _BACKOFF_S}s",
+            backoff_duration=f"{_BACKOFF_S if wait is None else wait}s",
             backoff_factor=_BACKOFF_FACTOR if factor is None else float(factor),
         )

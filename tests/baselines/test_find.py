@@ -52,7 +52,8 @@ def test_both_arms_of_a_run_can_be_captured(ids, make_paired_run, tmp_path):
 @pytest.mark.parametrize(
     ("place", "problem"),
     [
-        ("nothing", "holds no run: give run directories"),
+        ("nothing", "nothing does not exist"),
+        (".", "holds no run: give run directories"),
         ("nothing*", "no directory is called"),
         ("s3://bucket/runs", "local paths and gs:// only"),
     ],
@@ -60,3 +61,19 @@ def test_both_arms_of_a_run_can_be_captured(ids, make_paired_run, tmp_path):
 def test_where_there_is_no_run_is_said(tmp_path, place, problem):
     with pytest.raises(UserError, match=problem):
         find_runs([place if "://" in place else str(tmp_path / place)])
+
+
+def test_a_run_that_cannot_be_read_is_left_out_beside_others(make_paired_run, tmp_path):
+    folder = make_paired_run(0).root.parent
+    (folder / "torn").mkdir()
+    (folder / "torn" / "run.json").write_text("{")
+    with pytest.raises(UserError, match="not readable"):
+        find_runs([str(folder)])
+    for place in (str(folder), f"{folder}/*"):
+        left_out = []
+        (found,) = find_runs([place], left_out=left_out)
+        assert found.run_id == "run000"
+        (line,) = left_out
+        assert line.startswith(f"{folder}/torn/run.json: not readable as schema version 2")
+    with pytest.raises(UserError, match="not readable"):
+        find_runs([str(folder / "torn")], left_out=left_out)

@@ -123,6 +123,9 @@ def test_a_capture_that_was_cut_short_does_not_count(captured):
 
 
 def test_nothing_there_is_said_plainly(tmp_path):
+    with pytest.raises(UserError, match=r"none does not exist$"):
+        stored.load_baseline(str(tmp_path / "none"))
+    (tmp_path / "none").mkdir()
     with pytest.raises(UserError, match="holds no baseline; store a run in it with"):
         stored.load_baseline(str(tmp_path / "none"))
 

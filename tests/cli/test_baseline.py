@@ -105,7 +105,7 @@ def test_two_run_directories_have_no_past_unless_it_is_named(filled, make_separa
         (("show", "reg", "zz"), "no capture is called 'zz'"),
         (("promote", "reg", "--to", "zz"), "no capture is called 'zz'"),
         (("promote", "reg", "--point", "zz"), "--point: 'zz' is not one of its points"),
-        (("compare", "nowhere", "{run}"), "nowhere holds no baseline"),
+        (("compare", "nowhere", "{run}"), "nowhere does not exist"),
         (("compare", "reg", "nowhere"), "is not a run directory"),
         (("compare", "reg", "{run}", "--history", "nowhere"), "nowhere is not a registry"),
     ],

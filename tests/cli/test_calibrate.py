@@ -42,7 +42,7 @@ def test_json_has_every_test_and_the_passport(calibrate, make_paired_run):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("nowhere",), "holds no run"),
+        (("nowhere",), "nowhere does not exist"),
         (("day000", "--save", "/proc/passport.json"), "cannot write the passport"),
     ],
 )

@@ -84,10 +84,20 @@ def test_separate_runs_are_no_mistake(history, make_separate_run):
     assert (done.code, "Raw seconds wander" in done.out) == (0, True)
 
 
+def test_a_run_that_is_torn_is_named_and_the_others_are_shown(history, make_separate_run):
+    stray = make_separate_run(0).root.parent / "stray"
+    stray.mkdir()
+    (stray / "run.json").write_text("{")
+    done = history(".")
+    assert (done.code, done.err) == (1, "")
+    assert "1 run, " in done.out
+    assert f"{stray}/run.json: not readable" in done.out
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("nowhere",), "holds no run"),
+        (("nowhere",), "nowhere does not exist"),
         (("day*", "--significance", "0.5"), "--significance: give a number from 0.001 to 0.1"),
         (("day*", "--html", "s3://bucket/page.html"), "local paths and gs:// only"),
         (("day*", "--html", "/proc/page.html"), "--html: cannot write /proc/page.html"),

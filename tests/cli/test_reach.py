@@ -12,11 +12,11 @@ from orbax_bench_core.config import UserError
 from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
 from tests.support.scripted import NAME
 
-ALL_HOSTS = ["ab", "async-study", "bisect", "calibrate", "run", "soak"]
+ALL_HOSTS = ["ab", "async-study", "bisect", "calibrate", "run", "soak", "upgrade"]
 THIS_HOST = ["doctor", "limits", "prepare", "recovery"]
 NONE = [
-    *("baseline", "best", "compare", "expand", "history", "inspect", "launch", "lineage", "list"),
-    *("plan", "report", "sharding"),
+    *("baseline", "best", "compare", "expand", "history", "init", "inspect", "launch", "lineage"),
+    *("list", "migrate", "plan", "report", "sharding"),
 ]
 FROM_OTHER_PACKAGES = ["image", "pipeline"]
 """They say nothing of their reach: what measures there is refused by what they call."""

@@ -11,6 +11,7 @@ from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps import plan, publish
 from tests.support.paired_runs import make_paired_run  # noqa: F401 - fixture
 from tests.support.processes import FAKE_CLI, ROOT, start_cli
+from tests.support.webhook import webhook  # noqa: F401 - fixture
 
 SUITE = """
 suite_name: steps
@@ -140,9 +141,74 @@ def test_a_verdict_is_an_exit_code(orbax_bench, words, code):
     assert orbax_bench("step", "enforce-verdict", *words).code == code
 
 
+@pytest.fixture
+def lacking(tmp_path):
+    """What `aggregate --result` wrote of a run that lost a step."""
+    path = tmp_path / "lacking.json"
+    path.write_text('["the step of a left nothing"]')
+    return path
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ([], Exit.FAILED),
+        (["PASS"], Exit.FAILED),
+        (["INCONCLUSIVE"], Exit.FAILED),
+        (["REGRESSION"], Exit.REGRESSION),
+    ],
+)
+def test_what_is_lacking_is_a_failure_unless_something_has_regressed(
+    orbax_bench, lacking, words, code
+):
+    done = orbax_bench("step", "enforce-verdict", *words, "--lacking", lacking)
+    assert done.code == code
+    assert "the step of a left nothing" in done.err
+    assert "".join(words) in done.err or words == ["PASS"]
+
+
+def test_a_change_of_state_is_told_by_the_step_that_enforces_it(
+    orbax_bench, make_paired_run, webhook, lacking
+):
+    run = make_paired_run(1, 1.2)
+    orbax_bench("step", "compare-baseline", "-o", run.root)
+    judged = ("REGRESSION", "--verdicts", run.root / "verdicts.json")
+    for _ in range(2):
+        done = orbax_bench("step", "enforce-verdict", *judged, "--notify", webhook.url)
+        assert done.code == Exit.REGRESSION
+    assert webhook.states == ["REGRESSION"]
+    assert webhook.posted[0][1]["run_directory"] == str(run.root)
+    assert "S3CR3T" not in done.out + done.err
+    assert list(run.root.parent.glob("notified-*.json"))
+
+
+def test_a_run_that_lacks_something_is_told_as_a_failure(
+    orbax_bench, make_paired_run, webhook, lacking
+):
+    run = make_paired_run(0)
+    orbax_bench("step", "compare-baseline", "-o", run.root)
+    judged = ("PASS", "--verdicts", run.root / "verdicts.json", "--lacking", lacking)
+    done = orbax_bench("step", "enforce-verdict", *judged, "--notify", webhook.url)
+    assert (done.code, webhook.states) == (Exit.FAILED, ["FAILED"])
+    assert "the step of a left nothing" in webhook.posted[0][1]["lines"]
+
+
+def test_a_comparison_that_lost_a_step_is_told_as_a_failure(orbax_bench, make_paired_run, webhook):
+    run = make_paired_run(0, blocks=1)
+    done = orbax_bench("step", "compare-baseline", "-o", run.root, "--notify", webhook.url)
+    assert (done.code, json.loads(done.out)) == (Exit.OK, "INCONCLUSIVE")
+    assert webhook.states == ["FAILED"]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (["enforce-verdict"], "give the verdict"),
+        (["enforce-verdict", "PASS", "--notify", "http://127.0.0.1:9/x"], "--verdicts"),
+        (["enforce-verdict", "PASS", "--notify", "nonsense"], "no http or https URL"),
+        (["enforce-verdict", "PASS", "--verdicts", "{tmp}/none.json"], "none.json"),
+        (["enforce-verdict", "PASS", "--verdicts", "{tmp}/torn.json"], "torn.json"),
+        (["enforce-verdict", "--lacking", "{tmp}/torn.json"], "torn.json"),
         (["plan-sweep", "{tmp}/none.yaml", "-o", "{tmp}/run"], "none.yaml: cannot read it"),
         (["run-sweep-point", "{}", "-o", "{tmp}/run"], "run"),
         (["run-sweep-point", "@{tmp}/none", "-o", "{tmp}/run"], "cannot read it"),
@@ -151,6 +217,7 @@ def test_a_verdict_is_an_exit_code(orbax_bench, words, code):
     ],
 )
 def test_a_mistake_is_one_message_and_exit_code_2(orbax_bench, tmp_path, words, said):
+    (tmp_path / "torn.json").write_text("{")
     done = orbax_bench("step", *(word.replace("{tmp}", str(tmp_path)) for word in words))
     assert done.code == Exit.INVALID
     assert said in done.err

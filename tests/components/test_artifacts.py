@@ -18,8 +18,10 @@ from orbax_bench_components.generate_checkpoint import generate_checkpoint
 from orbax_bench_components.plan_sweep import plan_sweep
 from orbax_bench_components.publish_baseline import publish_baseline
 from orbax_bench_core.analysis.verdicts import NotPassed
+from orbax_bench_core.config import UserError
 from orbax_bench_core.lineage import baseline_digest, file_digest, trace
 from orbax_bench_core.records import RunDirectory
+from orbax_bench_pipelines.definitions.own import bring_baseline
 from tests.support.paired_runs import make_paired_run  # noqa: F401 - a fixture
 
 REQUIRED = {
@@ -189,6 +191,20 @@ def test_a_suite_is_an_artifact_that_points_at_its_run(call, tmp_path):
     assert outputs["Output"] == [
         RunDirectory(str(tmp_path / "out")).read_info().expansion.points[0].id
     ]
+
+
+def test_a_path_becomes_the_artifact_that_publishing_it_wrote(call, published):
+    _, stored = published
+    place = stored["baseline"].metadata["path"]
+    brought = call(bring_baseline, baseline=place)["stored"]
+    assert brought.uri == stored["baseline"].uri
+    for key in ("orbax_bench_type", "digest", "path"):
+        assert brought.metadata[key] == stored["baseline"].metadata[key], key
+
+
+def test_a_baseline_that_is_not_there_stops_before_anything_is_compared(call, tmp_path):
+    with pytest.raises(UserError, match="none"):
+        call(bring_baseline, baseline=str(tmp_path / "none"))
 
 
 @pytest.mark.slow

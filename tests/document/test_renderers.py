@@ -1,6 +1,9 @@
 """One document as Markdown, as a page and on a terminal."""
 
+import base64
+import hashlib
 import io
+import json
 import re
 
 import pytest
@@ -14,11 +17,15 @@ from orbax_bench_core.document import (
     Document,
     Facts,
     Figure,
+    Filter,
     Group,
     Heading,
     Items,
+    Legend,
+    Mark,
     Only,
     Paragraph,
+    Plot,
     Row,
     Section,
     Span,
@@ -51,9 +58,18 @@ def shown(*elements, width=80, terminal=False, **fields):
 
 
 def body(*elements):
-    return to_html(document(*elements)).split("<body>\n")[1].split("\n</body>")[0]
+    return to_html(document(*elements)).split("<body>\n")[1].split("\n<script>")[0]
 
 
+PLOT = Plot(
+    NASTY,
+    (
+        Mark("band", ((1, 15), (40, 85))),
+        Mark("dots", ((1, 50), (40.25, 50)), "bad", NASTY),
+        Mark("ticks", ((20, 0),), "plain"),
+        Mark("line", ((0, 0), (50, 100))),
+    ),
+)
 TABLE = Table(
     (Column("name"), Column("n", "number")),
     groups=(
@@ -116,12 +132,16 @@ def test_a_page_is_whole_whatever_its_text():
         Paragraph(NASTY, "dim", mark=Span("!", "bad")),
         Facts(((NASTY, NASTY),)),
         Details(NASTY, (Items((NASTY,)),), open=True),
-        Table((Column(NASTY),), (Row((Cell(NASTY, (NASTY,)),), bar=(1, 2, 3)),), bars="range"),
+        Table((Column(NASTY),), (Row((Cell(NASTY, (NASTY,)),), plot=PLOT, key=NASTY),), plots="p"),
+        Table((Column(NASTY),) * 3, (Row((NASTY,) * 3),), sorts=True),
+        Legend((("c1", NASTY),)),
+        Filter(NASTY, {NASTY: NASTY}, {NASTY: {NASTY: NASTY}}),
         Figure(NASTY, drawing),
     )
     page = to_html(document(*elements))
     assert_whole(page)
-    assert "<script>" not in page
+    assert "<script>alert" not in page
+    assert page.count("<script") == page.count("</script>") == 2
 
 
 def test_only_sentences_have_code_in_backticks():
@@ -132,7 +152,7 @@ def test_only_sentences_have_code_in_backticks():
 def test_a_page_has_colours_for_light_and_dark():
     page = to_html(document(TABLE))
     light, dark = page.split("prefers-color-scheme: dark")
-    for variable in set(re.findall(r"var\((--[a-z]+)", page)):
+    for variable in set(re.findall(r"var\((--[a-z]+\d?)", page)) - {"--t"}:
         assert f"{variable}: #" in light
         assert f"{variable}: #" in dark
 
@@ -173,3 +193,81 @@ def test_files_are_those_that_markdown_links_to(tmp_path):
     assert [path.name for path in write_figures(found, tmp_path)] == ["a.png"]
     assert to_markdown(found, figures="my plots/") == "![a \\[figure\\]](my%20plots/a.png)\n"
     assert to_markdown(found) == "\n"
+
+
+def test_a_page_lets_nothing_be_loaded_and_only_its_own_script_run():
+    page = to_html(document(TABLE))
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)[1]
+    script = page.split("<script>")[1].split("</script>")[0]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert policy.startswith("default-src 'none';")
+    assert f"script-src 'sha256-{digest}';" in policy
+
+
+def test_numbers_are_not_parted_from_their_units_on_a_page():
+    shown = body(Paragraph("took 12 ms of 3 s, 4 GiB/s, 5 %, 2 more and 1 min"))
+    assert shown == "<p>took 12\xa0ms of 3\xa0s, 4\xa0GiB/s, 5\xa0%, 2 more and 1\xa0min</p>"
+
+
+@pytest.mark.parametrize(
+    ("address", "linked"),
+    [("run/a.html", True), ("https://x/", True), ("file:///a", True), ("javascript:1", False)],
+)
+def test_only_addresses_of_pages_and_files_are_links(address, linked):
+    assert ("<a " in body(Paragraph(Span("x", href=address)))) == linked
+
+
+def test_markdown_links_to_files_of_any_name():
+    said = to_markdown(document(Paragraph(Span("a page", href="a b/(c).html"))))
+    assert said == "[a page](<a%20b/%28c%29.html>)\n"
+
+
+def test_a_plot_says_its_values_to_those_who_cannot_see_it():
+    table = Table(
+        (Column("a"),), (Row(("x",), plot=Plot("1 s, 2 s", PLOT.marks)),), plots="repeats"
+    )
+    shown = body(table)
+    assert 'role="img"' in shown
+    assert "<title>1\xa0s, 2\xa0s</title>" in shown
+    assert 'd="M10 50h0M402 50h0"' in shown
+    assert to_markdown(document(table)).splitlines() == ["| a |", "|---|", "| x |"]
+
+
+def test_every_cell_says_its_column_on_a_narrow_page():
+    page = to_html(document(Table((Column("a"), Column('b"</style>'), Column("c")))))
+    labels = re.findall(r"nth-child\((\d)\)::before \{ content: \"([^\"]*)\"", page)
+    assert labels == [("2", r"b\22 \3c /style\3e  "), ("3", "c ")]
+
+
+def test_rows_have_the_keys_by_which_a_filter_hides_them():
+    names = {"k1": "one", "k2": "two"}
+    shown = body(
+        Filter("points", names, {"size": {"k1": "1", "k2": "</script>"}}),
+        Table((Column("a"),), (Row(("x",), key="k1"), Row(("y",)))),
+    )
+    assert '<tr data-k="k1">' in shown
+    found = re.search(r'application/json">(.*?)</script>', shown)[1]
+    assert json.loads(found)["choices"] == {"size": {"k1": "1", "k2": "</script>"}}
+
+
+def _contrast(one, other):
+    """Returns the contrast of two colours by WCAG 2.2, from 1 to 21."""
+
+    def luminance(colour):
+        parts = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+        linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+        return sum(share * p for share, p in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+    darker, lighter = sorted((luminance(one), luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_colours_have_the_contrast_that_reading_needs(scheme):
+    colours = dict(re.findall(r"(--\w+): (#\w{6});", figures.variables(scheme)))
+    page = colours.pop("--page")
+    del colours["--line"]  # says nothing
+    least = {name: 3 if re.fullmatch(r"--c\d", name) else 4.5 for name in colours}
+    assert {name: _contrast(colour, page) for name, colour in colours.items()} == {
+        name: pytest.approx(21, abs=21 - least[name]) for name in colours
+    }

@@ -2,7 +2,7 @@ import pytest
 from packaging.version import Version
 
 from orbax_bench_core.config import UserError
-from orbax_bench_core.environments import releases
+from orbax_bench_core.environments import check_release, releases
 
 pytestmark = pytest.mark.slow  # each asks the index
 
@@ -28,6 +28,18 @@ def test_pre_releases_are_left_out(tmp_path):
     assert found == [Version("0.11.30"), Version("0.11.31")]
 
 
-def test_what_does_not_exist_is_a_mistake_in_the_suite():
-    with pytest.raises(UserError, match="cannot list the releases of orbax-checkpoint: uv: No sol"):
+def test_what_does_not_exist_is_said_with_the_newest():
+    with pytest.raises(UserError, match=r"has no release from 77 that can be installed here; the "):
         releases("orbax-checkpoint", since="77")
+    with pytest.raises(UserError, match=r"no release from 77 to 78 that can be installed here; "):
+        releases("orbax-checkpoint", since="77", until="78")
+
+
+def test_a_release_that_is_not_there_is_told_from_an_index_that_is_not(monkeypatch):
+    check_release("orbax-checkpoint", "0.11.30")
+    with pytest.raises(UserError, match=r"no release 77 that can be installed here; the newest is"):
+        check_release("orbax-checkpoint", "77")
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    monkeypatch.setenv("UV_NO_CACHE", "1")
+    with pytest.raises(UserError, match=r"^cannot ask the package index for orbax-checkpoint: uv:"):
+        check_release("orbax-checkpoint", "0.11.30")

@@ -1,5 +1,6 @@
 """Custom jobs of Vertex AI: what is sent, over the loopback interface, and what comes of it."""
 
+import json
 import os
 import signal
 import subprocess
@@ -13,7 +14,7 @@ pytest.importorskip("google.cloud.aiplatform_v1")
 from google.cloud.aiplatform_v1 import types
 
 from orbax_bench_core.config import UserError
-from orbax_bench_core.launchers import PLACES, Launch, parse_slice, place_settings
+from orbax_bench_core.launchers import PLACES, Launch, noted_job, parse_slice, place_settings
 from orbax_bench_core.launchers.vertex import GPUS, Vertex
 from tests.launchers.fake_custom_jobs import FakeCustomJobs, parsed
 from tests.support.processes import interrupts
@@ -288,6 +289,62 @@ def test_an_interruption_cancels_the_job(service):
     with interrupts(), pytest.raises(KeyboardInterrupt):
         vertex(*GPU, sleep=interrupt, endpoint=service.url).start()
     assert len(of_method(service, "POST", ":cancel")) == 1
+
+
+@pytest.fixture
+def noted(service, tmp_path):
+    """A file that notes job 1, which an earlier try of the step has created."""
+    place = tmp_path / "outputs" / "gcp_resources"
+    with pytest.raises(TimeoutError):
+        vertex(*GPU, endpoint=service.url, sleep=gone, noted=str(place)).start()
+    return place
+
+
+def gone(_):
+    """Ends a step as a machine that is taken away does: whoever it started stays."""
+    raise TimeoutError
+
+
+@pytest.fixture
+def left_alone(service):
+    """A service that takes no word of cancelling."""
+    service.troubles = {"POST cancel": [403]}
+    service.states = ["RUNNING"]
+
+
+def test_a_job_is_noted_as_components_of_google_cloud_do_it(left_alone, service, noted):
+    assert json.loads(noted.read_text()) == {
+        "resources": [
+            {
+                "resourceType": "CustomJob",
+                "resourceUri": "https://us-central1-aiplatform.googleapis.com/v1/projects/p-1/"
+                "locations/us-central1/customJobs/1",
+            }
+        ]
+    }
+
+
+def test_a_step_that_is_started_again_waits_for_the_job_that_is_there(left_alone, service, noted):
+    service.states = ["RUNNING", "SUCCEEDED"]
+    assert started(service, noted=str(noted)) == 0
+    assert len(service.jobs) == 1
+
+
+def test_a_step_that_is_started_again_after_its_job_has_ended_creates_another(
+    left_alone, service, noted
+):
+    service.states = ["FAILED"]
+    assert started(service, noted=str(noted)) == 1
+    assert len(service.jobs) == 2
+    assert noted_job(str(noted)).endswith("customJobs/2")
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"resources": []}', '{"resources": [{}]}'])
+def test_a_file_that_notes_no_job_is_none(service, tmp_path, text):
+    place = tmp_path / "gcp_resources"
+    place.write_text(text)
+    assert started(service, noted=str(place)) == 0
+    assert len(service.jobs) == 1
 
 
 def test_a_job_that_cannot_be_cancelled_is_told(service, capsys):

@@ -1,7 +1,11 @@
 """The manifest of a run directory."""
 
+from orbax_bench_core.analysis.best import LEVEL, Search, Stage, parse_goal
+from orbax_bench_core.lineage import trace
 from orbax_bench_core.lineage.manifest import SAMPLES, ManifestWriter, read_manifest
 from orbax_bench_core.lineage.verify import Verifier
+from orbax_bench_core.records import SEARCH_FILE
+from orbax_bench_core.steps import publish
 
 
 def test_a_record_that_is_written_while_tables_are_made_is_a_change(make_run, make_record):
@@ -21,3 +25,26 @@ def test_only_files_that_are_there_are_noted(make_run, make_record):
     made = read_manifest(run).made
     assert list(made) == ["records", SAMPLES]
     assert made[SAMPLES].inputs == {"records": made["records"].digest}
+
+
+def searched(run, run_id):
+    """Writes what a search of a run dropped, and publishes its report."""
+    stages = (Stage(after=3, dropped=(), failed=("0" * 12,)),)
+    found = Search(run_id=run_id, goal=parse_goal("save"), level=LEVEL, stages=stages)
+    (run.root / SEARCH_FILE).write_text(found.model_dump_json())
+    publish(run)
+    return {link.name: link.status for link in trace(str(run.root / "report.md")).all_links()}
+
+
+def test_what_a_search_dropped_is_in_the_lineage_of_the_report(make_run, make_record):
+    run = make_run([make_record(times={"save": 0.5})])
+    assert searched(run, "run")[SEARCH_FILE] == "unchanged"
+    assert trace(str(run.root / SEARCH_FILE)).made_from[0].what == "records"
+    (run.root / SEARCH_FILE).write_text("{}")
+    chain = trace(str(run.root / "report.md"))
+    assert {link.name: link.status for link in chain.all_links()}[SEARCH_FILE] == "changed"
+
+
+def test_the_search_of_another_run_in_the_same_folder_is_not(make_run, make_record):
+    run = make_run([make_record(times={"save": 0.5})])
+    assert SEARCH_FILE not in searched(run, "another")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -23,6 +24,38 @@ class Scripted:
     def stop(self) -> list[Reading]:
         self._on_stop()
         return [Reading("9_other/scripted", 1.0, "count")]
+
+
+class Logged(logging.Handler):
+    """What is logged while a test runs, at every level.
+
+    Attributes:
+        records: All of it, in order.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.records.append(record)
+
+    def messages(self) -> list[str]:
+        return [record.getMessage() for record in self.records]
+
+    def text(self) -> str:
+        return "\n".join(map(self.format, self.records))
+
+
+@pytest.fixture
+def logged() -> Iterator[Logged]:
+    root, handler = logging.getLogger(), Logged()
+    before = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    yield handler
+    root.setLevel(before)
+    root.removeHandler(handler)
 
 
 AddCollector = Callable[[str, Callable[[], Collector]], None]

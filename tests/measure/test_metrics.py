@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 
@@ -10,6 +9,8 @@ import pytest
 
 from orbax_bench_core.measure import Metrics, Sample, collectors, default_metrics
 from orbax_bench_core.measure.observers import observing
+
+from .conftest import Logged
 
 
 def test_default_collectors_come_in_the_order_of_the_guide() -> None:
@@ -37,13 +38,11 @@ def test_a_default_block_gives_the_whole_suite() -> None:
     } <= metrics.results.keys()
 
 
-def test_defect_16_a_default_block_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG)
-
+def test_defect_16_a_default_block_logs_nothing(logged: Logged) -> None:
     with Metrics().measure("op"):
         pass
 
-    assert caplog.messages == []
+    assert logged.messages() == []
 
 
 def test_keys_choose_the_collectors() -> None:

@@ -11,6 +11,8 @@ import pytest
 from orbax_bench_core.measure import Metrics, Sample
 from orbax_bench_core.measure.observers import observing
 
+from .conftest import Logged
+
 
 def test_the_observer_gets_the_samples_of_each_block() -> None:
     seen: list[Sample] = []
@@ -65,7 +67,7 @@ def test_the_observer_is_outside_the_clock_of_enclosing_blocks() -> None:
     assert metrics.results["outer_0_basics/time_s"][0] < 0.05
 
 
-def test_a_failing_observer_leaves_the_block_whole(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failing_observer_leaves_the_block_whole(logged: Logged) -> None:
     def fail(_: Sequence[Sample]) -> None:
         raise OSError("pipe closed")
 
@@ -74,7 +76,7 @@ def test_a_failing_observer_leaves_the_block_whole(caplog: pytest.LogCaptureFixt
     with observing(fail), metrics.measure("op", ["time"]):
         pass
 
-    assert "pipe closed" in caplog.text
+    assert "pipe closed" in logged.text()
     assert len(metrics.samples) == 1
 
 

@@ -124,6 +124,9 @@ def test_every_slice_is_a_custom_job_on_vertex(tpu, processes):
     assert (settings.service_account, settings.strategy) == ("me@p.iam", "SPOT")
     assert settings.labels == {"team": "ml"}
     assert "resources" not in executor(spec)
+    [task] = tasks(spec, "run-sweep-point")
+    outputs = spec["components"][task["componentRef"]["name"]]["outputDefinitions"]
+    assert outputs["parameters"] == {"gcp_resources": {"parameterType": "STRING"}}
     # Vertex AI knows no such type of parameter.
     assert "TASK_CONFIG" not in json.dumps(spec)
 
@@ -234,6 +237,10 @@ def test_a_step_launches_processes_that_measure_its_point_together(tmp_path, com
     assert sorted(record["host"] for record in records) == [0, 1]
     assert {record["status"] for record in records} == {"passed"}
     assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "complete"
+    if component == "plain":
+        # Nobody created a job of Google Cloud, and the output that would name it is there.
+        [noted] = Path(tmp_path / "root").rglob("gcp_resources")
+        assert json.loads(noted.read_text()) == {"resources": []}
     [artifact] = Path(tmp_path / "root").rglob("records")
     [point_id] = {record["point_id"] for record in records}
     assert list(json.loads(artifact.read_text())["points"]) == [point_id]

@@ -35,9 +35,13 @@ def states(record):
 
 
 @pytest.fixture
-def orbax_log(caplog):
+def orbax_log():
     """Orbax's own log at the level that a worker has."""
-    caplog.set_level(logging.INFO, "absl")
+    log = logging.getLogger("absl")
+    before = log.level
+    log.setLevel(logging.INFO)
+    yield
+    log.setLevel(before)
 
 
 def ignoring(monkeypatch, option, value):

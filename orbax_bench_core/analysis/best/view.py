@@ -14,9 +14,11 @@ from orbax_bench_core.analysis.best.model import (
     Goal,
     OptionContrast,
     Ranking,
+    Recommendation,
 )
 from orbax_bench_core.document import (
     BLANK,
+    Callout,
     Code,
     Column,
     Details,
@@ -139,23 +141,13 @@ def _answer(case: Case, goal: Goal) -> list[Element]:
 
 def _case(case: Case, goal: Goal, *, figures: bool) -> list[Element]:
     found = case.recommendation
+    word, _, rest = words.headline(case, goal).partition(": ")
     elements: list[Element] = [
         Heading(Span(f"Best options of {case.name}")),
-        Paragraph(Span(words.headline(case, goal), strong=True)),
+        Callout(Span(word, "good" if found else "unsure"), Span(rest)),
     ]
     if found is not None:
-        said = [*found.evidence, f"chosen by {found.chosen_by}"]
-        elements.append(Items(tuple(map(Span, said))))
-        elements += [Paragraph("As an entry of a suite:"), Code(found.suite)]
-        if found.code:
-            elements += [Paragraph("In Orbax's own terms:"), Code(found.code)]
-        differences = words.difference_lines(found)
-        if differences:
-            elements.append(Paragraph(Span(f"Unlike the defaults of {found.defaults_from}:")))
-            elements.append(Items(tuple(map(Span, differences))))
-        elif found.code:
-            said_so = f"These are the defaults of {found.defaults_from}."
-            elements.append(Paragraph(Span(said_so)))
+        elements += _advice(found)
     warnings = [f"! {remark}" for remark in case.remarks]
     left = [f"not chosen from: {each.name}: {each.reason}" for each in case.left_out]
     if warnings or left:
@@ -163,8 +155,8 @@ def _case(case: Case, goal: Goal, *, figures: bool) -> list[Element]:
     elements += [
         Paragraph(Span(f"By {words.goal_words(goal)}: {words.ties_sentence(case.ranking)}.")),
         _ranking_table(case, case.ranking, _MOST_ROWS),
-        *_effects(case.effects, figure=case if figures else None),
-        *_front(case, figure=figures),
+        *_folded("Effects of the options", _effects(case.effects, case if figures else None)),
+        *_folded("Pareto front", _front(case, figure=figures)),
     ]
     if case.staging:
         elements.append(Items(tuple(map(Span, case.staging))))
@@ -175,9 +167,40 @@ def _case(case: Case, goal: Goal, *, figures: bool) -> list[Element]:
             Only("html", (Details(Span(title), (table,)),)),
             Only("markdown", (Paragraph(Span(f"{title}.")), table)),
         ]
-    elements.append(Paragraph("The run says nothing of:"))
-    elements.append(Items(tuple(map(Span, case.not_measured))))
+    unknown = Items(tuple(map(Span, case.not_measured)))
+    return [
+        *elements,
+        Only("html", (Details("What the run says nothing of", (unknown,)),)),
+        Only("markdown", (Paragraph("The run says nothing of:"), unknown)),
+    ]
+
+
+def _advice(found: Recommendation) -> list[Element]:
+    """Returns what speaks for a recommendation, and how to follow it."""
+    said = [*found.evidence, f"chosen by {found.chosen_by}"]
+    elements: list[Element] = [
+        Items(tuple(map(Span, said))),
+        *_folded("As an entry of a suite:", [Code(found.suite)]),
+    ]
+    if found.code:
+        elements += _folded("In Orbax's own terms:", [Code(found.code)], opened=True)
+    differences = words.difference_lines(found)
+    if differences:
+        elements.append(Paragraph(Span(f"Unlike the defaults of {found.defaults_from}:")))
+        elements.append(Items(tuple(map(Span, differences))))
+    elif found.code:
+        elements.append(Paragraph(Span(f"These are the defaults of {found.defaults_from}.")))
     return elements
+
+
+def _folded(title: str, elements: list[Element], *, opened: bool = False) -> list[Element]:
+    """Returns elements that HTML folds under a line, and Markdown has below it."""
+    if not elements:
+        return []
+    return [
+        Only("html", (Details(title, tuple(elements), open=opened),)),
+        Only("markdown", ((Paragraph(title),) if title.endswith(":") else ()) + tuple(elements)),
+    ]
 
 
 def _ranking_table(case: Case, ranking: Ranking, most: int) -> Table:
@@ -208,6 +231,7 @@ def _ranking_table(case: Case, ranking: Ranking, most: int) -> Table:
             Column("tie", "fixed"),
         ),
         tuple(rows),
+        sorts=True,
     )
 
 
@@ -272,7 +296,7 @@ def _front(case: Case, *, figure: bool) -> list[Element]:
     return [
         Paragraph(Span(f"Pareto front of {', '.join(measures)}, by medians:")),
         *([drawn] if figure else []),
-        Table(columns, rows),
+        Table(columns, rows, sorts=True),
     ]
 
 

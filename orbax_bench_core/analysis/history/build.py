@@ -52,7 +52,9 @@ class _Entry:
     past: PastRun
 
 
-def history(runs: Sequence[FoundRun], *, significance: float = SIGNIFICANCE) -> History:
+def history(
+    runs: Sequence[FoundRun], *, significance: float = SIGNIFICANCE, left_out: Sequence[str] = ()
+) -> History:
     """Returns what past runs say of each point and operation, and when that has changed.
 
     A paired run gives the ratio of its candidate to its reference. Runs belong to one series when
@@ -64,6 +66,7 @@ def history(runs: Sequence[FoundRun], *, significance: float = SIGNIFICANCE) -> 
         significance: Chance of a flag within 60 nights when nothing has changed. A series whose two
             sides can run again has it alone, for a comparison confirms its flags; the others share
             it.
+        left_out: What else was not read, a line each.
     """
     collected: dict[_Key, list[_Entry]] = {}
     passed_over = []
@@ -80,7 +83,7 @@ def history(runs: Sequence[FoundRun], *, significance: float = SIGNIFICANCE) -> 
         series=tuple(sorted(series, key=lambda each: each.kind)),
         num_runs=len(runs),
         passed_over=tuple(passed_over),
-        left_out=tuple(line for run in runs for line in run.left_out),
+        left_out=(*left_out, *(line for run in runs for line in run.left_out)),
     )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.analysis.history import words
 from orbax_bench_core.analysis.history.model import Series
 from orbax_bench_core.analysis.verdicts import ratio_axis, ratio_limits
-from orbax_bench_core.document import figures, seconds
+from orbax_bench_core.document import Scale, figures, seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,7 +56,7 @@ def draw_series(axes: Axes, series: Series) -> None:
         axes.xaxis.grid(visible=False)
         axes.set_ylabel("candidate / baseline")
     else:
-        _seconds_axis(axes)
+        _seconds_axis(axes, values)
     axes.set_xlim(-0.7, max(len(runs), 2) - 0.3)
     step = max(1, -(-len(runs) // _FEW_TICKS))
     ticks = list(places)[::step]
@@ -85,9 +86,10 @@ def _draw_parts(axes: Axes, series: Series) -> None:
         )
 
 
-def _seconds_axis(axes: Axes) -> None:
+def _seconds_axis(axes: Axes, values: Sequence[float]) -> None:
     from matplotlib.ticker import FuncFormatter
 
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: seconds(float(value))))
     axes.yaxis.grid(visible=True, color=figures.LINE, linewidth=0.5)
-    axes.set_ylim(bottom=0)
+    # One run far out, which is then beyond the axis, does not flatten the others.
+    axes.set_ylim(0, 1.15 * Scale.of([values]).high)

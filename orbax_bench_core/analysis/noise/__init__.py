@@ -12,6 +12,7 @@ from orbax_bench_core.analysis.noise.forecast import (
     forecast,
     process_noise,
     processes_of,
+    usual_minutes,
     wait,
 )
 from orbax_bench_core.analysis.noise.measure import from_records
@@ -37,5 +38,6 @@ __all__ = [
     "process_noise",
     "processes_of",
     "save",
+    "usual_minutes",
     "wait",
 ]

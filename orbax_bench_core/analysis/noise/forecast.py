@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from orbax_bench_core.analysis.noise.passport import Passport
 from orbax_bench_core.config import ARMS, GateConfig
 from orbax_bench_core.records import host_provenance, storage_provenance
 from orbax_bench_core.sweep import (
     Pair,
+    PairDesign,
     ProcessNoise,
     ProcessNoiseOf,
     SweepEntry,
     baseline_point,
     design_of,
 )
+
+_BLOCK_OF_LIVES_S: Final = (10.0, 30.0)
+"""Seconds of a block of four new worker processes, with arrays of some MiB, on two cores and more:
+start of JAX, a warm-up and two operations each."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +178,29 @@ def _storage(points: Sequence[SweepEntry], root: str) -> list[str]:
 def _minutes(known: Sequence[Expectation], points: Sequence[SweepEntry]) -> float:
     # Points that the passport does not know will take about as long as those that it does.
     return sum(expectation.minutes for expectation in known) * len(points) / len(known)
+
+
+def usual_minutes(
+    points: Sequence[Pair], gate: GateConfig, designs: Mapping[str, PairDesign]
+) -> tuple[float, float] | None:
+    """Returns the fewest and the most minutes of a comparison where no passport knows its points.
+
+    Worker processes that are started for every block take most of the time, whatever is measured.
+    The first number is a verdict at the first look on a fast host, the second the last look on a
+    slow one, of small checkpoints. None where a pair has no such lives: its operations decide.
+
+    Args:
+        points: The pairs.
+        gate: Has the looks.
+        designs: Design of each pair by its id.
+    """
+    found = [designs.get(point.id, PairDesign()) for point in points]
+    if not found or not all(design.lives for design in found):
+        return None
+    fast, slow = _BLOCK_OF_LIVES_S
+    first = sum(design.blocks(design.looks(gate)[0]) for design in found)
+    last = sum(design.blocks(design.looks(gate)[-1]) for design in found)
+    return first * fast / 60, last * slow / 60
 
 
 def wait(minutes: float) -> str:

@@ -14,6 +14,7 @@ from typing import IO, Final
 
 from orbax_bench_core.analysis.summary.effects import EffectFinder
 from orbax_bench_core.analysis.summary.hosts import HostFinder
+from orbax_bench_core.analysis.summary.stages import STAGE_METRICS
 from orbax_bench_core.analysis.summary.straggler import Straggler, StragglerFinder
 from orbax_bench_core.config import ARMS, Conditions
 from orbax_bench_core.measure import (
@@ -43,10 +44,14 @@ from orbax_bench_core.records import (
 )
 from orbax_bench_core.sweep import BLOCK_SIZE
 
+GAINED: Final = "7_memory/host_peak_rss_diff_mb"
+"""Metric of what an operation added to the peak of the process, in MiB."""
+
 SHOWN: Final = frozenset(
     {
         *(BYTES, PAGE_FAULTS, BLOCKED.name, LOST.name, LOST_STEPS.name),
         *(STEPS.name, STEP_MEDIAN.name, STEP_P99.name, STEP_MAX.name, SAVE_SHARE.name),
+        *(GAINED, *STAGE_METRICS),
     }
 )
 """Metrics beside the times that reports show."""
@@ -117,6 +122,7 @@ class OperationSummary:
         straggler: The host that the others waited for; None for a single host.
         flag: Why the operation is not what it claims to be; None when nothing speaks against it.
         store: What trouble an object store made; empty when it made none.
+        seconds: Seconds of each repeat, in the order measured.
     """
 
     time: MetricSummary
@@ -124,6 +130,7 @@ class OperationSummary:
     straggler: Straggler | None
     flag: str | None
     store: str = ""
+    seconds: tuple[float, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -333,6 +340,7 @@ class _Point:
                     self._conditions, operation, self._values.get((operation, RESIDENT), ())
                 ),
                 store=store[operation].sentence if operation in store else "",
+                seconds=tuple(seconds),
             )
             for operation, seconds in self._slowest.items()
         ]

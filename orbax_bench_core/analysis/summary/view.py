@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from orbax_bench_core.analysis.summary.aggregate import (
@@ -12,6 +13,12 @@ from orbax_bench_core.analysis.summary.aggregate import (
     OperationSummary,
     PointStatus,
     RunSummary,
+)
+from orbax_bench_core.analysis.summary.charts import (
+    ChartRow,
+    memory_cells,
+    repeats_group,
+    stage_elements,
 )
 from orbax_bench_core.analysis.summary.effects import effects_elements, effects_line
 from orbax_bench_core.analysis.summary.straggler import Straggler
@@ -23,6 +30,7 @@ from orbax_bench_core.document import (
     Document,
     Element,
     Facts,
+    Filter,
     Group,
     Heading,
     Items,
@@ -49,7 +57,7 @@ from orbax_bench_core.measure import (
     STEP_P99,
     STEPS,
 )
-from orbax_bench_core.records import Record, RunInfo, Series, code_of
+from orbax_bench_core.records import Record, RunInfo, Series, code_of, short_names, varying
 
 _MOST_REPEATS: Final = 10
 OPERATION_HEADINGS = ("operation", "n", "median", "spread", "min", "max", "GiB/s")
@@ -74,6 +82,18 @@ class ExtraColumns:
 
 NO_EXTRA: Final = ExtraColumns()
 
+_CHARTED: Final = ("n", "median", "spread", "GiB/s")
+_HOW_TO_READ: Final = (
+    "Each dot is a repeat, on its slowest host; the band is the middle half of them, the stroke "
+    "the median, on a log scale per operation. The spread is the interquartile range over the "
+    "median; GiB/s is all bytes over all seconds; memory is what the operation added to the peak "
+    "of its process, in the median. The fastest point is first; a heading sorts."
+)
+_STAGES: Final = (
+    "Medians of the stages that Orbax times, laid end to end; the stroke is the median of the "
+    "whole. Stages may run side by side: then they reach beyond it. What no stage has is elsewhere."
+)
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Remark:
@@ -82,10 +102,12 @@ class Remark:
     Attributes:
         text: The sentence.
         serious: Whether it says that a number is not what it claims to be.
+        operation: The operation that it is about.
     """
 
     text: str
     serious: bool
+    operation: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,24 +189,26 @@ def _point_table(
     extra: ExtraColumns,
     costs: Mapping[tuple[str, str], str],
 ) -> PointTable:
-    rows, remarks = [], []
+    rows: list[tuple[str, ...]] = []
+    remarks: list[Remark] = []
     nothing = ("–",) * len(extra.headings)
     for operation in operations:
         key = (point_id, operation.time.operation)
+        say = functools.partial(_say, remarks, operation.time.operation)
         rows.append((*operation_cells(operation), *extra.cells.get(key, nothing)))
         if operation.flag is not None:
-            remarks.append(Remark(text=operation.flag, serious=True))
+            say(operation.flag, serious=True)
         if operation.store:
             said = f"{operation.time.operation}: {operation.store}"
-            remarks.append(Remark(text=said, serious=True))
+            say(said, serious=True)
         if key in extra.notes:
             said = f"{operation.time.operation}: {extra.notes[key]}"
-            remarks.append(Remark(text=said, serious=False))
+            say(said, serious=False)
         if key in costs:
-            remarks.append(Remark(text=costs[key], serious=False))
+            say(costs[key], serious=False)
         if operation.straggler is not None:
             said = straggler_sentence(operation.time.operation, operation.straggler)
-            remarks.append(Remark(text=said, serious=False))
+            say(said, serious=False)
     return PointTable(
         point_id=point_id,
         name=name,
@@ -194,12 +218,17 @@ def _point_table(
     )
 
 
+def _say(remarks: list[Remark], operation: str, text: str, *, serious: bool) -> None:
+    remarks.append(Remark(text=text, serious=serious, operation=operation))
+
+
 def summary_document(
     info: RunInfo,
     summary: RunSummary,
     example: Record | None = None,
     extra: ExtraColumns = NO_EXTRA,
     answer: Document | None = None,
+    files: Mapping[str, str] | None = None,
 ) -> Document:
     """Returns the summary of a run for people.
 
@@ -209,11 +238,13 @@ def summary_document(
         example: Any of its records; None where there is none.
         extra: Columns for the tables of operations.
         answer: What stands above the tables, such as which options to take; None for nothing.
+        files: What else lies beside the page, by name, with what it is.
     """
     brief = () if answer is None else answer.brief or answer.elements
+    above = () if answer is None else answer.elements
     return Document(
         title=info.suite_name,
-        elements=_page(info, summary, example, extra, () if answer is None else answer.elements),
+        elements=_page(info, summary, example, extra, above, files or {}),
         brief=(*brief, *summary_elements(summary, extra)),
         escape=False,
     )
@@ -273,14 +304,12 @@ def _page(
     example: Record | None,
     extra: ExtraColumns,
     answer: tuple[Element, ...],
+    files: Mapping[str, str],
 ) -> tuple[Element, ...]:
     tables = point_tables(summary, extra)
     computed = (
         "Median and interquartile spread over the measured repeats, each on its slowest host; "
         "GiB/s is all bytes over all seconds."
-    )
-    bars = (
-        "The bar spans the fastest to the slowest repeat, its mark is the median, all on one scale."
     )
     problems = [point for point in summary.points if point.failed or point.skipped]
     return (
@@ -288,22 +317,103 @@ def _page(
         Only("html", (_run(info, summary, "×"),)),
         Only("markdown", (_run(info, summary, "x"),)),
         *answer,
-        Heading("Time per operation"),
-        Only("html", (Paragraph(f"{computed} {bars}", "dim"),)),
-        Only("markdown", (Paragraph(computed),)),
-        _operations(tables, extra),
+        Only("html", charts(info, summary, tables, extra)),
+        Only("markdown", (Heading("Time per operation"), Paragraph(computed))),
+        Only("markdown", (_operations(tables, extra),)),
         *((Paragraph(extra.legend, "dim"),) if extra.legend else ()),
         Only("markdown", _remarks(tables)),
-        Section("Verification", _verification(summary.points)),
-        Section("Options in effect", effects_elements(summary.points)),
         Section(
             "What did not pass",
             (*(_problems(problems) if problems else ()), *_retries(summary.points)),
         ),
+        Section("Verification", _verification(summary.points)),
+        Section("Options in effect", effects_elements(summary.points)),
         Section("Notes", _notes(info, summary)),
         Heading("What it ran on"),
         Facts(tuple((label, Span(fact)) for label, fact in _facts(example, summary.hosts).items())),
+        Only("html", (Section("Files beside this page", _files(files)),)),
     )
+
+
+def charts(
+    info: RunInfo, summary: RunSummary, tables: Sequence[PointTable], extra: ExtraColumns
+) -> tuple[Element, ...]:
+    """Returns every operation over the points, with a dot per repeat, and where its time went."""
+    series = [one for entry in info.expansion.points for one in Series.all_of(entry)]
+    shown = {table.point_id for table in tables}
+    series = [one for one in series if one.id in shown]
+    rows = _chart_rows(tables, summary, short_names(series))
+    columns = (
+        Column("point"),
+        *(Column(heading, "number") for heading in (*_CHARTED, *extra.headings, "memory")),
+    )
+    groups = (
+        [repeats_group(operation, found) for operation, found in rows.items()]
+        if len(tables) > 1
+        else [repeats_group(table.name, _by_operation(rows)) for table in tables]
+    )
+    empty = "No repeat has passed."
+    table = Table(columns, groups=tuple(groups), plots="repeats", sorts=True, empty=empty)
+    stages = tuple(stage_elements(summary, rows))
+    names = {one.id: f"{one.name} {one.id}" for one in series}
+    bar = (Filter("points", names, varying(series)),) if len(series) > 1 else ()
+    return (
+        *bar,
+        Heading("Time per operation"),
+        Paragraph(_HOW_TO_READ, "dim"),
+        table,
+        Section("Where the time went", stages, lead=(Paragraph(_STAGES, "dim"),)),
+    )
+
+
+def _chart_rows(
+    tables: Sequence[PointTable], summary: RunSummary, names: Mapping[str, str]
+) -> dict[str, list[ChartRow]]:
+    """Returns the rows of each operation, the fastest first."""
+    memory = memory_cells(summary)
+    rows: dict[str, list[ChartRow]] = {}
+    for table in tables:
+        for operation, cells in zip(table.operations, table.rows, strict=True):
+            name = operation.time.operation
+            row = ChartRow(
+                key=table.point_id,
+                label=names[table.point_id].replace(",", ", "),
+                operation=operation,
+                cells=(*_charted(cells), memory.get((table.point_id, name), "–")),
+                flags=_said(table, name, serious=True),
+                notes=_said(table, name, serious=False),
+            )
+            rows.setdefault(name, []).append(row)
+    for found in rows.values():
+        found.sort(key=lambda row: row.operation.time.median)
+    return rows
+
+
+def _said(table: PointTable, operation: str, *, serious: bool) -> tuple[str, ...]:
+    found = (said for said in table.remarks if said.operation == operation)
+    return tuple(said.text for said in found if said.serious == serious)
+
+
+def _charted(cells: Sequence[str]) -> Iterator[str]:
+    """Yields the cells of a row that stand beside its plot, which has the fastest and slowest."""
+    names = (*OPERATION_HEADINGS, *(None for _ in cells[len(OPERATION_HEADINGS) :]))
+    for name, cell in zip(names, cells, strict=True):
+        if name is None or name in _CHARTED:
+            yield cell
+
+
+def _by_operation(rows: Mapping[str, Sequence[ChartRow]]) -> list[ChartRow]:
+    """Returns the rows of a single point, which are told apart by their operations."""
+    return [
+        dataclasses.replace(row, label=operation)
+        for operation, found in rows.items()
+        for row in found
+    ]
+
+
+def _files(files: Mapping[str, str]) -> tuple[Element, ...]:
+    items = tuple((Span(name, href=name), f": {what}") for name, what in files.items())
+    return (Items(items),) if items else ()
 
 
 def _run(info: RunInfo, summary: RunSummary, times: str) -> Paragraph:
@@ -346,23 +456,11 @@ def _range(numbers: Sequence[int], what: str) -> str:
 
 def _operations(tables: Sequence[PointTable], extra: ExtraColumns) -> Table:
     operation, *numbers = headings(extra)
-    slowest = max((op.time.maximum for table in tables for op in table.operations), default=0.0)
-    scale = 100 / (slowest or 1.0)
     groups = (
         Group(
             label=(Span(table.name, strong=True), " ", Span(table.point_id, "dim")),
             keys=(Span(table.name), Span(table.point_id)),
-            rows=tuple(
-                Row(
-                    tuple(map(Span, cells)),
-                    bar=(
-                        scale * measured.time.minimum,
-                        scale * measured.time.median,
-                        scale * measured.time.maximum,
-                    ),
-                )
-                for cells, measured in zip(table.rows, table.operations, strict=True)
-            ),
+            rows=tuple(Row(tuple(map(Span, cells))) for cells in table.rows),
             remarks=tuple(
                 Paragraph(Span(said.text), mark=Span("!", "bad"), indent=2)
                 if said.serious
@@ -376,7 +474,6 @@ def _operations(tables: Sequence[PointTable], extra: ExtraColumns) -> Table:
         (Column(operation), *(Column(heading, "number") for heading in numbers)),
         groups=tuple(groups),
         keys=("point", "id"),
-        bars="range",
         empty="No repeat has passed.",
     )
 

@@ -11,6 +11,7 @@ from orbax_bench_core.analysis.verdicts.model import (
     VerdictReport,
     enforce,
     read_verdicts,
+    read_verdicts_file,
     write_verdicts,
 )
 from orbax_bench_core.analysis.verdicts.paired import (
@@ -46,6 +47,7 @@ __all__ = [
     "ratio_axis",
     "ratio_limits",
     "read_verdicts",
+    "read_verdicts_file",
     "report",
     "share",
     "together",

@@ -6,8 +6,8 @@ import bisect
 import itertools
 import math
 import statistics
-from collections.abc import Iterable, Sequence
-from typing import Final, Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, Literal, NamedTuple
 
 from orbax_bench_core.analysis.verdicts.model import MetricChange, PointVerdict
 from orbax_bench_core.document import ByWidth, Column, Element, Paragraph, Row, Span, Table, digits
@@ -33,6 +33,19 @@ _NUMBERS: Final = sum(_WIDTHS.values()) + 2 * (len(_WIDTHS) + 3)
 
 _Key = tuple[str, str]
 """Operation, with its `[occurrence]` from the second on, and metric."""
+_REDUCED: Final[Mapping[Better, Callable[[Sequence[float]], float]]] = {
+    "lower": max,
+    "higher": min,
+    "none": statistics.fmean,
+}
+"""The value of a repeat by those of its hosts."""
+
+
+class _Kind(NamedTuple):
+    """What is known of a metric of an operation."""
+
+    unit: str
+    better: Better
 
 
 def compare_metrics(
@@ -43,10 +56,10 @@ def compare_metrics(
     Each repeat that counts has one value: that of the worst host or, where no direction is better,
     the mean over the hosts. Values that are not finite are left out.
     """
-    units: dict[_Key, str] = {}
-    was, now = (_values(repeats, units) for repeats in (baseline, candidate))
+    kinds: dict[_Key, _Kind] = {}
+    was, now = (_values(repeats, kinds) for repeats in (baseline, candidate))
     return tuple(
-        _change(key, unit, was.get(key, ()), now.get(key, ())) for key, unit in units.items()
+        _change(key, kind, was.get(key, ()), now.get(key, ())) for key, kind in kinds.items()
     )
 
 
@@ -88,8 +101,8 @@ def metric_table(point: PointVerdict) -> tuple[Element, ...]:
     return (Table(columns, tuple(rows)), Paragraph(NOTE, "dim"))
 
 
-def _values(repeats: Iterable[Repeat], units: dict[_Key, str]) -> dict[_Key, list[float]]:
-    """Returns one value per repeat of each metric, and notes the units."""
+def _values(repeats: Iterable[Repeat], kinds: dict[_Key, _Kind]) -> dict[_Key, list[float]]:
+    """Returns one value per repeat of each metric, and notes their kinds."""
     found: dict[_Key, list[float]] = {}
     for repeat in repeats:
         if not repeat.counts:
@@ -99,22 +112,22 @@ def _values(repeats: Iterable[Repeat], units: dict[_Key, str]) -> dict[_Key, lis
             for sample in record.samples:
                 if math.isfinite(sample.value):
                     key = block_name(sample.operation, sample.occurrence), sample.metric
-                    units.setdefault(key, sample.unit)
+                    if key not in kinds:
+                        kinds[key] = _Kind(sample.unit, _direction(sample.metric))
                     here.setdefault(key, []).append(sample.value)
         for key, of_hosts in here.items():
-            reduce = {"lower": max, "higher": min}.get(_direction(key[1]), statistics.fmean)
-            found.setdefault(key, []).append(reduce(of_hosts))
+            found.setdefault(key, []).append(_REDUCED[kinds[key].better](of_hosts))
     return found
 
 
-def _change(key: _Key, unit: str, was: Sequence[float], now: Sequence[float]) -> MetricChange:
+def _change(key: _Key, kind: _Kind, was: Sequence[float], now: Sequence[float]) -> MetricChange:
     before = statistics.median(was) if was else None
     after = statistics.median(now) if now else None
     return MetricChange(
         operation=key[0],
         metric=key[1],
-        unit=unit,
-        better=_direction(key[1]),
+        unit=kind.unit,
+        better=kind.better,
         baseline=before,
         candidate=after,
         repeats={"baseline": len(was), "candidate": len(now)},

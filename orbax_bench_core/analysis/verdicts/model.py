@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import datetime
-from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import pydantic
 
-from orbax_bench_core.config import Arm, GateConfig, UserError
+from orbax_bench_core.config import Arm, GateConfig, Problem, UserError
 from orbax_bench_core.gate import Endpoint, FailureVerdict, SeriesHealth, Verdict, Word
 from orbax_bench_core.measure import Better
 from orbax_bench_core.records import (
@@ -22,6 +21,9 @@ from orbax_bench_core.records import (
     write_atomically,
 )
 from orbax_bench_core.sweep import PairDesign
+
+if TYPE_CHECKING:
+    from etils import epath
 
 VERDICTS_VERSION: Final = 1
 EXPLORATORY: Final = "exploratory: rules changed after the data"
@@ -253,14 +255,32 @@ def read_verdicts(run: Run | RunDirectory) -> VerdictReport:
         UserError: There is none, or it is not one of this version.
     """
     root = run.directory.root if isinstance(run, Run) else run.root
-    path = root / VERDICTS_FILE
     try:
-        return VerdictReport.model_validate_json(path.read_bytes())
+        return _read(root / VERDICTS_FILE)
     except OSError:
         raise UserError(
             f"{root} has no verdicts: compare its arms with `orbax-bench ab`, or judge what is "
             f"there with `orbax-bench compare {root}`"
         ) from None
+
+
+def read_verdicts_file(place: str) -> VerdictReport:
+    """Reads a file of verdicts, local or gs://, wherever it lies.
+
+    Raises:
+        UserError: It cannot be read, or is none of this version.
+    """
+    from etils import epath
+
+    try:
+        return _read(epath.Path(place))
+    except (OSError, ImportError) as error:
+        raise UserError(Problem(f"cannot read the verdicts: {error}", file=place)) from None
+
+
+def _read(path: epath.Path) -> VerdictReport:
+    try:
+        return VerdictReport.model_validate_json(path.read_bytes())
     except pydantic.ValidationError:
         raise UserError(f"{path} is not a file of verdicts of version {VERDICTS_VERSION}") from None
 
@@ -275,18 +295,17 @@ def enforce(verdict: str, verdicts: str | None, *, allow_inconclusive: bool) -> 
 
     Args:
         verdict: The verdict in one word.
-        verdicts: Path of `verdicts.json`, to say what has regressed; None without.
+        verdicts: Place of `verdicts.json`, to say what has regressed; None without.
         allow_inconclusive: Whether INCONCLUSIVE is as good as PASS; never where an arm lacks an
             operation.
 
     Raises:
         NotPassed: It is not.
-        UserError: It is no verdict.
+        UserError: It is no verdict, or the file cannot be read.
     """
     if verdict not in _WORDS:
         raise UserError(f"not a verdict: {verdict!r}; it is one of {', '.join(_WORDS)}")
-    read = VerdictReport.model_validate_json
-    report = None if verdicts is None else read(Path(verdicts).read_bytes())
+    report = None if verdicts is None else read_verdicts_file(verdicts)
     tolerated = allow_inconclusive and not (report is not None and report.lacks_operations)
     if verdict == "PASS" or (verdict == "INCONCLUSIVE" and tolerated):
         return

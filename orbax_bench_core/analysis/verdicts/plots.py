@@ -13,7 +13,7 @@ from orbax_bench_core.analysis.verdicts.findings import seconds_of
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict
 from orbax_bench_core.analysis.verdicts.words import primary_first
 from orbax_bench_core.config import ARMS, PER_ARM, Arm, GateConfig, GateRule
-from orbax_bench_core.document import figures
+from orbax_bench_core.document import Scale, figures
 from orbax_bench_core.gate import SeriesHealth, Verdict, Word
 from orbax_bench_core.sweep import PairDesign
 
@@ -39,6 +39,9 @@ _ZONES: Final = {
     "margin or more": figures.REGRESSION,
 }
 _FAINT: Final = 0.12
+
+_FAR: Final = 2.0
+"""Ratio of the largest time to the usual ones from which on an axis leaves it out."""
 
 WIDEST: Final = 20.0
 """Ratio at which an axis ends, whatever would lie beyond."""
@@ -158,10 +161,11 @@ def draw_series(axes: Axes, point: PointVerdict, operation: OperationVerdict) ->
             _draw_stalls(axes, arm, stalled)
         _draw_failed(axes, arm, failed)
     _name_marks(axes)
-    shown = [
-        value * factor for times in operation.times.values() for value in times if _real(value)
+    rows = [
+        [value * factor for value in times if _real(value)] for times in operation.times.values()
     ]
-    top = 1.08 * max(shown, default=1.0)
+    top = 1.08 * _top(rows)
+    _draw_beyond(axes, point, operation, top)
     if above is not None and above * factor < top:
         axes.axhline(above * factor, color=figures.DIM, linewidth=1, linestyle=(0, (1, 2)))
     axes.set_ylabel(unit)
@@ -175,6 +179,31 @@ def draw_series(axes: Axes, point: PointVerdict, operation: OperationVerdict) ->
     named = list(map(str, axes.get_legend_handles_labels()[1]))
     remarked = len(named) <= len(ARMS) and any(":" in name for name in named)
     _legend(axes, 1 if remarked else 2)
+
+
+def _top(rows: Sequence[Sequence[float]]) -> float:
+    """Returns the largest value, or the largest that is no outlier where one is far above it."""
+    largest = max((value for row in rows for value in row), default=1.0)
+    usual = Scale.of(row for row in rows if row).high
+    return largest if largest < _FAR * usual else usual
+
+
+def _draw_beyond(axes: Axes, point: PointVerdict, operation: OperationVerdict, top: float) -> None:
+    """Draws what lies beyond an axis at its end, with the value: it flattens nothing else."""
+    factor, unit = _unit([value for times in operation.times.values() for value in times])
+    for arm in ARMS:
+        times = operation.times.get(arm, ())
+        places = _places(len(times), point.failed_at.get(arm, ()))
+        for place, value in zip(places, times, strict=True):
+            if _real(value) and value * factor > top:
+                axes.plot([place], [0.97 * top], "^", color=_ARM_COLOURS[arm], clip_on=False)
+                axes.annotate(
+                    f"{value * factor:.3g} {unit}",
+                    (place, 0.97 * top),
+                    xytext=(5, -3),
+                    textcoords="offset points",
+                    fontsize=7.5,
+                )
 
 
 def _stalled_above(operation: OperationVerdict) -> float | None:

@@ -246,6 +246,8 @@ def compare_stored(
     run = RunDirectory(candidate or baseline)
     same = candidate is None or str(RunDirectory(baseline).root) == str(run.root)
     if same:
+        if not run.root.exists():
+            raise UserError(f"{run.root} does not exist")
         if not run.exists():
             raise UserError(
                 f"{run.root} holds no run, so there are no arms to compare; give two paths, or "

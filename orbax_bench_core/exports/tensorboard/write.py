@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
+import statistics
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -14,14 +18,27 @@ from orbax_bench_core.exports.tensorboard.operations import (
     collect,
     operations,
 )
-from orbax_bench_core.measure import lookup
-from orbax_bench_core.records import Record, Repeat, Run, RunInfo, Series, write_atomically
+from orbax_bench_core.measure import TIME, block_name, lookup
+from orbax_bench_core.records import (
+    Record,
+    Repeat,
+    Run,
+    RunInfo,
+    Series,
+    short_names,
+    write_atomically,
+)
 
 if TYPE_CHECKING:
     from etils import epath
 
 
 SUMMARY = "__summary__"
+TIMES = "0_time"
+"""Group of the seconds of all operations; TensorBoard sorts groups, so that it is the first."""
+
+_MEDIAN = "Seconds on the slowest host, median over the repeats."
+_LONGEST = 120
 _OURS = "orbax-bench"
 
 _HOW_TO_READ = (
@@ -35,8 +52,8 @@ _HOW_TO_READ = (
 def write_tensorboard(run: Run) -> None:
     """Writes scalars, HParams and text cards from the records alone.
 
-    Each point has a run `<point>/host_<h>` with what that host measured, a step per repeat, and a
-    run `<point>/__summary__` with aggregates over hosts and repeats, cards, and its row of the
+    Each point has a run `<name>/host_<h>` with what that host measured, a step per repeat, and a
+    run `<name>/__summary__`, its name being what tells it from the other points, with aggregates over hosts and repeats, cards, and its row of the
     HParams tab. `__summary__` declares the columns of that tab. Warm-ups stay out.
 
     The same records give the same files under the same names, so this can be repeated at any time.
@@ -46,7 +63,7 @@ def write_tensorboard(run: Run) -> None:
     created = info.created_at.timestamp()
     # TensorBoard wants the word `tfevents` in the name, and reads files in the order of their time.
     name = f"events.out.tfevents.{int(created)}.{info.run_id}.{_OURS}"
-    rows = hparams.columns(run.series())
+    rows, folders = hparams.columns(run.series()), run_names(run.series())
     operations: list[Operation] = []
     written: set[epath.Path] = set()
 
@@ -58,7 +75,7 @@ def write_tensorboard(run: Run) -> None:
         repeats = sorted(run.repeats(series), key=lambda repeat: repeat.index)
         if not repeats:
             continue
-        folder = root / series.directory
+        folder = root / folders[series.id]
         for host in sorted({host for repeat in repeats for host in repeat.records}):
             records = [repeat.records[host] for repeat in repeats if host in repeat.records]
             write(folder / f"host_{host}", host_log(records, created))
@@ -72,11 +89,30 @@ def write_tensorboard(run: Run) -> None:
     _remove_others(root, written)
 
 
+def run_names(every: Sequence[Series]) -> dict[str, str]:
+    """Returns the name of each series among TensorBoard's runs, by its id: what tells it apart.
+
+    It is the name of a folder on any file system.
+    """
+    found = short_names(every)
+    safe = {id_: re.sub(r"[^\w=,.+@\[\] -]", "_", name).strip(" .") for id_, name in found.items()}
+    count = Counter(safe.values())
+    return {
+        id_: name
+        if count[name] == 1 and 0 < len(name) <= _LONGEST and name != SUMMARY
+        else f"{name[:_LONGEST]} {id_}".strip()
+        for id_, name in safe.items()
+    }
+
+
 def _remove_others(root: epath.Path, written: set[epath.Path]) -> None:
     for folders in ("*", "*/*"):
         for path in root.glob(f"{folders}/events.out.tfevents.*.{_OURS}"):
             if path not in written:
                 path.unlink()
+                with contextlib.suppress(OSError, ValueError):  # it holds something else, or is no folder
+                    path.parent.rmdir()
+                    path.parent.parent.rmdir()
 
 
 def series_log(
@@ -101,6 +137,10 @@ def series_log(
     values = collect(repeats)
     found = operations(values)
     log = Log(ended)
+    log.scalars(
+        Scalar(f"{TIMES}/{operation.name}_s", statistics.median(operation.seconds), _MEDIAN)
+        for operation in found
+    )
     log.scalars(
         Scalar(f"{metric.tag}_{suffix}", value)
         for metric in values.values()
@@ -158,6 +198,15 @@ def host_log(records: Iterable[Record], created: float) -> Log:
     log = Log(created)
     for record in records:
         if record.status == "passed":
+            times = (s for s in record.samples if s.metric == TIME)
+            log.scalars(
+                (
+                    Scalar(f"{TIMES}/{block_name(s.operation, s.occurrence)}_s", s.value)
+                    for s in times
+                ),
+                step=record.repeat,
+                wall_time=record_end(record),
+            )
             scalars = (Scalar(s.key, s.value, _description(s.metric)) for s in record.samples)
             log.scalars(scalars, step=record.repeat, wall_time=record_end(record))
         elif record.error is not None:

@@ -8,7 +8,10 @@ these in and out.
 from orbax_bench_core.steps.pipeline.calibration import calibrate
 from orbax_bench_core.steps.pipeline.capture import publish_baseline
 from orbax_bench_core.steps.pipeline.checkpoint import generate_checkpoint
-from orbax_bench_core.steps.pipeline.enforcement import enforce_verdict
+from orbax_bench_core.steps.pipeline.enforcement import (
+    enforce_verdict,
+    enforcement_exit_code,
+)
 from orbax_bench_core.steps.pipeline.measurement import run_sweep_point
 from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
 from orbax_bench_core.steps.pipeline.points import plan_sweep
@@ -23,6 +26,7 @@ __all__ = [
     "calibrate",
     "compare_baseline",
     "enforce_verdict",
+    "enforcement_exit_code",
     "generate_checkpoint",
     "plan_sweep",
     "publish_baseline",

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
-from orbax_bench_core.analysis.verdicts import NotPassed, enforce
+from orbax_bench_core.analysis.verdicts import NotPassed, enforce, read_verdicts_file
+from orbax_bench_core.config import UserError
+from orbax_bench_core.exit_codes import Exit
+from orbax_bench_core.steps.outlets import Outlets
 from orbax_bench_core.steps.pipeline.outputs import Outputs
 
 
 class NotComplete(NotPassed):
-    """A run lacks something, or some of it has failed."""
+    """A run lacks something, or some of it has failed, and nothing has regressed."""
 
 
 def enforce_verdict(
@@ -18,26 +22,61 @@ def enforce_verdict(
     verdicts: str | None = None,
     lacking: Sequence[str] = (),
     allow_inconclusive: bool = False,
+    outlets: Outlets | None = None,
 ) -> Outputs[str]:
     """Fails unless a verdict is good enough and nothing is lacking.
 
     Args:
         verdict: What compare-baseline returned; empty where nothing is compared.
-        verdicts: Path of its `verdicts.json`, to say what has regressed.
+        verdicts: Place of its `verdicts.json`, to say what has regressed.
         lacking: What aggregate returned.
         allow_inconclusive: Whether INCONCLUSIVE is as good as PASS; never where an arm lacks an
             operation.
+        outlets: Where the state of the suite is told as well; None for nowhere, as
+            compare-baseline has told it.
 
     Returns:
         The value is the verdict.
 
     Raises:
         NotPassed: It is not good enough.
-        NotComplete: Something is lacking; the message names it.
-        UserError: It is no verdict.
+        NotComplete: Something is lacking, and nothing has regressed; the message names it.
+        UserError: It is no verdict, the file cannot be read, or there is none for a webhook.
     """
-    if verdict:
-        enforce(verdict, verdicts, allow_inconclusive=allow_inconclusive)
-    if lacking:
-        raise NotComplete("; ".join(lacking))
+    if outlets is not None and outlets.webhook is not None and verdicts is None:
+        raise UserError("a webhook is told of a suite, which verdicts.json names: give --verdicts")
+    refused: NotPassed | None = None
+    try:
+        if verdict:
+            enforce(verdict, verdicts, allow_inconclusive=allow_inconclusive)
+    except NotPassed as failure:
+        refused = failure
+    if lacking and verdict != "REGRESSION":
+        refused = NotComplete("; ".join([*([str(refused)] if refused else []), *lacking]))
+    elif lacking:
+        refused = NotPassed("; ".join([str(refused), *lacking]))
+    if outlets is not None and verdicts is not None:
+        code = enforcement_exit_code(refused, verdict)
+        outlets.state_of(read_verdicts_file(verdicts), code, _folder_of(verdicts), lacking)
+    if refused is not None:
+        raise refused
     return Outputs(value=verdict)
+
+
+def enforcement_exit_code(refused: NotPassed | None, verdict: str) -> int:
+    """Returns the exit code of a verdict that was enforced.
+
+    Args:
+        refused: Why it was not good enough; None where it was.
+        verdict: The verdict in one word; empty where nothing is compared.
+    """
+    if refused is None:
+        return Exit.OK
+    if isinstance(refused, NotComplete):
+        return Exit.FAILED
+    return Exit.REGRESSION if verdict == "REGRESSION" else Exit.INCONCLUSIVE
+
+
+def _folder_of(place: str) -> str:
+    """Returns the folder of a file, local or gs://, whatever folder a command is called in."""
+    return place.rpartition("/")[0] if "://" in place else str(Path(place).absolute().parent)

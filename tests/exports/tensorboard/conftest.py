@@ -6,8 +6,8 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.util.tensor_util import make_ndarray
 
-from orbax_bench_core.exports.tensorboard.write import write_tensorboard
-from orbax_bench_core.records import Run
+from orbax_bench_core.exports.tensorboard.write import run_names, write_tensorboard
+from orbax_bench_core.records import Run, Series
 
 
 class Events:
@@ -36,6 +36,12 @@ class Events:
         return [(e.step, make_ndarray(e.tensor_proto).item().decode()) for e in events]
 
 
+def name_of(record, records):
+    """Returns the name of what a record is of, among TensorBoard's runs."""
+    every = {record.point_id: Series.of_record(record) for record in records}
+    return run_names(list(every.values()))[record.point_id]
+
+
 @pytest.fixture
 def write(make_run):
     """Writes the `tensorboard` folder of a run that holds `records`, and returns that folder."""
@@ -53,7 +59,7 @@ def written(write):
     """Writes a run and reads back one of its TensorBoard runs, of the first point if not told."""
 
     def make(records, name="__summary__", **fields):
-        return Events(write(records, **fields) / records[0].point.directory / name)
+        return Events(write(records, **fields) / name_of(records[0], records) / name)
 
     return make
 

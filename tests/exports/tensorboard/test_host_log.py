@@ -22,7 +22,20 @@ def test_warm_ups_stay_out(written, make_record):
 def test_a_later_occurrence_of_a_name_has_a_tag_of_its_own(written, make_record):
     samples = (Sample("save", 0, TIME, 1.0, "s"), Sample("save", 1, TIME, 2.0, "s"))
     tags = written([make_record(samples=samples)], "host_0").tags("scalars")
-    assert tags == {"save_0_basics/time_s", "save[1]_0_basics/time_s"}
+    assert tags == {
+        "0_time/save_s",
+        "0_time/save[1]_s",
+        "save_0_basics/time_s",
+        "save[1]_0_basics/time_s",
+    }
+
+
+@pytest.mark.parametrize("folder", ["host_0", "__summary__"])
+def test_the_first_scalars_are_times(written, make_record, folder):
+    samples = (Sample("load", 0, "0_basics/cpu_s", 9.0, "s"), Sample("load", 0, TIME, 2.0, "s"))
+    found = written([make_record(samples=samples)], folder)
+    assert min(found.tags("scalars")) == "0_time/load_s"
+    assert found.scalars("0_time/load_s") == [(0, 2.0)]
 
 
 def test_a_tag_says_what_it_means_and_in_which_unit(written, make_record):

@@ -20,6 +20,7 @@ from orbax_bench_core.measure import Sample, all_metrics
 from orbax_bench_core.records import ErrorInfo, Run
 
 GIB = 2**30
+NAME = "use_ocdbt=False"
 ERROR = ErrorInfo(type="ValueError", message="no")
 
 
@@ -113,14 +114,14 @@ def test_a_point_that_failed_is_a_row_that_says_so(write, make_record):
 def test_every_host_is_a_run(write, make_point, make_record):
     point = make_point(processes=2)
     records = [make_record(point, host=host, num_hosts=2) for host in range(2)]
-    folder = write(records) / point.directory
+    folder = write(records) / "use_ocdbt=true"
     assert {path.name for path in folder.iterdir()} == {"host_0", "host_1", "__summary__"}
 
 
 def test_a_point_without_records_has_no_run(write, make_point, make_record):
-    points = [make_point(options={"a": a}) for a in (1, 2)]
+    points = [make_point(options={"a": a}, label=f"a={a}") for a in (1, 2)]
     folder = write([make_record(points[0])], points=points)
-    assert {path.name for path in folder.iterdir()} == {points[0].directory, "__summary__"}
+    assert {path.name for path in folder.iterdir()} == {"a=1", "__summary__"}
 
 
 def test_a_run_without_records_is_written_too(write, make_point):
@@ -143,7 +144,7 @@ def test_another_repeat_replaces_files_and_duplicates_no_point(
     write_tensorboard(Run(run))
     run.write_record(make_record(swept[0].point, 2, times={"save": 9.0}))
     write_tensorboard(Run(run))
-    host = read_events(run.root / "tensorboard" / swept[0].point.directory / "host_0")
+    host = read_events(run.root / "tensorboard" / NAME / "host_0")
     assert host.scalars("save_0_basics/time_s") == [(0, 4.0), (1, 5.0), (2, 9.0)]
 
 
@@ -153,7 +154,7 @@ def test_files_of_a_host_that_is_gone_are_removed(make_run, swept):
     gone = run.root / "records" / swept[0].point_id
     gone.rmtree()
     write_tensorboard(Run(run))
-    assert list((run.root / "tensorboard" / swept[0].point.directory).glob("*/*")) == []
+    assert list((run.root / "tensorboard" / NAME).glob("*/*")) == []
 
 
 @pytest.mark.parametrize(
@@ -209,3 +210,21 @@ def test_neither_tensorflow_nor_a_summary_writer_is_loaded(make_run, swept):
         env={**os.environ, "PYTHONWARNINGS": "error"},
     )
     assert process.stdout.splitlines() == ["before False", "after True set()"]
+
+
+def test_runs_are_named_by_what_differs(write, make_point, make_record):
+    points = [
+        make_point(options={"a": a, "b": 1}, label=f"a={a},b=[1,2],ckpt=w") for a in (1, "x/y:z")
+    ]
+    folder = write([make_record(point, times={"save": 1.0}) for point in points])
+    assert {path.name for path in folder.iterdir()} == {"a=1", "a=x_y_z", "__summary__"}
+
+
+def test_names_that_are_equal_or_too_long_have_the_id(write, make_point, make_record):
+    labels = ("x", "x", "long" * 99)
+    points = [make_point(options={"a": number}, label=label) for number, label in enumerate(labels)]
+    folder = write([make_record(point, times={"save": 1.0}) for point in points])
+    names = {path.name for path in folder.iterdir()} - {"__summary__"}
+    assert len(names) == 3
+    assert {f"x {points[0].id[:6]}", f"x {points[1].id[:6]}"} < names
+    assert max(map(len, names)) < 150

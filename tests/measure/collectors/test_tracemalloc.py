@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import tracemalloc
 
 import pytest
 
 from orbax_bench_core.measure import Metrics
+from tests.measure.conftest import Logged
 
 MIB = 2**20
 KEYS = ["tracemalloc"]
@@ -96,15 +96,13 @@ def test_a_site_comes_with_its_size_and_number() -> None:
 
 
 def test_the_top_sites_are_logged_with_the_name_of_the_block(
-    caplog: pytest.LogCaptureFixture,
+    logged: Logged,
 ) -> None:
-    caplog.set_level(logging.INFO)
-
     with Metrics().measure("op", KEYS):
         kept = bytes(MIB)
 
     assert len(kept) == MIB
-    (message,) = caplog.messages
+    (message,) = logged.messages()
     assert message.startswith("op: Python's top 15 allocation sites")
 
 

@@ -18,6 +18,8 @@ from orbax_bench_core.lineage import trace
 pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
 POINTS = 1200
+AT_ONCE = ("--set", "lock=false")
+"""Nothing here is slow enough to be disturbed."""
 
 
 def suite(options):
@@ -33,7 +35,7 @@ def run(tmp_path, given, *flags):
     (tmp_path / "suite.yaml").write_text(json.dumps(given))
     unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
     environment = {name: value for name, value in os.environ.items() if name not in unset}
-    words = ["run", tmp_path / "suite.yaml", "-o", tmp_path / "out", "--no-limits", *flags]
+    words = ["run", tmp_path / "suite.yaml", "-o", tmp_path / "out", *flags]
     return subprocess.run(
         [sys.executable, "-m", "orbax_bench_core.cli", "pipeline", *map(str, words)],
         capture_output=True,
@@ -46,7 +48,8 @@ def run(tmp_path, given, *flags):
 
 def test_a_step_that_is_killed_loses_its_own_points_alone(tmp_path):
     given = suite({"number": [0, 1], "kills": [False, True]})
-    done = run(tmp_path, given, "--points-per-step", "1", "--set", "lock=false")
+    flags = ("--no-limits", "--points-per-step", "1", *AT_ONCE)
+    done = run(tmp_path, given, *flags)
     said = done.stdout + done.stderr
     assert done.returncode == 1, said
     out = tmp_path / "out"
@@ -61,10 +64,41 @@ def test_a_step_that_is_killed_loses_its_own_points_alone(tmp_path):
     assert sorted(link.status for link in links) == ["missing", "missing", "unchanged", "unchanged"]
 
 
+def comparison(options):
+    given = suite({"lasts_s": 0.02, **options})
+    return {**given, "arms": {}, "gate": {"looks": [10]}}
+
+
+def test_a_comparison_whose_step_is_killed_is_judged_by_what_is_there_and_has_failed(tmp_path):
+    done = run(tmp_path, comparison({"kills": [False, True]}), "--pipeline", "regression", *AT_ONCE)
+    said = done.stdout + done.stderr
+    # Not 4: what was not measured is a failure, and no verdict of too few blocks.
+    assert done.returncode == 1, said
+    out = tmp_path / "out"
+    found = json.loads((out / "verdicts.json").read_text())
+    judged = {point["point"]: point for point in found["points"]}
+    assert judged["Noop[kills=false]"]["word"] == "PASS"
+    assert judged["Noop[kills=true]"]["blocks"] == 0
+    assert (out / "report.html").exists() and (out / "verdicts.html").exists()
+    [failure] = [line for line in said.splitlines() if line.startswith("The pipeline failed")]
+    assert "INCONCLUSIVE: Noop" in failure
+    assert "left nothing, and 1 of its points have no record" in failure
+
+
+@pytest.mark.extended
+def test_a_killed_step_that_is_tried_again_goes_on_and_nothing_is_lost(tmp_path):
+    given = comparison({"kills": True, "once": str(tmp_path / "killed")})
+    flags = ("--pipeline", "regression", "--retries", "1", "--backoff-s", "1")
+    done = run(tmp_path, given, *flags, *AT_ONCE)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "killed").exists()
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "complete"
+
+
 def test_1200_points_run_in_big_batches(tmp_path):
     began = time.monotonic()
     given = suite({"number": list(range(POINTS))})
-    flags = ("--points-per-step", str(POINTS // 2), "--set", "lock=false")
+    flags = ("--no-limits", "--points-per-step", str(POINTS // 2), *AT_ONCE)
     done = run(tmp_path, given, *flags)
     assert done.returncode == 0, (done.stdout + done.stderr)[-2000:]
     table = pyarrow.parquet.read_table(tmp_path / "out" / "samples.parquet", columns=["point_id"])

@@ -11,6 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from orbax_bench_core.execute import measuring_lock
+from orbax_bench_core.lineage import baseline_digest
 
 pytestmark = pytest.mark.slow
 
@@ -85,6 +86,9 @@ def test_gives_the_same_run_directory_as_run(direct, tmp_path):
     assert run["status"] == "complete"
     assert "repeat 1: passed" in done.stdout
     assert "this is a warning, no proof" in done.stdout
+    # The baseline came as an artifact, and the verdict is of just that.
+    made = json.loads((tmp_path / "out" / "lineage.json").read_text())["made"]["verdicts.json"]
+    assert made["inputs"][f"baseline:{directory}"] == baseline_digest(str(directory))
     columns = ["point_id", "repeat", "warmup", "operation"]
     measured = [
         {

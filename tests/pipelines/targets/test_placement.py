@@ -134,6 +134,12 @@ def test_every_step_is_tried_again_and_has_the_variables(target):
         assert {"name": "A", "value": "b"} in container["env"]
 
 
+@pytest.mark.parametrize("target", [Target.LOCAL, Target.VERTEX])
+def test_a_verdict_is_not_asked_for_again(target):
+    assert "retryPolicy" not in task(target, "{retries: 2}", "enforce-verdict")
+    assert "retryPolicy" in task(target, "{retries: 2}", "run-sweep-point")
+
+
 @pytest.mark.parametrize("target", [Target.KFP, Target.VERTEX])
 @pytest.mark.parametrize(
     ("text", "times"),

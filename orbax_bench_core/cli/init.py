@@ -1,0 +1,218 @@
+"""`orbax-bench init`: write a suite to begin with, by flags or a few questions."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+if TYPE_CHECKING:
+    from orbax_bench_core.suite_files import Devices, Question, Subject
+
+_SIMULATED: Final = 4
+"""Devices of a mesh on a machine that has only a CPU."""
+
+
+def init(
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="The suite; - prints it.")
+    ] = "suite.yaml",
+    preset: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Save the tree of a published model, such as llama-8b."),
+    ] = None,
+    scale: Annotated[
+        float | None,
+        typer.Option(help="Factor of the preset's widths; by default arrays of 64 MiB at most."),
+    ] = None,
+    nnx: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE:FACTORY",
+            help="Save a Flax NNX model of yours, whose factory takes `rngs`. The module is "
+            "installed, or lies beside the suite.",
+        ),
+    ] = None,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(metavar="PATH", help="Save what is in a checkpoint, local or gs://."),
+    ] = None,
+    synthetic: Annotated[
+        bool, typer.Option("--synthetic", help="Save made-up arrays, to be changed in the file.")
+    ] = False,
+    question: Annotated[
+        str | None,
+        typer.Option(
+            "--for",
+            metavar="QUESTION",
+            help="What it is to answer: options (which are fast here) or compare (is one side "
+            "slower than the other). options unless given.",
+        ),
+    ] = None,
+    mesh: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AXIS=SIZE,...",
+            help="The device mesh, such as data=2,fsdp=4; by default all devices along one axis.",
+        ),
+    ] = None,
+    no_schema: Annotated[
+        bool,
+        typer.Option("--no-schema", help="Write no JSON schema for editors beside the suite."),
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace files that are there already.")
+    ] = False,
+) -> None:
+    """Write a suite to begin with, which runs as it is.
+
+    Without a flag that says what to save, it asks, on a terminal. The suite is commented, and
+    editors complete and check it by the schema that is written beside it.
+
+    orbax-bench init --preset llama-8b -o suite.yaml
+
+    orbax-bench init --nnx my_package.models:make --for compare
+    """
+    from orbax_bench_core.config import UserError
+    from orbax_bench_core.suite_files import SCHEMA_FILE, Question, Subject, draft_suite
+    from orbax_bench_core.sweep import expand
+
+    target = None if output == "-" else _target(output, force=force)
+    asked = None if question is None else _question(question)
+    subject = Subject(preset=preset, scale=scale, nnx=nnx, checkpoint=checkpoint)
+    if subject == Subject() and not synthetic:
+        if not sys.stdin.isatty():
+            raise UserError(
+                "say what to save: --preset llama-8b, --nnx module:factory, --checkpoint PATH or "
+                "--synthetic; on a terminal this command asks"
+            )
+        subject = _ask_subject()
+        asked = asked or _question(_ask("What is it to answer?", ["options", "compare"]))
+    elif synthetic and subject != Subject():
+        raise UserError("--synthetic and another flag are two things to save; give one of them")
+    loaded = draft_suite(
+        subject,
+        asked or Question.OPTIONS,
+        file=str(target or Path("suite.yaml").resolve()),
+        devices=_devices(),
+        mesh=mesh,
+        with_schema=target is not None and not no_schema,
+    )
+    expansion = expand(loaded)
+    if not expansion.points:
+        raise UserError(f"nothing of this suite can be measured: {expansion.skipped[0].reason}")
+    if target is None:
+        print(loaded.text, end="")
+        return
+    if not no_schema:
+        _write_schema(target.parent / SCHEMA_FILE, force=force)
+    _write(target, loaded.text, force=force)
+    _say_next(target, len(expansion.points), loaded.suite.num_repeats, asked or Question.OPTIONS)
+
+
+def _target(output: str, *, force: bool) -> Path:
+    """Returns where the suite goes.
+
+    Raises:
+        UserError: It cannot go there, which is better known before questions are asked.
+    """
+    from orbax_bench_core.config import UserError
+
+    if "://" in output:
+        raise UserError(f"-o: a suite is written to a local file, got {output!r}; -o - prints it")
+    target = Path(output).expanduser().resolve()
+    if target.is_dir():
+        raise UserError(f"-o: {target} is a folder; name a file in it, such as {target}/suite.yaml")
+    if target.exists() and not force:
+        raise UserError(f"{target} is there already; --force replaces it, -o names another file")
+    if not target.parent.is_dir():
+        raise UserError(f"-o: there is no folder {target.parent}; make it, or name another file")
+    return target
+
+
+def _question(given: str) -> Question:
+    from orbax_bench_core.config import UserError, did_you_mean
+    from orbax_bench_core.suite_files import Question
+
+    known = [question.value for question in Question]
+    if given not in known:
+        raise UserError(f"--for: {given!r} is no question; {did_you_mean(given, known)}")
+    return Question(given)
+
+
+def _ask_subject() -> Subject:
+    from orbax_bench_core.config import MODELS
+    from orbax_bench_core.suite_files import Subject
+
+    kinds = ["preset", "nnx", "checkpoint", "synthetic"]
+    print(
+        "What is saved and loaded?\n"
+        "  preset      the tree of a published model, with made-up values\n"
+        "  nnx         a Flax NNX model of yours\n"
+        "  checkpoint  a checkpoint that is there\n"
+        "  synthetic   made-up arrays, to be changed in the file"
+    )
+    kind = _ask("Which?", kinds)
+    if kind == "preset":
+        return Subject(preset=_ask("Which model?", list(MODELS)))
+    if kind == "nnx":
+        return Subject(nnx=typer.prompt("Its factory, as module:factory"))
+    if kind == "checkpoint":
+        return Subject(checkpoint=typer.prompt("Its path"))
+    return Subject()
+
+
+def _ask(text: str, allowed: list[str]) -> str:
+    """Asks until the answer is one of those that are allowed; no answer is the first of them."""
+    while True:
+        answer: str = typer.prompt(f"{text} ({', '.join(allowed)})", default=allowed[0])
+        if answer in allowed:
+            return answer
+        print(f"{answer!r} is none of them.")
+
+
+def _devices() -> Devices:
+    from orbax_bench_core.cli.doctor import probe_devices
+    from orbax_bench_core.suite_files import Devices
+
+    found = probe_devices()
+    if isinstance(found, str):
+        print(f"note: devices are not known, and four are taken: {found}", file=sys.stderr)
+    elif found["platform"] != "cpu" or found["count"] > 1:  # or simulated for all of this shell
+        return Devices(count=int(found["count"]), simulated=found["platform"] == "cpu")
+    return Devices(count=_SIMULATED, simulated=True)
+
+
+def _write_schema(file: Path, *, force: bool) -> None:
+    from orbax_bench_core.config import UserError
+    from orbax_bench_core.suite_files import SCHEMA_ID, schema_text
+
+    if file.exists() and not force and SCHEMA_ID not in file.read_text(errors="replace"):
+        raise UserError(
+            f"{file} is there already and is no schema of suites; --force replaces it, --no-schema "
+            "writes none"
+        )
+    file.write_text(schema_text())
+
+
+def _write(target: Path, text: str, *, force: bool) -> None:
+    from orbax_bench_core.config import UserError
+
+    try:
+        with target.open("w" if force else "x") as file:
+            file.write(text)
+    except FileExistsError:
+        raise UserError(f"{target} is there already; --force replaces it") from None
+
+
+def _say_next(target: Path, points: int, repeats: int, question: Question) -> None:
+    from orbax_bench_core.document import count
+    from orbax_bench_core.suite_files import Question
+
+    name = target.relative_to(Path.cwd()) if target.is_relative_to(Path.cwd()) else target
+    command = "run" if question is Question.OPTIONS else "ab"
+    size = count(points, "point")
+    times = f" x {count(repeats, 'repeat')}" if question is Question.OPTIONS else ", in both arms"
+    print(f"{name}: {size}{times}\n\n  orbax-bench {command} {name} -o results")

@@ -1,0 +1,58 @@
+"""`orbax-bench migrate`: move classes and suites of Orbax's own framework over."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from orbax_bench_core.exit_codes import Exit
+
+
+def migrate(
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE...", help="Modules (.py) and suites (.yaml), on this disk."),
+    ],
+    write: Annotated[
+        bool, typer.Option("--write", help="Change the files; otherwise the change is printed.")
+    ] = False,
+) -> None:
+    """Move classes and suites of Orbax's own framework over to this one.
+
+    Of a module the imports change, by whatever name it has them, and of a suite the generators;
+    comments and layout stay. It prints the change as a diff, and what it leaves to you, with lines.
+
+    orbax-bench migrate my_benchmark.py my_suite.yaml --write
+
+    Exit codes: 0 nothing is left to do; 1 what was printed as left has to be changed by hand; 2 a
+    file cannot be read.
+    """
+    from pathlib import Path
+
+    from orbax_bench_core.config import Problem, UserError
+    from orbax_bench_core.suite_files import migrate as migrated
+
+    found = []
+    for file in files:
+        try:
+            text = Path(file).read_bytes().decode()
+        except UnicodeDecodeError:
+            raise UserError(Problem("is no text file", file=file)) from None
+        found.append(migrated(text, file))
+    for one in found:
+        if write and one.after != one.before:
+            Path(one.file).write_bytes(one.after.encode())  # its mode and links stay
+            print(f"{one.file}: changed")
+        elif one.after == one.before:
+            print(f"{one.file}: nothing to change")
+        else:
+            print(one.diff, end="")
+        for problem in one.notes:
+            print(f"note: {problem}", file=sys.stderr)
+        for problem in one.left:
+            print(f"left: {problem}", file=sys.stderr)
+    if not write and any(one.after != one.before for one in found):
+        print("Nothing is written yet: --write does it.", file=sys.stderr)
+    raise typer.Exit(Exit.FAILED if any(one.left for one in found) else Exit.OK)

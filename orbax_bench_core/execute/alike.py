@@ -1,0 +1,66 @@
+"""Failures that every point shares: a library that is missing, a disk that is full."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from orbax_bench_core.records import NO_ENVIRONMENT, UNMET_NEED, ErrorInfo, Repeat
+from orbax_bench_core.sweep import SweepPoint
+
+_LACKING: Final = frozenset({"ModuleNotFoundError", NO_ENVIRONMENT, UNMET_NEED})
+_NO_SPACE: Final = ("No space left on device", "Disk quota exceeded")
+
+_ENOUGH: Final = 3
+"""Points that fail alike before any has passed, after which the rest is given up."""
+
+
+class AllAlike(Exception):
+    """The points so far have failed for one reason, for which the rest would fail as well."""
+
+
+class SharedFailure:
+    """Watch over the failures of a run, until a repeat has passed."""
+
+    def __init__(self, points: Sequence[SweepPoint]) -> None:
+        """Watches a run of these points."""
+        self._points = len(points)
+        self._kinds = {_kind(point) for point in points}
+        self._failed: dict[str, tuple[str, ...]] = {}
+        self._reason = ""
+        self._over = False
+
+    def look(self, point: SweepPoint, repeat: Repeat) -> None:
+        """Looks at a repeat that has ended.
+
+        Raises:
+            AllAlike: Points of every benchmark and environment have failed for one reason.
+        """
+        if self._over or repeat.status == "skipped":
+            return
+        reason = None if repeat.error is None else lacking(repeat.error)
+        if reason is None or reason != (self._reason or reason):
+            self._over = True  # something works, or fails in a way of its own
+            return
+        self._reason = reason
+        self._failed[point.id] = _kind(point)
+        failed = len(self._failed)
+        if failed < min(_ENOUGH, self._points) or set(self._failed.values()) != self._kinds:
+            return
+        which = "the only point" if self._points == 1 else f"all {failed} points"
+        if failed < self._points:
+            which = f"the first {failed} of {self._points} points"
+        raise AllAlike(f"{which} failed for want of the same thing: {reason}")
+
+
+def _kind(point: SweepPoint) -> tuple[str, ...]:
+    """Returns what decides which libraries a point needs."""
+    environment = "" if point.environment is None else point.environment.name
+    return (point.benchmark, environment)
+
+
+def lacking(error: ErrorInfo) -> str | None:
+    """Returns what a point lacked, if that is why it failed, so that others may lack it too."""
+    if error.type in _LACKING:
+        return error.said
+    return next((words for words in _NO_SPACE if words in error.message), None)

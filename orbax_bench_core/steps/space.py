@@ -1,0 +1,99 @@
+"""Room for checkpoints: what a run will write, and what the disks have."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from orbax_bench_core.config import UserError
+from orbax_bench_core.document import num_bytes
+from orbax_bench_core.execute import Session
+from orbax_bench_core.sweep import SweepPoint, sides
+
+_LEAST_SHARE: Final = 0.5
+"""Stored bytes over array bytes that even values which compress well hardly undercut."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Room:
+    """Room on one disk.
+
+    Attributes:
+        place: A folder on it.
+        free: Free bytes.
+        needed: Bytes of the arrays that will be there at the end.
+        largest: Bytes of the largest checkpoint.
+    """
+
+    place: str
+    free: int
+    needed: int
+    largest: int
+
+
+def check_room(session: Session) -> None:
+    """Warns when checkpoints will probably fill a disk, before anything is measured.
+
+    Nothing is known of models and checkpoints that the suite only names, nor of buckets.
+
+    Raises:
+        UserError: Not even the largest of them fits.
+    """
+    for room in rooms(session):
+        if room.largest * _LEAST_SHARE > room.free:
+            raise UserError(
+                f"{room.place} has {num_bytes(room.free)} free, and one checkpoint of this suite "
+                f"has {num_bytes(room.largest)} of arrays: make room, give another "
+                "--output-directory or `storage`, or scale the suite down"
+            )
+        if room.needed > room.free:
+            session.say(
+                f"warning: {room.place} has {num_bytes(room.free)} free, and this run will keep "
+                f"{num_bytes(room.needed)} of checkpoints there; --remove-repeated-dir deletes "
+                "each after its repeat"
+            )
+
+
+def rooms(session: Session) -> list[Room]:
+    """Returns the room on each local disk that a session writes checkpoints to."""
+    found: dict[int, Room] = {}
+    for point in _points(session):
+        size, place = point.checkpoint.num_bytes, point.storage or str(session.directory.root)
+        folder = _existing(place)
+        if not size or folder is None or point.checkpoint.path is not None:
+            continue
+        device = folder.stat().st_dev
+        room = found.get(device) or Room(
+            place=place, free=shutil.disk_usage(folder).free, needed=0, largest=0
+        )
+        found[device] = dataclasses.replace(
+            room,
+            needed=room.needed + size * _kept(session, point),
+            largest=max(room.largest, size),
+        )
+    return list(found.values())
+
+
+def _points(session: Session) -> Iterable[SweepPoint]:
+    for entry in session.entries:
+        yield from sides(entry).values()
+
+
+def _kept(session: Session, point: SweepPoint) -> int:
+    """Returns how many checkpoints of a point a run leaves that are not there yet."""
+    if session.settings.remove_repeated_dir or session.pairs or session.settings.soak:
+        return 0
+    records = Path(str(session.directory.root)) / "records" / point.id
+    return sum(
+        not (records / f"repeat_{index}").exists() for index in range(session.info.num_repeats)
+    )
+
+
+def _existing(place: str) -> Path | None:
+    """Returns the nearest folder above a local place that is there; None for a bucket."""
+    if "://" in place:
+        return None
+    return next((one for one in (Path(place), *Path(place).parents) if one.is_dir()), None)

@@ -1,0 +1,327 @@
+"""Draft of a suite: what to save and what to ask of it, as a file with comments that runs."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import json
+import math
+from collections.abc import Iterator
+from pathlib import PurePath
+from typing import Final
+
+from orbax_bench_core.config import (
+    MODELS,
+    CheckpointConfig,
+    LoadedSuite,
+    MeshConfig,
+    UserError,
+    did_you_mean,
+    expanded,
+    parse_suite,
+)
+from orbax_bench_core.document import num_bytes
+from orbax_bench_core.plan import (
+    PlanMesh,
+    PlannedTree,
+    onto,
+    read_mesh,
+    tree_of_config,
+    tree_of_model,
+)
+from orbax_bench_core.suite_files.schema import modeline
+
+SCHEMA_FILE: Final = "orbax-bench.schema.json"
+"""Name of the schema beside a suite."""
+
+_SCALES: Final = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005)
+_MOST_BYTES: Final = 64 * 2**20
+"""Arrays of a preset whose scale nobody has chosen, so that a first run takes minutes."""
+
+_COLUMN: Final = 38
+_USUAL_AXIS: Final = "fsdp"
+
+
+class Question(enum.StrEnum):
+    """What a suite is to answer."""
+
+    OPTIONS = "options"
+    COMPARE = "compare"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Subject:
+    """What is saved and loaded: one of a preset, a model and a checkpoint; synthetic without any.
+
+    Attributes:
+        preset: Name of a model preset.
+        scale: Factor of its widths; None takes the largest that a first run should have.
+        nnx: A Flax NNX model, as `module:factory`.
+        checkpoint: Path of a checkpoint that is there.
+    """
+
+    preset: str | None = None
+    scale: float | None = None
+    nnx: str | None = None
+    checkpoint: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuses what contradicts itself.
+
+        Raises:
+            UserError: There are two subjects, a scale without a preset, or no such preset.
+        """
+        names = {"--preset": self.preset, "--nnx": self.nnx, "--checkpoint": self.checkpoint}
+        given = [flag for flag, value in names.items() if value is not None]
+        if len(given) > 1:
+            raise UserError(f"{' and '.join(given)} are two things to save; give one of them")
+        if self.scale is not None and self.preset is None:
+            raise UserError("--scale is that of a preset: give --preset as well")
+        if self.scale is not None and not 0 < self.scale <= 1:
+            raise UserError(f"--scale: more than 0 and at most 1, got {self.scale:g}")
+        if self.preset is not None and self.preset not in MODELS:
+            raise UserError(
+                f"--preset: there is no preset {self.preset!r}; {did_you_mean(self.preset, MODELS)}"
+            )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Devices:
+    """Devices that a suite is drafted for.
+
+    Attributes:
+        count: How many there are, or how many to simulate.
+        simulated: Whether a mesh may have another number of them.
+    """
+
+    count: int
+    simulated: bool
+
+
+def draft_suite(
+    subject: Subject,
+    question: Question,
+    *,
+    file: str,
+    devices: Devices,
+    mesh: str | None = None,
+    with_schema: bool = True,
+) -> LoadedSuite:
+    """Drafts a suite, checked as any other.
+
+    Args:
+        subject: What is saved and loaded.
+        question: What it is to answer.
+        file: Where the suite will lie; a model's module may lie beside it.
+        devices: What the mesh is made of, where none is given.
+        mesh: The mesh as a command line has it, such as `data=2,fsdp=4`.
+        with_schema: Whether the schema of suites will lie beside it.
+
+    Raises:
+        UserError: The model cannot be built, there is no such checkpoint, or a mesh cannot hold it.
+    """
+    place = None if mesh is None else read_mesh(mesh, 1)
+    if subject.nnx is not None:
+        part = _of_model(subject.nnx, file, place, devices)
+    elif subject.checkpoint is not None:
+        part = _of_checkpoint(subject.checkpoint, place)
+    elif subject.preset is not None:
+        part = _of_preset(subject.preset, subject.scale, place or _usual(devices))
+    else:
+        part = _synthetic(place or _usual(devices))
+    lines = [
+        *([modeline(SCHEMA_FILE)] if with_schema else []),
+        *_head(part.name, question, PurePath(file).name),
+        "",
+        *part.lines,
+        *_mesh(part.mesh, devices),
+        "",
+        *_BENCHMARK[question],
+    ]
+    return parse_suite("\n".join(lines) + "\n", file)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Part:
+    """The part of a suite that says what is saved, and the mesh that holds it."""
+
+    name: str
+    lines: tuple[str, ...]
+    mesh: PlanMesh | None
+
+
+def _usual(devices: Devices) -> PlanMesh:
+    return PlanMesh((_USUAL_AXIS,), (devices.count,), 1)
+
+
+def _of_preset(name: str, scale: float | None, mesh: PlanMesh) -> _Part:
+    def size(factor: float) -> int:
+        sizes = dict(zip(mesh.axes, mesh.sizes, strict=True))
+        config = CheckpointConfig(model=name, scale=factor, optimizer="adamw")
+        found = expanded(config, MeshConfig(mesh_axes=mesh.axes, ici_parallelism=sizes)).num_bytes
+        assert found is not None
+        return found
+
+    if scale is None:
+        scale = next((one for one in _SCALES if size(one) <= _MOST_BYTES), _SCALES[-1])
+    at_scale, full = num_bytes(size(scale)), num_bytes(size(1.0))
+    others = ", ".join(model for model in MODELS if model != name)
+    lines = (
+        f"# The tree of the model, with made-up values: {at_scale} here, {full} at scale 1.",
+        "checkpoint_config:",
+        _with_comment(f"  model: {name}", f"or {others}"),
+        _with_comment(f"  scale: {scale:g}", "of the widths; all layers stay"),
+        _with_comment("  optimizer: adamw", "whose state is saved, too; or sgd, none"),
+    )
+    return _Part(name, lines, mesh)
+
+
+def _of_model(factory: str, file: str, mesh: PlanMesh | None, devices: Devices) -> _Part:
+    tree = tree_of_model(factory, file)
+    mesh = mesh or _mesh_for(tree, devices)
+    for array in tree.arrays:
+        if mesh is not None:
+            onto(array, mesh)
+    arrays = f"{tree.parameters:,} parameters in {len(tree.arrays)} arrays"
+    lines = (
+        f"# The state of a Flax NNX model: {arrays}, {num_bytes(tree.num_bytes)}.",
+        "checkpoint_config:",
+        _with_comment(f"  nnx: {_quoted(factory)}", "module:factory; it takes `rngs`"),
+    )
+    return _Part(tree.label, lines, mesh)
+
+
+def _mesh_for(tree: PlannedTree, devices: Devices) -> PlanMesh | None:
+    """Returns a mesh with the axes that a model names; None where it names none.
+
+    All devices are along the axis that most arrays name; simulated ones may be fewer.
+    """
+    used = [
+        axis
+        for array in tree.arrays
+        for entry in array.spec
+        for axis in ((entry,) if isinstance(entry, str) else entry or ())
+    ]
+    if not used:
+        return None
+    axes = tuple(sorted(set(used), key=lambda axis: (-used.count(axis), axis != _USUAL_AXIS, axis)))
+    counts = [devices.count]
+    while devices.simulated and counts[-1] > 1:
+        counts.append(counts[-1] // 2)
+    for count in counts:
+        for place in range(len(axes)):
+            sizes = tuple(count if index == place else 1 for index in range(len(axes)))
+            mesh = PlanMesh(axes, sizes, 1)
+            try:
+                for array in tree.arrays:
+                    onto(array, mesh)
+            except UserError as error:
+                failure = error
+            else:
+                return mesh
+    raise UserError(f"{failure}; give a mesh that fits as --mesh, such as --mesh {axes[0]}=2")
+
+
+def _of_checkpoint(path: str, mesh: PlanMesh | None) -> _Part:
+    config = CheckpointConfig(path=path)
+    tree = tree_of_config(config, None)
+    assert config.path is not None
+    arrays = f"{len(tree.arrays)} arrays, {num_bytes(tree.num_bytes)}"
+    lines = (
+        f"# A checkpoint that is there: {arrays}. It is only read; every array is",
+        "# spread over all devices, unless `sharding_config_path` says otherwise.",
+        "checkpoint_config:",
+        f"  path: {_quoted(config.path)}",
+    )
+    return _Part(tree.label, lines, mesh)
+
+
+def _synthetic(mesh: PlanMesh) -> _Part:
+    rows = 256 * mesh.num_devices
+    columns = 2 ** max(8, 21 - math.ceil(math.log2(rows)))
+    size = num_bytes(rows * columns * 4)
+    shape = f"{{dtype: float32, shape: [{rows}, {columns}], sharding: [{mesh.axes[0]}]}}"
+    lines = (
+        "# A tree of arrays by name, with made-up values; names may nest.",
+        "checkpoint_config:",
+        "  spec:",
+        f"    params: {shape}   # {size}",
+        "    step: int",
+    )
+    return _Part("synthetic arrays", lines, mesh)
+
+
+def _head(name: str, question: Question, file: str) -> Iterator[str]:
+    asked, command, ends = {
+        Question.OPTIONS: (
+            "Which options make a save and a load fast here?",
+            f"orbax-bench run {file} -o results",
+            "It ends with the options to take; results/report.html has every number.",
+        ),
+        Question.COMPARE: (
+            "Is the candidate slower than the baseline, or is it noise?",
+            f"orbax-bench ab {file} -o results",
+            "It ends with REGRESSION, PASS or INCONCLUSIVE; results/verdicts.html says why.",
+        ),
+    }[question]
+    yield f"# {asked}"
+    yield "#"
+    yield f"#   {command}"
+    yield "#"
+    yield f"# {ends}"
+    yield f"suite_name: {_quoted(f'{name}: {question.value}')}"
+    if question is Question.OPTIONS:
+        yield _with_comment("num_repeats: 5", "more of them narrow what the answer leaves open")
+
+
+def _mesh(mesh: PlanMesh | None, devices: Devices) -> Iterator[str]:
+    if mesh is None:
+        return
+    sizes = ", ".join(f"{axis}: {size}" for axis, size in zip(mesh.axes, mesh.sizes, strict=True))
+    yield ""
+    if devices.simulated:
+        yield "# Devices. On a CPU they are simulated; of accelerators a mesh must have all."
+    else:
+        yield f"# Devices: this machine has {devices.count}, and a mesh must have all of them."
+    yield "mesh_config:"
+    yield f"  mesh_axes: [{', '.join(mesh.axes)}]"
+    yield f"  ici_parallelism: {{{sizes}}}"
+
+
+def _with_comment(line: str, comment: str) -> str:
+    return f"{line.ljust(_COLUMN)}# {comment}"
+
+
+def _quoted(text: str) -> str:
+    """Returns a text as YAML has it; JSON's strings are YAML's."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+_BENCHMARK: Final = {
+    Question.OPTIONS: (
+        "benchmarks:",
+        _with_comment("  - generator: save_restore", "`orbax-bench list` shows the others"),
+        _with_comment("    options:", "`orbax-bench list save_restore` explains them"),
+        _with_comment("      use_ocdbt: [true, false]", "a list is swept: every combination"),
+        "      use_compression: [true, false]",
+        "      # use_zarr3: [true, false]",
+        "      # save_concurrent_gb: [null, 1]",
+        "",
+        "execution:",
+        _with_comment("  cache: warm", "page cache before a load; or cold, or [warm, cold]"),
+    ),
+    Question.COMPARE: (
+        "benchmarks:",
+        _with_comment("  - generator: save_restore", "`orbax-bench list` shows the others"),
+        _with_comment("    options: {}", "`orbax-bench list save_restore` explains them"),
+        "",
+        "# What each side has different. Two releases: define both under `environments`, such as",
+        '# `- {name: old, requirements: ["orbax-checkpoint==0.11.32"]}`, and name one in each arm.',
+        "arms:",
+        _with_comment("  baseline: {}", "the suite as it is"),
+        "  candidate: {options: {use_compression: false}}",
+        "",
+        "gate:",
+        _with_comment("  margin: 0.15", "the smallest slow-down that nobody may miss"),
+    ),
+}

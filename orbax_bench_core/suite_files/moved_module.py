@@ -1,0 +1,263 @@
+"""Migration of a module: imports of Orbax's own framework, whatever they are called there."""
+
+from __future__ import annotations
+
+import ast
+import io
+import itertools
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from orbax_bench_core import authoring, measure
+from orbax_bench_core.config import Problem, UserError
+from orbax_bench_core.suite_files.migration import FRAMEWORK, MOVED, Edit, Migration, edited
+from orbax_bench_core.sweep import BUILTINS, names_of
+
+_NAMES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
+    {
+        "orbax_bench_core.authoring": frozenset(authoring.__all__),
+        "orbax_bench_core.measure": frozenset(measure.__all__),
+    }
+)
+_HELPERS: Final = frozenset(
+    f"{FRAMEWORK}.{name}"
+    for name in (
+        *("core.backends", "core.baseline", "core.checkpoint_generation", "core.configs"),
+        *("core.device_mesh", "core.directory_setup", "core.inventory", "core.mesh_utils"),
+        *("core.multihost", "core.pytree_utils", "v1.multi_slice_util"),
+    )
+)
+"""Modules of the framework that need none of its missing packages."""
+
+_RESULT_KEYS: Final = {
+    "error": "raise it: the repeat fails with its traceback, and what was measured is kept",
+    "path": "leave it out: the record lists the files under `context.path`",
+    "local_path": "leave it out",
+    "inventory": "give `inventory_path`, the folder whose files the record is to list",
+}
+_SWEEP: Final = "is not called here: the suite says what is swept, and `test_fn` is the interface"
+_METHODS: Final = {
+    "generate": _SWEEP,
+    "generate_benchmark_name": _SWEEP,
+    "_get_meshes": _SWEEP,
+    "_get_options_product": _SWEEP,
+    "__init__": "is called without arguments here: options and checkpoint are in the context",
+}
+"""Methods of the framework's base class, and what becomes of them."""
+
+_INSTEAD: Final = {
+    "Benchmark": "a worker runs each sweep point",
+    "TestSuite": "`orbax_bench_core.run` runs a suite",
+}
+
+
+def migrate_module(text: str, file: str) -> Migration:
+    """Migrates a module that defines benchmarks.
+
+    Raises:
+        UserError: It is no Python.
+    """
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None)
+        message = f"is no Python module: {getattr(error, 'msg', error)}"
+        raise UserError(Problem(message, file=file, line=line)) from None
+    found = _Module(text, file, tree)
+    found.look()
+    return Migration(file, text, edited(text, found.edits), tuple(found.left), tuple(found.notes))
+
+
+class _Module:
+    """A module under migration."""
+
+    def __init__(self, text: str, file: str, tree: ast.Module) -> None:
+        self._text = text
+        self._file = file
+        self._tree = tree
+        self._lines = io.StringIO(text, newline="").readlines()  # as Python counts lines
+        self._starts = (0, *itertools.accumulate(map(len, self._lines)))
+        self.edits: list[Edit] = []
+        self.left: list[Problem] = []
+        self.notes: list[Problem] = []
+        self._modules: dict[str, str] = {}
+        """Modules of ours by the name that they have in the file, dotted where it has no alias."""
+        self._objects: dict[str, str] = {}
+        """Names of ours by the name that they have in the file."""
+
+    def look(self) -> None:
+        """Finds all edits, and what is left."""
+        for node in ast.walk(self._tree):
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                self._import_from(node)
+            elif isinstance(node, ast.Import):
+                self._import(node)
+        for node in ast.walk(self._tree):
+            if isinstance(node, ast.Attribute):
+                self._attribute(node)
+            elif isinstance(node, ast.Call):
+                self._call(node)
+            elif isinstance(node, ast.ClassDef):
+                self._class(node)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                self._constant(node)
+        self.left.sort(key=lambda problem: problem.line or 0)
+
+    def _import_from(self, node: ast.ImportFrom) -> None:
+        module = node.module or ""
+        if module in MOVED:
+            self._names_of(node, MOVED[module])
+            return
+        if module != FRAMEWORK and not module.startswith(f"{FRAMEWORK}."):
+            return
+        kept, moved = [], []
+        for name in node.names:
+            target = MOVED.get(f"{module}.{name.name}")
+            if target is None:
+                kept.append(name)
+                self._stays(f"{module}.{name.name}", node)
+                continue
+            alias = name.asname or name.name
+            package, _, ours = target.rpartition(".")
+            self._modules[alias] = target
+            moved.append(f"from {package} import {ours}{'' if alias == ours else f' as {alias}'}")
+        if not moved:
+            return
+        if kept:
+            names = ", ".join(ast.unparse(name) for name in kept)
+            moved.append(f"from {module} import {names}")
+        self._replace(node, self._break(node).join(moved))
+
+    def _names_of(self, node: ast.ImportFrom, target: str) -> None:
+        for name in node.names:
+            self._objects[name.asname or name.name] = name.name
+            if name.name != "*" and name.name not in _NAMES[target]:
+                self._missing(name.name, target, node)
+        start, end = self._span(node)
+        whole = self._text[start:end]
+        at = start + whole.index(node.module or "", len("from"))
+        self.edits.append(Edit(at, at + len(node.module or ""), target))
+
+    def _import(self, node: ast.Import) -> None:
+        ours = {name.name: MOVED[name.name] for name in node.names if name.name in MOVED}
+        for name in node.names:
+            if name.name in MOVED:
+                self._modules[name.asname or name.name] = MOVED[name.name]
+            elif name.name == FRAMEWORK or name.name.startswith(f"{FRAMEWORK}."):
+                self._stays(name.name, node)
+        if not ours:
+            return
+        lines = [f"import {ast.unparse(name)}" for name in node.names if name.name not in ours]
+        for name in node.names:
+            if name.name not in ours:
+                continue
+            alias = "" if name.asname is None else f" as {name.asname}"
+            if not alias and self._speaks_of_orbax():
+                lines.append("import orbax.checkpoint")  # came with it
+            lines.append(f"import {ours[name.name]}{alias}")
+        self._replace(node, self._break(node).join(dict.fromkeys(lines)))
+
+    def _speaks_of_orbax(self) -> bool:
+        """Returns whether the file uses `orbax` beside the modules that move."""
+        names = sum(
+            isinstance(node, ast.Name) and node.id == "orbax" for node in ast.walk(self._tree)
+        )
+        moved = sum(
+            isinstance(node, ast.Attribute) and ast.unparse(node) in MOVED
+            for node in ast.walk(self._tree)
+        )
+        return names > moved
+
+    def _attribute(self, node: ast.Attribute) -> None:
+        owner = ast.unparse(node.value)
+        if owner in self._modules:
+            target = self._modules[owner]
+            if node.attr not in _NAMES[target]:
+                self._missing(node.attr, target, node)
+        dotted = ast.unparse(node)
+        if dotted in self._modules and "." in dotted:
+            self._replace(node, self._modules[dotted])
+
+    def _call(self, node: ast.Call) -> None:
+        if self._is(node.func, "TestResult"):
+            if node.args:
+                start, _ = self._span(node.args[0])
+                self.edits.append(Edit(start, start, "metrics="))
+            for keyword in node.keywords:
+                if keyword.arg in _RESULT_KEYS:
+                    advice = _RESULT_KEYS[keyword.arg]
+                    self._say(f"TestResult takes no `{keyword.arg}` here: {advice}", keyword.value)
+        elif isinstance(node.func, ast.Attribute) and node.func.attr == "is_successful":
+            self._say("a result that is returned is a success here: failures are raised", node)
+
+    def _class(self, node: ast.ClassDef) -> None:
+        if not any(self._is(base, "BenchmarksGenerator") for base in node.bases):
+            return
+        for item in node.body:
+            if isinstance(item, ast.FunctionDef) and item.name in _METHODS:
+                self._say(f"`{item.name}` of a benchmark {_METHODS[item.name]}", item)
+
+    def _constant(self, node: ast.Constant) -> None:
+        if node.value in MOVED:
+            self._say(f"a text names {node.value}; here that is {MOVED[node.value]}", node)
+
+    def _is(self, node: ast.expr, name: str) -> bool:
+        """Returns whether an expression is an object of ours, by whatever name."""
+        if isinstance(node, ast.Subscript):
+            return self._is(node.value, name)
+        if isinstance(node, ast.Name):
+            return self._objects.get(node.id) == name
+        return (
+            isinstance(node, ast.Attribute)
+            and node.attr == name
+            and ast.unparse(node.value) in self._modules
+        )
+
+    def _missing(self, name: str, target: str, node: ast.stmt | ast.expr) -> None:
+        instead = f": {_INSTEAD[name]}" if name in _INSTEAD else ""
+        self._say(f"{target} has no `{name}`{instead}", node)
+
+    def _stays(self, module: str, node: ast.stmt) -> None:
+        """Says what becomes of an import of the framework that has no counterpart."""
+        if module in _HELPERS:
+            message = (
+                f"{module} stays: it works without the framework, and may change in any release"
+            )
+            self.notes.append(Problem(message, file=self._file, line=node.lineno))
+            return
+        for builtin in BUILTINS:
+            if any(f"{path}.".startswith(f"{module}.") for path in names_of(builtin)[2:]):
+                self._say(
+                    f"{module} is the built-in `{builtin}` here: name that in the suite, or derive "
+                    f"from {BUILTINS[builtin]}",
+                    node,
+                )
+                return
+        runner = module == f"{FRAMEWORK}.run_benchmarks"
+        instead = ": `orbax_bench_core.run_benchmarks` takes its flags" if runner else ""
+        self._say(f"{module} has no counterpart here{instead}", node)
+
+    def _say(self, message: str, node: ast.stmt | ast.expr) -> None:
+        self.left.append(Problem(message, file=self._file, line=node.lineno))
+
+    def _replace(self, node: ast.stmt | ast.expr, text: str) -> None:
+        self.edits.append(Edit(*self._span(node), text))
+
+    def _span(self, node: ast.stmt | ast.expr) -> tuple[int, int]:
+        """Returns where a node begins and ends, in characters; `ast` counts bytes of UTF-8."""
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        return (
+            self._index(node.lineno, node.col_offset),
+            self._index(node.end_lineno, node.end_col_offset),
+        )
+
+    def _index(self, line: int, column: int) -> int:
+        before = self._lines[line - 1].encode()[:column].decode()
+        return self._starts[line - 1] + len(before)
+
+    def _break(self, node: ast.stmt) -> str:
+        """Returns what stands between two statements in the place of one."""
+        line = self._lines[node.lineno - 1].encode()[: node.col_offset].decode()
+        return "; " if line.strip() else f"\n{line}"

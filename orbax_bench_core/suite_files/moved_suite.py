@@ -1,0 +1,68 @@
+"""Migration of a suite: generators of Orbax's own framework by the names of the built-ins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import yaml
+
+from orbax_bench_core.config import KeyPath, Problem, Source
+from orbax_bench_core.suite_files.migration import FRAMEWORK, Edit, Migration, edited
+from orbax_bench_core.sweep import class_path, is_builtin, short_name
+
+
+def migrate_suite(text: str, file: str) -> Migration:
+    """Migrates a suite; its sweep points and their ids stay the same.
+
+    Raises:
+        UserError: It is no YAML.
+    """
+    source = Source(text, file)
+    edits: list[Edit] = []
+    left: list[Problem] = []
+    for path, node in _values(yaml.compose(text, yaml.SafeLoader), ()):
+        if path == ("simdevice",):
+            left.append(
+                source.problem(
+                    "simulated devices need a plugin that is not published: remove the block, and "
+                    "a mesh runs on simulated CPU devices",
+                    path,
+                )
+            )
+        if not isinstance(node, yaml.ScalarNode) or path[-1:] != ("generator",):
+            continue
+        if not node.value.startswith(f"{FRAMEWORK}."):
+            continue
+        found = class_path(node.value)
+        if is_builtin(found):
+            edits.append(_renamed(node, short_name(found)))
+        else:
+            left.append(
+                source.problem(
+                    f"{node.value} is no built-in benchmark here: `orbax-bench list` shows them; a "
+                    "class of your own is named by its own path",
+                    path,
+                )
+            )
+    return Migration(file, text, edited(text, edits), tuple(left))
+
+
+def _renamed(node: yaml.ScalarNode, name: str) -> Edit:
+    quote = node.style or ""
+    return Edit(node.start_mark.index, node.end_mark.index, f"{quote}{name}{quote}")
+
+
+def _values(node: yaml.Node | None, path: KeyPath) -> Iterator[tuple[KeyPath, yaml.Node]]:
+    """Yields every value of a document with its place; an anchor where it is defined alone."""
+    seen: set[int] = set()
+    waiting: list[tuple[KeyPath, yaml.Node]] = [] if node is None else [(path, node)]
+    while waiting:
+        where, one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        yield where, one
+        if isinstance(one, yaml.MappingNode):
+            waiting += [((*where, str(key.value)), value) for key, value in one.value]
+        elif isinstance(one, yaml.SequenceNode):
+            waiting += [((*where, index), item) for index, item in enumerate(one.value)]

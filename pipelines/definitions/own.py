@@ -1,0 +1,48 @@
+"""Steps that only our own pipelines have: the folder of a run, and a baseline as an artifact."""
+
+# No postponed annotations in this package: kfp reads types from signatures.
+from kfp import dsl
+
+from orbax_bench_components.image import IMAGE
+
+
+@dsl.component(base_image=IMAGE, install_kfp_package=False)
+def choose_folder(output_directory: str, run: str = "", slice_name: str = "") -> str:
+    """Names the folder of one run, of one slice, or of both.
+
+    Kubeflow does not reliably put strings together outside of steps (kubeflow/pipelines#11035).
+
+    Args:
+        output_directory: What the folder is to lie below.
+        run: Id of this run; empty gives runs no folder of their own.
+        slice_name: Name of the slice; empty gives slices no folder of their own.
+
+    Returns:
+        The folder; that of a run begins with the time in UTC.
+    """
+    import datetime
+
+    parts = [output_directory.rstrip("/")]
+    if run:
+        parts.append(f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H%M%SZ}-{run[:8]}")
+    if slice_name:
+        parts.append(slice_name)
+    return "/".join(parts)
+
+
+@dsl.component(base_image=IMAGE, install_kfp_package=False)
+def bring_baseline(baseline: str, stored: dsl.Output[dsl.Artifact]) -> None:
+    """Makes an artifact of a stored baseline, so that a metadata store leads from it to a verdict.
+
+    An importer would know no digest, and Kubeflow would download all that lies below its path into
+    the step that takes it, or refuse the path of a mounted claim.
+
+    Args:
+        baseline: A stored baseline, a registry, a capture in one, or a run directory.
+        stored: It points there, with the digest of what the baseline means now.
+    """
+    from orbax_bench_core.lineage import artifact_metadata, baseline_digest, point_at
+
+    digest = baseline_digest(baseline)
+    stored.metadata.update(artifact_metadata("baseline", digest=digest, path=baseline))
+    point_at(stored, baseline)

@@ -1,0 +1,121 @@
+"""`orbax-bench upgrade`, with releases and comparisons that are known."""
+
+import pytest
+
+from orbax_bench_core import environments, records
+from orbax_bench_core.cli import measurement
+from orbax_bench_core.config import UserError
+from orbax_bench_core.environments import EnvironmentFailed, Interpreter
+
+RELEASES = ["0.11.12", "0.11.32", "0.12.7", "0.12.8"]
+
+
+@pytest.fixture
+def index(monkeypatch):
+    """A package index and environments, of which none is made; returns what was made."""
+    from packaging.version import Version
+
+    made = []
+
+    def make(configs, *, folder, say):
+        made.extend(config.requirements for config in configs)
+        return {config.name: Interpreter("python", {}) for config in configs}
+
+    def check(package, version):
+        if version not in RELEASES:
+            raise UserError(f"{package} has no release {version}")
+
+    monkeypatch.setattr(environments, "newest_release", lambda _: Version(RELEASES[-1]))
+    monkeypatch.setattr(environments, "check_release", check)
+    monkeypatch.setattr(environments, "is_made", lambda config, folder: False)
+    monkeypatch.setattr(environments, "make_environments", make)
+    real = records.package_version
+    installed = {"orbax-checkpoint": "0.12.7"}
+    monkeypatch.setattr(records, "package_version", lambda name: installed.get(name) or real(name))
+    return made
+
+
+@pytest.fixture
+def compared(monkeypatch):
+    """Compares nothing; returns the suites that would be compared, and where."""
+    found = []
+
+    def compare(self, *, passport, allow_inconclusive):
+        found.append((self._session.suite.suite, str(self._session.directory.root)))
+        return 3
+
+    monkeypatch.setattr(measurement.Measurement, "compare", compare)
+    return found
+
+
+@pytest.fixture
+def upgrade(index, compared, orbax_bench, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: orbax_bench("upgrade", *arguments)
+
+
+def test_two_releases_are_compared_by_a_suite_of_ours(upgrade, index, compared, tmp_path):
+    done = upgrade("--from", "0.11.32", "--to", "0.12.8")
+    assert done.code == 3, done.err
+    assert index == [("orbax-checkpoint==0.11.32",), ("orbax-checkpoint==0.12.8",)]
+    ((suite, root),) = compared
+    assert str(suite.arms.candidate) == "environment=orbax-checkpoint-0.12.8"
+    assert root == str(tmp_path / "upgrade-0.11.32-0.12.8")
+    assert {entry.generator for entry in suite.benchmarks} == {"save_restore", "pytree_checkpoint"}
+
+
+def test_it_says_beforehand_how_long_that_takes(upgrade):
+    said = upgrade("--from", "0.11.32", "--to", "0.12.8").out
+    assert "upgrade: 2 points, up to 60 operations per arm" in said
+    assert "About 1 to 15 minutes for checkpoints of some MiB" in said
+    assert "First 2 environments to install, once: a minute or two" in said
+
+
+def test_the_installed_release_and_the_newest_are_compared_unless_named(upgrade, index):
+    upgrade()
+    assert index == [("orbax-checkpoint==0.12.7",), ("orbax-checkpoint==0.12.8",)]
+
+
+def test_a_suite_of_ones_own_keeps_its_requirements(upgrade, index, compared, write_suite):
+    suite = write_suite(extra="environments: [{name: mine, requirements: [flax==0.12.0]}]")
+    upgrade("--suite", suite, "--with", "jax==0.10.2", "-o", "out")
+    assert index[0] == ("orbax-checkpoint==0.12.7", "jax==0.10.2", "flax==0.12.0")
+    assert compared[0][0].suite_name == "s"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--to", "0.12.9"), "orbax-checkpoint has no release 0.12.9"),
+        (("--from", "0.12.8", "--to", "0.11.32"), "--from 0.12.8 is not older than --to 0.11.32"),
+        (("--from", "0.12.8"), "orbax-checkpoint 0.12.8 is the newest release: there is nothing"),
+        (("--from", "newest"), "--from: 'newest' is no version; write one such as 0.12.8"),
+        (("--from", "0.11.2"), "orbax-checkpoint 0.11.12 is the oldest release with the v1"),
+        (("--suite", "nowhere.yaml"), "nowhere.yaml: cannot read the suite"),
+    ],
+)
+def test_what_cannot_be_compared_is_one_message(upgrade, compared, arguments, message):
+    done = upgrade(*arguments)
+    assert (done.code, len(done.err.splitlines()), compared) == (2, 1, [])
+    assert message in done.err
+
+
+def test_releases_that_are_made_need_no_index(upgrade, index, compared, monkeypatch):
+    def offline(*_):
+        raise UserError("cannot ask the package index")
+
+    monkeypatch.setattr(environments, "check_release", offline)
+    assert upgrade("--from", "0.11.32", "--to", "0.12.8").code == 2
+    monkeypatch.setattr(environments, "is_made", lambda config, folder: True)
+    done = upgrade("--from", "0.11.32", "--to", "0.12.8")
+    assert (done.code, "to install" in done.out) == (3, False)
+
+
+def test_an_environment_that_cannot_be_made_ends_it(upgrade, compared, monkeypatch):
+    def make(configs, *, folder, say):
+        return {configs[0].name: EnvironmentFailed("uv: no"), configs[1].name: None}
+
+    monkeypatch.setattr(environments, "make_environments", make)
+    done = upgrade("--from", "0.11.32", "--to", "0.12.8")
+    assert (done.code, compared) == (2, [])
+    assert done.err == "error: environment orbax-checkpoint-0.11.32 cannot be made: uv: no\n"

@@ -1,0 +1,46 @@
+"""The exit code of a pipeline's command: what was found, and what was lost."""
+
+import io
+import types
+
+import pytest
+from rich.console import Console
+
+from orbax_bench_pipelines.cli.running import conclude
+
+
+@pytest.fixture
+def ended(make_record, make_run):
+    """Returns the exit code of a pipeline by what its records say and what became of its steps."""
+
+    def run(found, status, failure):
+        directory = make_run([make_record()])
+        directory.set_status(status)
+        pipeline = types.SimpleNamespace(name="regression", conclude=lambda *_: found)
+        job = types.SimpleNamespace(
+            pipeline=pipeline,
+            arguments={"output_directory": str(directory.root)},
+            settings=types.SimpleNamespace(tpu=()),
+        )
+        return conclude(job, failure, Console(file=io.StringIO()))
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("found", "status", "failure", "code"),
+    [
+        (0, "complete", None, 0),
+        (4, "complete", "INCONCLUSIVE", 4),
+        (3, "complete", "REGRESSION", 3),
+        (0, "complete", "a step after the verdict failed", 1),
+        (0, "incomplete", "a step was lost", 1),
+        (4, "incomplete", "a step was lost", 1),
+        (3, "incomplete", "a step was lost", 3),
+        (4, "running", "aggregate was lost", 1),
+    ],
+)
+def test_a_loss_goes_before_what_is_inconclusive_and_after_a_regression(
+    ended, found, status, failure, code
+):
+    assert ended(found, status, failure) == code

@@ -1,0 +1,98 @@
+"""Room on the disk is looked at before a run."""
+
+import shutil
+
+import pytest
+
+from orbax_bench_core.config import UserError, parse_suite
+from orbax_bench_core.execute import RunSettings, Session
+from orbax_bench_core.steps.space import check_room, rooms
+
+MIB = 2**20
+SUITE = """
+suite_name: s
+num_repeats: 4
+checkpoint_config: {{spec: {{w: {{dtype: uint8, shape: [{size}]}}}}}}
+benchmarks: [{{generator: save_restore, options: {{use_ocdbt: [true, false]}}}}]
+{more}
+"""
+
+
+@pytest.fixture
+def session(tmp_path):
+    """Begins a run, of a checkpoint of so many MiB; returns it, and what it says."""
+    begun = []
+
+    def begin(size=1, more="", **settings):
+        said = []
+        begun.append(said)
+        suite = parse_suite(SUITE.format(size=size * MIB, more=more))
+        root = str(tmp_path / "not" / f"there{len(begun)}")
+        return Session.begin(suite, root, settings=RunSettings(**settings), say=said.append), said
+
+    return begin
+
+
+@pytest.fixture
+def free(monkeypatch):
+    """Sets the free space of every disk, in MiB."""
+
+    def have(mib):
+        usage = shutil.disk_usage("/")._replace(free=mib * MIB)
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+
+    return have
+
+
+def test_what_is_kept_counts_once_for_each_repeat(session):
+    (room,) = rooms(session()[0])
+    assert (room.needed, room.largest) == (8 * MIB, MIB)
+
+
+def test_what_is_deleted_needs_room_once(session):
+    (room,) = rooms(session(remove_repeated_dir=True)[0])
+    assert (room.needed, room.largest) == (0, MIB)
+    (room,) = rooms(session(more="arms: {}")[0])
+    assert (room.needed, room.largest) == (0, MIB)
+
+
+def test_repeats_that_are_there_need_no_room_again(session):
+    begun, _ = session()
+    begun.directory.root.joinpath("records", begun.plain[0].id, "repeat_1").mkdir(parents=True)
+    assert rooms(begun)[0].needed == 7 * MIB
+
+
+def test_each_storage_is_a_disk_of_its_own_and_buckets_are_not_known(session, tmp_path):
+    begun, _ = session(more=f"storage: [gs://bucket/x, {tmp_path}]")
+    (room,) = rooms(begun)
+    assert room.needed == 8 * MIB
+
+
+def test_enough_room_is_not_mentioned(session, free):
+    free(9)
+    begun, said = session()
+    check_room(begun)
+    assert said == []
+
+
+def test_a_disk_that_will_be_full_is_a_warning_that_says_what_to_do(session, free):
+    free(7)
+    begun, said = session()
+    check_room(begun)
+    (line,) = said
+    assert "has 7 MiB free, and this run will keep 8 MiB of checkpoints there" in line
+    assert "--remove-repeated-dir" in line
+
+
+def test_a_checkpoint_that_does_not_fit_is_refused(session, free):
+    free(7)
+    begun, _ = session(size=100)
+    with pytest.raises(UserError, match="has 7 MiB free, and one checkpoint of this suite has 100"):
+        check_room(begun)
+
+
+def test_values_that_compress_are_given_a_chance(session, free):
+    free(70)
+    begun, said = session(size=100, remove_repeated_dir=True)
+    check_room(begun)
+    assert said == []
