@@ -83,7 +83,7 @@ def ids(block):
 def test_the_commands_of_a_page_are_run_or_there_is_a_reason(page):
     assert (page in RUN_BY) != (page in NOT_RUN), f"name a test of {page}, or why there is none"
     if test := RUN_BY.get(page):
-        assert Path(page).name in (ROOT / test).read_text(), f"{test} does not read {page}"
+        assert Path(page).stem in (ROOT / test).read_text(), f"{test} does not read {page}"
 
 
 @pytest.mark.parametrize("block", SHELL, ids=ids)
