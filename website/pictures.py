@@ -70,7 +70,9 @@ def first_figure(page: str) -> str:
         r"var\((--[\w-]+)\)", lambda one: colours.get(one.group(1), "currentColor"), found.group()
     )
     width, height = re.findall(r'viewBox="[\d.]+ [\d.]+ ([\d.]+) ([\d.]+)"', figure)[0]
-    background = f'<rect width="{width}" height="{height}" fill="{colours.get("--page", "white")}"/>'
+    background = (
+        f'<rect width="{width}" height="{height}" fill="{colours.get("--page", "white")}"/>'
+    )
     return figure.replace(">", f">{background}", 1) + "\n"
 
 

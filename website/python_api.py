@@ -103,7 +103,7 @@ def _described(text: docstring_parser.Docstring) -> Iterator[str]:
         for one in text.params
         if not one.arg_name.startswith("_")
     ]
-    rows += [("raises `{}`".format(one.type_name), one.description or "") for one in text.raises]
+    rows += [(f"raises `{one.type_name}`", one.description or "") for one in text.raises]
     if text.returns and text.returns.description:
         rows.append(("returns", text.returns.description))
     if rows:

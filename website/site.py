@@ -27,7 +27,13 @@ _ELSEWHERE: Final = {
 }
 """Pages that lie outside of `docs`, and where the site has them."""
 
-_LANGUAGES: Final = {".py": "python", ".yaml": "yaml", ".yml": "yaml", ".json": "json", ".toml": "toml"}
+_LANGUAGES: Final = {
+    ".py": "python",
+    ".yaml": "yaml",
+    ".yml": "yaml",
+    ".json": "json",
+    ".toml": "toml",
+}
 
 
 def problems() -> list[str]:
@@ -70,12 +76,12 @@ def place_of(source: Path) -> Path:
         return Path(*inside.parts[1:])
     if str(inside) in _ELSEWHERE:
         return Path(_ELSEWHERE[str(inside)])
+    # The site has no place for names that begin with a dot.
+    target = Path("source", *(part.lstrip(".") for part in inside.parts))
     if source.is_dir():
         readme = source / "README.md"
-        return place_of(readme) if readme.exists() else Path("source", inside, "index.md")
-    if source.suffix == ".md":
-        return Path("source", inside)
-    return Path("source", inside.parent, f"{inside.name}.md")
+        return place_of(readme) if readme.exists() else target / "index.md"
+    return target if source.suffix == ".md" else target.with_name(f"{target.name}.md")
 
 
 def _moved(source: Path, waiting: list[Path]) -> str:
@@ -99,8 +105,13 @@ def _lay(source: Path, target: Path) -> list[Path]:
     """Makes the page of a folder or of a file that is no page; returns what the page links to."""
     inside = source.relative_to(ROOT)
     if source.is_dir():
-        files = [one for one in sorted(source.iterdir()) if one.is_file() and not one.name[0] == "."]
-        lines = [f"* [`{one.name}`]({os.path.relpath(place_of(one), target.relative_to(PAGES).parent)})" for one in files]
+        files = [
+            one for one in sorted(source.iterdir()) if one.is_file() and not one.name[0] == "."
+        ]
+        lines = [
+            f"* [`{one.name}`]({os.path.relpath(place_of(one), target.relative_to(PAGES).parent)})"
+            for one in files
+        ]
         target.write_text("\n".join([f"# `{inside}`", "", *lines, ""]))
         return files
     if inside.parts[0] == "docs":

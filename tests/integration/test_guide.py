@@ -1,6 +1,5 @@
 """Promises of the published guide and our README, run as written."""
 
-import json
 import os
 import re
 import shlex
@@ -64,7 +63,9 @@ def test_the_commands_of_the_first_pages(commands, tmp_path):
 
 def test_the_readme_shows_the_tour_as_it_is():
     lines = (ROOT / "examples" / "tour.yaml").read_text().splitlines(keepends=True)
-    assert "".join(line for line in lines if not line.startswith("# yaml-language-server")) in README
+    assert (
+        "".join(line for line in lines if not line.startswith("# yaml-language-server")) in README
+    )
 
 
 @pytest.mark.nightly

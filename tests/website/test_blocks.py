@@ -12,7 +12,7 @@ import typer
 import yaml
 
 from orbax_bench_core.cli.main import app
-from orbax_bench_core.config import Suite, SuiteError, load_suite, parse_suite
+from orbax_bench_core.config import Suite, parse_suite
 from tests.support.blocks import ROOT, blocks_of, words_of
 
 PAGES = [
@@ -22,9 +22,7 @@ PAGES = [
     *(str(path.relative_to(ROOT)) for path in sorted((ROOT / "docs").rglob("*.md"))),
 ]
 GENERATED = ("docs/reference/", "docs/metrics.md", "docs/schema/")
-BLOCKS = [
-    block for page in PAGES if not page.startswith(GENERATED) for block in blocks_of(page)
-]
+BLOCKS = [block for page in PAGES if not page.startswith(GENERATED) for block in blocks_of(page)]
 SHELL = [block for block in BLOCKS if block.language == "sh"]
 RUN_BY = {
     "README.md": "tests/integration/test_guide.py",
@@ -69,6 +67,7 @@ NOT_RUN = {
     "docs/pipelines/steps.md": "tests/cli/test_step.py runs its steps",
     "docs/pipelines/sweep.md": "names of files stand for any; tests/pipelines run it",
     "docs/pipelines/vertex.md": "needs Vertex AI",
+    "docs/release.md": "tests/website/test_site.py and test_walks.py build site and package",
     "examples/own_package/README.md": "tests/examples/test_own_package.py runs it",
     "images/README.md": "needs Docker; tests/images run the same",
 }

@@ -58,10 +58,7 @@ def run(place, command):
 
 def commands_of(page):
     return [
-        command
-        for block in blocks_of(page)
-        if block.language == "sh"
-        for command in block.commands
+        command for block in blocks_of(page) if block.language == "sh" for command in block.commands
     ]
 
 

@@ -35,10 +35,7 @@ class Walk:
 
     def commands(self):
         return [
-            command
-            for block in self.blocks
-            if block.language == "sh"
-            for command in block.commands
+            command for block in self.blocks if block.language == "sh" for command in block.commands
         ]
 
     def follow(self, *, quicker=(), without=(), codes=None, **variables):
@@ -104,7 +101,7 @@ def test_an_ml_engineer_gets_options_and_a_verdict_on_an_upgrade(installed, fold
 def test_a_platform_engineer_hears_of_a_regression_and_sees_it_in_the_morning(
     installed,
     folder,
-    webhook,  # noqa: F811
+    webhook,
 ):
     """With workers that measure nothing; those of the second night are slower."""
     walk = Walk("platform-engineer", installed, folder)
@@ -156,4 +153,3 @@ def test_an_orbax_maintainer_moves_a_suite_and_a_class_over(installed, folder, w
     assert "generator: save_restore" in (folder / "suite.yaml").read_text()
     assert "3 points" in walk.said["expand"][0]
     assert "SaveLoad[use_ocdbt=true" in walk.said["run"][0]
-
