@@ -1,7 +1,7 @@
 """Pictures of a verdict, from the page of a real comparison.
 
-`make demo` makes one in `demo`; `python -m website.pictures demo` then writes `docs/pictures`. It needs
-Chromium, and is run by hand: a picture changes with the page, not with every commit.
+`make demo` makes one in `demo`; `python -m website.pictures demo` then writes `docs/pictures`. It
+needs Chromium, and is run by hand: a picture changes with the page, not with every commit.
 """
 
 from __future__ import annotations

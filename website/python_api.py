@@ -64,11 +64,10 @@ def _class(name: str, value: type) -> Iterator[str]:
     yield from _described(text)
     if not issubclass(value, BaseException) and (fields := _fields_without_words(value, text)):
         yield from (f"Also has {', '.join(f'`{one}`' for one in fields)}.", "")
-    for method, function in vars(value).items():
+    for method, given in vars(value).items():
+        function = given.__func__ if isinstance(given, staticmethod | classmethod) else given
         if method.startswith("_") or not inspect.getdoc(function):
             continue
-        if isinstance(function, (staticmethod, classmethod)):
-            function = function.__func__
         if isinstance(function, property):
             yield from (f"`{name}.{method}`: {_first_line(function)}", "")
         elif inspect.isfunction(function):

@@ -42,7 +42,7 @@ def problems() -> list[str]:
 
 
 def written_pages() -> list[Path]:
-    """Returns every page that people read: those at the root, in `docs`, and of examples and tools."""
+    """Returns every page that people read: at the root, in `docs`, of examples and tools."""
     folders = (ROOT / name for name in ("docs", "examples", "images", "perf", "components"))
     return [
         *sorted(ROOT.glob("*.md")),
@@ -105,9 +105,7 @@ def _lay(source: Path, target: Path) -> list[Path]:
     """Makes the page of a folder or of a file that is no page; returns what the page links to."""
     inside = source.relative_to(ROOT)
     if source.is_dir():
-        files = [
-            one for one in sorted(source.iterdir()) if one.is_file() and not one.name[0] == "."
-        ]
+        files = [one for one in sorted(source.iterdir()) if one.is_file() and one.name[0] != "."]
         lines = [
             f"* [`{one.name}`]({os.path.relpath(place_of(one), target.relative_to(PAGES).parent)})"
             for one in files

@@ -46,7 +46,7 @@ def blocks_of(page):
 
 
 def words_of(command):
-    """Returns the words of a command up to a pipe or redirection, without what it is prefixed by."""
+    """Returns the words of a command up to a pipe or redirection, without variables before it."""
     if re.match(r"\w+=\$\(", command):
         return []  # a variable takes what another program prints
     lexer = shlex.shlex(re.sub(r"\$\([^)]*\)", "0", command), posix=True, punctuation_chars="|>;&")

@@ -15,7 +15,7 @@ _PATHS = ("XLA_FLAGS", "JAX_ENABLE_X64", "JAX_PLATFORMS", "PYTHONPATH", "VIRTUAL
 
 
 class Installed:
-    """An environment with our wheel, and with the other packages of the environment of the tests."""
+    """An environment with our wheel, and with the other packages that the tests have."""
 
     def __init__(self, folder):
         self.bin = folder / "bin"

@@ -60,7 +60,7 @@ NOT_RUN = {
     "docs/pipelines.md": "submits to services; tests/pipelines run the commands that need none",
     "docs/pipelines/async-study.md": "names of files stand for any; tests/pipelines run it",
     "docs/pipelines/calibration.md": "names of files stand for any; tests/pipelines run it",
-    "docs/pipelines/framework-comparison.md": "names of files stand for any; tests/pipelines run it",
+    "docs/pipelines/framework-comparison.md": "names of files stand for any, as of the others",
     "docs/pipelines/kubeflow.md": "needs a Kubeflow cluster",
     "docs/pipelines/local.md": "names of files stand for any; tests/pipelines run it",
     "docs/pipelines/regression.md": "names of files stand for any; tests/pipelines run it",

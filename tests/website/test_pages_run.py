@@ -64,7 +64,7 @@ def commands_of(page):
 
 @pytest.mark.nightly
 def test_the_commands_on_verdicts(place):
-    """All but `bisect` and `--aa`, which start many workers: test_bisect.py and test_ab.py do so."""
+    """All but `bisect` and `--aa`, which start many workers: tests of theirs do so."""
     *commands, calibrate, foretold = commands_of("docs/verdicts.md")
     assert "calibrate" in calibrate
     assert "--passport" in foretold

@@ -1,6 +1,6 @@
 """The walks of the site, and the tour, from the built wheel and without the checkout.
 
-Commands and files are those of the pages. What takes minutes is left out of CI: `make extended` has it.
+Commands and files are those of the pages. What takes minutes is for `make extended`.
 """
 
 import json
