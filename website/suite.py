@@ -15,9 +15,9 @@ _HEAD = """\
 
 Every key of a suite file, with its type and what it is when it is left out. An editor that knows
 [the schema](../schema/suite.json) completes and checks them while one types. [The
-tour](../../README.md#the-tour) shows a whole suite; [checkpoints](../checkpoints.md), [environments](../environments.md) and
-[verdicts](../verdicts.md) explain their blocks. This page is generated from the models, by
-`python -m website`.
+tour](../../README.md#the-tour) shows a whole suite; [checkpoints](../checkpoints.md),
+[environments](../environments.md) and [verdicts](../verdicts.md) explain their blocks. This page is
+generated from the models, by `python -m website`.
 
 ## The suite
 """
