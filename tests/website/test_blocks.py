@@ -47,6 +47,7 @@ NOT_RUN = {
     "docs/async-study.md": "takes minutes; tests/integration/test_async_study_on_hosts.py is small",
     "docs/authoring.md": "tests/examples/test_own_package.py runs it in the package, installed",
     "docs/checkpoints.md": "reads a checkpoint in a bucket",
+    "docs/environments.md": "makes environments; test_walks.py does so for `make extended`",
     "docs/frameworks.md": "takes PyTorch minutes; tests/benchmarks run both frameworks",
     "docs/hosts.md": "one command per machine; tests/integration/test_cluster_guide.py runs it",
     "docs/launch/jobset.md": "needs a Kubernetes cluster",
@@ -129,7 +130,7 @@ def test_python_compiles(block):
 
 @pytest.mark.parametrize("block", [b for b in BLOCKS if b.language == "yaml"], ids=ids)
 def test_yaml_is_a_suite_or_a_part_of_one(block):
-    given = yaml.safe_load(block.text)
+    given = yaml.safe_load(block.text) or {}
     known = {*Suite.model_fields, "checkpoint_config", "mesh_config"}
     if not set(given) & known:
         pytest.skip("YAML of another program")
