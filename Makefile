@@ -55,7 +55,8 @@ typecheck: setup
 	ln -sfn ../../components build/packages/orbax_bench_components
 	ln -sfn ../../pipelines build/packages/orbax_bench_pipelines
 	ln -sfn ../../airflow_pipelines build/packages/orbax_bench_airflow
-	cd build/packages && ../../$(BIN)/python -m mypy --config-file ../../pyproject.toml --cache-dir ../../.mypy_cache -p orbax_bench_core -p orbax_bench_components -p orbax_bench_pipelines -p orbax_bench_airflow
+	ln -sfn ../../website build/packages/website
+	cd build/packages && ../../$(BIN)/python -m mypy --config-file ../../pyproject.toml --cache-dir ../../.mypy_cache -p orbax_bench_core -p orbax_bench_components -p orbax_bench_pipelines -p orbax_bench_airflow -p website
 
 unit: setup
 	$(BIN)/python -m pytest -m "not slow and not nightly and not extended" -n $(JOBS) --dist worksteal --durations 25

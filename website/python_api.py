@@ -149,8 +149,11 @@ def _signature(function: Any) -> str:
 
 
 def _parameter(parameter: inspect.Parameter) -> str:
-    stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
-    text = stars.get(parameter.kind, "") + parameter.name
+    text = parameter.name
+    if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+        text = f"*{text}"
+    elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
+        text = f"**{text}"
     if parameter.annotation is not inspect.Parameter.empty:
         text += f": {_type(parameter.annotation)}"
     if parameter.default is not inspect.Parameter.empty:
@@ -161,7 +164,7 @@ def _parameter(parameter: inspect.Parameter) -> str:
 
 def _type(annotation: Any) -> str:
     """Returns a type without the modules of its names."""
-    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    text = annotation if isinstance(annotation, str) else str(inspect.formatannotation(annotation))
     return re.sub(r"\b(?:[A-Za-z_]\w*\.)+(?=[A-Za-z_])", "", text)
 
 
