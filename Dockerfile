@@ -27,14 +27,20 @@ RUN sed -n '/^uv==/,/[^\\]$/p' requirements.lock > uv.txt \
 # Of kfp, a step needs only the part that runs it, and that part needs no other package.
 ARG EXTRAS=gcs
 COPY pyproject.toml images/unused.txt ./
-RUN tools/bin/uv pip install --quiet --compile-bytecode --require-hashes \
+RUN tools/bin/uv pip install --quiet --require-hashes \
       --constraints requirements.lock --excludes unused.txt --requirements pyproject.toml \
       $(for extra in $(echo "${EXTRAS}" | tr ',' ' '); do echo "--extra ${extra}"; done) \
- && tools/bin/uv pip install --quiet --compile-bytecode --require-hashes --no-deps -r kfp.txt
+ && tools/bin/uv pip install --quiet --require-hashes --no-deps -r kfp.txt
 
-COPY images/unused_files.txt ./
+# SYMBOLS=1 keeps the symbol tables of libraries, and with them the names in their crash reports.
+ARG SYMBOLS=
+COPY images/unused_files.txt images/trim.py ./
 RUN cd "$(/opt/orbax-bench/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
  && grep -v '^#' /build/unused_files.txt | while read -r pattern; do rm -rf ${pattern}; done \
+ && if [ -z "${SYMBOLS}" ]; then python3 /build/trim.py \
+      jaxlib tensorstore pyarrow scipy uvloop kiwisolver cryptography aiohttp multidict msgpack yaml \
+      matplotlib PIL; fi \
+ && find jaxlib numpy pandas pyarrow scipy -type f '(' -name '*.h' -o -name '*.a' -o -name '*.p[xy][dxi]' ')' -delete \
  && /opt/orbax-bench/bin/python -c 'import matplotlib.pyplot, pyarrow.parquet, scipy.stats'
 
 COPY LICENSE README.md images/sbom.py images/unknown_owner.py ./
@@ -42,10 +48,13 @@ COPY orbax_bench_core orbax_bench_core/
 COPY airflow_pipelines airflow_pipelines/
 COPY components components/
 COPY pipelines pipelines/
-RUN tools/bin/uv pip install --quiet --compile-bytecode --no-deps \
+RUN tools/bin/uv pip install --quiet --no-deps \
       --build-constraints requirements.lock . \
  && site=$(/opt/orbax-bench/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
  && cp unknown_owner.py "${site}/" && echo 'import unknown_owner' > "${site}/unknown_owner.pth"
+
+COPY images/warm_up.sh ./
+RUN sh warm_up.sh /opt/orbax-bench/bin
 
 ARG VERSION=unknown
 RUN /opt/orbax-bench/bin/python sbom.py orbax-bench "${VERSION}" /opt/orbax-bench/sbom.cdx.json

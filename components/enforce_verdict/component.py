@@ -14,14 +14,14 @@ def enforce_verdict(
     verdicts: dsl.Input[dsl.Dataset] = None,
     lacking: Optional[List[str]] = None,  # noqa: UP006, UP045
 ) -> None:
-    """Fails on REGRESSION and where results are lacking: the pipeline's state is what it found.
+    """Fails on REGRESSION or LEAK and where results are lacking: the state tells what was found.
 
     Args:
-        verdict: What compare-baseline returned; empty where nothing is compared.
+        verdict: What compare-baseline or soak returned; empty where nothing is compared.
         allow_inconclusive: Whether INCONCLUSIVE is as good as PASS; never where an arm lacks an
             operation.
         verdicts: What compare-baseline wrote; the message names what has regressed.
-        lacking: What aggregate returned.
+        lacking: What aggregate, inspect-checkpoint, plan-save or recovery returned.
     """
     from orbax_bench_core.steps.pipeline import enforce_verdict
 

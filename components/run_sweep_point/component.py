@@ -12,7 +12,7 @@ def run_sweep_point(
     point: str,
     output_directory: str,
     records: dsl.Output[dsl.Dataset],
-    gcp_resources: dsl.OutputPath(str),
+    gcp_resources: dsl.OutputPath(str),  # type: ignore[valid-type]
     checkpoint: dsl.Input[dsl.Artifact] = None,
     remove_repeated_dir: bool = False,
     enable_hlo_dump: bool = False,

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import itertools
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from orbax_bench_core.authoring import (
     BenchmarksGenerator,
@@ -43,10 +43,18 @@ class TrainingJobOptions(BoundedOptions, SaveRestoreOptions):
             before has left it; or `cold`, which a life begins empty.
         tier: Where checkpoints go: `storage`; or `local`, to the local disk of each process with
             every save and to storage with every third, by Orbax's emergency `CheckpointManager`,
-            which needs replicas and 2 processes.
+            which needs replicas and 2 processes; or `replicator`, to the local disk of each process
+            by Orbax's multi-tier `ReplicatorCheckpointManager`, which leaves copies to a service of
+            the platform and needs 2 processes.
         wiped: Whether the disk of the last process is empty after a kill, as that of a machine that
             was replaced; for `tier: local`.
-        kill: What a drill kills: the `last` process, or `all`.
+        kill: What a drill kills: the `last` process; `all`; or the `host` of the last, with its
+            agent, which somebody has to start again: on several hosts alone; or the store, by a
+            mapping: `store_down` and `store_up` are commands that take it away and bring it back,
+            run by the shell on the host of process 0; `when: training` (the default) takes it away
+            until the job notices, and kills no process; `when: restoring` kills all, and takes it
+            away for `outage_s` once new ones are up. After `outage_s`, 30 by default, it is back in
+            any case; a job that has not noticed by then has failed its drill.
         peers_wait_s: Seconds for which a drill leaves the other processes alone, to see when they
             notice by themselves; 0 ends them at once.
     """
@@ -56,17 +64,17 @@ class TrainingJobOptions(BoundedOptions, SaveRestoreOptions):
     train_steps: Sweepable[int] = 50
     matrix_size: Sweepable[int] = 384
     compilation_cache: Sweepable[Literal["off", "warm", "cold"]] = "off"
-    tier: Sweepable[Literal["storage", "local"]] = "storage"
+    tier: Sweepable[Literal["storage", "local", "replicator"]] = "storage"
     wiped: Sweepable[bool] = False
-    kill: Sweepable[Literal["last", "all"]] = "last"
+    kill: Sweepable[Literal["last", "all", "host"] | dict[str, Any]] = "last"
     peers_wait_s: Sweepable[float] = 0.0
 
     least = {"save_interval_steps": 1, "max_to_keep": 1, "train_steps": 1, "matrix_size": 1}
 
     def is_valid(self) -> bool:
-        """A job saves once before it ends; only local disks can be wiped."""
+        """A job saves once before it ends; a disk may be wiped where Orbax itself has a copy."""
         saves = self.train_steps >= self.save_interval_steps
-        return saves and super().is_valid() and not (self.wiped and self.tier == "storage")
+        return saves and super().is_valid() and (self.tier == "local" or not self.wiped)
 
 
 @benchmark_options(TrainingJobOptions)
@@ -124,7 +132,8 @@ def _go_on(
     from orbax_bench_core.state import tree_bytes
 
     options = context.options
-    left = _uncommitted(context.path)
+    # Managers of local disks clear them up. Storage may be away, which a restore is to meet first.
+    left = None if options.tier == "storage" else _uncommitted(context.path)
     if killed is not None and options.wiped:
         wipe(context)
     context.prepare_load("restore", context.path)
@@ -136,7 +145,7 @@ def _go_on(
         with metrics.measure("first_step", options.collectors):
             Training(restored, matrix_size=options.matrix_size).steps(1)
         if killed is not None:
-            _record(metrics, killed, step, left)
+            _record(metrics, killed, step, _uncommitted(context.path) if left is None else left)
         if context.verifier is not None:
             never_killed = Training(context.pytree, matrix_size=options.matrix_size)
             never_killed.steps(step)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import re
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -117,6 +118,18 @@ def results_console() -> Console:
 
     out = sys.stdout
     return Console(file=out) if out.isatty() else Console(file=out, width=LOG_WIDTH, soft_wrap=True)
+
+
+def refuse_override(override: Sequence[str] | None) -> None:
+    """Refuses `--override` of a command that reads what was measured.
+
+    Raises:
+        UserError: It was given.
+    """
+    from orbax_bench_core.config import UserError
+
+    if override:
+        raise UserError("--override changes a suite that is measured: give --output-directory")
 
 
 def parse_size(text: str, flag: str = "--size") -> int:

@@ -6,15 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orbax_bench_core.cli.arguments import Devices, NoLock, Override, results_console
+from orbax_bench_core.cli.arguments import (
+    Devices,
+    NoLock,
+    Override,
+    refuse_override,
+    results_console,
+)
 from orbax_bench_core.cli.hosts import (
+    ClusterFlags,
     HostWait,
     NoCluster,
     PortRangeOption,
-    load_for_hosts,
-    measure_on_hosts,
-    place_in_cluster,
-    serve_without_suite,
+    measure_suite,
 )
 
 if TYPE_CHECKING:
@@ -63,34 +67,28 @@ def async_study(
 
     orbax-bench async-study /tmp/async
     """
-    from orbax_bench_core.config import UserError
     from orbax_bench_core.execute import RunSettings
 
     if output_directory is None:
-        if override:
-            raise UserError("--override changes a suite that is measured: give --output-directory")
+        refuse_override(override)
         _study(place, as_json=as_json)
         return
-    cluster, directory = place_in_cluster(no_cluster=no_cluster), output_directory
-    serve_without_suite(cluster, place, directory)
-    loaded = load_for_hosts(place, override or (), cluster)
+    directory = output_directory
 
-    def measure(settings: RunSettings) -> int:
+    def measure(loaded: LoadedSuite, settings: RunSettings) -> int:
         code = _measure(loaded, directory, settings, lock=not no_lock, quiet=as_json)
         if code == 0:
             _study(directory, as_json=as_json)
         return code
 
-    code = measure_on_hosts(
-        cluster,
-        loaded,
+    measure_suite(
+        place,
+        override or (),
         directory,
+        flags=ClusterFlags(no_cluster=no_cluster, host_wait=host_wait, port_range=port_range),
         settings=RunSettings(remove_repeated_dir=True, devices=devices),
-        host_wait=host_wait,
-        port_range=port_range,
         measure=measure,
     )
-    raise typer.Exit(code)
 
 
 def _measure(
@@ -98,13 +96,11 @@ def _measure(
 ) -> int:
     """Measures a suite that makes a study, and returns the exit code of the run."""
     from orbax_bench_core.analysis.async_study import check_points
-    from orbax_bench_core.cli.arguments import LogFormat
     from orbax_bench_core.cli.measurement import Baselines, Measurement, Output, without_arms
     from orbax_bench_core.sweep import expand
 
     check_points(expand(without_arms(loaded)).plain, loaded)
-    output = Output.to_stdout(LogFormat.TEXT, verbose=False)
-    output.console.stderr = quiet
+    output = Output.beside(as_json=quiet)
     measurement = Measurement(loaded, directory, settings=settings, output=output, lock=lock)
     return measurement.run(limits=False, baselines=Baselines())
 

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Annotated, NoReturn, ParamSpec, TypeVar
 
 import typer
 
@@ -209,6 +209,61 @@ def measure_on_hosts(
         say=_say,
         host_wait_s=host_wait,
     )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ClusterFlags:
+    """What a command line says of the hosts of a measurement.
+
+    Attributes:
+        no_cluster: Whether it is measured on this host alone.
+        host_wait: Seconds for which a lost host is waited for.
+        port_range: Ports of host 0 that workers may listen at; None for any.
+    """
+
+    no_cluster: bool
+    host_wait: float
+    port_range: str | None
+
+
+def measure_suite(
+    suite: str,
+    override: Sequence[str],
+    output_directory: str,
+    *,
+    flags: ClusterFlags,
+    settings: RunSettings,
+    measure: Callable[[LoadedSuite, RunSettings], int],
+    load: Callable[[str, Sequence[str], Cluster | None], LoadedSuite] = load_for_hosts,
+) -> NoReturn:
+    """Measures a suite on this host, or on all where a launcher has started this on several; exits.
+
+    Args:
+        suite: Path of the suite file.
+        override: Keys of it to change.
+        output_directory: The run directory.
+        flags: What the command line says of hosts.
+        settings: How to measure.
+        measure: Measures the suite with the settings that it is given, on process 0, and returns
+            the exit code of every host.
+        load: Reads the suite for the hosts that there are.
+
+    Raises:
+        UserError: The suite is invalid, or hosts cannot join.
+    """
+    cluster = place_in_cluster(no_cluster=flags.no_cluster)
+    serve_without_suite(cluster, suite, output_directory)
+    loaded = load(suite, override, cluster)
+    code = measure_on_hosts(
+        cluster,
+        loaded,
+        output_directory,
+        settings=settings,
+        host_wait=flags.host_wait,
+        port_range=flags.port_range,
+        measure=functools.partial(measure, loaded),
+    )
+    raise typer.Exit(code)
 
 
 def _say(line: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
@@ -65,11 +64,6 @@ def inspect(
         devices_per_host=devices_per_host,
         restore_limit=None if limit is None else int(limit * _GIB),
     )
-    numbers = {
-        **found.summary(),
-        "by_array": json.loads(found.arrays().to_json(orient="records")),
-        "by_hosts": json.loads(found.hosts().to_json(orient="records")),
-    }
-    publish(inspection_document(found), numbers, html, markdown, as_json=as_json)
+    publish(inspection_document(found), found.numbers(), html, markdown, as_json=as_json)
     if found.problems:
         raise typer.Exit(Exit.FAILED)

@@ -34,6 +34,7 @@ from orbax_bench_core.cli import (
     report,
     run,
     sharding,
+    site,
     soak,
     step,
     upgrade,
@@ -143,9 +144,10 @@ _add("bisect", bisect.bisect, Reach.ALL_HOSTS)
 _add("upgrade", upgrade.upgrade, Reach.ALL_HOSTS)
 _add("baseline", baseline.app, Reach.NONE)
 _add("history", history.history, Reach.NONE)
+_add("site", site.site, Reach.NONE)
 _add("async-study", async_study.async_study, Reach.ALL_HOSTS)
 _add("soak", soak.soak, Reach.ALL_HOSTS)
-_add("recovery", recovery.recovery, Reach.THIS_HOST)
+_add("recovery", recovery.recovery, Reach.ALL_HOSTS)
 _add("calibrate", calibrate.calibrate, Reach.ALL_HOSTS)
 _add("expand", expand.expand, Reach.NONE)
 _add("list", expand.list_builtins, Reach.NONE)

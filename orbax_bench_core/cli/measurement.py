@@ -6,7 +6,8 @@ import contextlib
 import dataclasses
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeVar
 
 from rich.console import Console
 
@@ -31,7 +32,7 @@ from orbax_bench_core.execute import (
     Watcher,
 )
 from orbax_bench_core.exit_codes import Exit, worst
-from orbax_bench_core.records import Run
+from orbax_bench_core.records import Run, RunDirectory
 from orbax_bench_core.steps import (
     Outlets,
     SoakGoal,
@@ -49,6 +50,8 @@ from orbax_bench_core.steps import (
     settle,
     soak_points,
 )
+
+_Found = TypeVar("_Found")
 
 
 class Interrupted(Exception):
@@ -91,6 +94,13 @@ class Output:
             verbose=verbose,
             outlets=outlets or Outlets(),
         )
+
+    @classmethod
+    def beside(cls, *, as_json: bool, verbose: bool = False) -> Output:
+        """Returns the output beside an answer, which alone goes to standard output as JSON."""
+        output = cls.to_stdout(LogFormat.TEXT, verbose=verbose)
+        output.console.stderr = as_json
+        return output
 
     def say(self, line: str) -> None:
         """Shows a line to people, as it is."""
@@ -225,13 +235,12 @@ class Measurement:
             return stop.code
         directory = self._session.directory
         try:
-            summary = publish(directory)
             found = publish_soak(directory, limit_mib)
+            summary = publish(directory)
         except OSError as failure:
             return self._unwritten(failure, "soak")
         except UserError as nothing:
-            self._say(str(nothing))
-            return Exit.FAILED
+            return self._without(nothing)
         show_soak(found, str(directory.root), as_json=as_json)
         return worst([soak_exit_code(found), run_exit_code(summary, self._console)])
 
@@ -256,16 +265,15 @@ class Measurement:
                     code = comparison_exit_code(verdicts, allow_inconclusive=allow_inconclusive)
                 else:
                     measure_points(self._session, limits=False, lock=self._lock)
-            summary = publish(directory)
             found = publish_recovery(directory, added)
+            summary = publish(directory)
         except Interrupted as stop:
             self._say_stopped(stop)
             return stop.code
         except OSError as failure:
             return self._unwritten(failure, "recovery")
         except UserError as nothing:
-            self._say(str(nothing))
-            return Exit.FAILED
+            return self._without(nothing)
         show_recovery(found, str(directory.root), as_json=as_json)
         return code if self._session.pairs else run_exit_code(summary, self._console)
 
@@ -398,6 +406,13 @@ class Measurement:
         self._outlets.verdicts(verdicts, code, str(self._session.directory.root))
         return code
 
+    def _without(self, nothing: UserError) -> int:
+        """Says why there is no conclusion; what was measured is reported."""
+        with contextlib.suppress(OSError, UserError):
+            publish(self._session.directory)
+        self._say(str(nothing))
+        return Exit.FAILED
+
     def _unwritten(self, failure: OSError, command: str) -> int:
         why, root = str(failure), str(self._session.directory.root)
         self._say(unwritten(failure, command, root))
@@ -470,6 +485,28 @@ def show_recovery(recovery: Recovery, root: str, *, as_json: bool) -> None:
     console = results_console()
     print_document(recovery_document(recovery), console)
     console.print(f"Page: {root}/recovery.html", markup=False, highlight=False, soft_wrap=True)
+
+
+def published(
+    directory: str, publish: Callable[[RunDirectory], _Found], *, otherwise: str
+) -> _Found:
+    """Returns what is found anew in the records of a run, whose pages are written again.
+
+    Args:
+        directory: The run directory.
+        publish: Writes the pages.
+        otherwise: What to do where it is none.
+
+    Raises:
+        UserError: It is no run directory, has no such measurement, or cannot be written.
+    """
+    run = RunDirectory(directory)
+    if not run.exists():
+        raise UserError(f"{directory} is no run directory. {otherwise}")
+    try:
+        return publish(run)
+    except OSError as failure:
+        raise UserError(f"cannot write into {run.root}: {failure}") from None
 
 
 def soak_exit_code(soak: Soak) -> int:

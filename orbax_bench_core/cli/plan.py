@@ -224,7 +224,7 @@ def plan(
         speeds=_speeds(run, write_speed, read_speed),
     )
     document = plans_document(plans, f"Plans of {source}")
-    publish(document, [_full(plan) for plan in plans], html, markdown, as_json=as_json)
+    publish(document, [plan.numbers() for plan in plans], html, markdown, as_json=as_json)
     if any(plan.failures for plan in plans):
         raise typer.Exit(Exit.FAILED)
 
@@ -259,11 +259,6 @@ def _write_pages(document: Document, html: str | None, markdown: str | None) -> 
                 write_atomically(epath.Path(file), render(document).encode())
             except OSError as failure:
                 raise UserError(f"{flag}: cannot write {file}: {failure}") from None
-
-
-def _full(plan: Any) -> dict[str, Any]:
-    arrays = plan.arrays().to_dict(orient="records")
-    return {**plan.summary(), "options": plan.options.label, "by_array": arrays}
 
 
 def _refuse_flags_of_the_other(context: typer.Context, *, goodput: bool) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,14 +11,24 @@ import typer
 from orbax_bench_core.cli.arguments import (
     Devices,
     LocalDirectory,
-    LogFormat,
     NoLock,
     Override,
     Verbose,
+    refuse_override,
+)
+from orbax_bench_core.cli.hosts import (
+    ClusterFlags,
+    HostWait,
+    NoCluster,
+    PortRangeOption,
+    load_for_hosts,
+    measure_suite,
 )
 
 if TYPE_CHECKING:
     from orbax_bench_core.analysis.recovery import PhaseName
+    from orbax_bench_core.config import LoadedSuite
+    from orbax_bench_core.execute import Cluster, RunSettings
 
 
 def recovery(
@@ -64,6 +76,9 @@ def recovery(
     override: Override = None,
     devices: Devices = None,
     no_lock: NoLock = False,
+    no_cluster: NoCluster = False,
+    host_wait: HostWait = 120,
+    port_range: PortRangeOption = None,
     verbose: Verbose = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
@@ -85,49 +100,48 @@ def recovery(
     Exit codes: 0 every drill came back, 1 some did not, 2 the suite is invalid, 130 interrupted;
     with arms 0 PASS, 3 REGRESSION, 4 INCONCLUSIVE.
     """
-    from orbax_bench_core.config import UserError
     from orbax_bench_core.execute import RunSettings
     from orbax_bench_core.steps import load_drilled
 
     added: dict[PhaseName, float] = {"notice": add_notice, "start": add_start}
     if output_directory is None:
-        if override:
-            raise UserError("--override changes a suite that is measured: give --output-directory")
+        refuse_override(override)
         _show_anew(place, added, as_json=as_json)
         return
-    loaded = load_drilled(place, override or [])
+    directory = output_directory
 
-    from orbax_bench_core.cli.measurement import Measurement, Output
+    def load(path: str, given: Sequence[str], cluster: Cluster | None) -> LoadedSuite:
+        return load_drilled(path, given, functools.partial(load_for_hosts, cluster=cluster))
 
-    output = Output.to_stdout(LogFormat.TEXT, verbose=verbose)
-    output.console.stderr = as_json
-    measurement = Measurement(
-        loaded,
-        output_directory,
+    def measure(loaded: LoadedSuite, settings: RunSettings) -> int:
+        from orbax_bench_core.cli.measurement import Measurement, Output
+
+        output = Output.beside(as_json=as_json, verbose=verbose)
+        measurement = Measurement(
+            loaded, directory, settings=settings, output=output, lock=not no_lock
+        )
+        return measurement.drill(added, allow_inconclusive=allow_inconclusive, as_json=as_json)
+
+    measure_suite(
+        place,
+        override or (),
+        directory,
+        flags=ClusterFlags(no_cluster=no_cluster, host_wait=host_wait, port_range=port_range),
         settings=RunSettings(
             local_directory=local_directory, remove_repeated_dir=True, devices=devices, drill=True
         ),
-        output=output,
-        lock=not no_lock,
+        measure=measure,
+        load=load,
     )
-    code = measurement.drill(added, allow_inconclusive=allow_inconclusive, as_json=as_json)
-    raise typer.Exit(code)
 
 
 def _show_anew(directory: str, added: dict[PhaseName, float], *, as_json: bool) -> None:
-    from orbax_bench_core.cli.measurement import show_recovery
-    from orbax_bench_core.config import UserError
-    from orbax_bench_core.records import RunDirectory
+    from orbax_bench_core.cli.measurement import published, show_recovery
     from orbax_bench_core.steps import publish_recovery
 
-    run = RunDirectory(directory)
-    if not run.exists():
-        raise UserError(
-            f"{directory} is no run directory. To drill a suite, say where: "
-            f"`orbax-bench recovery {directory} -o DIR`"
-        )
-    try:
-        found = publish_recovery(run, added)
-    except OSError as failure:
-        raise UserError(f"cannot write into {run.root}: {failure}") from None
-    show_recovery(found, str(run.root), as_json=as_json)
+    found = published(
+        directory,
+        lambda run: publish_recovery(run, added),
+        otherwise=f"To drill a suite, say where: `orbax-bench recovery {directory} -o DIR`",
+    )
+    show_recovery(found, directory, as_json=as_json)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,23 +10,25 @@ import typer
 from orbax_bench_core.cli.arguments import (
     Devices,
     LocalDirectory,
-    LogFormat,
     NoLock,
     Override,
     Verbose,
+    refuse_override,
 )
 from orbax_bench_core.cli.hosts import (
+    ClusterFlags,
     HostWait,
     NoCluster,
     PortRangeOption,
     load_for_hosts,
-    measure_on_hosts,
-    place_in_cluster,
-    serve_without_suite,
+    measure_suite,
 )
 
 if TYPE_CHECKING:
-    from orbax_bench_core.execute import RunSettings
+    from orbax_bench_core.analysis.soak import Soak
+    from orbax_bench_core.config import LoadedSuite
+    from orbax_bench_core.execute import Cluster, RunSettings
+    from orbax_bench_core.records import RunDirectory
 
 
 def soak(
@@ -98,38 +101,36 @@ def soak(
     from orbax_bench_core.steps import SoakGoal, check_soak
 
     if saves is None and hours is None and output_directory is None:
-        if override:
-            raise UserError("--override changes a suite that is measured: give --output-directory")
+        refuse_override(override)
         raise typer.Exit(_judge_anew(place, limit, as_json=as_json))
     goal = SoakGoal(saves=saves, hours=hours)
     if output_directory is None:
         raise UserError("a soak is measured in a run directory: give --output-directory DIR")
-    cluster, directory = place_in_cluster(no_cluster=no_cluster), output_directory
-    serve_without_suite(cluster, place, directory)
-    loaded = check_soak(load_for_hosts(place, _repeats(override or [], saves), cluster))
+    directory = output_directory
 
-    def measure(settings: RunSettings) -> int:
+    def load(path: str, given: Sequence[str], cluster: Cluster | None) -> LoadedSuite:
+        return check_soak(load_for_hosts(path, given, cluster))
+
+    def measure(loaded: LoadedSuite, settings: RunSettings) -> int:
         from orbax_bench_core.cli.measurement import Measurement, Output
 
-        output = Output.to_stdout(LogFormat.TEXT, verbose=verbose)
-        output.console.stderr = as_json
+        output = Output.beside(as_json=as_json, verbose=verbose)
         measurement = Measurement(
             loaded, directory, settings=settings, output=output, lock=not no_lock
         )
         return measurement.soak(goal, limit_mib=limit, as_json=as_json)
 
-    code = measure_on_hosts(
-        cluster,
-        loaded,
+    measure_suite(
+        place,
+        _repeats(override or [], saves),
         directory,
+        flags=ClusterFlags(no_cluster=no_cluster, host_wait=host_wait, port_range=port_range),
         settings=RunSettings(
             local_directory=local_directory, remove_repeated_dir=True, devices=devices, soak=True
         ),
-        host_wait=host_wait,
-        port_range=port_range,
         measure=measure,
+        load=load,
     )
-    raise typer.Exit(code)
 
 
 def _repeats(override: list[str], saves: int | None) -> list[str]:
@@ -138,20 +139,19 @@ def _repeats(override: list[str], saves: int | None) -> list[str]:
 
 
 def _judge_anew(directory: str, limit: float, *, as_json: bool) -> int:
-    from orbax_bench_core.cli.measurement import show_soak, soak_exit_code
-    from orbax_bench_core.config import UserError
-    from orbax_bench_core.records import RunDirectory
-    from orbax_bench_core.steps import publish_soak
+    from orbax_bench_core.cli.measurement import published, show_soak, soak_exit_code
+    from orbax_bench_core.steps import publish, publish_soak
 
-    run = RunDirectory(directory)
-    if not run.exists():
-        raise UserError(
-            f"{directory} is no run directory. To soak a suite, say for how long and where: "
-            f"`orbax-bench soak {directory} --saves 200 -o DIR`"
-        )
-    try:
+    def publish_anew(run: RunDirectory) -> Soak:
         found = publish_soak(run, limit)
-    except OSError as failure:
-        raise UserError(f"cannot write into {run.root}: {failure}") from None
-    show_soak(found, str(run.root), as_json=as_json)
+        publish(run)  # the report has the verdict by the same limit
+        return found
+
+    found = published(
+        directory,
+        publish_anew,
+        otherwise=f"To soak a suite, say for how long and where: `orbax-bench soak {directory} "
+        "--saves 200 -o DIR`",
+    )
+    show_soak(found, directory, as_json=as_json)
     return soak_exit_code(found)

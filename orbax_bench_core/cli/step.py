@@ -6,16 +6,21 @@ import dataclasses
 import json
 import os
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
+from orbax_bench_core.cli import answer_steps
 from orbax_bench_core.cli.arguments import JUnit, Notify, SuiteFile
 from orbax_bench_core.cli.hosts import HostWait, NoCluster
+from orbax_bench_core.cli.step_outputs import (
+    OutputsFile,
+    ResultFile,
+    RunDirectory,
+    give,
+    text_of,
+)
 from orbax_bench_core.exit_codes import Exit
-
-if TYPE_CHECKING:
-    from orbax_bench_core.steps.pipeline import Outputs
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -23,30 +28,6 @@ app = typer.Typer(
     "cron and CI.\n\nThe last line of standard output is what the step returns, as JSON. The same "
     "step again does nothing twice.",
 )
-
-RunDirectory = Annotated[
-    str,
-    typer.Option(
-        "--output-directory",
-        "--output_directory",
-        "-o",
-        help="The run directory, local or gs://, which all steps share.",
-    ),
-]
-ResultFile = Annotated[
-    str | None,
-    typer.Option(
-        "--result", metavar="FILE", help="Write what the step returns here as well, as JSON."
-    ),
-]
-OutputsFile = Annotated[
-    str | None,
-    typer.Option(
-        "--outputs",
-        metavar="FILE",
-        help="Write where each output lies, its digest and its inputs here, as JSON.",
-    ),
-]
 
 
 @app.command("plan-sweep")
@@ -71,14 +52,14 @@ def plan_sweep(
     from orbax_bench_core.steps.pipeline import plan_sweep
 
     planned = plan_sweep(
-        _text(suite),
+        text_of(suite),
         output_directory,
         arms=arms,
         processes=processes,
         file=suite,
         points_per_step=points_per_step,
     )
-    _give(planned, result, None)
+    give(planned, result, None)
 
 
 @app.command("generate-checkpoint")
@@ -94,8 +75,8 @@ def generate_checkpoint(
     """Make the checkpoint that a suite loads, unless it is there; returns its path, or null."""
     from orbax_bench_core.steps.pipeline import generate_checkpoint
 
-    given = "" if fixture is None else _text(fixture)
-    _give(generate_checkpoint(_text(suite), fixture=given), result, outputs)
+    given = "" if fixture is None else text_of(fixture)
+    give(generate_checkpoint(text_of(suite), fixture=given), result, outputs)
 
 
 @app.command("run-sweep-point")
@@ -166,7 +147,7 @@ def run_sweep_point(
         os.environ["ORBAX_BENCH_CLUSTER"] = "none"
 
     settings = RunSettings(remove_repeated_dir=remove_repeated_dir, hlo_dump=enable_hlo_dump)
-    given = [_text(point[1:]) if point.startswith("@") else point for point in points]
+    given = [text_of(point[1:]) if point.startswith("@") else point for point in points]
     try:
         found = run_sweep_point(
             given,
@@ -181,7 +162,7 @@ def run_sweep_point(
     except (PointFailed, CannotRecord, HostsMissing) as failure:
         print(f"failed: {failure}", file=sys.stderr)
         raise typer.Exit(Exit.FAILED) from None
-    _give(found, result, outputs)
+    give(found, result, outputs)
     if strict and "failed" in found.value:
         raise typer.Exit(Exit.FAILED)
 
@@ -202,7 +183,7 @@ def aggregate(
     found = aggregate(output_directory)
     for lacking in found.value:
         print(lacking, file=sys.stderr)
-    _give(found, result, outputs)
+    give(found, result, outputs)
     if found.value:
         raise typer.Exit(Exit.FAILED)
 
@@ -224,7 +205,7 @@ def compare_baseline(
     from orbax_bench_core.steps.pipeline import compare_baseline
 
     outlets = Outlets.of(notify, junit)
-    _give(compare_baseline(output_directory, baseline=baseline, outlets=outlets), result, outputs)
+    give(compare_baseline(output_directory, baseline=baseline, outlets=outlets), result, outputs)
 
 
 @app.command("publish-baseline")
@@ -250,13 +231,14 @@ def publish_baseline(
     found = publish_baseline(
         output_directory, registry, arm=arm, promote=promote, revision=revision, force=force
     )
-    _give(found, result, outputs)
+    give(found, result, outputs)
 
 
 @app.command("enforce-verdict")
 def enforce_verdict(
     verdict: Annotated[
-        str, typer.Argument(help="The word that compare-baseline returned; empty without any.")
+        str,
+        typer.Argument(help="The word that compare-baseline or soak returned; empty without any."),
     ] = "",
     verdicts: Annotated[
         str | None,
@@ -276,7 +258,7 @@ def enforce_verdict(
     ] = False,
     notify: Notify = None,
 ) -> None:
-    """Exit with 0 for PASS, 3 for REGRESSION, and 4 for an INCONCLUSIVE that is not tolerated.
+    """Exit with 0 for PASS, 3 for REGRESSION or LEAK, 4 for INCONCLUSIVE that is not tolerated.
 
     Where something is lacking and nothing has regressed it is 1.
     """
@@ -304,7 +286,7 @@ def enforce_verdict(
     except NotPassed as refused:
         print(refused, file=sys.stderr)
         raise typer.Exit(enforcement_exit_code(refused, verdict)) from None
-    _give(found, None, None)
+    give(found, None, None)
 
 
 @app.command("calibrate")
@@ -319,7 +301,7 @@ def calibrate(
     """Count how often identical arms were told apart, and write the noise passport."""
     from orbax_bench_core.steps.pipeline import calibrate
 
-    _give(calibrate(runs, passport=passport, report=report), None, outputs)
+    give(calibrate(runs, passport=passport, report=report), None, outputs)
 
 
 @app.command("study-async")
@@ -327,24 +309,14 @@ def study_async(output_directory: RunDirectory, outputs: OutputsFile = None) -> 
     """Set blocking saves beside saves in the background, for each size that a run has saved."""
     from orbax_bench_core.steps.pipeline import study_async
 
-    _give(study_async(output_directory), None, outputs)
+    give(study_async(output_directory), None, outputs)
 
 
-def _text(path: str) -> str:
-    """Returns the text of a file.
-
-    Raises:
-        UserError: It cannot be read.
-    """
-    from etils import epath
-
-    from orbax_bench_core.config import Problem, UserError
-
-    try:
-        content: bytes = epath.Path(path).read_bytes()
-        return content.decode()
-    except (OSError, ImportError, ValueError) as error:
-        raise UserError(Problem(f"cannot read it: {error}", file=path)) from None
+app.command("best")(answer_steps.best)
+app.command("inspect-checkpoint")(answer_steps.inspect_checkpoint)
+app.command("plan-save")(answer_steps.plan_save)
+app.command("soak")(answer_steps.soak)
+app.command("recovery")(answer_steps.recovery)
 
 
 def _lines(path: str) -> list[str]:
@@ -355,7 +327,7 @@ def _lines(path: str) -> list[str]:
     """
     from orbax_bench_core.config import Problem, UserError
 
-    text = _text(path)
+    text = text_of(path)
     try:
         lines = json.loads(text)
     except ValueError:
@@ -365,22 +337,3 @@ def _lines(path: str) -> list[str]:
             Problem("expected a list of lines as JSON, as `aggregate --result` writes", file=path)
         )
     return lines
-
-
-def _give(found: Outputs[Any], result: str | None, outputs: str | None) -> None:
-    """Writes and prints what a step returns; JSON on one line, which engines read."""
-    from etils import epath
-
-    if outputs is not None:
-        listed = {
-            name: {"place": output.place, "metadata": dict(output.metadata)}
-            for name, output in found.named.items()
-        }
-        epath.Path(outputs).write_text(_json(listed))
-    if result is not None:
-        epath.Path(result).write_text(_json(found.value))
-    print(_json(found.value), flush=True)
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, sort_keys=True)

@@ -10,8 +10,11 @@ from typing import Final
 
 _SPACES: Final = ' xmlns="http://www.w3.org/2000/svg"'
 _NUMBER: Final = re.compile(r"-?\d+\.\d+")
+USUAL: Final = "font: 9.5px system-ui, sans-serif; fill: var(--dim)"
+"""Look of most labels, which a drawing has as a whole."""
+
 _USUAL: Final = ("font-size:9.5px", "font-family:system-ui, sans-serif", "fill:var(--dim)")
-"""Look of most labels, which the page gives all text of figures."""
+"""The same, as declared by each label."""
 
 
 _CIRCLE: Final = re.compile(r"M0 ([\d.]+)(?:C[^A-Za-z]+){8}z")

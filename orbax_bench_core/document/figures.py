@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from orbax_bench_core.document.compact import compact
+from orbax_bench_core.document.compact import USUAL, compact
 
 if TYPE_CHECKING:
     from matplotlib.axis import Axis
@@ -100,6 +100,11 @@ _STYLE: Final[Any] = {
 }
 _DPI: Final = 144
 
+_WIDE: Final = 600
+"""Pixels from which on a figure does not shrink as far as a phone's page would have it."""
+
+_LEAST: Final = 0.65
+
 
 def variables(scheme: str) -> str:
     """Returns the colours of a scheme, `light` or `dark`, as declarations of CSS variables."""
@@ -161,9 +166,9 @@ def log_axis(axis: Axis, values: Iterable[float], written: Callable[[float], str
 def svg(figure: Figure, *, title: str = "") -> str:
     """Returns a figure as an `svg` element to be put into a page, as wide as there is room.
 
-    Its colours are the variables of the page (`VARIABLES`), and so is the font of its labels. It
-    refers to nothing outside, and its ids differ from those of other figures on the page. `title`
-    says what it shows to those who cannot see it.
+    Its colours are the variables of the page (`VARIABLES`). It refers to nothing outside, and its
+    ids differ from those of other figures on the page. `title` says what it shows to those who
+    cannot see it.
     """
     file = io.StringIO()
     with style():
@@ -220,8 +225,11 @@ def _entitled(drawn: str, title: str) -> str:
     # Sizes in points would keep it from shrinking on a narrow page; the view box has the shape.
     width = re.search(r'width="([\d.]+)pt"', opening)
     opening = re.sub(r'\s(?:width|height)="[\d.]+pt"', "", opening)
-    limit = "" if width is None else f"; max-width: {float(width[1]) * 96 / 72:.0f}px"
-    opening += f' style="width: 100%{limit}; stroke-linejoin: round"'
+    pixels = 0.0 if width is None else float(width[1]) * 96 / 72
+    limit = f"; max-width: {pixels:.0f}px" if pixels else ""
+    # Labels of a wide figure could not be read on a phone: it is moved sideways in its own box.
+    limit += f"; --least: {_LEAST * pixels:.0f}px" if pixels > _WIDE else ""
+    opening += f' style="width: 100%{limit}; stroke-linejoin: round; {USUAL}"'
     if not title:
         return f'{opening} aria-hidden="true">{rest}'
     told = html.escape(title)

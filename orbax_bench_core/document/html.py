@@ -50,8 +50,16 @@ _UNBROKEN: Final = re.compile(r"(\d) (?=(?:µs|ms|s|min|h|B|[KMGT]iB|GiB/s|%)(?!
 _SAFE: Final = re.compile(r"(?i)https?://|file://|(?![a-z][a-z0-9+.-]*:)[^/]")
 """Addresses that are linked to: of web pages and files, and relative ones."""
 
+_USUAL_HEIGHT: Final = Plot("", ()).height
 _FEWEST_STACKED: Final = 3
 """Columns of a table from which on a phone shows each of its rows as lines of its own."""
+
+_LOOKS: Final = {
+    "number": "white-space: nowrap; text-align: right;",
+    "fixed": "white-space: nowrap;",
+    "prose": "overflow-wrap: anywhere;",
+}
+"""How the cells of a column look below its heading, by its kind."""
 
 _TONES: Final = {
     "plain": "--ink",
@@ -106,8 +114,8 @@ def _labels(elements: Iterable[Element]) -> Iterator[str]:
     """Yields rules that put the heading of its column before each cell, for narrow pages."""
     for element in elements:
         match element:
-            case Table() if len(element.columns) >= _FEWEST_STACKED:
-                yield from _column_labels(element)
+            case Table():
+                yield from _column_rules(element)
             case Details() | Section():
                 yield from _labels(element.elements)
             case Only(page="html"):
@@ -118,16 +126,22 @@ def _labels(elements: Iterable[Element]) -> Iterator[str]:
                 pass
 
 
-def _column_labels(table: Table) -> Iterator[str]:
+def _column_rules(table: Table) -> Iterator[str]:
+    name, stacked = _name(table), len(table.columns) >= _FEWEST_STACKED
     for place, column in enumerate(table.columns[1:], start=2):
-        text = re.sub(r"[^\w /.%()-]", lambda char: f"\\{ord(char[0]):x} ", column.heading)
-        rule = f".{_name(table)} tr:not(.remark) > td:nth-child({place})::before"
-        yield f'@media (max-width: 44rem) {{ {rule} {{ content: "{text} "; }} }}'
+        cell = f".{name} tr:not(.remark, .point) > td:nth-child({place})"
+        if column.kind in _LOOKS:
+            yield f"{cell} {{ {_LOOKS[column.kind]} }}"
+        if stacked:
+            text = re.sub(r"[^\w /.%()-]", lambda char: f"\\{ord(char[0]):x} ", column.heading)
+            whole = f"{cell} {{ flex: 1 0 100%; }} " if column.kind == "prose" else ""
+            told = f'{cell}:not(:empty)::before {{ content: "{text} "; }}'
+            yield f"@media (max-width: 44rem) {{ {whole}{told} }}"
 
 
 def _name(table: Table) -> str:
     """Returns a class that tables with the same headings share."""
-    headings = "\0".join(column.heading for column in table.columns)
+    headings = "\0".join(f"{column.kind} {column.heading}" for column in table.columns)
     return f"h{hashlib.sha256(headings.encode()).hexdigest()[:6]}"
 
 
@@ -187,7 +201,7 @@ def _element(element: Element) -> Markup:
             # Nothing of the user's is in it that was not escaped when it was drawn.
             return _tag("div", Markup(figures.svg(drawing, title=element.title)))  # noqa: S704
         case Plot():
-            return _plot(element, ())
+            return _plot(element)
         case Legend():
             return _legend(element)
         case Filter():
@@ -215,8 +229,8 @@ def _element(element: Element) -> Markup:
 
 
 def _classes(table: Table) -> str:
-    stacked = f"stack {_name(table)}" if len(table.columns) >= _FEWEST_STACKED else ""
-    return f"{stacked} {'sorts' if table.sorts else ''}".strip()
+    stacked = "stack" if len(table.columns) >= _FEWEST_STACKED else ""
+    return " ".join(filter(None, (_name(table), stacked, "sorts" if table.sorts else "")))
 
 
 def _parts(table: Table) -> Iterator[Markup]:
@@ -225,7 +239,7 @@ def _parts(table: Table) -> Iterator[Markup]:
         headings.append(_tag("th", _line(table.plots), scope="col", class_="range"))
     across = len(headings)
     yield _tag("thead", _tag("tr", _join(headings)))
-    rows = [_row(table.columns, row, ()) for row in table.rows]
+    rows = [_row(table.columns, row) for row in table.rows]
     if table.empty and not table.rows and not table.groups:
         cell = _tag("td", _line(table.empty), colspan=str(across))
         rows = [_tag("tr", cell, class_="remark")]
@@ -233,7 +247,7 @@ def _parts(table: Table) -> Iterator[Markup]:
         yield _tag("tbody", _join(rows, "\n"))
     for group in table.groups:
         rows = list(_group(table.columns, group, across))
-        yield _tag("tbody", _join(rows, "\n"), data_k=group.key)
+        yield _tag("tbody", _join(rows, "\n"), data_k=group.key, style=_grid(group.axis))
 
 
 def _group(columns: tuple[Column, ...], group: Group, across: int) -> Iterator[Markup]:
@@ -245,7 +259,7 @@ def _group(columns: tuple[Column, ...], group: Group, across: int) -> Iterator[M
     for remark in group.intro:
         yield _remark(remark, across)
     for row in group.rows:
-        yield _row(columns, row, group.axis)
+        yield _row(columns, row)
     for remark in group.remarks:
         yield _remark(remark, across)
 
@@ -255,14 +269,13 @@ def _remark(remark: Paragraph, across: int) -> Markup:
     return _tag("tr", cell, class_="remark")
 
 
-def _row(columns: tuple[Column, ...], row: Row, axis: Axis) -> Markup:
-    names = ("th", *("td" for _ in columns[1:]))
-    cells = [
-        _tag(name, _cell(cell), scope="row" if name == "th" else "", class_=column.kind)
-        for name, column, cell in zip(names, columns, row.cells, strict=True)
-    ]
+def _row(columns: tuple[Column, ...], row: Row) -> Markup:
+    first, *others = columns
+    cells = [_tag("th", _cell(row.cells[0]), scope="row", class_=first.kind)]
+    for _, cell in zip(others, row.cells[1:], strict=True):
+        cells.append(_tag("td", _cell(cell)))
     if row.plot is not None:
-        cells.append(_tag("td", _plot(row.plot, axis), class_="range"))
+        cells.append(_tag("td", _plot(row.plot), class_="range"))
     return _tag("tr", _join(cells), class_="dim" if row.dim else "", data_k=row.key)
 
 
@@ -271,7 +284,7 @@ def _cell(cell: Text | Cell) -> Markup:
         return _line(cell)
     flags = (_tag("span", _plain(flag), class_="flag") for flag in cell.flags)
     notes = (_tag("span", _plain(note), class_="note") for note in cell.notes)
-    return _line(cell.text) + _join((*flags, *notes))
+    return _join((_line(cell.text), *flags, *notes), " ")
 
 
 def _axis(axis: Axis) -> Markup:
@@ -284,23 +297,32 @@ def _axis(axis: Axis) -> Markup:
     return _tag("div", _join(ticks), class_="axis", aria_hidden="true")
 
 
-def _plot(plot: Plot, axis: Axis) -> Markup:
+def _grid(axis: Axis) -> str:
+    """Returns a style that draws the ticks of an axis behind the plots of a group."""
+    lines = (
+        f"linear-gradient(90deg,#0000 calc({place:.4g}% - .5px),var(--line) 0 "
+        f"calc({place:.4g}% + .5px),#0000 0)"
+        for place, _ in axis
+    )
+    return f"--grid:{','.join(lines)}" if axis else ""
+
+
+def _plot(plot: Plot) -> Markup:
     """Returns a plot that is stretched to its place; strokes keep their width."""
     from markupsafe import Markup
 
-    grid = Markup()
-    if axis:
-        lines = "".join(f"M{10 * place:.0f} 0V100" for place, _ in axis)
-        grid = Markup('<path class="grid" d="{}"/>').format(lines)
     drawing = Markup(
-        '<svg class="plot" viewBox="0 0 1000 100" preserveAspectRatio="none" role="img" '
-        'style="height:{}em">{}{}{}</svg>'
+        '<svg class="plot" viewBox="0 0 1000 100" preserveAspectRatio="none" role="img"{}>'
+        "{}{}</svg>"
     )
-    title = _tag("title", _plain(plot.title))
-    return drawing.format(f"{plot.height:g}", title, grid, _join(map(_mark, plot.marks)))
+    usual = plot.height == _USUAL_HEIGHT
+    height = Markup() if usual else Markup(' style="height:{}em"').format(f"{plot.height:g}")
+    return drawing.format(height, _tag("title", _plain(plot.title)), _join(map(_mark, plot.marks)))
 
 
 def _mark(mark: Mark) -> Markup:
+    from markupsafe import Markup
+
     places = [(f"{10 * across:.0f}", f"{down:.0f}") for across, down in mark.at]
     match mark.shape:
         case "dots":
@@ -313,8 +335,10 @@ def _mark(mark: Mark) -> Markup:
         case "line":
             path = f"M{'L'.join(f'{x} {y}' for x, y in places)}"
     shape = f"{mark.shape} soft" if mark.shape == "band" and mark.tone == "bar" else mark.shape
-    inside = _tag("title", _plain(mark.title)) if mark.title else _plain("")
-    return _tag("path", inside, class_=f"{shape} t-{mark.tone}", d=path)
+    given = Markup('<path class="{} t-{}" d="{}"').format(shape, mark.tone, path)
+    if not mark.title:
+        return given + Markup("/>")
+    return given + Markup("><title>{}</title></path>").format(_plain(mark.title))
 
 
 def _legend(legend: Legend) -> Markup:

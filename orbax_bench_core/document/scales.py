@@ -10,8 +10,8 @@ from typing import Final
 
 from orbax_bench_core.document.elements import Axis
 
-_FENCE: Final = 3.0
-"""Interquartile ranges beyond the upper quartile from which on a value is an outlier."""
+_FEW: Final = 4
+_DEVIATIONS: Final = 8.0
 
 _ROOM: Final = 0.15
 """Least distance of two ticks, as a share of the axis: room for a label."""
@@ -58,7 +58,7 @@ class Scale:
         for value in self._round():
             place = self.place(value)
             if all(abs(place - other) >= 100 * _ROOM for other in ticks):
-                ticks[place] = written(value)
+                ticks[place] = written(value) if value else "0"
         return tuple(sorted(ticks.items()))
 
     def _round(self) -> Iterator[float]:
@@ -76,10 +76,14 @@ class Scale:
 
 
 def _inliers(row: Sequence[float]) -> Sequence[float]:
-    if len(row) < 4:
-        # Of two or three values nobody can say which is out, unless it is out by much.
-        middle = statistics.median(row) if row else 0.0
-        return [value for value in row if value <= 10 * middle]
-    low, _, high = statistics.quantiles(row, n=4, method="inclusive")
-    fence = high + _FENCE * max(high - low, 0.05 * high)
-    return [value for value in row if value <= fence]
+    """Returns the values of a row that are not far above its median.
+
+    Far is ten times the median of a few values; of more it is 8 median absolute deviations, scaled
+    to a standard deviation, and twice the median at the least.
+    """
+    if not row:
+        return row
+    middle = statistics.median(row)
+    deviation = 1.4826 * statistics.median(abs(value - middle) for value in row)
+    far = 9 * middle if len(row) < _FEW else max(_DEVIATIONS * deviation, middle)
+    return [value for value in row if value <= middle + far]

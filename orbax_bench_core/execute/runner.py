@@ -294,12 +294,14 @@ class Runner:
             group = self._group(slot)
             if self._drills:
                 self._watch(slot.progress())
-                killed = self._kill(group, slot, tasks)
+                strike = self._strike(slot)
+                killed = self._kill(group, strike, tasks)
                 if isinstance(killed, Killed):
                     group, start_s = self._restarted(slot)
                     after = Drill(killed=dataclasses.replace(killed, start_s=start_s))
                     tasks = [task.model_copy(update={"drill": after}) for task in tasks]
-                    ended = group.perform(tasks, self._timeout_s)
+                    with strike.restoring():
+                        ended = group.perform(tasks, self._timeout_s)
                 else:
                     ended = killed
             else:
@@ -335,14 +337,18 @@ class Runner:
             self._run.remove_data(slot.point, slot.repeat, warmup=False, arm=slot.arm)
         return _Try(in_vain=any(done.in_vain for done in ended.values()), errors=errors)
 
-    def _kill(
-        self, group: WorkerGroup, slot: _Slot, tasks: Sequence[Task]
-    ) -> Killed | dict[int, Done]:
-        """Has a repeat train in fresh processes and kills it; both arms of a block at one step."""
-        first = [task.model_copy(update={"drill": Drill()}) for task in tasks]
+    @staticmethod
+    def _strike(slot: _Slot) -> Strike:
+        """Draws how a repeat is killed; both arms of a block at one step."""
         seed = f"{slot.point.id}:{slot.repeat if slot.block is None else slot.block}"
+        return Strike.of(slot.measured, seed)
+
+    def _kill(
+        self, group: WorkerGroup, strike: Strike, tasks: Sequence[Task]
+    ) -> Killed | dict[int, Done]:
+        """Has a repeat train in fresh processes and kills it."""
+        first = [task.model_copy(update={"drill": Drill()}) for task in tasks]
         try:
-            strike = Strike.of(slot.measured, seed)
             return group.perform_and_kill(first, strike, self._timeout_s)
         finally:
             self._pool.end_life(_DRILLED)

@@ -20,7 +20,7 @@ _DRAIN_S: Final = 0.2
 """Time for lines of other hosts that are still on their way when one was killed."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(eq=False)  # frozen, no context manager could let it pass
 class HostFailed(Exception):
     """A host ended in a way that leaves no record of its own, and the group with it.
 
@@ -36,7 +36,7 @@ class HostFailed(Exception):
     kind: str
     message: str
     tail: str
-    others: Mapping[int, ErrorInfo] = dataclasses.field(default_factory=dict, hash=False)
+    others: Mapping[int, ErrorInfo] = dataclasses.field(default_factory=dict)
 
 
 class CannotRecord(Exception):

@@ -123,6 +123,14 @@ class Inspection:
             for found in self.reads
         )
 
+    def numbers(self) -> dict[str, Any]:
+        """Returns all numbers, as JSON has them: `by_array` and `by_hosts` are the rows of both."""
+        import json
+
+        rows = {"by_array": self.arrays(), "by_hosts": self.hosts()}
+        frames = {name: json.loads(frame.to_json(orient="records")) for name, frame in rows.items()}
+        return {**self.summary(), **frames}
+
     def summary(self) -> dict[str, Any]:
         """Returns all numbers that are no column, by name; sizes in bytes."""
         stored = self.stored

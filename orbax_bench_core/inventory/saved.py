@@ -34,10 +34,14 @@ class SavedArray:
         chunk_bytes: Bytes of the smallest part that can be read alone, before compression.
         whole: Whether that is all that one process writes of it at a time; None where the
             metadata do not say.
+        shape: Global shape, in elements.
+        dtype: Its dtype, as `jax.numpy` spells it.
     """
 
     name: str
     zarr_format: int
+    shape: tuple[int, ...]
+    dtype: str
     compressor: str | None
     chunk_bytes: int
     whole: bool | None
@@ -154,6 +158,8 @@ def _array(key: str, metadata: bytes, write_shapes: Mapping[str, Any]) -> SavedA
     return SavedArray(
         name=name,
         zarr_format=found.zarr_format,
+        shape=found.shape,
+        dtype=found.dtype,
         compressor=found.compressor,
         chunk_bytes=found.chunk_bytes,
         whole=write_shapes[name] == list(found.chunk_shape) if name in write_shapes else None,

@@ -86,6 +86,10 @@ class Gpus:
     def __str__(self) -> str:
         return str(self.count) if self.kind is None else f"{self.kind.name}:{self.count}"
 
+    def on(self, hosts: int) -> Gpus:
+        """Returns those of so many machines together."""
+        return dataclasses.replace(self, count=self.count * hosts)
+
     @property
     def expected(self) -> str:
         """What a step that measures on them expects, as `expected_devices` reads it."""

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, Self
 
 import pydantic
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.config import Arm, UserError
 from orbax_bench_core.lineage.batches import NotedBatch, note_batches
 from orbax_bench_core.lineage.digests import (
     PointRecords,
@@ -182,6 +182,7 @@ class ManifestWriter:
         self._made: dict[str, Made] = {}
         self._ran: dict[str, MeasuredWith] = {}
         self._contents: dict[str, int] = {}
+        self._last: tuple[str, Arm | None] | None = None
 
     def _read_checkpoints(self, *, deep: bool) -> dict[str, str]:
         """Returns the digest over all bytes of each checkpoint.
@@ -201,22 +202,19 @@ class ManifestWriter:
                 found[name] = digest
         return found
 
-    def watch(self, records: Iterable[Record]) -> Iterator[Record]:
-        """Yields the records of the run as they are, and notes what they were measured with."""
-        last = None
-        for record in records:
-            if len(self._ran) < _MOST:
-                with_ = MeasuredWith.of(record)
-                self._ran.setdefault(with_.model_dump_json(), with_)
-            point = (record.point_id, record.arm)
-            if record.state is not None and point != last:
-                last = point  # repeats of one point save the same
-                if record.state.digest and len(self._contents) < _MOST:
-                    self._contents[f"sha256:{record.state.fingerprint}"] = record.state.num_bytes
-            yield record
+    def add(self, record: Record) -> None:
+        """Notes what a record was measured with."""
+        if len(self._ran) < _MOST:
+            with_ = MeasuredWith.of(record)
+            self._ran.setdefault(with_.model_dump_json(), with_)
+        point = (record.point_id, record.arm)
+        if record.state is not None and point != self._last:
+            self._last = point  # repeats of one point save the same
+            if record.state.digest and len(self._contents) < _MOST:
+                self._contents[f"sha256:{record.state.fingerprint}"] = record.state.num_bytes
 
     def note_report(self, *, searched: bool = False) -> None:
-        """Writes what tables and pages were just made from; all records have been watched.
+        """Writes what tables and pages were just made from; all records have been added.
 
         Args:
             searched: Whether a search of this run dropped points, and said so in `search.json`.
@@ -247,8 +245,8 @@ class ManifestWriter:
         """
         earlier = read_manifest(self._run)
         if earlier is None:
-            for _ in self.watch(self._run.records()):
-                pass
+            for record in self._run.records():
+                self.add(record)
         else:
             self._made = dict(earlier.made)
             self._ran = {with_.model_dump_json(): with_ for with_ in earlier.ran}

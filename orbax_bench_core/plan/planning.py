@@ -130,6 +130,11 @@ class Plan:
             columns["read_bytes_most"] = self.reading.most
         return pd.DataFrame(columns).rename_axis("host")
 
+    def numbers(self) -> dict[str, Any]:
+        """Returns all numbers, as JSON has them: `by_array` has a row per array."""
+        arrays = self.arrays().to_dict(orient="records")
+        return {**self.summary(), "options": self.options.label, "by_array": arrays}
+
     def summary(self) -> dict[str, Any]:
         """Returns all numbers that are no column, by name; sizes in bytes."""
         host, files = self.layout.host_bytes, self.files

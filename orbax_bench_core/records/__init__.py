@@ -78,7 +78,7 @@ from orbax_bench_core.records.run_directory import (
     RunDirectoryGone,
 )
 from orbax_bench_core.records.run_info import RunInfo
-from orbax_bench_core.records.samples import write_parquet
+from orbax_bench_core.records.samples import SamplesFile
 from orbax_bench_core.records.series_names import short_names, varying
 from orbax_bench_core.records.store_troubles import (
     StoreFlagCounter,
@@ -129,6 +129,7 @@ __all__ = [
     "RunDirectory",
     "RunDirectoryGone",
     "RunInfo",
+    "SamplesFile",
     "SchemaVersion",
     "Series",
     "Source",
@@ -170,6 +171,5 @@ __all__ = [
     "worker_id",
     "write_atomically",
     "write_batch",
-    "write_parquet",
     "write_planned",
 ]

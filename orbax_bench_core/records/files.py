@@ -15,10 +15,16 @@ if TYPE_CHECKING:
     from etils import epath
 
 
-def write_atomically(path: epath.Path, data: bytes) -> None:
+def write_atomically(path: epath.Path, data: bytes, *, durable: bool = True) -> None:
     """Writes `data` to `path`; a crash at any moment leaves the old file or the new one.
 
     The path is local or gs://, and its parent is created.
+
+    Args:
+        path: The file.
+        data: All of it.
+        durable: Whether it survives a power cut, for which a disk takes milliseconds. What can be
+            made again from the records need not.
 
     Raises:
         OSError: The file cannot be written, for example because the disk is full.
@@ -27,15 +33,15 @@ def write_atomically(path: epath.Path, data: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)  # an object store shows an object once it is complete
         return
-    with atomic_file(path) as file:
+    with atomic_file(path, durable=durable) as file:
         file.write(data)
 
 
 @contextlib.contextmanager
-def atomic_file(path: epath.Path) -> Iterator[IO[bytes]]:
+def atomic_file(path: epath.Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
     """Opens a file that takes the place of `path` once everything is written to it.
 
-    The path is local or gs://, and its parent is created.
+    The path is local or gs://, and its parent is created. `durable` is that of `write_atomically`.
 
     Raises:
         OSError: The file cannot be written, for example because the disk is full.
@@ -53,7 +59,8 @@ def atomic_file(path: epath.Path) -> Iterator[IO[bytes]]:
     try:
         with temporary.open("wb") as file:
             yield file
-            sync(file)
+            if durable:
+                sync(file)
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from orbax_bench_core.records.operation_times import OperationTimes
@@ -13,7 +13,7 @@ from orbax_bench_core.records.record import Record
 from orbax_bench_core.records.repeats import Repeat, Series, repeats_of
 from orbax_bench_core.records.run_directory import RunDirectory
 from orbax_bench_core.records.samples import samples_table
-from orbax_bench_core.sweep import Pair, SweepPoint, sides
+from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint, sides
 
 if TYPE_CHECKING:
     import pandas
@@ -52,14 +52,23 @@ class Run:
         """
         entries = self.info.expansion.points if series is None else (series.entry,)
         for entry in entries:
-            found = list(repeats_of(self.directory.point_records(entry)))
-            for arm in sides(entry):
-                if series is None or series.arm == arm:
-                    yield from (
-                        repeat
-                        for repeat in found
-                        if repeat.series.arm == arm and (warmups or not repeat.warmup)
-                    )
+            for repeat in _in_order(entry, self.directory.point_records(entry)):
+                if (series is None or series.arm == repeat.series.arm) and (
+                    warmups or not repeat.warmup
+                ):
+                    yield repeat
+
+    def by_entry(self) -> Iterator[tuple[SweepEntry, list[Repeat]]]:
+        """Yields each point or pair with its repeats that have a record, warm-ups included.
+
+        They come arm by arm, and all are there before the next entry is read. `strays` are complete
+        once all entries were read.
+
+        Raises:
+            UserError: A record cannot be read.
+        """
+        for entry, records in self.directory.by_point():
+            yield entry, _in_order(entry, records)
 
     def records(self) -> Iterator[Record]:
         """Yields every record, warm-ups included, in the order of `repeats`."""
@@ -150,3 +159,9 @@ def _columns(repeat: Repeat) -> Mapping[str, object]:
         "repeat": repeat.index,
         **{f"option.{name}": value for name, value in sorted(point.options.items())},
     }
+
+
+def _in_order(entry: SweepEntry, records: Iterable[Record]) -> list[Repeat]:
+    """Returns the repeats of an entry, arm by arm, warm-ups before the others."""
+    found = list(repeats_of(records))
+    return [repeat for arm in sides(entry) for repeat in found if repeat.series.arm == arm]

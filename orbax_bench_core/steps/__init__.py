@@ -10,7 +10,12 @@ from orbax_bench_core.steps.planning import MOST_STEPS, batches, plan, points_in
 from orbax_bench_core.steps.point import SAID, BatchOutcome, PointFailed, measure_batch, run_batch
 from orbax_bench_core.steps.prepare import download, mirror, model_arrays, write_shardings
 from orbax_bench_core.steps.programs import ab, run
-from orbax_bench_core.steps.recovering import check_drilled, load_drilled, recovery
+from orbax_bench_core.steps.recovering import (
+    check_drilled,
+    drill_suite,
+    load_drilled,
+    recovery,
+)
 from orbax_bench_core.steps.release_search import (
     Compared,
     Found,
@@ -63,6 +68,7 @@ __all__ = [
     "comparing_releases",
     "comparison_exit_code",
     "download",
+    "drill_suite",
     "ensure_checkpoint",
     "expected_comparisons",
     "find_releases",
@@ -72,7 +78,6 @@ __all__ = [
     "load_drilled",
     "make_both",
     "measure_batch",
-    "measure_point",
     "measure_points",
     "mirror",
     "model_arrays",

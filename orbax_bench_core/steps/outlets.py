@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
+import itertools
 import os
 import sys
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
@@ -23,6 +24,7 @@ from orbax_bench_core.execute import NOTIFY, NOTIFY_STATE
 from orbax_bench_core.exit_codes import Exit, worst
 from orbax_bench_core.exports.ci import STEP_SUMMARY, append_step_summary, junit_xml
 from orbax_bench_core.exports.notifications import News, State, Webhook, announce, webhook_at
+from orbax_bench_core.exports.site import has_site, renew_site, write_site
 from orbax_bench_core.records import RunDirectory, write_atomically
 
 if TYPE_CHECKING:
@@ -65,12 +67,14 @@ class Outlets:
         states: Folder of the last states; empty for the one beside the run directory.
         junit: File that gets the verdicts as JUnit XML; None for none.
         page: File of the summary page of a job of GitHub Actions; empty for none.
+        site: Folder of the morning page; empty for the one beside the run directory.
     """
 
     webhook: Webhook | None = None
     states: str = ""
     junit: str | None = None
     page: str = ""
+    site: str = ""
 
     @classmethod
     def of(
@@ -97,6 +101,7 @@ class Outlets:
             states=environment.get(NOTIFY_STATE, ""),
             junit=junit,
             page=environment.get(STEP_SUMMARY, ""),
+            site=environment.get(SITE, ""),
         )
 
     @staticmethod
@@ -105,7 +110,7 @@ class Outlets:
 
         They are parts of what this process itself tells of, once and at its end.
         """
-        for name in (NOTIFY, NOTIFY_STATE, STEP_SUMMARY):
+        for name in (NOTIFY, NOTIFY_STATE, STEP_SUMMARY, SITE):
             environment.pop(name, None)
 
     def verdicts(self, found: VerdictReport, code: int, directory: str) -> None:
@@ -197,6 +202,20 @@ class Outlets:
             self.failed(suite, directory, why)
             raise
 
+    def _renew_site(self, directory: str) -> None:
+        """Writes the morning page anew, where one was asked for or is there."""
+        with _warned("the page of past runs cannot be written anew"):
+            if self.site:
+                if has_site(_path(self.site)):
+                    renew_site(_path(self.site))
+                else:
+                    write_site([self.site], self.site)
+                return
+            for folder in itertools.islice(_path(directory).parents, 2):
+                if has_site(folder):
+                    renew_site(folder)
+                    return
+
     def _announce(
         self,
         state: State,
@@ -205,6 +224,7 @@ class Outlets:
         otherwise: datetime.datetime,
         lines: tuple[str, ...],
     ) -> None:
+        self._renew_site(directory)
         if self.webhook is None:
             return
         run_id, begun, known = "", otherwise, suite
@@ -226,6 +246,9 @@ class Outlets:
             folder = folder.parent
         announce(news, self.webhook, folder, say=_say)
 
+
+SITE: Final = "ORBAX_BENCH_SITE"
+"""Folder whose morning page every run writes anew; by default that of the run directory."""
 
 _FAILURES: Final = (Exit.FAILED, Exit.INVALID, Exit.LOST_HEAD)
 
@@ -269,7 +292,7 @@ def _path(place: str) -> epath.Path:
 def _warned(what: str) -> Iterator[None]:
     try:
         yield
-    except (OSError, ImportError) as failure:
+    except (OSError, ImportError, UserError, ValueError) as failure:
         _say(f"warning: {what}: {failure}")
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from orbax_bench_core.analysis.recovery import Recovery
+from orbax_bench_core.analysis.recovery import PhaseName, Recovery
 from orbax_bench_core.config import LoadedSuite, load_suite
 from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, Session, Strike, silent
 from orbax_bench_core.records import RunDirectory
@@ -15,29 +15,38 @@ from orbax_bench_core.steps.reporting import publish, publish_recovery, publish_
 from orbax_bench_core.sweep import sides
 
 
-def load_drilled(suite: str, overrides: Sequence[str]) -> LoadedSuite:
+def load_drilled(
+    suite: str,
+    overrides: Sequence[str] = (),
+    load: Callable[[str, Sequence[str]], LoadedSuite] = load_suite,
+) -> LoadedSuite:
     """Loads a suite that is to be drilled: with arms, the whole recovery decides.
 
     A suite that names `gate.primary` itself keeps its own.
 
+    Args:
+        suite: What `load` takes: a path.
+        overrides: Keys of the suite to change.
+        load: Reads it.
+
     Raises:
         UserError: The suite is invalid.
     """
-    loaded = load_suite(suite, overrides)
+    loaded = load(suite, overrides)
     if loaded.suite.arms is None or loaded.suite.gate.names_primary:
         return loaded
-    return load_suite(suite, [*overrides, "gate.primary=[recovery]"])
+    return load(suite, [*overrides, "gate.primary=[recovery]"])
 
 
 def check_drilled(session: Session) -> None:
     """Checks that everything that a session measures can be drilled.
 
     Raises:
-        UserError: A benchmark is no trainer.
+        UserError: A benchmark is no trainer, or its hosts cannot be killed.
     """
     for entry in session.entries:
         for point in sides(entry).values():
-            Strike.of(point, seed="")
+            Strike.of(point, seed="").check(point, session.settings.host)
 
 
 def recovery(
@@ -65,16 +74,36 @@ def recovery(
         UserError: The suite is invalid or has no trainer, or the directory cannot be used.
         CannotRecord: A record could not be written.
     """
-    loaded = load_drilled(suite, overrides)
+    return drill_suite(load_drilled(suite, overrides), directory, settings=settings, say=say)
+
+
+def drill_suite(
+    loaded: LoadedSuite,
+    directory: str,
+    *,
+    added: Mapping[PhaseName, float] | None = None,
+    settings: RunSettings = DEFAULTS,
+    say: Say = silent,
+    lock: bool = True,
+) -> Recovery:
+    """Drills a suite that has been read, and writes all reports; see `recovery`.
+
+    Args:
+        loaded: The suite, as `load_drilled` returns it.
+        directory: The run directory.
+        added: Seconds of what this machine cannot show, by phase.
+        settings: How to measure, beside what the suite says.
+        say: Takes lines for people.
+        lock: Whether to wait until nothing else of ours measures on this machine.
+    """
     settings = dataclasses.replace(settings, drill=True, remove_repeated_dir=True)
     session = Session.begin(loaded, directory, settings=settings, say=say)
     check_drilled(session)
     run = RunDirectory(directory)
     if loaded.suite.arms is None:
-        measure_points(session, limits=False)
-        publish(run)
+        measure_points(session, limits=False, lock=lock)
     else:
-        verdicts = compare_arms(session)
-        publish(run)
-        publish_verdicts(run, verdicts)
-    return publish_recovery(run)
+        publish_verdicts(run, compare_arms(session, lock=lock))
+    found = publish_recovery(run, added)
+    publish(run)  # it shows them
+    return found

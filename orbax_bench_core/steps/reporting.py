@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal
 
 from orbax_bench_core import limits
@@ -15,6 +16,7 @@ from orbax_bench_core.analysis.async_study import (
     study_document,
 )
 from orbax_bench_core.analysis.best import (
+    Best,
     Observer,
     best_of,
     best_section,
@@ -26,9 +28,10 @@ from orbax_bench_core.analysis.recovery import (
     Recovery,
     recovery_document,
     recovery_of,
+    recovery_section,
 )
 from orbax_bench_core.analysis.releases import ReleaseSearch, answer, search_document
-from orbax_bench_core.analysis.soak import Soak, soak_document, soak_of
+from orbax_bench_core.analysis.soak import Soak, soak_document, soak_of, soak_section
 from orbax_bench_core.analysis.summary import (
     ExtraColumns,
     RunSummary,
@@ -42,9 +45,10 @@ from orbax_bench_core.analysis.verdicts import (
     verdicts_document,
     write_verdicts,
 )
+from orbax_bench_core.config import UserError
 from orbax_bench_core.document import Document, to_html, to_markdown, write_figures
 from orbax_bench_core.exports.ci import junit_xml
-from orbax_bench_core.exports.tensorboard import write_tensorboard
+from orbax_bench_core.exports.tensorboard import EventFiles
 from orbax_bench_core.lineage import METRICS, SAMPLES, ManifestWriter
 from orbax_bench_core.records import (
     BEST_FILE,
@@ -52,17 +56,16 @@ from orbax_bench_core.records import (
     SOAK_FILE,
     STUDY_FILE,
     VERDICTS_FILE,
+    Repeat,
     ResultModel,
     Run,
     RunDirectory,
     RunInfo,
-    Series,
+    SamplesFile,
     atomic_file,
-    repeats_of,
     write_atomically,
-    write_parquet,
 )
-from orbax_bench_core.sweep import Pair, SweepPoint
+from orbax_bench_core.sweep import Pair, SweepEntry
 
 if TYPE_CHECKING:
     from etils import epath
@@ -127,16 +130,32 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
         UserError: There is no run here, or a record cannot be read.
     """
     run, root, manifest = Run(directory), directory.root, ManifestWriter(directory, deep=deep)
-    observer = Observer()
-    with atomic_file(root / "summary.csv") as file:
+    observer, event_files, open_points = Observer(), EventFiles(run), _Unfinished(run)
+
+    def read_once(samples: SamplesFile) -> Iterator[Repeat]:
+        """Yields all repeats, and shows each to all that is made of them but the summary."""
+        for entry, repeats in run.by_entry():
+            for repeat in sorted(repeats, key=lambda each: (not each.warmup, each.index)):
+                observer.add(repeat)
+                for record in repeat.records.values():
+                    manifest.add(record)
+                    samples.add(record)
+            event_files.add(repeats)
+            open_points.add(entry, repeats)
+            yield from repeats
+
+    with (
+        atomic_file(root / "summary.csv", durable=False) as file,
+        atomic_file(root / SAMPLES, durable=False) as samples_file,
+        SamplesFile(samples_file) as samples,
+    ):
         table = SummaryTable(file)
-        summary = summarize(observer.watch(repeats_of(manifest.watch(run.records()))), table)
+        summary = summarize(read_once(samples), table)
         table.end()
-    with atomic_file(root / SAMPLES) as file:
-        write_parquet(directory.records(), file)
+    event_files.end()
     summary = dataclasses.replace(summary, left_out=directory.strays)
     write_atomically(root / METRICS, json.dumps(_medians(summary), indent=1).encode())
-    info = settle(run)
+    info = _settle(run, open_points.found)
     first, extra = next(run.records(), None), limits_of(directory, info, summary)
     search = read_search(directory, info)
     best = best_of(info, observer, search=search)
@@ -144,11 +163,10 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
         write_atomically(root / BEST_FILE, best.model_dump_json(indent=1).encode())
     else:
         (root / BEST_FILE).unlink(missing_ok=True)
-    answer = best_section(best, str(root))
+    answer = _answers(run, best)
     document = summary_document(info, summary, first, extra, answer, _beside(directory, info))
     write_atomically(root / "report.md", to_markdown(document).encode())
     write_atomically(root / "report.html", to_html(document).encode())
-    write_tensorboard(run)
     manifest.note_report(searched=search is not None)
     return summary
 
@@ -172,9 +190,30 @@ def _medians(summary: RunSummary) -> dict[str, float]:
 
 
 def answer_of(directory: RunDirectory) -> Document | None:
-    """Returns which options to take, as the report of a run says; None where it is no sweep."""
-    found = read_best(directory)
-    return None if found is None else best_section(found, str(directory.root))
+    """Returns what stands above the tables of a run: options to take, drills, a soak; or None."""
+    return _answers(Run(directory), read_best(directory))
+
+
+def _answers(run: Run, best: Best | None) -> Document | None:
+    root, sections = run.directory.root, []
+    if best is not None:
+        sections.append(best_section(best, str(root)))
+    # They are computed anew: there may be more records than the conclusion was drawn from.
+    with contextlib.suppress(UserError):
+        if (root / RECOVERY_FILE).exists():
+            sections.append(recovery_section(recovery_of(run)))
+        if (root / SOAK_FILE).exists():
+            judged = Soak.model_validate_json((root / SOAK_FILE).read_bytes())
+            sections.append(soak_section(soak_of(run, judged.limit_mib)))
+    found = [section for section in sections if section is not None]
+    if not found:
+        return None
+    return Document(
+        title=run.info.suite_name,
+        elements=tuple(element for section in found for element in section.elements),
+        brief=tuple(element for section in found for element in section.brief or ()),
+        escape=False,
+    )
 
 
 def publish_verdicts(run: RunDirectory, verdicts: VerdictReport) -> epath.Path:
@@ -209,40 +248,52 @@ def settle(run: Run) -> RunInfo:
     Returns:
         What `run.json` says now.
     """
-    status: Literal["complete", "incomplete"] = "incomplete" if unfinished(run) else "complete"
+    return _settle(run, unfinished(run))
+
+
+def _settle(run: Run, lacking: Sequence[SweepEntry]) -> RunInfo:
+    status: Literal["complete", "incomplete"] = "incomplete" if lacking else "complete"
     run.directory.set_status(status)
     return run.info.model_copy(update={"status": status})
 
 
-def unfinished(run: Run) -> list[SweepPoint | Pair]:
+def unfinished(run: Run) -> list[SweepEntry]:
     """Returns the entries of a run that lack repeats, or have no verdict yet.
 
     Of a search each point has all repeats when it was dropped, or when the search ended.
     """
-    search = read_search(run.directory, run.info)
-
-    def finished(point: SweepPoint) -> bool:
-        wanted = run.info.num_repeats
-        if search is not None and search.ended:
-            wanted = search.dropped.get(point.id, search.rounds)
-        return _finished(run, point, wanted)
-
-    return [
-        entry
-        for entry in run.info.expansion.points
-        if not (_settled(run, entry) if isinstance(entry, Pair) else finished(entry))
-    ]
+    points = _Unfinished(run)
+    for entry, repeats in run.by_entry():
+        points.add(entry, repeats)
+    return points.found
 
 
-def _finished(run: Run, point: SweepPoint, wanted: int) -> bool:
-    (series,) = Series.all_of(point)
-    return sum(repeat.finished for repeat in run.repeats(series)) >= wanted
+class _Unfinished:
+    """The entries of a run that are not finished, as far as they were looked at.
 
+    Attributes:
+        found: They, in the order in which they were added.
+    """
 
-def _settled(run: Run, pair: Pair) -> bool:
-    repeats = [repeat for series in Series.all_of(pair) for repeat in run.repeats(series)]
-    verdict = judge_point(pair, repeats, run.info)
-    return verdict.settled and not verdict.failed
+    def __init__(self, run: Run) -> None:
+        self._info = run.info
+        self._search = read_search(run.directory, run.info)
+        self.found: list[SweepEntry] = []
+
+    def add(self, entry: SweepEntry, repeats: Sequence[Repeat]) -> None:
+        """Looks at an entry by all its repeats."""
+        measured = [repeat for repeat in repeats if not repeat.warmup]
+        if not self._settled(entry, measured):
+            self.found.append(entry)
+
+    def _settled(self, entry: SweepEntry, measured: Sequence[Repeat]) -> bool:
+        if isinstance(entry, Pair):
+            verdict = judge_point(entry, measured, self._info)
+            return verdict.settled and not verdict.failed
+        wanted = self._info.num_repeats
+        if self._search is not None and self._search.ended:
+            wanted = self._search.dropped.get(entry.id, self._search.rounds)
+        return sum(repeat.finished for repeat in measured) >= wanted
 
 
 def publish_async_study(directory: RunDirectory) -> AsyncStudy:

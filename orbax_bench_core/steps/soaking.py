@@ -166,10 +166,28 @@ def soak(
         CannotRecord: A record could not be written.
     """
     goal = SoakGoal(saves=saves, hours=hours)
-    loaded = check_soak(load_suite(suite, overrides))
+    loaded = load_suite(suite, overrides)
+    return soak_suite(loaded, directory, goal, limit_mib=limit_mib, settings=settings, say=say)
+
+
+def soak_suite(
+    loaded: LoadedSuite,
+    directory: str,
+    goal: SoakGoal,
+    *,
+    limit_mib: float = LIMIT_MIB,
+    settings: RunSettings = DEFAULTS,
+    say: Say = silent,
+    lock: bool = True,
+) -> Soak:
+    """Soaks a suite that has been read, and writes all reports; see `soak`.
+
+    With `lock` it waits until nothing else of ours measures on this machine.
+    """
     settings = dataclasses.replace(settings, soak=True, remove_repeated_dir=True)
-    session = Session.begin(loaded, directory, settings=settings, say=say)
-    soak_points(session, goal)
+    session = Session.begin(check_soak(loaded), directory, settings=settings, say=say)
+    soak_points(session, goal, lock=lock)
     run = RunDirectory(directory)
-    publish(run)
-    return publish_soak(run, limit_mib)
+    found = publish_soak(run, limit_mib)
+    publish(run)  # it shows the verdict
+    return found

@@ -28,6 +28,7 @@ _HANDLER: Final = "/jax/orbax/array_handler/init"
 _BROADCAST: Final = "/jax/checkpoint/read/broadcast_duration_secs"
 _LOGGER: Final = "absl"
 _LINE: Final = "Created BasePyTreeCheckpointHandler"
+_FLOATING: Final = ("float", "bfloat")
 _LOADS: Final = ("load", "restore")
 _GIB: Final = 2**30
 _GB: Final = 10**9
@@ -237,6 +238,22 @@ def _array_metadata(asked: Any, evidence: _Evidence) -> _Finding:
     return _by_trees(asked, evidence, lambda tree: tree.array_metadata, proofs)
 
 
+def _dtype(asked: Any, evidence: _Evidence) -> _Finding:
+    if asked is None:
+        return _unknown("files do not say which dtypes the arrays had before they were saved")
+    # Python's own numbers, which nobody casts, lie there as arrays without axes.
+    found = {
+        array.dtype
+        for tree in evidence.trees
+        for array in tree.arrays
+        if array.shape and array.dtype.startswith(_FLOATING)
+    }
+    if not found:
+        return _unknown("the repeat left no floating-point array on storage")
+    state: Effect = "in effect" if found == {asked} else "not in effect"
+    return _Finding(state, f"floating-point arrays on storage: {', '.join(sorted(found))}")
+
+
 def _chunks(asked: Any, evidence: _Evidence) -> _Finding:
     saved = [array for tree in evidence.trees for array in tree.arrays]
     arrays = [array for array in saved if array.whole is not None]  # of scalars nobody says it
@@ -347,6 +364,7 @@ _RULES: Final[Mapping[str, _Rule]] = MappingProxyType(
         "enable_replica_parallel_separate_folder": _separate_folder,
         "use_load_and_broadcast": _broadcast,
         "chunk_byte_size": _chunks,
+        "save_dtype": _dtype,
         "save_concurrent_gb": _limit("save_concurrent_bytes"),
         "restore_concurrent_gb": _limit("restore_concurrent_bytes"),
         "use_colocated_python": _colocated,

@@ -132,6 +132,8 @@ class _Repeat:
         resumes = self._task.drill is not None and self._task.drill.killed is not None
         if self._task.host == 0 and not resumes:
             _make_empty(self._path)
+        if self._trains_until_killed:
+            self._empty_local_disk()
         _await_all_hosts(self._task)
         context = TestContext(
             pytree=made.tree,
@@ -162,7 +164,7 @@ class _Repeat:
             witness.listening(),
         ):
             result = generator().test_fn(context)
-        if self._task.drill is not None and not resumes:
+        if self._trains_until_killed:
             raise NotKilled(f"{point.benchmark} came to its end before it was killed")
         if not isinstance(result, TestResult):
             raise TypeError(
@@ -174,6 +176,17 @@ class _Repeat:
             self.inventory = take_inventory(result.inventory_path or self._path)
             self.effects += witness.effects(point, self._path, self.samples)
             require_effects(self.effects, point.given)
+
+    @property
+    def _trains_until_killed(self) -> bool:
+        return self._task.drill is not None and self._task.drill.killed is None
+
+    def _empty_local_disk(self) -> None:
+        """Removes what a drill that was stopped has left: it is no checkpoint of this one."""
+        local_path = self._local_path()
+        if local_path is not None:
+            with contextlib.suppress(FileNotFoundError):  # processes of one host share it
+                _remove(local_path)
 
     def _refuse_nothing_measured(self) -> None:
         """Refuses a repeat without a sample: whoever made it believes that something is measured.
@@ -195,6 +208,8 @@ class _Repeat:
     def clean_up(self) -> None:
         """Removes this host's own scratch; what the hosts share goes when all are done with it."""
         local_path = self._local_path()
+        if self._trains_until_killed:
+            return  # the life that follows goes on with it
         if local_path is not None and (self._setup.remove_repeated_dir or self._task.warmup):
             _remove(local_path)
 

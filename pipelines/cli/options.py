@@ -111,8 +111,11 @@ SETTINGS: dict[str, Any] = {
         "--tpu",
     ),
     "gpu": _text("GPUs of each step that measures, such as h100-80gb:8.", metavar="KIND:COUNT"),
+    "gpu_hosts": _number(
+        "Machines with such GPUs that measure a point together, which a launcher starts."
+    ),
     "launcher_settings": _many(
-        "Setting of the launcher that starts the hosts of a slice, such as strategy=SPOT; see "
+        "Setting of the launcher that starts hosts, such as strategy=SPOT; see "
         "`orbax-bench launch --set`.",
         "KEY=VALUE",
         "--launcher-set",

@@ -6,7 +6,7 @@ import dataclasses
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from orbax_bench_core.analysis.async_study import check_points
@@ -95,13 +95,7 @@ def prepare(
     _check_devices(settings, [baseline_point(entry).num_devices for entry in expansion.points])
     for shape in settings.tpu:
         require_whole_slices(named_processes(loaded.suite), shape)
-    several = [number for number in named_processes(loaded.suite) if number > 1]
-    if settings.gpu is not None and several:
-        raise UserError(
-            f"--gpu {settings.gpu}: a step is one machine, all of whose GPUs one process has, and "
-            f"the suite has points of execution.processes {max(several)}; several machines measure "
-            "together by `orbax-bench launch --on jobset --set gpus=8`"
-        )
+    _check_gpu_hosts(settings, named_processes(loaded.suite))
     check_launchers(settings, target, directory)
     placement = Placement(target, settings, folder_per_run)
     job = Job(chosen, placement, arguments, name or job_name(chosen.name, loaded.suite.suite_name))
@@ -206,7 +200,9 @@ def _check_devices(settings: Settings, needed: list[int | None]) -> None:
     """
     given = {f"--tpu {shape}": shape.devices for shape in settings.tpu}
     if settings.gpu is not None:
-        given[f"--gpu {settings.gpu}"] = settings.gpu.count
+        hosts = settings.hosts_of(None)
+        also = f" --gpu-hosts {hosts}" if hosts > 1 else ""
+        given[f"--gpu {settings.gpu}{also}"] = settings.gpu.on(hosts).count
     for flag, devices in given.items():
         misfits = sorted({count for count in needed if count not in (None, devices)})
         if misfits:
@@ -215,6 +211,29 @@ def _check_devices(settings: Settings, needed: list[int | None]) -> None:
                 f"{flag} has {devices} devices, and the suite has meshes of {others}; give a suite "
                 "whose meshes have as many devices as each machine or slice, or none"
             )
+
+
+def _check_gpu_hosts(settings: Settings, processes: Iterable[int]) -> None:
+    """Refuses points that do not have one process on each machine with GPUs.
+
+    Raises:
+        UserError: With the numbers.
+    """
+    hosts = settings.hosts_of(None)
+    others = sorted({number for number in processes if number != hosts})
+    if settings.gpu is None or not others:
+        return
+    said = ", ".join(map(str, others))
+    if hosts == 1:
+        raise UserError(
+            f"--gpu {settings.gpu}: a step is one machine, all of whose GPUs one process has, and "
+            f"the suite has points of execution.processes {said}; give --gpu-hosts {others[-1]}, "
+            "so that a launcher starts as many machines"
+        )
+    raise UserError(
+        f"--gpu-hosts {hosts}: that many machines measure each point together, a process on each, "
+        f"and the suite has points of execution.processes {said}; leave it out, and it is {hosts}"
+    )
 
 
 def _image_notes(settings: Settings, target: Target) -> list[str]:

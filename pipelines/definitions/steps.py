@@ -50,7 +50,8 @@ class Steps:
         from orbax_bench_components.run_sweep_point import run_sweep_point, run_sweep_point_on_hosts
 
         placement, shape = self.placement, self.shape
-        processes = {} if shape is None or shape.hosts == 1 else {"processes": shape.hosts}
+        hosts = placement.settings.hosts_of(shape)
+        processes = {} if hosts == 1 else {"processes": hosts}
         plan = plan_sweep(
             suite=self.given["suite"],
             output_directory=self.directory,

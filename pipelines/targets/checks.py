@@ -83,6 +83,8 @@ def _machines(settings: Settings, target: Target) -> Iterable[Problem]:
     """Yields what no machine of a target has."""
     if settings.tpu and settings.gpu is not None:
         yield _problem("gpu", "a machine has TPUs or GPUs; give --tpu or --gpu")
+    if settings.gpu_hosts is not None and settings.gpu is None:
+        yield _problem("gpu_hosts", "says how many machines with GPUs; give --gpu KIND:COUNT too")
     if settings.priority is not None and settings.queue is None:
         yield _problem(
             "priority",
@@ -110,10 +112,13 @@ def _gpus(gpus: Gpus, target: Target) -> Iterable[Problem]:
 
 
 def _vertex_machines(settings: Settings) -> Iterable[Problem]:
-    if settings.spot and not settings.tpu:
+    if settings.spot and not any(
+        launcher_of(Target.VERTEX, settings, shape) for shape in settings.machines
+    ):
         yield _problem(
             "spot",
-            "the steps of Vertex AI Pipelines have no spot machines; the custom jobs of --tpu do",
+            "the steps of Vertex AI Pipelines have no spot machines; the custom jobs of --tpu and "
+            "--gpu-hosts do",
         )
     asked = {"": StepSettings(cpu=settings.cpu, memory=settings.memory), **settings.steps}
     for step, own in asked.items():
@@ -136,45 +141,48 @@ def _check_launches(settings: Settings, target: Target) -> None:
     Raises:
         UserError: With what the launcher would say, or what it needs.
     """
-    launched = [(shape, launcher_of(target, shape)) for shape in settings.tpu]
-    if settings.launcher_settings and not any(launcher for _, launcher in launched):
+    launched = [shape for shape in settings.machines if launcher_of(target, settings, shape)]
+    if settings.launcher_settings and not launched:
         raise UserError(
             _problem(
                 "launcher_settings",
-                "no launcher starts hosts here; it needs --tpu, on Kubeflow of several hosts",
+                "no launcher starts hosts here; it needs --tpu, on Kubeflow of several hosts, or "
+                "--gpu-hosts",
             )
         )
     for name in ("cpu", "memory"):
-        if target is Target.VERTEX and settings.tpu and getattr(settings, name) is not None:
-            raise UserError(_problem(name, "the machines of a TPU slice say it; leave it out"))
-    for shape in (shape for shape, launcher in launched if launcher):
+        if target is Target.VERTEX and launched and getattr(settings, name) is not None:
+            whose = "a TPU slice" if settings.tpu else "--launcher-set machine_type=NAME"
+            raise UserError(_problem(name, f"the machines of {whose} say it; leave it out"))
+    for shape in launched:
         _check_launch(shape, settings, target)
 
 
-def _check_launch(shape: SliceShape, settings: Settings, target: Target) -> None:
-    launcher = launcher_of(target, shape)
+def _check_launch(shape: SliceShape | None, settings: Settings, target: Target) -> None:
+    launcher = launcher_of(target, settings, shape)
+    whose = f"--gpu-hosts {settings.gpu_hosts}" if shape is None else f"TPU {shape}"
     image = settings.of_step(MEASURING).image
     if image is None or not is_digest(image):
         given = "" if image is None else f", got {image}"
         raise UserError(
             _problem(
                 "image",
-                f"TPU {shape} is started by a launcher, whose hosts all need the same image: "
+                f"{whose} is started by a launcher, whose hosts all need the same image: "
                 f"give NAME@sha256:DIGEST{given}",
             )
         )
     if target is Target.VERTEX:
         check_connection(settings, target)
-        _ = shape.vertex_machine_spec
+        _ = None if shape is None else shape.vertex_machine_spec
     problems = [
-        _problem(name, f"the hosts of TPU {shape} do not get it{_INSTEAD.get(name, '')}")
+        _problem(name, f"the hosts of {whose} do not get it{_INSTEAD.get(name, '')}")
         for name in _NOT_OF_HOSTS
         if launcher == "jobset" and getattr(settings, name) not in (None, ())
     ]
     if problems:
         raise UserError(*problems)
     if len(settings.pvc) > 1:
-        raise UserError(_problem("pvc", f"the hosts of TPU {shape} mount one claim only"))
+        raise UserError(_problem("pvc", f"the hosts of {whose} mount one claim only"))
     pairs = [f"{key}={value}" for key, value in launcher_settings(launcher, settings).items()]
     place_settings(place_named(launcher), pairs)
 
@@ -190,8 +198,8 @@ def check_launchers(settings: Settings, target: Target, directory: str) -> None:
     Raises:
         UserError: With what the launcher says.
     """
-    for shape in settings.tpu:
-        launcher = launcher_of(target, shape)
+    for shape in settings.machines:
+        launcher = launcher_of(target, settings, shape)
         if not launcher:
             continue
         given = launcher_settings(launcher, settings)
@@ -203,7 +211,7 @@ def check_launchers(settings: Settings, target: Target, directory: str) -> None:
             name=_STEP_NAME,
             command=("orbax-bench", "step", "run-sweep-point", _POINT, "-o", directory),
             output_directory=directory,
-            hosts=shape.hosts,
+            hosts=settings.hosts_of(shape),
             image=settings.of_step(MEASURING).image,
             tpu=shape,
         )

@@ -10,11 +10,11 @@ from orbax_bench_pipelines.targets.settings import Settings, flag_of
 from orbax_bench_pipelines.targets.values import StepSettings
 
 _CONDITIONS = {
-    (Target.VERTEX, "cpu"): "without `tpu`",
-    (Target.VERTEX, "memory"): "without `tpu`",
-    (Target.VERTEX, "spot"): "with `tpu`",
-    (Target.KFP, "launcher_settings"): "several hosts",
-    (Target.VERTEX, "launcher_settings"): "with `tpu`",
+    (Target.VERTEX, "cpu"): "without a launcher",
+    (Target.VERTEX, "memory"): "without a launcher",
+    (Target.VERTEX, "spot"): "with a launcher",
+    (Target.KFP, "launcher_settings"): "with a launcher",
+    (Target.VERTEX, "launcher_settings"): "with a launcher",
     (Target.DOCKER, "steps"): "`image`, `retries`",
     (Target.VERTEX, "steps"): "no `timeout_s`",
 }
@@ -51,7 +51,8 @@ is written as here, as GKE or as Vertex AI writes it. A step expects the devices
 given, by platform, kind and count, and fails before it measures where JAX finds others, as in an
 image without the library for them.
 
-Of a slice whose hosts a launcher starts on Kubeflow, CPUs, memory, node selectors, tolerations,
+A launcher starts the hosts of `tpu` on Vertex AI, of a `tpu` of several hosts on Kubeflow, and of
+`gpu_hosts` on both. Of hosts that it starts on Kubeflow, CPUs, memory, node selectors, tolerations,
 variables, queue, spot and one claim are those of the hosts. Secrets, affinity, priority, scratch
 and shared memory do not reach them and are refused; labels, annotations and time are those of the
 step.

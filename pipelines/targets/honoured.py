@@ -10,9 +10,9 @@ from orbax_bench_pipelines.targets.settings import Settings
 
 _HERE: Final = {"parallelism", "environment", "retries", "backoff_s", "backoff_factor"}
 _SERVICE: Final = {
-    *("image", "steps", "parallelism", "tpu", "gpu", "launcher_settings", "cpu", "memory"),
+    *("image", "steps", "parallelism", "tpu", "gpu", "gpu_hosts", "cpu", "memory"),
     *("retries", "backoff_s", "backoff_factor", "environment", "labels", "service_account"),
-    *("pipeline_root", "experiment", "endpoint", "spot"),
+    *("pipeline_root", "experiment", "endpoint", "spot", "launcher_settings"),
 }
 HONOURED: Final[dict[Target, set[str]]] = {
     Target.LOCAL: _HERE,

@@ -39,7 +39,7 @@ class Placement:
     @property
     def slices(self) -> tuple[SliceShape | None, ...]:
         """The kinds of slices to measure on; one None where steps take what machine they get."""
-        return self.settings.tpu or (None,)
+        return self.settings.machines
 
     @property
     def parallelism(self) -> int | None:
@@ -53,24 +53,26 @@ class Placement:
         return 1 if self.target in (Target.KFP, Target.VERTEX) else None
 
     def launcher(self, shape: SliceShape | None) -> str:
-        """Returns what starts the hosts of a slice; empty where the step measures itself.
+        """Returns what starts the hosts of points; empty where the step measures itself.
 
         A step is one machine, and Vertex AI gives it no TPUs.
         """
-        return launcher_of(self.target, shape)
+        return launcher_of(self.target, self.settings, shape)
 
     def launching(self, shape: SliceShape | None) -> dict[str, Any]:
         """Returns the inputs of run-sweep-point that say where a point is measured, and on what."""
         launcher = self.launcher(shape)
-        if shape is None or not launcher:
-            expected = self._expected(shape)
-            return {"expect": expected} if expected else {}
+        expected = self._expected(shape)
+        expecting = {"expect": expected} if expected else {}
+        if not launcher:
+            return expecting
         given = launcher_settings(launcher, self.settings)
-        return {
-            "launcher": launcher,
-            "tpu": f"{shape}:{shape.machine_type}",
-            "launcher_settings": [f"{key}={value}" for key, value in given.items()],
-        }
+        pairs = [f"{key}={value}" for key, value in given.items()]
+        started = {"launcher": launcher, "launcher_settings": pairs}
+        # Hosts of a slice are told by the launching step what to expect.
+        if shape is None:
+            return {**started, **expecting}
+        return {**started, "tpu": f"{shape}:{shape.machine_type}"}
 
     def place(self, task: Any) -> Any:
         """Gives a step its image, and what is set for every step or for it alone.
@@ -126,10 +128,11 @@ class Placement:
         return task
 
     def _expected(self, shape: SliceShape | None) -> str:
-        """Returns the devices that a step which measures itself is given; empty for any."""
+        """Returns the devices that a point is measured on; empty for any."""
         if shape is not None:
             return expectation(shape)
-        return "" if self.settings.gpu is None else self.settings.gpu.expected
+        gpus = self.settings.gpu
+        return "" if gpus is None else gpus.on(self.settings.hosts_of(None)).expected
 
     def _run_in(self, image: str | None, task: Any) -> None:
         """Gives a step its image, and tells it by its digest, which nothing else does."""

@@ -62,6 +62,8 @@ _OF_HOSTS: Final[Mapping[str, Mapping[str, str]]] = {
     },
 }
 """Settings of steps that hold for the hosts of a launcher as well, by their names there."""
+_ACCELERATORS: Final = ("accelerator_count", "accelerator_type")
+"""Settings of the launcher `vertex` that say number and kind of GPUs."""
 _OF_SUBMISSIONS: Final = (
     *("service_account", "pipeline_root", "experiment", "tensorboard", "network"),
     "encryption_key",
@@ -112,7 +114,10 @@ class Settings(ConfigModel):
     gpu: Annotated[Gpus | None, parsed_text(parse_gpus)] = _field(
         "the GPUs of each step that measures, such as `h100-80gb:8`", None
     )
-    launcher_settings: Pairs = _field("of the launcher that starts the hosts of a slice", {})
+    gpu_hosts: pydantic.PositiveInt | None = _field(
+        "machines with such GPUs that measure a point together, started by a launcher", None
+    )
+    launcher_settings: Pairs = _field("of the launcher that starts hosts", {})
     cpu: Cpu | None = _field("of the steps that measure", None)
     memory: Bytes | None = _field("of the steps that measure", None)
     retries: pydantic.NonNegativeInt | None = _field(
@@ -174,6 +179,15 @@ class Settings(ConfigModel):
         return [name for name in Settings.model_fields if getattr(self, name) not in _NOTHING]
 
     @property
+    def machines(self) -> tuple[SliceShape | None, ...]:
+        """The slices to measure on; one None for machines without TPUs."""
+        return self.tpu or (None,)
+
+    def hosts_of(self, shape: SliceShape | None) -> int:
+        """Returns how many hosts measure a point together, on a slice or, with None, on others."""
+        return (self.gpu_hosts or 1) if shape is None else shape.hosts
+
+    @property
     def images(self) -> list[str]:
         """The images that are given, each once."""
         own = (step.image for step in self.steps.values())
@@ -191,13 +205,18 @@ class Settings(ConfigModel):
         )
 
 
-def launcher_of(target: Target, shape: SliceShape | None) -> str:
-    """Returns the launcher that starts the hosts of a slice; empty where a step measures itself."""
-    if shape is None:
-        return ""
+def launcher_of(target: Target, settings: Settings, shape: SliceShape | None) -> str:
+    """Returns the launcher that starts the hosts of points; empty where a step measures itself.
+
+    Args:
+        target: Where the pipeline is to run.
+        settings: What was set.
+        shape: The slice of the hosts; None for machines without TPUs.
+    """
+    several = settings.hosts_of(shape) > 1
     if target is Target.VERTEX:
-        return "vertex"
-    return "jobset" if target is Target.KFP and shape.hosts > 1 else ""
+        return "vertex" if several or shape is not None else ""
+    return "jobset" if target is Target.KFP and several else ""
 
 
 def launcher_settings(launcher: str, settings: Settings) -> dict[str, str]:
@@ -207,6 +226,7 @@ def launcher_settings(launcher: str, settings: Settings) -> dict[str, str]:
         launcher: `jobset` or `vertex`.
         settings: What was set; its `launcher_settings` come first.
     """
+    gpus = settings.gpu
     found = {
         there: getattr(settings, name)
         for name, there in _OF_HOSTS[launcher].items()
@@ -221,6 +241,11 @@ def launcher_settings(launcher: str, settings: Settings) -> dict[str, str]:
         mappings = {"labels": settings.labels, "environment": settings.environment}
         shared |= {name: json.dumps(given) for name, given in mappings.items() if given}
         shared |= {"strategy": "SPOT"} if settings.spot else {}
+    if gpus is not None:
+        number, kind = ("gpus", "gpu") if launcher == "jobset" else _ACCELERATORS
+        shared[number] = str(gpus.count)
+        if gpus.kind is not None:
+            shared[kind] = gpus.kind.gke if launcher == "jobset" else gpus.kind.vertex
     return {**shared, **settings.launcher_settings}
 
 
@@ -231,7 +256,7 @@ def at_submission(settings: Settings, target: Target) -> list[str]:
         settings: What was set.
         target: Where the package is to run; hosts of slices there get some of these from it.
     """
-    launchers = {launcher_of(target, shape) for shape in settings.tpu} - {""}
+    launchers = {launcher_of(target, settings, shape) for shape in settings.machines} - {""}
     compiled = {name for launcher in launchers for name in _OF_HOSTS[launcher]}
     of_run = [*_OF_SUBMISSIONS, *(("labels",) if target is Target.VERTEX else ())]
     return [name for name in of_run if name in settings.given and name not in compiled]

@@ -12,11 +12,11 @@ from orbax_bench_core.config import UserError
 from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
 from tests.support.scripted import NAME
 
-ALL_HOSTS = ["ab", "async-study", "bisect", "calibrate", "run", "soak", "upgrade"]
-THIS_HOST = ["doctor", "limits", "prepare", "recovery"]
+ALL_HOSTS = ["ab", "async-study", "bisect", "calibrate", "recovery", "run", "soak", "upgrade"]
+THIS_HOST = ["doctor", "limits", "prepare"]
 NONE = [
     *("baseline", "best", "compare", "expand", "history", "init", "inspect", "launch", "lineage"),
-    *("list", "migrate", "plan", "report", "sharding"),
+    *("list", "migrate", "plan", "report", "sharding", "site"),
 ]
 FROM_OTHER_PACKAGES = ["image", "pipeline"]
 """They say nothing of their reach: what measures there is refused by what they call."""
@@ -62,7 +62,6 @@ def test_what_works_on_this_host_says_so_in_a_cluster_alone(
     monkeypatch.setattr(doctor, "_devices", lambda: "8 x cpu")
     # What they are given ends them at once.
     given = {"doctor": ("--path", "/nowhere"), "limits": ("--path", "/", "--size", "x")}
-    given["recovery"] = ("/nowhere",)
     alone = orbax_bench(name, *given.get(name, ()))
     request.getfixturevalue("on_three_hosts")
     done = orbax_bench(name, *given.get(name, ()))

@@ -46,6 +46,9 @@ def test_drills_are_shown_and_shown_anew(recovery, tmp_path, orbax_bench):
     again = orbax_bench("recovery", tmp_path / "run", "--add-start", "180")
     assert again.code == 0
     assert "180 s of it given" in again.out
+    report = (tmp_path / "run" / "report.md").read_text()
+    assert "2 of 2 drills came back" in report
+    assert "180 s" not in report
     assert json.loads((tmp_path / "run" / "run.json").read_text())["status"] == "complete"
 
 

@@ -41,8 +41,10 @@ def test_a_leak_is_found_and_judged_anew(soak, tmp_path, orbax_bench):
     done = soak("{keeps_mib: 1.0}", "--saves", "200")
     assert done.returncode == 3, done.stderr
     assert "LEAK: The process keeps 1 MiB per save" in done.stdout
+    assert "keeps 1 MiB per save" in (tmp_path / "run" / "report.md").read_text()
     again = orbax_bench("soak", tmp_path / "run", "--limit", "2", "--json")
     assert again.code == 0
+    assert "below the limit of 2 MiB" in (tmp_path / "run" / "report.md").read_text()
     assert json.loads(again.out)["word"] == "PASS"
     info = json.loads((tmp_path / "run" / "run.json").read_text())
     assert (info["num_repeats"], info["status"]) == (200, "complete")

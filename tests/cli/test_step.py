@@ -99,6 +99,30 @@ def test_a_step_measures_nothing_on_other_devices_than_it_expects(tmp_path, expe
 
 
 @pytest.mark.slow
+def test_a_drill_and_what_enforces_it_are_two_steps(tmp_path):
+    suite = tmp_path / "suite.yaml"
+    suite.write_text(
+        SUITE.replace(
+            "num_repeats: 2", "num_repeats: 1\nexecution: {warmups: 0, retries: 0}"
+        ).replace("{save_s: [0.1, 0.2]}", "{}")
+    )
+    words = ("recovery", suite, "-o", tmp_path / "run", "--no-lock")
+    code, failed, out = step(*words, "--outputs", tmp_path / "outputs")
+    assert (code, failed) == (0, []), out
+    outputs = json.loads((tmp_path / "outputs").read_text())
+    assert outputs["answer"]["metadata"]["orbax_bench_type"] == "recovery"
+    assert outputs["report"]["place"] == str(tmp_path / "run" / "recovery.html")
+
+
+def test_a_plan_that_will_fail_is_an_exit_code(orbax_bench, tmp_path):
+    words = ("step", "plan-save", "llama-8b@0.01", "--answer", tmp_path / "plan.json")
+    done = orbax_bench(*words, "--options", "{save_concurrent_gb: 0.000001}")
+    (failure,) = json.loads(done.out)
+    assert (done.code, done.err.strip()) == (Exit.FAILED, failure)
+    assert json.loads((tmp_path / "plan.json").read_text())[0]["failures"] == [failure]
+
+
+@pytest.mark.slow
 def test_points_that_were_measured_at_the_same_moment_are_named_in_the_report(tmp_path):
     run = tmp_path / "run"
     suite = SUITE.replace("num_repeats: 2", "num_repeats: 1\nexecution: {warmups: 0}")
@@ -134,6 +158,7 @@ def test_a_run_with_both_arms_is_judged_and_captured(orbax_bench, make_paired_ru
         (["INCONCLUSIVE"], Exit.INCONCLUSIVE),
         (["INCONCLUSIVE", "--allow-inconclusive"], Exit.OK),
         (["REGRESSION"], Exit.REGRESSION),
+        (["LEAK"], Exit.REGRESSION),
         (["FINE"], Exit.INVALID),
     ],
 )
@@ -197,6 +222,9 @@ def test_a_comparison_that_lost_a_step_is_told_as_a_failure(orbax_bench, make_pa
     run = make_paired_run(0, blocks=1)
     done = orbax_bench("step", "compare-baseline", "-o", run.root, "--notify", webhook.url)
     assert (done.code, json.loads(done.out)) == (Exit.OK, "INCONCLUSIVE")
+    # The step that enforces it knows so too: one night is one state.
+    judged = ("PASS", "--verdicts", run.root / "verdicts.json", "--notify", webhook.url)
+    assert orbax_bench("step", "enforce-verdict", *judged).code == Exit.OK
     assert webhook.states == ["FAILED"]
 
 
@@ -214,6 +242,12 @@ def test_a_comparison_that_lost_a_step_is_told_as_a_failure(orbax_bench, make_pa
         (["run-sweep-point", "@{tmp}/none", "-o", "{tmp}/run"], "cannot read it"),
         (["aggregate", "-o", "{tmp}/run"], "run"),
         (["study-async", "-o", "{tmp}/run"], "run"),
+        (["best", "-o", "{tmp}/run"], "run"),
+        (["best", "-o", "{tmp}/run", "--peak-memory", "much"], "is not a size"),
+        (["inspect-checkpoint", "{tmp}/none"], "does not exist"),
+        (["plan-save", "llama-9b"], "llama-9b"),
+        (["soak", "{tmp}/none.yaml", "-o", "{tmp}/run"], "cannot read it"),
+        (["recovery", "{tmp}/none.yaml", "-o", "{tmp}/run"], "cannot read it"),
     ],
 )
 def test_a_mistake_is_one_message_and_exit_code_2(orbax_bench, tmp_path, words, said):

@@ -11,10 +11,13 @@ import pyarrow.parquet
 from kfp import dsl
 
 from orbax_bench_components.aggregate import aggregate
+from orbax_bench_components.best import best
 from orbax_bench_components.calibrate import calibrate
 from orbax_bench_components.compare_baseline import compare_baseline
 from orbax_bench_components.enforce_verdict import enforce_verdict
 from orbax_bench_components.generate_checkpoint import generate_checkpoint
+from orbax_bench_components.inspect_checkpoint import inspect_checkpoint
+from orbax_bench_components.plan_save import plan_save
 from orbax_bench_components.plan_sweep import plan_sweep
 from orbax_bench_components.publish_baseline import publish_baseline
 from orbax_bench_core.analysis.verdicts import NotPassed
@@ -72,6 +75,23 @@ def calibrated(call, make_paired_run):
 
 
 @pytest.fixture
+def chosen(call, make_run, make_point, make_record):
+    points = [make_point(options={"n": number}, label=str(number)) for number in range(2)]
+    records = [
+        make_record(point, number, times={"save": (1.0 + place) * (1 + number / 100)})
+        for number in range(4)
+        for place, point in enumerate(points)
+    ]
+    run = make_run(records, points=points, num_repeats=4)
+    return run, call(best, output_directory=str(run.root))
+
+
+@pytest.fixture
+def foreseen(call):
+    return None, call(plan_save, source="llama-8b@0.01")
+
+
+@pytest.fixture
 def generated(call, tmp_path):
     checkpoint = tmp_path / "checkpoint"
     checkpoint.mkdir()
@@ -80,7 +100,10 @@ def generated(call, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("step", ["aggregated", "compared", "published", "calibrated", "generated"])
+@pytest.mark.parametrize(
+    "step",
+    ["aggregated", "compared", "published", "calibrated", "generated", "chosen", "foreseen"],
+)
 def test_every_artifact_says_all_of_itself_in_text(request, step):
     _, outputs = request.getfixturevalue(step)
     for name, one in artifacts(outputs).items():
@@ -97,6 +120,19 @@ def test_every_artifact_says_all_of_itself_in_text(request, step):
 def test_an_artifact_has_the_digest_of_its_content(aggregated, name):
     _, outputs = aggregated
     assert outputs[name].metadata["digest"] == file_digest(outputs[name].path)
+
+
+def test_the_options_to_take_are_what_the_component_returns(chosen):
+    run, outputs = chosen
+    assert outputs["Output"] == [run.read_info().expansion.plain[0].id]
+
+
+def test_a_damaged_checkpoint_is_told_to_the_step_that_enforces(call, tmp_path):
+    (tmp_path / "_CHECKPOINT_METADATA").write_text("{}")
+    found = call(inspect_checkpoint, checkpoint=str(tmp_path))
+    assert found["Output"]
+    with pytest.raises(NotPassed, match=found["Output"][0][:20]):
+        call(enforce_verdict, lacking=found["Output"])
 
 
 @pytest.mark.slow

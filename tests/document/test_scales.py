@@ -1,5 +1,7 @@
 """Scales of plots."""
 
+import itertools
+
 import pytest
 
 from orbax_bench_core.document import Scale
@@ -36,7 +38,7 @@ def test_ticks_are_few_and_apart(low, high):
     scale = Scale(low, high)
     places = [place for place, _ in scale.axis(str)]
     assert 2 <= len(places) <= 7
-    assert all(after - before >= 15 for before, after in zip(places, places[1:], strict=False))
+    assert all(after - before >= 15 for before, after in itertools.pairwise(places))
     assert all(low <= tick <= high * 1.0001 for tick in ticks(scale))
 
 

@@ -136,6 +136,25 @@ def test_the_size_is_what_the_readme_says(inspected):
     assert inspected["Size"] / 1e9 == pytest.approx(float(said), rel=0.05)
 
 
+BYTE_CODE = """
+import os, sys
+import gcsfs, jax, kfp.dsl.executor_main, matplotlib.pyplot, orbax.checkpoint, pandas
+import orbax_bench_core.worker, orbax_bench_core.steps.pipeline
+found = [getattr(module, "__cached__", None) for module in list(sys.modules.values())]
+lacking = sorted(path for path in found if path and not os.path.exists(path))
+print(len([path for path in found if path]), len(lacking), lacking[:5])
+"""
+
+
+def test_what_a_step_imports_is_not_compiled_anew_each_time(docker_environment, image):
+    environment = ("--env", "_KFP_RUNTIME=true")
+    done = docker(docker_environment, "run", "--rm", *environment, image, "python", "-c", BYTE_CODE)
+    assert done.returncode == 0, done.stderr
+    imported, lacking, _ = done.stdout.split(" ", 2)
+    assert int(imported) > 1000
+    assert int(lacking) < 0.01 * int(imported), done.stdout
+
+
 def test_its_user_is_a_number_that_is_not_root(inspected):
     user, _, group = inspected["Config"]["User"].partition(":")
     assert int(user) > 0, "Kubernetes refuses a name under runAsNonRoot"
@@ -191,6 +210,7 @@ def test_the_image_holds_what_components_need_and_kfp(distributions):
 def test_what_no_step_uses_is_left_out(distributions):
     assert set(distributions["needed"]) - set(distributions["there"]) == {
         "markdown",
+        "setuptools",
         "tensorboard-data-server",
         "werkzeug",
     }

@@ -1,9 +1,10 @@
 """Proxy before an emulated object store: it answers some requests of TensorStore with an error.
 
-    python faulty_storage.py TARGET STATUS EVERY [ONLY]
+    python faulty_storage.py TARGET STATUS EVERY [ONLY [AWAY]]
 
 It prints its port. Of TensorStore's requests every EVERY-th gets STATUS, and is not handed on; with
-ONLY just those whose path holds that text are counted.
+ONLY just those whose path holds that text are counted. While the file AWAY is there, every request
+of whoever it is gets STATUS.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ import http.client
 import http.server
 import itertools
 import sys
+from pathlib import Path
 from typing import Any
 
 TARGET, STATUS, EVERY = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 ONLY = sys.argv[4] if len(sys.argv) > 4 else ""
+AWAY = Path(sys.argv[5]) if len(sys.argv) > 5 else None
 COUNT = itertools.count(1)
 HOP_BY_HOP = {"connection", "transfer-encoding", "keep-alive", "content-length"}
 
@@ -28,6 +31,9 @@ class Proxy(http.server.BaseHTTPRequestHandler):
     def _handle(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
         is_tensorstore = "tensorstore" in (self.headers.get("user-agent") or "")
+        if AWAY is not None and AWAY.exists():
+            self._answer(STATUS, {}, b"")
+            return
         if is_tensorstore and ONLY in self.path and next(COUNT) % EVERY == 0:
             self._answer(STATUS, {}, b"")
             return

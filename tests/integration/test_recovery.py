@@ -24,7 +24,11 @@ mesh_config:
   dcn_parallelism: {replica: 2}
 benchmarks:
 - generator: training_job
-  options: {save_interval_steps: 5, matrix_size: 16, tier: local, wiped: [false, true]}
+  options:
+    save_interval_steps: 5
+    matrix_size: 16
+    tier: [local, replicator]
+    wiped: [false, true]
 """
 
 
@@ -56,8 +60,8 @@ def test_the_commands_of_the_page(tmp_path):
 
 @pytest.mark.nightly
 @pytest.mark.extended
-def test_a_job_comes_back_from_local_disks_and_from_one_that_was_wiped(tmp_path):
+def test_a_job_comes_back_from_local_disks_of_both_managers_and_from_one_that_was_wiped(tmp_path):
     suite = tmp_path / "tiers.yaml"
     suite.write_text(TIERS)
     found = drill("recovery", str(suite), "-o", str(tmp_path / "run"))
-    assert [(series["recovered"], series["verified"]) for series in found] == [(1, True)] * 2
+    assert [(series["recovered"], series["verified"]) for series in found] == [(1, True)] * 3

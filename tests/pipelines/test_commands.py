@@ -257,6 +257,7 @@ def test_gpus_of_one_machine_are_refused_to_several_processes(pipeline_command, 
     done = pipeline_command(*submit(suite, "--target", "kfp", "--gpu", "l4:8", "--dry-run"))
     assert done.code == 2
     assert "--gpu l4:8: a step is one machine, all of whose GPUs one process has" in done.err
+    assert "give --gpu-hosts 2" in done.err
 
 
 def test_a_local_output_directory_needs_a_claim_on_a_cluster(pipeline_command, suite):

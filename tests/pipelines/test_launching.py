@@ -11,10 +11,17 @@ import yaml
 
 pytest.importorskip("kfp")
 
+from orbax_bench_core.config import UserError
 from orbax_bench_core.launchers import parse_slice, place_named, place_settings
 from orbax_bench_pipelines.compile import compiled
 from orbax_bench_pipelines.definitions import PIPELINES, find_pipeline
-from orbax_bench_pipelines.targets import Placement, Settings, Target
+from orbax_bench_pipelines.targets import (
+    Placement,
+    Settings,
+    Target,
+    check_launchers,
+    check_settings,
+)
 from tests.pipelines import strict
 
 IMAGE = "europe-docker.pkg.dev/p/r/orbax-bench@sha256:" + "0" * 64
@@ -129,6 +136,51 @@ def test_every_slice_is_a_custom_job_on_vertex(tpu, processes):
     assert outputs["parameters"] == {"gcp_resources": {"parameterType": "STRING"}}
     # Vertex AI knows no such type of parameter.
     assert "TASK_CONFIG" not in json.dumps(spec)
+
+
+GPUS = {"gpu": "h100-80gb:8", "gpu_hosts": 4}
+
+
+def test_machines_with_gpus_are_a_jobset_on_kubeflow():
+    # The hosts have the GPUs; the step that starts them runs on any node.
+    [spec] = documents(Target.KFP, **GPUS, launcher_settings={"queue": "gpus"})
+    strict.pipeline_spec(spec)
+    given = constants(spec, "run-sweep-point")
+    assert (given["launcher"], given.get("tpu")) == ("jobset", None)
+    assert given["launcher_settings"] == ["gpus=8", "gpu=nvidia-h100-80gb", "queue=gpus"]
+    assert given["expect"] == "gpu:h100-80gb:32"
+    assert constants(spec, "plan-sweep")["processes"] == 4.0
+    assert "resources" not in executor(spec)
+
+
+def test_machines_with_gpus_are_a_custom_job_on_vertex():
+    machine = {"machine_type": "a3-highgpu-8g"}
+    [spec] = documents(Target.VERTEX, **GPUS, **CLOUD, launcher_settings=machine, spot=True)
+    strict.pipeline_spec(spec)
+    given = constants(spec, "run-sweep-point")
+    settings = place_settings(place_named("vertex"), given["launcher_settings"])
+    gpus = (settings.machine_type, settings.accelerator_type, settings.accelerator_count)
+    assert gpus == ("a3-highgpu-8g", "NVIDIA_H100_80GB", 8)
+    assert (given["expect"], settings.strategy) == ("gpu:h100-80gb:32", "SPOT")
+    assert "resources" not in executor(spec)
+
+
+@pytest.mark.parametrize(
+    ("target", "given", "said"),
+    [
+        (Target.KFP, {"gpu_hosts": 2}, "--gpu-hosts: says how many machines with GPUs"),
+        (Target.KFP, {**GPUS, "image": "a/b:1"}, "--gpu-hosts 4 is started by a launcher"),
+        (Target.KFP, {**GPUS, "priority": "p", "queue": "q"}, "the hosts of --gpu-hosts 4 do not"),
+        (Target.VERTEX, {**GPUS, **CLOUD, "cpu": "8"}, "--cpu: the machines of --launcher-set"),
+        (Target.VERTEX, {**GPUS, **CLOUD}, "--set machine_type: needed without --tpu"),
+    ],
+)
+def test_machines_with_gpus_that_no_launcher_could_start_are_refused(target, given, said):
+    settings = Settings.model_validate({"image": IMAGE, **given})
+    with pytest.raises(UserError) as refused:
+        check_settings(settings, target)
+        check_launchers(settings, target, "gs://bucket/run")
+    assert said in str(refused.value)
 
 
 @pytest.mark.slow

@@ -11,12 +11,14 @@ from orbax_bench_core.config import MeshConfig
 from orbax_bench_core.measure import Sample
 from orbax_bench_core.records import samples
 from orbax_bench_core.records.record import ErrorInfo
-from orbax_bench_core.records.samples import COLUMNS, write_parquet
+from orbax_bench_core.records.samples import COLUMNS, SamplesFile
 
 
 def written(records):
     file = io.BytesIO()
-    write_parquet(records, file)
+    with SamplesFile(file) as samples:
+        for record in records:
+            samples.add(record)
     return io.BytesIO(file.getvalue())
 
 

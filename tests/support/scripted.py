@@ -1,6 +1,7 @@
 """A benchmark whose options are a script, for workers that follow it without measuring anything."""
 
 import dataclasses
+from typing import Any
 
 from orbax_bench_core.authoring import (
     BenchmarkOptions,
@@ -40,7 +41,8 @@ class ScriptedOptions(BenchmarkOptions):
         load_s: Seconds that are reported for `load`.
         keeps_mib: MiB that a process reports to keep of every save, in a soak.
         save_interval_steps: Steps between the saves of training that a drill kills.
-        kill: What the drill kills, `last` or `all`.
+        kill: What the drill kills, as `training_job` has it.
+        away: A file; while it is there, saves and restores fail.
         peers_wait_s: Seconds for which it leaves the others alone.
         trains: Steps after which training that is to be killed ends by itself; none by default.
         lasts_s: Seconds for which a repeat, and a host that lags, really takes.
@@ -60,7 +62,8 @@ class ScriptedOptions(BenchmarkOptions):
     load_s: float = 0.02
     keeps_mib: float = 0.0
     save_interval_steps: int = 5
-    kill: str = "last"
+    kill: str | dict[str, Any] = "last"
+    away: str = ""
     peers_wait_s: float = 0.0
     trains: int = 1_000_000
     lasts_s: float = 0.0

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from orbax_bench_core.benchmarks import save_restore
+from orbax_bench_core.benchmarks import save_restore, staged_save
 from orbax_bench_core.testing import run_benchmark
 
 CHECKPOINT = {
@@ -143,6 +143,34 @@ def test_nothing_to_split_is_not_decidable(tmp_path):
     record = run(tmp_path, chunk_byte_size=2**20)
     assert record.status == "passed"
     assert states(record)["chunk_byte_size"] == "not decidable"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("asked", "found", "state"),
+    [
+        ("bfloat16", "bfloat16", "in effect"),
+        ("bfloat16", None, "not in effect"),
+        (None, None, "not decidable"),
+    ],
+)
+def test_the_dtype_on_storage_is_read_from_the_files(asked, found, state, tmp_path, monkeypatch):
+    real = staged_save.StagedSaveOptions.orbax_context
+
+    def context(self):
+        object.__setattr__(self, "save_dtype", found)
+        return real(self)
+
+    monkeypatch.setattr(staged_save.StagedSaveOptions, "orbax_context", context)
+    if state == "not in effect":  # what is compared is then the tree as it was saved
+        monkeypatch.setattr(staged_save, "_as_stored", lambda tree, dtype: None)
+    record = run(tmp_path, benchmark="staged_save", save_dtype=asked)
+    assert states(record)["save_dtype"] == state
+    if state == "not in effect":
+        assert record.error.type == "OptionWithoutEffect"
+        assert "floating-point arrays on storage: bfloat16, float32" in record.error.message
+    else:
+        assert record.status == "passed"
 
 
 def test_reading_beside_the_devices_needs_pathways(tmp_path):

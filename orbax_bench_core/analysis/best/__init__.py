@@ -31,6 +31,7 @@ from orbax_bench_core.analysis.best.model import (
 from orbax_bench_core.analysis.best.observations import Observed, Observer
 from orbax_bench_core.analysis.best.ranking import LEVEL, Ranked, complete_rounds, rank
 from orbax_bench_core.analysis.best.view import best_document, best_section
+from orbax_bench_core.analysis.best.words import best_line
 
 __all__ = [
     "FIRST_ROUNDS",
@@ -54,6 +55,7 @@ __all__ = [
     "analyse",
     "best",
     "best_document",
+    "best_line",
     "best_of",
     "best_section",
     "complete_rounds",

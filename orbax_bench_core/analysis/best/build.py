@@ -13,6 +13,7 @@ from orbax_bench_core.analysis.best.factorial import Contrast, Factorial, Layout
 from orbax_bench_core.analysis.best.goals import (
     FRONT,
     MEASURES,
+    RECOVERY,
     SAVE,
     STEP_P99,
     goal_value,
@@ -124,8 +125,8 @@ def best_of(
 
 
 def default_goal(measured: frozenset[str]) -> str:
-    """Returns the goal where none is given: `save`, the slowest steps, or the first that is."""
-    order = (SAVE, STEP_P99, *MEASURES, *sorted(measured))
+    """Returns the goal where none is given: `recovery` of drills, `save`, the slowest steps, ..."""
+    order = (RECOVERY, SAVE, STEP_P99, *MEASURES, *sorted(measured))
     return next((name for name in order if name in measured), SAVE)
 
 

@@ -20,7 +20,8 @@ import numpy as np
 from orbax_bench_core.analysis.best.ranking import LEVEL, Floats, holm_rejects, t_interval
 
 MOST_COLUMNS: Final = 400
-"""A design with more columns than these is fitted by main effects alone."""
+"""A design with more columns than these is fitted by main effects alone, or not at all: the time
+that it takes grows with their cube."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -44,6 +45,11 @@ class Layout:
     def pairs(self) -> tuple[tuple[int, int], ...]:
         """Pairs of options, by their places."""
         return tuple(itertools.combinations(range(len(self.levels)), 2))
+
+    @property
+    def columns(self) -> int:
+        """Columns of the design with main effects alone."""
+        return 1 + sum(len(levels) - 1 for levels in self.levels.values())
 
     @property
     def columns_with_pairs(self) -> int:
@@ -137,6 +143,9 @@ def analyse(layout: Layout, logs: Floats, level: float = LEVEL) -> Factorial:
         interactions = _interactions(layout, with_pairs, logs, level)
         fit, why = _fit(with_pairs, logs)
         return Factorial(effects=effects, interactions=interactions, fit=fit, fit_unknown=why)
+    if layout.columns > MOST_COLUMNS:
+        said = f"effects of more than {MOST_COLUMNS} values of options are not computed"
+        return Factorial(unknown=(said,), fit_unknown=said)
     design = _Design.of(layout, pairs=False)
     told = _told(layout, design)
     unknown = [

@@ -29,6 +29,9 @@ OPERATIONS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Operations that a measure is the time of; the first that a repeat has."""
 
+RECOVERY: Final = "recovery"
+"""From a kill to the next step; only drills measure it."""
+
 STEP_P99: Final = "step_p99"
 STEP_MAX: Final = "step_max"
 """Slowest steps of a training that saves; goals beside `MEASURES`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, Final
 
 from orbax_bench_core import measure
@@ -88,12 +88,6 @@ class Observer:
     def __init__(self) -> None:
         self._found: dict[str, Observed] = {}
 
-    def watch(self, repeats: Iterable[Repeat]) -> Iterator[Repeat]:
-        """Yields the repeats as they come, and takes what they tell."""
-        for repeat in repeats:
-            self.add(repeat)
-            yield repeat
-
     def add(self, repeat: Repeat) -> None:
         """Takes one repeat; warm-ups and arms are passed over."""
         if repeat.warmup or repeat.series.arm is not None:
@@ -105,7 +99,8 @@ class Observer:
         """Returns the points of a suite, those without a repeat too, by the work that they do.
 
         Points do the same work when they share benchmark, checkpoint, mesh, processes and
-        conditions. They may differ in options, storage, environment and the memory of the host.
+        conditions, and in drills what is killed. They may differ in other options, storage,
+        environment and the memory of the host.
         """
         found: dict[tuple[str, str], list[Observed]] = {}
         for point in points:
@@ -168,10 +163,15 @@ def _title(point: SweepPoint) -> str:
 def _work(point: SweepPoint) -> str:
     content = {name: value for name, value in point.content.items() if name not in _CHOSEN}
     conditions = {**content["conditions"], "host_memory": ""}
-    return json.dumps({**content, "conditions": conditions}, sort_keys=True)
+    drilled = short_name(point.benchmark) == _DRILLED
+    suffered = {name: point.options.get(name) for name in _SUFFERED} if drilled else {}
+    return json.dumps({**content, "conditions": conditions, **suffered}, sort_keys=True)
 
 
 _CHOSEN: Final = ("options", "storage", "environment")
+_DRILLED: Final = "training_job"
+_SUFFERED: Final = ("kill", "wiped", "peers_wait_s")
+"""Options that say what happens to a job: nobody chooses among failures."""
 
 
 def _flag(repeat: Repeat) -> str:

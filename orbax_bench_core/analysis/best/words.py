@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from orbax_bench_core.analysis.best.halving import MOST_ROUNDS, Separation
 from orbax_bench_core.analysis.best.model import (
+    Best,
     Case,
     Goal,
     OptionContrast,
@@ -46,6 +47,15 @@ _GOALS: Final = {
     "step_max": "longest step of a training",
     "memory": "peak memory of the host's process",
 }
+
+
+def best_line(best: Best) -> str:
+    """Returns the answer for the first case in a sentence, and how many cases there are."""
+    if not best.cases:
+        return ""
+    more = len(best.cases) - 1
+    said = headline(best.cases[0], best.goal)
+    return f"{said}; and {count(more, 'more case')}" if more else said
 
 
 def goal_words(goal: Goal) -> str:

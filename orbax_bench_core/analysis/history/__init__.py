@@ -2,12 +2,17 @@
 
 from orbax_bench_core.analysis.history.build import history
 from orbax_bench_core.analysis.history.changes import LEAST, MOST, SIGNIFICANCE
+from orbax_bench_core.analysis.history.model import History
+from orbax_bench_core.analysis.history.trend import trends_table, what_ran_in
 from orbax_bench_core.analysis.history.view import history_document
 
 __all__ = [
     "LEAST",
     "MOST",
     "SIGNIFICANCE",
+    "History",
     "history",
     "history_document",
+    "trends_table",
+    "what_ran_in",
 ]

@@ -2,7 +2,7 @@
 
 from orbax_bench_core.analysis.recovery.drills import recovery_of
 from orbax_bench_core.analysis.recovery.model import Phase, PhaseName, Recovery, RecoverySeries
-from orbax_bench_core.analysis.recovery.view import recovery_document
+from orbax_bench_core.analysis.recovery.view import recovery_document, recovery_section
 
 __all__ = [
     "Phase",
@@ -11,4 +11,5 @@ __all__ = [
     "RecoverySeries",
     "recovery_document",
     "recovery_of",
+    "recovery_section",
 ]

@@ -52,6 +52,21 @@ def recovery_document(recovery: Recovery) -> Document:
     )
 
 
+def recovery_section(recovery: Recovery) -> Document:
+    """Returns what the report of a run says of its drills, above the tables."""
+    result = Paragraph(words.headline(recovery))
+    series = [_below(element) for one in recovery.series for element in _series(one)]
+    verdicts = [_below(element) for one in recovery.verdicts for element in _verdict(one)]
+    more = Paragraph("Figure and explanations are in recovery.html.", "dim")
+    elements = (Heading("Recovery"), result, *series, *verdicts, more)
+    return Document(title=recovery.suite, elements=elements, brief=(result,))
+
+
+def _below(element: Element) -> Element:
+    """Returns an element below a heading, which has no headings of its own."""
+    return Paragraph(element.text) if isinstance(element, Heading) else element
+
+
 def _series(series: RecoverySeries) -> list[Element]:
     role: Role = "plain" if series.recovered == series.drills else "bad"
     elements: list[Element] = [Heading(Span(series.name))]

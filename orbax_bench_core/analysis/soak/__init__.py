@@ -3,7 +3,7 @@
 from orbax_bench_core.analysis.soak.model import Growth, Slope, Soak, SoakSeries, SoakWord
 from orbax_bench_core.analysis.soak.slope import DROPPED, FEWEST, slope_of, word_of
 from orbax_bench_core.analysis.soak.soak import LIMIT_MIB, lives_of, longest, soak_of
-from orbax_bench_core.analysis.soak.view import soak_document
+from orbax_bench_core.analysis.soak.view import soak_document, soak_section
 
 __all__ = [
     "DROPPED",
@@ -19,5 +19,6 @@ __all__ = [
     "slope_of",
     "soak_document",
     "soak_of",
+    "soak_section",
     "word_of",
 ]

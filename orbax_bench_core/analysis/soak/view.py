@@ -51,6 +51,20 @@ def soak_document(soak: Soak) -> Document:
     )
 
 
+def soak_section(soak: Soak) -> Document:
+    """Returns what the report of a run says of its soak, above the tables."""
+    verdict = Callout(Span(soak.word, _ROLES[soak.word]), words.headline(soak))
+    series = [element for one in soak.series for element in _series(one, soak.limit_mib)]
+    tables = (
+        Paragraph(element.text) if isinstance(element, Heading) else element
+        for element in series
+        if not isinstance(element, Figure)
+    )
+    more = Paragraph("Figures and explanations are in soak.html.", "dim")
+    elements = (Heading("Soak"), verdict, *tables, more)
+    return Document(title=soak.suite, elements=elements, brief=(verdict,))
+
+
 def _series(series: SoakSeries, limit_mib: float) -> list[Element]:
     about = f"{series.name}, host {series.host}: {series.saves} saves of one process"
     elements: list[Element] = [Heading(Span(about))]

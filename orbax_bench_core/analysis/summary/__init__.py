@@ -7,11 +7,8 @@ from orbax_bench_core.analysis.summary.aggregate import (
     SummaryTable,
     summarize,
 )
-from orbax_bench_core.analysis.summary.view import (
-    ExtraColumns,
-    notes_document,
-    summary_document,
-)
+from orbax_bench_core.analysis.summary.tables import ExtraColumns
+from orbax_bench_core.analysis.summary.view import notes_document, summary_document
 
 __all__ = [
     "ExtraColumns",

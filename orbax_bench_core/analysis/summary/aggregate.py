@@ -380,9 +380,6 @@ class _Point:
 
     def _summary(self, key: tuple[str, str], found: list[float]) -> MetricSummary:
         values = sorted(found)
-        several = len(values) > 1
-        quartiles = statistics.quantiles(values, n=4, method="inclusive") if several else values
-        hundredths = statistics.quantiles(values, n=100, method="inclusive") if several else values
         return MetricSummary(
             point_id=self._id,
             point=self._name,
@@ -393,12 +390,21 @@ class _Point:
             n=len(values),
             mean=statistics.fmean(values),
             median=statistics.median(values),
-            q25=quartiles[0],
-            q75=quartiles[-1],
-            p99=hundredths[-1],
+            q25=_cut(values, 1, 4),
+            q75=_cut(values, 3, 4),
+            p99=_cut(values, 99, 100),
             minimum=values[0],
             maximum=values[-1],
         )
+
+
+def _cut(ordered: Sequence[float], part: int, parts: int) -> float:
+    """Returns one cut of `statistics.quantiles(method="inclusive")`, which computes all of them."""
+    if len(ordered) == 1:
+        return ordered[0]  # which may be infinite
+    place, rest = divmod(part * (len(ordered) - 1), parts)
+    after = ordered[min(place + 1, len(ordered) - 1)]
+    return (ordered[place] * (parts - rest) + after * rest) / parts
 
 
 def cache_flag(conditions: Conditions, operation: str, shares: Sequence[float]) -> str | None:

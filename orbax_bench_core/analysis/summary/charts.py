@@ -1,191 +1,144 @@
-"""Charts of a summary: every repeat of each operation over the points, and stages of their time."""
+"""Charts of a run: every operation over the points, and where its time went; for HTML alone."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from orbax_bench_core.analysis.summary.aggregate import GAINED, OperationSummary, RunSummary
-from orbax_bench_core.analysis.summary.stages import STAGE_METRICS, Stage, stages_of
+from orbax_bench_core.analysis.summary.aggregate import RunSummary
+from orbax_bench_core.analysis.summary.plots import (
+    ChartRow,
+    memory_cells,
+    repeats_group,
+    stage_elements,
+)
+from orbax_bench_core.analysis.summary.tables import (
+    OPERATION_HEADINGS,
+    ExtraColumns,
+    PointTable,
+)
 from orbax_bench_core.document import (
-    Cell,
     Column,
     Details,
     Element,
-    Group,
-    Legend,
-    Mark,
-    Plot,
+    Filter,
+    Heading,
+    Paragraph,
     Row,
-    Scale,
+    Section,
     Span,
     Table,
-    Tone,
-    num_bytes,
-    percent,
-    seconds,
+    count,
+)
+from orbax_bench_core.records import RunInfo, Series, short_names, varying
+
+_MOST_ROWS: Final = 1000
+"""Points of an operation on a page: one of ten thousand could not be opened."""
+
+_CHARTED: Final = ("n", "median", "spread", "GiB/s")
+_HOW_TO_READ: Final = (
+    "Each dot is a repeat, on its slowest host; the band is the middle half of them, the stroke "
+    "the median, on a log scale per operation. The spread is the interquartile range over the "
+    "median; GiB/s is all bytes over all seconds; memory is what the operation added to the peak "
+    "of its process, in the median. The fastest point is first; a heading sorts."
+)
+_STAGES: Final = (
+    "Medians of the stages that Orbax times, laid end to end; the stroke is the median of the "
+    "whole. Stages may run side by side: then they reach beyond it. What no stage has is elsewhere."
 )
 
-_MOST_DOTS: Final = 60
-_MOST_TOLD: Final = 12
-_TONES: Final[tuple[Tone, ...]] = ("c1", "c2", "c3", "c4", "c5", "c6", "c7")
-_REST: Final = "elsewhere"
-_MIB: Final = 2**20
 
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ChartRow:
-    """One operation of one point in a chart.
-
-    Attributes:
-        key: Id of the point, by which the page filters.
-        label: What tells its point from others, or its operation.
-        operation: The operation.
-        cells: Numbers, with the headings of the chart.
-        flags: What speaks against its numbers.
-        notes: What else there is to say.
-    """
-
-    key: str
-    label: str
-    operation: OperationSummary
-    cells: tuple[str, ...]
-    flags: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
-def repeats_group(title: str, rows: Sequence[ChartRow]) -> Group:
-    """Returns rows below one axis, with a dot for every repeat."""
-    scale = Scale.of([row.operation.seconds for row in rows])
-    return Group(
-        label=Span(title),
-        rows=tuple(_repeats_row(row, scale) for row in rows),
-        axis=scale.axis(seconds),
+def charts(
+    info: RunInfo, summary: RunSummary, tables: Sequence[PointTable], extra: ExtraColumns
+) -> tuple[Element, ...]:
+    """Returns every operation over the points, with a dot per repeat, and where its time went."""
+    series = [one for entry in info.expansion.points for one in Series.all_of(entry)]
+    shown = {table.point_id for table in tables}
+    series = [one for one in series if one.id in shown]
+    short = short_names(series)
+    rows = _chart_rows(tables, summary, short)
+    columns = (
+        Column("point"),
+        *(Column(heading, "number") for heading in (*_CHARTED, *extra.headings, "memory")),
+    )
+    groups = (
+        [repeats_group(operation, found) for operation, found in rows.items()]
+        if len(tables) > 1
+        else [repeats_group(table.name, _by_operation(rows)) for table in tables]
+    )
+    empty = "No repeat has passed."
+    table = Table(columns, groups=tuple(groups), plots="repeats", sorts=True, empty=empty)
+    stages = tuple(stage_elements(summary, rows))
+    kept = {row.key for found in rows.values() for row in found}
+    left = len(series) - len(kept)
+    series = [one for one in series if one.id in kept]
+    names = {one.id: f"{one.name} {one.id}" for one in series}
+    more = f"{count(left, 'more point')} of this run, slower ones, are in summary.csv alone."
+    bar = (Filter("points", names, varying(series)),) if len(series) > 1 else ()
+    return (
+        *bar,
+        Heading("Time per operation"),
+        Paragraph(_HOW_TO_READ, "dim"),
+        *((Paragraph(more),) if left else ()),
+        table,
+        *((Paragraph(extra.legend, "dim"),) if extra.legend else ()),
+        Section("Where the time went", stages, lead=(Paragraph(_STAGES, "dim"),)),
+        *((_points(series, short),) if len(series) > 1 else ()),
     )
 
 
-def _repeats_row(row: ChartRow, scale: Scale) -> Row:
-    beyond = [value for value in row.operation.seconds if value > scale.high]
-    notes = row.notes
-    if beyond:
-        told = ", ".join(map(seconds, sorted(beyond)[-3:]))
-        which = "1 repeat is" if len(beyond) == 1 else f"{len(beyond)} repeats are"
-        notes = (*notes, f"{which} beyond the axis: {told}")
-    label = Cell(Span(row.label), row.flags, notes)
-    return Row((label, *map(Span, row.cells)), plot=repeats_plot(row, scale), key=row.key)
+def _points(series: Sequence[Series], names: Mapping[str, str]) -> Element:
+    """Returns the names that the page leaves short, in full and with the ids of their records."""
+    rows = (
+        Row((Span(names[one.id]), Span(one.name), Span(one.id, code=True)), key=one.id)
+        for one in series
+    )
+    columns = (Column("point"), Column("name"), Column("id", "fixed"))
+    return Details("Names and ids of the points", (Table(columns, tuple(rows)),))
 
 
-def repeats_plot(row: ChartRow, scale: Scale) -> Plot:
-    """Returns every repeat as a dot, the middle half as a band and the median as a stroke."""
-    time, values = row.operation.time, row.operation.seconds
-    dots = [(scale.place(value), _height(number)) for number, value in enumerate(_some(values))]
-    inside = tuple(dot for dot in dots if dot[0] < 100)
-    outside = tuple(dot for dot in dots if dot[0] >= 100)
-    told = ", ".join(map(seconds, values[:_MOST_TOLD]))
-    more = ", …" if len(values) > _MOST_TOLD else ""
-    marks = [
-        Mark("band", ((scale.place(time.q25), 15), (scale.place(time.q75), 85))),
-        Mark("dots", inside),
-        *([Mark("dots", outside, "bad")] if outside else []),
-        Mark("ticks", ((scale.place(time.median), 0),), "plain"),
+def _chart_rows(
+    tables: Sequence[PointTable], summary: RunSummary, names: Mapping[str, str]
+) -> dict[str, list[ChartRow]]:
+    """Returns the rows of each operation, the fastest first."""
+    memory = memory_cells(summary)
+    rows: dict[str, list[ChartRow]] = {}
+    for table in tables:
+        for operation, cells in zip(table.operations, table.rows, strict=True):
+            name = operation.time.operation
+            row = ChartRow(
+                key=table.point_id,
+                label=names[table.point_id].replace(",", ", "),
+                operation=operation,
+                cells=(*_charted(cells), memory.get((table.point_id, name), "–")),
+                flags=_said(table, name, serious=True),
+                notes=_said(table, name, serious=False),
+            )
+            rows.setdefault(name, []).append(row)
+    for found in rows.values():
+        found.sort(key=lambda row: row.operation.time.median)
+        del found[_MOST_ROWS:]
+    return rows
+
+
+def _said(table: PointTable, operation: str, *, serious: bool) -> tuple[str, ...]:
+    found = (said for said in table.remarks if said.operation == operation)
+    return tuple(said.text for said in found if said.serious == serious)
+
+
+def _charted(cells: Sequence[str]) -> Iterator[str]:
+    """Yields the cells of a row that stand beside its plot, which has the fastest and slowest."""
+    names = (*OPERATION_HEADINGS, *(None for _ in cells[len(OPERATION_HEADINGS) :]))
+    for name, cell in zip(names, cells, strict=True):
+        if name is None or name in _CHARTED:
+            yield cell
+
+
+def _by_operation(rows: Mapping[str, Sequence[ChartRow]]) -> list[ChartRow]:
+    """Returns the rows of a single point, which are told apart by their operations."""
+    return [
+        dataclasses.replace(row, label=operation)
+        for operation, found in rows.items()
+        for row in found
     ]
-    span = f"{seconds(time.minimum)} to {seconds(time.maximum)}"
-    said = f"{row.label}: median {seconds(time.median)}, {span}; repeats: {told}{more}"
-    return Plot(said, tuple(marks))
-
-
-def _height(number: int) -> float:
-    """Returns the height of a dot, so that equal values do not hide each other."""
-    return 30 + 40 * (number * 0.618 % 1)
-
-
-def _some(values: Sequence[float]) -> Sequence[float]:
-    """Returns all of few values; of many those at equal ranks, from smallest to largest."""
-    if len(values) <= _MOST_DOTS:
-        return values
-    ordered, last = sorted(values), len(values) - 1
-    return [ordered[round(last * rank / (_MOST_DOTS - 1))] for rank in range(_MOST_DOTS)]
-
-
-def memory_cells(summary: RunSummary) -> dict[tuple[str, str], str]:
-    """Returns what each operation added to the peak of memory, by point id and operation."""
-    return {
-        (metric.point_id, metric.operation): num_bytes(metric.median * _MIB)
-        for metric in summary.metrics
-        if metric.metric == GAINED
-    }
-
-
-def stage_elements(summary: RunSummary, rows: Mapping[str, Sequence[ChartRow]]) -> list[Element]:
-    """Returns where the time of each operation went, for the operations of which Orbax says it.
-
-    Args:
-        summary: The summary of the run.
-        rows: Rows by operation.
-    """
-    medians: dict[tuple[str, str], dict[str, float]] = {}
-    for metric in summary.metrics:
-        if metric.metric in STAGE_METRICS:
-            key = (metric.point_id, metric.operation)
-            medians.setdefault(key, {})[metric.metric] = metric.median
-    found = {key: stages_of(metrics) for key, metrics in medians.items()}
-    names = list(dict.fromkeys(stage.name for stages in found.values() for stage in stages))
-    tones: dict[str, Tone] = dict(zip(names, _TONES, strict=False))
-    elements: list[Element] = []
-    for operation, of_operation in rows.items():
-        staged = [(row, found.get((row.key, operation), ())) for row in of_operation]
-        if not any(stages for _, stages in staged):
-            continue
-        # Parts of an operation say a second time what the whole says.
-        part = any(operation.startswith(f"{other}_") for other in rows)
-        table = _stage_table(operation, staged, tones)
-        elements.append(Details(Span(operation), (_legend(staged, tones), table), open=not part))
-    return elements
-
-
-def _legend(
-    staged: Iterable[tuple[ChartRow, Sequence[Stage]]], tones: Mapping[str, Tone]
-) -> Legend:
-    names = dict.fromkeys(stage.name for _, stages in staged for stage in stages)
-    return Legend((*((tones.get(name, "dim"), name) for name in names), ("dim", _REST)))
-
-
-def _stage_table(
-    operation: str,
-    staged: Sequence[tuple[ChartRow, Sequence[Stage]]],
-    tones: Mapping[str, Tone],
-) -> Table:
-    longest = max(max(row.operation.time.median, _sum(stages)) for row, stages in staged)
-    scale = Scale(0.0, longest or 1.0, log=False)
-    columns = (Column("point"), Column("median", "number"), Column("longest stage"))
-    rows = tuple(_stage_row(row, stages, tones, scale) for row, stages in staged)
-    group = Group(label=Span(operation), rows=rows, axis=scale.axis(seconds))
-    return Table(columns, groups=(group,), plots="stages", sorts=True)
-
-
-def _stage_row(
-    row: ChartRow, stages: Sequence[Stage], tones: Mapping[str, Tone], scale: Scale
-) -> Row:
-    median, end = row.operation.time.median, 0.0
-    rest = max(median - _sum(stages), 0.0)
-    marks, told = [], []
-    for name, length in (*((stage.name, stage.seconds) for stage in stages), (_REST, rest)):
-        corners = ((scale.place(end), 15), (scale.place(end + length), 85))
-        said = f"{name} {seconds(length)}, {percent(length / median if median else None)}"
-        marks.append(Mark("band", corners, tones.get(name, "dim"), said))
-        told.append(said)
-        end += length
-    longest = max(stages, key=lambda stage: stage.seconds, default=None)
-    share = "–" if longest is None or not median else percent(longest.seconds / median)
-    largest = "–" if longest is None else f"{longest.name} {seconds(longest.seconds)}, {share}"
-    marks.append(Mark("ticks", ((scale.place(median), 0),), "plain"))
-    return Row(
-        (Span(row.label), seconds(median), largest),
-        plot=Plot(f"{row.label}: {'; '.join(told)}", tuple(marks)),
-        key=row.key,
-    )
-
-
-def _sum(stages: Iterable[Stage]) -> float:
-    return sum(stage.seconds for stage in stages)

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from orbax_bench_core.analysis.summary.aggregate import PointStatus
 
 _WORST_FIRST: Final[tuple[Effect, ...]] = ("not in effect", "in effect", "not decidable")
+_FEW: Final = 20
+"""Points up to which HTML has a table for each."""
+
 _COLUMNS: Final = (
     Column("option"),
     Column("asked"),
@@ -70,12 +73,16 @@ def effects_elements(points: Iterable[PointStatus]) -> tuple[Element, ...]:
     if not known:
         return ()
     folded = (
-        Details(
-            (Span(point.point), " ", Span(_counts(point.effects), "dim")),
-            (Table(_COLUMNS, tuple(map(_row, point.effects))),),
-            open=any(effect.state == "not in effect" for effect in point.effects),
+        _of_many(known)
+        if len(known) > _FEW
+        else tuple(
+            Details(
+                (Span(point.point), " ", Span(_counts(point.effects), "dim")),
+                (Table(_COLUMNS, tuple(map(_row, point.effects))),),
+                open=any(effect.state == "not in effect" for effect in point.effects),
+            )
+            for point in known
         )
-        for point in known
     )
     groups = tuple(
         Group(
@@ -86,9 +93,33 @@ def effects_elements(points: Iterable[PointStatus]) -> tuple[Element, ...]:
         for point in known
     )
     return (
-        Only("html", tuple(folded)),
+        Only("html", folded),
         Only("markdown", (Table(_COLUMNS, groups=groups, keys=("point", "id")),)),
     )
+
+
+def _of_many(points: Sequence[PointStatus]) -> tuple[Element, ...]:
+    """Returns each option and state once, with the points that have it, and one proof."""
+    found: dict[tuple[str, Effect], list[OptionEffect]] = {}
+    for point in points:
+        for effect in point.effects:
+            found.setdefault((effect.option, effect.state), []).append(effect)
+    rows = []
+    for (option, state), effects in found.items():
+        asked = ", ".join(dict.fromkeys(json.dumps(effect.asked) for effect in effects))
+        role: Role = "bad" if state == "not in effect" else "plain"
+        rows.append(
+            Row(
+                (
+                    Span(option, code=True),
+                    Span(asked, code=True),
+                    (Span(state, role), f" in {len(effects)} of {len(points)}"),
+                    Span(effects[0].proof),
+                ),
+                dim=state == "not decidable",
+            )
+        )
+    return (Table(_COLUMNS, tuple(rows), sorts=True),)
 
 
 def _counts(effects: Sequence[OptionEffect]) -> str:

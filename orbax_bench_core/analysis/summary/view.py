@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
-import functools
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from orbax_bench_core.analysis.summary.aggregate import (
     Failure,
-    OperationSummary,
     PointStatus,
     RunSummary,
 )
-from orbax_bench_core.analysis.summary.charts import (
-    ChartRow,
-    memory_cells,
-    repeats_group,
-    stage_elements,
-)
+from orbax_bench_core.analysis.summary.charts import charts
 from orbax_bench_core.analysis.summary.effects import effects_elements, effects_line
-from orbax_bench_core.analysis.summary.straggler import Straggler
+from orbax_bench_core.analysis.summary.tables import (
+    NO_EXTRA,
+    ExtraColumns,
+    PointTable,
+    headings,
+    point_tables,
+)
 from orbax_bench_core.analysis.summary.verification import verification_lines
 from orbax_bench_core.document import (
     Code,
@@ -30,7 +27,6 @@ from orbax_bench_core.document import (
     Document,
     Element,
     Facts,
-    Filter,
     Group,
     Heading,
     Items,
@@ -42,184 +38,11 @@ from orbax_bench_core.document import (
     Span,
     Table,
     count,
-    digits,
     num_bytes,
-    percent,
-    seconds,
 )
-from orbax_bench_core.measure import (
-    BLOCKED,
-    LOST,
-    LOST_STEPS,
-    SAVE_SHARE,
-    STEP_MAX,
-    STEP_MEDIAN,
-    STEP_P99,
-    STEPS,
-)
-from orbax_bench_core.records import Record, RunInfo, Series, code_of, short_names, varying
+from orbax_bench_core.records import Record, RunInfo, Series, code_of
 
 _MOST_REPEATS: Final = 10
-OPERATION_HEADINGS = ("operation", "n", "median", "spread", "min", "max", "GiB/s")
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ExtraColumns:
-    """Columns that another room adds to the tables of operations.
-
-    Attributes:
-        headings: Their headings; empty when there is nothing to add.
-        cells: Their cells by point id and operation; dashes stand where there are none.
-        notes: A sentence on an operation, by point id and operation.
-        legend: What the columns mean, for below a table.
-    """
-
-    headings: tuple[str, ...] = ()
-    cells: Mapping[tuple[str, str], tuple[str, ...]] = dataclasses.field(default_factory=dict)
-    notes: Mapping[tuple[str, str], str] = dataclasses.field(default_factory=dict)
-    legend: str = ""
-
-
-NO_EXTRA: Final = ExtraColumns()
-
-_CHARTED: Final = ("n", "median", "spread", "GiB/s")
-_HOW_TO_READ: Final = (
-    "Each dot is a repeat, on its slowest host; the band is the middle half of them, the stroke "
-    "the median, on a log scale per operation. The spread is the interquartile range over the "
-    "median; GiB/s is all bytes over all seconds; memory is what the operation added to the peak "
-    "of its process, in the median. The fastest point is first; a heading sorts."
-)
-_STAGES: Final = (
-    "Medians of the stages that Orbax times, laid end to end; the stroke is the median of the "
-    "whole. Stages may run side by side: then they reach beyond it. What no stage has is elsewhere."
-)
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Remark:
-    """A sentence on a point.
-
-    Attributes:
-        text: The sentence.
-        serious: Whether it says that a number is not what it claims to be.
-        operation: The operation that it is about.
-    """
-
-    text: str
-    serious: bool
-    operation: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class PointTable:
-    """One point.
-
-    Attributes:
-        point_id: Its id.
-        name: Its name.
-        operations: Its operations.
-        rows: One row of cells per operation, with the columns of `headings`.
-        remarks: What else there is to say.
-    """
-
-    point_id: str
-    name: str
-    operations: tuple[OperationSummary, ...]
-    rows: tuple[tuple[str, ...], ...]
-    remarks: tuple[Remark, ...]
-
-
-def headings(extra: ExtraColumns) -> tuple[str, ...]:
-    """Returns the columns of a run's tables."""
-    return (*OPERATION_HEADINGS, *extra.headings)
-
-
-def point_tables(summary: RunSummary, extra: ExtraColumns) -> list[PointTable]:
-    """Returns one table per point that has an operation."""
-    costs = {**_training_costs(summary), **_tails(summary)}
-    return [
-        _point_table(point_id, name, tuple(operations), extra, costs)
-        for (point_id, name), operations in itertools.groupby(
-            summary.operations,
-            key=lambda operation: (operation.time.point_id, operation.time.point),
-        )
-    ]
-
-
-def _training_costs(summary: RunSummary) -> dict[tuple[str, str], str]:
-    """Returns what a save cost the training that went on, by point id and operation."""
-    medians = {
-        (metric.point_id, metric.operation, metric.metric): metric.median
-        for metric in summary.metrics
-    }
-    return {
-        (point_id, operation): (
-            f"{operation}: cost the training {seconds(lost)} "
-            f"({medians[point_id, operation, LOST_STEPS.name]:.3g} steps), of which it stood still "
-            f"for {seconds(medians[point_id, operation, BLOCKED.name])}"
-        )
-        for (point_id, operation, metric), lost in medians.items()
-        if metric == LOST.name
-    }
-
-
-def _tails(summary: RunSummary) -> dict[tuple[str, str], str]:
-    """Returns what the slowest steps of a training took, by point id and operation."""
-    medians = {
-        (metric.point_id, metric.operation, metric.metric): metric.median
-        for metric in summary.metrics
-    }
-    return {
-        (point_id, operation): (
-            f"{operation}: of {medians[point_id, operation, STEPS.name]:.0f} steps, the median "
-            f"took {seconds(medians[point_id, operation, STEP_MEDIAN.name])}, the 99th percentile "
-            f"{seconds(p99)}, the longest {seconds(medians[point_id, operation, STEP_MAX.name])}; "
-            f"{percent(medians[point_id, operation, SAVE_SHARE.name])} of their time went beyond "
-            "the median"
-        )
-        for (point_id, operation, metric), p99 in medians.items()
-        if metric == STEP_P99.name
-    }
-
-
-def _point_table(
-    point_id: str,
-    name: str,
-    operations: tuple[OperationSummary, ...],
-    extra: ExtraColumns,
-    costs: Mapping[tuple[str, str], str],
-) -> PointTable:
-    rows: list[tuple[str, ...]] = []
-    remarks: list[Remark] = []
-    nothing = ("–",) * len(extra.headings)
-    for operation in operations:
-        key = (point_id, operation.time.operation)
-        say = functools.partial(_say, remarks, operation.time.operation)
-        rows.append((*operation_cells(operation), *extra.cells.get(key, nothing)))
-        if operation.flag is not None:
-            say(operation.flag, serious=True)
-        if operation.store:
-            said = f"{operation.time.operation}: {operation.store}"
-            say(said, serious=True)
-        if key in extra.notes:
-            said = f"{operation.time.operation}: {extra.notes[key]}"
-            say(said, serious=False)
-        if key in costs:
-            say(costs[key], serious=False)
-        if operation.straggler is not None:
-            said = straggler_sentence(operation.time.operation, operation.straggler)
-            say(said, serious=False)
-    return PointTable(
-        point_id=point_id,
-        name=name,
-        operations=operations,
-        rows=tuple(rows),
-        remarks=tuple(remarks),
-    )
-
-
-def _say(remarks: list[Remark], operation: str, text: str, *, serious: bool) -> None:
-    remarks.append(Remark(text=text, serious=serious, operation=operation))
 
 
 def summary_document(
@@ -320,8 +143,7 @@ def _page(
         Only("html", charts(info, summary, tables, extra)),
         Only("markdown", (Heading("Time per operation"), Paragraph(computed))),
         Only("markdown", (_operations(tables, extra),)),
-        *((Paragraph(extra.legend, "dim"),) if extra.legend else ()),
-        Only("markdown", _remarks(tables)),
+        Only("markdown", (*_legend(extra), *_remarks(tables))),
         Section(
             "What did not pass",
             (*(_problems(problems) if problems else ()), *_retries(summary.points)),
@@ -335,80 +157,8 @@ def _page(
     )
 
 
-def charts(
-    info: RunInfo, summary: RunSummary, tables: Sequence[PointTable], extra: ExtraColumns
-) -> tuple[Element, ...]:
-    """Returns every operation over the points, with a dot per repeat, and where its time went."""
-    series = [one for entry in info.expansion.points for one in Series.all_of(entry)]
-    shown = {table.point_id for table in tables}
-    series = [one for one in series if one.id in shown]
-    rows = _chart_rows(tables, summary, short_names(series))
-    columns = (
-        Column("point"),
-        *(Column(heading, "number") for heading in (*_CHARTED, *extra.headings, "memory")),
-    )
-    groups = (
-        [repeats_group(operation, found) for operation, found in rows.items()]
-        if len(tables) > 1
-        else [repeats_group(table.name, _by_operation(rows)) for table in tables]
-    )
-    empty = "No repeat has passed."
-    table = Table(columns, groups=tuple(groups), plots="repeats", sorts=True, empty=empty)
-    stages = tuple(stage_elements(summary, rows))
-    names = {one.id: f"{one.name} {one.id}" for one in series}
-    bar = (Filter("points", names, varying(series)),) if len(series) > 1 else ()
-    return (
-        *bar,
-        Heading("Time per operation"),
-        Paragraph(_HOW_TO_READ, "dim"),
-        table,
-        Section("Where the time went", stages, lead=(Paragraph(_STAGES, "dim"),)),
-    )
-
-
-def _chart_rows(
-    tables: Sequence[PointTable], summary: RunSummary, names: Mapping[str, str]
-) -> dict[str, list[ChartRow]]:
-    """Returns the rows of each operation, the fastest first."""
-    memory = memory_cells(summary)
-    rows: dict[str, list[ChartRow]] = {}
-    for table in tables:
-        for operation, cells in zip(table.operations, table.rows, strict=True):
-            name = operation.time.operation
-            row = ChartRow(
-                key=table.point_id,
-                label=names[table.point_id].replace(",", ", "),
-                operation=operation,
-                cells=(*_charted(cells), memory.get((table.point_id, name), "–")),
-                flags=_said(table, name, serious=True),
-                notes=_said(table, name, serious=False),
-            )
-            rows.setdefault(name, []).append(row)
-    for found in rows.values():
-        found.sort(key=lambda row: row.operation.time.median)
-    return rows
-
-
-def _said(table: PointTable, operation: str, *, serious: bool) -> tuple[str, ...]:
-    found = (said for said in table.remarks if said.operation == operation)
-    return tuple(said.text for said in found if said.serious == serious)
-
-
-def _charted(cells: Sequence[str]) -> Iterator[str]:
-    """Yields the cells of a row that stand beside its plot, which has the fastest and slowest."""
-    names = (*OPERATION_HEADINGS, *(None for _ in cells[len(OPERATION_HEADINGS) :]))
-    for name, cell in zip(names, cells, strict=True):
-        if name is None or name in _CHARTED:
-            yield cell
-
-
-def _by_operation(rows: Mapping[str, Sequence[ChartRow]]) -> list[ChartRow]:
-    """Returns the rows of a single point, which are told apart by their operations."""
-    return [
-        dataclasses.replace(row, label=operation)
-        for operation, found in rows.items()
-        for row in found
-    ]
+def _legend(extra: ExtraColumns) -> tuple[Element, ...]:
+    return (Paragraph(extra.legend, "dim"),) if extra.legend else ()
 
 
 def _files(files: Mapping[str, str]) -> tuple[Element, ...]:
@@ -594,29 +344,3 @@ def _facts(example: Record | None, hosts: Sequence[str]) -> dict[str, str]:
 
 def _wrapped(mark: str, role: Role, text: str) -> Paragraph:
     return Paragraph(Span(text), mark=Span(mark, role), fold="wrapped")
-
-
-def operation_cells(operation: OperationSummary) -> tuple[str, ...]:
-    """Returns one table row, with the columns of `OPERATION_HEADINGS`."""
-    time = operation.time
-    return (
-        time.operation,
-        str(time.n),
-        seconds(time.median),
-        percent(time.spread),
-        seconds(time.minimum),
-        seconds(time.maximum),
-        "–" if operation.throughput is None else digits(operation.throughput),
-    )
-
-
-def straggler_sentence(operation: str, straggler: Straggler) -> str:
-    """Returns which host the others waited for in an operation, and in which stage."""
-    said = (
-        f"{operation}: host {straggler.host} was slowest in {straggler.slowest} of "
-        f"{straggler.repeats} repeats; the slowest host took {seconds(straggler.excess_s)} more "
-        "than the median host"
-    )
-    if straggler.stage is None:
-        return said
-    return f"{said}, most of it in {straggler.stage} (+{seconds(straggler.stage_excess_s)})"

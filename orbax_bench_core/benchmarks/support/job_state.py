@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 PyTree = Any
 _PERSISTENT_EVERY = 3
+_MOST_STEPS = 64
+"""Steps of each process that are told to the others."""
 
 
 class JobState(abc.ABC):
@@ -49,7 +51,12 @@ def make_job_state(context: TestContext[TrainingJobOptions]) -> JobState:
     Raises:
         UnmetNeed: The tier needs something that is missing.
     """
-    return _Tiers(context) if context.options.tier == "local" else _Storage(context)
+    kinds: dict[str, type[_Storage | _LocalDisks]] = {
+        "storage": _Storage,
+        "local": _Emergency,
+        "replicator": _Replicator,
+    }
+    return kinds[str(context.options.tier)](context)
 
 
 def wipe(context: TestContext[TrainingJobOptions]) -> None:
@@ -101,24 +108,19 @@ class _Storage(JobState):
         self._checkpointer.close()
 
 
-class _Tiers(JobState):
-    """Two tiers: Orbax's emergency `CheckpointManager`."""
+class _LocalDisks(JobState):
+    """Checkpoints on the local disk of each process, by a manager of Orbax made for that."""
 
     def __init__(self, context: TestContext[TrainingJobOptions]) -> None:
-        import jax
-
         from orbax_bench_core.benchmarks.support import replicas
-        from orbax_bench_core.benchmarks.support.local_checkpointing import (
-            hosts_in_step,
-            require_two_tiers,
-        )
-        from orbax_bench_core.benchmarks.support.needs import require_orbax_module
+        from orbax_bench_core.benchmarks.support.local_checkpointing import hosts_in_step
+        from orbax_bench_core.benchmarks.support.needs import require_mesh, require_processes
         from orbax_bench_core.benchmarks.support.options import await_all_hosts
         from orbax_bench_core.benchmarks.support.v0 import restore_target
 
-        options, name = context.options, "training_job with tier: local"
-        emergency = require_orbax_module("experimental.emergency.checkpoint_manager", name)
-        require_two_tiers(context, 0, name)
+        name = f"training_job with tier: {context.options.tier}"
+        require_mesh(context, name)
+        require_processes(2, name)
         self._until_closed = contextlib.ExitStack()
         flags = {replicas.MESH_FLAG: True, replicas.PROCESS_ID_FLAG: True}
         self._until_closed.enter_context(replicas.orbax_flags(**flags))
@@ -126,13 +128,60 @@ class _Tiers(JobState):
             self._until_closed.enter_context(hosts_in_step())
         replicas.initialize()
         self._target = restore_target(context.pytree)
-        local, persistent = _local(context), context.path / "persistent"
+        local = _local(context)
         local.mkdir(parents=True, exist_ok=True)
+        await_all_hosts("tiers")
+        self._manager = self._open(context, local, name)
+
+    @abc.abstractmethod
+    def _open(self, context: TestContext[TrainingJobOptions], local: epath.Path, name: str) -> Any:
+        """Opens the manager of a local directory; `name` is what asks for it."""
+
+    def _latest(self) -> int | None:
+        """Returns the latest step that all processes can go on from."""
+        step = self._manager.latest_step()
+        return None if step is None else int(step)  # managers give NumPy's numbers as well
+
+    def save(self, step: int, tree: PyTree) -> None:
+        import orbax.checkpoint as ocp
+
+        self._manager.save(step, args=ocp.args.Composite(state=ocp.args.PyTreeSave(tree)))
+
+    def restore(self) -> tuple[int, PyTree]:
+        import orbax.checkpoint as ocp
+
+        step = self._latest()
+        if step is None:
+            raise _nothing()
+        arguments = ocp.checkpoint_utils.construct_restore_args(self._target)
+        restored = self._manager.restore(
+            step, args=ocp.args.Composite(state=ocp.args.PyTreeRestore(restore_args=arguments))
+        )
+        return step, restored["state"]
+
+    def close(self) -> None:
+        with self._until_closed:
+            self._manager.close()
+
+
+class _Emergency(_LocalDisks):
+    """Two tiers: Orbax's emergency `CheckpointManager`, which writes to storage as well."""
+
+    def _open(self, context: TestContext[TrainingJobOptions], local: epath.Path, name: str) -> Any:
+        import jax
+
+        from orbax_bench_core.benchmarks.support.local_checkpointing import require_two_tiers
+        from orbax_bench_core.benchmarks.support.needs import require_orbax_module
+        from orbax_bench_core.benchmarks.support.options import await_all_hosts
+
+        emergency = require_orbax_module("experimental.emergency.checkpoint_manager", name)
+        require_two_tiers(context, 0, name)
+        persistent, options = context.path / "persistent", context.options
         if jax.process_index() == 0:
             persistent.mkdir(parents=True, exist_ok=True)
-        await_all_hosts("tiers")
+        await_all_hosts("persistent tier")
         every = options.save_interval_steps
-        self._manager = emergency.CheckpointManager(
+        return emergency.CheckpointManager(
             local_directory=local,
             persistent_directory=persistent,
             global_mesh=context.mesh,
@@ -149,26 +198,39 @@ class _Tiers(JobState):
             ),
         )
 
-    def save(self, step: int, tree: PyTree) -> None:
-        import orbax.checkpoint as ocp
 
-        self._manager.save(step, args=ocp.args.Composite(state=ocp.args.PyTreeSave(tree)))
+class _Replicator(_LocalDisks):
+    """Orbax's multi-tier `ReplicatorCheckpointManager`, without the service that replicates.
 
-    def restore(self) -> tuple[int, PyTree]:
-        import orbax.checkpoint as ocp
+    That service, of the platform, copies local disks to storage and to machines that were replaced.
+    """
 
-        step = self._manager.latest_step()
-        if step is None:
-            raise _nothing()
-        arguments = ocp.checkpoint_utils.construct_restore_args(self._target)
-        restored = self._manager.restore(
-            step, args=ocp.args.Composite(state=ocp.args.PyTreeRestore(restore_args=arguments))
+    def _open(self, context: TestContext[TrainingJobOptions], local: epath.Path, name: str) -> Any:
+        from orbax_bench_core.benchmarks.support.needs import require_orbax_module
+
+        module = "experimental.emergency.replicator_checkpoint_manager"
+        replicator = require_orbax_module(module, name)
+        policies = require_orbax_module("checkpoint_managers", name)
+        return replicator.ReplicatorCheckpointManager(
+            local,
+            replicator.ReplicatorCheckpointManagerOptions(
+                save_interval_steps=context.options.save_interval_steps,
+                preservation_policy=policies.LatestN(context.options.max_to_keep),
+            ),
+            global_mesh=context.mesh,
         )
-        return step, restored["state"]
 
-    def close(self) -> None:
-        with self._until_closed:
-            self._manager.close()
+    def _latest(self) -> int | None:
+        """Returns the latest step that every process has: a kill may come while some commit."""
+        import numpy as np
+        from jax.experimental import multihost_utils
+
+        own = sorted(map(int, self._manager.all_steps(read=True)), reverse=True)
+        padded = np.full(_MOST_STEPS, -1, np.int32)
+        padded[: len(own)] = own[:_MOST_STEPS]
+        first, *others = multihost_utils.process_allgather(padded).reshape(-1, _MOST_STEPS)
+        common = set(first.tolist()).intersection(*(steps.tolist() for steps in others)) - {-1}
+        return max(common, default=None)
 
 
 def _local(context: TestContext[TrainingJobOptions]) -> epath.Path:

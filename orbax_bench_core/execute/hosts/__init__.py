@@ -16,6 +16,7 @@ from orbax_bench_core.execute.hosts.host import (
 from orbax_bench_core.execute.hosts.local import LocalHost, LocalWorker
 from orbax_bench_core.execute.hosts.luggage import pack
 from orbax_bench_core.execute.hosts.ports import MOST_GROUPS, PortRange
+from orbax_bench_core.execute.hosts.remote import RemoteWorker
 from orbax_bench_core.execute.hosts.rendezvous import equal_everywhere, given_token
 from orbax_bench_core.execute.hosts.wire import CONTACT, Contact
 
@@ -34,6 +35,7 @@ __all__ = [
     "LocalWorker",
     "Output",
     "PortRange",
+    "RemoteWorker",
     "Unmade",
     "WorkerDied",
     "WorkerHandle",

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import os
 import platform
 import queue
+import signal
 import socket
 import tempfile
 import threading
@@ -227,6 +229,11 @@ class Agent:
                     self._later(wire, message, worker.stacks if worker else None)
                 case "send" if message["worker"] in self._workers:
                     self._send(self._workers[message["worker"]], message["line"])
+                case "kill" if message["worker"] in self._workers:
+                    kill = self._workers[message["worker"]].kill
+                    threading.Thread(target=kill, name="kill", daemon=True).start()
+                case "die":
+                    self._die()
                 case "dismiss" if message["worker"] in self._workers:
                     self._workers[message["worker"]].dismiss()
 
@@ -321,6 +328,12 @@ class Agent:
     def _answer(wire: Wire, message: Message, answer: Callable[[], object] | None) -> None:
         found = None if answer is None else answer()
         _tell(wire, event="answer", question=message["question"], answer=found)
+
+    def _die(self) -> None:
+        """Ends this host as a failure of its machine does: without a word to anybody."""
+        for worker in list(self._workers.values()):
+            worker.kill()
+        os.kill(os.getpid(), signal.SIGKILL)
 
     def _kill_all(self) -> None:
         """Ends all that was started here: nobody is left who could use it."""

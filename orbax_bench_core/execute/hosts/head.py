@@ -150,7 +150,7 @@ class ClusterHosts:
 
     def provenance(self, worker: int) -> dict[str, Any]:
         """Returns what the host of a worker has said of itself when it joined; see `Host`."""
-        place = worker % self._cluster.size
+        place = self.place(worker)
         if place in self._others:
             return self._others[place].provenance
         return host_provenance()
@@ -158,6 +158,10 @@ class ClusterHosts:
     def free_address(self) -> str:
         """Returns an address of this host, which has the first worker of every group."""
         return self._own.free_address()
+
+    def place(self, worker: int) -> int:
+        """Returns on which host a worker of a group runs; 0 is this one."""
+        return worker % self._cluster.size
 
     @contextlib.contextmanager
     def alone(self, say: Callable[[str], None]) -> Iterator[None]:
@@ -221,7 +225,7 @@ class ClusterHosts:
         Raises:
             HostsMissing: A lost host has not come back in time.
         """
-        places = [setup.process_id % self._cluster.size for setup in setups]
+        places = [self.place(setup.process_id) for setup in setups]
         self._await_back(sorted(set(places) - {0}))
         workers: list[WorkerHandle] = []
         try:

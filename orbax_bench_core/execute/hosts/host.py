@@ -89,6 +89,9 @@ class WorkerHandle(Protocol):
     def stop(self) -> None:
         """Ends the worker and all that it started, and waits until they are gone."""
 
+    def kill(self) -> None:
+        """Ends the worker and all that it started by SIGKILL, as a drill does."""
+
 
 def stop_all(workers: Sequence[WorkerHandle]) -> None:
     """Ends workers, all at once: each may take seconds, and there may be dozens of hosts."""

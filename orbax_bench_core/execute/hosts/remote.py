@@ -315,6 +315,14 @@ class RemoteWorker:
         self._host.ask("stop", worker=self.id)
         self._host.forget(self.id)
 
+    def kill(self) -> None:
+        """Has its host end the worker by SIGKILL; see `WorkerHandle`."""
+        self._host.tell("kill", worker=self.id)
+
+    def kill_host(self) -> None:
+        """Has its host end its workers and its agent by SIGKILL, as when a machine fails."""
+        self._host.tell("die")
+
     def say(self, line: bytes) -> None:
         """Takes a line that it has said."""
         self._inbox.put((self._index, line))

@@ -1,11 +1,11 @@
 """TensorBoard's files, written from the records of a run with protocol buffers alone.
 
-`write.write_tensorboard` is the way in. Neither TensorFlow nor a summary writer is needed: an event
-file is a sequence of framed messages, and which of them a run holds follows from its records.
+`EventFiles` is the way in. Neither TensorFlow nor a summary writer is needed: an event file is a
+sequence of framed messages, and which of them a run holds follows from its records.
 """
 
-from orbax_bench_core.exports.tensorboard.write import write_tensorboard
+from orbax_bench_core.exports.tensorboard.write import EventFiles
 
 __all__ = [
-    "write_tensorboard",
+    "EventFiles",
 ]

@@ -1,25 +1,28 @@
-"""Event file format of TensorBoard: messages, each framed by its length and checksums."""
+"""Event file format of TensorBoard: messages, each framed by its length and checksums.
+
+A large sweep has millions of scalars that differ in their value alone. What a message of one says
+before and after its value is made once by tag, by protobuf itself.
+"""
 
 from __future__ import annotations
 
 import functools
+import math
 import struct
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 _POLYNOMIAL = 0x82F63B78  # CRC-32C (Castagnoli), bits reversed
 _MASK_DELTA = 0xA282EAD8
 
 
-class Message(Protocol):
-    """A protocol buffer."""
-
-    def SerializeToString(self, *, deterministic: bool) -> bytes:  # noqa: N802 - protobuf's name
-        """The message on the wire."""
-        ...
+_MARKER = struct.unpack("<f", b"\xa5\x5a\xc3\x3c")[0]
+"""A value whose bytes no text has, for they are not UTF-8."""
+_SUMMARY = b"\x2a"
+"""Begins the field `summary` of an `Event`: number 5, with a length."""
 
 
-def encode(events: Iterable[Message]) -> bytes:
+def encode(events: Iterable[bytes]) -> bytes:
     """Returns `Event` messages as the content of one event file; the first states the version.
 
     TensorBoard's own writers name the file after the time and the process, and reach gs:// only
@@ -28,9 +31,8 @@ def encode(events: Iterable[Message]) -> bytes:
     return b"".join(map(_record, events))
 
 
-def _record(event: Message) -> bytes:
+def _record(data: bytes) -> bytes:
     # TFRecord: length, masked CRC of the length, data, masked CRC of the data; little-endian.
-    data = event.SerializeToString(deterministic=True)
     length = struct.pack("<Q", len(data))
     return b"".join(
         (length, struct.pack("<I", _masked_crc(length)), data, struct.pack("<I", _masked_crc(data)))
@@ -102,7 +104,8 @@ class Log:
         self._event = event_pb2.Event
         self._wall_time = wall_time
         self._known: set[str] = set()
-        self._events = [self._event(wall_time=wall_time, file_version="brain.Event:2")]
+        first = self._event(wall_time=wall_time, file_version="brain.Event:2")
+        self._events = [_message(first)]
 
     def scalars(
         self, values: Iterable[Scalar], *, step: int = 0, wall_time: float | None = None
@@ -114,19 +117,15 @@ class Log:
             step: Step on TensorBoard's axis: the index of the repeat.
             wall_time: Seconds since the epoch; that of the run when absent.
         """
-        from tensorboard.compat.proto import summary_pb2, types_pb2
-        from tensorboard.plugins.scalar import plugin_data_pb2
-
-        content = plugin_data_pb2.ScalarPluginData().SerializeToString()
-        summary = summary_pb2.Summary()
-        for scalar in values:
-            value = summary.value.add(tag=scalar.tag)
-            # TensorBoard's default loader leaves out scalars of any other type without a word.
-            value.tensor.dtype = types_pb2.DT_FLOAT
-            value.tensor.tensor_shape.SetInParent()
-            value.tensor.float_val.append(scalar.value)
-            self._describe(value, "scalars", content, scalar.description)
-        self._add(summary, step, wall_time)
+        parts = []
+        for tag, value, description in values:
+            if tag in self._known:  # TensorBoard keeps what the first value of a tag says
+                before, after = _scalar(tag)
+            else:
+                self._known.add(tag)
+                before, after = _described_scalar(tag, description)
+            parts += (before, _float_bytes(value), after)
+        self._add(b"".join(parts), step, wall_time)
 
     def text(
         self, tag: str, markdown: str, *, step: int = 0, wall_time: float | None = None
@@ -148,8 +147,8 @@ class Log:
         value.tensor.tensor_shape.SetInParent()
         value.tensor.string_val.append(markdown.encode())
         content = plugin_data_pb2.TextPluginData().SerializeToString()
-        self._describe(value, "text", content, "")
-        self._add(summary, step, wall_time)
+        self._describe(value, "text", content)
+        self._add(_message(summary), step, wall_time)
 
     def hparams(self, tag: str, content: bytes) -> None:
         """Adds a message of the HParams plugin, which lies in the metadata of an empty tensor."""
@@ -159,21 +158,78 @@ class Log:
         value = summary.value.add(tag=tag)
         value.tensor.dtype = types_pb2.DT_FLOAT
         value.tensor.tensor_shape.dim.add(size=0)
-        self._describe(value, "hparams", content, "")
-        self._add(summary, 0, None)
+        self._describe(value, "hparams", content)
+        self._add(_message(summary), 0, None)
 
     def to_bytes(self) -> bytes:
         """Returns the content of the event file."""
         return encode(self._events)
 
-    def _describe(self, value: Any, plugin: str, content: bytes, description: str) -> None:
+    def _describe(self, value: Any, plugin: str, content: bytes) -> None:
         if value.tag in self._known:
-            return  # TensorBoard keeps what the first value of a tag says
+            return
         self._known.add(value.tag)
         value.metadata.plugin_data.plugin_name = plugin
         value.metadata.plugin_data.content = content
-        value.metadata.summary_description = description
 
-    def _add(self, summary: Any, step: int, wall_time: float | None) -> None:
+    def _add(self, summary: bytes, step: int, wall_time: float | None) -> None:
         time = self._wall_time if wall_time is None else wall_time
-        self._events.append(self._event(wall_time=time, step=step, summary=summary))
+        head = _message(self._event(wall_time=time, step=step))
+        self._events.append(b"".join((head, _SUMMARY, _varint(len(summary)), summary)))
+
+
+@functools.lru_cache(maxsize=65_536)
+def _scalar(tag: str) -> tuple[bytes, bytes]:
+    """Returns what a summary with one scalar says before the four bytes of its value, and after."""
+    return _around_value(_scalar_message(tag))
+
+
+@functools.lru_cache(maxsize=65_536)
+def _described_scalar(tag: str, description: str) -> tuple[bytes, bytes]:
+    """Returns the same of the first value of a tag, with its description in Markdown."""
+    from tensorboard.plugins.scalar import plugin_data_pb2
+
+    summary = _scalar_message(tag)
+    metadata = summary.value[0].metadata
+    metadata.plugin_data.plugin_name = "scalars"
+    metadata.plugin_data.content = plugin_data_pb2.ScalarPluginData().SerializeToString()
+    metadata.summary_description = description
+    return _around_value(summary)
+
+
+def _scalar_message(tag: str) -> Any:
+    from tensorboard.compat.proto import summary_pb2, types_pb2
+
+    summary = summary_pb2.Summary()
+    value = summary.value.add(tag=tag)
+    # TensorBoard's default loader leaves out scalars of any other type without a word.
+    value.tensor.dtype = types_pb2.DT_FLOAT
+    value.tensor.tensor_shape.SetInParent()
+    value.tensor.float_val.append(_MARKER)
+    return summary
+
+
+def _around_value(summary: Any) -> tuple[bytes, bytes]:
+    before, after = _message(summary).split(_float_bytes(_MARKER))
+    return before, after
+
+
+def _message(message: Any) -> bytes:
+    """Returns a message on the wire, its fields in the order of their numbers."""
+    return bytes(message.SerializeToString(deterministic=True))
+
+
+def _float_bytes(value: float) -> bytes:
+    try:
+        return struct.pack("<f", value)
+    except OverflowError:  # beyond 32 bits
+        return struct.pack("<f", math.copysign(math.inf, value))
+
+
+def _varint(number: int) -> bytes:
+    """Returns a number as protobuf writes lengths: seven bits a byte, the lowest first."""
+    found = bytearray()
+    while number > 0x7F:
+        found.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes((*found, number))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import re
 import statistics
 from collections import Counter
@@ -49,44 +50,57 @@ _HOW_TO_READ = (
 )
 
 
-def write_tensorboard(run: Run) -> None:
-    """Writes scalars, HParams and text cards from the records alone.
+class EventFiles:
+    """Scalars, HParams and text cards of a run, from the records alone.
 
-    Each point has a run `<name>/host_<h>` with what that host measured, a step per repeat, and a
-    run `<name>/__summary__`, its name being what tells it from the other points, with aggregates over hosts and repeats, cards, and its row of the
-    HParams tab. `__summary__` declares the columns of that tab. Warm-ups stay out.
+    Each point is named by what tells it from the others. It has a run `<name>/host_<h>` with what
+    that host measured, a step per repeat, and a run `<name>/__summary__` with aggregates over hosts
+    and repeats, cards, and its row of the HParams tab. `__summary__` declares the columns of that
+    tab. Warm-ups stay out.
 
     The same records give the same files under the same names, so this can be repeated at any time.
     Files that an earlier call wrote and that no longer belong are removed; profiler traces stay.
     """
-    info, root = run.info, run.directory.root / "tensorboard"
-    created = info.created_at.timestamp()
-    # TensorBoard wants the word `tfevents` in the name, and reads files in the order of their time.
-    name = f"events.out.tfevents.{int(created)}.{info.run_id}.{_OURS}"
-    rows, folders = hparams.columns(run.series()), run_names(run.series())
-    operations: list[Operation] = []
-    written: set[epath.Path] = set()
 
-    def write(folder: epath.Path, log: Log) -> None:
-        write_atomically(folder / name, log.to_bytes())
-        written.add(folder / name)
+    def __init__(self, run: Run) -> None:
+        """Begins the files; the points are added one by one."""
+        self._info, self._root = run.info, run.directory.root / "tensorboard"
+        self._created = run.info.created_at.timestamp()
+        # TensorBoard wants `tfevents` in the name, and reads files in the order of their time.
+        self._name = f"events.out.tfevents.{int(self._created)}.{run.info.run_id}.{_OURS}"
+        self._rows, self._folders = hparams.columns(run.series()), run_names(run.series())
+        self._operations: list[Operation] = []
+        self._written: set[epath.Path] = set()
 
-    for series in run.series():
-        repeats = sorted(run.repeats(series), key=lambda repeat: repeat.index)
-        if not repeats:
-            continue
-        folder = root / folders[series.id]
-        for host in sorted({host for repeat in repeats for host in repeat.records}):
-            records = [repeat.records[host] for repeat in repeats if host in repeat.records]
-            write(folder / f"host_{host}", host_log(records, created))
-        log, found = series_log(series, info, repeats, rows[series.id])
-        write(folder / SUMMARY, log)
-        operations += found
-    top = Log(created)
-    columns = hparams.experiment(info.suite_name, created, rows, metric_columns(operations))
-    top.hparams(hparams.EXPERIMENT_TAG, columns)
-    write(root / SUMMARY, top)
-    _remove_others(root, written)
+    def add(self, found: Iterable[Repeat]) -> None:
+        """Writes the files of a point, or of the arms of a pair.
+
+        Args:
+            found: All its repeats, arm by arm.
+        """
+        measured = (repeat for repeat in found if not repeat.warmup)
+        for series, of_series in itertools.groupby(measured, key=lambda repeat: repeat.series):
+            repeats = sorted(of_series, key=lambda repeat: repeat.index)
+            folder = self._root / self._folders[series.id]
+            for host in sorted({host for repeat in repeats for host in repeat.records}):
+                records = [repeat.records[host] for repeat in repeats if host in repeat.records]
+                self._write(folder / f"host_{host}", host_log(records, self._created))
+            log, operations = series_log(series, self._info, repeats, self._rows[series.id])
+            self._write(folder / SUMMARY, log)
+            self._operations += operations
+
+    def end(self) -> None:
+        """Declares the columns of the HParams tab, and removes what no longer belongs."""
+        top = Log(self._created)
+        columns = metric_columns(self._operations)
+        content = hparams.experiment(self._info.suite_name, self._created, self._rows, columns)
+        top.hparams(hparams.EXPERIMENT_TAG, content)
+        self._write(self._root / SUMMARY, top)
+        _remove_others(self._root, self._written)
+
+    def _write(self, folder: epath.Path, log: Log) -> None:
+        write_atomically(folder / self._name, log.to_bytes(), durable=False)
+        self._written.add(folder / self._name)
 
 
 def run_names(every: Sequence[Series]) -> dict[str, str]:
@@ -110,7 +124,8 @@ def _remove_others(root: epath.Path, written: set[epath.Path]) -> None:
         for path in root.glob(f"{folders}/events.out.tfevents.*.{_OURS}"):
             if path not in written:
                 path.unlink()
-                with contextlib.suppress(OSError, ValueError):  # it holds something else, or is no folder
+                # Where it holds something else, or is no folder, it stays.
+                with contextlib.suppress(OSError, ValueError):
                     path.parent.rmdir()
                     path.parent.parent.rmdir()
 
@@ -196,6 +211,7 @@ def host_log(records: Iterable[Record], created: float) -> Log:
         created: When the run began, in seconds since the epoch.
     """
     log = Log(created)
+    descriptions = _Descriptions()
     for record in records:
         if record.status == "passed":
             times = (s for s in record.samples if s.metric == TIME)
@@ -207,7 +223,7 @@ def host_log(records: Iterable[Record], created: float) -> Log:
                 step=record.repeat,
                 wall_time=record_end(record),
             )
-            scalars = (Scalar(s.key, s.value, _description(s.metric)) for s in record.samples)
+            scalars = (Scalar(s.key, s.value, descriptions[s.metric]) for s in record.samples)
             log.scalars(scalars, step=record.repeat, wall_time=record_end(record))
         elif record.error is not None:
             tag = "error" if record.status == "failed" else record.status
@@ -222,9 +238,15 @@ def record_end(record: Record) -> float:
     return record.started_at.timestamp() + record.duration_s
 
 
-def _description(metric: str) -> str:
-    try:
-        known = lookup(metric)
-    except KeyError:
-        return ""
-    return f"{known.description} [{known.unit}]" if known.unit else known.description
+class _Descriptions(dict[str, str]):
+    """What TensorBoard says of a metric, by its name."""
+
+    def __missing__(self, metric: str) -> str:
+        try:
+            known = lookup(metric)
+        except KeyError:
+            said = ""
+        else:
+            said = f"{known.description} [{known.unit}]" if known.unit else known.description
+        self[metric] = said
+        return said

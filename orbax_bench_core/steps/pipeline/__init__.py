@@ -8,28 +8,39 @@ these in and out.
 from orbax_bench_core.steps.pipeline.calibration import calibrate
 from orbax_bench_core.steps.pipeline.capture import publish_baseline
 from orbax_bench_core.steps.pipeline.checkpoint import generate_checkpoint
+from orbax_bench_core.steps.pipeline.checkpoint_look import inspect_checkpoint
+from orbax_bench_core.steps.pipeline.choice import best
 from orbax_bench_core.steps.pipeline.enforcement import (
     enforce_verdict,
     enforcement_exit_code,
 )
 from orbax_bench_core.steps.pipeline.measurement import run_sweep_point
-from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
+from orbax_bench_core.steps.pipeline.outputs import Files, Output, Outputs
 from orbax_bench_core.steps.pipeline.points import plan_sweep
+from orbax_bench_core.steps.pipeline.recovering import recovery
+from orbax_bench_core.steps.pipeline.save_plan import plan_save
+from orbax_bench_core.steps.pipeline.soaking import soak
 from orbax_bench_core.steps.pipeline.study import study_async
 from orbax_bench_core.steps.pipeline.tables import aggregate
 from orbax_bench_core.steps.pipeline.verdict import compare_baseline
 
 __all__ = [
+    "Files",
     "Output",
     "Outputs",
     "aggregate",
+    "best",
     "calibrate",
     "compare_baseline",
     "enforce_verdict",
     "enforcement_exit_code",
     "generate_checkpoint",
+    "inspect_checkpoint",
+    "plan_save",
     "plan_sweep",
     "publish_baseline",
+    "recovery",
     "run_sweep_point",
+    "soak",
     "study_async",
 ]

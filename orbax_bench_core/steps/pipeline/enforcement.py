@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from orbax_bench_core.analysis.verdicts import NotPassed, enforce, read_verdicts_file
 from orbax_bench_core.config import UserError
-from orbax_bench_core.exit_codes import Exit
+from orbax_bench_core.exit_codes import Exit, worst
 from orbax_bench_core.steps.outlets import Outlets
 from orbax_bench_core.steps.pipeline.outputs import Outputs
+from orbax_bench_core.steps.pipeline.verdict import state_exit_code
+
+LEAK: Final = "LEAK"
+_WORST: Final = ("REGRESSION", LEAK)
 
 
 class NotComplete(NotPassed):
@@ -27,9 +32,9 @@ def enforce_verdict(
     """Fails unless a verdict is good enough and nothing is lacking.
 
     Args:
-        verdict: What compare-baseline returned; empty where nothing is compared.
+        verdict: What compare-baseline or soak returned; empty where nothing is compared.
         verdicts: Place of its `verdicts.json`, to say what has regressed.
-        lacking: What aggregate returned.
+        lacking: What aggregate, inspect-checkpoint, plan-save or recovery returned.
         allow_inconclusive: Whether INCONCLUSIVE is as good as PASS; never where an arm lacks an
             operation.
         outlets: Where the state of the suite is told as well; None for nowhere, as
@@ -47,17 +52,20 @@ def enforce_verdict(
         raise UserError("a webhook is told of a suite, which verdicts.json names: give --verdicts")
     refused: NotPassed | None = None
     try:
+        if verdict == LEAK:
+            raise NotPassed(verdict)
         if verdict:
             enforce(verdict, verdicts, allow_inconclusive=allow_inconclusive)
     except NotPassed as failure:
         refused = failure
-    if lacking and verdict != "REGRESSION":
+    if lacking and verdict not in _WORST:
         refused = NotComplete("; ".join([*([str(refused)] if refused else []), *lacking]))
     elif lacking:
         refused = NotPassed("; ".join([str(refused), *lacking]))
-    if outlets is not None and verdicts is not None:
-        code = enforcement_exit_code(refused, verdict)
-        outlets.state_of(read_verdicts_file(verdicts), code, _folder_of(verdicts), lacking)
+    if outlets is not None and outlets.webhook is not None and verdicts is not None:
+        found, folder = read_verdicts_file(verdicts), _folder_of(verdicts)
+        code = worst([enforcement_exit_code(refused, verdict), state_exit_code(found, folder)])
+        outlets.state_of(found, code, folder, lacking)
     if refused is not None:
         raise refused
     return Outputs(value=verdict)
@@ -74,7 +82,7 @@ def enforcement_exit_code(refused: NotPassed | None, verdict: str) -> int:
         return Exit.OK
     if isinstance(refused, NotComplete):
         return Exit.FAILED
-    return Exit.REGRESSION if verdict == "REGRESSION" else Exit.INCONCLUSIVE
+    return Exit.REGRESSION if verdict in _WORST else Exit.INCONCLUSIVE
 
 
 def _folder_of(place: str) -> str:

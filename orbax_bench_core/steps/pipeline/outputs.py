@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+import pydantic
 from etils import epath
 
-from orbax_bench_core.lineage import output_metadata, point_at
-from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.config import UserError
+from orbax_bench_core.document import Document, to_html, to_markdown
+from orbax_bench_core.lineage import artifact_metadata, file_digest, output_metadata, point_at
+from orbax_bench_core.records import RunDirectory, write_atomically
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -90,6 +94,81 @@ class Outputs(Generic[Value]):
             elif output.place != artifact.path:
                 _copy(output.place, artifact.path)
         return self.value
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Files:
+    """Files that a step writes its answer to; empty for one that nobody wants.
+
+    Attributes:
+        answer: All numbers as JSON.
+        summary: What people read, as Markdown.
+        report: The same as a page with figures, which needs no other file.
+    """
+
+    answer: str = ""
+    summary: str = ""
+    report: str = ""
+
+    def write(
+        self,
+        kind: str,
+        document: Document,
+        numbers: pydantic.BaseModel | Any,
+        run: RunDirectory | None = None,
+    ) -> dict[str, Output]:
+        """Writes them, and returns each as an output.
+
+        Args:
+            kind: What the answer is.
+            document: What people read.
+            numbers: A model, or what JSON can hold.
+            run: The run that it was read from; None for none.
+
+        Raises:
+            UserError: A file cannot be written, or there is no run here.
+        """
+        as_json = (
+            numbers.model_dump_json(indent=1)
+            if isinstance(numbers, pydantic.BaseModel)
+            else json.dumps(numbers, indent=1)
+        )
+        contents = (
+            ("answer", self.answer, kind, as_json),
+            ("summary", self.summary, f"{kind}-summary", to_markdown(document)),
+            ("report", self.report, f"{kind}-report", to_html(document)),
+        )
+        named = {}
+        for name, place, what, content in contents:
+            if not place:
+                continue
+            try:
+                write_atomically(epath.Path(place), content.encode())
+            except OSError as error:
+                raise UserError(f"{name}: cannot write {place}: {error}") from None
+            metadata = artifact_metadata(what, run, digest=file_digest(place), path=place)
+            named[name] = Output(metadata=metadata, place=place, copied=True)
+        return named
+
+
+def conclusion(run: RunDirectory, file: str, **more: str) -> dict[str, Output]:
+    """Returns the files of a conclusion that was written into a run directory.
+
+    Args:
+        run: The run directory.
+        file: The conclusion as JSON; Markdown and page lie beside it.
+        more: Further metadata.
+
+    Raises:
+        UserError: There is no run here.
+    """
+    name = file.removesuffix(".json")
+    kinds = (
+        ("answer", file, name),
+        ("summary", f"{name}.md", f"{name}-summary"),
+        ("report", f"{name}.html", f"{name}-report"),
+    )
+    return {output: Output.of_run(run, path, kind, more=more) for output, path, kind in kinds}
 
 
 def _copy(place: str, path: str) -> None:

@@ -1,7 +1,7 @@
 import pytest
 
 from orbax_bench_core.analysis.summary.aggregate import summarize
-from orbax_bench_core.analysis.summary.view import ExtraColumns, headings, point_tables
+from orbax_bench_core.analysis.summary.tables import ExtraColumns, headings, point_tables
 from orbax_bench_core.measure import BLOCKED, LOST, LOST_STEPS, TIME, Sample
 from orbax_bench_core.records import repeats_of
 

@@ -8,6 +8,8 @@ import pytest
 from orbax_bench_core.analysis.summary.view import summary_document
 from orbax_bench_core.document import to_html, to_markdown
 from orbax_bench_core.records import repeats_of
+from tests.support.large_sweep import large_sweep  # noqa: F401 - a fixture
+from tests.support.pages import assert_whole
 
 
 def html_page(*run):
@@ -110,10 +112,10 @@ def test_html_shows_a_nasty_reason_as_text(outline):
 
 def test_every_repeat_is_a_dot_on_the_axis_of_its_operation(pages):
     shown = pages(html_page)
-    first, second = shown.split("<tbody>")[1:3]
+    first, second = shown.split("<tbody")[1:3]
     assert ["save</th>" in first, "load</th>" in second] == [True, True]
     assert len(re.findall(r'<path class="dots t-bar" d="M\d+ \d+h0"', first)) == 2
-    assert "a=1: median 500\xa0ms, 500\xa0ms to 500\xa0ms; repeats: 500\xa0ms" in first
+    assert "<title>500\xa0ms</title>" in first
 
 
 @pytest.mark.parametrize("page", [markdown_page, html_page])
@@ -129,3 +131,35 @@ def test_html_says_when_no_repeat_has_passed(make_run, make_point):
 
     run = make_run([], points=[make_point()])
     assert "No repeat has passed." in html_page(run.read_info(), summarize(repeats_of([])), None)
+
+
+def test_of_very_many_points_the_fastest_are_shown(pages, monkeypatch):
+    from orbax_bench_core.analysis.summary import charts
+
+    monkeypatch.setattr(charts, "_MOST_ROWS", 1)
+    shown = pages(html_page)
+    assert "1 more point of this run, slower ones, are in summary.csv alone." in shown
+    assert shown.count('<path class="dots') == 2
+    assert "alert(1)" not in shown.split("Time per operation")[1].split("What did not pass")[0]
+
+
+@pytest.mark.slow
+def test_two_hundred_points_fit_in_a_megabyte(large_sweep):
+    assert len(large_sweep["report"].encode()) < 1_000_000
+    assert_whole(large_sweep["report"])
+    assert large_sweep["report"].count('<path class="dots') >= 600
+
+
+@pytest.mark.slow
+def test_an_outlier_is_told_and_flattens_nothing(large_sweep):
+    assert "1 repeat is beyond the axis: " in large_sweep["report"]
+    _, group = large_sweep["report"].split('scope="rowgroup" colspan="9">save</th>')
+    save = group.split("</tr>")[0]
+    assert [tick[-2:] for tick in re.findall(r"<span[^>]*>([^<]*)<", save)] == ["ms"] * 3
+
+
+@pytest.mark.slow
+def test_the_time_of_a_save_is_shown_by_stage(large_sweep):
+    stages = large_sweep["report"].split("Where the time went")[1]
+    assert "writes arrays" in stages
+    assert re.search(r"device to host [\d.]+\xa0ms, 20\xa0%", stages)

@@ -1,7 +1,7 @@
 """Rows of an operations table."""
 
 from orbax_bench_core.analysis.summary.aggregate import summarize
-from orbax_bench_core.analysis.summary.view import (
+from orbax_bench_core.analysis.summary.tables import (
     NO_EXTRA,
     OPERATION_HEADINGS,
     operation_cells,

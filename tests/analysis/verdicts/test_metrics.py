@@ -108,7 +108,7 @@ def test_an_unpaired_verdict_has_them(make_separate_run):
 @pytest.mark.slow
 @pytest.mark.parametrize("render", [to_html, to_markdown])
 def test_a_page_has_every_metric(arms, render):
-    page = render(verdicts_document(compare_stored(str(arms.root), None)))
+    page = render(verdicts_document(compare_stored(str(arms.root), None))).replace("\xa0", " ")
     for word in (BYTES, RATE, HITS, "+100.0 %", "-50.0 %", "no test was made"):
         assert word in page
 

@@ -6,7 +6,7 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.util.tensor_util import make_ndarray
 
-from orbax_bench_core.exports.tensorboard.write import run_names, write_tensorboard
+from orbax_bench_core.exports.tensorboard.write import EventFiles, run_names
 from orbax_bench_core.records import Run, Series
 
 
@@ -34,6 +34,13 @@ class Events:
     def texts(self, tag):
         events = self.reader.Tensors(tag)
         return [(e.step, make_ndarray(e.tensor_proto).item().decode()) for e in events]
+
+
+def write_tensorboard(run):
+    files = EventFiles(run)
+    for _, repeats in run.by_entry():
+        files.add(repeats)
+    files.end()
 
 
 def name_of(record, records):

@@ -15,9 +15,10 @@ from tensorboard.plugins.base_plugin import TBContext
 from tensorboard.plugins.hparams import api_pb2, list_session_groups
 from tensorboard.plugins.hparams.backend_context import Context
 
-from orbax_bench_core.exports.tensorboard.write import write_tensorboard
 from orbax_bench_core.measure import Sample, all_metrics
 from orbax_bench_core.records import ErrorInfo, Run
+
+from .conftest import write_tensorboard
 
 GIB = 2**30
 NAME = "use_ocdbt=False"

@@ -14,6 +14,7 @@ SOME = {
     "parallelism": 2,
     "tpu": ["v5e:2x4"],
     "gpu": "l4:1",
+    "gpu_hosts": 2,
     "launcher_settings": ["queue=q"],
     "retries": 1,
     "backoff_s": 10,

@@ -1,0 +1,38 @@
+"""The enforce-verdict component: its compiled form, and its body."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("kfp")
+
+from kfp import components
+
+from orbax_bench_components.enforce_verdict import enforce_verdict
+from orbax_bench_components.testing import call
+from orbax_bench_core.analysis.verdicts import NotPassed
+
+COMPILED = Path(__file__).parents[1] / "component.yaml"
+
+
+def test_the_compiled_component_is_this_one():
+    loaded = components.load_component_from_file(str(COMPILED)).component_spec
+    assert loaded.name == enforce_verdict.component_spec.name
+    assert loaded.inputs.keys() == enforce_verdict.component_spec.inputs.keys()
+    assert (loaded.outputs or {}).keys() == (enforce_verdict.component_spec.outputs or {}).keys()
+
+
+def test_a_pass_is_handed_on(tmp_path):
+    assert call(enforce_verdict, tmp_path, verdict="PASS", lacking=[])["Output"] is None
+
+
+@pytest.mark.parametrize(
+    ("verdict", "lacking"), [("REGRESSION", []), ("INCONCLUSIVE", []), ("PASS", ["a step"])]
+)
+def test_anything_else_fails_the_step(tmp_path, verdict, lacking):
+    with pytest.raises(NotPassed):
+        call(enforce_verdict, tmp_path, verdict=verdict, lacking=lacking)
+
+
+def test_what_is_inconclusive_may_be_tolerated(tmp_path):
+    call(enforce_verdict, tmp_path, verdict="INCONCLUSIVE", allow_inconclusive=True)

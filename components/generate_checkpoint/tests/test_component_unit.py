@@ -1,0 +1,46 @@
+"""The generate-checkpoint component: its compiled form, and its body on plain files."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("kfp")
+
+from kfp import components
+
+from orbax_bench_components.generate_checkpoint import generate_checkpoint
+from orbax_bench_components.testing import call
+from orbax_bench_core.config import UserError
+
+COMPILED = Path(__file__).parents[1] / "component.yaml"
+
+
+def test_the_compiled_component_is_this_one():
+    loaded = components.load_component_from_file(str(COMPILED)).component_spec
+    assert loaded.name == generate_checkpoint.component_spec.name
+    assert loaded.inputs.keys() == generate_checkpoint.component_spec.inputs.keys()
+    assert (loaded.outputs or {}).keys() == (
+        generate_checkpoint.component_spec.outputs or {}
+    ).keys()
+
+
+def suite(path):
+    return f"""
+suite_name: loading
+checkpoint_config: {{path: {path}}}
+benchmarks: [{{generator: save_restore, options: {{}}}}]
+"""
+
+
+def test_a_checkpoint_that_is_there_is_an_artifact_that_points_at_it(tmp_path):
+    place = tmp_path / "checkpoint"
+    place.mkdir()
+    (place / "_METADATA").write_text("{}")
+    made = call(generate_checkpoint, tmp_path / "made", suite=suite(place))
+    assert made["checkpoint"].uri == str(place)
+    assert made["checkpoint"].metadata["digest"].startswith("sha256:")
+
+
+def test_one_that_is_missing_needs_a_fixture(tmp_path):
+    with pytest.raises(UserError, match="fixture"):
+        call(generate_checkpoint, tmp_path / "made", suite=suite(tmp_path / "none"))

@@ -1,0 +1,41 @@
+"""The plan-sweep component: its compiled form, and its body on plain files."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("kfp")
+
+from kfp import components
+
+from orbax_bench_components.plan_sweep import plan_sweep
+from orbax_bench_components.testing import call
+from orbax_bench_core.config import SuiteError
+
+COMPILED = Path(__file__).parents[1] / "component.yaml"
+
+SUITE = """
+suite_name: small
+checkpoint_config: {spec: {w: {dtype: float32, shape: [8]}}}
+benchmarks: [{generator: save_restore, options: {}}]
+"""
+
+
+def test_the_compiled_component_is_this_one():
+    loaded = components.load_component_from_file(str(COMPILED)).component_spec
+    assert loaded.name == plan_sweep.component_spec.name
+    assert loaded.inputs.keys() == plan_sweep.component_spec.inputs.keys()
+    assert (loaded.outputs or {}).keys() == (plan_sweep.component_spec.outputs or {}).keys()
+
+
+@pytest.mark.slow
+def test_a_suite_becomes_points_and_a_run_directory(tmp_path):
+    run = str(tmp_path / "run")
+    made = call(plan_sweep, tmp_path / "made", suite=SUITE, output_directory=run)
+    assert len(made["Output"]) == 1
+    assert made["planned"].uri == f"{run}/run.json"
+
+
+def test_a_mistake_in_the_suite_is_named_with_its_line(tmp_path):
+    with pytest.raises(SuiteError, match="benchmark"):
+        call(plan_sweep, tmp_path, suite="suite_name: s\n", output_directory=str(tmp_path / "run"))

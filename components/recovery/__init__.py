@@ -1,0 +1,3 @@
+"""The recovery component."""
+
+from orbax_bench_components.recovery.component import recovery as recovery

@@ -1,0 +1,42 @@
+"""The run-sweep-point component: its compiled forms, and its body on plain files."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("kfp")
+
+from kfp import components
+
+from orbax_bench_components.run_sweep_point import run_sweep_point, run_sweep_point_on_hosts
+from orbax_bench_components.testing import call
+from orbax_bench_core.config import UserError
+
+COMPILED = Path(__file__).parents[1] / "component.yaml"
+
+
+def test_the_compiled_component_is_this_one():
+    loaded = components.load_component_from_file(str(COMPILED)).component_spec
+    assert loaded.name == run_sweep_point.component_spec.name
+    assert loaded.inputs.keys() == run_sweep_point.component_spec.inputs.keys()
+    assert (loaded.outputs or {}).keys() == (run_sweep_point.component_spec.outputs or {}).keys()
+
+
+def test_the_compiled_component_for_launchers_on_kubeflow_has_what_is_set_on_its_task_besides():
+    loaded = components.load_component_from_file(str(COMPILED.with_name("on_hosts.yaml")))
+    both = run_sweep_point_on_hosts.component_spec.inputs.keys()
+    assert loaded.component_spec.inputs.keys() == both
+    assert both - run_sweep_point.component_spec.inputs.keys() == {"task_config"}
+
+
+def test_a_folder_without_a_run_is_refused_and_no_job_is_named(tmp_path):
+    with pytest.raises(UserError):
+        call(run_sweep_point, tmp_path / "made", point="0" * 12, output_directory=str(tmp_path))
+    assert json.loads((tmp_path / "made" / "gcp_resources").read_text()) == {"resources": []}
+
+
+def test_settings_of_a_launcher_need_one(tmp_path):
+    given = {"point": "0" * 12, "output_directory": str(tmp_path), "tpu": "v5e:4x4"}
+    with pytest.raises(UserError, match="name the launcher"):
+        call(run_sweep_point, tmp_path / "made", **given)

@@ -1,0 +1,135 @@
+"""Trends of a history: a small plot per series, with its changes and what ran before and after."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from orbax_bench_core.analysis.history import words
+from orbax_bench_core.analysis.history.build import differences
+from orbax_bench_core.analysis.history.model import History, PastRun, Series
+from orbax_bench_core.document import (
+    Cell,
+    Column,
+    Group,
+    Mark,
+    Paragraph,
+    Plot,
+    Role,
+    Row,
+    Scale,
+    Span,
+    Table,
+    seconds,
+)
+
+_MOST_SERIES: Final = 20
+_HEIGHT: Final = 2.6
+_VERSIONS: Final = frozenset({"commit", "image"})
+"""What may differ every night, and is told only beside a change."""
+
+
+def trends_table(histories: Mapping[str, History], keys: Mapping[str, str]) -> Table | None:
+    """Returns the series of suites as small plots, those that changed first.
+
+    Args:
+        histories: The past runs of each suite, by its name.
+        keys: Key of each suite, by which the page filters them.
+
+    Returns:
+        None where no series has two runs.
+    """
+    groups = [_group(history, suite, keys[suite]) for suite, history in histories.items()]
+    columns = (
+        Column("series"),
+        Column("runs", "number"),
+        Column("latest", "number"),
+        Column("last change", "fixed"),
+    )
+    shown = tuple(group for group in groups if group.rows)
+    return Table(columns, groups=shown, plots="run by run") if shown else None
+
+
+def _group(history: History, suite: str, key: str) -> Group:
+    every = [series for series in words.shown(history, every=False) if len(series.runs) > 1]
+    rows = tuple(_row(series) for series in every[:_MOST_SERIES])
+    more = len(every) - len(rows)
+    said = f"{more} more series: `orbax-bench history` shows them."
+    remarks = [Paragraph(said, "dim")] if more else []
+    return Group(label=Span(suite), rows=rows, remarks=tuple(remarks), key=key)
+
+
+def what_ran_in(history: History) -> dict[str, str]:
+    """Returns what each run measured, by its id: the release of Orbax, commit, environment."""
+    return {run.run_id: words.what_ran(run) for series in history.series for run in series.runs}
+
+
+def _row(series: Series) -> Row:
+    name = f"{series.operation} of {series.point}"
+    last = series.changes[-1] if series.changes else None
+    changed = Span("–")
+    if last is not None:
+        changed = Span(words.effect(last), "bad" if last.effect > 0 else "good")
+    return Row(
+        (
+            Cell(Span(name), notes=tuple(_steps(series))),
+            str(len(series.runs)),
+            _value(series, series.runs[-1].value),
+            changed,
+        ),
+        plot=trend_plot(series),
+    )
+
+
+def _steps(series: Series) -> Iterator[str]:
+    """Yields each change with what ran differently since, and how to ask whether it is one."""
+    for change in series.changes:
+        with_it = "; ".join(change.differs) or "nothing that is recorded differs"
+        when = words.day(series.runs[change.index].began_at)
+        yield f"{when} {words.effect(change)}: {with_it}; {words.asking(change)}"
+
+
+def trend_plot(series: Series) -> Plot:
+    """Returns every run as a dot, the level between changes, and where another release ran."""
+    runs, scale = series.runs, Scale.of([[run.value for run in series.runs]])
+    across = [100 * (place + 0.5) / len(runs) for place in range(len(runs))]
+
+    def down(value: float) -> float:
+        return 90 - 0.8 * scale.place(value)
+
+    marks = []
+    for place, (before, now) in enumerate(itertools.pairwise(runs), start=1):
+        differs = [each for each in differences(now.ran, before.ran) if not _nightly(each)]
+        if differs:
+            told = f"{words.day(now.began_at)}: {'; '.join(differs)}"
+            marks.append(Mark("ticks", ((100 * place / len(runs), 0),), "dim", told))
+    start = 0
+    for part in series.parts:
+        level = down(statistics.median(run.value for run in part))
+        ends = (100 * start / len(runs), 100 * (start + len(part)) / len(runs))
+        marks.append(Mark("line", ((ends[0], level), (ends[1], level)), "plain"))
+        start += len(part)
+    for change in series.changes:
+        told = f"{words.day(runs[change.index].began_at)}: {words.effect(change)}"
+        tone: Role = "bad" if change.effect > 0 else "good"
+        marks.append(Mark("ticks", ((100 * change.index / len(runs), 0),), tone, told))
+    for centre, run in zip(across, runs, strict=True):
+        marks.append(Mark("dots", ((centre, down(run.value)),), "bar", _told(series, run)))
+    ends_at = f"{_value(series, runs[0].value)} to {_value(series, runs[-1].value)}"
+    return Plot(f"{len(runs)} runs, {ends_at}", tuple(marks), height=_HEIGHT)
+
+
+def _nightly(difference: str) -> bool:
+    return difference.partition(":")[0] in _VERSIONS
+
+
+def _told(series: Series, run: PastRun) -> str:
+    spread = f"{_value(series, run.low)} to {_value(series, run.high)}"
+    ran = words.what_ran(run)
+    return f"{words.day(run.began_at)}: {_value(series, run.value)} ({spread}), {ran or run.code}"
+
+
+def _value(series: Series, value: float) -> str:
+    return seconds(value) if series.kind == "seconds" else f"{value:.3f}x"

@@ -1,0 +1,174 @@
+"""Collection of a morning page: runs below some places, their verdicts, and their history.
+
+What cannot be read is named on the page, and hides no other run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import datetime
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from orbax_bench_core.analysis.best import best_line, read_best
+from orbax_bench_core.analysis.history import History, history
+from orbax_bench_core.analysis.verdicts import VerdictReport, headline, read_verdicts
+from orbax_bench_core.baselines import FoundRun, find_runs
+from orbax_bench_core.config import UserError
+from orbax_bench_core.records import Record, RunDirectory, RunInfo
+
+if TYPE_CHECKING:
+    from etils import epath
+
+_BELOW: Final = ("run.json", "*/run.json", "*/*/run.json")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Night:
+    """A run on the page.
+
+    Attributes:
+        folder: Its run directory.
+        info: What its `run.json` says.
+        verdict: What its comparison found; None without one.
+        answer: What it found, in a sentence; empty where there is none.
+        pages: Names of the pages that it has.
+    """
+
+    folder: epath.Path
+    info: RunInfo
+    verdict: VerdictReport | None
+    answer: str
+    pages: tuple[str, ...]
+
+    @property
+    def state(self) -> str:
+        """The word of its verdict, or how far it came."""
+        if self.verdict is not None:
+            return self.verdict.word
+        judged = not self.info.paired or self.info.status != "complete"
+        return self.info.status if judged else "not judged"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Site:
+    """All that a morning page shows.
+
+    Attributes:
+        nights: The runs, the newest first.
+        histories: The history of each suite that has one, by its name.
+        unread: What could not be read, a line each.
+        older: Number of runs that are older than those.
+        made_at: When it was collected, UTC.
+    """
+
+    nights: tuple[Night, ...]
+    histories: dict[str, History]
+    unread: tuple[str, ...]
+    older: int
+    made_at: datetime.datetime
+
+    def suites(self) -> dict[str, list[Night]]:
+        """Returns the runs of each suite, the newest first; suites in the order of their names."""
+        found: dict[str, list[Night]] = {}
+        for night in self.nights:
+            found.setdefault(night.info.suite_name, []).append(night)
+        return dict(sorted(found.items()))
+
+
+def gather(places: Iterable[str], *, most: int) -> Site:
+    """Reads the runs below some places.
+
+    Args:
+        places: Folders, local or gs://: run directories, or what holds some, up to two levels
+            below.
+        most: Number of runs of each suite to show, the newest ones.
+
+    Raises:
+        UserError: A place is not there.
+    """
+    unread: list[str] = []
+    runs = [run for place in places for run in _runs_below(place, unread)]
+    runs = list({run.run_id: run for run in runs}.values())
+    runs.sort(key=lambda run: (run.began_at, run.run_id), reverse=True)
+    kept = [run for run in runs if _rank(run, runs) < most]
+    nights = tuple(night for run in kept for night in _night(run, unread))
+    of_suites: dict[str, list[FoundRun]] = {}
+    for run in reversed(kept):
+        if run.info is not None:
+            read = dataclasses.replace(run, read=_guarded(run, unread))
+            of_suites.setdefault(run.info.suite_name, []).append(read)
+    return Site(
+        nights=nights,
+        histories={name: history(found) for name, found in of_suites.items()},
+        unread=tuple(dict.fromkeys(unread)),
+        older=len(runs) - len(kept),
+        made_at=datetime.datetime.now(datetime.UTC),
+    )
+
+
+def _runs_below(place: str, unread: list[str]) -> Iterator[FoundRun]:
+    from etils import epath
+
+    root = epath.Path(place)
+    if not root.is_dir():
+        raise UserError(f"{place} is no directory: give a folder of run directories")
+    for pattern in _BELOW:
+        for file in sorted(root.glob(pattern)):
+            try:
+                yield from find_runs([str(file.parent)])
+            except (UserError, OSError) as failure:
+                unread.append(str(failure))
+
+
+def _rank(run: FoundRun, newest_first: Sequence[FoundRun]) -> int:
+    """Returns how many runs of the same suite are newer."""
+    same = [one for one in newest_first if _suite(one) == _suite(run)]
+    return same.index(run)
+
+
+def _suite(run: FoundRun) -> str:
+    return "" if run.info is None else run.info.suite_name
+
+
+def _night(run: FoundRun, unread: list[str]) -> Iterator[Night]:
+    if run.directory is None or run.info is None:
+        return
+    root = run.directory.root
+    names = {path.name for path in root.iterdir()}
+    verdict = None
+    if "verdicts.json" in names:
+        try:
+            verdict = read_verdicts(run.directory)
+        except UserError as failure:
+            unread.append(str(failure))
+    yield Night(
+        folder=root,
+        info=run.info,
+        verdict=verdict,
+        answer=_best(run.directory) if verdict is None else headline(verdict),
+        pages=tuple(page for page in _PAGES if page in names),
+    )
+
+
+_PAGES: Final = ("verdicts.html", "report.html", "async_study.html", "soak.html", "recovery.html")
+
+
+def _best(directory: RunDirectory) -> str:
+    with contextlib.suppress(UserError, OSError, ValueError):
+        found = read_best(directory)
+        return "" if found is None else best_line(found)
+    return ""
+
+
+def _guarded(run: FoundRun, unread: list[str]) -> Callable[[], Iterator[Sequence[Record]]]:
+    """Returns a reader of records that leaves out a run which cannot be read."""
+
+    def read() -> Iterator[Sequence[Record]]:
+        try:
+            yield from list(run.read())
+        except (UserError, OSError) as failure:
+            unread.append(str(failure))
+
+    return read

@@ -1,0 +1,206 @@
+"""Document of a morning page."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+from orbax_bench_core.analysis.history import trends_table, what_ran_in
+from orbax_bench_core.document import (
+    Column,
+    Document,
+    Element,
+    Filter,
+    Heading,
+    Items,
+    Paragraph,
+    Role,
+    Row,
+    Section,
+    Span,
+    Table,
+    Text,
+    count,
+)
+from orbax_bench_core.exports.site.gathering import Night, Site
+
+if TYPE_CHECKING:
+    from etils import epath
+
+_MARKS: Final[Mapping[str, tuple[str, Role]]] = {
+    "REGRESSION": ("✗", "bad"),
+    "PASS": ("✓", "good"),
+    "INCONCLUSIVE": ("?", "unsure"),
+    "not judged": ("?", "unsure"),
+    "incomplete": ("…", "unsure"),
+    "running": ("…", "plain"),
+    "complete": ("✓", "plain"),
+}
+_ORDER: Final = tuple(_MARKS)
+_TRENDS: Final = (
+    "Every run is a dot: the ratio of candidate to reference, or seconds; the lines are levels "
+    "between changes. A thin stroke is another release, a coloured one a change, which is a "
+    "question until a paired comparison answers it."
+)
+
+
+def site_document(site: Site, folder: epath.Path) -> Document:
+    """Returns the morning page.
+
+    Args:
+        site: What it shows.
+        folder: Where the page will lie, to which links are relative.
+    """
+    suites = site.suites()
+    title = _title(suites)
+    made = f"Written {site.made_at:%Y-%m-%d %H:%M} UTC, from {count(len(site.nights), 'run')}"
+    older = f"; {count(site.older, 'older run')} left out" if site.older else ""
+    elements: list[Element] = [
+        Heading(title if suites else "No run yet", level=1),
+        Paragraph(f"{made}{older}. Every run writes it anew.", "dim"),
+    ]
+    if suites:
+        elements += [
+            _filter(site),
+            Heading("Latest of each suite"),
+            _latest(suites, folder),
+            *_trends(site, suites),
+            Heading("Runs"),
+            _runs(site, folder),
+        ]
+    unread = tuple(map(Span, site.unread))
+    elements.append(Section("Could not be read", (Items(unread),) if unread else ()))
+    return Document(title=f"orbax-bench: {title}", elements=tuple(elements), brief=_brief(suites))
+
+
+def _title(suites: Mapping[str, Sequence[Night]]) -> str:
+    states = Counter(nights[0].state for nights in suites.values())
+    said = [f"{states[state]} {state}" for state in _MARKS if states[state]]
+    return f"{', '.join(said)} in {count(len(suites), 'suite')}"
+
+
+def _filter(site: Site) -> Filter:
+    nights = {night.info.run_id: night for night in site.nights}
+    return Filter(
+        "runs",
+        {key: f"{key} {each.info.suite_name} {_name(each)}" for key, each in nights.items()},
+        {
+            "suite": {key: each.info.suite_name for key, each in nights.items()},
+            "state": {key: each.state for key, each in nights.items()},
+        },
+    )
+
+
+def _latest(suites: Mapping[str, Sequence[Night]], folder: epath.Path) -> Table:
+    worst_first = sorted(suites.values(), key=lambda nights: _ORDER.index(nights[0].state))
+    rows = tuple(
+        Row(
+            (
+                Span(nights[0].info.suite_name, strong=True),
+                _state(nights[0], folder),
+                Span(f"{nights[0].info.created_at:%Y-%m-%d %H:%M}"),
+                Span(nights[0].answer or "–"),
+                _since(nights),
+            ),
+            key=nights[0].info.run_id,
+        )
+        for nights in worst_first
+    )
+    columns = (
+        Column("suite"),
+        Column("state", "fixed"),
+        Column("begun", "fixed"),
+        Column("what it found", "prose"),
+        Column("since"),
+    )
+    return Table(columns, rows, sorts=True)
+
+
+def _since(nights: Sequence[Night]) -> str:
+    """Returns how long the state of a suite has been what it is."""
+    same = 0
+    while same < len(nights) and nights[same].state == nights[0].state:
+        same += 1
+    since = nights[same - 1].info.created_at
+    return f"{count(same, 'run')}, {since:%Y-%m-%d}"
+
+
+def _trends(site: Site, suites: Mapping[str, Sequence[Night]]) -> list[Element]:
+    keys = {name: nights[0].info.run_id for name, nights in suites.items()}
+    table = trends_table({name: site.histories[name] for name in keys}, keys)
+    return [Heading("Trends"), Paragraph(_TRENDS, "dim"), table] if table is not None else []
+
+
+def _runs(site: Site, folder: epath.Path) -> Table:
+    ran: dict[str, str] = {}
+    for found in site.histories.values():
+        ran |= what_ran_in(found)
+    rows = tuple(
+        Row(
+            (
+                Span(_name(night), href=_address(night, folder)),
+                Span(night.info.suite_name),
+                Span(f"{night.info.created_at:%Y-%m-%d %H:%M}"),
+                _state(night, folder),
+                Span(ran.get(night.info.run_id, "–")),
+                _pages(night, folder),
+            ),
+            key=night.info.run_id,
+        )
+        for night in site.nights
+    )
+    columns = (
+        Column("run"),
+        Column("suite"),
+        Column("begun", "fixed"),
+        Column("state", "fixed"),
+        Column("what ran"),
+        Column("pages"),
+    )
+    return Table(columns, rows, sorts=True)
+
+
+def _state(night: Night, folder: epath.Path) -> Span:
+    mark, role = _MARKS[night.state]
+    page = "verdicts.html" if night.verdict is not None else "report.html"
+    href = _address(night, folder, page) if page in night.pages else ""
+    return Span(f"{mark} {night.state}", role, strong=role == "bad", href=href)
+
+
+def _pages(night: Night, folder: epath.Path) -> Text:
+    said: list[str | Span] = []
+    for page in night.pages:
+        name = page.removesuffix(".html").replace("_", " ")
+        said += [", "] if said else []
+        said.append(Span(name, href=_address(night, folder, page)))
+    return tuple(said) or "–"
+
+
+def _name(night: Night) -> str:
+    return str(night.folder.name)
+
+
+def _address(night: Night, folder: epath.Path, page: str = "") -> str:
+    """Returns a link from the page to a run directory or a page in it; empty where none leads."""
+    ours, theirs = str(folder), str(night.folder)
+    target = f"{theirs}/{page}" if page else theirs
+    if "://" not in ours + theirs:
+        return quote(os.path.relpath(os.path.abspath(target), os.path.abspath(ours)))  # noqa: PTH100
+    scheme, _, place = target.partition("://")
+    if ours.partition("/")[0] == theirs.partition("/")[0]:
+        _, _, here = ours.partition("://")
+        if here.partition("/")[0] == place.partition("/")[0]:
+            return quote(os.path.relpath(f"/{place}", f"/{here}"))
+    return f"https://storage.cloud.google.com/{quote(place)}" if scheme == "gs" else ""
+
+
+def _brief(suites: Mapping[str, Sequence[Night]]) -> tuple[Element, ...]:
+    lines = []
+    for name, nights in suites.items():
+        mark, role = _MARKS[nights[0].state]
+        said = (Span(f"{mark} {nights[0].state}", role), f" {name}: {_since(nights)}")
+        lines.append(Paragraph(said))
+    return tuple(lines) or (Paragraph("No run yet."),)

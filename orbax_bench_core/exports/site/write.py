@@ -1,0 +1,73 @@
+"""Writing of a morning page, and of what lets every later run write it anew."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+from orbax_bench_core.config import UserError
+from orbax_bench_core.document import to_html
+from orbax_bench_core.exports.site.gathering import Site, gather
+from orbax_bench_core.exports.site.view import site_document
+from orbax_bench_core.records import write_atomically
+
+if TYPE_CHECKING:
+    from etils import epath
+
+PAGE: Final = "index.html"
+MOST_RUNS: Final = 60
+"""Runs of a suite on a page, unless told otherwise: a season of nights."""
+
+_SETTINGS: Final = "site.json"
+
+
+def write_site(places: Iterable[str], folder: str, *, most: int = MOST_RUNS) -> Site:
+    """Writes `index.html` and `site.json` into a folder, local or gs://.
+
+    Args:
+        places: Folders of run directories.
+        folder: Where the page is to lie.
+        most: Number of runs of each suite to show.
+
+    Returns:
+        What the page shows.
+
+    Raises:
+        UserError: A place is not there.
+        OSError: A file cannot be written.
+    """
+    from etils import epath
+
+    given, root = list(places), epath.Path(folder)
+    site = gather(given, most=most)
+    settings = {"schema_version": 1, "places": given, "most": most}
+    write_atomically(root / _SETTINGS, json.dumps(settings, indent=1).encode())
+    write_atomically(root / PAGE, to_html(site_document(site, root)).encode())
+    return site
+
+
+def has_site(folder: epath.Path) -> bool:
+    """Returns whether a folder has a page that runs write anew; no, where it cannot be asked."""
+    if str(folder).endswith("//"):
+        return False
+    try:
+        return bool((folder / _SETTINGS).exists())
+    except (OSError, ImportError, ValueError):
+        return False
+
+
+def renew_site(folder: epath.Path) -> None:
+    """Writes the page of a folder anew, with the places that it was made from.
+
+    Raises:
+        UserError: `site.json` is not what was written, or a place is gone.
+        OSError: The page cannot be written.
+    """
+    path = folder / _SETTINGS
+    try:
+        settings = json.loads(path.read_text())
+        places, most = [str(place) for place in settings["places"]], int(settings["most"])
+    except (ValueError, KeyError, TypeError):
+        raise UserError(f"{path} is none that `orbax-bench site` has written") from None
+    write_site(places, str(folder), most=most)

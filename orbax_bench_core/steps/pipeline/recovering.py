@@ -1,0 +1,68 @@
+"""Step recovery: how fast a training job is back after a kill."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from orbax_bench_core.config import LoadedSuite, UserError, parse_suite, with_overrides
+from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, silent
+from orbax_bench_core.records import RECOVERY_FILE, RunDirectory
+from orbax_bench_core.steps.pipeline.outputs import Outputs, conclusion
+from orbax_bench_core.steps.recovering import drill_suite, load_drilled
+
+
+def recovery(
+    suite: str,
+    output_directory: str,
+    *,
+    add_notice: float = 0.0,
+    add_start: float = 0.0,
+    file: str = "",
+    settings: RunSettings = DEFAULTS,
+    say: Say = silent,
+    lock: bool = True,
+) -> Outputs[list[str]]:
+    """Kills a training job again and again, and measures how fast it is back.
+
+    A suite with arms is judged on the whole recovery: compare-baseline returns its verdict.
+
+    Args:
+        suite: The suite file, word for word, with the benchmark `training_job`.
+        output_directory: The run directory; the same step goes on with what it holds.
+        add_notice: Seconds until the platform notices a failure, beyond what is measured here.
+        add_start: Seconds to replace a node, to wait for a scheduler and to start accelerators.
+        file: Where the suite lies, with the classes that it names beside it; empty for nowhere.
+        settings: How to measure, beside what the suite says.
+        say: Takes lines for people.
+        lock: Whether to wait until nothing else of ours measures on this machine.
+
+    Returns:
+        The value names the series of which drills did not come back, a line each; `answer`,
+        `summary` and `report` are files of the run directory.
+
+    Raises:
+        UserError: The suite cannot be drilled, or the directory cannot be used.
+        CannotRecord: A record could not be written.
+    """
+    if min(add_notice, add_start) < 0:
+        raise UserError("seconds that are added are 0 or more")
+
+    def load(text: str, overrides: Sequence[str]) -> LoadedSuite:
+        return parse_suite(with_overrides(text, overrides, file), file)
+
+    found = drill_suite(
+        load_drilled(suite, load=load),
+        output_directory,
+        added={"notice": add_notice, "start": add_start},
+        settings=settings,
+        say=say,
+        lock=lock,
+    )
+    failed = [
+        f"{series.name}: {series.recovered} of {series.drills} drills came back: "
+        f"{'; '.join(series.reasons)}"
+        for series in found.series
+        if series.recovered < series.drills
+    ]
+    named = conclusion(RunDirectory(output_directory), RECOVERY_FILE)
+    return Outputs(value=failed, named=named)

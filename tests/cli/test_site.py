@@ -1,0 +1,79 @@
+"""`orbax-bench site`, and runs that write its page anew."""
+
+import pytest
+
+from orbax_bench_core.steps import Outlets
+from tests.support.paired_runs import make_nightly, make_paired_run  # noqa: F401
+
+
+@pytest.fixture
+def site(monkeypatch, orbax_bench, tmp_path):
+    """Runs `orbax-bench site` with arguments, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: orbax_bench("site", *arguments)
+
+
+def page_of(folder):
+    return (folder / "index.html").read_text()
+
+
+def test_the_page_lies_in_the_folder_of_the_runs(site, make_nightly, tmp_path):
+    make_nightly([1.0, 1.0], blocks=1)
+    done = site(".")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.splitlines() == [
+        "? not judged a suite: 2 runs, 2026-03-02",
+        "Page: ./index.html",
+    ]
+    assert "day001" in page_of(tmp_path)
+
+
+def test_the_page_can_lie_elsewhere(site, make_nightly, tmp_path):
+    make_nightly([1.0], blocks=1)
+    assert site(".", "-o", "public").code == 0
+    assert 'href="../day000"' in page_of(tmp_path / "public")
+
+
+def test_what_cannot_be_read_fails_and_is_named(site, make_nightly, tmp_path):
+    make_nightly([1.0], blocks=1)
+    (tmp_path / "torn").mkdir()
+    (tmp_path / "torn" / "run.json").write_text("{")
+    assert site(".").code == 1
+    assert "torn/run.json" in page_of(tmp_path)
+    assert "day000" in page_of(tmp_path)
+
+
+def test_a_place_that_is_not_there_is_a_user_s_mistake(site):
+    done = site("nowhere")
+    assert (done.code, done.out) == (2, "")
+    assert "nowhere is no directory" in done.err
+
+
+def test_a_run_writes_the_page_beside_it_anew(site, make_nightly, tmp_path):
+    _, second = make_nightly([1.0, 1.0], blocks=1)
+    second.root.rename(tmp_path.parent / "aside")
+    site(".")
+    (tmp_path.parent / "aside").rename(second.root)
+    assert "day001" not in page_of(tmp_path)
+    Outlets.of(environment={}).ended("a suite", 0, str(second.root), ())
+    assert "day001" in page_of(tmp_path)
+
+
+def test_a_run_writes_the_page_that_the_environment_names(make_nightly, tmp_path):
+    [run] = make_nightly([1.0], blocks=1)
+    environment = {"ORBAX_BENCH_SITE": str(tmp_path)}
+    Outlets.of(environment=environment).ended("a suite", 0, str(run.root), ())
+    assert "day000" in page_of(tmp_path)
+
+
+def test_a_run_without_a_page_makes_none(make_nightly, tmp_path):
+    [run] = make_nightly([1.0], blocks=1)
+    Outlets.of(environment={}).ended("a suite", 0, str(run.root), ())
+    assert not (tmp_path / "index.html").exists()
+
+
+def test_a_page_that_cannot_be_written_is_a_warning(make_nightly, tmp_path, capfd):
+    [run] = make_nightly([1.0], blocks=1)
+    (tmp_path / "site.json").write_text("[]")
+    Outlets.of(environment={}).ended("a suite", 0, str(run.root), ())
+    assert "warning: the page of past runs cannot be written anew: " in capfd.readouterr().err

@@ -1,0 +1,132 @@
+"""The morning page of past runs."""
+
+import json
+import re
+import shutil
+
+import pytest
+
+from orbax_bench_core.config import UserError
+from orbax_bench_core.document import to_html
+from orbax_bench_core.exports.site import gather, has_site, renew_site, site_document, write_site
+from tests.golden.text_support import page_text
+from tests.support.pages import assert_whole
+
+
+@pytest.fixture
+def site(once, nights):
+    return once("a gathered site", lambda: gather([str(nights)], most=60))
+
+
+@pytest.fixture
+def page(once, nights, site):
+    from etils import epath
+
+    return once("the page of a site", lambda: to_html(site_document(site, epath.Path(nights))))
+
+
+def test_the_newest_run_of_each_suite_gives_its_state(site):
+    states = {name: nights[0].state for name, nights in site.suites().items()}
+    assert states == {"a suite": "INCONCLUSIVE", "a sweep": "complete"}
+
+
+def test_the_page_is_whole_and_says_what_cannot_be_read(page):
+    assert_whole(page)
+    assert "<script>alert" not in page
+    assert "torn/run.json" in page_text(page).split("Could not be read")[1]
+
+
+def test_a_trend_has_its_change_and_the_release_at_the_step(page):
+    text = page_text(page)
+    trend = text.split("Trends\n")[1].split("\nRuns\n")[0]
+    assert "2026-03-14 +4" in trend
+    assert "orbax-checkpoint: 0.12.7 → 0.12.8" in trend
+    assert "ask: orbax-bench" in trend
+
+
+def test_a_trend_says_every_run_to_who_points_at_it(page):
+    titles = re.findall(r"<title>(2026-[^<]*)</title>", page)
+    assert sum("orbax 0.12.8" in title for title in titles) == 8
+    assert any(title.startswith("2026-03-02: ") for title in titles)
+
+
+def test_links_lead_to_files_that_are_there(page, nights):
+    links = re.findall(r'href="([^"]+)"', page)
+    assert "other%2020/report.html" in links
+    assert any(link.endswith("/verdicts.html") for link in links)
+    assert all((nights / link.replace("%20", " ")).exists() for link in links)
+
+
+def test_rows_can_be_filtered_by_suite_and_state(page):
+    found = json.loads(re.search(r'application/json">(.*?)</script>', page)[1])
+    assert set(found["choices"]["suite"].values()) == {"a suite", "a sweep"}
+    assert set(found["names"]) == set(re.findall(r'data-k="([^"]+)"', page))
+
+
+def test_older_runs_are_left_out_and_counted(nights):
+    site = gather([str(nights)], most=3)
+    assert (len(site.nights), site.older) == (5, 17)
+
+
+def test_a_record_that_cannot_be_read_hides_no_other_run(copied):
+    record = next((copied / "day000").glob("records/*/repeat_*/host_0.json"))
+    record.write_text("{")
+    site = gather([str(copied)], most=60)
+    assert len(site.nights) == 22
+
+
+def test_a_run_below_a_page_writes_it_anew(copied):
+    from etils import epath
+
+    write_site([str(copied)], str(copied))
+    shutil.rmtree(copied / "other 21")
+    assert has_site(epath.Path(copied))
+    renew_site(epath.Path(copied))
+    assert "other 21" not in (copied / "index.html").read_text()
+
+
+def test_a_folder_without_settings_has_no_page(copied):
+    from etils import epath
+
+    assert not has_site(epath.Path(copied))
+    assert not has_site(epath.Path("gs://"))
+
+
+def test_settings_that_are_none_are_a_user_s_mistake(copied):
+    from etils import epath
+
+    (copied / "site.json").write_text("[]")
+    with pytest.raises(UserError, match="is none that"):
+        renew_site(epath.Path(copied))
+
+
+def test_a_place_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(UserError, match="gone is no directory"):
+        gather([str(tmp_path / "gone")], most=1)
+
+
+def test_a_folder_without_runs_has_a_page(tmp_path):
+    write_site([str(tmp_path)], str(tmp_path))
+    assert "No run yet" in (tmp_path / "index.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("page_at", "run_at", "link"),
+    [
+        ("gs://b/site", "gs://b/nights/r", "../nights/r"),
+        ("gs://b/site", "gs://c/r", "https://storage.cloud.google.com/c/r"),
+        ("/here", "gs://c/a b", "https://storage.cloud.google.com/c/a%20b"),
+        ("gs://b/site", "/there/r", ""),
+        ("/a/b", "/a/c d/r", "../c%20d/r"),
+    ],
+)
+def test_addresses_are_relative_where_they_can_be(page_at, run_at, link, site):
+    import dataclasses
+
+    from orbax_bench_core.exports.site.view import _address
+
+    class At(str):
+        __slots__ = ()
+
+    night = dataclasses.replace(site.nights[0], folder=At(run_at))
+    assert _address(night, At(page_at)) == link

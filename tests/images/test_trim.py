@@ -1,0 +1,53 @@
+"""Symbols cut off libraries: what is mapped stays, and what it is for."""
+
+import ctypes
+import importlib.util
+import shutil
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"images/{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def library(tmp_path):
+    """A copy of a library that comes with its symbols."""
+    folder = Path(importlib.util.find_spec("yaml").origin).parent
+    [found] = folder.glob("_yaml*.so")
+    return Path(shutil.copy(found, tmp_path / found.name))
+
+
+def test_a_library_is_smaller_and_still_loads(library):
+    before = library.stat().st_size
+    cut = load("trim").trim(library)
+    assert cut > 0
+    assert library.stat().st_size == before - cut
+    assert ctypes.CDLL(str(library)).PyInit__yaml
+
+
+def test_there_is_nothing_to_cut_a_second_time(library):
+    trim = load("trim").trim
+    trim(library)
+    assert trim(library) == 0
+
+
+@pytest.mark.parametrize("content", [b"", b"#!/bin/sh\n", b"\x7fELF\x01\x01" + bytes(60)])
+def test_what_is_no_library_of_64_bits_is_left_alone(tmp_path, content):
+    script = tmp_path / "script.so"
+    script.write_bytes(content)
+    assert load("trim").trim(script) == 0
+    assert script.read_bytes() == content
+
+
+def test_every_library_below_a_folder_is_trimmed_but_no_link_to_one(library, capsys):
+    (library.parent / "link.so").symlink_to(library)
+    load("trim").main([str(library.parent)])
+    assert capsys.readouterr().out == "trimmed 2 MB of symbols\n"

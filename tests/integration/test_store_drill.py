@@ -1,0 +1,74 @@
+"""Drills in which the store goes away: an emulated bucket behind a proxy that answers nobody."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.nightly
+
+PROXY = Path(__file__).with_name("faulty_storage.py")
+SUITE = """
+suite_name: store
+num_repeats: 1
+execution: {{retries: 0, timeout_s: 150}}
+storage: ["gs://bench-bucket/store"]
+checkpoint_config: {{spec: {{w: {{dtype: float32, shape: [64, 64]}}}}}}
+benchmarks:
+- generator: training_job
+  options:
+    save_interval_steps: 20
+    matrix_size: 16
+    kill: {{when: {when}, outage_s: {outage_s}, store_down: touch {away}, store_up: rm {away}}}
+"""
+
+
+@pytest.fixture
+def drill(emulator, tmp_path):
+    """Drills with a store that answers a status while it is away; returns what is found."""
+
+    def run(when, status, outage_s):
+        away = tmp_path / "away"
+        target = emulator["STORAGE_EMULATOR_HOST"].removeprefix("http://")
+        command = [sys.executable, PROXY, target, str(status), "1000000000", "-", str(away)]
+        suite = tmp_path / "suite.yaml"
+        suite.write_text(SUITE.format(when=when, outage_s=outage_s, away=away))
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as proxy:
+            address = f"http://127.0.0.1:{int(proxy.stdout.readline())}"
+            unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
+            environment = {name: value for name, value in emulator.items() if name not in unset}
+            environment |= {
+                "STORAGE_EMULATOR_HOST": address,
+                "TENSORSTORE_GCS_HTTP_URL": address,
+                "GOOGLE_CLOUD_PROJECT": "p",
+                "GOOGLE_AUTH_TOKEN_FOR_TESTING": "abc",
+            }
+            arguments = ["recovery", "--no-lock", "--json", suite, "-o", tmp_path / "out"]
+            done = subprocess.run(
+                [sys.executable, "-m", "orbax_bench_core.cli", *map(str, arguments)],
+                capture_output=True,
+                text=True,
+                env=environment,
+                timeout=400,
+                check=False,
+            )
+            proxy.kill()
+        assert not away.exists()
+        (series,) = json.loads(done.stdout)["series"]
+        return series
+
+    return run
+
+
+@pytest.mark.parametrize("status", [403, pytest.param(503, marks=pytest.mark.extended)])
+def test_a_job_whose_bucket_is_gone_notices_and_goes_on_when_it_is_back(drill, status):
+    series = drill("training", status, 90)
+    assert (series["recovered"], series["verified"]) == (1, True)
+
+
+@pytest.mark.extended
+def test_a_job_that_starts_while_its_bucket_is_gone(drill):
+    series = drill("restoring", 503, 3)
+    assert (series["recovered"], series["verified"]) == (1, True)

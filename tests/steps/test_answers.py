@@ -1,0 +1,112 @@
+"""Steps of a pipeline that answer a question: what each returns, and the files that it writes."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from orbax_bench_core.analysis.verdicts import NotPassed
+from orbax_bench_core.config import UserError
+from orbax_bench_core.lineage import file_digest
+from orbax_bench_core.steps.pipeline import (
+    Files,
+    best,
+    enforce_verdict,
+    inspect_checkpoint,
+    plan_save,
+    recovery,
+    soak,
+)
+from tests.support.figures import undrawn  # noqa: F401 - fixture
+
+SUITE = """
+suite_name: s
+checkpoint_config: {spec: {a: {dtype: float32, shape: [8]}}}
+benchmarks: [{generator: save_restore, options: {}}]
+"""
+
+
+@pytest.fixture
+def files(tmp_path, undrawn):
+    return Files(**{name: str(tmp_path / "out" / name) for name in ("answer", "summary", "report")})
+
+
+@pytest.fixture
+def sweep(make_run, make_point, make_record):
+    """A run of two points of four rounds, of which the second is faster; and its id."""
+    points = [make_point(options={"use_ocdbt": value}, label=str(value)) for value in (True, False)]
+    records = [
+        make_record(point, number, times={"save": (2.0 - place) * (1 + number / 100)})
+        for number in range(4)
+        for place, point in enumerate(points)
+    ]
+    return str(make_run(records, points=points, num_repeats=4).root), points[1].id
+
+
+def test_best_returns_the_point_that_it_recommends(sweep, files):
+    run, fastest = sweep
+    found = best(run, files=files)
+    assert found.value == [fastest]
+    (case,) = json.loads(Path(files.answer).read_text())["cases"]
+    assert case["recommendation"]["point_id"] == fastest
+    output = found.named["answer"]
+    assert output.metadata["digest"] == file_digest(files.answer)
+    assert output.metadata["run_directory"] == run
+
+
+def test_best_returns_nothing_where_nothing_is_known_to_keep_a_bound(sweep):
+    assert best(sweep[0], peak_memory_bytes=1).value == [""]
+
+
+def test_a_plan_returns_what_will_fail(files):
+    spec = {"use_ocdbt": False, "save_concurrent_gb": 1e-6}
+    found = plan_save("llama-8b@0.01", options=json.dumps(spec), files=files)
+    assert len(found.value) == 1
+    (plan,) = json.loads(Path(files.answer).read_text())
+    assert plan["failures"] == found.value
+    assert "Plan" in Path(files.summary).read_text()
+    assert not plan_save("llama-8b@0.01").value
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("{ocdbt: true}", "no such option of a save: ocdbt; there are chunk_byte_size"),
+        ("{use_ocdbt: maybe}", "use_ocdbt: Input should be a valid boolean"),
+        ("[1]", "is no mapping"),
+        ("{", "not YAML"),
+    ],
+)
+def test_options_of_a_plan_that_are_wrong_are_told(options, said):
+    with pytest.raises(UserError, match=said):
+        plan_save("llama-8b@0.01", options=options)
+
+
+def test_a_file_that_cannot_be_written_is_a_message():
+    with pytest.raises(UserError, match="answer: cannot write /proc/none/answer"):
+        plan_save("llama-8b@0.01", files=Files(answer="/proc/none/answer"))
+
+
+def test_a_checkpoint_that_is_not_there_is_a_message(tmp_path):
+    with pytest.raises(UserError, match="does not exist"):
+        inspect_checkpoint(str(tmp_path / "none"))
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        (lambda out: soak(SUITE, out), "give --saves N or --hours T"),
+        (lambda out: soak(SUITE, out, saves=10), "gives no verdict"),
+        (lambda out: recovery(SUITE, out, add_start=-1.0), "0 or more"),
+        (lambda out: recovery(SUITE, out), "take the benchmark training_job"),
+    ],
+)
+def test_what_cannot_be_measured_is_told_before(step, said, tmp_path):
+    with pytest.raises(UserError, match=said):
+        step(str(tmp_path / "run"))
+    assert not list((tmp_path / "run").glob("records/*"))
+
+
+def test_a_leak_fails_a_pipeline():
+    with pytest.raises(NotPassed, match="LEAK"):
+        enforce_verdict("LEAK")
