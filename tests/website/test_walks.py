@@ -129,7 +129,9 @@ def test_a_platform_engineer_hears_of_a_regression_and_sees_it_in_the_morning(
     finally:
         bench.write_text(real)
     assert webhook.states == ["PASS", "REGRESSION"]
-    assert (folder / "runs" / "history.html").exists()
+    morning = (folder / "runs" / "index.html").read_text()
+    assert "REGRESSION" in morning
+    assert "2026-03-02/verdicts.html" in morning
     assert (folder / "runs" / "2026-03-02" / "verdicts.html").exists()
 
 
