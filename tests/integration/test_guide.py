@@ -79,6 +79,7 @@ def test_the_guides_own_class_runs_after_changing_its_two_import_lines(tmp_path)
 
 
 @pytest.mark.nightly
+@pytest.mark.extended
 def test_a_notebook_runs_the_tour(tmp_path):
     page = (ROOT / "docs" / "python.md").read_text()
     first, _ = re.findall(r"```python\n(.*?)```", page, re.DOTALL)

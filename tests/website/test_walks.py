@@ -90,7 +90,8 @@ def test_the_tour_without_the_checkout(installed, folder):
 @pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.extended)])
 def test_an_ml_engineer_gets_options_and_a_verdict_on_an_upgrade(installed, folder, whole):
     walk = Walk("ml-engineer", installed, folder)
-    quicker = {"run": "" if whole else "--override num_repeats=2 --no-limits"}
+    little = "--override num_repeats=2 --override execution.warmups=0 --no-limits"
+    quicker = {"run": "" if whole else little}
     walk.follow(quicker=quicker, without=() if whole else ("upgrade",), codes={"upgrade": {0, 3}})
     assert "Best for the time of a save: use_ocdbt=" in walk.said["run"][0]
     assert "with context:" in walk.said["best"][0]
