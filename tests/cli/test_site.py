@@ -59,6 +59,16 @@ def test_a_run_writes_the_page_beside_it_anew(site, make_nightly, tmp_path):
     assert "day001" in page_of(tmp_path)
 
 
+def test_a_page_is_written_anew_from_any_folder(site, make_nightly, tmp_path, monkeypatch):
+    first, second = make_nightly([1.0, 1.0], blocks=1)
+    site(".", "-o", "public")
+    second.root.rmtree()
+    monkeypatch.chdir(tmp_path.parent)
+    environment = {"ORBAX_BENCH_SITE": str(tmp_path / "public")}
+    Outlets.of(environment=environment).ended("a suite", 0, str(first.root), ())
+    assert "day001" not in page_of(tmp_path / "public")
+
+
 def test_a_run_writes_the_page_that_the_environment_names(make_nightly, tmp_path):
     [run] = make_nightly([1.0], blocks=1)
     environment = {"ORBAX_BENCH_SITE": str(tmp_path)}

@@ -50,8 +50,10 @@ def large_sweep(once, make_run, make_record, make_point):
                 ]
                 records.append(record.model_copy(update={"samples": (*record.samples, *stages)}))
         info = make_run([], points=points, num_repeats=REPEATS, folder="large").read_info()
-        observer = Observer()
-        summary = summarize(observer.watch(repeats_of(records)))
+        observer, repeats = Observer(), list(repeats_of(records))
+        for repeat in repeats:
+            observer.add(repeat)
+        summary = summarize(repeats)
         keys = [(one.time.point_id, one.time.operation) for one in summary.operations]
         limits = ExtraColumns(
             headings=("limit", "of limit", "vs TensorStore"),

@@ -22,6 +22,13 @@ def test_the_compiled_component_is_this_one():
     assert (loaded.outputs or {}).keys() == (inspect_checkpoint.component_spec.outputs or {}).keys()
 
 
-def test_a_folder_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(UserError, match="none"):
-        call(inspect_checkpoint, tmp_path / "made", checkpoint=str(tmp_path / "none"))
+def test_what_is_wrong_is_returned_and_written(tmp_path):
+    (tmp_path / "_CHECKPOINT_METADATA").write_text("{}")
+    made = call(inspect_checkpoint, tmp_path / "made", checkpoint=str(tmp_path))
+    assert made["Output"]
+    assert made["Output"][0] in Path(made["answer"].path).read_text()
+
+
+def test_a_folder_that_is_no_checkpoint_is_refused(tmp_path):
+    with pytest.raises(UserError, match="not an Orbax checkpoint"):
+        call(inspect_checkpoint, tmp_path / "made", checkpoint=str(tmp_path))

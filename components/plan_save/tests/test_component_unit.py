@@ -22,6 +22,13 @@ def test_the_compiled_component_is_this_one():
     assert (loaded.outputs or {}).keys() == (plan_save.component_spec.outputs or {}).keys()
 
 
-def test_a_source_that_nobody_knows_is_refused(tmp_path):
-    with pytest.raises(UserError, match="lama-8b"):
-        call(plan_save, tmp_path / "made", source="lama-8b")
+def test_a_plan_is_returned_as_json_markdown_and_a_page(tmp_path):
+    made = call(plan_save, tmp_path / "made", source="llama-8b@0.01")
+    assert made["Output"] == []
+    assert '"files"' in Path(made["answer"].path).read_text()
+    assert Path(made["report"].path).read_text().startswith("<!doctype html>")
+
+
+def test_a_model_that_nobody_knows_is_refused(tmp_path):
+    with pytest.raises(UserError, match="unknown model"):
+        call(plan_save, tmp_path / "made", source="llama-9b")

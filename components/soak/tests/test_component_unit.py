@@ -14,6 +14,12 @@ from orbax_bench_core.config import UserError
 
 COMPILED = Path(__file__).parents[1] / "component.yaml"
 
+SUITE = """
+suite_name: small
+checkpoint_config: {spec: {w: {dtype: float32, shape: [8]}}}
+benchmarks: [{generator: save_restore, options: {}}]
+"""
+
 
 def test_the_compiled_component_is_this_one():
     loaded = components.load_component_from_file(str(COMPILED)).component_spec
@@ -22,7 +28,6 @@ def test_the_compiled_component_is_this_one():
     assert (loaded.outputs or {}).keys() == (soak.component_spec.outputs or {}).keys()
 
 
-def test_a_suite_without_a_benchmark_is_refused(tmp_path):
-    given = {"suite": "suite_name: s\n", "output_directory": str(tmp_path / "run"), "saves": 3}
-    with pytest.raises(UserError):
-        call(soak, tmp_path / "made", **given)
+def test_too_few_saves_are_refused(tmp_path):
+    with pytest.raises(UserError, match="gives no verdict"):
+        call(soak, tmp_path / "made", suite=SUITE, output_directory=str(tmp_path), saves=5)

@@ -36,6 +36,7 @@ from orbax_bench_core.document import (
     Document,
     Element,
     Facts,
+    Filter,
     Group,
     Heading,
     Items,
@@ -107,6 +108,7 @@ def _page(report: VerdictReport) -> tuple[Element, ...]:
         Only("html", _html_head(report)),
         Only("markdown", _markdown_head(report)),
         Heading("Verdicts"),
+        *((_filter(points),) if len(points) > MANY else ()),
         *(_tables(points) if points else (Paragraph("There is no verdict."),)),
         Section("Points without a partner", (Items(unmatched),) if unmatched else ()),
         Section("Notes", (Items(report.remarks),) if report.remarks else ()),
@@ -153,6 +155,11 @@ def _markdown_head(report: VerdictReport) -> tuple[Element, ...]:
     )
 
 
+def _filter(points: Sequence[PointVerdict]) -> Filter:
+    names = {point.point_id: f"{point.point} {point.point_id}" for point in points}
+    return Filter("points", names, {"verdict": {one.point_id: one.word for one in points}})
+
+
 def _tables(points: Sequence[PointVerdict]) -> tuple[Element, ...]:
     columns = (
         Column("metric"),
@@ -186,6 +193,7 @@ def _html_group(point: PointVerdict) -> Group:
         label=(_word(point), " ", Span(point.point), " ", Span(about, "dim")),
         rows=tuple(rows),
         intro=tuple(map(Paragraph, _remarks(point))),
+        key=point.point_id,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
@@ -41,7 +42,8 @@ def write_site(places: Iterable[str], folder: str, *, most: int = MOST_RUNS) -> 
 
     given, root = list(places), epath.Path(folder)
     site = gather(given, most=most)
-    settings = {"schema_version": 1, "places": given, "most": most}
+    kept = [_kept(place, folder) for place in given]
+    settings = {"schema_version": 1, "places": kept, "most": most}
     write_atomically(root / _SETTINGS, json.dumps(settings, indent=1).encode())
     write_atomically(root / PAGE, to_html(site_document(site, root)).encode())
     return site
@@ -67,7 +69,24 @@ def renew_site(folder: epath.Path) -> None:
     path = folder / _SETTINGS
     try:
         settings = json.loads(path.read_text())
-        places, most = [str(place) for place in settings["places"]], int(settings["most"])
+        places = [_found(str(place), folder) for place in settings["places"]]
+        most = int(settings["most"])
     except (ValueError, KeyError, TypeError):
         raise UserError(f"{path} is none that `orbax-bench site` has written") from None
     write_site(places, str(folder), most=most)
+
+
+def _kept(place: str, folder: str) -> str:
+    """Returns a place as the settings of a page have it: of one disk, relative to the page.
+
+    Later runs begin in other folders, and a folder of pages may be moved as a whole.
+    """
+    if "://" in place:
+        return place
+    if "://" in folder:
+        return os.path.abspath(place)  # noqa: PTH100 - nothing is resolved
+    return os.path.relpath(place, folder)
+
+
+def _found(place: str, folder: epath.Path) -> str:
+    return place if "://" in place else os.path.normpath(os.path.join(str(folder), place))  # noqa: PTH118

@@ -220,3 +220,31 @@ def test_a_point_without_operations_is_shown(make_verdicts, make_report):
 def test_the_same_report_is_the_same_page(make_verdicts, make_report):
     report = make_report(make_verdicts("p"))
     assert verdicts_html(report) == verdicts_html(report)
+
+
+@pytest.mark.slow
+def test_a_page_of_two_points_is_small(make_operation, make_verdicts, make_report):
+    operations = [make_operation(name) for name in ("save", "load")]
+    report = make_report(*(make_verdicts(f"save_restore[a={a}]", *operations) for a in (1, 2)))
+    assert len(verdicts_html(report).encode()) < 60_000
+
+
+def test_many_points_can_be_chosen_by_their_verdict(make_verdicts, make_report, undrawn):
+    points = [make_verdicts(f"save_restore[a={a}]") for a in range(9)]
+    page = verdicts_html(make_report(*points))
+    assert page.count('<tbody data-k="') == 9
+    assert '"choices":{"verdict":{' in page
+    assert 'class="filter"' not in verdicts_html(make_report(*points[:8])).split("<body>")[1]
+
+
+def test_one_stalled_operation_does_not_flatten_the_others(make_operation, make_verdicts):
+    from orbax_bench_core.analysis.verdicts.plots import draw_series
+    from orbax_bench_core.document import figures
+
+    times = {"baseline": (1.0, 1.1, 1.0, 1.1, 1.0), "candidate": (1.0, 1.1, 60.0, 1.1, 1.0)}
+    operation = make_operation(times=times)
+    with figures.style():
+        axes = figures.new_figure(4, 2).subplots()
+        draw_series(axes, make_verdicts("p", operation), operation)
+    assert axes.get_ylim()[1] < 2
+    assert "60 s" in [text.get_text() for text in axes.texts]
