@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # The lock has accelerators too, which no development environment needs.
 EXTRAS := --extra kfp --extra vertex --extra gcs --extra dev --extra docs
 
-.PHONY: help setup demo test lint typecheck unit slow nightly extended counts lock compile docs clean
+.PHONY: help setup demo test lint typecheck unit slow nightly extended floor newest counts lock compile docs clean
 
 help:
 	@echo "make demo      a first verdict, in about half a minute after set-up"
@@ -20,6 +20,7 @@ help:
 	@echo "make nightly   what needs root, Docker or more minutes"
 	@echo "make counts    claims tried many times, in hours; goes on where it was stopped"
 	@echo "make compile   writes YAML of components and docs of pipelines anew"
+	@echo "make floor     unit tests with the oldest versions allowed (make newest: with the newest)"
 	@echo "make docs      the docs site, into dist/site"
 	@echo "make lock      pins dependencies anew"
 	@echo "make clean     removes all that is made"
@@ -54,7 +55,8 @@ typecheck: setup
 	ln -sfn ../../components build/packages/orbax_bench_components
 	ln -sfn ../../pipelines build/packages/orbax_bench_pipelines
 	ln -sfn ../../airflow_pipelines build/packages/orbax_bench_airflow
-	cd build/packages && ../../$(BIN)/python -m mypy --config-file ../../pyproject.toml --cache-dir ../../.mypy_cache -p orbax_bench_core -p orbax_bench_components -p orbax_bench_pipelines -p orbax_bench_airflow
+	ln -sfn ../../website build/packages/website
+	cd build/packages && ../../$(BIN)/python -m mypy --config-file ../../pyproject.toml --cache-dir ../../.mypy_cache -p orbax_bench_core -p orbax_bench_components -p orbax_bench_pipelines -p orbax_bench_airflow -p website
 
 unit: setup
 	$(BIN)/python -m pytest -m "not slow and not nightly and not extended" -n $(JOBS) --dist worksteal --durations 25
@@ -72,6 +74,17 @@ nightly: setup
 # Variations of what nightly tests show once: CI has no time for them, `make counts` has.
 extended: setup
 	$(BIN)/python -m pytest -m extended -n $(JOBS) --dist loadfile --durations 25
+
+# The unit tests with the oldest and with the newest versions that pyproject.toml allows. What these
+# versions warn of is not ours to mend, nor how they word a usage: texts are those of the lock.
+floor: RESOLUTION := lowest-direct
+newest: RESOLUTION := highest
+floor newest: setup
+	$(BIN)/python -m uv venv --quiet --clear --python $(BIN)/python build/$@
+	$(BIN)/python -m uv pip install --quiet --python build/$@/bin/python --resolution $(RESOLUTION) -r pyproject.toml $(EXTRAS)
+	$(BIN)/python -m uv pip install --quiet --python build/$@/bin/python --no-deps --editable .
+	build/$@/bin/python -m pytest -m "not slow and not nightly and not extended" -n $(JOBS) --dist worksteal -W default \
+	  --ignore-glob 'tests/golden/test_text_*'
 
 # Claims such as "0 of 200", hours of trials: it goes on where it was stopped. `make counts
 # COUNTS="--only orphans --most 20"` makes some of them.

@@ -8,8 +8,8 @@ from typing import Any
 _HEAD = """\
 # Commands
 
-Every command, argument and option, in the words of `--help`. This page is generated: change the help
-where the command is, then run `python -m website`. What the exit codes mean is on [one
+Every command, argument and option, in the words of `--help`. This page is generated: change the
+help where the command is, then run `python -m website`. What the exit codes mean is on [one
 page](../ci.md#exit-codes).
 """
 

@@ -8,12 +8,14 @@ from typing import Final
 
 from website.commands import commands_page
 from website.python_api import api_page
+from website.suite import suite_page
 
 DOCS: Final = Path(__file__).resolve().parents[1] / "docs"
 
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "reference/commands.md": commands_page,
     "reference/python.md": api_page,
+    "reference/suite.md": suite_page,
 }
 """Each page by its path below `docs`."""
 

@@ -17,7 +17,7 @@ _ELSEWHERE: Final = ("http://", "https://", "mailto:")
 
 
 def rewritten(text: str, change: Callable[[str], str]) -> str:
-    """Returns a page with the target of every link changed that leads to a place of the checkout."""
+    """Returns a page with every link changed that leads to a place of the checkout."""
 
     def replace(found: re.Match[str]) -> str:
         mark, shown, target = found.groups()

@@ -1,7 +1,8 @@
-"""Pictures of a verdict, from the page of a real comparison.
+"""Pictures of pages of real runs.
 
-`make demo` makes one in `demo`; `python -m website.pictures demo` then writes `docs/pictures`. It needs
-Chromium, and is run by hand: a picture changes with the page, not with every commit.
+`python -m website.pictures DIR` writes `docs/pictures` from the pages of a run directory: those of
+a verdict after `make demo` from `demo`, and that of options from `results` of the tutorial for ML
+engineers. It needs Chromium, and is run by hand: pictures change with pages, not with commits.
 """
 
 from __future__ import annotations
@@ -10,41 +11,60 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 PICTURES: Final = ROOT / "docs" / "pictures"
 _BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome")
-_WINDOW: Final = "1000,900"
-"""Width and height in pixels: the headline of a comparison of one point, and its table."""
+_TAKEN: Final = {
+    "headline.png": ("verdicts.html", "1000,310"),
+    "verdict.png": ("verdicts.html", "1000,900"),
+    "options.png": ("report.html", "1100,1045"),
+}
+"""Page of each picture, and the width and height in pixels of what is seen of it."""
+
+_FIGURE: Final = "560,250"
 
 
 def main(arguments: list[str]) -> int:
     """Takes the pictures of the run directory that is named; returns the exit code."""
-    page = Path(*arguments[:1]) / "verdicts.html"
+    directory = Path(*arguments[:1])
+    # A comparison has a report as well, which ranks no options.
+    wanted = "verdicts.html" if (directory / "verdicts.html").is_file() else "report.html"
+    page = directory / wanted
     browser = next((one for one in _BROWSERS if shutil.which(one)), None)
     if len(arguments) != 1 or not page.is_file() or browser is None:
         print(
-            "usage: python -m website.pictures DIR\nDIR holds verdicts.html, as `demo` does after "
-            f"`make demo`; one of {', '.join(_BROWSERS)} must be on PATH",
+            "usage: python -m website.pictures DIR\nDIR holds verdicts.html or report.html, and "
+            f"one of {', '.join(_BROWSERS)} must be on PATH",
             file=sys.stderr,
         )
         return 2
     PICTURES.mkdir(exist_ok=True)
+    for name, (source, window) in _TAKEN.items():
+        if source == wanted:
+            _take(browser, page, PICTURES / name, window)
+    if wanted == "verdicts.html":
+        with tempfile.TemporaryDirectory() as folder:
+            alone = Path(folder) / "figure.html"
+            alone.write_text(first_figure(page.read_text()))
+            _take(browser, alone, PICTURES / "intervals.png", _FIGURE)
+    return 0
+
+
+def _take(browser: str, page: Path, picture: Path, window: str) -> None:
     subprocess.run(
         [
             *(browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"),
-            *(f"--window-size={_WINDOW}", f"--screenshot={PICTURES / 'verdict.png'}"),
-            page.resolve().as_uri(),
+            *(f"--window-size={window}", f"--screenshot={picture}", page.resolve().as_uri()),
         ],
         check=True,
         capture_output=True,
         timeout=120,
     )
-    _with_fewer_colours(PICTURES / "verdict.png")
-    (PICTURES / "intervals.svg").write_text(first_figure(page.read_text()))
-    return 0
+    _with_fewer_colours(picture)
 
 
 def _with_fewer_colours(picture: Path) -> None:
@@ -56,7 +76,7 @@ def _with_fewer_colours(picture: Path) -> None:
 
 
 def first_figure(page: str) -> str:
-    """Returns the first figure of a page as a file of its own, in the page's light colours.
+    """Returns a page with the style of a page, and of its content the first figure alone.
 
     Raises:
         ValueError: The page has no figure.
@@ -64,16 +84,9 @@ def first_figure(page: str) -> str:
     found = re.search(r"<svg.*?</svg>", page, re.DOTALL)
     if found is None:
         raise ValueError("the page has no figure")
-    root = re.search(r":root \{(.*?)\}", page, re.DOTALL)
-    colours = dict(re.findall(r"(--[\w-]+): ([^;]+);", root.group(1) if root else ""))
-    figure = re.sub(
-        r"var\((--[\w-]+)\)", lambda one: colours.get(one.group(1), "currentColor"), found.group()
-    )
-    width, height = re.findall(r'viewBox="[\d.]+ [\d.]+ ([\d.]+) ([\d.]+)"', figure)[0]
-    background = (
-        f'<rect width="{width}" height="{height}" fill="{colours.get("--page", "white")}"/>'
-    )
-    return figure.replace(">", f">{background}", 1) + "\n"
+    styles = "".join(re.findall(r"<style>.*?</style>", page, re.DOTALL))
+    margin = "<style>body { margin: 1rem }</style>"
+    return f"<!doctype html><meta charset=utf-8>{styles}{margin}<body class=figures>{found.group()}"
 
 
 if __name__ == "__main__":

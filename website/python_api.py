@@ -64,11 +64,10 @@ def _class(name: str, value: type) -> Iterator[str]:
     yield from _described(text)
     if not issubclass(value, BaseException) and (fields := _fields_without_words(value, text)):
         yield from (f"Also has {', '.join(f'`{one}`' for one in fields)}.", "")
-    for method, function in vars(value).items():
+    for method, given in vars(value).items():
+        function = given.__func__ if isinstance(given, staticmethod | classmethod) else given
         if method.startswith("_") or not inspect.getdoc(function):
             continue
-        if isinstance(function, (staticmethod, classmethod)):
-            function = function.__func__
         if isinstance(function, property):
             yield from (f"`{name}.{method}`: {_first_line(function)}", "")
         elif inspect.isfunction(function):
@@ -103,7 +102,7 @@ def _described(text: docstring_parser.Docstring) -> Iterator[str]:
         for one in text.params
         if not one.arg_name.startswith("_")
     ]
-    rows += [("raises `{}`".format(one.type_name), one.description or "") for one in text.raises]
+    rows += [(f"raises `{one.type_name}`", one.description or "") for one in text.raises]
     if text.returns and text.returns.description:
         rows.append(("returns", text.returns.description))
     if rows:
@@ -150,8 +149,11 @@ def _signature(function: Any) -> str:
 
 
 def _parameter(parameter: inspect.Parameter) -> str:
-    stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
-    text = stars.get(parameter.kind, "") + parameter.name
+    text = parameter.name
+    if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+        text = f"*{text}"
+    elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
+        text = f"**{text}"
     if parameter.annotation is not inspect.Parameter.empty:
         text += f": {_type(parameter.annotation)}"
     if parameter.default is not inspect.Parameter.empty:
@@ -162,7 +164,7 @@ def _parameter(parameter: inspect.Parameter) -> str:
 
 def _type(annotation: Any) -> str:
     """Returns a type without the modules of its names."""
-    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    text = annotation if isinstance(annotation, str) else str(inspect.formatannotation(annotation))
     return re.sub(r"\b(?:[A-Za-z_]\w*\.)+(?=[A-Za-z_])", "", text)
 
 

@@ -42,7 +42,7 @@ def problems() -> list[str]:
 
 
 def written_pages() -> list[Path]:
-    """Returns every page that people read: those at the root, in `docs`, and of examples and tools."""
+    """Returns every page that people read: at the root, in `docs`, of examples and tools."""
     folders = (ROOT / name for name in ("docs", "examples", "images", "perf", "components"))
     return [
         *sorted(ROOT.glob("*.md")),
@@ -76,12 +76,12 @@ def place_of(source: Path) -> Path:
         return Path(*inside.parts[1:])
     if str(inside) in _ELSEWHERE:
         return Path(_ELSEWHERE[str(inside)])
+    # The site has no place for names that begin with a dot.
+    target = Path("source", *(part.lstrip(".") for part in inside.parts))
     if source.is_dir():
         readme = source / "README.md"
-        return place_of(readme) if readme.exists() else Path("source", inside, "index.md")
-    if source.suffix == ".md":
-        return Path("source", inside)
-    return Path("source", inside.parent, f"{inside.name}.md")
+        return place_of(readme) if readme.exists() else target / "index.md"
+    return target if source.suffix == ".md" else target.with_name(f"{target.name}.md")
 
 
 def _moved(source: Path, waiting: list[Path]) -> str:
@@ -105,9 +105,7 @@ def _lay(source: Path, target: Path) -> list[Path]:
     """Makes the page of a folder or of a file that is no page; returns what the page links to."""
     inside = source.relative_to(ROOT)
     if source.is_dir():
-        files = [
-            one for one in sorted(source.iterdir()) if one.is_file() and not one.name[0] == "."
-        ]
+        files = [one for one in sorted(source.iterdir()) if one.is_file() and one.name[0] != "."]
         lines = [
             f"* [`{one.name}`]({os.path.relpath(place_of(one), target.relative_to(PAGES).parent)})"
             for one in files

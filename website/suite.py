@@ -14,10 +14,10 @@ _HEAD = """\
 # Suite reference
 
 Every key of a suite file, with its type and what it is when it is left out. An editor that knows
-[the schema](../schema/suite.json) completes and checks them while one types. [The tour](../index.md)
-shows a whole suite; [checkpoints](../checkpoints.md), [environments](../environments.md) and
-[verdicts](../verdicts.md) explain their blocks. This page is generated from the models, by
-`python -m website`.
+[the schema](../schema/suite.json) completes and checks them while one types. [The
+tour](../../README.md#the-tour) shows a whole suite; [checkpoints](../checkpoints.md),
+[environments](../environments.md) and [verdicts](../verdicts.md) explain their blocks. This page is
+generated from the models, by `python -m website`.
 
 ## The suite
 """

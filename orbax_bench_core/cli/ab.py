@@ -16,6 +16,7 @@ from orbax_bench_core.cli.arguments import (
     Notify,
     OutputDirectory,
     Override,
+    Quiet,
     SuiteFile,
     Verbose,
 )
@@ -97,6 +98,7 @@ def ab(
     notify: Notify = None,
     junit: JUnit = None,
     verbose: Verbose = False,
+    quiet: Quiet = False,
     log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
     """Compare two arms of a suite and give a verdict.
@@ -133,7 +135,7 @@ def ab(
                 with_both,
                 output_directory,
                 settings=settings,
-                output=Output.to_stdout(log_format, verbose=verbose, outlets=outlets),
+                output=Output.to_stdout(log_format, verbose=verbose, quiet=quiet, outlets=outlets),
                 lock=not no_lock,
             )
             return measurement.compare(passport=known, allow_inconclusive=allow_inconclusive)

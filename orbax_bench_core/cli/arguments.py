@@ -91,6 +91,12 @@ NoLock = Annotated[
 Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Also show what begins, and what was done before.")
 ]
+Quiet = Annotated[
+    bool,
+    typer.Option(
+        "--quiet", "-q", help="Show the result alone, and what it waits for on standard error."
+    ),
+]
 
 _UNITS = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _SIZE = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join(_UNITS)})")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from orbax_bench_core.cli.arguments import Devices, NoLock, OutputDirectory, SuiteFile
+from orbax_bench_core.cli.arguments import Devices, NoLock, OutputDirectory, Quiet, SuiteFile
 from orbax_bench_core.cli.hosts import (
     HostWait,
     NoCluster,
@@ -58,6 +58,7 @@ def bisect(
     no_cluster: NoCluster = False,
     host_wait: HostWait = 120,
     port_range: PortRangeOption = None,
+    quiet: Quiet = False,
 ) -> None:
     """Find the release that made something slower.
 
@@ -79,6 +80,7 @@ def bisect(
 
     from orbax_bench_core.analysis import noise as passports
     from orbax_bench_core.cli.bisect_run import BisectRun
+    from orbax_bench_core.cli.measurement import Output
     from orbax_bench_core.execute import RunSettings
 
     cluster = place_in_cluster(no_cluster=no_cluster)
@@ -99,7 +101,7 @@ def bisect(
             settings=settings,
             lock=not no_lock,
             passport=known,
-            console=Console(),
+            output=Output(console=Console(), quiet=quiet),
         )
         return run.run()
 

@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from rich.console import Console
-
 from orbax_bench_core.analysis import noise as passports
 from orbax_bench_core.analysis.releases import (
     Conclusion,
@@ -67,7 +65,7 @@ class BisectRun:
         settings: RunSettings,
         lock: bool,
         passport: passports.Passport | None,
-        console: Console,
+        output: Output,
     ) -> None:
         """Finds the releases; nothing is measured yet.
 
@@ -83,7 +81,7 @@ class BisectRun:
             settings: How to measure; checkpoints are deleted whatever it says.
             lock: Whether to wait until nothing else of ours measures on this machine.
             passport: Noise of this machine, which tells how long the search will probably take.
-            console: Where to show progress and results.
+            output: Where to show progress and results.
 
         Raises:
             UserError: A release does not exist, or releases cannot be installed in the suite's
@@ -105,7 +103,7 @@ class BisectRun:
         self._settings = dataclasses.replace(settings, remove_repeated_dir=True)
         self._lock = lock
         self._passport = passport
-        self._console = console
+        self._output = output
         self._primary: tuple[str, ...] = ()
         self._margins: dict[str, float] = {}
         self._shown: list[SearchStep] = []
@@ -114,7 +112,7 @@ class BisectRun:
     def run(self) -> int:
         """Searches, shows what was found, and returns the exit code."""
         names = list(self._releases)
-        self._say(f"{self._package}: {len(names)} releases: {', '.join(names)}")
+        self._progress(f"{self._package}: {len(names)} releases: {', '.join(names)}")
         try:
             found = search_releases(names, self._outcome)
         except Interrupted as stop:
@@ -122,8 +120,8 @@ class BisectRun:
             return stop.code
         search = self._search(found)
         page = publish_search(self._root, search)
-        self._say("")
-        print_document(search_document(search), self._console)
+        self._progress("")
+        print_document(search_document(search), self._output.console)
         self._say(f"Report: {page}")
         return _EXIT_CODES[found.conclusion]
 
@@ -132,20 +130,20 @@ class BisectRun:
         measurement = self._measurement(version, against, folder)
         if not self._shown:
             self._say_length(measurement)
-        self._say(f"\n{self._package} {version} against {against}")
+        self._progress(f"\n{self._package} {version} against {against}")
         began = time.monotonic()
         verdicts = measurement.verdicts()
         self._minutes.append((time.monotonic() - began) / 60)
         page = measurement.publish_verdicts(verdicts)
         for note in verdicts.notes:
-            self._say(f"  {note}")
-        self._say(f"  report: {page}")
+            self._progress(f"  {note}")
+        self._progress(f"  report: {page}")
         outcome, why = _read(verdicts)
         if version == self._bad and outcome == "REGRESSION":
             # What the bad release does worse is what the search is for.
             self._primary = self._primary or _regressed(verdicts)
             self._margins[against] = _margin(verdicts)
-        self._say(f"  {outcome}: {why}")
+        self._progress(f"  {outcome}: {why}")
         step = SearchStep(
             release=version,
             against=against,
@@ -177,7 +175,7 @@ class BisectRun:
             suite,
             str(self._root / folder),
             settings=self._settings,
-            output=Output(console=self._console),
+            output=self._output,
             lock=self._lock,
         )
 
@@ -197,19 +195,23 @@ class BisectRun:
     def _say_length(self, measurement: Measurement) -> None:
         usual, most = expected_comparisons(len(self._releases))
         minutes = None if self._passport is None else measurement.expected_minutes(self._passport)
+        lives = measurement.usual_minutes()
+        unknown = "; the first of them will tell how long each takes"
+        if lives is not None:
+            unknown = f", of about {lives[0]:.0f} to {lives[1]:.0f} minutes each{unknown}"
         took = (
-            "; the first of them will tell how long each takes"
+            unknown
             if minutes is None
             else f", probably {passports.wait(usual * minutes)} by the noise passport, without the "
             "time to install releases"
         )
-        self._say(f"{_comparisons(usual)} if one release is behind it, {most} at most{took}")
+        self._progress(f"{_comparisons(usual)} if one release is behind it, {most} at most{took}")
 
     def _say_rest(self) -> None:
         usual, _ = expected_comparisons(len(self._releases))
         if usual > 1:
             rest = passports.wait((usual - 1) * self._minutes[0])
-            self._say(f"About {_comparisons(usual - 1)} more; as long as the first: {rest}")
+            self._progress(f"About {_comparisons(usual - 1)} more; as long as the first: {rest}")
 
     def _search(self, found: Found) -> ReleaseSearch:
         steps = (
@@ -227,8 +229,11 @@ class BisectRun:
             steps=tuple(steps),
         )
 
+    def _progress(self, line: str) -> None:
+        self._output.progress.print(line, markup=False, highlight=False, soft_wrap=True)
+
     def _say(self, line: str) -> None:
-        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+        self._output.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _comparisons(count: int) -> str:

@@ -1,7 +1,8 @@
-"""Reachability of Cloud Storage, asked once before a command that names a bucket."""
+"""Access to Cloud Storage: its client and its network, before a command that names a bucket."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import socket
 import urllib.parse
@@ -11,6 +12,8 @@ from typing import Final
 _SCHEME: Final = "gs://"
 _SERVICE: Final = "https://storage.googleapis.com"
 _PROXIES: Final = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
+_CLIENTS: Final = ("gcsfs", "tensorflow")
+"""Either of them reads and writes gs:// for `etils`."""
 _WITHIN_S: Final = 5.0
 
 
@@ -25,9 +28,13 @@ def check_buckets(words: Iterable[str], environment: Mapping[str, str] = os.envi
             the client knows the way.
 
     Raises:
-        UserError: Nothing answers at its address.
+        UserError: Its client is not installed, or nothing answers at its address.
     """
     named = next((word for word in words if _SCHEME in word), None)
+    if named is not None and not any(map(importlib.util.find_spec, _CLIENTS)):
+        from orbax_bench_core.config import UserError
+
+        raise UserError(f"{named}: Cloud Storage needs gcsfs: pip install 'orbax-bench[gcs]'")
     if named is None or any(environment.get(name) for name in _PROXIES):
         return
     service = environment.get("STORAGE_EMULATOR_HOST") or _SERVICE

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Final, Self
@@ -16,18 +15,23 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
+from orbax_bench_core.analysis.noise import wait
 from orbax_bench_core.analysis.verdicts import PointVerdict, nearest_to_trouble, needs_more, words
+from orbax_bench_core.cli.pace import CLOCK, Clock, Names, Pace
 from orbax_bench_core.cli.progress import retried
 from orbax_bench_core.config import ARMS, Arm, GateConfig
-from orbax_bench_core.document import seconds, shorten
+from orbax_bench_core.document import seconds
 from orbax_bench_core.execute import Event, Progress, Retry, Watcher
 from orbax_bench_core.steps import Judged
 from orbax_bench_core.sweep import BLOCK_SIZE, Pair, PairDesign
 
 _LINES_BELOW: Final = 4
 _FEWEST_LINES: Final = 3
-_SHORTEST_NAME: Final = 8
-_FEWEST_SHARED: Final = 5
+_OF_STALLS: Final = 2
+"""Place from the end of the last look at times; the last of all is at stalls."""
+_WORTH_SAYING_S: Final = 60.0
+_LATEST: Final = 40
+"""Operations by whose pace the time left is told."""
 
 
 @dataclasses.dataclass(slots=True)
@@ -67,6 +71,7 @@ class LiveVerdicts(Watcher):
         designs: Mapping[str, PairDesign] | None = None,
         *,
         verbose: bool = False,
+        clock: Clock = CLOCK,
     ) -> None:
         """Prepares the view.
 
@@ -76,8 +81,12 @@ class LiveVerdicts(Watcher):
             gate: Has the looks.
             designs: Which workers each pair has, by its id; those that share one are left out.
             verbose: Whether every operation that ends has a line.
+            clock: What tells the time.
         """
         self._console = console
+        self._clock = clock
+        self._pace = Pace(_LATEST, clock)
+        self._told = False
         self._verbose = verbose
         shared = PairDesign()
         found = {point.id: (designs or {}).get(point.id, shared) for point in points}
@@ -89,17 +98,18 @@ class LiveVerdicts(Watcher):
             )
             for point in points
         }
-        self._shared = _shared([point.name for point in points])
+        self._names = Names([point.name for point in points])
         self._now = "starting"
         self._current = ""
         self._bar = Bar(
-            TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console
+            TextColumn("{task.description}"), BarColumn(20), TimeElapsedColumn(), console=console
         )
         self._task = self._bar.add_task("", total=max(1, self._total()))
         # Rendering takes processor time from what is measured here.
         self._live = Live(console=console, transient=True, refresh_per_second=1)
 
     def __enter__(self) -> Self:
+        self._pace.begins()
         if self._console.is_terminal:
             self._show()
             self._live.start()
@@ -138,10 +148,38 @@ class LiveVerdicts(Watcher):
         line.used = max(line.used, _used(line.design, progress.index, ended=True))
         if progress.arm is not None and progress.repeat.first_failed:
             line.failed.setdefault(progress.arm, set()).add(progress.index)
+        if not progress.reused:
+            self._pace.step()
         failed = progress.repeat.status != "passed" or progress.repeat.first_failed
         if failed or (self._verbose and not progress.reused):
             self._print(_outcome(progress))
+        self._tell_length(line)
         self._show()
+
+    def _tell_length(self, line: _Line) -> None:
+        """Says once, after a block, how long a verdict may take at this pace."""
+        if self._told or line.used < line.design.operations(line.design.block_size):
+            return
+        lines = [one for one in self._lines.values() if not one.ended]
+        first, last = (
+            self._pace.seconds(len(ARMS) * sum(max(0, one.looks[look] - one.used) for one in lines))
+            for look in (0, -_OF_STALLS)
+        )
+        if first is not None and last is not None:
+            self._told = True
+        if first is not None and last is not None and last >= _WORTH_SAYING_S:
+            self._print(
+                Text(
+                    f"about {wait(first / 60)} to the first look at every point, {wait(last / 60)} "
+                    "at most where times decide"
+                )
+            )
+
+    def _left(self) -> str:
+        """Returns the time to the last look of all points, such as `at most 4 min left`."""
+        missing = sum(line.most - line.used for line in self._lines.values() if not line.ended)
+        left = self._pace.left(len(ARMS) * missing)
+        return f"at most {left}" if left else ""
 
     def operation(self, point_id: str, arm: Arm | None, repeat: int) -> None:
         """Shows that a repeat begins; all blocks before its own have ended."""
@@ -169,7 +207,8 @@ class LiveVerdicts(Watcher):
         self._show()
 
     def _print(self, line: Text) -> None:
-        self._console.print(line, highlight=False, soft_wrap=True)
+        stamp = "" if self._console.is_terminal else f"{self._clock.stamp()} "
+        self._console.print(Text.assemble(stamp, line), highlight=False, soft_wrap=True)
 
     def _whole(self, line: _Line) -> Text:
         """Returns a point as one line of any length, to be kept."""
@@ -208,7 +247,9 @@ class LiveVerdicts(Watcher):
             self._task,
             completed=done,
             total=max(1, self._total()),
-            description=f"{ended} of {len(self._lines)} points are done",
+            description=", ".join(
+                filter(None, [f"{ended} of {len(self._lines)} points are done", self._left()])
+            ),
         )
         self._live.update(Group(*self._following(), self._bar))
 
@@ -224,22 +265,15 @@ class LiveVerdicts(Watcher):
         taken = sum(max((len(row[column]) for row in cells), default=0) + 2 for column in range(3))
         table = Table.grid(padding=(0, 2, 0, 0))
         for (word, used, numbers), line in zip(cells, shown, strict=True):
-            name = self._fitting(line.name, self._console.width - taken)
+            name = self._names.fitting(line.name, self._console.width - taken)
             table.add_row(word, used, escape(numbers), escape(name))
         hidden = len(open_) - len(shown)
         more = [Text(f"… and {hidden} more points", style="dim")] if hidden else []
         now = f"now: {self._now}"
         if self._current:
             name = self._lines[self._current].name
-            now = f"{now}: {self._fitting(name, self._console.width - len(now) - 2)}"
+            now = f"{now}: {self._names.fitting(name, self._console.width - len(now) - 2)}"
         return [table, *more, Text(now, style="dim")]
-
-    def _fitting(self, name: str, width: int) -> str:
-        """Returns a name that fits, without what all names have in common where it must be cut."""
-        if len(name) > width and len(self._lines) > 1:
-            start, end = self._shared
-            name = f"{'…' if start else ''}{name[start : len(name) - end]}{'…' if end else ''}"
-        return shorten(name, max(_SHORTEST_NAME, width))
 
     def _chosen(self, open_: Sequence[_Line], room: int) -> list[_Line]:
         """Returns the point that runs, then those that have been looked at, then others."""
@@ -283,18 +317,3 @@ def _outcome(progress: Progress) -> Text:
     found = repeat.labelled_seconds()
     times = ", ".join(f"{operation} {seconds(value)}" for operation, value in found.items())
     return Text.assemble((repeat.status, "dim"), where, times)
-
-
-def _shared(names: Sequence[str]) -> tuple[int, int]:
-    """Returns how many characters all names begin with, and how many they end with.
-
-    A few that agree by chance count as none.
-    """
-    start = _shared_start(names)
-    end = _shared_start([name[start:][::-1] for name in names])
-    return start * (start >= _FEWEST_SHARED), end * (end >= _FEWEST_SHARED)
-
-
-def _shared_start(names: Sequence[str]) -> int:
-    columns = itertools.takewhile(lambda column: len(set(column)) == 1, zip(*names, strict=False))
-    return sum(1 for _ in columns)

@@ -50,8 +50,36 @@ _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 _PLUGINS = "orbax_bench.commands"
 
 
+_GROUPS: Final[dict[str, tuple[str, ...]]] = {
+    "Commands that people begin with": ("init", "run", "best", "ab"),
+    "Releases and regressions": ("upgrade", "bisect", "compare", "history", "baseline"),
+    "Studies": ("async-study", "recovery", "soak", "calibrate"),
+    "Checkpoints, and answers without a run": ("plan", "inspect", "prepare", "sharding"),
+    "Suites and benchmarks": ("expand", "list", "migrate"),
+    "This machine": ("doctor", "limits"),
+    "Runs that are there": ("report", "site", "lineage"),
+}
+"""Headings of the help, and the commands below each; others stand below the last heading."""
+
+
 class _Commands(typer.core.TyperGroup):
     """Our sub-commands, and those that other packages add by an entry point."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Writes the commands by what they are for."""
+        names = self.list_commands(ctx)
+        grouped = {name for group in _GROUPS.values() for name in group}
+        rest = [name for name in names if name not in grouped]
+        width = formatter.width - 6 - max(map(len, names))
+        for heading, group in {**_GROUPS, "Clusters, pipelines and others": rest}.items():
+            rows = [
+                (name, command.get_short_help_str(width))
+                for name in group
+                if (command := self.get_command(ctx, name)) is not None and not command.hidden
+            ]
+            if rows:
+                with formatter.section(heading):
+                    formatter.write_dl(rows, col_max=30, col_spacing=2)
 
     def list_commands(self, ctx: Any) -> list[str]:
         return [*super().list_commands(ctx), *sorted(_plugins())]

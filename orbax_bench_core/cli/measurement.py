@@ -74,26 +74,45 @@ class Output:
         console: Where to show progress and results to people.
         json_log: Where to write progress for machines; None shows it on the console.
         verbose: Whether to show what begins, and what was done before.
+        quiet: Whether to show results alone; what is waited for goes to standard error.
         outlets: Where else to tell what was found.
     """
 
     console: Console
     json_log: JsonLog | None = None
     verbose: bool = False
+    quiet: bool = False
     outlets: Outlets = dataclasses.field(default_factory=Outlets)
 
     @classmethod
     def to_stdout(
-        cls, log_format: LogFormat, *, verbose: bool, outlets: Outlets | None = None
+        cls,
+        log_format: LogFormat,
+        *,
+        verbose: bool,
+        quiet: bool = False,
+        outlets: Outlets | None = None,
     ) -> Output:
-        """Returns the output of a command: tables for people, or lines of JSON and nothing else."""
+        """Returns the output of a command: tables for people, or lines of JSON and nothing else.
+
+        Raises:
+            UserError: It is to be both verbose and quiet.
+        """
+        if verbose and quiet:
+            raise UserError("--quiet shows less and --verbose more: give one of them")
         as_json = log_format is LogFormat.JSON
         return cls(
             console=Console(soft_wrap=not sys.stdout.isatty(), quiet=as_json),
             json_log=JsonLog(sys.stdout) if as_json else None,
             verbose=verbose,
+            quiet=quiet,
             outlets=outlets or Outlets(),
         )
+
+    @property
+    def progress(self) -> Console:
+        """Where progress is shown."""
+        return Console(quiet=True) if self.quiet else self.console
 
     @classmethod
     def beside(cls, *, as_json: bool, verbose: bool = False) -> Output:
@@ -104,7 +123,10 @@ class Output:
 
     def say(self, line: str) -> None:
         """Shows a line to people, as it is."""
-        self.console.print(line, markup=False, highlight=False, soft_wrap=True)
+        if self.quiet:
+            print(line, file=sys.stderr, flush=True)
+        else:
+            self.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -176,25 +198,37 @@ class Measurement:
             UserError: The suite is invalid, or a path cannot be used.
         """
         self._console = output.console
+        self._progress = output.progress
         self._json_log = output.json_log
         self._outlets = output.outlets
-        session = Session.begin(suite, output_directory, settings=settings, say=self._say)
+        session = Session.begin(suite, output_directory, settings=settings, say=output.say)
         self._total = len(session.plain) * session.info.num_repeats
         watch = output.json_log or self._view(session, verbose=output.verbose)
         self._session = dataclasses.replace(session, watch=watch)
         self._lock = lock
         self._introduced = False
 
-    def run(self, *, limits: bool, baselines: Baselines, search: SearchFor | None = None) -> int:
+    def run(
+        self,
+        *,
+        limits: bool,
+        baselines: Baselines,
+        search: SearchFor | None = None,
+        passport: passports.Passport | None = None,
+    ) -> int:
         """Measures every point, shows what was found, and returns the exit code.
 
-        With `search`, points that are clearly behind are dropped after some rounds.
+        Args:
+            limits: Whether to measure what the machine and the storage can do, too.
+            baselines: What to compare with, and where to store it.
+            search: With a search, points that are clearly behind are dropped after some rounds.
+            passport: Noise of this machine, which tells how long it will probably take.
         """
         info = self._session.info
-        print_document(notes_document(info), self._console)
+        print_document(notes_document(info), self._progress)
         repeats = count(info.num_repeats, "repeat")
         size = f"{count(len(self._session.plain), 'point')} x {repeats}"
-        self._say(f"{info.suite_name}: {size}")
+        self._announce(f"{info.suite_name}: {size}{self._expected(passport)}")
         try:
             with _stoppable():
                 if search is None:
@@ -209,6 +243,15 @@ class Measurement:
             code = self._conclude_run(baselines)
         self._log_end(exit_code=code)
         return code
+
+    def _expected(self, passport: passports.Passport | None) -> str:
+        """Returns about how long the repeats will take, where the passport knows such points."""
+        if passport is None:
+            return ""
+        info, points = self._session.info, self._session.plain
+        root = str(self._session.directory.root)
+        minutes = passports.run_minutes(points, info.num_repeats, info.gate, passport, root)
+        return "" if minutes is None else f", about {passports.wait(minutes)}"
 
     def _search(self, search: SearchFor, *, limits: bool) -> None:
         found = search_points(self._session, goal=search.goal, limits=limits, lock=self._lock)
@@ -302,20 +345,19 @@ class Measurement:
             return
         self._introduced = True
         info, pairs = self._session.info, self._session.pairs
-        print_document(notes_document(info), self._console)
+        print_document(notes_document(info), self._progress)
         most = max(info.design(pair).looks(info.gate)[-1] for pair in pairs) if pairs else 0
-        self._say(
+        self._announce(
             f"{info.suite_name}: {count(len(pairs), 'point')}, up to {most} operations per arm"
         )
-        self._say(f"  baseline:  {info.baseline}")
-        self._say(f"  candidate: {info.candidate}")
+        self._announce(f"  baseline:  {info.baseline}")
+        self._announce(f"  candidate: {info.candidate}")
         root = str(self._session.directory.root)
         if passport is not None:
-            self._say(passports.forecast(pairs, info.gate, passport, root))
-        elif (usual := passports.usual_minutes(pairs, info.gate, info.designs)) is not None:
-            least, longest = (max(1, round(minutes)) for minutes in usual)
-            self._say(
-                f"About {least} to {longest} minutes for checkpoints of some MiB; "
+            self._announce(passports.forecast(pairs, info.gate, passport, root))
+        elif (usual := self.usual_minutes()) is not None:
+            self._announce(
+                f"About {usual[0]:.0f} to {usual[1]:.0f} minutes for checkpoints of some MiB; "
                 "`orbax-bench calibrate` learns what it takes here"
             )
 
@@ -333,15 +375,23 @@ class Measurement:
         info, root = self._session.info, str(self._session.directory.root)
         return passports.expected_minutes(self._session.pairs, info.gate, passport, root)
 
+    def usual_minutes(self) -> tuple[float, float] | None:
+        """Returns the fewest and most minutes that arms which need new workers usually take."""
+        info = self._session.info
+        usual = passports.usual_minutes(self._session.pairs, info.gate, info.designs)
+        return None if usual is None else (max(1, usual[0]), max(1, usual[1]))
+
     def publish_verdicts(self, verdicts: VerdictReport) -> str:
         """Writes the pages of verdicts, and returns where the HTML page is."""
         return str(publish_verdicts(self._session.directory, verdicts))
 
     def _view(self, session: Session, *, verbose: bool) -> Watcher:
+        console = self._progress
         if session.suite.suite.arms is None:
-            return ProgressReport(self._console, total=self._total, verbose=verbose)
+            names = [point.name for point in session.plain]
+            return ProgressReport(console, total=self._total, verbose=verbose, names=names)
         info = session.info
-        return LiveVerdicts(self._console, session.pairs, info.gate, info.designs, verbose=verbose)
+        return LiveVerdicts(console, session.pairs, info.gate, info.designs, verbose=verbose)
 
     def _say_stopped(self, stop: Interrupted) -> None:
         # Of a run directory that is gone nothing is left here that the command could go on with.
@@ -423,6 +473,10 @@ class Measurement:
         if self._json_log is not None:
             root = str(self._session.directory.root)
             self._json_log.write("run_ended", **fields, run_directory=root)
+
+    def _announce(self, line: str) -> None:
+        """Shows what is about to be measured, which is no result."""
+        self._progress.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def _say(self, line: str) -> None:
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -19,7 +19,7 @@ def migrate(
         bool, typer.Option("--write", help="Change the files; otherwise the change is printed.")
     ] = False,
 ) -> None:
-    """Move classes and suites of Orbax's own framework over to this one.
+    """Move classes and suites of Orbax's own framework over.
 
     Of a module the imports change, by whatever name it has them, and of a suite the generators;
     comments and layout stay. It prints the change as a diff, and what it leaves to you, with lines.

@@ -15,6 +15,7 @@ from orbax_bench_core.cli.arguments import (
     Notify,
     OutputDirectory,
     Override,
+    Quiet,
     SuiteFile,
     Verbose,
 )
@@ -97,6 +98,7 @@ def run(
     port_range: PortRangeOption = None,
     notify: Notify = None,
     verbose: Verbose = False,
+    quiet: Quiet = False,
     log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
     """Run a suite and show what it found.
@@ -109,6 +111,7 @@ def run(
 
     Exit codes: 0 every repeat passed, 1 some failed, 2 the suite is invalid, 130 interrupted.
     """
+    from orbax_bench_core.analysis import noise as passports
     from orbax_bench_core.analysis.best import parse_goal
     from orbax_bench_core.cli.measurement import (
         Baselines,
@@ -138,13 +141,14 @@ def run(
                 loaded,
                 output_directory,
                 settings=settings,
-                output=Output.to_stdout(log_format, verbose=verbose, outlets=outlets),
+                output=Output.to_stdout(log_format, verbose=verbose, quiet=quiet, outlets=outlets),
                 lock=not no_lock,
             )
             return measurement.run(
                 limits=not no_limits,
                 baselines=baselines,
                 search=SearchFor(goal=goal) if search else None,
+                passport=passports.find(None),
             )
 
     settings = RunSettings(

@@ -14,6 +14,7 @@ from orbax_bench_core.cli.arguments import (
     NoLock,
     Notify,
     Override,
+    Quiet,
     Verbose,
 )
 from orbax_bench_core.cli.hosts import (
@@ -87,9 +88,10 @@ def upgrade(
     notify: Notify = None,
     junit: JUnit = None,
     verbose: Verbose = False,
+    quiet: Quiet = False,
     log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
-    """Compare two releases of Orbax, and give a verdict on the newer one.
+    """Give a verdict on a release of Orbax, against another one.
 
     Each release has an environment of its own, which is made once, by uv, and kept. Everything else
     in it, JAX too, is as it is here. The releases are compared as `orbax-bench ab` compares arms:
@@ -121,7 +123,7 @@ def upgrade(
     root = output_directory or f"upgrade-{planned.old}-{planned.new}"
 
     def measure(settings: RunSettings) -> int:
-        output = Output.to_stdout(log_format, verbose=verbose, outlets=outlets)
+        output = Output.to_stdout(log_format, verbose=verbose, quiet=quiet, outlets=outlets)
         with outlets.on_failure(planned.suite.suite.suite_name, root):
             measurement = Measurement(
                 planned.suite, root, settings=settings, output=output, lock=not no_lock

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import fcntl
 import hashlib
 import os
@@ -12,13 +13,17 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from orbax_bench_core.config import HostMemory
+from orbax_bench_core.config import HostMemory, printable
+from orbax_bench_core.execute.command import command_line
 from orbax_bench_core.execute.held import shared_with_workers
 
 _SHARED = Path("/tmp")  # noqa: S108 - one place for all users, whatever their TMPDIR
 LOCK_FILE = (_SHARED if _SHARED.is_dir() else Path(tempfile.gettempdir())) / "orbax-bench.lock"
 
 _POLL_S = 0.2
+_LONGEST_HOLDER = 1000
+_LONGEST_SHOWN = 160
+"""Characters of a command that are shown: a step of a pipeline has kilobytes."""
 _RANGE = struct.Struct("hhqqi4x")
 """Linux's `struct flock`: kind, origin, first byte, bytes, process."""
 
@@ -59,19 +64,36 @@ def measuring_lock(
                     yield
                     return
                 if not told:
-                    holder = os.pread(descriptor, 100, 0).decode(errors="replace").strip()
-                    waiting(f"waiting: process {holder or '?'} is measuring on this machine")
+                    waiting(_holder(os.pread(descriptor, _LONGEST_HOLDER, 0)))
                     told = True
                 time.sleep(_POLL_S)
         if run:
             fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _mark(fcntl.F_RDLCK, run))
         if ours:
             os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+            os.pwrite(descriptor, _ours(), 0)
         with shared_with_workers(descriptor):
             yield
     finally:
         os.close(descriptor)
+
+
+def _ours() -> bytes:
+    """Returns what a holder writes into the file: its process, since when, and its command."""
+    said = f"{os.getpid()}\n{time.time():.0f}\n{command_line()}"
+    return said.encode()[:_LONGEST_HOLDER]
+
+
+def _holder(written: bytes) -> str:
+    """Returns whom a run waits for, and how to go on; earlier releases wrote the process alone."""
+    process, since, command = (*written.decode(errors="replace").split("\n", 2), "", "")[:3]
+    said = f"waiting: process {printable(process.strip()) or '?'} is measuring on this machine"
+    if since.isdecimal() and command:
+        began = datetime.datetime.fromtimestamp(int(since)).astimezone()
+        shown = printable(command.strip())
+        cut = f"{shown[:_LONGEST_SHOWN]}…" if len(shown) > _LONGEST_SHOWN else shown
+        said += f" since {began:%H:%M}: {cut}"
+    return f"{said}; --no-lock measures beside it, and each disturbs the other"
 
 
 def _mark(kind: int, run: str) -> bytes:

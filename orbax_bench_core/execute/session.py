@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
 from orbax_bench_core.config import Arm, LoadedSuite, UserError, parse_suite
+from orbax_bench_core.execute.command import command_line
 from orbax_bench_core.execute.expected import ExpectedDevices
 from orbax_bench_core.execute.hosts import Host, LocalHost
 from orbax_bench_core.execute.liveness import PATIENCE, Patience
@@ -32,9 +31,6 @@ from orbax_bench_core.sweep import (
 
 Say = Callable[[str], None]
 """Takes a line for people."""
-
-_UNSHOWN_FLAG: Final = "--notify"
-"""Flag whose value is an address that only those may know who may post there."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -151,18 +147,6 @@ class Watcher:
 
     def __call__(self, event: Event) -> None:
         """Is told of every event."""
-
-
-def command_line() -> str:
-    """Returns what this process runs, for people who meet its lease, without a secret in it."""
-    words = [Path(sys.argv[0]).name, *sys.argv[1:]]
-    for place, word in enumerate(words):
-        flag, equals, _ = word.partition("=")
-        if flag == _UNSHOWN_FLAG and equals:
-            words[place] = f"{flag}=…"
-        elif place and words[place - 1] == _UNSHOWN_FLAG:
-            words[place] = "…"
-    return " ".join(words).strip() or "python"
 
 
 def silent(line: str) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import itertools
 import json
+import statistics
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -13,7 +15,7 @@ from orbax_bench_core.records.record import Record
 from orbax_bench_core.records.repeats import Repeat, Series, repeats_of
 from orbax_bench_core.records.run_directory import RunDirectory
 from orbax_bench_core.records.samples import samples_table
-from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint, sides
+from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint, short_name, sides
 
 if TYPE_CHECKING:
     import pandas
@@ -132,6 +134,39 @@ class Run:
                     rows.append({**common, "operation": operation, "seconds": seconds})
         return pandas.DataFrame(rows)
 
+    def medians(self) -> pandas.DataFrame:
+        """Returns one row per series: what tells it from the others, and its median seconds.
+
+        There is a column per option that differs, by its name, and for checkpoint, mesh,
+        environment and arm where they do; `repeats` and `failed`; and a column per operation,
+        `<operation> [s]`, which is NaN where a series has none.
+        """
+        import pandas
+
+        series = self.series()
+        what = [_what(each.point) | {"arm": each.arm or ""} for each in series]
+        names = dict.fromkeys(name for each in what for name in each)
+        differ = [name for name in names if len({repr(each.get(name)) for each in what}) > 1]
+        rows = []
+        for each, named in zip(series, what, strict=True):
+            repeats = list(self.repeats(each))
+            counted = [repeat for repeat in repeats if repeat.counts]
+            times = OperationTimes.of(counted).per_repeat() if counted else {}
+            rows.append(
+                {name: named.get(name) for name in differ}
+                | {"repeats": len(counted)}
+                | {"failed": sum(repeat.status == "failed" for repeat in repeats)}
+                | {f"{name} [s]": statistics.median(found) for name, found in times.items()}
+            )
+        return pandas.DataFrame(rows)
+
+    def _repr_html_(self) -> str:
+        """Returns the run as a notebook shows it."""
+        head = f"<b>{html.escape(self.info.suite_name)}</b>: median seconds per operation"
+        place = f"<small>{html.escape(str(self.directory.root))}</small>"
+        table = self.medians().to_html(index=False, na_rep="–", float_format="{:.4g}".format)
+        return f"<p>{head}</p>{table}<p>{place}</p>"
+
 
 def load_run(directory: str) -> Run:
     """Reads a run directory, local or gs://.
@@ -143,6 +178,21 @@ def load_run(directory: str) -> Run:
         UserError: There is no run there, or one that this version cannot read.
     """
     return Run(RunDirectory(directory))
+
+
+def _what(point: SweepPoint) -> dict[str, object]:
+    """Returns what a point measures, by the names that people give it."""
+    return {
+        "benchmark": short_name(point.benchmark),
+        **point.options,
+        "checkpoint": point.checkpoint.label,
+        "mesh": "" if point.mesh is None else point.mesh.label,
+        "environment": "" if point.environment is None else point.environment.name,
+        "processes": point.processes,
+        "storage": point.storage or "",
+        "cache": point.conditions.cache,
+        "host_memory": point.conditions.host_memory,
+    }
 
 
 def _columns(repeat: Repeat) -> Mapping[str, object]:

@@ -63,12 +63,13 @@ def rooms(session: Session) -> list[Room]:
     for point in _points(session):
         size, place = point.checkpoint.num_bytes, point.storage or str(session.directory.root)
         folder = _existing(place)
-        if not size or folder is None or point.checkpoint.path is not None:
+        if not size or folder is None:
             continue
-        device = folder.stat().st_dev
-        room = found.get(device) or Room(
-            place=place, free=shutil.disk_usage(folder).free, needed=0, largest=0
-        )
+        try:
+            device, free = folder.stat().st_dev, shutil.disk_usage(folder).free
+        except OSError:  # what cannot be asked is left to the run
+            continue
+        room = found.get(device) or Room(place=place, free=free, needed=0, largest=0)
         found[device] = dataclasses.replace(
             room,
             needed=room.needed + size * _kept(session, point),

@@ -100,7 +100,7 @@ class _Module:
                 self._call(node)
             elif isinstance(node, ast.ClassDef):
                 self._class(node)
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            elif isinstance(node, ast.Constant):
                 self._constant(node)
         self.left.sort(key=lambda problem: problem.line or 0)
 
@@ -199,7 +199,7 @@ class _Module:
                 self._say(f"`{item.name}` of a benchmark {_METHODS[item.name]}", item)
 
     def _constant(self, node: ast.Constant) -> None:
-        if node.value in MOVED:
+        if isinstance(node.value, str) and node.value in MOVED:
             self._say(f"a text names {node.value}; here that is {MOVED[node.value]}", node)
 
     def _is(self, node: ast.expr, name: str) -> bool:

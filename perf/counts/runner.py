@@ -3,17 +3,19 @@
 `python -m perf.counts [--only NAME ...] [--most N] [--state DIR] [--list]`
 
 Each trial is a line of JSON in `build/counts/<name>.jsonl`; trials that are there are not made
-again. Exit codes: 0 every count is complete and holds, 1 one does not hold, 4 some are incomplete.
+again, and several processes share what is left. Exit codes: 0 every count is complete and holds, 1
+one does not hold, 4 some are incomplete.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import fcntl
 import json
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -58,17 +60,31 @@ def _parser(counts: Sequence[Count]) -> argparse.ArgumentParser:
 
 def _make(count: Count, state: Path, left: int | None) -> int | None:
     """Makes the trials that are missing, at most `left`; returns how many may still be made."""
-    made = {trial["trial"] for trial in _made(count, state)}
     for trial in range(count.trials):
-        if trial in made:
-            continue
         if left == 0:
             break
-        found = _try(count, trial)
-        _keep(count, state, found)
+        with _claimed(count, state, trial) as ours:
+            if not ours or trial in {made["trial"] for made in _made(count, state)}:
+                continue
+            found = _try(count, trial)
+            _keep(count, state, found)
         print(f"{count.name} {trial + 1}/{count.trials}: {_line(found)}", flush=True)
         left = None if left is None else left - 1
     return left
+
+
+@contextlib.contextmanager
+def _claimed(count: Count, state: Path, trial: int) -> Iterator[bool]:
+    """Yields whether a trial is ours to make; another process with this state may be making it."""
+    state.mkdir(parents=True, exist_ok=True)
+    with (state / f".{count.name}.{trial}").open("w") as claim:
+        try:
+            fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True
+    Path(claim.name).unlink(missing_ok=True)
 
 
 def _try(count: Count, trial: int) -> dict[str, Any]:

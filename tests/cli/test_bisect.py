@@ -51,6 +51,9 @@ def bisect(monkeypatch, orbax_bench, tmp_path, wheels):
             def expected_minutes(self, passport):
                 return 3.0
 
+            def usual_minutes(self):
+                return (2.0, 15.0)
+
             def verdicts(self):
                 return report(word(*self.pair))
 
@@ -150,7 +153,8 @@ def test_releases_left_open_are_a_range_with_exit_code_3(bisect):
 def test_how_long_it_takes_is_said_before_it_starts_and_after_the_first(bisect):
     done, _ = bisect(step_at_1_3)
     before, _, after = done.out.partition("planted 1.10 against 1.0")
-    assert "4 comparisons if one release is behind it, 10 at most; the first of them" in before
+    assert "4 comparisons if one release is behind it, 10 at most, of about 2 to " in before
+    assert "15 minutes each; the first of them" in before
     assert "About 3 comparisons more; as long as the first:" in after
 
 

@@ -3,15 +3,16 @@
 from tests.support.paired_runs import make_paired_run, make_separate_run  # noqa: F401 - fixtures
 
 
-def test_a_run_without_arms_cannot_be_compared_with_itself(orbax_bench, make_separate_run):
+def test_of_a_run_without_arms_it_says_what_compares_its_points(orbax_bench, make_separate_run):
     run = make_separate_run(0)
-    for given, what in (((run.root, run.root), "itself"), ((run.root,), "its own arms")):
+    for given in ((run.root, run.root), (run.root,)):
         outcome = orbax_bench("compare", *given)
         assert (outcome.code, outcome.out) == (2, "")
         assert outcome.err == (
-            f"error: {run.root} holds a run without arms, which cannot be compared with {what}: "
-            "one side was measured, not two. Give a second run or baseline to compare it with, or "
-            "measure both sides in one place with `orbax-bench ab`\n"
+            f"error: {run.root} holds a run without arms, which is one side of a comparison. "
+            f"`orbax-bench best {run.root}` compares its points with each other. For a verdict "
+            "give a second run or baseline, or measure both sides in one place with "
+            "`orbax-bench ab`\n"
         )
 
 

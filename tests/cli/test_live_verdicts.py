@@ -7,11 +7,26 @@ import pytest
 from rich.console import Console
 
 from orbax_bench_core.cli.live_verdicts import LiveVerdicts
+from orbax_bench_core.cli.pace import Clock
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.execute import Progress, Retry
 from orbax_bench_core.records import ErrorInfo
 from tests.support.repeats import repeat_over
 from tests.support.verdicts import eventful, make_operation, make_report, make_verdicts  # noqa: F401 - fixtures
+
+
+class Steady(Clock):
+    """A clock of which every look is six seconds after the one before."""
+
+    now = 0.0
+
+    def seconds(self):
+        self.now += 6
+        return self.now
+
+    def stamp(self):
+        return "13:02:11"
+
 
 GATE = GateConfig(looks=(10, 20))
 
@@ -48,9 +63,12 @@ def log(points):
 
     def show(happen, **options):
         file = io.StringIO()
-        with LiveVerdicts(Console(file=file, width=80), points, GATE, **options) as live:
+        console = Console(file=file, width=80)
+        with LiveVerdicts(console, points, GATE, clock=Steady(), **options) as live:
             happen(live)
-        return file.getvalue()
+        lines = file.getvalue().splitlines(keepends=True)
+        assert all(line.startswith("13:02:11 ") for line in lines)
+        return "".join(line.removeprefix("13:02:11 ") for line in lines)
 
     return show
 
@@ -106,6 +124,19 @@ def test_a_failed_point_says_why(log, judge, undecided):
     assert log(lambda live: live.judged(verdict)).endswith(": the candidate failed: [no]\n")
 
 
+def test_after_a_block_it_says_how_long_a_verdict_may_take(log, points, make_record):
+    repeat = repeat_over({0: make_record(times={"save": 0.5})}, 1)
+
+    def happen(live):
+        for index in range(8):
+            ended = {"index": index, "arm": "baseline", "block": index // 4, "repeat": repeat}
+            live(Progress(point=points[0], **ended))
+
+    # 3 points x 10 and x 20 operations per arm, less 2 of one, of 6 s each in 2 arms
+    said = "about 6 min to the first look at every point, 12 min at most where times decide\n"
+    assert log(happen) == said
+
+
 def test_operations_are_no_lines_in_a_log(log, points):
     assert log(lambda live: live.operation(points[0].id, "baseline", 0)) == ""
 
@@ -113,10 +144,10 @@ def test_operations_are_no_lines_in_a_log(log, points):
 def test_a_repeat_that_fails_is_a_line(log, points, make_record):
     record = make_record(status="failed", error=ErrorInfo(type="ValueError", message="[no]"))
     ended = Progress(
-        point=points[0], index=5, arm="candidate", block=1, repeat=repeat_over({0: record}, 1)
+        point=points[0], index=1, arm="candidate", block=0, repeat=repeat_over({0: record}, 1)
     )
     assert log(lambda live: live(ended)) == (
-        f"failed {points[0].name} candidate, block 1: ValueError: [no]\n"
+        f"failed {points[0].name} candidate, block 0: ValueError: [no]\n"
     )
 
 
@@ -222,7 +253,8 @@ def test_lines_fit_a_narrow_terminal_and_names_keep_what_they_differ_in(
             live.operation(point.id, "baseline", 47)
         lines = terminal.screen()
     assert max(map(len, lines)) <= 80
-    assert [line.split()[-1] for line in lines[:3]] == ["…0…", "…1…", "…2…"]
+    ends = [line.split()[-1] for line in lines[:3]]
+    assert [end[-7:] for end in ends] == ["tion=0…", "tion=1…", "tion=2…"]
 
 
 def test_many_points_leave_room_for_what_runs(make_point):

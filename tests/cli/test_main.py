@@ -1,7 +1,9 @@
 """The command as a whole: its help, and what becomes of a user's mistake."""
 
 import importlib.metadata
+import importlib.util
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -9,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.cli.main import run_command_line
+from orbax_bench_core.cli.main import _GROUPS, REACH, run_command_line
 from orbax_bench_core.config import parse_suite
 from orbax_bench_core.sweep import expand
 
@@ -24,6 +26,13 @@ def test_help_lists_every_command_with_a_sentence(orbax_bench, name):
     assert line.endswith(".")
     assert not line.endswith("...")
     assert len(line.split()) > 4
+
+
+def test_help_has_every_command_once_below_what_it_is_for(orbax_bench):
+    listed = re.findall(r"^  ([a-z][a-z-]*)  ", orbax_bench("--help").out, re.MULTILINE)
+    assert len(set(listed)) == len(listed)
+    assert set(listed) >= set(REACH)
+    assert {one for group in _GROUPS.values() for one in group} <= set(REACH)
 
 
 def test_alone_it_shows_what_people_do_first_by_a_suite_that_is_whole(orbax_bench):
@@ -223,3 +232,18 @@ def test_what_a_terminal_would_obey_is_written_out(orbax_bench, write_suite):
     outcome = orbax_bench("expand", write_suite(options='{use_ocdbt: "\\e[2J"}'))
     assert outcome.code == 2
     assert "benchmarks[0].options.use_ocdbt: '\\x1b[2J' has a control character" in outcome.err
+
+
+def test_a_bucket_without_its_client_names_the_extra(orbax_bench, monkeypatch):
+    find_spec = importlib.util.find_spec
+    absent = ("gcsfs", "tensorflow")
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name, *more: None if name in absent else find_spec(name, *more),
+    )
+    done = orbax_bench("history", "gs://bucket/runs")
+    assert (done.code, done.err) == (
+        2,
+        "error: gs://bucket/runs: Cloud Storage needs gcsfs: pip install 'orbax-bench[gcs]'\n",
+    )

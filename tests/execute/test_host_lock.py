@@ -1,4 +1,5 @@
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -7,6 +8,7 @@ import pytest
 
 from orbax_bench_core.execute.isolation import measuring_lock
 
+ADVICE = "--no-lock measures beside it, and each disturbs the other"
 HOLD = """
 import pathlib, sys, time
 from orbax_bench_core.execute.isolation import measuring_lock
@@ -45,7 +47,23 @@ def test_a_second_run_waits_and_says_for_whom(tmp_path):
         holder.kill()
         second.join(10)
         assert not second.is_alive()
-    assert said == [f"waiting: process {holder.pid} is measuring on this machine"]
+    (line,) = said
+    start, _, rest = line.partition(" since ")
+    assert start == f"waiting: process {holder.pid} is measuring on this machine"
+    since, _, command = rest.partition(": ")
+    assert re.fullmatch(r"\d\d:\d\d", since)
+    assert command == f"-c {lock_file}; {ADVICE}"
+
+
+def test_a_holder_of_an_earlier_release_is_named_too(tmp_path):
+    lock_file, said = tmp_path / "lock", []
+    with measuring_lock(said.append, lock_file=lock_file):
+        lock_file.write_text("123")
+        other = threading.Thread(target=enter, args=(said, lock_file, "b"))
+        other.start()
+        other.join(0.1)
+    other.join(10)
+    assert said == [f"waiting: process 123 is measuring on this machine; {ADVICE}"]
 
 
 def test_a_free_machine_is_entered_without_a_word(tmp_path):
@@ -65,7 +83,7 @@ def test_processes_of_one_run_share_the_lock_and_those_of_another_wait(tmp_path)
         other.start()
         other.join(0.1)
         assert other.is_alive()
-        assert said == [f"waiting: process {os.getpid()} is measuring on this machine"]
+        assert said[0].startswith(f"waiting: process {os.getpid()} is measuring on this machine")
     other.join(10)
     assert not other.is_alive()
 

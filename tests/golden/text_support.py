@@ -51,8 +51,10 @@ MASKS = {
     "image of this version": (r"\borbax-bench:\d+\.\d+\.\d+[^\s'\"]*", "orbax-bench:VERSION"),
     # They hold the version of what wrote them.
     "own version": (r"\borbax-bench \d+\.\d+\.\d+\S*", "orbax-bench VERSION"),
+    "time of a line in a log": (r"(?m)^\d\d:\d\d:\d\d (?=[ \d.✓✗–↻?a-z])", "HH:MM:SS "),
+    "time that is left": (r"(?<=\d), [\d.]+ (?:s|min|h) left(?= )", ""),
     # Whether somebody else measures on this machine just now.
-    "wait for another run": (r"(stderr: )?waiting: process \d+ is measuring on this machine\n", ""),
+    "wait for another run": (r"(stderr: )?waiting: process \d+ is measuring on this.*\n", ""),
     "digest of a table": (r"(samples\.parquet .*?sha256:)[0-9a-f]{12}", r"\1DIGEST"),
 }
 MOMENT = re.compile(r"\b(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d)(:\d\d(?:\.\d+)?Z?)?")

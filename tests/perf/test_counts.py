@@ -1,5 +1,6 @@
 """Counts: trials that go on where they were stopped."""
 
+import concurrent.futures
 import json
 import sys
 
@@ -41,6 +42,16 @@ def test_it_goes_on_where_it_was_stopped(run, tmp_path):
     code, out = run(counts=[count()])
     assert code == 0
     assert out.startswith("one 3/3: holds")
+
+
+def test_two_processes_share_the_trials(tmp_path):
+    made = tmp_path / "made"
+    slow = count(f"import time; open({str(made)!r}, 'a').write('{{trial}} '); time.sleep(0.2)")
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        codes = list(pool.map(lambda _: main(["--state", str(tmp_path)], [slow]), range(2)))
+    assert sorted(made.read_text().split()) == ["0", "1", "2"]
+    assert 0 in codes
+    assert not list(tmp_path.glob(".one*"))
 
 
 def test_too_many_failures_fail(run):

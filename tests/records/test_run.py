@@ -108,3 +108,43 @@ def test_a_run_of_another_kind_is_one_message(tmp_path, text):
     with pytest.raises(UserError, match="schema version") as caught:
         load_run(str(tmp_path))
     assert len(caught.value.problems) == 1
+
+
+@pytest.fixture
+def swept(make_point, make_record, make_run):
+    """A run of two points that differ in one option, of which one never passed."""
+    points = [make_point(options={"use_ocdbt": value, "n": 1}) for value in (True, False)]
+    failed = {"status": "failed", "error": {"type": "ValueError", "message": "no"}}
+    records = [
+        make_record(points[0], 0, times={"save": 1.0, "load": 0.5}),
+        make_record(points[0], 1, times={"save": 3.0, "load": 0.5}),
+        make_record(points[1], 0, **failed),
+    ]
+    return Run(make_run(records, points=points))
+
+
+def test_medians_have_a_column_for_each_option_that_differs_and_each_operation(swept):
+    frame = swept.medians()
+    assert list(frame.columns) == ["use_ocdbt", "repeats", "failed", "save [s]", "load [s]"]
+    assert frame.iloc[0].to_list() == [True, 2, 0, 2.0, 0.5]
+    assert frame.iloc[1].to_list()[:3] == [False, 0, 1]
+    assert frame["save [s]"].isna().to_list() == [False, True]
+
+
+def test_medians_keep_the_arms_apart(paired_run):
+    frame = Run(paired_run[0]).medians()
+    assert list(frame.columns) == ["arm", "repeats", "failed", "save [s]"]
+    assert frame["arm"].to_list() == ["baseline", "candidate"]
+
+
+def test_a_notebook_shows_a_run_as_a_table(swept):
+    shown = swept._repr_html_()
+    assert "<th>use_ocdbt</th>" in shown
+    assert "<td>2</td>" in shown
+    assert str(swept.directory.root) in shown
+    swept.info = swept.info.model_copy(update={"suite_name": "<script>"})
+    assert "<script>" not in swept._repr_html_()
+
+
+def test_a_run_of_nothing_yet_is_shown_too(make_point, make_run):
+    assert Run(make_run([], points=[make_point()])).medians()["repeats"].to_list() == [0]

@@ -5,6 +5,7 @@ import math
 from pathlib import Path
 
 import jsonschema
+import pydantic
 import pytest
 
 from orbax_bench_core.inventory import FileCount, Inventory
@@ -13,6 +14,10 @@ from orbax_bench_core.records import schema
 from orbax_bench_core.records.record import Attempt, ErrorInfo, State
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "schema"
+AS_PUBLISHED = pytest.mark.skipif(
+    tuple(map(int, pydantic.VERSION.split(".")[:2])) < (2, 14),
+    reason="earlier releases of pydantic make another schema; the published one is of the lock",
+)
 ERROR = ErrorInfo(type="ValueError", message="no")
 
 
@@ -49,6 +54,7 @@ def full_record(make_record):
     )
 
 
+@AS_PUBLISHED
 @pytest.mark.parametrize("name", ["record.json", "run.json", "samples.md"])
 def test_what_is_published_follows_from_the_code(documents, name):
     fix = "stale: run `python -m orbax_bench_core.records.schema` in the repository"
@@ -60,6 +66,7 @@ def test_schemas_are_valid_themselves(documents, name):
     jsonschema.Draft202012Validator.check_schema(json.loads(documents[name]))
 
 
+@AS_PUBLISHED
 def test_a_record_with_everything_conforms(full_record, validate):
     validate(full_record, "record.json")
 

@@ -96,3 +96,11 @@ def test_values_that_compress_are_given_a_chance(session, free):
     begun, said = session(size=100, remove_repeated_dir=True)
     check_room(begun)
     assert said == []
+
+
+def test_a_disk_that_cannot_be_asked_stops_nothing(session, monkeypatch):
+    def unknown(_):
+        raise PermissionError
+
+    monkeypatch.setattr(shutil, "disk_usage", unknown)
+    assert rooms(session()[0]) == []

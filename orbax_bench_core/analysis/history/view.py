@@ -15,6 +15,7 @@ from orbax_bench_core.document import (
     Document,
     Element,
     Figure,
+    Group,
     Heading,
     Items,
     Kind,
@@ -107,8 +108,11 @@ def _remarks(series: list[Series]) -> list[str]:
 
 def _brief(history: History, series: list[Series]) -> tuple[Element, ...]:
     elements: list[Element] = []
-    for shown in series:
-        elements += _brief_series(shown)
+    if history.num_runs == 1 and series:
+        elements += _only(series)
+    else:
+        for shown in series:
+            elements += _brief_series(shown)
     elements += [Paragraph(Span(said), mark=Span("note:", "dim")) for said in _remarks(series)]
     elements += [
         Paragraph(Span(line), mark=Span("passed over:", "unsure")) for line in history.passed_over
@@ -119,6 +123,34 @@ def _brief(history: History, series: list[Series]) -> tuple[Element, ...]:
         told = f"{hidden} series of operations that decide nothing: --all shows them."
         elements.append(Paragraph(told, "dim"))
     return (*elements, Paragraph(Span(words.headline(history, series), strong=True)))
+
+
+def _only(series: list[Series]) -> list[Element]:
+    """Returns the one run that there is as one table: nothing can have changed."""
+    points = dict.fromkeys((shown.point, shown.point_id) for shown in series)
+    groups = tuple(
+        Group(
+            label=(Span(name, strong=True), " ", Span(id_, "dim")),
+            rows=tuple(
+                Row((Span(shown.operation), *map(Span, words.run_row(shown, shown.runs[-1])[2:5])))
+                for shown in series
+                if (shown.point, shown.point_id) == (name, id_)
+            ),
+        )
+        for name, id_ in points
+    )
+    headings = ("operation", *words.RUN_HEADINGS[2:5])
+    columns = tuple(
+        Column(heading, "text" if heading == "operation" else "number") for heading in headings
+    )
+    run = series[0].runs[-1]
+    about = f"one run, {run.run_id} of {run.began_at:%Y-%m-%d %H:%M}: {words.what_ran(run)}"
+    sides = dict.fromkeys(words.sides(shown) for shown in series if shown.kind == "ratio")
+    return [
+        Table(columns, groups=groups, indented=True, ruled=False),
+        Paragraph(Span(about, "dim")),
+        *(Paragraph(Span(side, "dim")) for side in sides),
+    ]
 
 
 def _brief_series(series: Series) -> list[Element]:

@@ -12,6 +12,7 @@ from orbax_bench_core.analysis.noise.forecast import (
     forecast,
     process_noise,
     processes_of,
+    run_minutes,
     usual_minutes,
     wait,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "load",
     "process_noise",
     "processes_of",
+    "run_minutes",
     "save",
     "usual_minutes",
     "wait",

@@ -180,6 +180,33 @@ def _minutes(known: Sequence[Expectation], points: Sequence[SweepEntry]) -> floa
     return sum(expectation.minutes for expectation in known) * len(points) / len(known)
 
 
+def run_minutes(
+    points: Sequence[SweepEntry], repeats: int, gate: GateConfig, passport: Passport, root: str
+) -> float | None:
+    """Returns the minutes of a run without arms; None where the passport knows none of its points.
+
+    Args:
+        points: The points.
+        repeats: Measured repeats of each.
+        gate: Names the operations by which points are known.
+        passport: How long operations take here.
+        root: The run directory, for points that name no storage.
+    """
+    cpu = host_provenance()["host"]["cpu"]
+    known = []
+    for point, storage in zip(points, _storage(points, root), strict=True):
+        found = [
+            entry.repeat_s
+            for operation in gate.primary
+            if (entry := passport.entry(point, operation, storage=storage, cpu=cpu)) is not None
+        ]
+        if found:
+            known.append(max(found))
+    if not known:
+        return None
+    return len(points) * repeats * sum(known) / len(known) / 60
+
+
 def usual_minutes(
     points: Sequence[Pair], gate: GateConfig, designs: Mapping[str, PairDesign]
 ) -> tuple[float, float] | None:

@@ -254,11 +254,11 @@ def compare_stored(
                 "measure both arms in one place with `orbax-bench ab`"
             )
         if not run.read_info().paired:
-            given = "its own arms" if candidate is None else "itself"
             raise UserError(
-                f"{run.root} holds a run without arms, which cannot be compared with {given}: one "
-                "side was measured, not two. Give a second run or baseline to compare it with, or "
-                "measure both sides in one place with `orbax-bench ab`"
+                f"{run.root} holds a run without arms, which is one side of a comparison. "
+                f"`orbax-bench best {run.root}` compares its points with each other. For a verdict "
+                "give a second run or baseline, or measure both sides in one place with "
+                "`orbax-bench ab`"
             )
         return judge_run(run, rules)
     assert candidate is not None

@@ -45,6 +45,16 @@ def test_seconds_are_shown_run_by_run_with_the_reason_why_nothing_is_looked_for(
     assert "None is a ratio to a reference arm, so no change can be told." in text
 
 
+def test_one_run_is_one_short_table(said, separate):
+    last = [series.model_copy(update={"runs": series.runs[-1:]}) for series in separate.series]
+    text = said(separate.model_copy(update={"num_runs": 1, "series": tuple(last)}))
+    series = last[0]
+    assert f"{series.point} {series.point_id}\n" in text
+    assert len([line for line in text.splitlines() if "median" in line]) == 1
+    assert f"one run, {series.runs[0].run_id} of " in text
+    assert len(text.splitlines()) <= 4 + 2 * len(last) + 2
+
+
 def test_the_line_of_bars_shows_the_step(said, changed):
     bars = next(line for line in said(changed).splitlines() if "▁" in line).split()[0]
     assert len(bars) == 20

@@ -1,0 +1,22 @@
+"""Command line of this process, without the secrets in it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Final
+
+_UNSHOWN_FLAG: Final = "--notify"
+"""Flag whose value is an address that only those may know who may post there."""
+
+
+def command_line() -> str:
+    """Returns what this process runs, for people who meet its lease or lock, without a secret."""
+    words = [Path(sys.argv[0]).name, *sys.argv[1:]]
+    for place, word in enumerate(words):
+        flag, equals, _ = word.partition("=")
+        if flag == _UNSHOWN_FLAG and equals:
+            words[place] = f"{flag}=…"
+        elif place and words[place - 1] == _UNSHOWN_FLAG:
+            words[place] = "…"
+    return " ".join(words).strip() or "python"

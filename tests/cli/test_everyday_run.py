@@ -1,0 +1,68 @@
+"""A run on fake workers, as people see it: quiet, and given up when all points lack the same."""
+
+import functools
+import json
+import re
+
+import pytest
+
+from orbax_bench_core import execute
+from tests.support.fake_worker import MODULE
+from tests.support.scripted import NAME
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def run(orbax_bench, tmp_path, monkeypatch):
+    """Runs points that fake workers follow; `options` is the script."""
+    fake = execute.LocalHost(module=MODULE)
+    settings = functools.partial(execute.RunSettings, host=fake)
+    monkeypatch.setattr(execute, "RunSettings", settings)
+
+    def start(options, *more, repeats=2):
+        suite = {
+            "suite_name": "everyday",
+            "num_repeats": repeats,
+            "execution": {"warmups": 0, "retries": 1},
+            "benchmarks": [{"generator": NAME, "options": options}],
+        }
+        (tmp_path / "suite.yaml").write_text(json.dumps(suite))
+        return orbax_bench(
+            "run",
+            tmp_path / "suite.yaml",
+            "-o",
+            tmp_path / "out",
+            "--no-lock",
+            "--no-limits",
+            *more,
+        )
+
+    return start
+
+
+def test_a_log_has_the_time_of_day_and_quiet_leaves_all_of_it_out(run, tmp_path):
+    done = run({"save_s": [0.02, 0.03]})
+    stamped = re.findall(r"^\d\d:\d\d:\d\d [1-4]/4.* ✓ Scripted", done.out, re.MULTILINE)
+    assert (done.code, len(stamped)) == (0, 4)
+    quiet = run({"save_s": [0.02, 0.03]}, "--quiet", repeats=3)
+    assert (quiet.code, quiet.err) == (0, "")
+    assert "everyday: 2 points" not in quiet.out
+    assert "✓ Scripted" not in quiet.out
+    assert f"Run directory: {tmp_path / 'out'}" in quiet.out
+
+
+def test_it_cannot_be_quiet_and_verbose(run):
+    done = run({}, "--quiet", "--verbose")
+    assert (done.code, done.err) == (
+        2,
+        "error: --quiet shows less and --verbose more: give one of them\n",
+    )
+
+
+def test_what_all_points_lack_is_said_once_and_ends_the_run(run, tmp_path):
+    done = run({"act": "need", "save_s": [0.02, 0.03, 0.04, 0.05]}, repeats=5)
+    assert done.code == 1
+    assert done.out.count("stopped: the first 3 of 4 points failed for want of the same") == 1
+    assert "Run the same command again to finish the rest." in done.out
+    assert len(list((tmp_path / "out" / "records").glob("*/repeat_*/host_0.json"))) == 3

@@ -1,0 +1,149 @@
+"""Code blocks of every page: each is run somewhere, or there is a reason why not."""
+
+import ast
+import json
+import re
+import subprocess
+import textwrap
+from pathlib import Path
+
+import pytest
+import typer
+import yaml
+
+from orbax_bench_core.cli.main import app
+from orbax_bench_core.config import Suite, parse_suite
+from tests.support.blocks import ROOT, blocks_of, words_of
+
+PAGES = [
+    "README.md",
+    "images/README.md",
+    "examples/own_package/README.md",
+    *(str(path.relative_to(ROOT)) for path in sorted((ROOT / "docs").rglob("*.md"))),
+]
+GENERATED = ("docs/reference/", "docs/metrics.md", "docs/schema/")
+BLOCKS = [block for page in PAGES if not page.startswith(GENERATED) for block in blocks_of(page)]
+SHELL = [block for block in BLOCKS if block.language == "sh"]
+RUN_BY = {
+    "README.md": "tests/integration/test_guide.py",
+    "docs/answers.md": "tests/integration/test_answers.py",
+    "docs/best.md": "tests/integration/test_best_guide.py",
+    "docs/ci.md": "tests/integration/test_ci_guide.py",
+    "docs/inspect.md": "tests/integration/test_planning_pages.py",
+    "docs/lineage.md": "tests/website/test_pages_run.py",
+    "docs/migrating.md": "tests/integration/test_guide.py",
+    "docs/overrides.md": "tests/website/test_pages_run.py",
+    "docs/planning.md": "tests/integration/test_planning_pages.py",
+    "docs/recovery.md": "tests/integration/test_recovery.py",
+    "docs/soak.md": "tests/integration/test_soak.py",
+    "docs/suites.md": "tests/website/test_pages_run.py",
+    "docs/tutorials/ml-engineer.md": "tests/website/test_walks.py",
+    "docs/tutorials/orbax-maintainer.md": "tests/website/test_walks.py",
+    "docs/tutorials/platform-engineer.md": "tests/website/test_walks.py",
+    "docs/verdicts.md": "tests/website/test_pages_run.py",
+}
+"""The test that runs the shell blocks of a page."""
+
+NOT_RUN = {
+    "docs/async-study.md": "takes minutes; tests/integration/test_async_study_on_hosts.py is small",
+    "docs/authoring.md": "tests/examples/test_own_package.py runs it in the package, installed",
+    "docs/checkpoints.md": "reads a checkpoint in a bucket",
+    "docs/environments.md": "makes environments; test_walks.py does so for `make extended`",
+    "docs/frameworks.md": "takes PyTorch minutes; tests/benchmarks run both frameworks",
+    "docs/hosts.md": "one command per machine; tests/integration/test_cluster_guide.py runs it",
+    "docs/launch/jobset.md": "needs a Kubernetes cluster",
+    "docs/launch/mpi.md": "needs hosts; tests/launchers run mpirun on one",
+    "docs/launch/pathways.md": "needs a Pathways cluster",
+    "docs/launch/ray.md": "needs a Ray cluster; tests/launchers start one",
+    "docs/launch/slurm.md": "needs hosts; tests/launchers run Slurm on one",
+    "docs/launch/tpu-vm.md": "needs TPU VMs",
+    "docs/launch/vertex.md": "needs Vertex AI",
+    "docs/launch/xpk.md": "needs a GKE cluster",
+    "docs/pages.md": "stands for any folder of runs; test_walks.py runs `site` and `ab`",
+    "docs/pipelines.md": "submits to services; tests/pipelines run the commands that need none",
+    "docs/pipelines/async-study.md": "names of files stand for any; tests/pipelines run it",
+    "docs/pipelines/calibration.md": "names of files stand for any; tests/pipelines run it",
+    "docs/pipelines/framework-comparison.md": "names of files stand for any, as of the others",
+    "docs/pipelines/kubeflow.md": "needs a Kubeflow cluster",
+    "docs/pipelines/local.md": "names of files stand for any; tests/pipelines run it",
+    "docs/pipelines/regression.md": "names of files stand for any; tests/pipelines run it",
+    "docs/pipelines/steps.md": "tests/cli/test_step.py runs its steps",
+    "docs/pipelines/sweep.md": "names of files stand for any; tests/pipelines run it",
+    "docs/pipelines/vertex.md": "needs Vertex AI",
+    "docs/release.md": "tests/website/test_site.py and test_walks.py build site and package",
+    "examples/own_package/README.md": "tests/examples/test_own_package.py runs it",
+    "images/README.md": "needs Docker; tests/images run the same",
+}
+"""Why the shell blocks of a page are not run as they stand. What can be told without is tested."""
+
+
+def ids(block):
+    return block.name
+
+
+@pytest.mark.parametrize("page", sorted({block.page for block in SHELL}))
+def test_the_commands_of_a_page_are_run_or_there_is_a_reason(page):
+    assert (page in RUN_BY) != (page in NOT_RUN), f"name a test of {page}, or why there is none"
+    if test := RUN_BY.get(page):
+        assert Path(page).stem in (ROOT / test).read_text(), f"{test} does not read {page}"
+
+
+@pytest.mark.parametrize("block", SHELL, ids=ids)
+def test_shell_blocks_are_sound(block):
+    """Syntax, and variables that hold a path with blanks."""
+    done = subprocess.run(["bash", "-n"], input=block.text, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    bare = re.sub(r'"[^"]*"|\'[^\']*\'|^\w+=\S*$|export \w+=\S*', "", block.text, flags=re.M)
+    assert not re.search(r"\$(?!\()", bare), "a variable that is not quoted"
+
+
+@pytest.mark.parametrize("block", SHELL, ids=ids)
+def test_every_flag_of_a_command_exists(block):
+    """Also of commands for clusters, which nobody here can run."""
+    group = typer.main.get_command(app)
+    context = group.make_context("orbax-bench", ["run"], resilient_parsing=True)
+    for command in block.commands:
+        words = words_of(command)
+        if words[:1] != ["orbax-bench"]:
+            continue
+        found, context_, rest = group, context, words[1:]
+        while hasattr(found, "list_commands"):
+            name, *rest = rest
+            found = found.get_command(context_, name)
+            assert found is not None, f"{command}: there is no command {name}"
+            if hasattr(found, "list_commands"):
+                context_ = found.make_context(name, ["-"], parent=context_, resilient_parsing=True)
+        found.make_context(name, rest, parent=context_)
+
+
+@pytest.mark.parametrize("block", [b for b in BLOCKS if b.language == "json"], ids=ids)
+def test_json_is_json(block):
+    json.loads(block.text)
+
+
+@pytest.mark.parametrize("block", [b for b in BLOCKS if b.language == "python"], ids=ids)
+def test_python_compiles(block):
+    text = re.sub(r"^(>>>|\.\.\.) ?", "", block.text, flags=re.MULTILINE)
+    if ">>>" in block.text:  # a session has results between its lines
+        lines = [line[4:] for line in block.text.splitlines() if line[:3] in (">>>", "...")]
+        text = "\n".join(lines)
+    ast.parse(textwrap.dedent(text))
+
+
+@pytest.mark.parametrize("block", [b for b in BLOCKS if b.language == "yaml"], ids=ids)
+def test_yaml_is_a_suite_or_a_part_of_one(block):
+    given = yaml.safe_load(block.text) or {}
+    known = {*Suite.model_fields, "checkpoint_config", "mesh_config"}
+    if not set(given) & known:
+        pytest.skip("YAML of another program")
+    whole = {
+        "suite_name": "s",
+        "benchmarks": [{"generator": "save_restore", "options": {}}],
+        **given,
+    }
+    for name, arm in (whole.get("arms") or {}).items():
+        if arm and "environment" in arm and "environments" not in given:
+            whole.setdefault("environments", []).append(
+                {"name": arm["environment"], "requirements": [name]}
+            )
+    parse_suite(json.dumps(whole), "page.yaml")

@@ -1,0 +1,69 @@
+"""Both lives of a drilled repeat, and the local disk between them."""
+
+from orbax_bench_core.authoring import (
+    BenchmarkOptions,
+    BenchmarksGenerator,
+    Drill,
+    Killed,
+    TestContext,
+    TestResult,
+    benchmark_options,
+)
+from orbax_bench_core.measure import Metrics
+from orbax_bench_core.state import StateCache
+from orbax_bench_core.worker import Task, WorkerSetup
+from orbax_bench_core.worker.repeat import run_repeat
+
+
+@benchmark_options(BenchmarkOptions)
+class OnLocalDisk(BenchmarksGenerator):
+    """Keeps a file on the local disk; its first life notices the kill of another process."""
+
+    def test_fn(self, context: TestContext) -> TestResult:
+        kept = context.local_path / "kept"
+        found = sorted(path.name for path in kept.parent.glob("*"))
+        if context.drill.killed is None:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            kept.write_text("1")
+            raise OSError(f"a peer is gone; found {found}")
+        metrics = Metrics()
+        with metrics.measure("restore", ["time"]):
+            assert found == ["kept"]
+        return TestResult(metrics=metrics)
+
+
+def live(folder, drill, make_point):
+    task = Task(
+        run_id="run",
+        suite="s",
+        config_hash="h",
+        point=make_point(benchmark=f"{__name__}.OnLocalDisk"),
+        repeat=0,
+        warmup=False,
+        host=0,
+        num_hosts=1,
+        verify=False,
+        drill=drill,
+    )
+    local = str(folder / "local")
+    setup = WorkerSetup(
+        root=str(folder / "run"),
+        x64=False,
+        num_devices=1,
+        local_directory=local,
+        remove_repeated_dir=True,
+    )
+    return run_repeat(task, setup, StateCache(), {}, "worker", lambda _: None)
+
+
+def test_the_life_after_a_kill_finds_the_local_disk_and_leaves_none(tmp_path, make_point):
+    assert live(tmp_path, Drill(), make_point).error.message == "a peer is gone; found []"
+    killed = Killed(steps=1, notice_s=0.1, start_s=0.1)
+    record = live(tmp_path, Drill(killed=killed), make_point)
+    assert (record.status, record.error) == ("passed", None)
+    assert not list((tmp_path / "local").rglob("kept"))
+
+
+def test_a_drill_that_was_stopped_leaves_nothing_for_the_next(tmp_path, make_point):
+    live(tmp_path, Drill(), make_point)
+    assert live(tmp_path, Drill(), make_point).error.message == "a peer is gone; found []"
