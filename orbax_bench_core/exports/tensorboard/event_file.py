@@ -117,7 +117,7 @@ class Log:
             step: Step on TensorBoard's axis: the index of the repeat.
             wall_time: Seconds since the epoch; that of the run when absent.
         """
-        parts = []
+        parts: list[bytes] = []
         for tag, value, description in values:
             if tag in self._known:  # TensorBoard keeps what the first value of a tag says
                 before, after = _scalar(tag)
