@@ -8,11 +8,16 @@ import io
 import os
 import re
 import shlex
+import signal
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
+
+import psutil
 
 from orbax_bench_core.execute import refuse_several_hosts
 from orbax_bench_core.records import IMAGE
@@ -24,6 +29,10 @@ _OWN_ERROR = re.compile(r"\s*orbax_bench_\w+(\.\w+)+: (?P<message>.+)")
 """The last line of a traceback that ends with an exception of ours."""
 
 
+_GRACE_S = 5.0
+"""Seconds that a step has to end when it was told to."""
+_LOOK_S = 0.1
+_ENDS = (signal.SIGINT, signal.SIGTERM)
 _LOST_OUTPUT = "Tried to get output"
 """Beginning of the message of `kfp.local` on an output of a step that failed."""
 
@@ -65,7 +74,8 @@ def run_locally(
         shell_safe_python(Path(root)),
     ):
         runner = local.SubprocessRunner(use_venv=False)
-        return run_with(runner, root, pipeline, arguments, log, say)
+        with _steps_ended():
+            return run_with(runner, root, pipeline, arguments, log, say)
 
 
 def run_with(
@@ -113,6 +123,39 @@ def run_with(
             if not printed.error or not str(error).startswith(_LOST_OUTPUT):
                 raise
             raise PipelineFailed(f"A step failed: {printed.error}") from None
+
+
+@contextlib.contextmanager
+def _steps_ended() -> Iterator[None]:
+    """Ends the steps that run when this process is told to end by SIGINT or SIGTERM.
+
+    kfp waits for them, and for those of a loop that have not begun, before it lets an interrupt
+    through.
+    """
+    ours, over = set(psutil.Process().children(recursive=True)), threading.Event()
+
+    def end(_signal: int, _frame: object) -> None:
+        threading.Thread(target=_end_steps, args=(ours, over), daemon=True).start()
+        raise KeyboardInterrupt
+
+    heard = [told for told in _ENDS if signal.getsignal(told) is not signal.SIG_IGN]
+    before = {told: signal.signal(told, end) for told in heard}
+    try:
+        yield
+    finally:
+        over.set()
+        for told, handler in before.items():
+            signal.signal(told, handler)
+
+
+def _end_steps(others: set[psutil.Process], over: threading.Event) -> None:
+    """Ends what this process has started, and what is started meanwhile, until nothing is left."""
+    told: dict[psutil.Process, float] = {}
+    while not over.wait(_LOOK_S):
+        for step in set(psutil.Process().children(recursive=True)) - others:
+            late = time.monotonic() - told.setdefault(step, time.monotonic()) > _GRACE_S
+            with contextlib.suppress(psutil.NoSuchProcess):
+                (step.kill if late else step.terminate)()
 
 
 @contextlib.contextmanager

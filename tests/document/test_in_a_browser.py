@@ -150,8 +150,11 @@ def test_keys_reach_headings_and_the_values_of_plots(browser, pages):
     assert browser.run("document.querySelector('.bubble').hidden")
 
 
-def test_print_has_no_controls_and_light_colours(browser, pages):
-    browser.open(pages["report"], dark=True, media="print")
+def test_print_fits_paper_and_has_no_controls_but_light_colours(browser, pages):
+    browser.open(pages["verdicts"], width=794, media="print")
+    assert browser.run(OVERFLOW) == 0
+    browser.open(pages["report"], width=794, dark=True, media="print")
+    assert browser.run(OVERFLOW) == 0
     style = "getComputedStyle(document.body)"
     assert browser.run(f"{style}.backgroundColor") in ("rgb(255, 255, 255)", "rgba(0, 0, 0, 0)")
     assert browser.run("getComputedStyle(document.querySelector('.filter')).display") == "none"

@@ -44,18 +44,3 @@ def test_the_commands_of_the_pages(tmp_path):
     (line,) = re.findall(r"^```yaml\n(.*?)\n```", PAGE, re.MULTILINE)
     assert (tmp_path / "suite.yaml").read_text().startswith(f"{line}\n")
     assert (tmp_path / "orbax-bench.schema.json").exists()
-
-
-@pytest.mark.nightly
-@pytest.mark.extended
-def test_two_releases_of_orbax_are_compared(tmp_path):
-    """The environments are made here; `upgrade` with releases that are known is a unit test."""
-    (command,) = re.findall(
-        r"```sh\n(orbax-bench upgrade .*)\n```", (ROOT / "docs" / "environments.md").read_text()
-    )
-    gate = "--override gate.looks=[10] --override gate.margin=0.5 --allow-inconclusive --no-lock"
-    done = execute(f"{command} {gate}", tmp_path)
-    assert done.returncode in (0, 3), done.stdout + done.stderr
-    assert "About 1 to " in done.stdout
-    assert "candidate: environment=orbax-checkpoint-0.12.8" in done.stdout
-    assert (tmp_path / "upgrade-0.11.32-0.12.8" / "verdicts.html").exists()

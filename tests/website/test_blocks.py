@@ -36,7 +36,7 @@ RUN_BY = {
     "docs/planning.md": "tests/integration/test_planning_pages.py",
     "docs/recovery.md": "tests/integration/test_recovery.py",
     "docs/soak.md": "tests/integration/test_soak.py",
-    "docs/suites.md": "tests/website/test_pages_run.py",
+    "docs/suites.md": "tests/integration/test_suite_pages.py",
     "docs/tutorials/ml-engineer.md": "tests/website/test_walks.py",
     "docs/tutorials/orbax-maintainer.md": "tests/website/test_walks.py",
     "docs/tutorials/platform-engineer.md": "tests/website/test_walks.py",

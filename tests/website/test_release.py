@@ -14,7 +14,7 @@ from website.changes import notes
 
 WORKFLOWS = {
     path.name: yaml.safe_load(path.read_text())
-    for path in sorted((ROOT / ".github" / "workflows").glob("*.yaml"))
+    for path in sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 }
 STEPS = [
     pytest.param(name, step, id=f"{name}-{job}-{step.get('name', step.get('uses'))}")
@@ -63,19 +63,19 @@ def test_a_step_can_run(workflow, step):
 
 
 def test_ci_tests_the_locked_the_oldest_and_the_newest_versions():
-    targets = WORKFLOWS["ci.yaml"]["jobs"]["tests"]["strategy"]["matrix"]["target"]
+    targets = WORKFLOWS["ci.yml"]["jobs"]["tests"]["strategy"]["matrix"]["target"]
     assert {"test", "nightly", "floor", "newest"} <= set(targets)
     assert [target for target in targets if not exists(target)] == []
     assert "floor: RESOLUTION := lowest-direct" in MAKEFILE
 
 
 def test_a_release_has_every_image_and_waits_for_the_tests():
-    jobs = WORKFLOWS["release.yaml"]["jobs"]
+    jobs = WORKFLOWS["release.yml"]["jobs"]
     bake = json.loads((ROOT / "images" / "docker-bake.json").read_text())["target"]
     assert set(jobs["images"]["strategy"]["matrix"]["target"]) == {
         name for name in bake if not name.startswith("_")
     }
-    assert jobs["tests"]["uses"] == "./.github/workflows/ci.yaml"
+    assert jobs["tests"]["uses"] == "./.github/workflows/ci.yml"
     assert {jobs[name]["needs"] for name in ("build", "images")} == {"tests"}
     assert {jobs[name]["needs"] for name in ("publish", "package")} == {"build"}
 

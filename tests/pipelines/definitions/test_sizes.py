@@ -1,19 +1,23 @@
 """Large sweeps and lost steps, for real, through kfp's SubprocessRunner."""
 
+import contextlib
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import psutil
 import pyarrow.parquet
 import pytest
 
 pytest.importorskip("kfp")
 
 from orbax_bench_core.lineage import trace
+from tests.support.processes import start_cli
 
 pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
@@ -93,6 +97,33 @@ def test_a_killed_step_that_is_tried_again_goes_on_and_nothing_is_lost(tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "killed").exists()
     assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "complete"
+
+
+@pytest.mark.parametrize(
+    "notice", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.extended)]
+)
+def test_a_run_that_is_told_to_end_leaves_no_step_behind(tmp_path, notice):
+    (tmp_path / "suite.yaml").write_text(json.dumps(suite({"lasts_s": 300.0})))
+    words = ("pipeline", "run", tmp_path / "suite.yaml", "-o", tmp_path / "out", "--no-limits")
+    classes = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    process = start_cli(*words, "--set", "lock=false", environment=classes)
+    deadline = time.monotonic() + 60
+    while not [one for one in _below(process) if "orbax_bench_core.worker" in " ".join(one)]:
+        assert time.monotonic() < deadline, "no worker was started"
+        time.sleep(0.1)
+    started = psutil.Process(process.pid).children(recursive=True)
+    process.send_signal(notice)
+    output, _ = process.communicate(timeout=30)
+    assert process.returncode == 130, output
+    assert "Traceback" not in output
+    _, left = psutil.wait_procs(started, timeout=5)
+    assert not left
+
+
+def _below(process):
+    for child in psutil.Process(process.pid).children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            yield child.cmdline()
 
 
 def test_1200_points_run_in_big_batches(tmp_path):
