@@ -141,7 +141,7 @@ REGRESSION = Pipeline(
         Parameter(
             "baseline",
             "",
-            "A stored baseline to compare with in place of arms, which can only warn.",
+            "A stored baseline in place of arms; what looks slower than it is not published.",
         ),
         Parameter(
             "registry",
