@@ -1,4 +1,4 @@
-"""Call of what a component does in this process, with outputs that lie in a folder.
+"""Tests of components: the call of a body in this process, and the compiled interface.
 
 made = call(aggregate, tmp_path, output_directory="results")
 made["Output"], made["samples"].path
@@ -36,3 +36,16 @@ def call(component: Any, folder: Path, **inputs: Any) -> dict[str, Any]:
         elif isinstance(kind, dsl.OutputPath):
             outputs[name] = str(folder / name)
     return {**outputs, "Output": body(**inputs, **outputs)}
+
+
+def has_interface(component: Any, file: Path) -> bool:
+    """Returns whether a compiled component has the name, inputs and outputs of this one."""
+    from kfp import components
+
+    compiled = components.load_component_from_file(str(file)).component_spec
+    own = component.component_spec
+    return (
+        compiled.name == own.name
+        and compiled.inputs.keys() == own.inputs.keys()
+        and (compiled.outputs or {}).keys() == (own.outputs or {}).keys()
+    )
