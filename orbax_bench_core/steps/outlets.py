@@ -132,7 +132,7 @@ class Outlets:
     def state_of(
         self, found: VerdictReport, code: int, directory: str, lacking: Sequence[str] = ()
     ) -> None:
-        """Tells the state that a comparison leaves its suite in, to the webhook alone.
+        """Tells the state that a comparison leaves its suite in: the webhook, and the page of runs.
 
         Args:
             found: Its verdicts.
@@ -144,6 +144,7 @@ class Outlets:
             return
         state: State = "FAILED" if code in _FAILURES else found.word
         lines = (*_lines(found), *lacking)
+        self._renew_site(directory)
         self._announce(state, found.suite, directory, found.judged_at, lines)
 
     def run(self, suite: str, summary: RunSummary, code: int, directory: str) -> None:
@@ -173,6 +174,7 @@ class Outlets:
             lines: What is to be said of it.
         """
         state: State = "FAILED" if code in _FAILURES else "PASS"
+        self._renew_site(directory)
         self._announce(state, suite, directory, _now(), lines)
 
     def failed(self, suite: str | None, directory: str, why: str) -> None:
@@ -183,6 +185,10 @@ class Outlets:
             directory: The run directory.
             why: The reason, for people.
         """
+        self._renew_site(directory)
+        self._tell_failure(suite, directory, why)
+
+    def _tell_failure(self, suite: str | None, directory: str, why: str) -> None:
         self._announce("FAILED", suite, directory, _now(), tuple(why.splitlines()))
 
     @contextlib.contextmanager
@@ -196,10 +202,12 @@ class Outlets:
         try:
             yield
         except Exception as failure:
-            # What an author's code raised may say anything; a user error is made for people.
-            ours = isinstance(failure, UserError)
-            why = str(failure) if ours else f"{type(failure).__name__}: {failure}"
-            self.failed(suite, directory, why)
+            if isinstance(failure, UserError):
+                # Nothing was measured, and looking for a page of past runs in a bucket that
+                # cannot be reached, or not by this user, takes half a minute.
+                self._tell_failure(suite, directory, str(failure))
+            else:  # what an author's code raised may say anything
+                self.failed(suite, directory, f"{type(failure).__name__}: {failure}")
             raise
 
     def _renew_site(self, directory: str) -> None:
@@ -224,7 +232,6 @@ class Outlets:
         otherwise: datetime.datetime,
         lines: tuple[str, ...],
     ) -> None:
-        self._renew_site(directory)
         if self.webhook is None:
             return
         run_id, begun, known = "", otherwise, suite

@@ -77,7 +77,7 @@ def test_lines_come_before_the_exit_code(host):
 
 
 def test_nothing_said_yet_is_no_end(host):
-    shell(host, "sleep 60")
+    shell(host, "exec sleep 60")  # a child of the shell would outlive it
     assert host.said(0.01) == ([], None)
 
 
