@@ -84,10 +84,12 @@ def test_the_commands_on_overrides_quote_what_may_have_blanks(place):
     *_, block = (one for one in blocks_of("docs/overrides.md") if one.language == "sh")
     python, bench = place.parent / "bin" / "python", place.parent / "bin" / "orbax-bench"
     python.write_text("#!/bin/sh\necho '/a folder/orbax'\n")
-    bench.write_text(
-        f"#!{sys.executable}\nimport json, sys\n"
+    script = place.parent / "script.py"
+    script.write_text(
+        "import json, sys\n"
         f"open({str(place / 'words.json')!r}, 'w').write(json.dumps(sys.argv[1:]))\n"
     )
+    bench.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{script}" "$@"\n')
     python.chmod(0o755)
     code, said = run(place, block.text)
     assert code == 0, said
