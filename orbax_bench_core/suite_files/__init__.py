@@ -10,7 +10,8 @@ from orbax_bench_core.suite_files.draft import (
     Subject,
     draft_suite,
 )
-from orbax_bench_core.suite_files.migration import Migration, migrate
+from orbax_bench_core.suite_files.edits import Migration
+from orbax_bench_core.suite_files.migration import migrate
 from orbax_bench_core.suite_files.schema import SCHEMA_ID, modeline, schema_text, suite_schema
 
 __all__ = [

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import yaml
 
 from orbax_bench_core.config import KeyPath, Problem, Source
-from orbax_bench_core.suite_files.migration import FRAMEWORK, Edit, Migration, edited
+from orbax_bench_core.suite_files.edits import FRAMEWORK, Edit, Migration, edited
 from orbax_bench_core.sweep import class_path, is_builtin, short_name
 
 
