@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from orbax_bench_core.analysis.summary.aggregate import RunSummary
+from orbax_bench_core.analysis.summary.model import RunSummary
 from orbax_bench_core.analysis.summary.plots import (
     ChartRow,
     memory_cells,

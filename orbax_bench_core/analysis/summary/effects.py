@@ -20,7 +20,7 @@ from orbax_bench_core.document import (
 from orbax_bench_core.records import Effect, OptionEffect
 
 if TYPE_CHECKING:
-    from orbax_bench_core.analysis.summary.aggregate import PointStatus
+    from orbax_bench_core.analysis.summary.model import PointStatus
 
 _WORST_FIRST: Final[tuple[Effect, ...]] = ("not in effect", "in effect", "not decidable")
 _FEW: Final = 20

@@ -6,7 +6,8 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from orbax_bench_core.analysis.summary.aggregate import GAINED, OperationSummary, RunSummary
+from orbax_bench_core.analysis.summary.aggregate import GAINED
+from orbax_bench_core.analysis.summary.model import OperationSummary, RunSummary
 from orbax_bench_core.analysis.summary.stages import STAGE_METRICS, Stage, stages_of
 from orbax_bench_core.document import (
     Cell,

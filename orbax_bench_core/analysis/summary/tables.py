@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Mapping
 from typing import Final
 
-from orbax_bench_core.analysis.summary.aggregate import OperationSummary, RunSummary
+from orbax_bench_core.analysis.summary.model import OperationSummary, RunSummary
 from orbax_bench_core.analysis.summary.straggler import Straggler
 from orbax_bench_core.document import digits, percent, seconds
 from orbax_bench_core.measure import (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from orbax_bench_core.records import VERIFIED_WORDS, Verified
 
 if TYPE_CHECKING:
-    from orbax_bench_core.analysis.summary.aggregate import PointStatus
+    from orbax_bench_core.analysis.summary.model import PointStatus
 
 _TRUSTED: Final = ("saved", "reference")
 _FEW: Final = 8

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from orbax_bench_core.analysis.summary.aggregate import (
-    Failure,
-    PointStatus,
-    RunSummary,
-)
 from orbax_bench_core.analysis.summary.charts import charts
 from orbax_bench_core.analysis.summary.effects import effects_elements, effects_line
+from orbax_bench_core.analysis.summary.model import Failure, PointStatus, RunSummary
 from orbax_bench_core.analysis.summary.tables import (
     NO_EXTRA,
     ExtraColumns,
