@@ -95,12 +95,30 @@ def unsynced() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def parsers() -> Iterator[None]:
-    """Keeps the parsers of commands, which are made anew on each call from all their types."""
+    """Keeps the parsers of commands, which are made anew on each call from all their types.
+
+    A parser keeps the flags of its help from its first use, and whoever used it without the group
+    that it belongs to would leave it without `-h`.
+    """
     import typer.main
 
+    make = functools.cache(typer.main.get_command)
+
+    def kept(app):
+        command = make(app)
+        for each in _with_all_below(command):
+            each._help_option = None
+        return command
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(typer.main, "get_command", functools.cache(typer.main.get_command))
+        patch.setattr(typer.main, "get_command", kept)
         yield
+
+
+def _with_all_below(command):
+    yield command
+    for each in getattr(command, "commands", {}).values():
+        yield from _with_all_below(each)
 
 
 @pytest.fixture(scope="session")
