@@ -28,6 +28,8 @@ class Measures(enum.StrEnum):
     ASYNC_STUDY = "async-study"
     BISECT = "bisect"
     CALIBRATE = "calibrate"
+    RECOVERY = "recovery"
+    SOAK = "soak"
 
 
 def launch(

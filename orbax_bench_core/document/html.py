@@ -59,7 +59,7 @@ _LOOKS: Final = {
     "fixed": "white-space: nowrap;",
     "prose": "overflow-wrap: anywhere;",
 }
-"""How the cells of a column look below its heading, by its kind."""
+"""Style of the cells of a column below its heading, by its kind."""
 
 _TONES: Final = {
     "plain": "--ink",

@@ -371,4 +371,4 @@ _RULES: Final[Mapping[str, _Rule]] = MappingProxyType(
         "use_metadata_store": _array_metadata,
     }
 )
-"""How each option of the built-in benchmarks is proven; the names mean the same in all of them."""
+"""Proof of each option of the built-in benchmarks; the names mean the same in all of them."""

@@ -68,7 +68,7 @@ _OF_SUBMISSIONS: Final = (
     *("service_account", "pipeline_root", "experiment", "tensorboard", "network"),
     "encryption_key",
 )
-"""What a run has beside its package, where it goes left aside."""
+"""Settings of a submission that are no part of a package."""
 _MODELS: Final[Mapping[str, type[ConfigModel]]] = {
     "node_affinity": NodeAffinity,
     "pvc": VolumeClaim,

@@ -1,5 +1,7 @@
 """Processes of one machine as hosts, through the command line."""
 
+from pathlib import Path
+
 import pytest
 
 from orbax_bench_core.launchers import PLACES, Launch
@@ -20,6 +22,18 @@ def test_a_dry_run_shows_each_hosts_command_and_no_token(suite, tmp_path):
     assert f"orbax-bench run '{suite}' -o {out} -v" in done.stdout
     assert "TOKEN=" not in done.stdout
     assert not out.exists()
+
+
+@pytest.mark.nightly
+@pytest.mark.extended
+def test_drills_are_launched_on_several_hosts(tmp_path):
+    suite = Path(__file__).parents[2] / "examples" / "recovery.yaml"
+    words = ("--on", "processes", "--hosts", 2, "--command", "recovery")
+    few = ("--override", "num_repeats=1", "--", "--no-lock")
+    done = launch(suite, "-o", tmp_path / "run", *words, *few)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 of 1 drill came back" in done.stdout
+    assert (tmp_path / "run" / "recovery.html").exists()
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""What would be started on a Ray cluster, and the actor that starts it, without Ray."""
+"""Plans of a start on a Ray cluster, and the actor that starts it, without Ray."""
 
 import signal
 import sys

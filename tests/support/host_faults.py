@@ -466,7 +466,7 @@ FAULTS: Final[dict[str, Callable[[Trial], None]]] = {
         preempted,
     )
 }
-"""What can go wrong between hosts, by name."""
+"""Faults of hosts and of what is between them, by name."""
 
 
 def strike(fault: str, lab: Lab, folder: Path, *, number: int = 0, real: bool = False) -> str:

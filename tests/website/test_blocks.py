@@ -74,7 +74,8 @@ NOT_RUN = {
     "examples/own_package/README.md": "tests/examples/test_own_package.py runs it",
     "images/README.md": "needs Docker; tests/images run the same",
 }
-"""Why the shell blocks of a page are not run as they stand. What can be told without is tested."""
+"""Reasons for which the shell blocks of a page are not run as they stand, though what can be told
+without is tested."""
 
 
 def ids(block):

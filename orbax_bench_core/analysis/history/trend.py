@@ -28,7 +28,7 @@ from orbax_bench_core.document import (
 _MOST_SERIES: Final = 20
 _HEIGHT: Final = 2.6
 _VERSIONS: Final = frozenset({"commit", "image"})
-"""What may differ every night, and is told only beside a change."""
+"""Versions that may differ every night, and are told only beside a change."""
 
 
 def trends_table(histories: Mapping[str, History], keys: Mapping[str, str]) -> Table | None:
