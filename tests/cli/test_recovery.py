@@ -40,8 +40,9 @@ def recovery(tmp_path):
 
 @pytest.mark.slow
 def test_drills_are_shown_and_shown_anew(recovery, tmp_path, orbax_bench):
-    done = recovery()
+    done = recovery("{}", "", "--quiet")
     assert done.returncode == 0, done.stderr
+    assert "✓ Scripted" not in done.stdout + done.stderr
     assert "2 of 2 drills came back" in done.stdout
     again = orbax_bench("recovery", tmp_path / "run", "--add-start", "180")
     assert again.code == 0
