@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import html
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -179,12 +180,12 @@ def _columns(chart: Chart) -> tuple[list[tuple[list[str], str]], list[list[str]]
         for number, name in enumerate(between, rank[first] + 1):
             columns[number].append(name)
         ways.append(([first, *between, last], words))
-    steps = [pair for way, _ in ways for pair in zip(way, way[1:], strict=False)]
+    steps = [pair for way, _ in ways for pair in itertools.pairwise(way)]
     # What leads to the same place stands side by side: two sweeps order so few nodes well.
     for _ in range(2):
-        for left, right in zip(columns, columns[1:], strict=False):
+        for left, right in itertools.pairwise(columns):
             _sort(right, left, [(to, by) for by, to in steps])
-        for left, right in reversed(list(zip(columns, columns[1:], strict=False))):
+        for left, right in reversed(list(itertools.pairwise(columns))):
             _sort(left, right, steps)
     return ways, columns
 
