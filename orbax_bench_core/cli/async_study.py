@@ -116,11 +116,12 @@ def _study(directory: str, *, as_json: bool) -> None:
     from orbax_bench_core.config import UserError
     from orbax_bench_core.document import print_document
     from orbax_bench_core.records import RunDirectory
-    from orbax_bench_core.steps import PAGE, publish_async_study
+    from orbax_bench_core.steps import PAGE, publish, publish_async_study
 
     run = RunDirectory(directory)
     try:
         study = publish_async_study(run)
+        publish(run)  # the report links to the study
     except OSError as failure:
         raise UserError(f"cannot write into {run.root}: {failure}") from None
     if as_json:

@@ -43,6 +43,7 @@ def test_a_leak_is_found_and_judged_anew(soak, tmp_path, orbax_bench):
     assert "✓ Scripted" not in done.stdout + done.stderr
     assert "LEAK: The process keeps 1 MiB per save" in done.stdout
     assert "keeps 1 MiB per save" in (tmp_path / "run" / "report.md").read_text()
+    assert 'href="soak.html"' in (tmp_path / "run" / "report.html").read_text()
     again = orbax_bench("soak", tmp_path / "run", "--limit", "2", "--json")
     assert again.code == 0
     assert "below the limit of 2 MiB" in (tmp_path / "run" / "report.md").read_text()
