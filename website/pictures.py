@@ -76,7 +76,7 @@ def _with_fewer_colours(picture: Path) -> None:
     from PIL import Image
 
     with Image.open(picture) as whole:
-        whole.convert("RGB").quantize(64).save(picture, optimize=True)
+        whole.convert("RGB").quantize(128, method=Image.Quantize.FASTOCTREE).save(picture, optimize=True)
 
 
 def first_figure(page: str) -> str:
