@@ -103,7 +103,7 @@ class Link:
 
 
 def status_of(recorded: str, digest: str) -> Status:
-    """Returns what two digests say: the noted one, and that of now, empty where nothing is there."""
+    """Returns what the noted digest and that of now, empty where nothing is there, say."""
     if not digest:
         return "missing"
     if recorded in ("", UNKNOWN):
