@@ -44,7 +44,7 @@ PROVENANCE = {
 }
 
 
-# Millions of objects live as long as the process: imports, tests, what was compiled. To look through
+# Millions of objects live as long as the process: imports, tests, compiled code. To look through
 # them again and again took a seventh of the time of all tests.
 gc.set_threshold(100_000, 50, 1000)
 
