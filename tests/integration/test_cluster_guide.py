@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.cluster import Hosts
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 # A suite of the guide says nothing of hosts.
 SUITE = """
@@ -28,11 +28,7 @@ benchmarks: [{generator: save_restore, options: {}}]
             "orbax_bench_core.run_benchmarks",
             ["--config_file={suite}", "--output_directory={out}"],
         ),
-        pytest.param(
-            "orbax_bench_core.cli",
-            ["run", "{suite}", "-o", "{out}"],
-            marks=pytest.mark.nightly,
-        ),
+        ("orbax_bench_core.cli", ["run", "{suite}", "-o", "{out}"]),
     ],
 )
 def test_the_guides_command_on_two_hosts_measures_one_cluster(tmp_path, program, words):
