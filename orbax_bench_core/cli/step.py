@@ -222,14 +222,31 @@ def publish_baseline(
     force: Annotated[
         bool, typer.Option("--force", help="Promote code with changes that no commit has.")
     ] = False,
+    verdict: Annotated[
+        str,
+        typer.Option(
+            metavar="WORD",
+            help="What compare-baseline returned; REGRESSION and INCONCLUSIVE are not captured.",
+        ),
+    ] = "",
+    allow_inconclusive: Annotated[
+        bool, typer.Option("--allow-inconclusive", help="Capture what is INCONCLUSIVE as well.")
+    ] = False,
     result: ResultFile = None,
     outputs: OutputsFile = None,
 ) -> None:
-    """Capture a run in a registry of baselines; returns the id of the capture."""
+    """Capture a run in a registry of baselines; returns the id of the capture, or none."""
     from orbax_bench_core.steps.pipeline import publish_baseline
 
     found = publish_baseline(
-        output_directory, registry, arm=arm, promote=promote, revision=revision, force=force
+        output_directory,
+        registry,
+        arm=arm,
+        promote=promote,
+        revision=revision,
+        force=force,
+        verdict=verdict,
+        allow_inconclusive=allow_inconclusive,
     )
     give(found, result, outputs)
 
@@ -260,7 +277,8 @@ def enforce_verdict(
 ) -> None:
     """Exit with 0 for PASS, 3 for REGRESSION or LEAK, 4 for INCONCLUSIVE that is not tolerated.
 
-    Where something is lacking and nothing has regressed it is 1.
+    Where something is lacking and nothing has regressed it is 1. A verdict on runs that were
+    measured apart, as --verdicts tells, only warns; without --verdicts the word counts as it is.
     """
     from orbax_bench_core.analysis.verdicts import NotPassed
     from orbax_bench_core.config import UserError
