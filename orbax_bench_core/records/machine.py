@@ -154,8 +154,9 @@ def _local_storage(place: Path) -> dict[str, str]:
     return {"type": nearest.fstype or UNKNOWN, "mount": nearest.mountpoint}
 
 
+@functools.cache
 def package_version(name: str) -> str:
-    """Returns the installed version of a distribution, or `unknown`."""
+    """Returns the version of a distribution as installed when first asked, or `unknown`."""
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
