@@ -41,6 +41,7 @@ from orbax_bench_core.cli import (
 )
 from orbax_bench_core.cli.buckets import check_buckets
 from orbax_bench_core.cli.hosts import Reach, for_this_host
+from orbax_bench_core.cli.interrupts import interrupted_when_told
 from orbax_bench_core.exit_codes import Exit
 
 if TYPE_CHECKING:
@@ -204,12 +205,16 @@ def run_command_line(command: Callable[[], object]) -> None:
     """Runs a command; a user's mistake is one message and exit code 2.
 
     So is a file that cannot be used: code of ours that fails names none. A disk that is full or
-    read-only is one message as well, and exit code 1.
+    read-only is one message as well, and exit code 1. Whatever tells a process to end interrupts
+    it, with exit code 130.
     """
     try:
-        if sys.argv[1:2] and sys.argv[1] in _HERE:
-            check_buckets(sys.argv[2:])
-        command()
+        with interrupted_when_told():
+            if sys.argv[1:2] and sys.argv[1] in _HERE:
+                check_buckets(sys.argv[2:])
+            command()
+    except KeyboardInterrupt:
+        sys.exit(Exit.INTERRUPTED)
     except Exception as error:
         from orbax_bench_core.config import UserError  # help needs no suite
 
