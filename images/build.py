@@ -139,7 +139,7 @@ def build_command(
 ) -> list[str]:
     """Returns the same for the builder of an engine without buildx."""
     target = _inherited(bake["target"], wanted.target)
-    tag = wanted.tag or string.Template(target["tags"][0]).substitute(values)
+    tag = wanted.tag or _usual_tag(wanted, bake, values)
     command = ["docker", "build", "--tag", tag, "--file", str(checkout / target["dockerfile"])]
     command += ["--platform", wanted.platform] if wanted.platform else []
     for name, value in target["args"].items():
@@ -163,13 +163,21 @@ def build(wanted: Wanted, checkout: Path = CHECKOUT, *, dry: bool = False) -> No
         _require_engine()
         found = _digest_of(base, with_buildx=with_buildx)
         values = variables(wanted, bake, checkout, found)
+    tag = wanted.tag or _usual_tag(wanted, bake, values)
+    if not dry:
+        builder = "docker buildx bake" if with_buildx else "docker build, as there is no buildx"
+        print(f"building {tag} by {builder}", flush=True)
     if with_buildx:
         _run(bake_command(wanted), checkout, values, index_arguments(wanted.target), dry=dry)
         return
-    command = build_command(wanted, bake, values, checkout)
-    _run(command, checkout, dry=dry)
+    _run(build_command(wanted, bake, values, checkout), checkout, dry=dry)
     if wanted.push:
-        _run(["docker", "push", command[command.index("--tag") + 1]], checkout, dry=dry)
+        _run(["docker", "push", tag], checkout, dry=dry)
+
+
+def _usual_tag(wanted: Wanted, bake: Mapping[str, Any], values: Mapping[str, str]) -> str:
+    [tag] = bake["target"][wanted.target]["tags"]
+    return string.Template(tag).substitute(values)
 
 
 def _inherited(targets: Mapping[str, Any], name: str) -> dict[str, Any]:

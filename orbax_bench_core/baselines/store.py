@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import pydantic
 
 from orbax_bench_core.baselines.model import Baseline, Capture, Promotion, is_capture_id
-from orbax_bench_core.config import Arm, Problem, UserError, checked_path
+from orbax_bench_core.config import Arm, Problem, UserError, checked_path, read_at_most
 from orbax_bench_core.records import (
     SCHEMA_VERSION,
     UNKNOWN,
@@ -222,7 +222,7 @@ def read_model(file: epath.Path, model: type[Model], what: str) -> Model:
         UserError: The file holds something else, or cannot be read.
     """
     try:
-        return model.model_validate_json(file.read_bytes())
+        return model.model_validate_json(read_at_most(file))
     except OSError as error:
         raise UserError(Problem(f"cannot be read: {error}", file=str(file))) from None
     except pydantic.ValidationError as error:

@@ -145,6 +145,7 @@ def ab(
         remove_repeated_dir=not keep_data,
         devices=devices,
         take_turns=take_turns,
+        give_up=True,
         process_noise=None if known is None else passports.processes_of(known),
     )
     code = measure_on_hosts(

@@ -114,9 +114,13 @@ class Output:
         return Console(quiet=True) if self.quiet else self.console
 
     @classmethod
-    def beside(cls, *, as_json: bool, verbose: bool = False) -> Output:
-        """Returns the output beside an answer, which alone goes to standard output as JSON."""
-        output = cls.to_stdout(LogFormat.TEXT, verbose=verbose)
+    def beside(cls, *, as_json: bool, verbose: bool = False, quiet: bool = False) -> Output:
+        """Returns the output beside an answer, which alone goes to standard output as JSON.
+
+        Raises:
+            UserError: It is to be both verbose and quiet.
+        """
+        output = cls.to_stdout(LogFormat.TEXT, verbose=verbose, quiet=quiet)
         output.console.stderr = as_json
         return output
 
@@ -268,7 +272,7 @@ class Measurement:
             limit_mib: Growth of memory per save that is allowed, in MiB.
             as_json: Whether standard output gets the verdict as JSON and nothing else.
         """
-        print_document(notes_document(self._session.info), self._console)
+        print_document(notes_document(self._session.info), self._progress)
         try:
             with _stoppable():
                 soak_points(self._session, goal, lock=self._lock)
@@ -298,7 +302,7 @@ class Measurement:
         """
         check_drilled(self._session)
         directory, code = self._session.directory, int(Exit.OK)
-        print_document(notes_document(self._session.info), self._console)
+        print_document(notes_document(self._session.info), self._progress)
         try:
             with _stoppable():
                 if self._session.pairs:

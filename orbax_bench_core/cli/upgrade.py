@@ -135,6 +135,7 @@ def upgrade(
     settings = RunSettings(
         remove_repeated_dir=True,
         devices=devices,
+        give_up=True,
         process_noise=None if known is None else passports.processes_of(known),
     )
     code = measure_on_hosts(

@@ -11,7 +11,7 @@ import pydantic
 
 from orbax_bench_core.config import dtypes
 from orbax_bench_core.config.base import ConfigModel, checked_path
-from orbax_bench_core.config.errors import did_you_mean, explain
+from orbax_bench_core.config.errors import did_you_mean, explain, shown
 
 ShardingEntry = str | tuple[str, ...] | None
 Optimizer = Literal["adamw", "sgd", "none"]
@@ -26,6 +26,7 @@ _SOURCES: Final = ("path", "spec", "model", "nnx")
 
 
 _MAX_BYTES: Final = 2**63 - 1
+_MAX_SEED: Final = 2**63 - 1
 _MAX_RANK: Final = 32
 """Dimensions that TensorStore can address."""
 
@@ -114,7 +115,7 @@ class CheckpointConfig(ConfigModel):
 
     path: str | None = None
     spec: Any = None
-    random_seed: pydantic.NonNegativeInt = 0
+    random_seed: Annotated[int, pydantic.Field(ge=0, le=_MAX_SEED)] = 0
     sharding_config_path: str | None = None
     load_with_colocated_python: bool = False
     # A key that came later and is not given is left out of what is written: the ids of points that
@@ -223,7 +224,7 @@ class SpecError(ValueError):
 
 def _parse_tree(value: object, where: tuple[str, ...]) -> Spec:
     if not isinstance(value, Mapping):
-        raise SpecError(f"a spec is a mapping of names to leaves, got {value!r}", where)
+        raise SpecError(f"a spec is a mapping of names to leaves, got {shown(value)}", where)
     return {str(name): _parse_node(node, (*where, str(name))) for name, node in value.items()}
 
 
@@ -234,7 +235,8 @@ def _parse_node(node: object, where: tuple[str, ...]) -> Leaf | Spec:
         return node
     if not isinstance(node, Mapping):
         raise SpecError(
-            f"a leaf is `int`, `str` or a mapping with `dtype` and `shape`, got {node!r}", where
+            f"a leaf is `int`, `str` or a mapping with `dtype` and `shape`, got {shown(node)}",
+            where,
         )
     if not _looks_like_array(node):
         return _parse_tree(node, where)

@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pydantic
-import yaml
 
 from orbax_bench_core.config import (
     CheckpointConfig,
     LoadedSuite,
     Problem,
+    Source,
     UserError,
     explain,
     load_suite,
+    read_at_most,
 )
 from orbax_bench_core.plan.options import StorageOptions, options_of
 from orbax_bench_core.plan.planning import Mesh, Plan, config_of, plan_checkpoint
@@ -120,15 +121,9 @@ def _read(file: str) -> dict[str, Any]:
     from etils import epath
 
     try:
-        # The loader in C takes a tenth of the time where PyYAML was built with it.
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        found = yaml.load(epath.Path(file).read_text(), Loader=loader)  # noqa: S506 - both are safe
+        found = Source(read_at_most(epath.Path(file)).decode(), file).data
     except (OSError, ImportError, ValueError) as error:
         raise UserError(Problem(f"cannot be read: {error}", file=file)) from None
-    except yaml.YAMLError as error:
-        raise UserError(
-            Problem(f"is not YAML: {' '.join(str(error).split())}", file=file)
-        ) from None
     if not isinstance(found, dict):
         message = f"a suite or a spec is a mapping, got {type(found).__name__}"
         raise UserError(Problem(message, file=file))

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from orbax_bench_core.config import read_at_most
 from orbax_bench_core.records.files import sync
 from orbax_bench_core.records.temporary import sweep_once, temporary_name
 
@@ -95,7 +96,7 @@ def read_if_there(path: epath.Path) -> bytes | None:
     if _remote(path):
         return _remote_bytes(path)
     try:
-        return Path(path).read_bytes()
+        return read_at_most(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
 

@@ -22,6 +22,7 @@ import psutil
 from orbax_bench_core.execute import refuse_several_hosts
 from orbax_bench_core.records import IMAGE, scratch_folder
 from orbax_bench_core.steps import SAID
+from orbax_bench_pipelines.targets.leash import leashed
 
 _REVISION = "ORBAX_BENCH_REVISION"
 """Set in every image of ours, and nowhere else."""
@@ -70,6 +71,7 @@ def run_locally(
         steps_at_a_time(at_a_time),
         scratch_folder("orbax-bench-pipeline") as root,
         _quick_steps(),
+        _steps_on_leash(),
         without_image(),
         shell_safe_python(root),
         _temporary_in(root / "tmp"),
@@ -243,6 +245,23 @@ def _temporary_in(folder: Path) -> Iterator[None]:
             del os.environ["TMPDIR"]
         else:
             os.environ["TMPDIR"] = told
+
+
+@contextlib.contextmanager
+def _steps_on_leash() -> Iterator[None]:
+    """Has steps end with this process, also when that is killed and can tell them nothing."""
+    from kfp.local import subprocess_task_handler
+
+    real = subprocess_task_handler.run_local_subprocess
+
+    def run(full_command: list[str], **given: Any) -> int:
+        return int(real(leashed(full_command), **given))
+
+    subprocess_task_handler.run_local_subprocess = run
+    try:
+        yield
+    finally:
+        subprocess_task_handler.run_local_subprocess = real
 
 
 @contextlib.contextmanager

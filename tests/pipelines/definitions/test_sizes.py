@@ -100,9 +100,14 @@ def test_a_killed_step_that_is_tried_again_goes_on_and_nothing_is_lost(tmp_path)
 
 
 @pytest.mark.parametrize(
-    "notice", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.extended)]
+    ("notice", "code"),
+    [
+        (signal.SIGINT, 130),
+        pytest.param(signal.SIGTERM, 130, marks=pytest.mark.extended),
+        (signal.SIGKILL, -signal.SIGKILL),
+    ],
 )
-def test_a_run_that_is_told_to_end_leaves_no_step_behind(tmp_path, notice):
+def test_a_run_that_is_ended_leaves_no_step_behind(tmp_path, notice, code):
     (tmp_path / "suite.yaml").write_text(json.dumps(suite({"lasts_s": 300.0})))
     words = ("pipeline", "run", tmp_path / "suite.yaml", "-o", tmp_path / "out", "--no-limits")
     classes = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
@@ -114,7 +119,7 @@ def test_a_run_that_is_told_to_end_leaves_no_step_behind(tmp_path, notice):
     started = psutil.Process(process.pid).children(recursive=True)
     process.send_signal(notice)
     output, _ = process.communicate(timeout=30)
-    assert process.returncode == 130, output
+    assert process.returncode == code, output
     assert "Traceback" not in output
     _, left = psutil.wait_procs(started, timeout=5)
     assert not left
