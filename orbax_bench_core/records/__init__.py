@@ -86,6 +86,7 @@ from orbax_bench_core.records.store_troubles import (
     flags_of,
     troubles_of,
 )
+from orbax_bench_core.records.temporary import new_scratch_file, new_scratch_folder, scratch_folder
 from orbax_bench_core.records.verification import VERIFIED_WORDS, weakest
 
 __all__ = [
@@ -152,6 +153,8 @@ __all__ = [
     "image_that_runs",
     "load_run",
     "loaded_code",
+    "new_scratch_file",
+    "new_scratch_folder",
     "newest_batches",
     "operations_in_order",
     "other_surroundings",
@@ -160,6 +163,7 @@ __all__ = [
     "read_if_there",
     "read_planned",
     "repeats_of",
+    "scratch_folder",
     "seconds_per_repeat",
     "short_names",
     "storage_provenance",

@@ -10,6 +10,7 @@ import json
 import shlex
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pydantic
@@ -54,6 +55,7 @@ from orbax_bench_core.records.strays import (
     stray_lines,
     unread_stray,
 )
+from orbax_bench_core.records.temporary import is_abandoned
 from orbax_bench_core.records.versions import other_version, refuse_other_version
 from orbax_bench_core.sweep import (
     Expansion,
@@ -106,6 +108,7 @@ class RunDirectory:
         self.fence: Fence | None = None
         self._run_id: str | None = None
         self._strays: dict[str, Stray] = {}
+        self._abandoned: set[str] = set()
 
     @contextlib.contextmanager
     def owned(
@@ -462,8 +465,18 @@ class RunDirectory:
                 yield None, f"{folder}/{repeat}"
                 continue
             for name in self._names(self.root / folder / repeat):
-                if not name.startswith("."):  # what a writer that was killed has left
+                if not name.startswith("."):
                     yield place_of(point_id, repeat, name), f"{folder}/{repeat}/{name}"
+                elif name.endswith(".tmp"):
+                    self._abandoned.add(f"{folder}/{repeat}/{name}")
+
+    def clear_abandoned(self) -> None:
+        """Deletes what writers that were killed have left among the records, as far as read."""
+        for place in self._abandoned:
+            path = Path(self.root / place)
+            if is_abandoned(path):
+                path.unlink(missing_ok=True)
+        self._abandoned.clear()
 
     def _forget(self, point_id: str) -> None:
         """Forgets what was met among the records of a point, which is about to be read again."""
