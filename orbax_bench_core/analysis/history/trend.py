@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from orbax_bench_core.analysis.history import words
@@ -93,7 +93,7 @@ def _steps(series: Series) -> Iterator[str]:
 
 def trend_plot(series: Series) -> Plot:
     """Returns every run as a dot, the level between changes, and where another release ran."""
-    runs, scale = series.runs, Scale.of([[run.value for run in series.runs]])
+    runs, scale = series.runs, _scale([run.value for run in series.runs])
     across = [100 * (place + 0.5) / len(runs) for place in range(len(runs))]
 
     def down(value: float) -> float:
@@ -119,6 +119,17 @@ def trend_plot(series: Series) -> Plot:
         marks.append(Mark("dots", ((centre, down(run.value)),), "bar", _told(series, run)))
     ends_at = f"{_value(series, runs[0].value)} to {_value(series, runs[-1].value)}"
     return Plot(f"{len(runs)} runs, {ends_at}", tuple(marks), height=_HEIGHT)
+
+
+def _scale(values: Sequence[float]) -> Scale:
+    """Returns a scale of all values but single ones far from those around them.
+
+    A step that lasts is no outlier, and neither is the last value: it may be the first of one.
+    """
+    around = [
+        statistics.median(values[max(place - 1, 0) : place + 2]) for place in range(len(values))
+    ]
+    return Scale.of([value] for value in [*around, values[-1]])
 
 
 def _nightly(difference: str) -> bool:

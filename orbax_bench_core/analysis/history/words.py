@@ -11,6 +11,7 @@ from typing import Final
 
 from orbax_bench_core.analysis.history.model import Change, History, PastRun, Series
 from orbax_bench_core.document import percent, seconds
+from orbax_bench_core.records import UNKNOWN
 
 HEADINGS: Final = ("from", "to", "runs", "ratio", "change", "flagged", "changed with")
 RUN_HEADINGS: Final = ("run", "began", "n", "median", "spread", "code under test", "what ran")
@@ -105,10 +106,19 @@ def run_row(series: Series, run: PastRun) -> tuple[str, ...]:
 
 
 def what_ran(run: PastRun) -> str:
-    """Returns the version of Orbax, the commit and the environment of a run."""
-    named = {"orbax-checkpoint": "orbax", "commit": "commit", "environment": "environment"}
-    known = {short: run.ran.get(name, "unknown") for name, short in named.items()}
-    return ", ".join(f"{name} {fact}" for name, fact in known.items() if fact != "unknown")
+    """Returns the version of Orbax, the code under test and the environment of a run.
+
+    Where the code is not known, the commit of this package stands for it.
+    """
+    known = {
+        "orbax": run.ran.get("orbax-checkpoint", UNKNOWN),
+        "code": run.code,
+        "commit": run.ran.get("commit", UNKNOWN) if run.code.startswith(UNKNOWN) else UNKNOWN,
+        "environment": run.ran.get("environment", UNKNOWN),
+    }
+    return ", ".join(
+        f"{name} {said}" for name, said in known.items() if not said.startswith(UNKNOWN)
+    )
 
 
 def revisions(series: Series) -> str:
