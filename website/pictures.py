@@ -1,9 +1,9 @@
 """Pictures of pages of real runs.
 
-`python -m website.pictures KIND DIR` writes pictures into `docs/pictures`: `verdict` from `demo` after
-`make demo`; `options`, `morning` and `judged` from `results`, `runs` and `judged` of the tutorials for
-ML engineers, platform engineers and Orbax maintainers. It needs Chromium, and is run by hand:
-pictures change with pages, not with commits.
+`python -m website.pictures KIND DIR` writes pictures into `docs/pictures`: `verdict` from `demo`
+after `make demo`; `options`, `morning` and `judged` from `results`, `runs` and `judged` of the
+tutorials for ML engineers, platform engineers and Orbax maintainers. It needs Chromium, and is run
+by hand: pictures change with pages, not with commits.
 """
 
 from __future__ import annotations
@@ -76,7 +76,9 @@ def _with_fewer_colours(picture: Path) -> None:
     from PIL import Image
 
     with Image.open(picture) as whole:
-        whole.convert("RGB").quantize(128, method=Image.Quantize.FASTOCTREE).save(picture, optimize=True)
+        whole.convert("RGB").quantize(128, method=Image.Quantize.FASTOCTREE).save(
+            picture, optimize=True
+        )
 
 
 def first_figure(page: str) -> str:

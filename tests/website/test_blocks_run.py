@@ -56,7 +56,7 @@ PAGES = [
     pytest.param("docs/pipelines/sweep.md", {"SUITE.yaml": PLAIN}, id="sweep", marks=more),
     pytest.param("docs/pipelines/regression.md", {"SUITE.yaml": ARMS}, id="regression", marks=more),
     pytest.param(
-        "docs/pipelines/calibration.md", {"SUITE.yaml": ARMS}, id="calibration", marks=more
+        "docs/pipelines/calibration.md", {"SUITE.yaml": PLAIN}, id="calibration", marks=more
     ),
     pytest.param(
         "docs/pipelines/framework-comparison.md",
@@ -86,7 +86,7 @@ class Place:
         folder.mkdir()
         (folder / "examples").symlink_to(ROOT / "examples")
 
-    def run(self, command, **variables):
+    def run(self, command, *, codes=(0,), **variables):
         """Runs a command; absolute folders of a page are below this one, and so is home."""
         unset = ("XLA_FLAGS", "JAX_ENABLE_X64", "JAX_PLATFORMS")
         plain = {name: text for name, text in os.environ.items() if name not in unset}
@@ -105,7 +105,7 @@ class Place:
             timeout=550,
             check=False,
         )
-        assert done.returncode in (0, 4), command + done.stdout + done.stderr
+        assert done.returncode in codes, command + done.stdout + done.stderr
         return done.stdout
 
 
@@ -128,11 +128,12 @@ def test_the_commands_of_a_page_run_as_they_stand(place, page, files):
     for name, text in files.items():
         (place.folder / name).write_text(text)
     if page == "docs/pages.md":  # it speaks of runs that are there
-        place.run("orbax-bench ab suite.yaml -o ~/nightly/2026-03-02 --quiet")
+        place.run("orbax-bench ab suite.yaml -o ~/nightly/2026-03-02 --quiet", codes=(0, 4))
     commands = list(commands_of(page))
     assert commands
     for command in commands:
-        place.run(command)
+        # A comparison may find anything on a machine that is busy.
+        place.run(command, codes=(0, 3, 4) if " ab " in command else (0,))
     pages = [path.name for path in place.folder.rglob("*.html")]
     assert pages or page == "docs/pipelines/steps.md"
 
