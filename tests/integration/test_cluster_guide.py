@@ -8,7 +8,7 @@ import pytest
 from tests.support.blocks import blocks_of, words_of
 from tests.support.cluster import Hosts
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 # A suite of the guide says nothing of hosts.
 SUITE = """
@@ -44,11 +44,7 @@ def words_on_the_page():
             "orbax_bench_core.run_benchmarks",
             ["--config_file={suite}", "--output_directory={out}"],
         ),
-        pytest.param(
-            "orbax_bench_core.cli",
-            words_on_the_page(),
-            marks=pytest.mark.nightly,
-        ),
+        ("orbax_bench_core.cli", words_on_the_page()),
     ],
 )
 def test_the_guides_command_on_two_hosts_measures_one_cluster(tmp_path, program, words):

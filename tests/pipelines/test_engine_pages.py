@@ -9,6 +9,8 @@ import pytest
 pytest.importorskip("kfp")
 pytest.importorskip("google.cloud.aiplatform")
 
+pytestmark = pytest.mark.slow
+
 DOCS = Path(__file__).parents[2] / "docs" / "pipelines"
 
 
@@ -19,7 +21,6 @@ def commands():
                 yield pytest.param(shlex.split(line), id=f"{engine}-{number}")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("words", list(commands()))
 def test_a_command_is_one_of_ours(words, pipeline_command, suite, tmp_path):
     assert words[:2] == ["orbax-bench", "pipeline"]
