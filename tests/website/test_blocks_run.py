@@ -95,10 +95,10 @@ class Place:
             cwd=self.folder,
             env={
                 **plain,
-                "PATH": f"{self._bin}:{plain['PATH']}",
+                **variables,
+                "PATH": f"{self._bin}:{os.environ['PATH']}",
                 "HOME": str(self.folder),
                 "COLUMNS": "80",
-                **variables,
             },
             capture_output=True,
             text=True,

@@ -63,7 +63,9 @@ def _group(history: History, suite: str, key: str) -> Group:
 
 def what_ran_in(history: History) -> dict[str, str]:
     """Returns what each run measured, by its id: the release of Orbax, commit, environment."""
-    return {run.run_id: words.what_ran(run) for series in history.series for run in series.runs}
+    return {
+        run.run_id: words.release_and_code(run) for series in history.series for run in series.runs
+    }
 
 
 def _row(series: Series) -> Row:
@@ -138,7 +140,7 @@ def _nightly(difference: str) -> bool:
 
 def _told(series: Series, run: PastRun) -> str:
     spread = f"{_value(series, run.low)} to {_value(series, run.high)}"
-    ran = words.what_ran(run)
+    ran = words.release_and_code(run)
     return f"{words.day(run.began_at)}: {_value(series, run.value)} ({spread}), {ran or run.code}"
 
 

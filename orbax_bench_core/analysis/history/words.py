@@ -6,7 +6,7 @@ import dataclasses
 import datetime
 import itertools
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from orbax_bench_core.analysis.history.model import Change, History, PastRun, Series
@@ -34,6 +34,7 @@ _MOST_BARS: Final = 60
 _MOST_REVISIONS: Final = 10
 """Revisions that a terminal names; the page has that of every night."""
 _NOTHING: Final = "nothing that is recorded differs"
+_FACTS: Final = {"orbax-checkpoint": "orbax", "commit": "commit", "environment": "environment"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,19 +107,23 @@ def run_row(series: Series, run: PastRun) -> tuple[str, ...]:
 
 
 def what_ran(run: PastRun) -> str:
+    """Returns the version of Orbax, our own commit and the environment of a run."""
+    return _known({name: run.ran.get(key, UNKNOWN) for key, name in _FACTS.items()})
+
+
+def release_and_code(run: PastRun) -> str:
     """Returns the version of Orbax, the code under test and the environment of a run.
 
-    Where the code is not known, the commit of this package stands for it.
+    Where the code is not known, our own commit stands for it.
     """
-    known = {
-        "orbax": run.ran.get("orbax-checkpoint", UNKNOWN),
-        "code": run.code,
-        "commit": run.ran.get("commit", UNKNOWN) if run.code.startswith(UNKNOWN) else UNKNOWN,
-        "environment": run.ran.get("environment", UNKNOWN),
-    }
-    return ", ".join(
-        f"{name} {said}" for name, said in known.items() if not said.startswith(UNKNOWN)
-    )
+    if run.code.startswith(UNKNOWN):
+        return what_ran(run)
+    facts = {name: run.ran.get(key, UNKNOWN) for key, name in _FACTS.items()}
+    return _known({"orbax": facts["orbax"], "code": run.code, "environment": facts["environment"]})
+
+
+def _known(facts: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {fact}" for name, fact in facts.items() if fact != UNKNOWN)
 
 
 def revisions(series: Series) -> str:

@@ -4,7 +4,7 @@ import pytest
 
 from orbax_bench_core.analysis.history.model import PastRun, Series
 from orbax_bench_core.analysis.history.trend import trend_plot
-from orbax_bench_core.analysis.history.words import what_ran
+from orbax_bench_core.analysis.history.words import release_and_code
 from tests.conftest import NOON
 
 
@@ -51,6 +51,8 @@ def test_one_outlier_does_not_flatten_the_rest(height):
 
 def test_the_code_under_test_is_named_and_our_own_commit_only_without_it():
     ran = {"orbax-checkpoint": "0.12.8", "commit": "c0ffee"}
-    assert what_ran(past(1.0, code="00290e1f963c", **ran)) == "orbax 0.12.8, code 00290e1f963c"
+    assert (
+        release_and_code(past(1.0, code="00290e1f963c", **ran)) == "orbax 0.12.8, code 00290e1f963c"
+    )
     unknown = past(1.0, code="unknown (no repository)", **ran)
-    assert what_ran(unknown) == "orbax 0.12.8, commit c0ffee"
+    assert release_and_code(unknown) == "orbax 0.12.8, commit c0ffee"
