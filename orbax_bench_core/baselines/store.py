@@ -102,7 +102,7 @@ class Registry:
         folder = self.root / revision
         if not folder.exists():
             return None
-        names = {path.name for path in folder.iterdir()}
+        names: set[str] = {path.name for path in folder.iterdir()}
         for name in sorted(names):
             if not is_capture_id(name) or f"{name}.json" in names:
                 continue
