@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from orbax_bench_core.cli import answer_steps
-from orbax_bench_core.cli.arguments import JUnit, Notify, SuiteFile
+from orbax_bench_core.cli.arguments import AllowInconclusive, JUnit, Notify, SuiteFile
 from orbax_bench_core.cli.hosts import HostWait, NoCluster
 from orbax_bench_core.cli.step_outputs import (
     OutputsFile,
@@ -267,12 +267,7 @@ def enforce_verdict(
             metavar="FILE", help="What `aggregate --result` wrote; 1 where anything is lacking."
         ),
     ] = None,
-    allow_inconclusive: Annotated[
-        bool,
-        typer.Option(
-            "--allow-inconclusive", help="Exit with 0 rather than 4 when there is no clear verdict."
-        ),
-    ] = False,
+    allow_inconclusive: AllowInconclusive = False,
     notify: Notify = None,
 ) -> None:
     """Exit with 0 for PASS, 3 for REGRESSION or LEAK, 4 for INCONCLUSIVE that is not tolerated.

@@ -217,11 +217,30 @@ def test_a_file_that_cannot_be_used_is_one_message(run_main):
     assert outcome.err == "error: /proc/none/x: No such file or directory\n"
 
 
-def test_an_error_of_the_system_that_names_no_file_has_its_traceback():
+def test_an_error_of_the_system_that_names_no_file_is_one_message(run_main):
     def command():
-        raise ConnectionResetError(104, "reset")
+        raise ConnectionResetError(104, "Connection reset by peer")
 
-    with pytest.raises(ConnectionResetError):
+    outcome = run_main(lambda: run_command_line(command))
+    assert outcome.code == 2
+    assert outcome.err == "error: ConnectionResetError: Connection reset by peer\n"
+
+
+def test_memory_that_is_used_up_is_one_message(run_main):
+    def command():
+        raise MemoryError
+
+    outcome = run_main(lambda: run_command_line(command))
+    assert outcome.code == 1
+    assert outcome.err == "error: out of memory: free some, or take a smaller suite\n"
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), RecursionError("x"), OSError("no number")])
+def test_a_bug_of_ours_has_its_traceback(error):
+    def command():
+        raise error
+
+    with pytest.raises(type(error)):
         run_command_line(command)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import pydantic
 
-from orbax_bench_core.config import Arm, GateConfig, Problem, UserError
+from orbax_bench_core.config import Arm, GateConfig, Problem, UserError, read_at_most
 from orbax_bench_core.gate import Endpoint, FailureVerdict, SeriesHealth, Verdict, Word
 from orbax_bench_core.measure import Better
 from orbax_bench_core.records import (
@@ -280,13 +280,13 @@ def read_verdicts_file(place: str) -> VerdictReport:
 
     try:
         return _read(epath.Path(place))
-    except (OSError, ImportError) as error:
+    except (OSError, ImportError, KeyError) as error:  # a scheme that nobody knows is a KeyError
         raise UserError(Problem(f"cannot read the verdicts: {error}", file=place)) from None
 
 
 def _read(path: epath.Path) -> VerdictReport:
     try:
-        return VerdictReport.model_validate_json(path.read_bytes())
+        return VerdictReport.model_validate_json(read_at_most(path))
     except pydantic.ValidationError:
         raise UserError(f"{path} is not a file of verdicts of version {VERDICTS_VERSION}") from None
 
