@@ -17,14 +17,15 @@ GONE_S: Final = 5.0
 GRACE_S: Final = 30.0
 INTERRUPTED: Final = 130
 
-_KINDLY: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+KINDLY: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals after which a command ends itself, and cleans up."""
 _TRACEBACK: Final = "Traceback (most recent call last)"
 _SHOWN: Final = 6
 
 
 def is_orderly(number: signal.Signals) -> bool:
     """Returns whether a command that gets a signal ends itself, and cleans up."""
-    return number in _KINDLY
+    return number in KINDLY
 
 
 def check_said(command: Command) -> None:

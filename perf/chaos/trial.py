@@ -8,10 +8,12 @@ from __future__ import annotations
 import argparse
 import random
 import shutil
+import signal
 import sys
 from pathlib import Path
 
 from perf.chaos import checks, disturbances
+from perf.chaos.checks import KINDLY
 from perf.chaos.place import NotHeld, Undisturbed, prepared
 from perf.chaos.scenarios import SCENARIOS
 
@@ -63,6 +65,10 @@ def main() -> int:
     parser.add_argument("--number", type=int, default=0)
     parser.add_argument("--state", type=Path, default=STATE)
     options = parser.parse_args()
+    # A child takes over what is ignored, as in the background or by `nohup`.
+    for number in KINDLY:
+        signal.signal(number, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     try:
         said = trial(
             options.state, options.of, options.by, seed=options.seed, number=options.number
