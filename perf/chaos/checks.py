@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import signal
-from collections.abc import Set
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any, Final
 
@@ -53,7 +53,7 @@ def temporary(place: Place) -> set[Path]:
     return {*place.results.rglob(".*.tmp"), *place.temporary.rglob("*")}
 
 
-def check_clean(place: Place, before: Set[Path] = frozenset()) -> None:
+def check_clean(place: Place, before: AbstractSet[Path] = frozenset()) -> None:
     """Checks that nothing is left of what is temporary, apart from what was there before."""
     found = sorted(temporary(place) - before)
     if found:
@@ -62,7 +62,7 @@ def check_clean(place: Place, before: Set[Path] = frozenset()) -> None:
 
 
 def check_results(place: Place, undisturbed: dict[str, Any]) -> None:
-    """Checks that results are those of a command that nothing has disturbed, and none is doubled."""
+    """Checks that results are those of an undisturbed command, and that none is doubled."""
     found = json.loads(json.dumps(place.found()))
     if again := doubled(found):
         raise NotHeld(f"doubled: {again[:_SHOWN]}")
