@@ -61,6 +61,12 @@ def check_clean(place: Place, before: AbstractSet[Path] = frozenset()) -> None:
         raise NotHeld(f"{len(found)} files are left: {', '.join(names)}")
 
 
+def check_ended(place: Place, code: int | None, undisturbed: dict[str, Any]) -> None:
+    """Checks that a command which ended as if nothing had happened has left what it should."""
+    if code == place.scenario.code:
+        check_results(place, undisturbed)
+
+
 def check_results(place: Place, undisturbed: dict[str, Any]) -> None:
     """Checks that results are those of an undisturbed command, and that none is doubled."""
     found = json.loads(json.dumps(place.found()))

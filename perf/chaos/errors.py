@@ -24,6 +24,7 @@ def disturb(place: Place, undisturbed: Undisturbed, draw: random.Random) -> str:
         "kind": kind,
         "at": draw.randint(1, max(1, undisturbed.events // 2)),
         "lasting": draw.random() < 0.5,
+        "struck": str(place.folder / "struck"),
     }
     everywhere = draw.random() < 0.3 and place.scenario.name in ("run", "pipeline")
     command = place.begin(fault, everywhere=everywhere)[0]
@@ -33,6 +34,10 @@ def disturb(place: Place, undisturbed: Undisturbed, draw: random.Random) -> str:
         checks.check_code(code, {place.scenario.code} | _ENDS, command)
         checks.check_said(command)
         checks.check_gone(place)
+        checks.check_ended(place, code, undisturbed.found)
     except checks.NotHeld as found:
         raise checks.NotHeld(f"{said}: {found}") from None
-    return f"{errno.errorcode[number]}_on_{kind}=1"
+    if not (place.folder / "struck").exists():
+        return "too_late=1"
+    ended = "as_undisturbed" if code == place.scenario.code else f"with_{code}"
+    return f"{errno.errorcode[number]}_on_{kind}=1 ended_{ended}=1"

@@ -79,7 +79,8 @@ def _strike(
     while command.code(0.01) is None and time.monotonic() < deadline:
         pass
     strike()
-    checks.check_code(command.code(_PATIENCE_S), {place.scenario.code} | _ENDS, command)
+    code = command.code(_PATIENCE_S)
+    checks.check_code(code, {place.scenario.code} | _ENDS, command)
     checks.check_said(command)
     checks.check_gone(place)
 

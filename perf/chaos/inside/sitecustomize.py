@@ -99,6 +99,7 @@ def _watch(fault):
         last[0] = number = next(counter)
         if "errno" in fault:
             if number == fault["at"] or (fault["lasting"] and number > fault["at"]):
+                pathlib.Path(fault["struck"]).touch()
                 raise OSError(fault["errno"], os.strerror(fault["errno"]), os.fspath(arguments[0]))
         elif "signal" in fault and number == fault["at"]:
             (os.killpg if fault["group"] else os.kill)(os.getpid(), signal.Signals(fault["signal"]))
