@@ -161,11 +161,11 @@ def take_turns() -> dict[str, float]:
     Returns:
         CPU seconds of one repeat, or of one turn of the loop, all threads of the process included.
     """
-    empty, tick, bare = (_point(f"perf.repeats.{name}") for name in ("Empty", "Tick", "Bare"))
-    saved = _point(class_path("save_restore"), dataclasses.asdict(SaveRestoreOptions()))
+    empty, tick, bare = (point_of(f"perf.repeats.{name}") for name in ("Empty", "Tick", "Bare"))
+    saved = saving_point()
     turns = [tick, *[saved] * _REPEATS, tick, bare] * (_WARMUPS + _TURNS)
     with tempfile.TemporaryDirectory() as folder:
-        _perform([*turns, tick, *[empty] * _REPEATS, tick], Path(folder))
+        perform([*turns, tick, *[empty] * _REPEATS, tick], Path(folder))
     began, ended = _ticks[-2:]
     # From one tick to the next there is the rest of a tick's repeat and the begin of another's.
     one = (ended - began) / (_REPEATS + 1)
@@ -178,8 +178,11 @@ def take_turns() -> dict[str, float]:
     }
 
 
-def _point(benchmark: str, options: dict[str, Any] | None = None) -> SweepPoint:
-    checkpoint = {"spec": {"w": {"dtype": "float32", "shape": list(_SHAPE)}}}
+def point_of(
+    benchmark: str, options: dict[str, Any] | None = None, *, shape: Sequence[int] = _SHAPE
+) -> SweepPoint:
+    """Returns a sweep point of one array of float32 on one device."""
+    checkpoint = {"spec": {"w": {"dtype": "float32", "shape": list(shape)}}}
     return SweepPoint(
         benchmark=benchmark,
         options=options or {},
@@ -188,8 +191,18 @@ def _point(benchmark: str, options: dict[str, Any] | None = None) -> SweepPoint:
     )
 
 
-def _perform(points: Sequence[SweepPoint], folder: Path) -> None:
-    """Has a worker, which is this process, run one repeat of each point."""
+def saving_point(*, shape: Sequence[int] = _SHAPE) -> SweepPoint:
+    """Returns a sweep point that saves and loads one array of float32, with all options default."""
+    options = dataclasses.asdict(SaveRestoreOptions())
+    return point_of(class_path("save_restore"), options, shape=shape)
+
+
+def perform(points: Sequence[SweepPoint], folder: Path) -> None:
+    """Has a worker, which is this process, run one repeat of each point.
+
+    Raises:
+        ProbeFailed: A repeat failed.
+    """
     tasks = [
         Task(
             run_id="run",

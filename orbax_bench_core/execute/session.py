@@ -54,6 +54,8 @@ class RunSettings:
         expect: The devices that workers must have; None takes any.
         give_up: Whether a run ends when the first points all lacked the same, such as a library or
             space on the disk, and none has passed.
+        new_limits: Whether limits of machine and storage are measured even where an earlier run has
+            left some that still hold.
     """
 
     local_directory: str | None = None
@@ -69,6 +71,7 @@ class RunSettings:
     placed: bool = False
     expect: ExpectedDevices | None = None
     give_up: bool = False
+    new_limits: bool = False
 
 
 _NAMED: Final = 10

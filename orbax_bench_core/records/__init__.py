@@ -76,6 +76,7 @@ from orbax_bench_core.records.run_directory import (
     AlreadyRecorded,
     RunDirectory,
     RunDirectoryGone,
+    unreadable,
 )
 from orbax_bench_core.records.run_info import RunInfo
 from orbax_bench_core.records.samples import SamplesFile
@@ -170,6 +171,7 @@ __all__ = [
     "surroundings",
     "swap",
     "troubles_of",
+    "unreadable",
     "varying",
     "weakest",
     "worker_id",

@@ -232,7 +232,7 @@ class RunDirectory:
         try:
             return is_there(self._info_path)
         except OSError as error:
-            raise _unreadable(self._info_path, error) from None
+            raise unreadable(self._info_path, error) from None
 
     def check_there(self) -> None:
         """Checks that the run which was begun here is still here.
@@ -538,14 +538,14 @@ class RunDirectory:
         try:
             return read_if_there(path)
         except OSError as error:
-            raise _unreadable(path, error) from None
+            raise unreadable(path, error) from None
 
     def _names(self, folder: epath.Path) -> list[str]:
         """Returns the names in a folder; none when it is not there."""
         try:
             return names_in(folder)
         except OSError as error:
-            raise _unreadable(folder, error) from None
+            raise unreadable(folder, error) from None
 
     @property
     def _id(self) -> str:
@@ -575,7 +575,8 @@ def _ends_early(data: bytes) -> bool:
     return not data.rstrip().endswith(b"}")
 
 
-def _unreadable(path: epath.Path, error: OSError) -> UserError:
+def unreadable(path: epath.Path, error: OSError) -> UserError:
+    """Returns what to tell of a file that is there, perhaps, and cannot be read."""
     return UserError(
         Problem(
             f"cannot be read ({error}), which does not mean that it is missing: nothing is "

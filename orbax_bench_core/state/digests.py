@@ -121,7 +121,7 @@ def _block_program(shape: tuple[int, ...]) -> Callable[[jax.Array, Any], jax.Arr
     def program(block: jax.Array, offsets: jax.Array) -> jax.Array:
         return _sum(_words(block), block.shape, shape, list(offsets))
 
-    return jax.jit(program)
+    return layout.compiled(program)
 
 
 @functools.cache
@@ -130,7 +130,7 @@ def _host_program(shape: tuple[int, ...]) -> Callable[[Any], jax.Array]:
         words = [bits[..., part].astype(jnp.uint32) for part in range(bits.shape[-1])]
         return _sum(words, shape, shape, None)
 
-    return jax.jit(program)
+    return layout.compiled(program)
 
 
 def _sum(

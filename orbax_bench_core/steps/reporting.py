@@ -108,7 +108,9 @@ def limits_of(run: RunDirectory, info: RunInfo, summary: RunSummary) -> ExtraCol
     points = [
         point for point in info.expansion.plain if point.processes == 1 and point.storage is None
     ]
-    columns = limits.limit_columns(limits.operation_limits(summary, points, found))
+    columns = limits.limit_columns(
+        limits.operation_limits(summary, points, found), age=found.age_sentence
+    )
     return limits.with_hosts(columns, hosts)
 
 
