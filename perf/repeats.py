@@ -151,9 +151,7 @@ def _start() -> float:
 
 def _in_turn() -> dict[str, float]:
     """Runs this module as a program."""
-    done = run(
-        [sys.executable, "-m", "perf.repeats"], environment=_environment(), keep_output=True
-    )
+    done = run([sys.executable, "-m", "perf.repeats"], environment=_environment(), keep_output=True)
     taken: dict[str, float] = json.loads(done.output.splitlines()[-1])
     return taken
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from orbax_bench_core.baselines.model import (
     Baseline,
@@ -55,6 +55,8 @@ def capture_run(
     """Captures a run, or one arm of a paired run.
 
     A point with a failed or missing repeat is left out: it must not take the place of a good one.
+    The same records are captured once under a revision: a command that was killed and runs again
+    finds its capture, or finishes it.
 
     Args:
         run: The run.
@@ -87,7 +89,9 @@ def capture_run(
     revision = revision or code.revision
     if not found:
         return Captured(revision=revision, capture=None, left_out=left_out, strays=strays)
-    capture = _describe(info, found, arm if info.paired else None, revision, code)
+    side = arm if info.paired else None
+    unfinished = registry.unfinished(revision, info.run_id, side)
+    capture = _describe(info, found, side, revision, code, unfinished)
     baselines = [
         Baseline(
             point_id=point_id,
@@ -97,8 +101,21 @@ def capture_run(
         )
         for point_id, records in found.items()
     ]
-    registry.add(capture, baselines)
-    return Captured(revision=revision, capture=capture, left_out=left_out, strays=strays)
+    if (known := _known(registry, capture, baselines)) is None:
+        registry.add(capture, baselines)
+    return Captured(revision=revision, capture=known or capture, left_out=left_out, strays=strays)
+
+
+def _known(registry: Registry, capture: Capture, baselines: Sequence[Baseline]) -> Capture | None:
+    """Returns the capture of the same records under the same revision, if there is one."""
+    for other in registry.captures_of(capture.revision):
+        if (other.run_id, other.arm, other.points) != (capture.run_id, capture.arm, capture.points):
+            continue
+        wanted = [(other.reference, baseline.point_id) for baseline in baselines]
+        found = registry.baselines(wanted)
+        if all(one.records == own.records for one, own in zip(found, baselines, strict=True)):
+            return other
+    return None
 
 
 def resolved(record: Record) -> Record:
@@ -131,6 +148,7 @@ def _describe(
     arm: Arm | None,
     revision: str,
     code: Source,
+    unfinished: str | None,
 ) -> Capture:
     now = datetime.datetime.now(datetime.UTC)
     points = [
@@ -142,7 +160,7 @@ def _describe(
         for point_id, records in found.items()
     ]
     return Capture(
-        id=new_capture_id(now),
+        id=unfinished or new_capture_id(now),
         revision=revision,
         captured_at=now,
         run_id=info.run_id,
@@ -198,6 +216,8 @@ def promote_capture(
 ) -> Promoted:
     """Makes a capture the baseline of its points; what they had before stays in the registry.
 
+    What the last promotion says already is not promoted once more.
+
     Args:
         registry: The registry.
         name: What `find_capture` understands, or `previous`: what the last promotion replaced.
@@ -218,7 +238,8 @@ def promote_capture(
         chosen = {point.point_id: capture.reference for point in capture.points}
     if points:
         chosen = {point_id: chosen[point_id] for point_id in _named(points, list(chosen))}
-    promotion = registry.promote(chosen, note=note)
+    log = registry.promotions()
+    promotion = _standing(log, chosen) or registry.promote(chosen, note=note)
     log = registry.promotions()
     place = next(index for index, logged in enumerate(log) if logged.id == promotion.id)
     before = state_after(log[:place])
@@ -228,6 +249,12 @@ def promote_capture(
         replaced={point_id: before.get(point_id) for point_id in chosen},
         overtaken=later[-1] if later else None,
     )
+
+
+def _standing(log: Sequence[Promotion], chosen: Mapping[str, str | None]) -> Promotion | None:
+    """Returns the last promotion where it says just this, so that `previous` still undoes it."""
+    last = log[-1] if log else None
+    return last if last is not None and last.points == chosen else None
 
 
 def _never_promoted(capture: Capture) -> str:

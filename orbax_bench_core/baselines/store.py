@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import pydantic
 
 from orbax_bench_core.baselines.model import Baseline, Capture, Promotion, is_capture_id
-from orbax_bench_core.config import Problem, UserError, checked_path, read_at_most
+from orbax_bench_core.config import Arm, Problem, UserError, checked_path, read_at_most
 from orbax_bench_core.records import (
     SCHEMA_VERSION,
     UNKNOWN,
@@ -93,6 +93,24 @@ class Registry:
         for baseline in baselines:
             _write(folder / capture.id / f"{baseline.point_id}.json", baseline)
         _write(folder / f"{capture.id}.json", capture)
+
+    def unfinished(self, revision: str, run_id: str, arm: Arm | None) -> str | None:
+        """Returns the id of a capture of a run of which points were written and it was not.
+
+        Somebody was killed there, or writes the same at this moment.
+        """
+        folder = self.root / revision
+        if not folder.exists():
+            return None
+        names = {path.name for path in folder.iterdir()}
+        for name in sorted(names):
+            if not is_capture_id(name) or f"{name}.json" in names:
+                continue
+            for file in json_files(folder / name):
+                first = next(iter(read_baseline(file).records), None)
+                if first is not None and (first.run_id, first.arm) == (run_id, arm):
+                    return name
+        return None
 
     def promotions(self) -> list[Promotion]:
         """Returns every promotion in the order in which they count.

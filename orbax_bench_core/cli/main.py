@@ -42,6 +42,7 @@ from orbax_bench_core.cli import (
 )
 from orbax_bench_core.cli.buckets import check_buckets
 from orbax_bench_core.cli.hosts import Reach, for_this_host
+from orbax_bench_core.cli.interrupts import interrupted_when_told
 from orbax_bench_core.exit_codes import Exit
 
 if TYPE_CHECKING:
@@ -208,15 +209,19 @@ def run_command_line(command: Callable[[], object]) -> None:
 
     So is what the system refuses, such as a file or a connection: it has a number for it, which an
     error of ours has not. A disk that is full or read-only, and memory that is used up, are one
-    message as well, and exit code 1.
+    message as well, and exit code 1. Whatever tells a process to end interrupts it, with exit code
+    130.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # bytes of a name that are no text are shown, too
             stream.reconfigure(errors="backslashreplace")
     try:
-        if sys.argv[1:2] and sys.argv[1] in _HERE:
-            check_buckets(sys.argv[2:])
-        command()
+        with interrupted_when_told():
+            if sys.argv[1:2] and sys.argv[1] in _HERE:
+                check_buckets(sys.argv[2:])
+            command()
+    except KeyboardInterrupt:
+        sys.exit(Exit.INTERRUPTED)
     except Exception as error:
         from orbax_bench_core.config import UserError  # help needs no suite
 

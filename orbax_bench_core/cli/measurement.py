@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
@@ -579,8 +578,6 @@ def soak_exit_code(soak: Soak) -> int:
 @contextlib.contextmanager
 def _stoppable() -> Iterator[None]:
     """Turns whatever stops a measurement into `Interrupted`."""
-    # Whoever ends this process in an orderly way, its workers end with it.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     except KeyboardInterrupt:

@@ -25,7 +25,8 @@ GROUPS: Final = ("params", "optimizer")
 _SOURCES: Final = ("path", "spec", "model", "nnx")
 
 
-_MAX_BYTES: Final = 2**63 - 1
+_MAX_BYTES: Final = 2**59
+"""XLA counts elements with their byte size in 63 bits, and aborts the process above."""
 _MAX_SEED: Final = 2**63 - 1
 _MAX_RANK: Final = 32
 """Dimensions that TensorStore can address."""
@@ -68,8 +69,10 @@ class ArraySpec(ConfigModel):
             raise ValueError(
                 f"sharding has {len(self.sharding)} entries for {len(self.shape)} dimensions"
             )
-        if self.num_bytes > _MAX_BYTES:
-            raise ValueError("an array of more than 2^63 bytes, which no library can address")
+        # An empty dimension does not help: the others are multiplied without it.
+        elements = math.prod(size or 1 for size in self.shape)
+        if elements * max(8, dtypes.BITS[self.dtype]) // 8 > _MAX_BYTES:
+            raise ValueError("an array of more than 2^59 bytes, which XLA cannot address")
         return self
 
     @property

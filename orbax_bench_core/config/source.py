@@ -19,7 +19,7 @@ MAX_VALUES: Final = 100_000
 MAX_DEPTH: Final = 100
 """Blocks inside each other; what reads a suite calls itself for each."""
 _LONGEST_NUMBER: Final = 1_000
-"""Characters of a number: Python takes seconds for long ones, and writes none above 4,300 digits."""
+"""Characters of a number: Python takes seconds for long ones, and writes none of 4,301 digits."""
 _SHORT: Final = 20_000
 """Characters of a text for whose mistakes the parser in Python is asked, which takes 50 us each."""
 _NUMBERS: Final = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")

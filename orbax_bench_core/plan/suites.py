@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,8 @@ def plan_source(
             return plan_suite(load_suite(source, overrides), mesh=mesh, changes=changes, **places)
         config = _config(source, data)
     else:
-        config = config_of(str(Path(source).resolve()) if Path(source).is_dir() else source)
+        is_folder = os.path.isdir(source)  # noqa: PTH112 - of a name too long, pathlib raises
+        config = config_of(str(Path(source).resolve()) if is_folder else source)
     if overrides:
         raise UserError(f"--override changes a suite file, and {source!r} is none")
     options = StorageOptions(**(changes or {}))

@@ -10,6 +10,7 @@ import json
 import shlex
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pydantic
@@ -54,6 +55,7 @@ from orbax_bench_core.records.strays import (
     stray_lines,
     unread_stray,
 )
+from orbax_bench_core.records.temporary import is_abandoned
 from orbax_bench_core.records.versions import other_version, refuse_other_version
 from orbax_bench_core.sweep import (
     Expansion,
@@ -106,6 +108,7 @@ class RunDirectory:
         self.fence: Fence | None = None
         self._run_id: str | None = None
         self._strays: dict[str, Stray] = {}
+        self._abandoned: set[str] = set()
 
     @contextlib.contextmanager
     def owned(
@@ -229,7 +232,7 @@ class RunDirectory:
         try:
             return is_there(self._info_path)
         except OSError as error:
-            raise _unreadable(self._info_path, error) from None
+            raise unreadable(self._info_path, error) from None
 
     def check_there(self) -> None:
         """Checks that the run which was begun here is still here.
@@ -462,8 +465,18 @@ class RunDirectory:
                 yield None, f"{folder}/{repeat}"
                 continue
             for name in self._names(self.root / folder / repeat):
-                if not name.startswith("."):  # what a writer that was killed has left
+                if not name.startswith("."):
                     yield place_of(point_id, repeat, name), f"{folder}/{repeat}/{name}"
+                elif name.endswith(".tmp"):
+                    self._abandoned.add(f"{folder}/{repeat}/{name}")
+
+    def clear_abandoned(self) -> None:
+        """Deletes what writers that were killed have left among the records, as far as read."""
+        for place in self._abandoned:
+            path = Path(self.root / place)
+            if is_abandoned(path):
+                path.unlink(missing_ok=True)
+        self._abandoned.clear()
 
     def _forget(self, point_id: str) -> None:
         """Forgets what was met among the records of a point, which is about to be read again."""
@@ -511,14 +524,14 @@ class RunDirectory:
         try:
             return read_if_there(path)
         except OSError as error:
-            raise _unreadable(path, error) from None
+            raise unreadable(path, error) from None
 
     def _names(self, folder: epath.Path) -> list[str]:
         """Returns the names in a folder; none when it is not there."""
         try:
             return names_in(folder)
         except OSError as error:
-            raise _unreadable(folder, error) from None
+            raise unreadable(folder, error) from None
 
     @property
     def _id(self) -> str:
@@ -538,7 +551,8 @@ def _parsed(data: bytes) -> Record | None:
         return None
 
 
-def _unreadable(path: epath.Path, error: OSError) -> UserError:
+def unreadable(path: epath.Path, error: OSError) -> UserError:
+    """Returns what to tell of a file that is there, perhaps, and cannot be read."""
     return UserError(
         Problem(
             f"cannot be read ({error}), which does not mean that it is missing: nothing is "

@@ -157,6 +157,7 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
     event_files.end()
     summary = dataclasses.replace(summary, left_out=directory.strays)
     write_atomically(root / METRICS, json.dumps(_medians(summary), indent=1).encode())
+    directory.clear_abandoned()
     info = _settle(run, open_points.found)
     first, extra = next(run.records(), None), limits_of(directory, info, summary)
     search = read_search(directory, info)

@@ -151,6 +151,12 @@ COUNTS: Final = (
         timeout_s=7200.0,
     ),
     Count(
+        name="fuzz",
+        claim="500 inputs that nobody meant are refused by a message or accepted for what they say",
+        trials=100,
+        command=_python("tests.support.fuzz", "--trial", "{trial}"),
+    ),
+    Count(
         name="best",
         claim="every figure of the choice of options and of its search holds, with 1,000 studies",
         trials=1,

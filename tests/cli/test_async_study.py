@@ -77,7 +77,7 @@ def test_a_suite_that_makes_no_study_is_refused_before_it_is_measured(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_suite_is_measured_and_studied_by_one_command(tmp_path):
     suite, folder = tmp_path / "suite.yaml", tmp_path / "run"
     suite.write_text(SUITE)

@@ -52,7 +52,7 @@ def test_a_leak_is_found_and_judged_anew(soak, tmp_path, orbax_bench):
     assert (info["num_repeats"], info["status"]) == (200, "complete")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_process_that_dies_begins_a_new_life_and_the_longest_is_judged(soak):
     options = "{act: die, act_at: '5', first_attempts: true}"
     done = soak(options, "--saves", "200", "--json")

@@ -78,9 +78,14 @@ def said(tmp_path, text):
             id="dimension",
         ),
         pytest.param(
-            f"{WHOLE}checkpoint_config: {{spec: {{w: {{dtype: int8, shape: [{2**62}, 4]}}}}}}\n",
-            "an array of more than 2^63 bytes, which no library can address",
+            f"{WHOLE}checkpoint_config: {{spec: {{w: {{dtype: int8, shape: [{2**56}, 16]}}}}}}\n",
+            "an array of more than 2^59 bytes, which XLA cannot address",
             id="array",
+        ),
+        pytest.param(
+            f"{WHOLE}checkpoint_config: {{spec: {{w: {{dtype: int4, shape: [{2**59}, 0, 4]}}}}}}\n",
+            "an array of more than 2^59 bytes, which XLA cannot address",
+            id="empty array",
         ),
         pytest.param(
             f"{WHOLE}checkpoint_config: {{spec: {'{a: ' * 110}int{'}' * 110}}}\n",

@@ -136,7 +136,8 @@ def test_the_labels_say_what_it_was_built_from(inspected, base_image, built):
 
 def test_the_size_is_what_the_readme_says(inspected):
     [said] = re.findall(r"\*\*([\d.]+) GB\*\*", (ROOT / "images/README.md").read_text())
-    assert inspected["Size"] / 1e9 == pytest.approx(float(said), rel=0.05)
+    assert inspected["Size"] / 1e9 == pytest.approx(float(said), rel=0.005)
+    assert inspected["Size"] <= 900e6
 
 
 BYTE_CODE = """
@@ -230,8 +231,9 @@ def test_an_image_that_cannot_be_pulled_is_one_message(docker_environment):
         check=False,
     )
     assert done.returncode == 2
-    assert done.stderr.startswith("error: cannot pull the base image localhost:1/none:1: ")
-    assert "images/base/make.sh" in done.stderr
+    said = done.stderr.splitlines()[-1]  # after what buildx prints
+    assert said.startswith("error: cannot pull the base image localhost:1/none:1: ")
+    assert "images/base/make.sh" in said
 
 
 def test_an_image_that_is_nowhere_is_one_message(docker_environment, tmp_path):

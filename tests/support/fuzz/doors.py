@@ -162,8 +162,11 @@ INPUTS: Final = {
 }
 
 
-def attempt(given: Given, place: Place) -> None:
+def attempt(given: Given, place: Place) -> bool:
     """Hands an input to its door.
+
+    Returns:
+        Whether it was accepted; otherwise it was refused by a message.
 
     Raises:
         Broken: It leaves by a traceback, takes too long, says too much or is wrongly accepted.
@@ -178,9 +181,10 @@ def attempt(given: Given, place: Place) -> None:
         signal.setitimer(signal.ITIMER_PROF, MOST_S)
         signal.setitimer(signal.ITIMER_REAL, 12 * MOST_S)
         os.chdir(place.folder)
-        DOORS[given.door](given, place)
+        accepted = DOORS[given.door](given, place)
     except UserError as error:
         _check_message(str(error))
+        return False
     except TooSlow:
         raise Broken(f"{given.door} {given.where}: more than {MOST_S:g} s") from None
     except Broken:
@@ -195,6 +199,7 @@ def attempt(given: Given, place: Place) -> None:
         os.chdir(here)
         for number, handler in before:
             signal.signal(number, handler)
+    return accepted
 
 
 def _check_message(text: str) -> None:
@@ -202,11 +207,11 @@ def _check_message(text: str) -> None:
         raise Broken("a message says nothing")
     if len(text) > MOST_CHARACTERS:
         raise Broken(f"a message of {len(text)} characters: {text[:200]}")
-    if any(ord(one) < 32 and one not in "\n\t" or 0x7F <= ord(one) < 0xA0 for one in text):
+    if any((ord(one) < 32 and one not in "\n\t") or 0x7F <= ord(one) < 0xA0 for one in text):
         raise Broken(f"a message with control characters: {text[:200]!r}")
 
 
-def _suite(given: Given, place: Place) -> None:
+def _suite(given: Given, place: Place) -> bool:
     """A suite that is accepted has stable ids, and nothing against it in the published schema."""
     from orbax_bench_core.config import load_suite, parse_suite
     from orbax_bench_core.sweep import Expansion, entry_from_json, expand_here
@@ -219,7 +224,7 @@ def _suite(given: Given, place: Place) -> None:
                 raise Broken(f"a message names no place: {error}") from None
             raise
     if not _only_builtins(loaded):
-        return
+        return True
     found = expand_here(loaded)
     if wrong := _against_schema(given.content):
         raise Broken(f"accepted, and the schema rejects {wrong}")
@@ -233,6 +238,7 @@ def _suite(given: Given, place: Place) -> None:
         raise Broken("the identity of a suite is another when it is read again")
     if len(set(ids)) != len(ids):
         raise Broken("two points share an id")
+    return True
 
 
 def _only_builtins(loaded: LoadedSuite) -> bool:
@@ -266,7 +272,7 @@ def _against_schema(content: bytes) -> str:
     return next((error.json_path for error in _validator().iter_errors(data)), "")
 
 
-def _run(given: Given, place: Place) -> None:
+def _run(given: Given, place: Place) -> bool:
     """A run directory is read in full, and what is read is written as it was."""
     from orbax_bench_core.records import Record, Run, RunDirectory
     from orbax_bench_core.sweep import Pair
@@ -279,21 +285,21 @@ def _run(given: Given, place: Place) -> None:
             text = record.model_dump_json()
             if Record.model_validate_json(text).model_dump_json() != text:
                 raise Broken("a record is another after dump and load")
-        run.strays()
         run.table()
         run.operation_times()
         for entry in run.info.expansion.points:
             if isinstance(entry, Pair):
                 run.paired(entry)
+        return not run.strays()
 
 
-def _command(given: Given, place: Place) -> None:
+def _command(given: Given, place: Place) -> bool:
     """A command that reads a file: its name stands first in `where`."""
     name, _, where = given.where.partition(" ")
     kept = Given(given.door, where, given.content)
     with place.holding(kept) as path:
         words = [word.format(file=path, run=_run_of(path)) for word in READERS[name]]
-        _check_outcome(words)
+        return _check_outcome(words)
 
 
 def _run_of(path: Path) -> Path:
@@ -328,7 +334,7 @@ READERS: Final = {
 }
 
 
-def _check_outcome(words: list[str]) -> None:
+def _check_outcome(words: list[str]) -> bool:
     outcome = orbax_bench(*words)
     if outcome.code not in range(8):
         raise Broken(f"{words}: exit code {outcome.code}")
@@ -338,9 +344,10 @@ def _check_outcome(words: list[str]) -> None:
         _check_message(outcome.err)
     if "\x1b[2J" in outcome.out + outcome.err:
         raise Broken(f"{words}: a terminal escape is printed")
+    return outcome.code != 2
 
 
-def _registry(given: Given, place: Place) -> None:
+def _registry(given: Given, place: Place) -> bool:
     """A registry is read in full; what is promoted lies inside."""
     from orbax_bench_core.baselines import Registry, load_baseline
 
@@ -350,9 +357,10 @@ def _registry(given: Given, place: Place) -> None:
         registry.captures()
         registry.promotions()
         load_baseline(folder)
+        return True
 
 
-def _sharding(given: Given, place: Place) -> None:
+def _sharding(given: Given, place: Place) -> bool:
     import jax
 
     from orbax_bench_core.state import StateError, read_sharding_file, sharding_targets
@@ -363,24 +371,24 @@ def _sharding(given: Given, place: Place) -> None:
             sharding_targets(read_sharding_file(str(path)), shapes, jax.devices()[:8])
         except StateError as error:
             _check_message(str(error))
+            return False
+        return True
 
 
-def _arguments(given: Given, place: Place) -> None:
+def _arguments(given: Given, place: Place) -> bool:
     words = [str(word) for word in json.loads(given.content)]
     if "\x00" in "".join(words):  # no command line can have it
-        return
-    _check_outcome(words)
+        return False
+    return _check_outcome(words)
 
 
-def _step(given: Given, place: Place) -> None:
+def _step(given: Given, place: Place) -> bool:
     """A step of a pipeline, whose inputs are text and numbers that an engine hands in."""
-    from orbax_bench_core import steps
     from orbax_bench_core.analysis.verdicts import NotPassed
     from orbax_bench_core.config import GateConfig, changed_gate, load_suite
     from orbax_bench_core.steps import pipeline
     from orbax_bench_core.sweep import expand_here
 
-    del steps
     inputs: Any = json.loads(given.content)
     try:
         if given.where == "rules":
@@ -395,9 +403,11 @@ def _step(given: Given, place: Place) -> None:
             getattr(pipeline, given.where)(**inputs)
     except NotPassed as refused:
         _check_message(str(refused))
+        return False
+    return True
 
 
-DOORS: Final[dict[str, Callable[[Given, Place], None]]] = {
+DOORS: Final[dict[str, Callable[[Given, Place], bool]]] = {
     "suite": _suite,
     "run": _run,
     "command": _command,

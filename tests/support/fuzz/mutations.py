@@ -113,6 +113,16 @@ _SNIPPETS: Final = (
     "é",
 )
 _MOST_CUT: Final = 60
+_WAYS: Final = (
+    *("near",) * 4,
+    *("replace",) * 3,
+    "swap",
+    "delete",
+    "double",
+    "rename",
+    "wrap",
+    "deep",
+)
 
 
 def places(data: Any, path: Path = ()) -> Iterator[Path]:
@@ -137,7 +147,7 @@ def at(data: Any, path: Path) -> Any:
 def mutated(draw: st.DrawFn, data: Any) -> Any:
     """Draws plain data in which one to three values are others, gone, doubled or nested."""
     data = copy.deepcopy(data)
-    for _ in range(draw(st.integers(1, 3))):
+    for _ in range(draw(st.sampled_from((1, 1, 1, 2, 3)))):
         found = list(places(data))
         path = draw(st.sampled_from(found))
         if not path:
@@ -147,12 +157,8 @@ def mutated(draw: st.DrawFn, data: Any) -> Any:
 
 
 def _changed(draw: st.DrawFn, data: Any, path: Path, found: list[Path]) -> Any:
-    how = draw(
-        st.sampled_from(
-            ("replace", "replace", "replace", "swap", "delete", "double", "rename", "wrap", "deep")
-        )
-    )
-    if how in {"replace", "deep", "wrap"} or not path:
+    how = draw(st.sampled_from(_WAYS))
+    if how in {"near", "replace", "deep", "wrap"} or not path:
         return _put(data, path, _another(draw, how, at(data, path)))
     if how == "swap":
         return _put(data, path, copy.deepcopy(at(data, draw(st.sampled_from(found)))))
@@ -169,6 +175,8 @@ def _changed(draw: st.DrawFn, data: Any, path: Path, found: list[Path]) -> Any:
 
 
 def _another(draw: st.DrawFn, how: str, value: Any) -> Any:
+    if how == "near":
+        return draw(_near(value))
     if how == "wrap":
         return draw(st.sampled_from(([value], {"a": value}, [value, value], {"shape": value})))
     if how == "deep":
@@ -178,6 +186,17 @@ def _another(draw: st.DrawFn, how: str, value: Any) -> Any:
         return value
     others = st.one_of(st.integers(-10, 10_000), st.text(max_size=8), st.floats())
     return copy.deepcopy(draw(st.one_of(st.sampled_from(NASTY), others)))
+
+
+def _near(value: Any) -> st.SearchStrategy[Any]:
+    """Returns values of the same kind, of which many are as good."""
+    if isinstance(value, bool) or value is None:
+        return st.sampled_from((True, False, None))
+    if isinstance(value, int | float):
+        return st.sampled_from((value + 1, value * 2, -value, value / 2, value * 1000, [value]))
+    if isinstance(value, str):
+        return st.sampled_from((f"{value}x", value.upper(), value[:-1], value * 3, f" {value}"))
+    return st.sampled_from((value, [value], list(value)))
 
 
 def _put(data: Any, path: Path, value: Any) -> Any:

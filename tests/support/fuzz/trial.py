@@ -45,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _try(place: Place, trial: int, inputs: int, door: str | None) -> int:
     seen: collections.Counter[str] = collections.Counter()
+    accepted = 0
     broken: dict[str, Given] = {}
     strategy = given(place)
     if door is not None:
@@ -61,9 +62,10 @@ def _try(place: Place, trial: int, inputs: int, door: str | None) -> int:
     )
     @hypothesis.given(strategy)
     def look(one: Given) -> None:
+        nonlocal accepted
         seen[one.door] += 1
         try:
-            attempt(one, place)
+            accepted += attempt(one, place)
         except Broken as found:
             said = " ".join(str(found).split())[:160]
             if said not in broken or len(one.content) < len(broken[said].content):
@@ -76,5 +78,6 @@ def _try(place: Place, trial: int, inputs: int, door: str | None) -> int:
         file.write_text(one.dump())
         print(f"{file}: {said}")
     shares = ", ".join(f"{count} {name}" for name, count in sorted(seen.items()))
-    print(f"{sum(seen.values())} inputs ({shares}), {len(broken)} kinds broken")
-    return 1 if broken else 0
+    total = sum(seen.values())
+    print(f"{total} inputs ({shares}), {accepted} accepted, {len(broken)} kinds broken")
+    return 1 if broken or total < inputs else 0
