@@ -234,7 +234,10 @@ def run_command_line(command: Callable[[], object]) -> None:
             error = UserError(_of_the_system(error))
         if not isinstance(error, UserError):
             raise
-        _end(Exit.INVALID, error)
+        # Room can be made: the same command may do better then, whoever found out.
+        beneath = error.__context__
+        unwritable = isinstance(beneath, OSError) and beneath.errno in _UNWRITABLE
+        _end(Exit.FAILED if unwritable else Exit.INVALID, error)
 
 
 def _of_the_system(error: OSError) -> str:

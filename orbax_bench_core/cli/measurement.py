@@ -434,6 +434,7 @@ class Measurement:
         except OSError as failure:
             return self._unwritten(failure, "report")
         self._say(f"Run directory: {directory.root}")
+        self._say(f"Report: {directory.root}/report.html")
         code, suite = run_exit_code(summary, self._console), self._session.info.suite_name
         if verdicts is None:
             self._outlets.run(suite, summary, code, str(directory.root))

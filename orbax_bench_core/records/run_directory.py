@@ -258,6 +258,9 @@ class RunDirectory:
         try:
             info = RunInfo.model_validate_json(data)
         except pydantic.ValidationError as error:
+            if newer := other_version(data):
+                said = f"{newer}: upgrade orbax-bench to read it"
+                raise UserError(Problem(said, file=str(self._info_path))) from None
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])
             raise UserError(
@@ -301,8 +304,14 @@ class RunDirectory:
         record = _parsed(data)
         return None if record is None or misplaced(record, place, self._id) else record
 
-    def check_versions(self, entries: Iterable[SweepEntry]) -> None:
+    def check_versions(
+        self, entries: Iterable[SweepEntry], *, say: Callable[[str], None] | None = None
+    ) -> None:
         """Checks that every record of some points and pairs is of a schema version that is read.
+
+        Args:
+            entries: The points and pairs.
+            say: Told of each record that a crash has torn, and what becomes of it.
 
         Raises:
             UserError: One is not, and what is measured beside it could not be told from it.
@@ -316,6 +325,11 @@ class RunDirectory:
         with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
             for path, data in zip(paths, pool.map(self._read, paths), strict=True):
                 refuse_other_version(data or b"", str(path))
+                if say is not None and data is not None and _ends_early(data):
+                    say(
+                        f"{path} is torn: its repeat is measured again, and the file kept beside "
+                        f"it as {_aside(path, data).name}"
+                    )
 
     def seal(self, point: SweepEntry, repeat: int, *, host: int = 0) -> str:
         """Returns the SHA-256 of a record, by which a new try takes its place; empty for none."""
@@ -354,9 +368,9 @@ class RunDirectory:
     def write_record(self, record: Record, *, fence: str = "", replaces: str = "") -> None:
         """Puts the record of one repeat in its place.
 
-        A record that passed or was skipped is final. One that failed, or is torn, is replaced. One
-        that is not of its place is kept beside it under a name that readers ignore, and replaced,
-        under a lease alone.
+        A record that passed or was skipped is final. One that failed is replaced. So is one that is
+        torn, which is kept beside it under a name that readers ignore, and one that is not of its
+        place, under a lease alone.
 
         Args:
             record: The record.
@@ -384,9 +398,9 @@ class RunDirectory:
                 continue
             there = _parsed(before)
             wrong = "" if there is None else misplaced(there, place, record.run_id)
-            if wrong and right is not None:
-                aside = path.with_name(f".{path.name}.{digest(before)[:12]}")
-                create_exclusively(aside, before)
+            torn = there is None and not other_version(before)
+            if torn or (wrong and right is not None):
+                create_exclusively(_aside(path, before), before)
             else:
                 final = there is not None and there.finished and digest(before) != replaces
                 kept = wrong or other_version(before) or ("final" if final else "")
@@ -549,6 +563,16 @@ def _parsed(data: bytes) -> Record | None:
         return Record.model_validate_json(data)
     except pydantic.ValidationError:
         return None
+
+
+def _aside(path: epath.Path, data: bytes) -> epath.Path:
+    """Returns where that is kept which a record takes the place of."""
+    return path.with_name(f".{path.name}.{digest(data)[:12]}")
+
+
+def _ends_early(data: bytes) -> bool:
+    """Returns whether a record was not written to its end; parsing all of them takes too long."""
+    return not data.rstrip().endswith(b"}")
 
 
 def unreadable(path: epath.Path, error: OSError) -> UserError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -30,11 +31,17 @@ def buckets_of(entry: Mapping[str, float]) -> Iterator[tuple[float, int]]:
         The upper end of a bucket, and the number of observations in it.
     """
     for label, count in entry.items():
-        digits, multiple = label, 1
-        if label[-1:] in _MULTIPLES:
-            digits, multiple = label[:-1], _MULTIPLES[label[-1]]
-        if digits.isdecimal():
-            yield float(digits) * multiple, int(count)
+        end = _end_of(label)
+        if end is not None:
+            yield end, int(count)
+
+
+@functools.cache  # the labels are powers of two, and the names of a few fields
+def _end_of(label: str) -> float | None:
+    digits, multiple = label, 1
+    if label[-1:] in _MULTIPLES:
+        digits, multiple = label[:-1], _MULTIPLES[label[-1]]
+    return float(digits) * multiple if digits.isdecimal() else None
 
 
 def quantile_bound(before: Buckets, after: Buckets, share: float) -> float | None:
