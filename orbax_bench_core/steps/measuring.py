@@ -44,6 +44,4 @@ def measure_points(session: Session, *, limits: bool = True, lock: bool = True) 
         run_points(session)
         if limits:
             settings = session.settings
-            ensure_limits(
-                session.directory, session.say, settings.host, anew=settings.new_limits
-            )
+            ensure_limits(session.directory, session.say, settings.host, anew=settings.new_limits)

@@ -60,9 +60,7 @@ def search_points(
         run_rounds(session, searching.next_round)
         if limits:
             settings = session.settings
-            ensure_limits(
-                session.directory, session.say, settings.host, anew=settings.new_limits
-            )
+            ensure_limits(session.directory, session.say, settings.host, anew=settings.new_limits)
     return searching.found
 
 
