@@ -122,16 +122,17 @@ class LimitsCache:
         apart = self._check().apart(kept.check)
         if apart > MOST_APART:
             return None, f"a short check differs by a factor of {apart:.2g} from that of {when}"
-        return (
-            kept.limits.model_copy(
-                update={
-                    "path": str(self._directory),
-                    "confirmed": Confirmation(at=now, ratio=apart),
-                }
-            ),
-            f"the limits of this machine and storage were measured at {when}, and a short check "
-            "agrees (--new-limits measures them anew)",
+        found = kept.limits.model_copy(
+            update={
+                "path": str(self._directory),
+                "confirmed": Confirmation(at=now, ratio=apart),
+            }
         )
+        said = (
+            f"the limits of this machine and storage were measured at {when}, and a short check "
+            "agrees (--new-limits measures them anew)"
+        )
+        return found, said
 
     def keep(self, limits: Limits) -> None:
         """Keeps limits that were just measured. A cache that cannot be written is left alone."""
@@ -168,7 +169,7 @@ def _folder() -> Path | None:
 
 def _device(directory: epath.Path) -> dict[str, Any]:
     """Returns which file system a local directory is on: mounts may lie over each other."""
-    return {} if is_remote(directory) else {"device": os.stat(directory).st_dev}
+    return {} if is_remote(directory) else {"device": Path(directory).stat().st_dev}
 
 
 def _best(operation: Callable[[], object]) -> float:
