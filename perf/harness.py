@@ -20,7 +20,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from perf import delegated, expansion, planning, startup, tour
+from perf import delegated, expansion, judging, outputs, planning, startup, tour
 from perf.pairing import Figure, spread
 from perf.probe import Probe, Setting
 from perf.process import ProbeFailed
@@ -33,6 +33,9 @@ PROBES: Final[Mapping[str, Probe]] = {
     "help": startup.figures,
     "expand": expansion.figures,
     "plan": planning.figures,
+    "outputs": outputs.figures,
+    "judge": judging.figures,
+    "pages": outputs.pages,
 }
 
 EXIT_MISSED: Final = 1
