@@ -42,9 +42,7 @@ def p_values(
     return tails(scores, blocks.candidate, draws=draws, seed=seed)
 
 
-def tail(
-    blocks: Blocks, shift: float, *, slow: bool, draws: int = DRAWS, seed: int = 0
-) -> float:
+def tail(blocks: Blocks, shift: float, *, slow: bool, draws: int = DRAWS, seed: int = 0) -> float:
     """Returns one of the p-values that `p_values` gives, but for the rounding of its last digits.
 
     Args:

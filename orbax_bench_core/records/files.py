@@ -8,7 +8,6 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -46,24 +45,35 @@ def atomic_file(path: epath.Path, *, durable: bool = True) -> Iterator[IO[bytes]
     Raises:
         OSError: The file cannot be written, for example because the disk is full.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     if "://" in str(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile() as local:
             yield local
             local.seek(0)
             with path.open("wb") as remote:
                 shutil.copyfileobj(local, remote)
         return
-    target = Path(path)
-    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
+    folder, name = os.path.split(os.fspath(path))
+    temporary = os.path.join(folder, f".{name}.{uuid.uuid4().hex}.tmp")
     try:
-        with temporary.open("wb") as file:
+        with _created(temporary) as file:
             yield file
             if durable:
                 sync(file)
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+
+
+def _created(path: str) -> IO[bytes]:
+    """Opens a new file for writing; its folder is created where it is missing."""
+    try:
+        return open(path, "wb")
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        return open(path, "wb")
 
 
 def sync(file: IO[bytes]) -> None:

@@ -415,7 +415,7 @@ class RunDirectory:
         """Yields every point of the run with its records."""
         info = self.read_info()
         known = {point.id for point in info.expansion.points}
-        for name in self._names(self.root / "records"):
+        for name in self._names(self._under("records")):
             if name not in known and not name.startswith("."):
                 self._note(f"records/{name}", NO_POINT)
         for point in info.expansion.points:
@@ -440,7 +440,7 @@ class RunDirectory:
             else:
                 places.append(place)
         for place in sorted(places, key=lambda place: (not place.warmup, place.repeat, place.host)):
-            data = self._read(self._path(place))
+            data = self._read(self._under(place.path))
             if data is None:
                 continue
             record = _parsed(data)
@@ -455,13 +455,13 @@ class RunDirectory:
     def _files(self, point_id: str) -> Iterator[tuple[Place | None, str]]:
         """Yields what lies among the records of a point: its place, if it is one, and its path."""
         folder = f"records/{point_id}"
-        for repeat in self._names(self.root / folder):
+        for repeat in self._names(self._under(folder)):
             if repeat.startswith("."):
                 continue
             if place_of(point_id, repeat, "host_0.json") is None:
                 yield None, f"{folder}/{repeat}"
                 continue
-            for name in self._names(self.root / folder / repeat):
+            for name in self._names(self._under(f"{folder}/{repeat}")):
                 if not name.startswith("."):  # what a writer that was killed has left
                     yield place_of(point_id, repeat, name), f"{folder}/{repeat}/{name}"
 
@@ -506,14 +506,18 @@ class RunDirectory:
     def _path(self, place: Place) -> epath.Path:
         return self.root / place.path
 
-    def _read(self, path: epath.Path) -> bytes | None:
+    def _under(self, path: str) -> str:
+        """Returns the path of a file in the run directory as text, which takes hardly any time."""
+        return f"{self.root}/{path}"
+
+    def _read(self, path: epath.Path | str) -> bytes | None:
         """Returns what a file holds, or None when it is not there."""
         try:
             return read_if_there(path)
         except OSError as error:
             raise _unreadable(path, error) from None
 
-    def _names(self, folder: epath.Path) -> list[str]:
+    def _names(self, folder: epath.Path | str) -> list[str]:
         """Returns the names in a folder; none when it is not there."""
         try:
             return names_in(folder)
@@ -532,13 +536,13 @@ class AlreadyRecorded(Exception):
 
 def _parsed(data: bytes) -> Record | None:
     """Returns a record, or None of what is torn or of another schema version."""
-    try:
-        return Record.model_validate_json(data)
-    except pydantic.ValidationError:
-        return None
+    # Who only writes records, as a worker does, does not wait for the parser.
+    from orbax_bench_core.records.parsing import parsed_record
+
+    return parsed_record(data)
 
 
-def _unreadable(path: epath.Path, error: OSError) -> UserError:
+def _unreadable(path: epath.Path | str, error: OSError) -> UserError:
     return UserError(
         Problem(
             f"cannot be read ({error}), which does not mean that it is missing: nothing is "

@@ -5,12 +5,14 @@ from __future__ import annotations
 import collections
 import csv
 import dataclasses
+import functools
 import io
 import itertools
+import math
 import operator
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
-from typing import IO, Final
+from typing import IO, Any, Final
 
 from orbax_bench_core.analysis.summary.effects import EffectFinder
 from orbax_bench_core.analysis.summary.hosts import HostFinder
@@ -40,8 +42,10 @@ from orbax_bench_core.measure import (
     TOLERATED_SHARE,
 )
 from orbax_bench_core.records import (
+    Columns,
     CompanyFinder,
     ErrorInfo,
+    Layout,
     Repeat,
     Series,
     StoreFlagCounter,
@@ -49,6 +53,9 @@ from orbax_bench_core.records import (
     weakest,
 )
 from orbax_bench_core.sweep import BLOCK_SIZE
+
+_Key = tuple[str, str]
+"""Operation and metric."""
 
 GAINED: Final = "7_memory/host_peak_rss_diff_mb"
 """Metric of what an operation added to the peak of the process, in MiB."""
@@ -141,8 +148,7 @@ class _Point:
         self._id = series.id
         self._name = series.name
         self._conditions = series.point.conditions
-        self._values: dict[tuple[str, str], list[float]] = {}
-        self._units: dict[tuple[str, str], str] = {}
+        self._rows: list[Columns] = []
         self._slowest: dict[str, list[float]] = {}
         self._gib: dict[str, list[float]] = {}
         self._orbax_gib: dict[str, list[float]] = {}
@@ -177,23 +183,50 @@ class _Point:
         self._store.add(repeat)
         self._hosts = len(hosts)
         self._stragglers.add(hosts)
-        for record in hosts:
-            for sample in record.samples:
-                key = (sample.operation, sample.metric)
-                self._values.setdefault(key, []).append(sample.value)
-                self._units[key] = sample.unit
+        self._rows += repeat.columns.values()
         for (operation, _), value in repeat.seconds().items():
             self._slowest.setdefault(operation, []).append(value)
         # Every host states the bytes of all: they are counted once.
-        for sample in hosts[0].samples:
-            if sample.metric == BYTES:
-                self._gib.setdefault(sample.operation, []).append(sample.value / _GIB)
-            elif sample.metric in _ORBAX_TOTALS:
-                self._orbax_gib.setdefault(sample.operation, []).append(sample.value)
+        layout, values = next(iter(repeat.columns.values()))
+        for place in layout.places(BYTES):
+            self._gib.setdefault(layout.operations[place], []).append(values[place] / _GIB)
+        for place in sorted(place for total in _ORBAX_TOTALS for place in layout.places(total)):
+            self._orbax_gib.setdefault(layout.operations[place], []).append(values[place])
 
     def metrics(self) -> list[MetricSummary]:
         """Returns every metric, over all repeats and hosts."""
+        layouts = {id(layout) for layout, _ in self._rows}
+        if len(layouts) == 1 and _once_each(self._rows[0].layout):
+            return self._summaries(self._rows[0].layout, [values for _, values in self._rows])
         return [self._summary(key, values) for key, values in self._values.items()]
+
+    @functools.cached_property
+    def _values(self) -> dict[_Key, list[float]]:
+        """Values of each metric of each operation, over all occurrences, repeats and hosts."""
+        found: dict[_Key, list[float]] = {}
+        for layout, values in self._rows:
+            for key, value in zip(_keys(layout), values, strict=True):
+                found.setdefault(key, []).append(value)
+        return found
+
+    @functools.cached_property
+    def _units(self) -> dict[_Key, str]:
+        """Unit of each metric of each operation."""
+        layouts = {id(layout): layout for layout, _ in self._rows}
+        return {
+            key: unit
+            for layout in layouts.values()
+            for key, unit in zip(_keys(layout), layout.units, strict=True)
+        }
+
+    def _resident(self, operation: str) -> Sequence[float]:
+        """Returns the share of a checkpoint that was in the page cache before an operation."""
+        return [
+            values[place]
+            for layout, values in self._rows
+            for place in layout.places(RESIDENT)
+            if layout.operations[place] == operation
+        ]
 
     def operations(self) -> list[OperationSummary]:
         """Returns every operation, by its slowest hosts."""
@@ -203,9 +236,7 @@ class _Point:
                 time=self._summary((operation, TIME), seconds),
                 throughput=self._throughput(operation, seconds),
                 straggler=stragglers.get(operation),
-                flag=cache_flag(
-                    self._conditions, operation, self._values.get((operation, RESIDENT), ())
-                ),
+                flag=cache_flag(self._conditions, operation, self._resident(operation)),
                 store=store[operation].sentence if operation in store else "",
                 seconds=tuple(seconds),
             )
@@ -214,8 +245,10 @@ class _Point:
 
     def status(self) -> PointStatus:
         """Returns how the repeats ended."""
-        loads = [operation for operation, metric in self._values if metric == RESIDENT]
-        measured = any(metric != RESIDENT for _, metric in self._values)
+        layouts = list({id(layout): layout for layout, _ in self._rows}.values())
+        keys = dict.fromkeys(key for layout in layouts for key in _keys(layout))
+        loads = [operation for operation, metric in keys if metric == RESIDENT]
+        measured = any(metric != RESIDENT for _, metric in keys)
         flag = uncontrolled_flag(self._conditions, loads) if measured else NOTHING_MEASURED
         return PointStatus(
             point_id=self._id,
@@ -245,6 +278,40 @@ class _Point:
             return None
         return sum(gib) / sum(seconds)
 
+    def _summaries(self, layout: Layout, rows: Sequence[Sequence[float]]) -> list[MetricSummary]:
+        """Returns what `_summary` does of all metrics, each of which every record has once."""
+        import numpy as np
+
+        values, count = np.array(rows), len(rows)
+        if not np.isfinite(values).all():  # which arithmetic on arrays warns of
+            return [self._summary(key, found) for key, found in self._values.items()]
+        ordered = np.sort(values, axis=0)
+        found = {
+            "mean": np.array([math.fsum(column) / count for column in values.T.tolist()]),
+            "median": (ordered[(count - 1) // 2] + ordered[count // 2]) / 2,
+            "q25": _cut(ordered, 1, 4),
+            "q75": _cut(ordered, 3, 4),
+            "p99": _cut(ordered, 99, 100),
+            "minimum": ordered[0],
+            "maximum": ordered[-1],
+        }
+        each = zip(*(values.tolist() for values in found.values()), strict=True)
+        return [
+            MetricSummary(
+                point_id=self._id,
+                point=self._name,
+                operation=operation,
+                metric=metric,
+                unit=unit,
+                hosts=self._hosts,
+                n=count,
+                **dict(zip(found, numbers, strict=True)),
+            )
+            for (operation, metric), unit, numbers in zip(
+                _keys(layout), layout.units, each, strict=True
+            )
+        ]
+
     def _summary(self, key: tuple[str, str], found: list[float]) -> MetricSummary:
         values = sorted(found)
         return MetricSummary(
@@ -265,8 +332,22 @@ class _Point:
         )
 
 
-def _cut(ordered: Sequence[float], part: int, parts: int) -> float:
-    """Returns one cut of `statistics.quantiles(method="inclusive")`, which computes all of them."""
+def _keys(layout: Layout) -> Sequence[_Key]:
+    """Returns operation and metric of each sample."""
+    return tuple(zip(layout.operations, layout.metrics, strict=True))
+
+
+@functools.lru_cache(maxsize=256)
+def _once_each(layout: Layout) -> bool:
+    """Returns whether there is one sample at most of each metric of each operation."""
+    return len(set(_keys(layout))) == len(layout.metrics)
+
+
+def _cut(ordered: Sequence[Any], part: int, parts: int) -> Any:
+    """Returns one cut of `statistics.quantiles(method="inclusive")`, which computes all of them.
+
+    Of columns in order, each in a row of its own, it returns that of each.
+    """
     if len(ordered) == 1:
         return ordered[0]  # which may be infinite
     place, rest = divmod(part * (len(ordered) - 1), parts)

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import re
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from orbax_bench_core.exports.tensorboard import cards, hparams
 from orbax_bench_core.exports.tensorboard.cards import glance_card
-from orbax_bench_core.exports.tensorboard.event_file import Log, Scalar
+from orbax_bench_core.exports.tensorboard.event_file import Log, Scalar, Tags
 from orbax_bench_core.exports.tensorboard.operations import (
     THROUGHPUT,
+    Alike,
+    Key,
+    MetricSeries,
     Operation,
+    aggregates_of_unit,
     collect,
     operations,
 )
-from orbax_bench_core.measure import TIME, block_name, lookup
+from orbax_bench_core.measure import TIME, lookup
 from orbax_bench_core.records import (
+    Columns,
+    Layout,
     Record,
     Repeat,
     Run,
@@ -83,7 +90,11 @@ class EventFiles:
             repeats = sorted(of_series, key=lambda repeat: repeat.index)
             folder = self._root / self._folders[series.id]
             for host in sorted({host for repeat in repeats for host in repeat.records}):
-                records = [repeat.records[host] for repeat in repeats if host in repeat.records]
+                records = [
+                    (repeat.records[host], repeat.columns[host])
+                    for repeat in repeats
+                    if host in repeat.records
+                ]
                 self._write(folder / f"host_{host}", host_log(records, self._created))
             log, operations = series_log(series, self._info, repeats, self._rows[series.id])
             self._write(folder / SUMMARY, log)
@@ -156,11 +167,7 @@ def series_log(
         Scalar(f"{TIMES}/{operation.name}_s", statistics.median(operation.seconds), _MEDIAN)
         for operation in found
     )
-    log.scalars(
-        Scalar(f"{metric.tag}_{suffix}", value)
-        for metric in values.values()
-        for suffix, value in metric.aggregates().items()
-    )
+    _add_aggregates(log, values, Alike.of([repeat for repeat in repeats if repeat.counts]))
     log.scalars(
         Scalar(_throughput_tag(operation), operation.throughput)
         for operation in found
@@ -180,6 +187,30 @@ def series_log(
     log.hparams(hparams.SESSION_START_TAG, hparams.session_start(group, began, row))
     log.hparams(hparams.SESSION_END_TAG, hparams.session_end(ended, passed=passed))
     return log, found
+
+
+def _add_aggregates(log: Log, values: Mapping[Key, MetricSeries], alike: Alike | None) -> None:
+    tags = None if alike is None else _aggregate_tags(alike.layout)
+    row = None if alike is None or tags is None or not log.takes(tags) else alike.aggregates()
+    if tags is not None and row is not None:
+        log.row(tags, row)
+        return
+    log.scalars(
+        Scalar(f"{metric.tag}_{suffix}", value)
+        for metric in values.values()
+        for suffix, value in metric.aggregates().items()
+    )
+
+
+@functools.lru_cache(maxsize=256)
+def _aggregate_tags(layout: Layout) -> Tags | None:
+    """Returns the tags of the aggregates of a layout; None where two are the same."""
+    names = [
+        f"{block}_{metric}_{suffix}"
+        for (block, metric), unit in zip(layout.keys, layout.units, strict=True)
+        for suffix in aggregates_of_unit(unit)
+    ]
+    return Tags.of((name, "") for name in names)
 
 
 def metric_columns(found: Iterable[Operation]) -> list[hparams.Metric]:
@@ -203,28 +234,28 @@ def _throughput_tag(operation: Operation) -> str:
     return f"{operation.name}_{THROUGHPUT}_mean"
 
 
-def host_log(records: Iterable[Record], created: float) -> Log:
+def host_log(records: Iterable[tuple[Record, Columns]], created: float) -> Log:
     """Returns every sample of the repeats that passed, and the error of each that did not.
 
     Args:
-        records: The records of one host for the measured repeats of one point, in order.
+        records: The records of one host for the measured repeats of one point, in order, each with
+            its samples by column.
         created: When the run began, in seconds since the epoch.
     """
+    import numpy as np
+
     log = Log(created)
-    descriptions = _Descriptions()
-    for record in records:
+    for record, (layout, found) in records:
         if record.status == "passed":
-            times = (s for s in record.samples if s.metric == TIME)
-            log.scalars(
-                (
-                    Scalar(f"{TIMES}/{block_name(s.operation, s.occurrence)}_s", s.value)
-                    for s in times
-                ),
-                step=record.repeat,
-                wall_time=record_end(record),
-            )
-            scalars = (Scalar(s.key, s.value, descriptions[s.metric]) for s in record.samples)
-            log.scalars(scalars, step=record.repeat, wall_time=record_end(record))
+            values, step, end = np.array(found), record.repeat, record_end(record)
+            for scalars in _host_scalars(layout):
+                own = values[scalars.places]
+                if scalars.tags is not None and log.takes(scalars.tags):
+                    log.row(scalars.tags, own, step=step, wall_time=end)
+                    continue
+                each = zip(scalars.described, own.tolist(), strict=True)
+                every = (Scalar(tag, value, said) for (tag, said), value in each)
+                log.scalars(every, step=step, wall_time=end)
         elif record.error is not None:
             tag = "error" if record.status == "failed" else record.status
             error = record.error
@@ -238,15 +269,37 @@ def record_end(record: Record) -> float:
     return record.started_at.timestamp() + record.duration_s
 
 
-class _Descriptions(dict[str, str]):
-    """What TensorBoard says of a metric, by its name."""
+class _Scalars(NamedTuple):
+    """Scalars of one step of a host.
 
-    def __missing__(self, metric: str) -> str:
-        try:
-            known = lookup(metric)
-        except KeyError:
-            said = ""
-        else:
-            said = f"{known.description} [{known.unit}]" if known.unit else known.description
-        self[metric] = said
-        return said
+    Attributes:
+        places: Of which samples they are.
+        described: Their tags, each with what it says.
+        tags: These; None where two are the same.
+    """
+
+    places: list[int]
+    described: list[tuple[str, str]]
+    tags: Tags | None
+
+
+@functools.lru_cache(maxsize=256)
+def _host_scalars(layout: Layout) -> tuple[_Scalars, _Scalars]:
+    """Returns the scalars of a repeat: the seconds of its operations, and all that it measured."""
+    times = list(layout.places(TIME))
+    seconds = [(f"{TIMES}/{layout.blocks[place]}_s", "") for place in times]
+    every = [(f"{block}_{metric}", _description(metric)) for block, metric in layout.keys]
+    return (
+        _Scalars(times, seconds, Tags.of(seconds)),
+        _Scalars(list(range(len(every))), every, Tags.of(every)),
+    )
+
+
+@functools.cache
+def _description(metric: str) -> str:
+    """Returns what TensorBoard says of a metric."""
+    try:
+        known = lookup(metric)
+    except KeyError:
+        return ""
+    return f"{known.description} [{known.unit}]" if known.unit else known.description
