@@ -96,7 +96,7 @@ class Repeat:
     records: Mapping[int, Record]
     num_hosts: int
 
-    @property
+    @functools.cached_property
     def status(self) -> Status:
         """`passed` or `skipped` when every host says so; `failed` otherwise."""
         found = {record.status for record in self.records.values()}

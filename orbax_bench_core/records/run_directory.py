@@ -104,6 +104,7 @@ class RunDirectory:
         except ValueError as error:
             raise UserError(str(error)) from None
         self.fence: Fence | None = None
+        self._folder = str(self.root)
         self._run_id: str | None = None
         self._strays: dict[str, Stray] = {}
 
@@ -508,7 +509,7 @@ class RunDirectory:
 
     def _under(self, path: str) -> str:
         """Returns the path of a file in the run directory as text, which takes hardly any time."""
-        return f"{self.root}/{path}"
+        return f"{self._folder}/{path}"
 
     def _read(self, path: epath.Path | str) -> bytes | None:
         """Returns what a file holds, or None when it is not there."""

@@ -283,7 +283,8 @@ class _Point:
         import numpy as np
 
         values, count = np.array(rows), len(rows)
-        if not np.isfinite(values).all():  # which arithmetic on arrays warns of
+        usual = np.isfinite(values) & ~(np.signbit(values) & (values == 0))
+        if not usual.all():  # arithmetic warns of them, or sorting mixes them
             return [self._summary(key, found) for key, found in self._values.items()]
         ordered = np.sort(values, axis=0)
         found = {

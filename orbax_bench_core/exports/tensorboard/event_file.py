@@ -22,6 +22,8 @@ _MASK_DELTA = 0xA282EAD8
 _MARKER = struct.unpack("<f", b"\xa5\x5a\xc3\x3c")[0]
 """A value whose bytes no text has, for they are not UTF-8."""
 _VALUE_BYTES = 4
+_TIME, _STEP = b"\x09", b"\x10"
+"""Begin the fields `wall_time` and `step` of an `Event`: numbers 1 and 2."""
 _SUMMARY = b"\x2a"
 """Begins the field `summary` of an `Event`: number 5, with a length."""
 
@@ -113,13 +115,10 @@ class Tags:
         return found if len(found.names) == len(described) else None
 
     def message(self, values: np.ndarray, *, first: bool) -> bytes:
-        """Returns a summary of values, shape (tags,); the first says what the tags say."""
-        import numpy as np
-
+        """Returns a summary of `packed` values of the tags; the first says what the tags say."""
         template, places = self._first if first else self._later
         filled = template.copy()
-        with np.errstate(over="ignore"):  # beyond 32 bits is infinite
-            filled[places] = values.astype("<f4").view(np.uint8)
+        filled[places] = values.reshape(-1)
         return filled.tobytes()
 
     @functools.cached_property
@@ -129,6 +128,14 @@ class Tags:
     @functools.cached_property
     def _later(self) -> tuple[np.ndarray, np.ndarray]:
         return _template(_scalar(tag) for tag, _ in self._described)
+
+
+def packed(values: np.ndarray) -> np.ndarray:
+    """Returns the four bytes of each value, on an axis of their own after the others."""
+    import numpy as np
+
+    with np.errstate(over="ignore"):  # beyond 32 bits is infinite
+        return values.astype("<f4").view(np.uint8).reshape(*values.shape, _VALUE_BYTES)
 
 
 def _template(around: Iterable[tuple[bytes, bytes]]) -> tuple[np.ndarray, np.ndarray]:
@@ -185,7 +192,14 @@ class Log:
     def row(
         self, tags: Tags, values: np.ndarray, *, step: int = 0, wall_time: float | None = None
     ) -> None:
-        """Adds scalars of one step under tags that `takes` accepts, one value per tag."""
+        """Adds scalars of one step under tags that `takes` accepts.
+
+        Args:
+            tags: The tags.
+            values: One per tag, as `packed` gives them.
+            step: Step on TensorBoard's axis.
+            wall_time: Seconds since the epoch; that of the run when absent.
+        """
         first = tags not in self._rows
         if first:
             self._rows.add(tags)
@@ -243,8 +257,14 @@ class Log:
 
     def _add(self, summary: bytes, step: int, wall_time: float | None) -> None:
         time = self._wall_time if wall_time is None else wall_time
-        head = _message(self._event(wall_time=time, step=step))
+        head = _head(time, step)
         self._events.append(b"".join((head, _SUMMARY, _varint(len(summary)), summary)))
+
+
+def _head(wall_time: float, step: int) -> bytes:
+    """Returns the fields `wall_time` and `step` of an `Event`: a double, and a varint unless 0."""
+    time = struct.pack("<d", wall_time)
+    return b"".join((_TIME, time, _STEP + _varint(step) if step else b""))
 
 
 @functools.lru_cache(maxsize=65_536)

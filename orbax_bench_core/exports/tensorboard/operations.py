@@ -173,16 +173,22 @@ class Alike:
     Attributes:
         layout: What they measured.
         hosts: Host of each repeat.
-        rows: Values of each repeat, in the order of the layout.
+        values: Values of each repeat, shape (repeats, samples).
     """
 
     layout: Layout
     hosts: Sequence[int]
-    rows: Sequence[Sequence[float]]
+    values: np.ndarray
 
     @classmethod
     def of(cls, counted: Sequence[Repeat]) -> Alike | None:
-        """Returns repeats that count as such; None where they are not."""
+        """Returns repeats that count as such; None where they are not.
+
+        Values that are no number, and negative zeros, which have an order of their own, are left to
+        who takes them one by one.
+        """
+        import numpy as np
+
         if not counted or any(len(repeat.columns) != 1 for repeat in counted):
             return None
         found = [next(iter(repeat.columns.items())) for repeat in counted]
@@ -191,12 +197,14 @@ class Alike:
             return None
         if len(set(layout.keys)) < len(layout.keys):
             return None
-        hosts, rows = [host for host, _ in found], [columns.values for _, columns in found]
-        return cls(layout=layout, hosts=hosts, rows=rows)
+        values = np.array([columns.values for _, columns in found])
+        if np.isnan(values).any() or (np.signbit(values) & (values == 0)).any():
+            return None
+        return cls(layout=layout, hosts=[host for host, _ in found], values=values)
 
     def series(self) -> dict[Key, MetricSeries]:
         """Returns the series of each metric."""
-        columns, layout = zip(*self.rows, strict=True), self.layout
+        columns, layout = self.values.T.tolist(), self.layout
         return {
             key: MetricSeries(
                 operation=key[0], metric=key[1], unit=unit, repeats=OneHost(self.hosts, column)
@@ -204,16 +212,11 @@ class Alike:
             for key, unit, column in zip(layout.keys, layout.units, columns, strict=True)
         }
 
-    def aggregates(self) -> np.ndarray | None:
-        """Returns what `MetricSeries.aggregates` says of all series, one after the other.
-
-        None where a value is not a number.
-        """
+    def aggregates(self) -> np.ndarray:
+        """Returns what `MetricSeries.aggregates` says of all series, one after the other."""
         import numpy as np
 
-        values = np.array(self.rows)
-        if np.isnan(values).any():
-            return None
+        values = self.values
         count, ordered = len(values), np.sort(values, axis=0)
         with np.errstate(invalid="ignore", over="ignore"):
             found = {

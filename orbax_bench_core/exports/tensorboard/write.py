@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from orbax_bench_core.exports.tensorboard import cards, hparams
 from orbax_bench_core.exports.tensorboard.cards import glance_card
-from orbax_bench_core.exports.tensorboard.event_file import Log, Scalar, Tags
+from orbax_bench_core.exports.tensorboard.event_file import Log, Scalar, Tags, packed
 from orbax_bench_core.exports.tensorboard.operations import (
     THROUGHPUT,
     Alike,
@@ -191,9 +191,8 @@ def series_log(
 
 def _add_aggregates(log: Log, values: Mapping[Key, MetricSeries], alike: Alike | None) -> None:
     tags = None if alike is None else _aggregate_tags(alike.layout)
-    row = None if alike is None or tags is None or not log.takes(tags) else alike.aggregates()
-    if tags is not None and row is not None:
-        log.row(tags, row)
+    if alike is not None and tags is not None and log.takes(tags):
+        log.row(tags, packed(alike.aggregates()))
         return
     log.scalars(
         Scalar(f"{metric.tag}_{suffix}", value)
@@ -234,7 +233,7 @@ def _throughput_tag(operation: Operation) -> str:
     return f"{operation.name}_{THROUGHPUT}_mean"
 
 
-def host_log(records: Iterable[tuple[Record, Columns]], created: float) -> Log:
+def host_log(records: Sequence[tuple[Record, Columns]], created: float) -> Log:
     """Returns every sample of the repeats that passed, and the error of each that did not.
 
     Args:
@@ -245,15 +244,22 @@ def host_log(records: Iterable[tuple[Record, Columns]], created: float) -> Log:
     import numpy as np
 
     log = Log(created)
+    # Whoever has a layout at all has it in nearly all repeats: its values are packed together.
+    of_layout: dict[Layout, list[list[float]]] = {}
     for record, (layout, found) in records:
         if record.status == "passed":
-            values, step, end = np.array(found), record.repeat, record_end(record)
+            of_layout.setdefault(layout, []).append(found)
+    rows = {layout: iter(packed(np.array(found))) for layout, found in of_layout.items()}
+    for record, (layout, found) in records:
+        if record.status == "passed":
+            values, step, end = next(rows[layout]), record.repeat, record_end(record)
             for scalars in _host_scalars(layout):
-                own = values[scalars.places]
                 if scalars.tags is not None and log.takes(scalars.tags):
+                    own = values if scalars.whole else values[scalars.places]
                     log.row(scalars.tags, own, step=step, wall_time=end)
                     continue
-                each = zip(scalars.described, own.tolist(), strict=True)
+                own_values = [found[place] for place in scalars.places]
+                each = zip(scalars.described, own_values, strict=True)
                 every = (Scalar(tag, value, said) for (tag, said), value in each)
                 log.scalars(every, step=step, wall_time=end)
         elif record.error is not None:
@@ -276,11 +282,13 @@ class _Scalars(NamedTuple):
         places: Of which samples they are.
         described: Their tags, each with what it says.
         tags: These; None where two are the same.
+        whole: Whether they are all samples, in their order.
     """
 
     places: list[int]
     described: list[tuple[str, str]]
     tags: Tags | None
+    whole: bool
 
 
 @functools.lru_cache(maxsize=256)
@@ -290,8 +298,8 @@ def _host_scalars(layout: Layout) -> tuple[_Scalars, _Scalars]:
     seconds = [(f"{TIMES}/{layout.blocks[place]}_s", "") for place in times]
     every = [(f"{block}_{metric}", _description(metric)) for block, metric in layout.keys]
     return (
-        _Scalars(times, seconds, Tags.of(seconds)),
-        _Scalars(list(range(len(every))), every, Tags.of(every)),
+        _Scalars(times, seconds, Tags.of(seconds), whole=False),
+        _Scalars(list(range(len(every))), every, Tags.of(every), whole=True),
     )
 
 
