@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from etils import epath
 
 
-def write_atomically(path: epath.Path, data: bytes, *, durable: bool = True) -> None:
+def write_atomically(path: epath.Path | str, data: bytes, *, durable: bool = True) -> None:
     """Writes `data` to `path`; a crash at any moment leaves the old file or the new one.
 
     The path is local or gs://, and its parent is created.
@@ -29,15 +29,15 @@ def write_atomically(path: epath.Path, data: bytes, *, durable: bool = True) -> 
         OSError: The file cannot be written, for example because the disk is full.
     """
     if "://" in str(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)  # an object store shows an object once it is complete
+        # An object store shows an object once it is complete.
+        _with_folder(path).write_bytes(data)
         return
     with atomic_file(path, durable=durable) as file:
         file.write(data)
 
 
 @contextlib.contextmanager
-def atomic_file(path: epath.Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
+def atomic_file(path: epath.Path | str, *, durable: bool = True) -> Iterator[IO[bytes]]:
     """Opens a file that takes the place of `path` once everything is written to it.
 
     The path is local or gs://, and its parent is created. `durable` is that of `write_atomically`.
@@ -46,11 +46,10 @@ def atomic_file(path: epath.Path, *, durable: bool = True) -> Iterator[IO[bytes]
         OSError: The file cannot be written, for example because the disk is full.
     """
     if "://" in str(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile() as local:
             yield local
             local.seek(0)
-            with path.open("wb") as remote:
+            with _with_folder(path).open("wb") as remote:
                 shutil.copyfileobj(local, remote)
         return
     folder, name = os.path.split(os.fspath(path))
@@ -65,6 +64,15 @@ def atomic_file(path: epath.Path, *, durable: bool = True) -> Iterator[IO[bytes]
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
+
+
+def _with_folder(path: epath.Path | str) -> epath.Path:
+    """Returns a path of an object store whose folder is there."""
+    from etils import epath
+
+    found = epath.Path(path)
+    found.parent.mkdir(parents=True, exist_ok=True)
+    return found
 
 
 def _created(path: str) -> IO[bytes]:

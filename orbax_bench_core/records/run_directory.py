@@ -412,9 +412,15 @@ class RunDirectory:
         for _, records in self.by_point():
             yield from records
 
-    def by_point(self) -> Iterator[tuple[SweepEntry, Iterator[Record]]]:
-        """Yields every point of the run with its records."""
-        info = self.read_info()
+    def by_point(
+        self, info: RunInfo | None = None
+    ) -> Iterator[tuple[SweepEntry, Iterator[Record]]]:
+        """Yields every point of the run with its records.
+
+        Args:
+            info: What `run.json` says, where the caller has it: that of a large run is large.
+        """
+        info = info or self.read_info()
         known = {point.id for point in info.expansion.points}
         for name in self._names(self._under("records")):
             if name not in known and not name.startswith("."):

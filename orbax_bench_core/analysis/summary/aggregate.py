@@ -12,7 +12,7 @@ import math
 import operator
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
-from typing import IO, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from orbax_bench_core.analysis.summary.effects import EffectFinder
 from orbax_bench_core.analysis.summary.hosts import HostFinder
@@ -53,6 +53,9 @@ from orbax_bench_core.records import (
     weakest,
 )
 from orbax_bench_core.sweep import BLOCK_SIZE
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _Key = tuple[str, str]
 """Operation and metric."""
@@ -98,11 +101,7 @@ def summarize(repeats: Iterable[Repeat], table: SummaryTable | None = None) -> R
             for record in repeat.records.values():
                 hosts.add(record)
             point.add(repeat)
-        found = point.metrics()
-        if table is not None:
-            table.write(found)
-            found = [metric for metric in found if metric.metric in SHOWN]
-        metrics += found
+        metrics += point.metrics(table)
         operations += point.operations()
         points.append(point.status())
     not_alone = company.found()
@@ -135,6 +134,32 @@ class SummaryTable:
         """Adds lines."""
         # `asdict` would copy every value, which takes longer than all else of a large table.
         self._writer.writerows(map(self._values, metrics))
+
+    def write_columns(
+        self,
+        point: tuple[str, str],
+        layout: Layout,
+        size: tuple[int, int],
+        numbers: np.ndarray,
+    ) -> None:
+        """Adds the lines of a point.
+
+        Args:
+            point: Its id and name.
+            layout: Its operations, metrics and units.
+            size: Number of hosts, and of values.
+            numbers: Mean, median, ... of each, shape (numbers, samples).
+        """
+        (head,) = _lines([point])
+        count = ",".join(map(str, size))
+        texts = _texts(numbers.T)
+        width = len(_NUMBERS)
+        self._text.write(
+            "".join(
+                f"{head},{names},{count},{','.join(texts[start : start + width])}\n"
+                for names, start in zip(_named(layout), range(0, len(texts), width), strict=True)
+            )
+        )
 
     def end(self) -> None:
         """Hands the file back to whoever opened it."""
@@ -193,12 +218,21 @@ class _Point:
         for place in sorted(place for total in _ORBAX_TOTALS for place in layout.places(total)):
             self._orbax_gib.setdefault(layout.operations[place], []).append(values[place])
 
-    def metrics(self) -> list[MetricSummary]:
-        """Returns every metric, over all repeats and hosts."""
-        layouts = {id(layout) for layout, _ in self._rows}
-        if len(layouts) == 1 and _once_each(self._rows[0].layout):
-            return self._summaries(self._rows[0].layout, [values for _, values in self._rows])
-        return [self._summary(key, values) for key, values in self._values.items()]
+    def metrics(self, table: SummaryTable | None) -> list[MetricSummary]:
+        """Returns every metric, over all repeats and hosts; with a table only what reports show."""
+        alike = self._alike()
+        if alike is not None:
+            layout, numbers = alike
+            if table is None:
+                return self._summaries(layout, numbers, range(len(layout.metrics)))
+            size = self._hosts, len(self._rows)
+            table.write_columns((self._id, self._name), layout, size, numbers)
+            return self._summaries(layout, numbers, _shown(layout))
+        found = [self._summary(key, values) for key, values in self._values.items()]
+        if table is None:
+            return found
+        table.write(found)
+        return [metric for metric in found if metric.metric in SHOWN]
 
     @functools.cached_property
     def _values(self) -> dict[_Key, list[float]]:
@@ -278,14 +312,20 @@ class _Point:
             return None
         return sum(gib) / sum(seconds)
 
-    def _summaries(self, layout: Layout, rows: Sequence[Sequence[float]]) -> list[MetricSummary]:
-        """Returns what `_summary` does of all metrics, each of which every record has once."""
+    def _alike(self) -> tuple[Layout, np.ndarray] | None:
+        """Returns all aggregates, shape (numbers, samples), if all records have the same samples.
+
+        None where they do not, or have a metric of an operation twice, or a value that arithmetic
+        warns of or that sorting mixes with others.
+        """
         import numpy as np
 
-        values, count = np.array(rows), len(rows)
-        usual = np.isfinite(values) & ~(np.signbit(values) & (values == 0))
-        if not usual.all():  # arithmetic warns of them, or sorting mixes them
-            return [self._summary(key, found) for key, found in self._values.items()]
+        layouts = {id(layout) for layout, _ in self._rows}
+        if len(layouts) != 1 or not _once_each(self._rows[0].layout):
+            return None
+        values, count = np.array([values for _, values in self._rows]), len(self._rows)
+        if not (np.isfinite(values) & ~(np.signbit(values) & (values == 0))).all():
+            return None
         ordered = np.sort(values, axis=0)
         found = {
             "mean": np.array([math.fsum(column) / count for column in values.T.tolist()]),
@@ -296,21 +336,25 @@ class _Point:
             "minimum": ordered[0],
             "maximum": ordered[-1],
         }
-        each = zip(*(values.tolist() for values in found.values()), strict=True)
+        return self._rows[0].layout, np.array([found[name] for name in _NUMBERS])
+
+    def _summaries(
+        self, layout: Layout, numbers: np.ndarray, places: Sequence[int]
+    ) -> list[MetricSummary]:
+        """Returns what `_summary` does of the samples at some places."""
+        keys, rows = _keys(layout), numbers.T.tolist()
         return [
             MetricSummary(
                 point_id=self._id,
                 point=self._name,
-                operation=operation,
-                metric=metric,
-                unit=unit,
+                operation=keys[place][0],
+                metric=keys[place][1],
+                unit=layout.units[place],
                 hosts=self._hosts,
-                n=count,
-                **dict(zip(found, numbers, strict=True)),
+                n=len(self._rows),
+                **dict(zip(_NUMBERS, rows[place], strict=True)),
             )
-            for (operation, metric), unit, numbers in zip(
-                _keys(layout), layout.units, each, strict=True
-            )
+            for place in places
         ]
 
     def _summary(self, key: tuple[str, str], found: list[float]) -> MetricSummary:
@@ -331,6 +375,51 @@ class _Point:
             minimum=values[0],
             maximum=values[-1],
         )
+
+
+_NUMBERS: Final = ("mean", "median", "q25", "q75", "p99", "minimum", "maximum")
+"""Aggregates of a metric, as the fields of its summary end."""
+
+
+def _lines(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Returns rows of texts as they stand in a table, without the ends of their lines."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="")
+    found = []
+    for row in rows:
+        writer.writerow(row)
+        found.append(file.getvalue())
+        file.seek(0)
+        file.truncate()
+    return found
+
+
+@functools.lru_cache(maxsize=256)
+def _named(layout: Layout) -> list[str]:
+    """Returns operation, metric and unit of each sample as they stand in a table."""
+    return _lines(zip(layout.operations, layout.metrics, layout.units, strict=True))
+
+
+def _texts(numbers: np.ndarray) -> list[str]:
+    """Returns the `repr` of each number, in a sixth of its time where JSON writes the same."""
+    import msgspec
+    import numpy as np
+
+    values, size = numbers.ravel().tolist(), np.abs(numbers)
+    if ((size >= _LEAST_PLAIN) & (size < _MOST_PLAIN) | (size == 0)).all():
+        return msgspec.json.encode(values).decode()[1:-1].split(",")
+    return list(map(repr, values))
+
+
+_LEAST_PLAIN: Final = 1e-4
+_MOST_PLAIN: Final = 1e16
+"""Python writes numbers from one to the other without an exponent."""
+
+
+@functools.lru_cache(maxsize=256)
+def _shown(layout: Layout) -> Sequence[int]:
+    """Returns the samples whose metrics reports show."""
+    return [place for place, metric in enumerate(layout.metrics) if metric in SHOWN]
 
 
 def _keys(layout: Layout) -> Sequence[_Key]:

@@ -76,8 +76,8 @@ class EventFiles:
         # TensorBoard wants `tfevents` in the name, and reads files in the order of their time.
         self._name = f"events.out.tfevents.{int(self._created)}.{run.info.run_id}.{_OURS}"
         self._rows, self._folders = hparams.columns(run.series()), run_names(run.series())
-        self._operations: list[Operation] = []
-        self._written: set[epath.Path] = set()
+        self._operations: dict[tuple[str, bool], Operation] = {}
+        self._written: set[str] = set()
 
     def add(self, found: Iterable[Repeat]) -> None:
         """Writes the files of a point, or of the arms of a pair.
@@ -88,30 +88,33 @@ class EventFiles:
         measured = (repeat for repeat in found if not repeat.warmup)
         for series, of_series in itertools.groupby(measured, key=lambda repeat: repeat.series):
             repeats = sorted(of_series, key=lambda repeat: repeat.index)
-            folder = self._root / self._folders[series.id]
+            folder = f"{self._root}/{self._folders[series.id]}"
             for host in sorted({host for repeat in repeats for host in repeat.records}):
                 records = [
                     (repeat.records[host], repeat.columns[host])
                     for repeat in repeats
                     if host in repeat.records
                 ]
-                self._write(folder / f"host_{host}", host_log(records, self._created))
+                self._write(f"{folder}/host_{host}", host_log(records, self._created))
             log, operations = series_log(series, self._info, repeats, self._rows[series.id])
-            self._write(folder / SUMMARY, log)
-            self._operations += operations
+            self._write(f"{folder}/{SUMMARY}", log)
+            for operation in operations:  # one of a kind says what its columns are
+                kind = operation.name, operation.throughput is None
+                self._operations.setdefault(kind, operation)
 
     def end(self) -> None:
         """Declares the columns of the HParams tab, and removes what no longer belongs."""
         top = Log(self._created)
-        columns = metric_columns(self._operations)
+        columns = metric_columns(self._operations.values())
         content = hparams.experiment(self._info.suite_name, self._created, self._rows, columns)
         top.hparams(hparams.EXPERIMENT_TAG, content)
-        self._write(self._root / SUMMARY, top)
+        self._write(f"{self._root}/{SUMMARY}", top)
         _remove_others(self._root, self._written)
 
-    def _write(self, folder: epath.Path, log: Log) -> None:
-        write_atomically(folder / self._name, log.to_bytes(), durable=False)
-        self._written.add(folder / self._name)
+    def _write(self, folder: str, log: Log) -> None:
+        path = f"{folder}/{self._name}"
+        write_atomically(path, log.to_bytes(), durable=False)
+        self._written.add(path)
 
 
 def run_names(every: Sequence[Series]) -> dict[str, str]:
@@ -130,10 +133,10 @@ def run_names(every: Sequence[Series]) -> dict[str, str]:
     }
 
 
-def _remove_others(root: epath.Path, written: set[epath.Path]) -> None:
+def _remove_others(root: epath.Path, written: set[str]) -> None:
     for folders in ("*", "*/*"):
         for path in root.glob(f"{folders}/events.out.tfevents.*.{_OURS}"):
-            if path not in written:
+            if str(path) not in written:
                 path.unlink()
                 # Where it holds something else, or is no folder, it stays.
                 with contextlib.suppress(OSError, ValueError):
