@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from typing import Final
 
 import numpy as np
@@ -61,8 +62,8 @@ def one_tail(
         return tails(scores, candidate, draws=draws, seed=seed)[0 if upper else 1]
     first, second = np.sort(_totals(sums[: blocks // 2])), _totals(sums[blocks // 2 :])
     below = np.searchsorted(first, statistic - second, side="left" if upper else "right")
-    count = int(below.sum())
-    return (orders**blocks - count if upper else count) / orders**blocks
+    count, total = int(below.sum()), math.prod([int(orders)] * blocks)
+    return (total - count if upper else count) / total
 
 
 def _sums(scores: Ints, candidate: Bools) -> tuple[int, Ints]:

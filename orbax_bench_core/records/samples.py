@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self
@@ -67,7 +68,7 @@ class _Rows(NamedTuple):
     flags: Mapping[tuple[str, int], str]
 
     @property
-    def count(self) -> int:
+    def rows(self) -> int:
         """How many rows there are."""
         return 1 if self.columns is None else len(self.columns.values)
 
@@ -155,7 +156,7 @@ class SamplesFile:
         columns = columns or columns_of(record.samples)
         for rows in _rows_of(record, columns, self._point[1]):
             self._rows.append(rows)
-            self._count += rows.count
+            self._count += rows.rows
         if self._count >= _ROWS_PER_GROUP:
             self._write()
 
@@ -185,7 +186,7 @@ def arrow_schema() -> pyarrow.Schema:
 def _table(found: Sequence[_Rows]) -> pyarrow.Table:
     import pyarrow
 
-    counts = [rows.count for rows in found]
+    counts = [rows.rows for rows in found]
     of_samples = _sample_columns(found)
     columns = [
         of_samples[name]
@@ -208,22 +209,31 @@ def _sample_columns(found: Sequence[_Rows]) -> dict[str, pyarrow.Array]:
         )
         for name in _TEXTS
     }
-    flags = [""] * sum(rows.count for rows in found)
+    counts = [rows.rows for rows in found]
     if any(rows.flags for rows in found):
-        flags = [text for rows in found for text in _flags(rows)]
-    places = [place for part in parts for place in part.occurrences]
-    nothing: Sequence[float | None] = (None,)
-    values = [
-        value
-        for rows in found
-        for value in (nothing if rows.columns is None else rows.columns.values)
-    ]
-    return {
-        **texts,
-        "occurrence": _column(places, "int64"),
-        "value": _column(values, "float64"),
-        "flags": _column(flags, "string"),
-    }
+        flags = _column([text for rows in found for text in _flags(rows)], "string")
+    else:
+        flags = _column([""] * len(found), "string", counts)
+    if all(len(set(part.occurrences)) == 1 for part in parts):
+        occurrences = _column([part.occurrences[0] for part in parts], "int64", counts)
+    else:
+        every = [occurrence for part in parts for occurrence in part.occurrences]
+        occurrences = _column(every, "int64")
+    return {**texts, "occurrence": occurrences, "value": _values(found), "flags": flags}
+
+
+def _values(found: Sequence[_Rows]) -> pyarrow.Array:
+    """Returns the values of all samples."""
+    import numpy as np
+    import pyarrow
+
+    known = [rows.columns.values for rows in found if rows.columns is not None]
+    if len(known) < len(found):
+        nothing: Sequence[float | None] = (None,)
+        parts = [nothing if rows.columns is None else rows.columns.values for rows in found]
+        return _column(list(itertools.chain.from_iterable(parts)), "float64")
+    values = np.fromiter(itertools.chain.from_iterable(known), np.float64)
+    return pyarrow.Array.from_buffers(pyarrow.float64(), len(values), [None, _buffer(values)])
 
 
 def _flags(rows: _Rows) -> Sequence[str]:
@@ -321,4 +331,4 @@ def _text_array(
 def _buffer(array: np.ndarray) -> pyarrow.Buffer:
     import pyarrow
 
-    return pyarrow.py_buffer(array.tobytes())
+    return pyarrow.py_buffer(array)

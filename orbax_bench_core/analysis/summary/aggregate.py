@@ -433,7 +433,7 @@ def _once_each(layout: Layout) -> bool:
     return len(set(_keys(layout))) == len(layout.metrics)
 
 
-def _cut(ordered: Sequence[Any], part: int, parts: int) -> Any:
+def _cut(ordered: Any, part: int, parts: int) -> Any:
     """Returns one cut of `statistics.quantiles(method="inclusive")`, which computes all of them.
 
     Of columns in order, each in a row of its own, it returns that of each.

@@ -142,7 +142,7 @@ def _template(around: Iterable[tuple[bytes, bytes]]) -> tuple[np.ndarray, np.nda
     """Returns a summary with zeros for its values, and where the four bytes of each lie."""
     import numpy as np
 
-    text, places = bytearray(), []
+    text, places = bytearray(), list[int]()
     for before, after in around:
         text += before
         places += range(len(text), len(text) + _VALUE_BYTES)

@@ -144,13 +144,11 @@ def collect(repeats: Iterable[Repeat]) -> dict[Key, MetricSeries]:
     Returns:
         The series in the order in which their first samples were measured.
     """
-    counted = [repeat for repeat in repeats if repeat.counts]
-    alike = Alike.of(counted)
-    if alike is not None:
-        return alike.series()
     values: dict[Key, list[dict[int, float]]] = {}
     units: dict[Key, str] = {}
-    for repeat in counted:
+    for repeat in repeats:
+        if not repeat.counts:
+            continue
         here: dict[Key, dict[int, float]] = {}
         for host, (layout, found) in sorted(repeat.columns.items()):
             for key, unit, value in zip(layout.keys, layout.units, found, strict=True):
@@ -227,7 +225,9 @@ class Alike:
                 "p50": _percentile(ordered, 0.50),
                 "p99": _percentile(ordered, 0.99),
             }
-        return np.array([found[name] for name in AGGREGATES])[_places(self.layout)]
+        table: np.ndarray = np.array([found[name] for name in AGGREGATES])
+        rows, columns = _places(self.layout)
+        return np.asarray(table[rows, columns])
 
 
 AGGREGATES: Final = ("median", "mean", "min", "max", "p50", "p99")

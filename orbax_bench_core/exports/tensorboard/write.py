@@ -163,14 +163,15 @@ def series_log(
     first = min(record.host for record in records)
     of_one = [record for record in records if record.host == first]
     ended = max(map(record_end, of_one))
-    values = collect(repeats)
+    alike = Alike.of([repeat for repeat in repeats if repeat.counts])
+    values = collect(repeats) if alike is None else alike.series()
     found = operations(values)
     log = Log(ended)
     log.scalars(
         Scalar(f"{TIMES}/{operation.name}_s", statistics.median(operation.seconds), _MEDIAN)
         for operation in found
     )
-    _add_aggregates(log, values, Alike.of([repeat for repeat in repeats if repeat.counts]))
+    _add_aggregates(log, values, alike)
     log.scalars(
         Scalar(_throughput_tag(operation), operation.throughput)
         for operation in found
