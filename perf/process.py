@@ -37,7 +37,7 @@ class Finished:
 
     Attributes:
         seconds: Wall time from its start until it was gone.
-        cpu_seconds: Processor time of it and of the children that it waited for.
+        cpu_seconds: Time of the CPU that all its threads took, user and system.
         peak_bytes: Its largest resident set, as the kernel counted it. A child starts as a copy of
             this process, so this is never below this process's own; import nothing heavy here.
         output: What it wrote to standard output; empty unless that was kept.

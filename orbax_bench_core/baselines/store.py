@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import pydantic
 
 from orbax_bench_core.baselines.model import Baseline, Capture, Promotion, is_capture_id
-from orbax_bench_core.config import Problem, UserError, checked_path
+from orbax_bench_core.config import Problem, UserError, checked_path, read_at_most
 from orbax_bench_core.records import (
     SCHEMA_VERSION,
     UNKNOWN,
     ResultModel,
+    create_exclusively,
     package_version,
     write_atomically,
 )
@@ -80,19 +81,26 @@ class Registry:
         files = [self.root / reference / f"{point_id}.json" for reference, point_id in wanted]
         return read_each(read_baseline, files)
 
-    def add(self, capture: Capture, baselines: Sequence[Baseline]) -> None:
-        """Writes a capture with the samples of each of its points.
+    def add(self, capture: Capture, baselines: Sequence[Baseline]) -> Capture:
+        """Writes a capture with the samples of each of its points, unless it is there.
 
         It exists once all of it is written.
+
+        Returns:
+            The capture as it is there.
 
         Raises:
             UserError: The registry cannot be written.
         """
         check_revision(capture.revision)
         folder = self.root / capture.revision
-        for baseline in baselines:
-            _write(folder / capture.id / f"{baseline.point_id}.json", baseline)
-        _write(folder / f"{capture.id}.json", capture)
+        file = folder / f"{capture.id}.json"
+        if not file.exists():
+            for baseline in baselines:
+                _write(folder / capture.id / f"{baseline.point_id}.json", baseline)
+            if _create(file, capture):
+                return capture
+        return _read_capture(file)
 
     def promotions(self) -> list[Promotion]:
         """Returns every promotion in the order in which they count.
@@ -176,6 +184,14 @@ def _write(path: epath.Path, content: ResultModel) -> None:
         raise UserError(f"cannot write the baseline: {error}") from None
 
 
+def _create(path: epath.Path, content: ResultModel) -> bool:
+    """Writes a file unless it is there, and returns whether it was not."""
+    try:
+        return create_exclusively(path, content.model_dump_json(indent=1).encode())
+    except OSError as error:
+        raise UserError(f"cannot write the baseline: {error}") from None
+
+
 def _user() -> str:
     try:
         return getpass.getuser()
@@ -204,7 +220,7 @@ def read_model(file: epath.Path, model: type[Model], what: str) -> Model:
         UserError: The file holds something else, or cannot be read.
     """
     try:
-        return model.model_validate_json(file.read_bytes())
+        return model.model_validate_json(read_at_most(file))
     except OSError as error:
         raise UserError(Problem(f"cannot be read: {error}", file=str(file))) from None
     except pydantic.ValidationError as error:

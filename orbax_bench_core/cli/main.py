@@ -5,9 +5,10 @@ from __future__ import annotations
 import errno
 import functools
 import gc
+import io
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 import typer.core
@@ -42,10 +43,13 @@ from orbax_bench_core.cli import (
 )
 from orbax_bench_core.cli.buckets import check_buckets
 from orbax_bench_core.cli.hosts import Reach, for_this_host
+from orbax_bench_core.cli.interrupts import interrupted_when_told
 from orbax_bench_core.exit_codes import Exit
 
 if TYPE_CHECKING:
     import importlib.metadata
+
+    from orbax_bench_core.config import UserError
 
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 _PLUGINS = "orbax_bench.commands"
@@ -211,27 +215,49 @@ def main() -> None:
 def run_command_line(command: Callable[[], object]) -> None:
     """Runs a command; a user's mistake is one message and exit code 2.
 
-    So is a file that cannot be used: code of ours that fails names none. A disk that is full or
-    read-only is one message as well, and exit code 1.
+    So is what the system refuses, such as a file or a connection: it has a number for it, which an
+    error of ours has not. A disk that is full or read-only, and memory that is used up, are one
+    message as well, and exit code 1. Whatever tells a process to end interrupts it, with exit code
+    130.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # bytes of a name that are no text are shown, too
+            stream.reconfigure(errors="backslashreplace")
     try:
-        if sys.argv[1:2] and sys.argv[1] in _HERE:
-            check_buckets(sys.argv[2:])
-        command()
+        with interrupted_when_told():
+            if sys.argv[1:2] and sys.argv[1] in _HERE:
+                check_buckets(sys.argv[2:])
+            command()
+    except KeyboardInterrupt:
+        sys.exit(Exit.INTERRUPTED)
     except Exception as error:
         from orbax_bench_core.config import UserError  # help needs no suite
 
+        if isinstance(error, MemoryError):
+            _end(Exit.FAILED, UserError("out of memory: free some, or take a smaller suite"))
         if isinstance(error, OSError) and error.errno in _UNWRITABLE:
             advice = "make room, or name a place that can be written"
-            print(f"error: cannot write: {error}; {advice}", file=sys.stderr)
-            sys.exit(Exit.FAILED)
-        if isinstance(error, OSError) and error.filename is not None:
-            error = UserError(f"{error.filename}: {error.strerror or error}")
+            _end(Exit.FAILED, UserError(f"cannot write: {error}; {advice}"))
+        if isinstance(error, OSError) and error.errno is not None:
+            error = UserError(_of_the_system(error))
         if not isinstance(error, UserError):
             raise
-        for line in error.said:
-            print(f"error: {line}", file=sys.stderr)
-        sys.exit(Exit.INVALID)
+        # Room can be made: the same command may do better then, whoever found out.
+        beneath = error.__context__
+        unwritable = isinstance(beneath, OSError) and beneath.errno in _UNWRITABLE
+        _end(Exit.FAILED if unwritable else Exit.INVALID, error)
+
+
+def _of_the_system(error: OSError) -> str:
+    if error.filename is None:
+        return f"{type(error).__name__}: {error.strerror or error}"
+    return f"{error.filename}: {error.strerror or error}"
+
+
+def _end(code: Exit, error: UserError) -> NoReturn:
+    for line in error.said:
+        print(f"error: {line}", file=sys.stderr)
+    sys.exit(code)
 
 
 @functools.cache

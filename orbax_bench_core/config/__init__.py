@@ -2,6 +2,7 @@
 
 from orbax_bench_core.config.arms import ARMS, Arm
 from orbax_bench_core.config.base import ConfigModel, checked_path
+from orbax_bench_core.config.bounded import MAX_BYTES, read_at_most
 from orbax_bench_core.config.checkpoint import (
     GROUPS,
     MODELS,
@@ -21,6 +22,8 @@ from orbax_bench_core.config.errors import (
     did_you_mean,
     explain,
     printable,
+    shortened,
+    shown,
 )
 from orbax_bench_core.config.execution import (
     Cache,
@@ -43,7 +46,7 @@ from orbax_bench_core.config.mesh import MeshConfig, sharding_conflict
 from orbax_bench_core.config.models import expanded
 from orbax_bench_core.config.override import with_keys, with_overrides
 from orbax_bench_core.config.rules import changed_gate
-from orbax_bench_core.config.source import KeyPath, Source
+from orbax_bench_core.config.source import KeyPath, Source, read_value
 from orbax_bench_core.config.suite import BenchmarkEntry, Suite
 
 __all__ = [
@@ -51,6 +54,7 @@ __all__ = [
     "ARMS",
     "BITS",
     "GROUPS",
+    "MAX_BYTES",
     "MAX_PRIMARY",
     "MODELS",
     "PER_ARM",
@@ -92,7 +96,11 @@ __all__ = [
     "meanings",
     "parse_suite",
     "printable",
+    "read_at_most",
+    "read_value",
     "sharding_conflict",
+    "shortened",
+    "shown",
     "with_keys",
     "with_overrides",
 ]

@@ -11,7 +11,7 @@ import pydantic
 
 from orbax_bench_core.config import dtypes
 from orbax_bench_core.config.base import ConfigModel, checked_path
-from orbax_bench_core.config.errors import did_you_mean, explain
+from orbax_bench_core.config.errors import did_you_mean, explain, shown
 
 ShardingEntry = str | tuple[str, ...] | None
 Optimizer = Literal["adamw", "sgd", "none"]
@@ -25,7 +25,9 @@ GROUPS: Final = ("params", "optimizer")
 _SOURCES: Final = ("path", "spec", "model", "nnx")
 
 
-_MAX_BYTES: Final = 2**63 - 1
+_MAX_BYTES: Final = 2**59
+"""XLA counts elements with their byte size in 63 bits, and aborts the process above."""
+_MAX_SEED: Final = 2**63 - 1
 _MAX_RANK: Final = 32
 """Dimensions that TensorStore can address."""
 
@@ -67,8 +69,10 @@ class ArraySpec(ConfigModel):
             raise ValueError(
                 f"sharding has {len(self.sharding)} entries for {len(self.shape)} dimensions"
             )
-        if self.num_bytes > _MAX_BYTES:
-            raise ValueError("an array of more than 2^63 bytes, which no library can address")
+        # An empty dimension does not help: the others are multiplied without it.
+        elements = math.prod(size or 1 for size in self.shape)
+        if elements * max(8, dtypes.BITS[self.dtype]) // 8 > _MAX_BYTES:
+            raise ValueError("an array of more than 2^59 bytes, which XLA cannot address")
         return self
 
     @property
@@ -114,7 +118,7 @@ class CheckpointConfig(ConfigModel):
 
     path: str | None = None
     spec: Any = None
-    random_seed: pydantic.NonNegativeInt = 0
+    random_seed: Annotated[int, pydantic.Field(ge=0, le=_MAX_SEED)] = 0
     sharding_config_path: str | None = None
     load_with_colocated_python: bool = False
     # A key that came later and is not given is left out of what is written: the ids of points that
@@ -223,7 +227,7 @@ class SpecError(ValueError):
 
 def _parse_tree(value: object, where: tuple[str, ...]) -> Spec:
     if not isinstance(value, Mapping):
-        raise SpecError(f"a spec is a mapping of names to leaves, got {value!r}", where)
+        raise SpecError(f"a spec is a mapping of names to leaves, got {shown(value)}", where)
     return {str(name): _parse_node(node, (*where, str(name))) for name, node in value.items()}
 
 
@@ -234,7 +238,8 @@ def _parse_node(node: object, where: tuple[str, ...]) -> Leaf | Spec:
         return node
     if not isinstance(node, Mapping):
         raise SpecError(
-            f"a leaf is `int`, `str` or a mapping with `dtype` and `shape`, got {node!r}", where
+            f"a leaf is `int`, `str` or a mapping with `dtype` and `shape`, got {shown(node)}",
+            where,
         )
     if not _looks_like_array(node):
         return _parse_tree(node, where)

@@ -11,6 +11,8 @@ from typing import Any, Final
 _LONGEST_MESSAGE: Final = 1_900
 """Characters of all that is said of one command line or file: nobody reads more than a screen."""
 _LONGEST_VALUE: Final = 200
+_END: Final = 300
+"""Characters of the end of a long message, which says what to do."""
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 _KINDS: Final = {"tuple_type": "a list", "dict_type": "a mapping", "model_type": "a mapping"}
@@ -53,7 +55,7 @@ class UserError(Exception):
     @property
     def said(self) -> tuple[str, ...]:
         """The problems as people read them: the first ones, and how many there are more."""
-        lines = [_cut(printable(str(problem)), _LONGEST_MESSAGE) for problem in self.problems]
+        lines = [_on_a_screen(printable(str(problem))) for problem in self.problems]
         kept = lines[:1]
         for line in lines[1:]:
             if sum(map(len, kept)) + len(line) > _LONGEST_MESSAGE:
@@ -110,8 +112,19 @@ def shown(value: object) -> str:
         text = repr(value)
     except ValueError:  # Python writes no number of more than 4,300 digits
         return f"a {type(value).__name__} of more digits than can be shown"
-    return _cut(text, _LONGEST_VALUE)
+    return shortened(text)
 
 
-def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else f"{text[:longest]}... ({len(text):,} characters)"
+def shortened(text: str) -> str:
+    """Returns a text as part of a message, cut where it is long."""
+    if len(text) <= _LONGEST_VALUE:
+        return text
+    return f"{text[:_LONGEST_VALUE]}... ({len(text):,} characters)"
+
+
+def _on_a_screen(text: str) -> str:
+    """Returns a message whose middle is left out where it is long."""
+    if len(text) <= _LONGEST_MESSAGE:
+        return text
+    kept = _LONGEST_MESSAGE - _END
+    return f"{text[:kept]}... ({len(text):,} characters) ...{text[-_END:]}"

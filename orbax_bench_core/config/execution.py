@@ -47,6 +47,11 @@ def checked_requirement(given: str, environment: str) -> None:
 
 
 MAX_PROCESSES: Final = 100_000
+MAX_WARMUPS: Final = 100_000
+MAX_RETRIES: Final = 1_000
+MAX_TIMEOUT_S: Final = 31_536_000.0
+"""A year: JSON has no infinity, and every process of a run reads it there."""
+MAX_SEED: Final = 2**63 - 1
 MAX_POINTS: Final = 10_000
 """Sweep points of a suite that does not say how many it may have."""
 
@@ -129,15 +134,15 @@ class ExecutionConfig(ConfigModel):
         verify: `digest` compares restored values with what was saved, outside the clock.
     """
 
-    warmups: pydantic.NonNegativeInt = 1
+    warmups: Annotated[int, pydantic.Field(ge=0, le=MAX_WARMUPS)] = 1
     order: Literal["interleaved", "sequential"] = "interleaved"
-    seed: int = 0
+    seed: Annotated[int, pydantic.Field(ge=-MAX_SEED, le=MAX_SEED)] = 0
     processes: Annotated[
         tuple[Annotated[int, pydantic.Field(gt=0, le=MAX_PROCESSES)], ...],
         pydantic.BeforeValidator(_one_or_more),
     ] = (1,)
-    timeout_s: Annotated[float, pydantic.Field(gt=0)] = 900.0
-    retries: pydantic.NonNegativeInt = 1
+    timeout_s: Annotated[float, pydantic.Field(gt=0, le=MAX_TIMEOUT_S)] = 900.0
+    retries: Annotated[int, pydantic.Field(ge=0, le=MAX_RETRIES)] = 1
     cache: Annotated[tuple[Cache, ...], pydantic.BeforeValidator(_one_or_more)] = ("warm",)
     host_memory: Annotated[tuple[HostMemory, ...], pydantic.BeforeValidator(_one_or_more)] = (
         "reused",

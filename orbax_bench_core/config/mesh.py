@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Annotated, Final, Self
 
 import pydantic
 
 from orbax_bench_core.config.base import ConfigModel
 from orbax_bench_core.config.checkpoint import ArraySpec, CheckpointConfig, leaves
+
+MAX_DEVICES: Final = 1_000_000
+"""Devices of a mesh; no machine has as many."""
+
+_Size = Annotated[int, pydantic.Field(gt=0, le=MAX_DEVICES)]
 
 
 class MeshConfig(ConfigModel):
@@ -24,8 +30,8 @@ class MeshConfig(ConfigModel):
     """
 
     mesh_axes: tuple[str, ...] = pydantic.Field(strict=False)
-    ici_parallelism: dict[str, pydantic.PositiveInt] = {}
-    dcn_parallelism: dict[str, pydantic.PositiveInt] | None = None
+    ici_parallelism: dict[str, _Size] = {}
+    dcn_parallelism: dict[str, _Size] | None = None
     allow_split_physical_axes: bool = False
     process_is_granule: bool = False
 
@@ -49,6 +55,14 @@ class MeshConfig(ConfigModel):
             if axes and axis not in axes and size != 1:
                 raise ValueError(f"axis {axis!r} is not one of mesh_axes {list(axes)}")
         return sizes
+
+    @pydantic.model_validator(mode="after")
+    def _some_machine_has_it(self) -> Self:
+        if self.num_devices > MAX_DEVICES:
+            raise ValueError(
+                f"a mesh of {self.num_devices:,} devices; one may have {MAX_DEVICES:,}"
+            )
+        return self
 
     @property
     def ici_shape(self) -> tuple[int, ...]:

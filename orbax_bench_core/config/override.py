@@ -7,6 +7,7 @@ same suite, and so that a message can say that a value came from the command lin
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import re
@@ -15,8 +16,15 @@ from typing import Any, Final
 
 import yaml
 
-from orbax_bench_core.config.errors import Problem, SuiteError, did_you_mean
-from orbax_bench_core.config.source import KeyPath, Source, dotted
+from orbax_bench_core.config.errors import Problem, SuiteError, did_you_mean, shortened, shown
+from orbax_bench_core.config.source import (
+    MAX_DEPTH,
+    MAX_VALUES,
+    KeyPath,
+    Source,
+    dotted,
+    read_value,
+)
 
 KEY: Final = "overrides"
 """Key of a suite that holds overrides: a list of `KEY.PATH=VALUE`."""
@@ -59,14 +67,22 @@ def overridden(source: Source) -> Source:
         return source
     given = source.data[KEY]
     if not isinstance(given, list) or not all(isinstance(item, str) for item in given):
-        message = f"expected a list of KEY.PATH=VALUE, got {given!r}"
+        message = f"expected a list of KEY.PATH=VALUE, got {shown(given)}"
         raise SuiteError(source.problem(message, (KEY,)))
     data = {key: value for key, value in copy.deepcopy(source.data).items() if key != KEY}
     applied: dict[KeyPath, str] = {}
+    left = MAX_VALUES
     for override in given:
         path, value = _parsed(override)
         # All places are found before any is set, so that `*` means what the file has.
-        for place in list(_places(data, path, override)):
+        places = list(_places(data, path, override))
+        left -= len(places) * _size(value)
+        if left < 0:
+            raise SuiteError(
+                f"{_said(override)}: more than {MAX_VALUES:,} keys and values are set; a suite may "
+                "have no more"
+            )
+        for place in places:
             for made in _put(data, place, copy.deepcopy(value)):
                 applied[made] = override
     for singular, plural in _PLURALS.items():
@@ -92,13 +108,13 @@ class _OverriddenSource(Source):
     def problem(self, message: str, path: KeyPath) -> Problem:
         for place, override in reversed(self._applied.items()):
             if path[: len(place)] == place:
-                return Problem(message, key=dotted(path), file=f"{FLAG} {override}")
+                return Problem(message, key=dotted(path), file=_said(override))
         # A block may be wrong as a whole because of one value that was put into it.
         inside = [
             override for place, override in self._applied.items() if place[: len(path)] == path
         ]
         if inside and path:
-            message += f" (with {FLAG} {inside[-1]})"
+            message += f" (with {_said(inside[-1])})"
         return super().problem(message, path)
 
 
@@ -107,14 +123,22 @@ def _parsed(override: str) -> tuple[KeyPath, Any]:
     names = re.sub(r"\[(\d+|\*)\]", r".\1", key.strip()).split(".")
     if not equals or not all(names):
         raise SuiteError(
-            f"{FLAG} {override}: expected KEY.PATH=VALUE, such as checkpoint_config.scale=0.01"
+            f"{_said(override)}: expected KEY.PATH=VALUE, such as checkpoint_config.scale=0.01"
         )
-    try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        reason = str(error).splitlines()[0]
-        raise SuiteError(f"{FLAG} {override}: the value is not YAML: {reason}") from None
-    return tuple(names), value
+    if len(names) > MAX_DEPTH:
+        raise SuiteError(f"{_said(override)}: a path of more than {MAX_DEPTH} keys")
+    return tuple(names), read_value(text, _said(override))
+
+
+def _said(override: str) -> str:
+    return f"{FLAG} {shortened(override)}"
+
+
+def _size(value: Any) -> int:
+    """Returns the number of values in plain data, its anchors written out."""
+    if isinstance(value, dict):
+        return 1 + sum(map(_size, value.values()))
+    return 1 + sum(map(_size, value)) if isinstance(value, list) else 1
 
 
 def _places(data: dict[Any, Any], path: KeyPath, override: str) -> Iterator[KeyPath]:
@@ -142,7 +166,7 @@ def _matching(node: Any, path: KeyPath, before: KeyPath, override: str) -> Itera
         yield from _matching((node or {}).get(key), rest, (*before, key), override)
     else:
         raise SuiteError(
-            f"{FLAG} {override}: {dotted(before)} is {node!r}, which has nothing inside to set"
+            f"{_said(override)}: {dotted(before)} is {shown(node)}, which has nothing inside to set"
         )
 
 
@@ -153,7 +177,7 @@ def _indices(node: list[Any], name: str, before: KeyPath, override: str) -> Sequ
         return (int(name),)
     known = [*map(str, range(len(node))), _EVERY]
     raise SuiteError(
-        f"{FLAG} {override}: {dotted(before)} is a list of {len(node)}, and {name!r} is no item of "
+        f"{_said(override)}: {dotted(before)} is a list of {len(node)}, and {name!r} is no item of "
         f"it; {did_you_mean(name, known)}"
     )
 
@@ -186,9 +210,8 @@ def with_keys(text: str, keys: Mapping[str, Any], file: str = "") -> str:
         )
     lines = [f"{key}: {json.dumps(value)}" for key, value in keys.items()]
     appended = "\n".join([text.rstrip("\n"), *lines]) + "\n"
-    try:
-        if yaml.safe_load(appended) == {**source.data, **keys}:
+    # A suite in braces, or with an end marker, cannot be added to at its end.
+    with contextlib.suppress(SuiteError):
+        if Source(appended, file).data == {**source.data, **keys}:
             return appended
-    except yaml.YAMLError:
-        pass  # a suite in braces, or with an end marker, cannot be added to at its end
     return yaml.safe_dump({**source.data, **keys}, sort_keys=False)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import pydantic
-import yaml
 
-from orbax_bench_core.config.errors import UserError, did_you_mean, explain
+from orbax_bench_core.config.errors import UserError, did_you_mean, explain, shortened
 from orbax_bench_core.config.gate import GateConfig, MetricRule
+from orbax_bench_core.config.source import read_value
 
 FLAG: Final = "--rule"
 
@@ -44,29 +44,27 @@ def _parsed(rule: str) -> tuple[list[str], Any]:
     key, equals, text = rule.partition("=")
     names = key.strip().split(".")
     if not equals or not all(names):
-        raise UserError(f"{FLAG} {rule}: expected KEY=VALUE, such as margin=0.3")
+        raise UserError(f"{FLAG} {shortened(rule)}: expected KEY=VALUE, such as margin=0.3")
     if names[0] not in GateConfig.model_fields:
         raise UserError(
-            f"{FLAG} {rule}: `gate` has no key {names[0]!r}; "
+            f"{FLAG} {shortened(rule)}: `gate` has no key {names[0]!r}; "
             f"{did_you_mean(names[0], GateConfig.model_fields)}"
         )
     if names[0] == "metrics" and len(names) == 1:
-        raise UserError(f"{FLAG} {rule}: name the operation and its rule, as metrics.save.margin=")
+        raise UserError(
+            f"{FLAG} {shortened(rule)}: name the operation and its rule, as metrics.save.margin="
+        )
     if len(names) != (3 if names[0] == "metrics" else 1):
         raise UserError(
-            f"{FLAG} {rule}: expected a key of `gate`, such as margin=0.3 or "
+            f"{FLAG} {shortened(rule)}: expected a key of `gate`, such as margin=0.3 or "
             "metrics.save.margin=0.3"
         )
-    try:
-        return names, yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        reason = str(error).splitlines()[0]
-        raise UserError(f"{FLAG} {rule}: the value is not YAML: {reason}") from None
+    return names, read_value(text, f"{FLAG} {shortened(rule)}")
 
 
 def _problem(detail: Any, rules: Sequence[str]) -> str:
     path = ".".join(str(part) for part in detail["loc"])
     fields = MetricRule.model_fields if path.startswith("metrics.") else GateConfig.model_fields
     guilty = [rule for rule in rules if rule.partition("=")[0].strip() == path.partition("[")[0]]
-    given = " ".join(f"{FLAG} {rule}" for rule in guilty or rules)
+    given = " ".join(f"{FLAG} {shortened(rule)}" for rule in guilty or rules)
     return f"{given}: {explain(detail, fields)}"

@@ -16,7 +16,13 @@ MAX_CHARACTERS: Final = 1_000_000
 """Characters of a suite's text; reading that many takes seconds."""
 MAX_VALUES: Final = 100_000
 """Keys and values of a suite, each anchor counted wherever it is used."""
-_MOST_NESTED: Final = 1_000
+MAX_DEPTH: Final = 100
+"""Blocks inside each other; what reads a suite calls itself for each."""
+_LONGEST_NUMBER: Final = 1_000
+"""Characters of a number: Python takes seconds for long ones, and writes none of 4,301 digits."""
+_SHORT: Final = 20_000
+"""Characters of a text for whose mistakes the parser in Python is asked, which takes 50 us each."""
+_NUMBERS: Final = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 
 class Source:
@@ -31,7 +37,8 @@ class Source:
         """Parses `text`, YAML of plain data; messages name `file`.
 
         Raises:
-            SuiteError: The text is not YAML, has a duplicate key, carries a tag, or is too long.
+            SuiteError: The text is not YAML, has a duplicate key, carries a tag, or is too long or
+                too deep.
         """
         self.file = file
         if len(text) > MAX_CHARACTERS:
@@ -39,6 +46,7 @@ class Source:
             raise SuiteError(Problem(message, file=file))
         self._lines: dict[KeyPath, int] = {}
         try:
+            self._refuse_depth(text)
             node = _composed(text)
             if node is None:
                 raise SuiteError(Problem("the file is empty", file=file))
@@ -46,9 +54,6 @@ class Source:
             self._refuse_duplicates(node, (), set())
         except yaml.MarkedYAMLError as error:
             raise SuiteError(self._yaml_problem(error)) from None
-        except RecursionError:
-            problem = Problem("brackets or blocks too deep in each other", file=file)
-            raise SuiteError(problem) from None
         except (yaml.YAMLError, ValueError) as error:
             raise SuiteError(Problem(f"not a YAML file: {error}", file=file)) from None
         self.data: Any = self._constructed(node)
@@ -113,7 +118,7 @@ class Source:
                 raise SuiteError(self.problem("an anchor that contains itself", path))
             return found
         known[id(node)] = None
-        self._refuse_control_characters(node, path)
+        self._refuse_scalar(node, path)
         total = 1
         for key, value in _children(node):
             self._lines.setdefault((*path, key), value.start_mark.line + 1)
@@ -127,9 +132,34 @@ class Source:
         known[id(node)] = total
         return total
 
-    def _refuse_control_characters(self, node: yaml.Node, path: KeyPath) -> None:
-        if isinstance(node, yaml.ScalarNode) and printable(node.value) != node.value:
+    def _refuse_depth(self, text: str) -> None:
+        """Refuses blocks too deep in each other, before anything calls itself for each of them."""
+        depth, top, key_is_next = 0, "", True
+        with contextlib.suppress(yaml.YAMLError, ValueError):  # said where it is composed
+            for event in yaml.parse(text, Loader=_fastest()):
+                if isinstance(event, yaml.CollectionEndEvent):
+                    depth -= 1
+                    continue
+                if depth == 1 and isinstance(event, yaml.NodeEvent):
+                    if key_is_next and isinstance(event, yaml.ScalarEvent):
+                        top = event.value
+                    key_is_next = not key_is_next
+                depth += isinstance(event, yaml.CollectionStartEvent)
+                if depth > MAX_DEPTH:
+                    message = f"brackets or blocks too deep in each other: more than {MAX_DEPTH}"
+                    line = event.start_mark.line + 1
+                    raise SuiteError(Problem(message, key=top, file=self.file, line=line))
+
+    def _refuse_scalar(self, node: yaml.Node, path: KeyPath) -> None:
+        if not isinstance(node, yaml.ScalarNode):
+            return
+        if printable(node.value) != node.value:
             message = f"{shown(node.value)} has a control character, which a terminal would obey"
+            raise SuiteError(self.problem(message, path))
+        if len(node.value) > _LONGEST_NUMBER and node.tag in _NUMBERS:
+            message = (
+                f"a number of {len(node.value):,} characters; the longest has {_LONGEST_NUMBER:,}"
+            )
             raise SuiteError(self.problem(message, path))
 
     def _refuse_duplicates(self, node: yaml.Node, path: KeyPath, seen_nodes: set[int]) -> None:
@@ -174,14 +204,19 @@ class Source:
 def _composed(text: str) -> yaml.Node | None:
     """Returns the document as nodes; None where there is none.
 
-    The parser in C is ten times as fast. It also recurses in C, where too deep ends the process,
-    and its messages say less: what nests a lot or is wrong goes to the one in Python.
+    The parser in C is fifty times as fast, and its messages say less: of a short text that is wrong
+    the one in Python says what.
     """
-    fast = getattr(yaml, "CSafeLoader", None)
-    if fast is not None and sum(map(text.count, ("[", "{", "- ", "? "))) <= _MOST_NESTED:
-        with contextlib.suppress(yaml.YAMLError, ValueError):
-            return _node(fast, text)
-    return _node(yaml.SafeLoader, text)
+    try:
+        return _node(_fastest(), text)
+    except (yaml.YAMLError, ValueError):
+        if len(text) > _SHORT:
+            raise
+        return _node(yaml.SafeLoader, text)
+
+
+def _fastest() -> Any:
+    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def _node(kind: Any, text: str) -> yaml.Node | None:
@@ -191,6 +226,26 @@ def _node(kind: Any, text: str) -> yaml.Node | None:
         return found
     finally:
         loader.dispose()
+
+
+def read_value(text: str, said: str) -> Any:
+    """Reads the value of a flag, which is YAML of plain data; nothing is None.
+
+    Args:
+        text: The value.
+        said: What begins the message: the flag with what was given.
+
+    Raises:
+        SuiteError: It is no such value, or larger than a suite may be.
+    """
+    if not text.strip():
+        return None
+    try:
+        return Source(text).data
+    except SuiteError as error:
+        first = error.problems[0]
+        reason = ": ".join(part for part in (first.key, first.message) if part)
+        raise SuiteError(f"{said}: the value cannot be read: {reason}") from None
 
 
 def _is_readable(node: yaml.Node) -> bool:

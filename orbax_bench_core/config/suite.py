@@ -21,6 +21,8 @@ from orbax_bench_core.config.mesh import MeshConfig
 
 MAX_REPEATS: Final = 100_000
 """Repeats of a point; at one a second they take more than a day."""
+MAX_NAME: Final = 1_000
+"""Characters of the name of a suite, which stands in every record."""
 
 
 class BenchmarkEntry(ConfigModel):
@@ -53,7 +55,7 @@ class Suite(ConfigModel):
         gate: When a difference between arms counts.
     """
 
-    suite_name: str = pydantic.Field(min_length=1)
+    suite_name: str = pydantic.Field(min_length=1, max_length=MAX_NAME)
     benchmarks: tuple[BenchmarkEntry, ...] = pydantic.Field(strict=False)
     num_repeats: int = pydantic.Field(default=1, gt=0, le=MAX_REPEATS)
     checkpoint_configs: tuple[CheckpointConfig, ...] = pydantic.Field(

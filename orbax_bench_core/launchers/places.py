@@ -7,9 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import pydantic
-import yaml
 
-from orbax_bench_core.config import ConfigModel, Problem, UserError, did_you_mean, explain
+from orbax_bench_core.config import (
+    ConfigModel,
+    Problem,
+    SuiteError,
+    UserError,
+    did_you_mean,
+    explain,
+    read_value,
+    shortened,
+)
 from orbax_bench_core.launchers.jobset import JobSet, JobSetSettings
 from orbax_bench_core.launchers.launch import Launch, Launcher
 from orbax_bench_core.launchers.mpi import Mpi, MpiSettings
@@ -130,9 +138,10 @@ def place_settings(place: Place, pairs: Sequence[str]) -> ConfigModel:
     for pair in pairs:
         key, equals, value = pair.partition("=")
         try:
-            given[key] = _read(fields.get(key), value)
-        except yaml.YAMLError:
-            equals = ""
+            given[key] = _read(fields.get(key), value, f"--set {shortened(pair)}")
+        except SuiteError as error:
+            problems.append(str(error))
+            continue
         if not equals:
             problems.append(f"--set {pair}: give KEY=VALUE; {did_you_mean(key, fields)}")
     if problems:
@@ -147,8 +156,8 @@ def place_settings(place: Place, pairs: Sequence[str]) -> ConfigModel:
         raise UserError(*found) from None
 
 
-def _read(field: pydantic.fields.FieldInfo | None, value: str) -> Any:
+def _read(field: pydantic.fields.FieldInfo | None, value: str, said: str) -> Any:
     """Returns a value; of text such as 1:30:00 and 007, YAML would make numbers."""
-    found = yaml.safe_load(value)
+    found = read_value(value, said)
     is_text = field is not None and field.annotation in (str, str | None)
     return value if is_text and isinstance(found, bool | int | float) else found

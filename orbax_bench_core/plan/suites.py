@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pydantic
-import yaml
 
 from orbax_bench_core.config import (
     CheckpointConfig,
     LoadedSuite,
     Problem,
+    Source,
     UserError,
     explain,
     load_suite,
+    read_at_most,
 )
 from orbax_bench_core.plan.options import StorageOptions, options_of
 from orbax_bench_core.plan.planning import Mesh, Plan, config_of, plan_checkpoint
@@ -57,7 +59,8 @@ def plan_source(
             return plan_suite(load_suite(source, overrides), mesh=mesh, changes=changes, **places)
         config = _config(source, data)
     else:
-        config = config_of(str(Path(source).resolve()) if Path(source).is_dir() else source)
+        is_folder = os.path.isdir(source)  # noqa: PTH112 - of a name too long, pathlib raises
+        config = config_of(str(Path(source).resolve()) if is_folder else source)
     if overrides:
         raise UserError(f"--override changes a suite file, and {source!r} is none")
     options = StorageOptions(**(changes or {}))
@@ -120,15 +123,9 @@ def _read(file: str) -> dict[str, Any]:
     from etils import epath
 
     try:
-        # The loader in C takes a tenth of the time where PyYAML was built with it.
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        found = yaml.load(epath.Path(file).read_text(), Loader=loader)  # noqa: S506 - both are safe
+        found = Source(read_at_most(epath.Path(file)).decode(), file).data
     except (OSError, ImportError, ValueError) as error:
         raise UserError(Problem(f"cannot be read: {error}", file=file)) from None
-    except yaml.YAMLError as error:
-        raise UserError(
-            Problem(f"is not YAML: {' '.join(str(error).split())}", file=file)
-        ) from None
     if not isinstance(found, dict):
         message = f"a suite or a spec is a mapping, got {type(found).__name__}"
         raise UserError(Problem(message, file=file))

@@ -6,9 +6,11 @@ import contextlib
 import os
 import shutil
 import tempfile
-import uuid
 from collections.abc import Iterator
+from pathlib import Path
 from typing import IO, TYPE_CHECKING
+
+from orbax_bench_core.records.temporary import sweep_once, temporary_name
 
 if TYPE_CHECKING:
     from etils import epath
@@ -53,7 +55,8 @@ def atomic_file(path: epath.Path | str, *, durable: bool = True) -> Iterator[IO[
                 shutil.copyfileobj(local, remote)
         return
     folder, name = os.path.split(os.fspath(path))
-    temporary = os.path.join(folder, f".{name}.{uuid.uuid4().hex}.tmp")
+    sweep_once(Path(folder))
+    temporary = os.path.join(folder, temporary_name(name))
     try:
         with _created(temporary) as file:
             yield file

@@ -64,7 +64,9 @@ def read_sharding_file(path: str) -> ShardingFile:
             f"sharding_config_path {path!r} does not exist; give the path of a sharding JSON file"
         )
     try:
-        return pydantic.TypeAdapter(ShardingFile).validate_json(file.read_bytes())
+        return pydantic.TypeAdapter(ShardingFile).validate_json(config.read_at_most(file))
+    except OSError as error:
+        raise StateError(f"sharding_config_path {path!r}: {error}") from None
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "the file"

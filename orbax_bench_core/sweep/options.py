@@ -15,7 +15,7 @@ from typing import Any
 import pydantic
 
 from orbax_bench_core.authoring import BenchmarkOptions, BenchmarksGenerator
-from orbax_bench_core.config import did_you_mean, meanings
+from orbax_bench_core.config import did_you_mean, meanings, shown
 from orbax_bench_core.sweep.classes import author_line, options_class
 
 _SWEEP_ORIGINS = {list, typing.get_origin(Sequence[int])}
@@ -53,12 +53,11 @@ def axes(options_class: type[BenchmarkOptions], given: Mapping[str, Any]) -> dic
                 name, "an empty list leaves nothing to sweep; give at least one value"
             )
         if name in given and name in types:
-            for item in values:
-                _check_type(name, item, _value_type(types[name]))
+            _check_type(name, values, _value_type(types[name]))
         try:
             result[name] = _distinct(values)
         except ValueError:
-            raise OptionError(name, f"a number must be finite, got {value!r}") from None
+            raise OptionError(name, f"a number must be finite, got {shown(value)}") from None
     return result
 
 
@@ -111,14 +110,16 @@ def _annotations(options_class: type[BenchmarkOptions]) -> dict[str, Any]:
     return typing.get_type_hints(options_class)
 
 
-def _check_type(name: str, value: Any, annotation: Any) -> None:
+def _check_type(name: str, values: Sequence[Any], annotation: Any) -> None:
     adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(
         annotation, config=pydantic.ConfigDict(strict=True, arbitrary_types_allowed=True)
     )
-    try:
-        adapter.validate_python(value)
-    except pydantic.ValidationError:
-        raise OptionError(name, f"expected {describe_type(annotation)}, got {value!r}") from None
+    for value in values:
+        try:
+            adapter.validate_python(value)
+        except pydantic.ValidationError:
+            message = f"expected {describe_type(annotation)}, got {shown(value)}"
+            raise OptionError(name, message) from None
 
 
 def describe_type(annotation: Any) -> str:

@@ -132,6 +132,13 @@ COUNTS: Final = (
     *_host_counts(),
     *_soak_counts(),
     Count(
+        name="chaos",
+        claim="whatever is killed or disturbed leaves, run again, what it would have left",
+        trials=1,
+        command=_python("perf.chaos"),
+        timeout_s=14_400.0,
+    ),
+    Count(
         name="demo",
         claim="the demo, a suite beside itself, ends in PASS",
         trials=20,
@@ -149,6 +156,12 @@ COUNTS: Final = (
         trials=1,
         command=_python("pytest", "-m", "extended", "-n", "2", "--dist", "loadfile", "-q"),
         timeout_s=7200.0,
+    ),
+    Count(
+        name="fuzz",
+        claim="500 inputs that nobody meant are refused by a message or accepted for what they say",
+        trials=100,
+        command=_python("tests.support.fuzz", "--trial", "{trial}"),
     ),
     Count(
         name="best",

@@ -186,7 +186,7 @@ def test_the_same_rules_are_no_exploration(orbax_bench, make_paired_run):
         ("margin", "expected KEY=VALUE, such as margin=0.3"),
         ("margin=wide", "expected a valid number, got 'wide'"),
         ("margin=0.01", "margin 0.01 must be larger than tolerance 0.03"),
-        ("margin=[", "the value is not YAML"),
+        ("margin=[", "the value cannot be read"),
         ("metrics=1", "name the operation and its rule"),
         ("metrics.save=1", "expected a key of `gate`, such as margin=0.3 or metrics.save"),
         ("metrics.save.margn=1", "unknown key; did you mean 'margin'?"),

@@ -1,5 +1,6 @@
 """The command as a whole: its help, and what becomes of a user's mistake."""
 
+import errno
 import importlib.metadata
 import importlib.util
 import os
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from orbax_bench_core.cli.main import _GROUPS, REACH, run_command_line
-from orbax_bench_core.config import parse_suite
+from orbax_bench_core.config import UserError, parse_suite
 from orbax_bench_core.sweep import expand
 
 
@@ -217,11 +218,30 @@ def test_a_file_that_cannot_be_used_is_one_message(run_main):
     assert outcome.err == "error: /proc/none/x: No such file or directory\n"
 
 
-def test_an_error_of_the_system_that_names_no_file_has_its_traceback():
+def test_an_error_of_the_system_that_names_no_file_is_one_message(run_main):
     def command():
-        raise ConnectionResetError(104, "reset")
+        raise ConnectionResetError(104, "Connection reset by peer")
 
-    with pytest.raises(ConnectionResetError):
+    outcome = run_main(lambda: run_command_line(command))
+    assert outcome.code == 2
+    assert outcome.err == "error: ConnectionResetError: Connection reset by peer\n"
+
+
+def test_memory_that_is_used_up_is_one_message(run_main):
+    def command():
+        raise MemoryError
+
+    outcome = run_main(lambda: run_command_line(command))
+    assert outcome.code == 1
+    assert outcome.err == "error: out of memory: free some, or take a smaller suite\n"
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), RecursionError("x"), OSError("no number")])
+def test_a_bug_of_ours_has_its_traceback(error):
+    def command():
+        raise error
+
+    with pytest.raises(type(error)):
         run_command_line(command)
 
 
@@ -247,3 +267,20 @@ def test_a_bucket_without_its_client_names_the_extra(orbax_bench, monkeypatch):
         2,
         "error: gs://bucket/runs: Cloud Storage needs gcsfs: pip install 'orbax-bench[gcs]'\n",
     )
+
+
+@pytest.mark.parametrize(("number", "code"), [(errno.ENOSPC, 1), (errno.EROFS, 1), (errno.EIO, 2)])
+def test_a_disk_that_is_full_can_be_tried_again_whoever_found_out(
+    run_main, monkeypatch, number, code
+):
+    monkeypatch.setattr(sys, "argv", ["orbax-bench"])
+
+    def command():
+        try:
+            raise OSError(number, os.strerror(number))
+        except OSError as error:
+            raise UserError(f"cannot write the baseline: {error}") from None
+
+    outcome = run_main(lambda: run_command_line(command))
+    assert (outcome.code, outcome.out) == (code, "")
+    assert outcome.err.startswith("error: cannot write the baseline: [Errno ")

@@ -1,8 +1,12 @@
 """Suites that are too large, too deep or not what they say: one short message, in a moment."""
 
-import pytest
+import os
+import time
 
-from orbax_bench_core.config import SuiteError, load_suite
+import pytest
+from etils import epath
+
+from orbax_bench_core.config import SuiteError, load_suite, read_at_most
 from orbax_bench_core.config.source import Source
 
 WHOLE = "suite_name: s\nbenchmarks:\n- {generator: save_restore, options: {}}\n"
@@ -58,8 +62,8 @@ def said(tmp_path, text):
         pytest.param(f"{WHOLE}num_repeats: {'9' * 5000}\n", "s.yaml:4: num_repeats", id="digits"),
         pytest.param(
             f"{WHOLE}num_repeats: 0x{'f' * 5000}\n",
-            "got a int of more digits than can be shown",
-            id="number that cannot be shown",
+            "s.yaml:4: num_repeats: a number of 5,002 characters; the longest has 1,000",
+            id="number of many digits",
         ),
         pytest.param('suite_name: "\\ud800"\n', "s.yaml:1: suite_name", id="surrogate"),
         pytest.param(
@@ -74,9 +78,90 @@ def said(tmp_path, text):
             id="dimension",
         ),
         pytest.param(
-            f"{WHOLE}checkpoint_config: {{spec: {{w: {{dtype: int8, shape: [{2**62}, 4]}}}}}}\n",
-            "an array of more than 2^63 bytes, which no library can address",
+            f"{WHOLE}checkpoint_config: {{spec: {{w: {{dtype: int8, shape: [{2**56}, 16]}}}}}}\n",
+            "an array of more than 2^59 bytes, which XLA cannot address",
             id="array",
+        ),
+        pytest.param(
+            f"{WHOLE}checkpoint_config: {{spec: {{w: {{dtype: int4, shape: [{2**59}, 0, 4]}}}}}}\n",
+            "an array of more than 2^59 bytes, which XLA cannot address",
+            id="empty array",
+        ),
+        pytest.param(
+            f"{WHOLE}checkpoint_config: {{spec: {'{a: ' * 110}int{'}' * 110}}}\n",
+            "s.yaml:4: checkpoint_config: brackets or blocks too deep in each other: more than 100",
+            id="tree",
+        ),
+        pytest.param(
+            f"{WHOLE}num_repeats: {':'.join(['59'] * 100_000)}\n",
+            "s.yaml:4: num_repeats: a number of 299,999 characters",
+            id="number to the base of 60",
+        ),
+        pytest.param(
+            f"{WHOLE}checkpoint_config: {{random_seed: 0x{'f' * 500}}}\n",
+            "s.yaml:4: checkpoint_config.random_seed: expected less than or equal to 9223372036854",
+            id="seed of values",
+        ),
+        pytest.param(
+            f"{WHOLE}execution: {{seed: 0x{'f' * 500}}}\n",
+            "s.yaml:4: execution.seed: expected less than or equal to 9223372036854775807",
+            id="seed of the order",
+        ),
+        pytest.param(
+            f"{WHOLE}execution: {{warmups: 1000000000000}}\n",
+            "s.yaml:4: execution.warmups: expected less than or equal to 100000",
+            id="warm-ups",
+        ),
+        pytest.param(
+            f"{WHOLE}execution: {{retries: 1000000000000}}\n",
+            "s.yaml:4: execution.retries: expected less than or equal to 1000",
+            id="retries",
+        ),
+        pytest.param(
+            f"{WHOLE}execution: {{timeout_s: .inf}}\n",
+            "s.yaml:4: execution.timeout_s: expected less than or equal to 31536000",
+            id="seconds",
+        ),
+        pytest.param(
+            f"{WHOLE}mesh_config: {{mesh_axes: [x], ici_parallelism: {{x: 1{'0' * 15}}}}}\n",
+            "s.yaml:4: mesh_config.ici_parallelism.x: expected less than or equal to 1000000",
+            id="axis",
+        ),
+        pytest.param(
+            f"{WHOLE}mesh_config: {{mesh_axes: [x, y], ici_parallelism: {{x: 10000, y: 10000}}}}\n",
+            "s.yaml:4: mesh_config: a mesh of 100,000,000 devices; one may have 1,000,000",
+            id="mesh",
+        ),
+        pytest.param(
+            WHOLE.replace(": s\n", f": {'s' * 2_000}\n"),
+            "s.yaml:1: suite_name: expected String should have at most 1000 characters",
+            id="name",
+        ),
+        pytest.param(
+            f"{WHOLE}overrides: ['num_repeats=!!bool abc']\n",
+            "--override num_repeats=!!bool abc: the value cannot be read: 'abc' cannot be read as",
+            id="override that is none",
+        ),
+        pytest.param(
+            f"{WHOLE}overrides: ['num_repeats={'9' * 5_000}']\n",
+            "the value cannot be read: a number of 5,000 characters",
+            id="override of many digits",
+        ),
+        pytest.param(
+            f"{WHOLE}overrides: ['{'.'.join('a' * 20_000)}=1']\n",
+            "a path of more than 100 keys",
+            id="override of a long path",
+        ),
+        pytest.param(
+            f"{WHOLE}overrides: ['storage=[{'a, ' * 110_000}]']\n",
+            "more than 100,000 keys and values",
+            id="override of many values",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            f"{WHOLE}storage: [{'a, ' * 50}]\noverrides: ['storage[*]=[{'a, ' * 3_000}]']\n",
+            "more than 100,000 keys and values are set",
+            id="override of many places",
         ),
     ],
 )
@@ -101,3 +186,34 @@ def test_both_parsers_have_the_same_messages(text, monkeypatch):
     quick = message()
     monkeypatch.delattr("yaml.CSafeLoader", raising=False)
     assert message() == quick
+
+
+@pytest.mark.slow
+def test_a_mistake_at_the_end_of_a_long_text_is_said_in_a_moment(tmp_path):
+    began = time.process_time()
+    assert "s.yaml:5: while parsing a flow" in said(tmp_path, f"{WHOLE}storage: [{'ab, ' * 90_000}")
+    assert time.process_time() - began < 5
+
+
+def test_a_long_message_keeps_its_end():
+    text = str(SuiteError(f"{'x' * 10_000}: do this"))
+    assert text.startswith("x" * 1_000)
+    assert text.endswith(": do this")
+    assert len(text) < 2_000
+
+
+@pytest.mark.parametrize(
+    ("place", "reason"),
+    [("/dev/zero", "Neither a file nor a folder"), ("pipe", "Neither a file nor a folder")],
+)
+def test_what_has_no_end_is_not_read(tmp_path, place, reason):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match=reason):
+        read_at_most(epath.Path(tmp_path / place))
+
+
+def test_a_file_that_is_too_large_is_not_read_as_a_whole(tmp_path):
+    (tmp_path / "f").write_bytes(b"x" * 2**20)
+    assert len(read_at_most(epath.Path(tmp_path / "f"), 2**20)) == 2**20
+    with pytest.raises(OSError, match="Larger than"):
+        read_at_most(epath.Path(tmp_path / "f"), 2**20 - 1)

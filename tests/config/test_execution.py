@@ -14,7 +14,7 @@ from orbax_bench_core.config.execution import Conditions, ExecutionConfig
         ("{order: random}", "order", "expected 'interleaved' or 'sequential', got 'random'"),
         ("{verify: on}", "verify", "expected 'digest' or 'off', got True"),
         ("{timeout_s: 0}", "timeout_s", "expected greater than 0, got 0"),
-        ("{timeout_s: .nan}", "timeout_s", "expected greater than 0, got nan"),
+        ("{timeout_s: .nan}", "timeout_s", "expected less than or equal to 31536000, got nan"),
         ("{timeout_s: 1h}", "timeout_s", "expected a valid number, got '1h'"),
         ("{retries: 0.5}", "retries", "expected a valid integer, got 0.5"),
         ("{processes: []}", "processes", "an empty list leaves nothing to run"),

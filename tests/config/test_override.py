@@ -142,7 +142,7 @@ def test_a_file_is_read_with_overrides(tmp_path):
         ("suite_name.x=1", "suite_name is 's', which has nothing inside to set"),
         ("num_repeats", "expected KEY.PATH=VALUE, such as checkpoint_config.scale=0.01"),
         ("a..b=1", "expected KEY.PATH=VALUE"),
-        ("num_repeats=[1", "the value is not YAML"),
+        ("num_repeats=[1", "the value cannot be read"),
     ],
 )
 def test_a_bad_value_is_said_to_come_from_the_override(problems, override, message):

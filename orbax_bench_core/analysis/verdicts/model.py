@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import pydantic
 
-from orbax_bench_core.config import Arm, GateConfig, Problem, UserError
+from orbax_bench_core.config import Arm, GateConfig, Problem, UserError, read_at_most
 from orbax_bench_core.gate import Endpoint, FailureVerdict, SeriesHealth, Verdict, Word
 from orbax_bench_core.measure import Better
 from orbax_bench_core.records import (
@@ -237,6 +237,12 @@ class VerdictReport(ResultModel):
         return any(point.endpoint == "missing" for point in self.points)
 
     @property
+    def only_warns(self) -> bool:
+        """Whether all of it was measured apart: whatever else changed looks like a regression."""
+        apart = all(point.mode == "unpaired" for point in self.points)
+        return bool(self.points) and apart and not self.exploratory
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """Notes, and what was left out."""
         return (*self.notes, *(f"left out: {line}" for line in self.left_out))
@@ -274,13 +280,13 @@ def read_verdicts_file(place: str) -> VerdictReport:
 
     try:
         return _read(epath.Path(place))
-    except (OSError, ImportError) as error:
+    except (OSError, ImportError, KeyError) as error:  # a scheme that nobody knows is a KeyError
         raise UserError(Problem(f"cannot read the verdicts: {error}", file=place)) from None
 
 
 def _read(path: epath.Path) -> VerdictReport:
     try:
-        return VerdictReport.model_validate_json(path.read_bytes())
+        return VerdictReport.model_validate_json(read_at_most(path))
     except pydantic.ValidationError:
         raise UserError(f"{path} is not a file of verdicts of version {VERDICTS_VERSION}") from None
 
@@ -290,14 +296,18 @@ def write_verdicts(run: RunDirectory, verdicts: VerdictReport) -> None:
     write_atomically(run.root / VERDICTS_FILE, verdicts.model_dump_json(indent=1).encode())
 
 
-def enforce(verdict: str, verdicts: str | None, *, allow_inconclusive: bool) -> None:
-    """Raises unless a verdict is good enough.
+def enforce(verdict: str, verdicts: str | None, *, allow_inconclusive: bool) -> str:
+    """Raises unless a verdict is good enough, or only warns: of runs that were measured apart.
 
     Args:
         verdict: The verdict in one word.
-        verdicts: Place of `verdicts.json`, to say what has regressed; None without.
+        verdicts: Place of `verdicts.json`, which says how it was measured and what has regressed;
+            None takes the word as it is.
         allow_inconclusive: Whether INCONCLUSIVE is as good as PASS; never where an arm lacks an
             operation.
+
+    Returns:
+        What it warns of; empty where it is good enough.
 
     Raises:
         NotPassed: It is not.
@@ -308,8 +318,11 @@ def enforce(verdict: str, verdicts: str | None, *, allow_inconclusive: bool) -> 
     report = None if verdicts is None else read_verdicts_file(verdicts)
     tolerated = allow_inconclusive and not (report is not None and report.lacks_operations)
     if verdict == "PASS" or (verdict == "INCONCLUSIVE" and tolerated):
-        return
-    raise NotPassed(verdict if report is None else f"{verdict}: {_what(verdict, report)}")
+        return ""
+    said = verdict if report is None else f"{verdict}: {_what(verdict, report)}"
+    if report is None or not report.only_warns:
+        raise NotPassed(said)
+    return said
 
 
 def _what(verdict: str, report: VerdictReport) -> str:

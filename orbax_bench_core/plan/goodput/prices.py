@@ -6,9 +6,16 @@ import datetime
 from typing import Any
 
 import pydantic
-import yaml
 
-from orbax_bench_core.config import ConfigModel, Problem, UserError, did_you_mean, explain
+from orbax_bench_core.config import (
+    ConfigModel,
+    Problem,
+    Source,
+    UserError,
+    did_you_mean,
+    explain,
+    read_at_most,
+)
 
 
 class Price(ConfigModel):
@@ -45,8 +52,8 @@ def read_price(file: str, accelerator: str) -> Price:
     from etils import epath
 
     try:
-        table: Any = yaml.safe_load(epath.Path(file).read_text())
-    except (OSError, ValueError, ImportError, yaml.YAMLError) as error:
+        table: Any = Source(read_at_most(epath.Path(file)).decode(), file).data
+    except (OSError, ValueError, ImportError) as error:
         message = f"cannot be read: {' '.join(str(error).split())}"
         raise UserError(Problem(message, file=file)) from None
     if not isinstance(table, dict):

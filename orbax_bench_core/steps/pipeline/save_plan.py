@@ -6,9 +6,8 @@ import dataclasses
 from typing import Any
 
 import pydantic
-import yaml
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.config import UserError, read_value, shortened, shown
 from orbax_bench_core.plan import (
     Speeds,
     StorageOptions,
@@ -70,13 +69,11 @@ def _options(text: str) -> dict[str, Any]:
     Raises:
         UserError: They are no mapping, or no options of a save.
     """
-    try:
-        given = yaml.safe_load(text) if text.strip() else {}
-    except yaml.YAMLError as error:
-        raise UserError(f"options: not YAML: {' '.join(str(error).split())}") from None
+    given = read_value(text, f"options: {shortened(text)}")
+    given = {} if given is None else given
     known = {field.name for field in dataclasses.fields(StorageOptions)}
     if not isinstance(given, dict):
-        raise UserError(f"options: {text!r} is no mapping such as {{use_ocdbt: false}}")
+        raise UserError(f"options: {shown(text)} is no mapping such as {{use_ocdbt: false}}")
     if unknown := sorted(str(name) for name in given if name not in known):
         raise UserError(
             f"options: no such option of a save: {', '.join(unknown)}; there are "
@@ -87,5 +84,5 @@ def _options(text: str) -> dict[str, Any]:
     except pydantic.ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = ".".join(map(str, first["loc"]))
-        raise UserError(f"options: {name}: {first['msg']}, got {first['input']!r}") from None
+        raise UserError(f"options: {name}: {first['msg']}, got {shown(first['input'])}") from None
     return {name: getattr(taken, name) for name in given}
