@@ -22,6 +22,7 @@ from orbax_bench_core.records.exclusive import create_exclusively, read_if_there
 from orbax_bench_core.records.files import atomic_file, write_atomically
 from orbax_bench_core.records.git import Answer as GitAnswer
 from orbax_bench_core.records.git import ask as ask_git
+from orbax_bench_core.records.layout import Columns, Layout
 from orbax_bench_core.records.lease import PACE, LeaseLost
 from orbax_bench_core.records.machine import (
     IMAGE,
@@ -120,11 +121,13 @@ __all__ = [
     "Attempt",
     "Batch",
     "CodeUnderTest",
+    "Columns",
     "CompanyFinder",
     "Effect",
     "ErrorInfo",
     "FirstAttempts",
     "GitAnswer",
+    "Layout",
     "LeaseLost",
     "OperationTimes",
     "OptionEffect",
