@@ -11,7 +11,7 @@ from orbax_bench_core.baselines.model import (
     Capture,
     CapturedPoint,
     Promotion,
-    new_capture_id,
+    capture_id,
 )
 from orbax_bench_core.baselines.naming import PREVIOUS, find_capture
 from orbax_bench_core.baselines.store import Registry, state_after
@@ -55,8 +55,8 @@ def capture_run(
     """Captures a run, or one arm of a paired run.
 
     A point with a failed or missing repeat is left out: it must not take the place of a good one.
-    The same records are captured once under a revision: a command that was killed and runs again
-    finds its capture, or finishes it.
+    The same records are one capture under a revision: a command that was killed and runs again, or
+    runs twice at once, finds its capture or finishes it.
 
     Args:
         run: The run.
@@ -89,9 +89,7 @@ def capture_run(
     revision = revision or code.revision
     if not found:
         return Captured(revision=revision, capture=None, left_out=left_out, strays=strays)
-    side = arm if info.paired else None
-    unfinished = registry.unfinished(revision, info.run_id, side)
-    capture = _describe(info, found, side, revision, code, unfinished)
+    capture = _describe(info, found, arm if info.paired else None, revision, code)
     baselines = [
         Baseline(
             point_id=point_id,
@@ -101,21 +99,8 @@ def capture_run(
         )
         for point_id, records in found.items()
     ]
-    if (known := _known(registry, capture, baselines)) is None:
-        registry.add(capture, baselines)
-    return Captured(revision=revision, capture=known or capture, left_out=left_out, strays=strays)
-
-
-def _known(registry: Registry, capture: Capture, baselines: Sequence[Baseline]) -> Capture | None:
-    """Returns the capture of the same records under the same revision, if there is one."""
-    for other in registry.captures_of(capture.revision):
-        if (other.run_id, other.arm, other.points) != (capture.run_id, capture.arm, capture.points):
-            continue
-        wanted = [(other.reference, baseline.point_id) for baseline in baselines]
-        found = registry.baselines(wanted)
-        if all(one.records == own.records for one, own in zip(found, baselines, strict=True)):
-            return other
-    return None
+    kept = registry.add(capture, baselines)
+    return Captured(revision=revision, capture=kept, left_out=left_out, strays=strays)
 
 
 def resolved(record: Record) -> Record:
@@ -148,7 +133,6 @@ def _describe(
     arm: Arm | None,
     revision: str,
     code: Source,
-    unfinished: str | None,
 ) -> Capture:
     now = datetime.datetime.now(datetime.UTC)
     points = [
@@ -160,7 +144,9 @@ def _describe(
         for point_id, records in found.items()
     ]
     return Capture(
-        id=unfinished or new_capture_id(now),
+        id=capture_id(
+            info.created_at, (record for records in found.values() for record in records)
+        ),
         revision=revision,
         captured_at=now,
         run_id=info.run_id,

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import pydantic
 
 from orbax_bench_core.baselines.model import Baseline, Capture, Promotion, is_capture_id
-from orbax_bench_core.config import Arm, Problem, UserError, checked_path, read_at_most
+from orbax_bench_core.config import Problem, UserError, checked_path, read_at_most
 from orbax_bench_core.records import (
     SCHEMA_VERSION,
     UNKNOWN,
     ResultModel,
+    create_exclusively,
     package_version,
     write_atomically,
 )
@@ -80,37 +81,26 @@ class Registry:
         files = [self.root / reference / f"{point_id}.json" for reference, point_id in wanted]
         return read_each(read_baseline, files)
 
-    def add(self, capture: Capture, baselines: Sequence[Baseline]) -> None:
-        """Writes a capture with the samples of each of its points.
+    def add(self, capture: Capture, baselines: Sequence[Baseline]) -> Capture:
+        """Writes a capture with the samples of each of its points, unless it is there.
 
         It exists once all of it is written.
+
+        Returns:
+            The capture as it is there.
 
         Raises:
             UserError: The registry cannot be written.
         """
         check_revision(capture.revision)
         folder = self.root / capture.revision
-        for baseline in baselines:
-            _write(folder / capture.id / f"{baseline.point_id}.json", baseline)
-        _write(folder / f"{capture.id}.json", capture)
-
-    def unfinished(self, revision: str, run_id: str, arm: Arm | None) -> str | None:
-        """Returns the id of a capture of a run of which points were written and it was not.
-
-        Somebody was killed there, or writes the same at this moment.
-        """
-        folder = self.root / revision
-        if not folder.exists():
-            return None
-        names = {path.name for path in folder.iterdir()}
-        for name in sorted(names):
-            if not is_capture_id(name) or f"{name}.json" in names:
-                continue
-            for file in json_files(folder / name):
-                first = next(iter(read_baseline(file).records), None)
-                if first is not None and (first.run_id, first.arm) == (run_id, arm):
-                    return name
-        return None
+        file = folder / f"{capture.id}.json"
+        if not file.exists():
+            for baseline in baselines:
+                _write(folder / capture.id / f"{baseline.point_id}.json", baseline)
+            if _create(file, capture):
+                return capture
+        return _read_capture(file)
 
     def promotions(self) -> list[Promotion]:
         """Returns every promotion in the order in which they count.
@@ -190,6 +180,14 @@ def _in_order(captures: Iterable[Capture]) -> list[Capture]:
 def _write(path: epath.Path, content: ResultModel) -> None:
     try:
         write_atomically(path, content.model_dump_json(indent=1).encode())
+    except OSError as error:
+        raise UserError(f"cannot write the baseline: {error}") from None
+
+
+def _create(path: epath.Path, content: ResultModel) -> bool:
+    """Writes a file unless it is there, and returns whether it was not."""
+    try:
+        return create_exclusively(path, content.model_dump_json(indent=1).encode())
     except OSError as error:
         raise UserError(f"cannot write the baseline: {error}") from None
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from orbax_bench_core.analysis import noise as passports
 from orbax_bench_core.analysis.recovery import PhaseName, Recovery, recovery_document
 from orbax_bench_core.analysis.soak import Soak, soak_document
-from orbax_bench_core.analysis.summary import RunSummary, notes_document, summary_document
+from orbax_bench_core.analysis.summary import RunSummary, notes_document, terminal_document
 from orbax_bench_core.analysis.verdicts import VerdictReport, compare_stored, verdicts_document
 from orbax_bench_core.baselines import capture_into, load_baseline
 from orbax_bench_core.cli.arguments import LogFormat, results_console
@@ -422,7 +422,7 @@ class Measurement:
             summary = publish(directory)
             extra = limits_of(directory, self._session.info, summary)
             answer = answer_of(directory)
-            document = summary_document(self._session.info, summary, extra=extra, answer=answer)
+            document = terminal_document(self._session.info, summary, extra, answer)
             print_document(document, self._console)
             verdicts = None
             if baselines.compare is not None:
@@ -434,6 +434,7 @@ class Measurement:
         except OSError as failure:
             return self._unwritten(failure, "report")
         self._say(f"Run directory: {directory.root}")
+        self._say(f"Report: {directory.root}/report.html")
         code, suite = run_exit_code(summary, self._console), self._session.info.suite_name
         if verdicts is None:
             self._outlets.run(suite, summary, code, str(directory.root))

@@ -28,7 +28,7 @@ def report(
     """
     from rich.console import Console
 
-    from orbax_bench_core.analysis.summary import notes_document, summary_document
+    from orbax_bench_core.analysis.summary import notes_document, terminal_document
     from orbax_bench_core.cli.measurement import unwritten
     from orbax_bench_core.document import print_document
     from orbax_bench_core.records import RunDirectory
@@ -44,5 +44,5 @@ def report(
     info = run.read_info()
     print_document(notes_document(info), console)
     extra = limits_of(run, info, summary)
-    print_document(summary_document(info, summary, extra=extra, answer=answer_of(run)), console)
+    print_document(terminal_document(info, summary, extra, answer_of(run)), console)
     raise typer.Exit(Exit.FAILED if summary.left_out else Exit.OK)

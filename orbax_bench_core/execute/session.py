@@ -209,7 +209,7 @@ class Session:
         run = RunDirectory(directory)
         code = code_under_test(expansion.files, suite.source.file)
         with run.owned(None, command=command_line(), say=say):
-            run.check_versions(expansion.points)  # before run.json says that it goes on
+            run.check_versions(expansion.points, say=say)  # before run.json says that it goes on
             info = run.start(suite, expansion, code, settings.process_noise)
         return cls(
             directory=run,
@@ -246,7 +246,7 @@ class Session:
         run = RunDirectory(directory)
         info = run.read_info()
         entries = _entries(points, info, directory)
-        run.check_versions(entries)
+        run.check_versions(entries, say=say)
         return cls(
             directory=run,
             info=info,
@@ -274,7 +274,12 @@ class Session:
                     f"{self.directory.root} was begun anew by another command meanwhile; run the "
                     "same command again"
                 )
-            yield
+            try:
+                yield
+            except BaseException:  # a worker may have been ended while it wrote
+                with contextlib.suppress(OSError, UserError):
+                    self.directory.clear_abandoned(self.entries)
+                raise
 
     @property
     def whole(self) -> bool:

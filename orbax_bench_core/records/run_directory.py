@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import concurrent.futures
 import contextlib
 import datetime
@@ -106,6 +107,7 @@ class RunDirectory:
         except ValueError as error:
             raise UserError(str(error)) from None
         self.fence: Fence | None = None
+        self._folder = str(self.root)
         self._run_id: str | None = None
         self._strays: dict[str, Stray] = {}
         self._abandoned: set[str] = set()
@@ -258,6 +260,9 @@ class RunDirectory:
         try:
             info = RunInfo.model_validate_json(data)
         except pydantic.ValidationError as error:
+            if newer := other_version(data):
+                said = f"{newer}: upgrade orbax-bench to read it"
+                raise UserError(Problem(said, file=str(self._info_path))) from None
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])
             raise UserError(
@@ -301,8 +306,14 @@ class RunDirectory:
         record = _parsed(data)
         return None if record is None or misplaced(record, place, self._id) else record
 
-    def check_versions(self, entries: Iterable[SweepEntry]) -> None:
+    def check_versions(
+        self, entries: Iterable[SweepEntry], *, say: Callable[[str], None] | None = None
+    ) -> None:
         """Checks that every record of some points and pairs is of a schema version that is read.
+
+        Args:
+            entries: The points and pairs.
+            say: Told of each record that a crash has torn, and what becomes of it.
 
         Raises:
             UserError: One is not, and what is measured beside it could not be told from it.
@@ -316,6 +327,11 @@ class RunDirectory:
         with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
             for path, data in zip(paths, pool.map(self._read, paths), strict=True):
                 refuse_other_version(data or b"", str(path))
+                if say is not None and data is not None and _ends_early(data):
+                    say(
+                        f"{path} is torn: its repeat is measured again, and the file kept beside "
+                        f"it as {_aside(path, data).name}"
+                    )
 
     def seal(self, point: SweepEntry, repeat: int, *, host: int = 0) -> str:
         """Returns the SHA-256 of a record, by which a new try takes its place; empty for none."""
@@ -354,9 +370,9 @@ class RunDirectory:
     def write_record(self, record: Record, *, fence: str = "", replaces: str = "") -> None:
         """Puts the record of one repeat in its place.
 
-        A record that passed or was skipped is final. One that failed, or is torn, is replaced. One
-        that is not of its place is kept beside it under a name that readers ignore, and replaced,
-        under a lease alone.
+        A record that passed or was skipped is final. One that failed is replaced. So is one that is
+        torn, which is kept beside it under a name that readers ignore, and one that is not of its
+        place, under a lease alone.
 
         Args:
             record: The record.
@@ -384,9 +400,9 @@ class RunDirectory:
                 continue
             there = _parsed(before)
             wrong = "" if there is None else misplaced(there, place, record.run_id)
-            if wrong and right is not None:
-                aside = path.with_name(f".{path.name}.{digest(before)[:12]}")
-                create_exclusively(aside, before)
+            torn = there is None and not other_version(before)
+            if torn or (wrong and right is not None):
+                create_exclusively(_aside(path, before), before)
             else:
                 final = there is not None and there.finished and digest(before) != replaces
                 kept = wrong or other_version(before) or ("final" if final else "")
@@ -414,11 +430,17 @@ class RunDirectory:
         for _, records in self.by_point():
             yield from records
 
-    def by_point(self) -> Iterator[tuple[SweepEntry, Iterator[Record]]]:
-        """Yields every point of the run with its records."""
-        info = self.read_info()
+    def by_point(
+        self, info: RunInfo | None = None
+    ) -> Iterator[tuple[SweepEntry, Iterator[Record]]]:
+        """Yields every point of the run with its records.
+
+        Args:
+            info: What `run.json` says, where the caller has it: that of a large run is large.
+        """
+        info = info or self.read_info()
         known = {point.id for point in info.expansion.points}
-        for name in self._names(self.root / "records"):
+        for name in self._names(self._under("records")):
             if name not in known and not name.startswith("."):
                 self._note(f"records/{name}", NO_POINT)
         for point in info.expansion.points:
@@ -443,7 +465,7 @@ class RunDirectory:
             else:
                 places.append(place)
         for place in sorted(places, key=lambda place: (not place.warmup, place.repeat, place.host)):
-            data = self._read(self._path(place))
+            data = self._read(self._under(place.path))
             if data is None:
                 continue
             record = _parsed(data)
@@ -458,20 +480,28 @@ class RunDirectory:
     def _files(self, point_id: str) -> Iterator[tuple[Place | None, str]]:
         """Yields what lies among the records of a point: its place, if it is one, and its path."""
         folder = f"records/{point_id}"
-        for repeat in self._names(self.root / folder):
+        for repeat in self._names(self._under(folder)):
             if repeat.startswith("."):
                 continue
             if place_of(point_id, repeat, "host_0.json") is None:
                 yield None, f"{folder}/{repeat}"
                 continue
-            for name in self._names(self.root / folder / repeat):
+            for name in self._names(self._under(f"{folder}/{repeat}")):
                 if not name.startswith("."):
                     yield place_of(point_id, repeat, name), f"{folder}/{repeat}/{name}"
                 elif name.endswith(".tmp"):
                     self._abandoned.add(f"{folder}/{repeat}/{name}")
 
-    def clear_abandoned(self) -> None:
-        """Deletes what writers that were killed have left among the records, as far as read."""
+    def clear_abandoned(self, entries: Iterable[SweepEntry] = ()) -> None:
+        """Deletes what writers that were killed have left among the records, as far as read.
+
+        Args:
+            entries: Points and pairs that are looked at first, read or not.
+        """
+        if "://" in str(self.root):  # an object store shows no object that is not complete
+            return
+        for entry in entries:
+            collections.deque(self._files(entry.id), maxlen=0)
         for place in self._abandoned:
             path = Path(self.root / place)
             if is_abandoned(path):
@@ -519,14 +549,18 @@ class RunDirectory:
     def _path(self, place: Place) -> epath.Path:
         return self.root / place.path
 
-    def _read(self, path: epath.Path) -> bytes | None:
+    def _under(self, path: str) -> str:
+        """Returns the path of a file in the run directory as text, which takes hardly any time."""
+        return f"{self._folder}/{path}"
+
+    def _read(self, path: epath.Path | str) -> bytes | None:
         """Returns what a file holds, or None when it is not there."""
         try:
             return read_if_there(path)
         except OSError as error:
             raise unreadable(path, error) from None
 
-    def _names(self, folder: epath.Path) -> list[str]:
+    def _names(self, folder: epath.Path | str) -> list[str]:
         """Returns the names in a folder; none when it is not there."""
         try:
             return names_in(folder)
@@ -545,13 +579,23 @@ class AlreadyRecorded(Exception):
 
 def _parsed(data: bytes) -> Record | None:
     """Returns a record, or None of what is torn or of another schema version."""
-    try:
-        return Record.model_validate_json(data)
-    except pydantic.ValidationError:
-        return None
+    # Who only writes records, as a worker does, does not wait for the parser.
+    from orbax_bench_core.records.parsing import parsed_record
+
+    return parsed_record(data)
 
 
-def unreadable(path: epath.Path, error: OSError) -> UserError:
+def _aside(path: epath.Path, data: bytes) -> epath.Path:
+    """Returns where that is kept which a record takes the place of."""
+    return path.with_name(f".{path.name}.{digest(data)[:12]}")
+
+
+def _ends_early(data: bytes) -> bool:
+    """Returns whether a record was not written to its end; parsing all of them takes too long."""
+    return not data.rstrip().endswith(b"}")
+
+
+def unreadable(path: epath.Path | str, error: OSError) -> UserError:
     """Returns what to tell of a file that is there, perhaps, and cannot be read."""
     return UserError(
         Problem(

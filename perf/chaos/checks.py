@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import signal
-from collections.abc import Set
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,14 +17,15 @@ GONE_S: Final = 5.0
 GRACE_S: Final = 30.0
 INTERRUPTED: Final = 130
 
-_KINDLY: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+KINDLY: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals after which a command ends itself, and cleans up."""
 _TRACEBACK: Final = "Traceback (most recent call last)"
 _SHOWN: Final = 6
 
 
 def is_orderly(number: signal.Signals) -> bool:
     """Returns whether a command that gets a signal ends itself, and cleans up."""
-    return number in _KINDLY
+    return number in KINDLY
 
 
 def check_said(command: Command) -> None:
@@ -52,7 +53,7 @@ def temporary(place: Place) -> set[Path]:
     return {*place.results.rglob(".*.tmp"), *place.temporary.rglob("*")}
 
 
-def check_clean(place: Place, before: Set[Path] = frozenset()) -> None:
+def check_clean(place: Place, before: AbstractSet[Path] = frozenset()) -> None:
     """Checks that nothing is left of what is temporary, apart from what was there before."""
     found = sorted(temporary(place) - before)
     if found:
@@ -60,8 +61,14 @@ def check_clean(place: Place, before: Set[Path] = frozenset()) -> None:
         raise NotHeld(f"{len(found)} files are left: {', '.join(names)}")
 
 
+def check_ended(place: Place, code: int | None, undisturbed: dict[str, Any]) -> None:
+    """Checks that a command which ended as if nothing had happened has left what it should."""
+    if code == place.scenario.code:
+        check_results(place, undisturbed)
+
+
 def check_results(place: Place, undisturbed: dict[str, Any]) -> None:
-    """Checks that results are those of a command that nothing has disturbed, and none is doubled."""
+    """Checks that results are those of an undisturbed command, and that none is doubled."""
     found = json.loads(json.dumps(place.found()))
     if again := doubled(found):
         raise NotHeld(f"doubled: {again[:_SHOWN]}")

@@ -28,10 +28,12 @@ _OTHERS: Final = {0, 1, 75, 130}
 """Exit codes of hosts that see another one end."""
 
 
-def disturb(place: Place, undisturbed: Undisturbed, draw: random.Random) -> str:
+def disturb(
+    place: Place, undisturbed: Undisturbed, draw: random.Random, *, in_a_row: int = IN_A_ROW
+) -> str:
     """Kills a command again and again, and returns which signals it got."""
     made: Counter[str] = Counter()
-    for _ in range(IN_A_ROW):
+    for _ in range(in_a_row):
         number, group = draw.choice(SIGNALS), draw.random() < 0.5
         struck = draw.randrange(place.scenario.hosts)
         before = checks.temporary(place)

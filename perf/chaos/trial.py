@@ -8,25 +8,27 @@ from __future__ import annotations
 import argparse
 import random
 import shutil
+import signal
 import sys
 from pathlib import Path
 
 from perf.chaos import checks, disturbances
+from perf.chaos.checks import KINDLY
+from perf.chaos.disturbances import Disturbance
 from perf.chaos.place import NotHeld, Undisturbed, prepared
 from perf.chaos.scenarios import SCENARIOS
 
 STATE = Path("build/chaos")
 
 
-def trial(state: Path, of: str, by: str, *, seed: int, number: int) -> str:
+def trial(state: Path, of: str, disturb: Disturbance, *, seed: str) -> str:
     """Makes one trial.
 
     Args:
         state: Folder of what trials share, and of failures.
         of: The scenario.
-        by: The disturbance.
-        seed: Seed of all trials.
-        number: Which of them.
+        disturb: The disturbance.
+        seed: Of all that is drawn, and name of the folder.
 
     Returns:
         What was done.
@@ -34,20 +36,20 @@ def trial(state: Path, of: str, by: str, *, seed: int, number: int) -> str:
     Raises:
         NotHeld: Something else was seen than should be.
     """
-    scenario, draw = SCENARIOS[of], random.Random(f"{seed}/{of}/{by}/{number}")
+    scenario, draw = SCENARIOS[of], random.Random(seed)
     undisturbed = Undisturbed(state, scenario)
-    folder = state / "trials" / f"{of}_{by}_{seed}_{number}"
+    folder = state / "trials" / seed
     shutil.rmtree(folder, ignore_errors=True)
     place = prepared(folder, scenario, state)
     try:
-        said = disturbances.BY_NAME[by](place, undisturbed, draw)
+        said = disturb(place, undisturbed, draw)
         checks.check_gone(place)
         place.finish()
         checks.check_gone(place)
         checks.check_results(place, undisturbed.found)
         checks.check_clean(place)
     except NotHeld as found:
-        raise NotHeld(f"seed {seed}, trial {number}, {place.folder}: {found}") from None
+        raise NotHeld(f"{place.folder}: {found}") from None
     finally:
         place.end()
     place.remove()
@@ -63,10 +65,13 @@ def main() -> int:
     parser.add_argument("--number", type=int, default=0)
     parser.add_argument("--state", type=Path, default=STATE)
     options = parser.parse_args()
+    # A child takes over what is ignored, as in the background or by `nohup`.
+    for number in KINDLY:
+        signal.signal(number, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    seed = f"{options.of}_{options.by}_{options.seed}_{options.number}"
     try:
-        said = trial(
-            options.state, options.of, options.by, seed=options.seed, number=options.number
-        )
+        said = trial(options.state, options.of, disturbances.BY_NAME[options.by], seed=seed)
     except NotHeld as found:
         print(found)
         return 1

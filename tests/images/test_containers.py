@@ -165,6 +165,24 @@ def test_its_user_is_a_number_that_is_not_root(inspected):
     assert group == "0"
 
 
+ON_A_TPU = """
+orbax-bench step plan-sweep /suite.yaml -o /tmp/run --result /tmp/points > /dev/null
+orbax-bench step run-sweep-point @/tmp/points -o /tmp/run --expect tpu:v5e:8
+echo "code $?"
+ls /tmp/run/records 2> /dev/null | wc -l
+"""
+
+
+def test_the_image_for_cpus_measures_nothing_where_a_tpu_is_expected(
+    docker_environment, image, tmp_path
+):
+    (tmp_path / "suite.yaml").write_text(SUITE)
+    mount = f"{tmp_path}/suite.yaml:/suite.yaml:ro"
+    done = docker(docker_environment, "run", "--rm", "--volume", mount, image, "sh", "-c", ON_A_TPU)
+    assert "expected tpu:v5e:8, and JAX found" in done.stdout + done.stderr
+    assert done.stdout.split()[-3:] == ["code", "2", "0"], done.stdout
+
+
 def test_the_bill_of_materials_is_what_is_installed(docker_environment, image, distributions):
     done = docker(docker_environment, "run", "--rm", image, "cat", "/opt/orbax-bench/sbom.cdx.json")
     listed = {one["purl"].partition("@")[0] for one in json.loads(done.stdout)["components"]}

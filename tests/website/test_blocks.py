@@ -44,10 +44,12 @@ RUN_BY = {
     "docs/pipelines/async-study.md": "tests/website/test_blocks_run.py",
     "docs/pipelines/calibration.md": "tests/website/test_blocks_run.py",
     "docs/pipelines/framework-comparison.md": "tests/website/test_blocks_run.py",
+    "docs/pipelines/kubeflow.md": "tests/pipelines/test_engine_pages.py",
     "docs/pipelines/local.md": "tests/website/test_blocks_run.py",
     "docs/pipelines/regression.md": "tests/website/test_blocks_run.py",
     "docs/pipelines/steps.md": "tests/website/test_blocks_run.py",
     "docs/pipelines/sweep.md": "tests/website/test_blocks_run.py",
+    "docs/pipelines/vertex.md": "tests/pipelines/test_engine_pages.py",
     "docs/planning.md": "tests/integration/test_planning_pages.py",
     "docs/recovery.md": "tests/integration/test_recovery.py",
     "docs/release.md": "tests/website/test_blocks_run.py",
@@ -70,8 +72,7 @@ NOT_RUN = {
     "docs/launch/tpu-vm.md": "needs TPU VMs",
     "docs/launch/vertex.md": "needs Vertex AI",
     "docs/launch/xpk.md": "needs a GKE cluster",
-    "docs/pipelines/kubeflow.md": "needs a Kubeflow cluster",
-    "docs/pipelines/vertex.md": "needs Vertex AI",
+    "docs/pipelines/argo.md": "needs Argo; tests/pipelines/test_argo.py runs its commands",
     "images/README.md": "needs Docker; tests/images run the same",
 }
 """Reasons for which the shell blocks of a page are not run as they stand, though what can be told

@@ -9,6 +9,7 @@ import importlib.machinery
 import itertools
 import json
 import os
+import pathlib
 import signal
 import sys
 
@@ -30,7 +31,7 @@ def _stand_in_for_worker(module):
         "lock_file": module.Path(_TOLD["lock"]),
     }
 
-    def made(self, configs, *, folder, say):
+    def made(self, configs, **_):
         for config in configs:
             slow = config.name.rpartition("-")[2] in _TOLD["slow"]
             variables = {"CHAOS_FACTOR": "1.3" if slow else "1"}
@@ -98,6 +99,7 @@ def _watch(fault):
         last[0] = number = next(counter)
         if "errno" in fault:
             if number == fault["at"] or (fault["lasting"] and number > fault["at"]):
+                pathlib.Path(fault["struck"]).touch()
                 raise OSError(fault["errno"], os.strerror(fault["errno"]), os.fspath(arguments[0]))
         elif "signal" in fault and number == fault["at"]:
             (os.killpg if fault["group"] else os.kill)(os.getpid(), signal.Signals(fault["signal"]))
@@ -108,8 +110,7 @@ def _watch(fault):
         def keep():
             count, fault["count"] = fault["count"], ""
             if count:
-                with open(count, "w") as file:
-                    file.write(str(last[0]))
+                pathlib.Path(count).write_text(str(last[0]))
 
         atexit.register(keep)
 
@@ -121,8 +122,7 @@ def _note_when_told():
     def noted(number, handler):
         before = real(number, handler)
         if number == signal.SIGTERM:
-            with open(_TOLD["heard"], "w") as file:
-                file.write(str(handler is not signal.SIG_DFL))
+            pathlib.Path(_TOLD["heard"]).write_text(str(handler is not signal.SIG_DFL))
         return before
 
     signal.signal = noted
