@@ -1,11 +1,12 @@
 """Files among the records that are not what their place says: named, and left out."""
 
+import builtins
+import io
 import json
+import os
 import shutil
-from pathlib import Path
 
 import pytest
-from etils import epath
 
 from orbax_bench_core import UserError, load_run
 from orbax_bench_core.baselines import publish_run
@@ -234,13 +235,14 @@ def fail_on(monkeypatch, broken):
     """Has the disk fail at one path."""
 
     def failing(real):
-        def call(path, *arguments, **options):
+        def call(path=".", *arguments, **options):
             if str(path) == str(broken):
                 raise OSError(5, "Input/output error", str(path))
             return real(path, *arguments, **options)
 
         return call
 
-    local = type(epath.Path("."))
-    for owner, name in ((local, "open"), (Path, "stat"), (Path, "iterdir")):
-        monkeypatch.setattr(owner, name, failing(getattr(owner, name)))
+    calls = {builtins: ["open"], io: ["open"], os: ["open", "stat", "scandir", "listdir"]}
+    for module, names in calls.items():
+        for name in names:
+            monkeypatch.setattr(module, name, failing(getattr(module, name)))
