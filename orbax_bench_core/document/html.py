@@ -280,7 +280,7 @@ def _cell(cell: Text | Cell) -> Safe:
     if not isinstance(cell, Cell):
         return _line(cell)
     flags = (_tag("span", _plain(flag), class_="flag") for flag in cell.flags)
-    notes = (_tag("span", _plain(note), class_="note") for note in cell.notes)
+    notes = (_tag("span", _line(note), class_="note") for note in cell.notes)
     return _join((_line(cell.text), *flags, *notes), " ")
 
 

@@ -88,7 +88,12 @@ from orbax_bench_core.records.store_troubles import (
     flags_of,
     troubles_of,
 )
-from orbax_bench_core.records.temporary import new_scratch_file, new_scratch_folder, scratch_folder
+from orbax_bench_core.records.temporary import (
+    new_scratch_file,
+    new_scratch_folder,
+    scratch_folder,
+    temporary_name,
+)
 from orbax_bench_core.records.verification import VERIFIED_WORDS, weakest
 
 __all__ = [
@@ -173,6 +178,7 @@ __all__ = [
     "storage_provenance",
     "surroundings",
     "swap",
+    "temporary_name",
     "troubles_of",
     "unreadable",
     "varying",

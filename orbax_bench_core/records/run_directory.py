@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import concurrent.futures
 import contextlib
 import datetime
@@ -496,8 +497,16 @@ class RunDirectory:
                 elif name.endswith(".tmp"):
                     self._abandoned.add(f"{folder}/{repeat}/{name}")
 
-    def clear_abandoned(self) -> None:
-        """Deletes what writers that were killed have left among the records, as far as read."""
+    def clear_abandoned(self, entries: Iterable[SweepEntry] = ()) -> None:
+        """Deletes what writers that were killed have left among the records, as far as read.
+
+        Args:
+            entries: Points and pairs that are looked at first, read or not.
+        """
+        if "://" in str(self.root):  # an object store shows no object that is not complete
+            return
+        for entry in entries:
+            collections.deque(self._files(entry.id), maxlen=0)
         for place in self._abandoned:
             path = Path(self.root / place)
             if is_abandoned(path):
