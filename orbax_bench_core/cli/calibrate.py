@@ -19,6 +19,7 @@ from orbax_bench_core.cli.hosts import (
     place_in_cluster,
     serve_without_suite,
 )
+from orbax_bench_core.cli.terminal import new_console
 
 if TYPE_CHECKING:
     from orbax_bench_core.config import LoadedSuite
@@ -141,12 +142,10 @@ def _measure(
     Returns:
         The exit code, which is 0 unless it was stopped.
     """
-    from rich.console import Console
-
     from orbax_bench_core.cli.calibrate_run import CalibrationRun
     from orbax_bench_core.cli.measurement import Interrupted
 
-    console = Console(file=sys.stderr)
+    console = new_console(file=sys.stderr)
     run = CalibrationRun(
         suite,
         directory,

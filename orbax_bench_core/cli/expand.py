@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from orbax_bench_core.cli.arguments import Override, SuiteFile
+from orbax_bench_core.cli.terminal import new_console
 
 
 def expand(
@@ -92,13 +93,12 @@ def _chosen(names: Sequence[str], builtins: Mapping[str, str]) -> dict[str, str]
 
 def _show(builtins: Mapping[str, str]) -> None:
     import docstring_parser
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     from orbax_bench_core.sweep import describe_options, load_class
 
-    console = Console()
+    console = new_console()
     for name, path in builtins.items():
         generator = load_class(path)
         about = docstring_parser.parse(generator.__doc__ or "")

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, assert_never
 
+from orbax_bench_core.config import printable
 from orbax_bench_core.document import figures
 from orbax_bench_core.document.elements import (
     Axis,
@@ -91,7 +92,7 @@ def to_html(document: Document) -> str:
     script, digest = _script()
     tones = " ".join(f".t-{tone} {{ --t: var({name}); }}" for tone, name in _TONES.items())
     return environment.get_template("page.html.jinja").render(
-        title=document.title,
+        title=printable(document.title),
         body=_body(document.elements),
         labels=Markup("\n".join(dict.fromkeys(_labels(document.elements)))),  # noqa: S704 - escaped
         tones=tones,
@@ -186,7 +187,7 @@ def _element(element: Element) -> Markup:
         case Items():
             return _tag("ul", _join((_tag("li", _line(item)) for item in element.items), "\n"))
         case Code():
-            return _tag("pre", escape(element.text.rstrip()))
+            return _tag("pre", escape(printable(element.text).rstrip()))
         case Facts():
             pairs = (
                 _tag("dt", _line(name)) + _tag("dd", _line(fact)) for name, fact in element.pairs
@@ -364,7 +365,7 @@ def _filter(found: Filter) -> Markup:
 def _plain(text: str) -> Markup:
     from markupsafe import escape
 
-    return escape(_UNBROKEN.sub("\\1\u00a0", text))
+    return escape(_UNBROKEN.sub("\\1\u00a0", printable(text)))
 
 
 def _sentence(paragraph: Paragraph) -> Markup:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from typing import Any
+from typing import Any, Self
 
 import pydantic
 
@@ -50,6 +50,12 @@ class SweepPoint(ConfigModel):
     environment: EnvironmentConfig | None = None
     candidate: None = None
     label: str = ""
+
+    @pydantic.model_validator(mode="after")
+    def _given_are_options(self) -> Self:
+        if unknown := [name for name in self.given if name not in self.options]:
+            raise ValueError(f"`given` names {unknown[0]!r}, which is no option of the point")
+        return self
 
     @functools.cached_property
     def id(self) -> str:

@@ -58,10 +58,10 @@ def enforce_verdict(
             enforce(verdict, verdicts, allow_inconclusive=allow_inconclusive)
     except NotPassed as failure:
         refused = failure
-    if lacking and verdict not in _WORST:
-        refused = NotComplete("; ".join([*([str(refused)] if refused else []), *lacking]))
-    elif lacking:
-        refused = NotPassed("; ".join([str(refused), *lacking]))
+    if lacking:
+        lines = [*([str(refused)] if refused else []), *(line or "(no name)" for line in lacking)]
+        said = "; ".join(UserError(*lines).said)  # a sweep may lack thousands
+        refused = NotPassed(said) if verdict in _WORST else NotComplete(said)
     if outlets is not None and outlets.webhook is not None and verdicts is not None:
         found, folder = read_verdicts_file(verdicts), _folder_of(verdicts)
         code = worst([enforcement_exit_code(refused, verdict), state_exit_code(found, folder)])

@@ -37,7 +37,7 @@ _QUIET: Final = (
 )
 """Commands that measure nothing and reach nothing."""
 _WORDS: Final = [
-    str(one)[:1_500]
+    str(one)[:1_500].replace("\ud800", "\udcff")  # what a byte that is no text becomes
     for one in NASTY
     if isinstance(one, str | float) or (isinstance(one, int) and one < 10**300)
     if str(one)[:1] not in {"/", "~"}
