@@ -15,6 +15,13 @@ from orbax_bench_core.cli.terminal import new_console
 def expand(
     suite: SuiteFile,
     override: Override = None,
+    no_import: Annotated[
+        bool,
+        typer.Option(
+            "--no-import",
+            help="Refuse a suite whose classes would have to be imported, which runs their code.",
+        ),
+    ] = False,
     json_lines: Annotated[
         bool, typer.Option("--json", help="Print each point in full, as one line of JSON.")
     ] = False,
@@ -25,7 +32,7 @@ def expand(
     from orbax_bench_core.sweep import expand as expand_suite
 
     loaded = load_suite(suite, override or ())
-    expansion = expand_suite(loaded)
+    expansion = expand_suite(loaded, imports=not no_import)
     if json_lines:
         for point in expansion.points:
             print(f'{{"id":"{point.id}",{point.model_dump_json()[1:]}')

@@ -115,7 +115,10 @@ _READ_BY: Final = {
 @st.composite
 def _commands(draw: st.DrawFn, place: Place) -> Given:
     folder = draw(st.sampled_from(("examples", "inputs", *_READ_BY)))
-    path = draw(st.sampled_from(place.files(folder)))
+    files = place.files(folder)
+    if folder == "examples":
+        files = [path for path in files if _is_suite(path)]
+    path = draw(st.sampled_from(files))
     by_name = {
         "prices.yaml": ("prices",),
         "spec.yaml": ("plan",),
