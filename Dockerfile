@@ -39,7 +39,7 @@ RUN cd "$(/opt/orbax-bench/bin/python -c 'import sysconfig; print(sysconfig.get_
  && grep -v '^#' /build/unused_files.txt | while read -r pattern; do rm -rf ${pattern}; done \
  && if [ -z "${SYMBOLS}" ]; then python3 /build/trim.py \
       jaxlib tensorstore pyarrow scipy uvloop kiwisolver cryptography aiohttp multidict msgpack yaml \
-      matplotlib PIL; fi \
+      matplotlib PIL frozenlist propcache; fi \
  && find jaxlib numpy pandas pyarrow scipy -type f '(' -name '*.h' -o -name '*.a' -o -name '*.p[xy][dxi]' ')' -delete \
  && /opt/orbax-bench/bin/python -c 'import matplotlib.pyplot, pyarrow.parquet, scipy.stats'
 

@@ -12,13 +12,14 @@ unexport PYTHONDONTWRITEBYTECODE
 # The lock has accelerators too, which no development environment needs.
 EXTRAS := --extra kfp --extra vertex --extra gcs --extra dev --extra docs
 
-.PHONY: help setup demo test lint typecheck unit slow nightly extended floor newest counts lock compile docs clean
+.PHONY: help setup demo test lint typecheck unit slow nightly extended floor newest counts chaos lock compile docs clean
 
 help:
 	@echo "make demo      a first verdict, in about half a minute after set-up"
 	@echo "make test      lint, types, unit and slow tests (make unit is the quick loop)"
 	@echo "make nightly   what needs root, Docker or more minutes"
 	@echo "make counts    claims tried many times, in hours; goes on where it was stopped"
+	@echo "make chaos     1,000 kills, and faults of disks, clocks and neighbours; it goes on likewise"
 	@echo "make compile   writes YAML of components and docs of pipelines anew"
 	@echo "make floor     unit tests with the oldest versions allowed (make newest: with the newest)"
 	@echo "make docs      the docs site, into dist/site"
@@ -90,6 +91,11 @@ floor newest: setup
 # COUNTS="--only orphans --most 20"` makes some of them.
 counts: setup
 	$(BIN)/python -m perf.counts $(COUNTS)
+
+# Commands that are killed, frozen and robbed of their disk at drawn moments, in an hour or two: it
+# goes on where it was stopped. `make chaos CHAOS="--kills 100 --seed 7"` draws others.
+chaos: setup
+	$(BIN)/python -m perf.chaos $(CHAOS)
 
 # Pins every dependency by hash, without the address of any package index.
 lock: setup

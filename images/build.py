@@ -139,7 +139,7 @@ def build_command(
 ) -> list[str]:
     """Returns the same for the builder of an engine without buildx."""
     target = _inherited(bake["target"], wanted.target)
-    tag = wanted.tag or string.Template(target["tags"][0]).substitute(values)
+    tag = wanted.tag or _usual_tag(wanted, bake, values)
     command = ["docker", "build", "--tag", tag, "--file", str(checkout / target["dockerfile"])]
     command += ["--platform", wanted.platform] if wanted.platform else []
     for name, value in target["args"].items():
@@ -159,17 +159,32 @@ def build(wanted: Wanted, checkout: Path = CHECKOUT, *, dry: bool = False) -> No
     with_buildx = _ask("buildx", "version").returncode == 0
     values = variables(wanted, bake, checkout)
     base = values[base_variable(bake, wanted.target)]
+    missing = ""
     if not dry:
         _require_engine()
-        found = _digest_of(base, with_buildx=with_buildx)
+        found, missing = _digest_of(base, with_buildx=with_buildx)
         values = variables(wanted, bake, checkout, found)
+    tag = wanted.tag or _usual_tag(wanted, bake, values)
+    if not dry:
+        builder = "docker buildx bake" if with_buildx else "docker build, as there is no buildx"
+        print(f"building {tag} by {builder}", flush=True)
     if with_buildx:
-        _run(bake_command(wanted), checkout, values, index_arguments(wanted.target), dry=dry)
+        try:
+            _run(bake_command(wanted), checkout, values, index_arguments(wanted.target), dry=dry)
+        except Refused as refusal:
+            # A builder elsewhere may reach what this machine does not, so it was asked.
+            raise Refused(missing or str(refusal)) from None
         return
-    command = build_command(wanted, bake, values, checkout)
-    _run(command, checkout, dry=dry)
+    if missing:
+        raise Refused(missing)
+    _run(build_command(wanted, bake, values, checkout), checkout, dry=dry)
     if wanted.push:
-        _run(["docker", "push", command[command.index("--tag") + 1]], checkout, dry=dry)
+        _run(["docker", "push", tag], checkout, dry=dry)
+
+
+def _usual_tag(wanted: Wanted, bake: Mapping[str, Any], values: Mapping[str, str]) -> str:
+    [tag] = bake["target"][wanted.target]["tags"]
+    return string.Template(tag).substitute(values)
 
 
 def _inherited(targets: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -181,24 +196,24 @@ def _inherited(targets: Mapping[str, Any], name: str) -> dict[str, Any]:
     return merged
 
 
-def _digest_of(base: str, *, with_buildx: bool) -> str:
-    """Returns the digest of a base, which is pulled if need be; empty where it has none.
-
-    Raises:
-        Refused: It can be neither found nor pulled.
-    """
+def _digest_of(base: str, *, with_buildx: bool) -> tuple[str, str]:
+    """Returns the digest of a base, empty where it has none, and why it cannot be had, if so."""
+    why = ""
     if with_buildx:
         asked = _ask("buildx", "imagetools", "inspect", "--format", "{{.Manifest.Digest}}", base)
-        return asked.stdout.strip() if asked.returncode == 0 else ""
-    if _ask("image", "inspect", base).returncode:
-        answer = _ask("pull", base)
-        if answer.returncode:
-            raise Refused(
-                f"cannot pull the base image {base}: {_last_line(answer.stderr)}; name another "
-                "with --base-image, or make one without a registry: images/base/make.sh TAG"
-            )
+        if asked.returncode == 0:
+            return asked.stdout.strip(), ""
+        why = _last_line(asked.stderr).removeprefix("ERROR: ")
+    elif _ask("image", "inspect", base).returncode:
+        pulled = _ask("pull", base)
+        why = _last_line(pulled.stderr) if pulled.returncode else ""
     answer = _ask("image", "inspect", "--format", '{{join .RepoDigests " "}}', base)
-    return digest_in(answer.stdout.split(" ")[0].strip())
+    if answer.returncode == 0:
+        return digest_in(answer.stdout.split(" ")[0].strip()), ""
+    return "", (
+        f"cannot pull the base image {base}: {why}; name another with --base-image, or make one "
+        "without a registry: images/base/make.sh TAG"
+    )
 
 
 def _require_engine() -> None:

@@ -20,7 +20,17 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from perf import delegated, expansion, planning, startup, tour
+from perf import (
+    data_speed,
+    delegated,
+    expansion,
+    kept_limits,
+    memory,
+    planning,
+    repeats,
+    startup,
+    tour,
+)
 from perf.pairing import Figure, spread
 from perf.probe import Probe, Setting
 from perf.process import ProbeFailed
@@ -30,6 +40,10 @@ PROBES: Final[Mapping[str, Probe]] = {
     "tour": tour.figures,
     "measure": delegated.measuring,
     "data": delegated.data_generation,
+    "speed": data_speed.figures,
+    "repeats": repeats.figures,
+    "limits": kept_limits.figures,
+    "memory": memory.figures,
     "help": startup.figures,
     "expand": expansion.figures,
     "plan": planning.figures,
@@ -71,7 +85,7 @@ def main(arguments: Sequence[str] | None = None, probes: Mapping[str, Probe] = P
 
 def table(figures: Sequence[Figure]) -> Table:
     """Returns the figures as a table: medians, with the smallest and largest in brackets."""
-    shown = Table("figure", "ours", "upstream", "ratio", "target", "met?")
+    shown = Table("figure", "ours", "beside", "ratio", "target", "met?")
     for figure in figures:
         limit = f"{figure.target:.3g}"
         shown.add_row(

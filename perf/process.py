@@ -37,12 +37,14 @@ class Finished:
 
     Attributes:
         seconds: Wall time from its start until it was gone.
+        cpu_seconds: Time of the CPU that all its threads took, user and system.
         peak_bytes: Its largest resident set, as the kernel counted it. A child starts as a copy of
             this process, so this is never below this process's own; import nothing heavy here.
         output: What it wrote to standard output; empty unless that was kept.
     """
 
     seconds: float
+    cpu_seconds: float
     peak_bytes: int
     output: str
 
@@ -86,7 +88,12 @@ def run(
             raise ProbeFailed(f"{shown} ended with exit code {child.returncode}: {reason}")
         output.seek(0)
         text = output.read().decode(errors="replace")
-    return Finished(seconds=seconds, peak_bytes=usage.ru_maxrss * _RSS_UNIT, output=text)
+    return Finished(
+        seconds=seconds,
+        cpu_seconds=usage.ru_utime + usage.ru_stime,
+        peak_bytes=usage.ru_maxrss * _RSS_UNIT,
+        output=text,
+    )
 
 
 def our_command(*arguments: str) -> list[str]:

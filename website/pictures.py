@@ -1,8 +1,9 @@
 """Pictures of pages of real runs.
 
-`python -m website.pictures DIR` writes `docs/pictures` from the pages of a run directory: those of
-a verdict after `make demo` from `demo`, and that of options from `results` of the tutorial for ML
-engineers. It needs Chromium, and is run by hand: pictures change with pages, not with commits.
+`python -m website.pictures KIND DIR` writes pictures into `docs/pictures`: `verdict` from `demo`
+after `make demo`; `options`, `morning` and `judged` from `results`, `runs` and `judged` of the
+tutorials for ML engineers, platform engineers and Orbax maintainers. It needs Chromium, and is run
+by hand: pictures change with pages, not with commits.
 """
 
 from __future__ import annotations
@@ -19,37 +20,40 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 PICTURES: Final = ROOT / "docs" / "pictures"
 _BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome")
 _TAKEN: Final = {
-    "headline.png": ("verdicts.html", "1000,310"),
-    "verdict.png": ("verdicts.html", "1000,900"),
-    "options.png": ("report.html", "1100,1045"),
+    "verdict": {
+        "headline.png": ("verdicts.html", "1000,310"),
+        "verdict.png": ("verdicts.html", "1000,900"),
+    },
+    "options": {"options.png": ("report.html", "1100,1045")},
+    "morning": {"morning.png": ("index.html", "1100,1010")},
+    "judged": {"judged.png": ("verdicts.html", "1000,1190")},
 }
-"""Page of each picture, and the width and height in pixels of what is seen of it."""
+"""Pictures of each kind: the page, and the width and height in pixels of what is seen of it."""
 
 _FIGURE: Final = "560,250"
 
 
 def main(arguments: list[str]) -> int:
-    """Takes the pictures of the run directory that is named; returns the exit code."""
-    directory = Path(*arguments[:1])
-    # A comparison has a report as well, which ranks no options.
-    wanted = "verdicts.html" if (directory / "verdicts.html").is_file() else "report.html"
-    page = directory / wanted
+    """Takes the pictures of a kind from the directory that is named; returns the exit code."""
+    kind, directory = (*arguments, "", "")[:2]
+    taken = _TAKEN.get(kind, {})
+    pages = {name: Path(directory) / source for name, (source, _) in taken.items()}
     browser = next((one for one in _BROWSERS if shutil.which(one)), None)
-    if len(arguments) != 1 or not page.is_file() or browser is None:
+    sound = len(arguments) == 2 and pages and all(page.is_file() for page in pages.values())
+    if not sound or browser is None:
         print(
-            "usage: python -m website.pictures DIR\nDIR holds verdicts.html or report.html, and "
+            f"usage: python -m website.pictures {'|'.join(_TAKEN)} DIR\nDIR holds the page, and "
             f"one of {', '.join(_BROWSERS)} must be on PATH",
             file=sys.stderr,
         )
         return 2
     PICTURES.mkdir(exist_ok=True)
-    for name, (source, window) in _TAKEN.items():
-        if source == wanted:
-            _take(browser, page, PICTURES / name, window)
-    if wanted == "verdicts.html":
+    for name, (_, window) in taken.items():
+        _take(browser, pages[name], PICTURES / name, window)
+    if kind == "verdict":
         with tempfile.TemporaryDirectory() as folder:
             alone = Path(folder) / "figure.html"
-            alone.write_text(first_figure(page.read_text()))
+            alone.write_text(first_figure(pages["verdict.png"].read_text()))
             _take(browser, alone, PICTURES / "intervals.png", _FIGURE)
     return 0
 
@@ -72,7 +76,9 @@ def _with_fewer_colours(picture: Path) -> None:
     from PIL import Image
 
     with Image.open(picture) as whole:
-        whole.convert("RGB").quantize(64).save(picture, optimize=True)
+        whole.convert("RGB").quantize(128, method=Image.Quantize.FASTOCTREE).save(
+            picture, optimize=True
+        )
 
 
 def first_figure(page: str) -> str:

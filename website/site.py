@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from website import links
+from website import charts, links
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 PAGES: Final = ROOT / "build" / "pages"
@@ -98,7 +98,7 @@ def _moved(source: Path, waiting: list[Path]) -> str:
         waiting.append(file)
         return os.path.relpath(place_of(file), here) + (f"#{anchor}" if anchor else "")
 
-    return links.rewritten(source.read_text(), change)
+    return charts.drawn(links.rewritten(source.read_text(), change))
 
 
 def _lay(source: Path, target: Path) -> list[Path]:

@@ -20,7 +20,8 @@ def enforce_verdict(
         verdict: What compare-baseline or soak returned; empty where nothing is compared.
         allow_inconclusive: Whether INCONCLUSIVE is as good as PASS; never where an arm lacks an
             operation.
-        verdicts: What compare-baseline wrote; the message names what has regressed.
+        verdicts: What compare-baseline wrote; the message names what has regressed. A comparison of
+            runs that were measured apart only warns; without it the word counts as it is.
         lacking: What aggregate, inspect-checkpoint, plan-save or recovery returned.
     """
     from orbax_bench_core.steps.pipeline import enforce_verdict

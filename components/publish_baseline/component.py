@@ -14,9 +14,11 @@ def publish_baseline(
     promote: bool = False,
     revision: str = "",
     force: bool = False,
+    verdict: str = "",
+    allow_inconclusive: bool = False,
     samples: dsl.Input[dsl.Dataset] = None,
 ) -> None:
-    """Captures a run in a registry of baselines, with every raw sample.
+    """Captures a run in a registry of baselines, with every raw sample, unless its verdict is bad.
 
     Args:
         output_directory: The run directory.
@@ -27,10 +29,20 @@ def publish_baseline(
         revision: What to file it under; by default the commit of the code under test: of your class
             or, for a built-in, of the suite file.
         force: Whether it is promoted even if its code had changes that no commit has.
+        verdict: What compare-baseline returned: neither a REGRESSION nor what is INCONCLUSIVE is
+            captured. Empty captures whatever was found.
+        allow_inconclusive: Whether INCONCLUSIVE is as good as PASS.
         samples: What aggregate wrote; it orders this step after that one.
     """
     from orbax_bench_core.steps.pipeline import publish_baseline
 
     publish_baseline(
-        output_directory, registry, arm=arm, promote=promote, revision=revision, force=force
+        output_directory,
+        registry,
+        arm=arm,
+        promote=promote,
+        revision=revision,
+        force=force,
+        verdict=verdict,
+        allow_inconclusive=allow_inconclusive,
     ).into(baseline=baseline)

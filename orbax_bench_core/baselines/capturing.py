@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from orbax_bench_core.baselines.model import (
     Baseline,
     Capture,
     CapturedPoint,
     Promotion,
-    new_capture_id,
+    capture_id,
 )
 from orbax_bench_core.baselines.naming import PREVIOUS, find_capture
 from orbax_bench_core.baselines.store import Registry, state_after
@@ -55,6 +55,8 @@ def capture_run(
     """Captures a run, or one arm of a paired run.
 
     A point with a failed or missing repeat is left out: it must not take the place of a good one.
+    The same records are one capture under a revision: a command that was killed and runs again, or
+    runs twice at once, finds its capture or finishes it.
 
     Args:
         run: The run.
@@ -97,8 +99,8 @@ def capture_run(
         )
         for point_id, records in found.items()
     ]
-    registry.add(capture, baselines)
-    return Captured(revision=revision, capture=capture, left_out=left_out, strays=strays)
+    kept = registry.add(capture, baselines)
+    return Captured(revision=revision, capture=kept, left_out=left_out, strays=strays)
 
 
 def resolved(record: Record) -> Record:
@@ -142,7 +144,9 @@ def _describe(
         for point_id, records in found.items()
     ]
     return Capture(
-        id=new_capture_id(now),
+        id=capture_id(
+            info.created_at, (record for records in found.values() for record in records)
+        ),
         revision=revision,
         captured_at=now,
         run_id=info.run_id,
@@ -198,6 +202,8 @@ def promote_capture(
 ) -> Promoted:
     """Makes a capture the baseline of its points; what they had before stays in the registry.
 
+    What the last promotion says already is not promoted once more.
+
     Args:
         registry: The registry.
         name: What `find_capture` understands, or `previous`: what the last promotion replaced.
@@ -218,7 +224,8 @@ def promote_capture(
         chosen = {point.point_id: capture.reference for point in capture.points}
     if points:
         chosen = {point_id: chosen[point_id] for point_id in _named(points, list(chosen))}
-    promotion = registry.promote(chosen, note=note)
+    log = registry.promotions()
+    promotion = _standing(log, chosen) or registry.promote(chosen, note=note)
     log = registry.promotions()
     place = next(index for index, logged in enumerate(log) if logged.id == promotion.id)
     before = state_after(log[:place])
@@ -228,6 +235,12 @@ def promote_capture(
         replaced={point_id: before.get(point_id) for point_id in chosen},
         overtaken=later[-1] if later else None,
     )
+
+
+def _standing(log: Sequence[Promotion], chosen: Mapping[str, str | None]) -> Promotion | None:
+    """Returns the last promotion where it says just this, so that `previous` still undoes it."""
+    last = log[-1] if log else None
+    return last if last is not None and last.points == chosen else None
 
 
 def _never_promoted(capture: Capture) -> str:

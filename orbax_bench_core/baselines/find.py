@@ -51,18 +51,17 @@ def find_runs(places: Iterable[str], *, left_out: list[str] | None = None) -> li
     Args:
         places: Run directories, directories that hold run directories, registries of baselines, or
             patterns with `*` for any of these.
-        left_out: Takes a line for each run beside others that cannot be read; with None it stops
-            the search, as one that was named alone always does.
+        left_out: Takes a line for each run beside others that cannot be read, such as one of a
+            newer release; with None it stops the search, as one that was named alone always does.
 
     Raises:
         UserError: A place holds no run, or is not there.
     """
     found: dict[str, list[FoundRun]] = {}
-    for place in places:
-        folders = _folders(place)
-        for folder in folders:
-            for run in _runs_in(folder, left_out, alone=len(folders) == 1):
-                found.setdefault(run.run_id, []).append(run)
+    folders = [folder for place in places for folder in _folders(place)]
+    for folder in folders:
+        for run in _runs_in(folder, left_out, alone=len(folders) == 1):
+            found.setdefault(run.run_id, []).append(run)
     once = [run for same in found.values() for run in _once(same)]
     return sorted(once, key=lambda run: (run.began_at, run.run_id))
 

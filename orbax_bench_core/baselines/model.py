@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 import re
-import uuid
+from collections.abc import Iterable
 from typing import Any, Final
 
 from orbax_bench_core.config import Arm
@@ -106,11 +107,19 @@ class Promotion(ResultModel):
     note: str = ""
 
 
-def new_capture_id(now: datetime.datetime) -> str:
-    """Returns an id that nobody else makes, and that sorts by date; `now` is in UTC."""
-    return f"{now:%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
+def capture_id(measured_at: datetime.datetime, records: Iterable[Record]) -> str:
+    """Returns the id of a capture: the same for the same records, another for any others.
+
+    Args:
+        measured_at: When the run began, UTC: ids sort by it.
+        records: What is captured, in its order.
+    """
+    content = hashlib.sha256()
+    for record in records:
+        content.update(record.model_dump_json().encode())
+    return f"{measured_at:%Y%m%dT%H%M%SZ}-{content.hexdigest()[:8]}"
 
 
 def is_capture_id(name: str) -> bool:
-    """Returns whether a name is one that `new_capture_id` makes."""
+    """Returns whether a name is one that `capture_id` makes."""
     return _CAPTURE_ID.fullmatch(name) is not None

@@ -19,6 +19,7 @@ from orbax_bench_core.records import (
     SCHEMA_VERSION,
     UNKNOWN,
     ResultModel,
+    create_exclusively,
     package_version,
     write_atomically,
 )
@@ -92,19 +93,26 @@ class Registry:
             raise UserError(Problem(message, file=str(self.root)))
         return self.root / reference / f"{point_id}.json"
 
-    def add(self, capture: Capture, baselines: Sequence[Baseline]) -> None:
-        """Writes a capture with the samples of each of its points.
+    def add(self, capture: Capture, baselines: Sequence[Baseline]) -> Capture:
+        """Writes a capture with the samples of each of its points, unless it is there.
 
         It exists once all of it is written.
+
+        Returns:
+            The capture as it is there.
 
         Raises:
             UserError: The registry cannot be written.
         """
         check_revision(capture.revision)
         folder = self.root / capture.revision
-        for baseline in baselines:
-            _write(folder / capture.id / f"{baseline.point_id}.json", baseline)
-        _write(folder / f"{capture.id}.json", capture)
+        file = folder / f"{capture.id}.json"
+        if not file.exists():
+            for baseline in baselines:
+                _write(folder / capture.id / f"{baseline.point_id}.json", baseline)
+            if _create(file, capture):
+                return capture
+        return _read_capture(file)
 
     def promotions(self) -> list[Promotion]:
         """Returns every promotion in the order in which they count.
@@ -184,6 +192,14 @@ def _in_order(captures: Iterable[Capture]) -> list[Capture]:
 def _write(path: epath.Path, content: ResultModel) -> None:
     try:
         write_atomically(path, content.model_dump_json(indent=1).encode())
+    except OSError as error:
+        raise UserError(f"cannot write the baseline: {error}") from None
+
+
+def _create(path: epath.Path, content: ResultModel) -> bool:
+    """Writes a file unless it is there, and returns whether it was not."""
+    try:
+        return create_exclusively(path, content.model_dump_json(indent=1).encode())
     except OSError as error:
         raise UserError(f"cannot write the baseline: {error}") from None
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from orbax_bench_core.cli.arguments import (
+    AllowInconclusive,
     Devices,
     JUnit,
     LocalDirectory,
@@ -16,6 +17,7 @@ from orbax_bench_core.cli.arguments import (
     Notify,
     OutputDirectory,
     Override,
+    PassportFile,
     Quiet,
     SuiteFile,
     Verbose,
@@ -63,12 +65,7 @@ def ab(
             "not give REGRESSION: a check of the machine, and food for `orbax-bench calibrate`.",
         ),
     ] = False,
-    allow_inconclusive: Annotated[
-        bool,
-        typer.Option(
-            "--allow-inconclusive", help="Exit with 0 rather than 4 when there is no clear verdict."
-        ),
-    ] = False,
+    allow_inconclusive: AllowInconclusive = False,
     take_turns: Annotated[
         bool,
         typer.Option(
@@ -80,14 +77,7 @@ def ab(
         bool,
         typer.Option("--keep-data", help="Keep the checkpoints, which are deleted otherwise."),
     ] = False,
-    passport: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="A noise passport that `orbax-bench calibrate --save` wrote: says before the "
-            "start how long a verdict will probably take.",
-        ),
-    ] = None,
+    passport: PassportFile = None,
     local_directory: LocalDirectory = None,
     override: Override = None,
     devices: Devices = None,
@@ -145,6 +135,7 @@ def ab(
         remove_repeated_dir=not keep_data,
         devices=devices,
         take_turns=take_turns,
+        give_up=True,
         process_noise=None if known is None else passports.processes_of(known),
     )
     code = measure_on_hosts(

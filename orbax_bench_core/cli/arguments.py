@@ -86,6 +86,21 @@ Metrics = Annotated[
         "Pages and JSON have all."
     ),
 ]
+AllowInconclusive = Annotated[
+    bool,
+    typer.Option(
+        "--allow-inconclusive", help="Exit with 0 rather than 4 when there is no clear verdict."
+    ),
+]
+PassportFile = Annotated[
+    str | None,
+    typer.Option(
+        "--passport",
+        metavar="FILE",
+        help="A noise passport that `orbax-bench calibrate --save` wrote: says before the start "
+        "how long it will probably take.",
+    ),
+]
 NoLock = Annotated[
     bool,
     typer.Option("--no-lock", help="Measure even while another run measures on this machine."),

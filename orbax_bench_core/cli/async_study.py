@@ -10,6 +10,7 @@ from orbax_bench_core.cli.arguments import (
     Devices,
     NoLock,
     Override,
+    Quiet,
     refuse_override,
     results_console,
 )
@@ -22,6 +23,7 @@ from orbax_bench_core.cli.hosts import (
 )
 
 if TYPE_CHECKING:
+    from orbax_bench_core.cli.measurement import Output
     from orbax_bench_core.config import LoadedSuite
     from orbax_bench_core.execute import RunSettings
 
@@ -50,6 +52,7 @@ def async_study(
     no_cluster: NoCluster = False,
     host_wait: HostWait = 120,
     port_range: PortRangeOption = None,
+    quiet: Quiet = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Show what saving in the background saves, by the size of the model.
@@ -76,7 +79,10 @@ def async_study(
     directory = output_directory
 
     def measure(loaded: LoadedSuite, settings: RunSettings) -> int:
-        code = _measure(loaded, directory, settings, lock=not no_lock, quiet=as_json)
+        from orbax_bench_core.cli.measurement import Output
+
+        output = Output.beside(as_json=as_json, quiet=quiet)
+        code = _measure(loaded, directory, settings, lock=not no_lock, output=output)
         if code == 0:
             _study(directory, as_json=as_json)
         return code
@@ -86,21 +92,20 @@ def async_study(
         override or (),
         directory,
         flags=ClusterFlags(no_cluster=no_cluster, host_wait=host_wait, port_range=port_range),
-        settings=RunSettings(remove_repeated_dir=True, devices=devices),
+        settings=RunSettings(remove_repeated_dir=True, devices=devices, give_up=True),
         measure=measure,
     )
 
 
 def _measure(
-    loaded: LoadedSuite, directory: str, settings: RunSettings, *, lock: bool, quiet: bool
+    loaded: LoadedSuite, directory: str, settings: RunSettings, *, lock: bool, output: Output
 ) -> int:
     """Measures a suite that makes a study, and returns the exit code of the run."""
     from orbax_bench_core.analysis.async_study import check_points
-    from orbax_bench_core.cli.measurement import Baselines, Measurement, Output, without_arms
+    from orbax_bench_core.cli.measurement import Baselines, Measurement, without_arms
     from orbax_bench_core.sweep import expand
 
     check_points(expand(without_arms(loaded)).plain, loaded)
-    output = Output.beside(as_json=quiet)
     measurement = Measurement(loaded, directory, settings=settings, output=output, lock=lock)
     return measurement.run(limits=False, baselines=Baselines())
 
@@ -111,11 +116,12 @@ def _study(directory: str, *, as_json: bool) -> None:
     from orbax_bench_core.config import UserError
     from orbax_bench_core.document import print_document
     from orbax_bench_core.records import RunDirectory
-    from orbax_bench_core.steps import PAGE, publish_async_study
+    from orbax_bench_core.steps import PAGE, publish, publish_async_study
 
     run = RunDirectory(directory)
     try:
         study = publish_async_study(run)
+        publish(run)  # the report links to the study
     except OSError as failure:
         raise UserError(f"cannot write into {run.root}: {failure}") from None
     if as_json:

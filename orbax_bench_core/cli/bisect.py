@@ -6,7 +6,14 @@ from typing import Annotated
 
 import typer
 
-from orbax_bench_core.cli.arguments import Devices, NoLock, OutputDirectory, Quiet, SuiteFile
+from orbax_bench_core.cli.arguments import (
+    Devices,
+    NoLock,
+    OutputDirectory,
+    PassportFile,
+    Quiet,
+    SuiteFile,
+)
 from orbax_bench_core.cli.hosts import (
     HostWait,
     NoCluster,
@@ -46,14 +53,7 @@ def bisect(
     only_wheels: Annotated[
         bool, typer.Option("--only-wheels", help="Search the folder of wheels alone.")
     ] = False,
-    passport: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="A noise passport that `orbax-bench calibrate --save` wrote: says before the "
-            "start how long the search will probably take.",
-        ),
-    ] = None,
+    passport: PassportFile = None,
     devices: Devices = None,
     no_lock: NoLock = False,
     no_cluster: NoCluster = False,

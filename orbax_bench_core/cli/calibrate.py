@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orbax_bench_core.cli.arguments import Devices, NoLock, results_console
+from orbax_bench_core.cli.arguments import Devices, NoLock, Quiet, results_console
 from orbax_bench_core.cli.hosts import (
     HostWait,
     NoCluster,
@@ -22,7 +22,7 @@ from orbax_bench_core.cli.hosts import (
 from orbax_bench_core.cli.terminal import new_console
 
 if TYPE_CHECKING:
-    from orbax_bench_core.config import LoadedSuite
+    from orbax_bench_core.cli.measurement import Output
     from orbax_bench_core.execute import RunSettings
 
 
@@ -62,6 +62,7 @@ def calibrate(
             "~/.cache/orbax-bench/passport.json.",
         ),
     ] = None,
+    quiet: Quiet = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Check that the gate keeps its word here, and measure the noise.
@@ -96,7 +97,17 @@ def calibrate(
     loaded, directory = load_for_hosts(suite, (), cluster), output_directory
 
     def measure(settings: RunSettings) -> int:
-        stopped = _measure(loaded, directory, minutes=minutes, settings=settings, lock=not no_lock)
+        from orbax_bench_core.cli.calibrate_run import CalibrationRun
+
+        run = CalibrationRun(
+            loaded,
+            directory,
+            minutes=minutes,
+            settings=settings,
+            lock=not no_lock,
+            output=_progress(quiet=quiet),
+        )
+        stopped = run.run()
         return stopped or _read([*given, directory], save, as_json=as_json)
 
     code = measure_on_hosts(
@@ -134,29 +145,8 @@ def _read(places: Sequence[str], save: str | None, *, as_json: bool) -> int:
     return 1 if found.left_out else 0
 
 
-def _measure(
-    suite: LoadedSuite, directory: str, *, minutes: float, settings: RunSettings, lock: bool
-) -> int:
-    """Makes runs of a suite against itself, with progress on stderr.
+def _progress(*, quiet: bool) -> Output:
+    """Returns where progress is shown: on stderr, for standard output has the answer alone."""
+    from orbax_bench_core.cli.measurement import Output
 
-    Returns:
-        The exit code, which is 0 unless it was stopped.
-    """
-    from orbax_bench_core.cli.calibrate_run import CalibrationRun
-    from orbax_bench_core.cli.measurement import Interrupted
-
-    console = new_console(file=sys.stderr)
-    run = CalibrationRun(
-        suite,
-        directory,
-        minutes=minutes,
-        settings=settings,
-        lock=lock,
-        console=console,
-    )
-    try:
-        run.run()
-    except Interrupted as stop:
-        console.print(f"{stop}; what is done is kept.", markup=False, highlight=False)
-        return stop.code
-    return 0
+    return Output(console=new_console(file=sys.stderr), quiet=quiet)

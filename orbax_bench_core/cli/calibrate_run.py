@@ -7,10 +7,9 @@ import time
 from typing import Any, Final
 
 import yaml
-from rich.console import Console
 
 from orbax_bench_core.cli.arm_flags import with_equal_arms
-from orbax_bench_core.cli.measurement import Measurement, Output
+from orbax_bench_core.cli.measurement import Interrupted, Measurement, Output
 from orbax_bench_core.config import LoadedSuite, parse_suite
 from orbax_bench_core.execute import RunSettings
 from orbax_bench_core.records import RunDirectory
@@ -40,7 +39,7 @@ class CalibrationRun:
         minutes: float,
         settings: RunSettings,
         lock: bool,
-        console: Console,
+        output: Output,
     ) -> None:
         """Prepares; nothing is measured yet.
 
@@ -50,7 +49,7 @@ class CalibrationRun:
             minutes: Time that may be taken; the first run of each kind is made whatever it takes.
             settings: How to measure; checkpoints are deleted whatever it says.
             lock: Whether to wait until nothing else of ours measures on this machine.
-            console: Where to show progress.
+            output: Where to show progress.
 
         Raises:
             UserError: The directory cannot be honoured.
@@ -60,14 +59,22 @@ class CalibrationRun:
         self._minutes = minutes
         self._settings = dataclasses.replace(settings, remove_repeated_dir=True)
         self._lock = lock
-        self._console = console
+        self._output = output
 
-    def run(self) -> None:
+    def run(self) -> int:
         """Makes runs of each kind in turns until the next would take too long.
 
-        Raises:
-            Interrupted: Somebody stopped it, or a result could not be written.
+        Returns:
+            The exit code, which is 0 unless it was stopped.
         """
+        try:
+            self._make_runs()
+        except Interrupted as stop:
+            self._output.say(f"{stop}; what is done is kept.")
+            return stop.code
+        return 0
+
+    def _make_runs(self) -> None:
         suites = self._suites()
         began, took, number = time.monotonic(), dict.fromkeys(suites, 0.0), 0
         while True:
@@ -108,7 +115,7 @@ class CalibrationRun:
             suite,
             str(self._root / folder),
             settings=self._settings,
-            output=Output(console=self._console),
+            output=self._output,
             lock=self._lock,
         )
         began = time.monotonic()
@@ -116,4 +123,4 @@ class CalibrationRun:
         return (time.monotonic() - began) / 60
 
     def _say(self, line: str) -> None:
-        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+        self._output.progress.print(line, markup=False, highlight=False, soft_wrap=True)

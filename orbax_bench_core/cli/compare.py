@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from orbax_bench_core.cli.arguments import JUnit, Metrics, Notify, ShownMetrics
+from orbax_bench_core.cli.arguments import AllowInconclusive, JUnit, Metrics, Notify, ShownMetrics
 from orbax_bench_core.cli.terminal import new_console
 
 
@@ -27,12 +27,7 @@ def compare(
     ] = None,
     metrics: Metrics = ShownMetrics.CHANGED,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
-    allow_inconclusive: Annotated[
-        bool,
-        typer.Option(
-            "--allow-inconclusive", help="Exit with 0 rather than 4 when there is no clear verdict."
-        ),
-    ] = False,
+    allow_inconclusive: AllowInconclusive = False,
     notify: Notify = None,
     junit: JUnit = None,
     rule: Annotated[

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 
@@ -54,7 +55,10 @@ def expand(
 def list_builtins(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME...]", help="Only these; all of them where none is given."),
+        typer.Argument(
+            metavar="[NAME...]",
+            help="These with their options; all without them where none is given.",
+        ),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print them as JSON: name, class, and every option.")
@@ -67,7 +71,7 @@ def list_builtins(
 
     chosen = _chosen(names or list(BUILTINS), BUILTINS)
     if not as_json:
-        _show(chosen)
+        (_show if names else _show_all)(chosen)
         return
     found = [
         {
@@ -98,6 +102,25 @@ def _chosen(names: Sequence[str], builtins: Mapping[str, str]) -> dict[str, str]
     return {name: builtins[name] for name in names}
 
 
+def _show_all(builtins: Mapping[str, str]) -> None:
+    """Prints what each measures, in a line or two."""
+    import docstring_parser
+    from rich.markup import escape
+    from rich.table import Table
+
+    from orbax_bench_core.sweep import load_class
+
+    console = new_console()
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True, style="bold")
+    table.add_column()
+    for name, path in builtins.items():
+        about = docstring_parser.parse(load_class(path).__doc__ or "")
+        table.add_row(name, escape(about.short_description or ""))
+    console.print(table)
+    console.print("\n`orbax-bench list NAME` shows its options, `--json` those of all.")
+
+
 def _show(builtins: Mapping[str, str]) -> None:
     import docstring_parser
     from rich.markup import escape
@@ -111,7 +134,9 @@ def _show(builtins: Mapping[str, str]) -> None:
         about = docstring_parser.parse(generator.__doc__ or "")
         console.print(f"[bold]{name}[/]  {escape(about.short_description or '')}")
         if about.long_description:
-            console.print(about.long_description, style="dim", markup=False)
+            paragraphs = re.split(r"\n\s*\n", about.long_description)
+            for paragraph in paragraphs:  # lines end where the terminal does, not the source
+                console.print(" ".join(paragraph.split()), style="dim", markup=False)
         table = Table("option", "type", "default", "meaning")
         for option in describe_options(generator):
             table.add_row(

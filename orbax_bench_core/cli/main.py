@@ -41,6 +41,7 @@ from orbax_bench_core.cli import (
 )
 from orbax_bench_core.cli.buckets import check_buckets
 from orbax_bench_core.cli.hosts import Reach, for_this_host
+from orbax_bench_core.cli.interrupts import interrupted_when_told
 from orbax_bench_core.cli.terminal import printable_streams
 from orbax_bench_core.exit_codes import Exit
 
@@ -208,7 +209,8 @@ def run_command_line(command: Callable[[], object]) -> None:
 
     So is what the system refuses, such as a file or a connection: it has a number for it, which an
     error of ours has not. A disk that is full or read-only, and memory that is used up, are one
-    message as well, and exit code 1.
+    message as well, and exit code 1. Whatever tells a process to end interrupts it, with exit code
+    130.
     """
     with printable_streams():
         _run(command)
@@ -216,9 +218,12 @@ def run_command_line(command: Callable[[], object]) -> None:
 
 def _run(command: Callable[[], object]) -> None:
     try:
-        if sys.argv[1:2] and sys.argv[1] in _HERE:
-            check_buckets(sys.argv[2:])
-        command()
+        with interrupted_when_told():
+            if sys.argv[1:2] and sys.argv[1] in _HERE:
+                check_buckets(sys.argv[2:])
+            command()
+    except KeyboardInterrupt:
+        sys.exit(Exit.INTERRUPTED)
     except Exception as error:
         from orbax_bench_core.config import UserError  # help needs no suite
 
@@ -231,7 +236,10 @@ def _run(command: Callable[[], object]) -> None:
             error = UserError(_of_the_system(error))
         if not isinstance(error, UserError):
             raise
-        _end(Exit.INVALID, error)
+        # Room can be made: the same command may do better then, whoever found out.
+        beneath = error.__context__
+        unwritable = isinstance(beneath, OSError) and beneath.errno in _UNWRITABLE
+        _end(Exit.FAILED if unwritable else Exit.INVALID, error)
 
 
 def _of_the_system(error: OSError) -> str:

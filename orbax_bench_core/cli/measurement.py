@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
@@ -116,9 +115,13 @@ class Output:
         return new_console(quiet=True) if self.quiet else self.console
 
     @classmethod
-    def beside(cls, *, as_json: bool, verbose: bool = False) -> Output:
-        """Returns the output beside an answer, which alone goes to standard output as JSON."""
-        output = cls.to_stdout(LogFormat.TEXT, verbose=verbose)
+    def beside(cls, *, as_json: bool, verbose: bool = False, quiet: bool = False) -> Output:
+        """Returns the output beside an answer, which alone goes to standard output as JSON.
+
+        Raises:
+            UserError: It is to be both verbose and quiet.
+        """
+        output = cls.to_stdout(LogFormat.TEXT, verbose=verbose, quiet=quiet)
         output.console.stderr = as_json
         return output
 
@@ -270,7 +273,7 @@ class Measurement:
             limit_mib: Growth of memory per save that is allowed, in MiB.
             as_json: Whether standard output gets the verdict as JSON and nothing else.
         """
-        print_document(notes_document(self._session.info), self._console)
+        print_document(notes_document(self._session.info), self._progress)
         try:
             with _stoppable():
                 soak_points(self._session, goal, lock=self._lock)
@@ -300,7 +303,7 @@ class Measurement:
         """
         check_drilled(self._session)
         directory, code = self._session.directory, int(Exit.OK)
-        print_document(notes_document(self._session.info), self._console)
+        print_document(notes_document(self._session.info), self._progress)
         try:
             with _stoppable():
                 if self._session.pairs:
@@ -432,6 +435,7 @@ class Measurement:
         except OSError as failure:
             return self._unwritten(failure, "report")
         self._say(f"Run directory: {directory.root}")
+        self._say(f"Report: {directory.root}/report.html")
         code, suite = run_exit_code(summary, self._console), self._session.info.suite_name
         if verdicts is None:
             self._outlets.run(suite, summary, code, str(directory.root))
@@ -576,8 +580,6 @@ def soak_exit_code(soak: Soak) -> int:
 @contextlib.contextmanager
 def _stoppable() -> Iterator[None]:
     """Turns whatever stops a measurement into `Interrupted`."""
-    # Whoever ends this process in an orderly way, its workers end with it.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     except KeyboardInterrupt:

@@ -13,6 +13,7 @@ from orbax_bench_core.cli.arguments import (
     LocalDirectory,
     NoLock,
     Override,
+    Quiet,
     Verbose,
     refuse_override,
 )
@@ -80,6 +81,7 @@ def recovery(
     host_wait: HostWait = 120,
     port_range: PortRangeOption = None,
     verbose: Verbose = False,
+    quiet: Quiet = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Kill a training job again and again, and find out how fast it is back.
@@ -116,7 +118,7 @@ def recovery(
     def measure(loaded: LoadedSuite, settings: RunSettings) -> int:
         from orbax_bench_core.cli.measurement import Measurement, Output
 
-        output = Output.beside(as_json=as_json, verbose=verbose)
+        output = Output.beside(as_json=as_json, verbose=verbose, quiet=quiet)
         measurement = Measurement(
             loaded, directory, settings=settings, output=output, lock=not no_lock
         )
@@ -128,7 +130,11 @@ def recovery(
         directory,
         flags=ClusterFlags(no_cluster=no_cluster, host_wait=host_wait, port_range=port_range),
         settings=RunSettings(
-            local_directory=local_directory, remove_repeated_dir=True, devices=devices, drill=True
+            local_directory=local_directory,
+            remove_repeated_dir=True,
+            devices=devices,
+            drill=True,
+            give_up=True,
         ),
         measure=measure,
         load=load,

@@ -77,6 +77,14 @@ def run(
             "otherwise each operation is shown as a share of that.",
         ),
     ] = False,
+    new_limits: Annotated[
+        bool,
+        typer.Option(
+            "--new-limits",
+            help="Measure these anew, even where those of an earlier run are kept and a short "
+            "check agrees with them.",
+        ),
+    ] = False,
     search: Annotated[
         bool,
         typer.Option(
@@ -157,6 +165,7 @@ def run(
         hlo_dump=enable_hlo_dump,
         devices=devices,
         give_up=True,
+        new_limits=new_limits,
     )
     code = measure_on_hosts(
         cluster,

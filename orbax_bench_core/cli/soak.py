@@ -12,6 +12,7 @@ from orbax_bench_core.cli.arguments import (
     LocalDirectory,
     NoLock,
     Override,
+    Quiet,
     Verbose,
     refuse_override,
 )
@@ -75,6 +76,7 @@ def soak(
     host_wait: HostWait = 120,
     port_range: PortRangeOption = None,
     verbose: Verbose = False,
+    quiet: Quiet = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Save hundreds of times in one process, and find out what it keeps of each save.
@@ -114,7 +116,7 @@ def soak(
     def measure(loaded: LoadedSuite, settings: RunSettings) -> int:
         from orbax_bench_core.cli.measurement import Measurement, Output
 
-        output = Output.beside(as_json=as_json, verbose=verbose)
+        output = Output.beside(as_json=as_json, verbose=verbose, quiet=quiet)
         measurement = Measurement(
             loaded, directory, settings=settings, output=output, lock=not no_lock
         )

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from orbax_bench_core.cli import answer_steps
-from orbax_bench_core.cli.arguments import JUnit, Notify, SuiteFile
+from orbax_bench_core.cli.arguments import AllowInconclusive, JUnit, Notify, SuiteFile
 from orbax_bench_core.cli.hosts import HostWait, NoCluster
 from orbax_bench_core.cli.step_outputs import (
     OutputsFile,
@@ -222,14 +222,31 @@ def publish_baseline(
     force: Annotated[
         bool, typer.Option("--force", help="Promote code with changes that no commit has.")
     ] = False,
+    verdict: Annotated[
+        str,
+        typer.Option(
+            metavar="WORD",
+            help="What compare-baseline returned; REGRESSION and INCONCLUSIVE are not captured.",
+        ),
+    ] = "",
+    allow_inconclusive: Annotated[
+        bool, typer.Option("--allow-inconclusive", help="Capture what is INCONCLUSIVE as well.")
+    ] = False,
     result: ResultFile = None,
     outputs: OutputsFile = None,
 ) -> None:
-    """Capture a run in a registry of baselines; returns the id of the capture."""
+    """Capture a run in a registry of baselines; returns the id of the capture, or none."""
     from orbax_bench_core.steps.pipeline import publish_baseline
 
     found = publish_baseline(
-        output_directory, registry, arm=arm, promote=promote, revision=revision, force=force
+        output_directory,
+        registry,
+        arm=arm,
+        promote=promote,
+        revision=revision,
+        force=force,
+        verdict=verdict,
+        allow_inconclusive=allow_inconclusive,
     )
     give(found, result, outputs)
 
@@ -250,17 +267,13 @@ def enforce_verdict(
             metavar="FILE", help="What `aggregate --result` wrote; 1 where anything is lacking."
         ),
     ] = None,
-    allow_inconclusive: Annotated[
-        bool,
-        typer.Option(
-            "--allow-inconclusive", help="Exit with 0 rather than 4 when there is no clear verdict."
-        ),
-    ] = False,
+    allow_inconclusive: AllowInconclusive = False,
     notify: Notify = None,
 ) -> None:
     """Exit with 0 for PASS, 3 for REGRESSION or LEAK, 4 for INCONCLUSIVE that is not tolerated.
 
-    Where something is lacking and nothing has regressed it is 1.
+    Where something is lacking and nothing has regressed it is 1. A verdict on runs that were
+    measured apart, as --verdicts tells, only warns; without --verdicts the word counts as it is.
     """
     from orbax_bench_core.analysis.verdicts import NotPassed
     from orbax_bench_core.config import UserError

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from orbax_bench_core.cli.arguments import (
+    AllowInconclusive,
     Devices,
     JUnit,
     LogFormat,
@@ -14,6 +15,7 @@ from orbax_bench_core.cli.arguments import (
     NoLock,
     Notify,
     Override,
+    PassportFile,
     Quiet,
     Verbose,
 )
@@ -65,20 +67,8 @@ def upgrade(
             help="What else both environments have, such as jax==0.10.2; repeatable.",
         ),
     ] = None,
-    allow_inconclusive: Annotated[
-        bool,
-        typer.Option(
-            "--allow-inconclusive", help="Exit with 0 rather than 4 when there is no clear verdict."
-        ),
-    ] = False,
-    passport: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="A noise passport that `orbax-bench calibrate --save` wrote: says before the "
-            "start how long a verdict will probably take.",
-        ),
-    ] = None,
+    allow_inconclusive: AllowInconclusive = False,
+    passport: PassportFile = None,
     override: Override = None,
     devices: Devices = None,
     no_lock: NoLock = False,
@@ -135,6 +125,7 @@ def upgrade(
     settings = RunSettings(
         remove_repeated_dir=True,
         devices=devices,
+        give_up=True,
         process_noise=None if known is None else passports.processes_of(known),
     )
     code = measure_on_hosts(

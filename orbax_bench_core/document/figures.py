@@ -8,13 +8,15 @@ import html
 import io
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from orbax_bench_core.config import printable
+from orbax_bench_core.document import labels
 from orbax_bench_core.document.compact import USUAL, compact
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
@@ -162,6 +164,51 @@ def log_axis(axis: Axis, values: Iterable[float], written: Callable[[float], str
     axis.set_major_formatter(lambda value, _: written(value))
     axis.set_minor_locator(NullLocator())
     axis.grid(visible=True, color=LINE, linewidth=0.5)
+
+
+def name_marks(
+    axes: Axes, names: Mapping[tuple[float, float], str], marks: Sequence[tuple[float, float]]
+) -> None:
+    """Writes names beside marks, none over another; one for which there is no room is left out.
+
+    It comes last: what is drawn later may move the marks.
+
+    Args:
+        axes: The axes, with their limits.
+        names: The name of each mark, by its place in the axes' units.
+        marks: All marks, of which some may have no name.
+    """
+    size, figure = 7.5, axes.get_figure(root=True)
+    assert figure is not None
+    figure.draw_without_rendering()  # settles where the axes are
+    points = 72 / figure.dpi
+
+    def in_points(mark: tuple[float, float]) -> tuple[float, float]:
+        x, y = axes.transData.transform(mark)
+        return float(x * points), float(y * points)
+
+    left, bottom, right, top = (float(edge * points) for edge in axes.bbox.extents)
+    found = labels.places(
+        [in_points(mark) for mark in names],
+        [size * 0.6 * len(name) for name in names.values()],
+        size * 1.3,
+        marks=[in_points(mark) for mark in marks],
+        room=labels.Rectangle(left, bottom, right, top),
+    )
+    for (mark, name), place in zip(names.items(), found, strict=True):
+        if place is None:
+            continue
+        x, y = in_points(mark)
+        far = not place.bottom <= y <= place.top
+        axes.annotate(
+            name,
+            mark,
+            xytext=(place.left - x, place.bottom - y + 2),
+            textcoords="offset points",
+            fontsize=size,
+            color=DIM,
+            arrowprops={"arrowstyle": "-", "color": LINE, "linewidth": 0.6} if far else None,
+        )
 
 
 def svg(figure: Figure, *, title: str = "") -> str:

@@ -11,7 +11,7 @@ from orbax_bench_core.sweep import SweepPoint
 _LACKING: Final = frozenset({"ModuleNotFoundError", NO_ENVIRONMENT, UNMET_NEED})
 _NO_SPACE: Final = ("No space left on device", "Disk quota exceeded")
 
-_ENOUGH: Final = 3
+ENOUGH: Final = 3
 """Points that fail alike before any has passed, after which the rest is given up."""
 
 
@@ -22,10 +22,16 @@ class AllAlike(Exception):
 class SharedFailure:
     """Watch over the failures of a run, until a repeat has passed."""
 
-    def __init__(self, points: Sequence[SweepPoint]) -> None:
-        """Watches a run of these points."""
-        self._points = len(points)
+    def __init__(self, points: Sequence[SweepPoint], *, what: str = "point") -> None:
+        """Watches a run of these points.
+
+        Args:
+            points: What is measured; with arms, both sides of every pair.
+            what: What people call one of them.
+        """
+        self._points = len({point.id for point in points})
         self._kinds = {_kind(point) for point in points}
+        self._what = what
         self._failed: dict[str, tuple[str, ...]] = {}
         self._reason = ""
         self._over = False
@@ -45,11 +51,11 @@ class SharedFailure:
         self._reason = reason
         self._failed[point.id] = _kind(point)
         failed = len(self._failed)
-        if failed < min(_ENOUGH, self._points) or set(self._failed.values()) != self._kinds:
+        if failed < min(ENOUGH, self._points) or set(self._failed.values()) != self._kinds:
             return
-        which = "the only point" if self._points == 1 else f"all {failed} points"
+        which = f"the only {self._what}" if self._points == 1 else f"all {failed} {self._what}s"
         if failed < self._points:
-            which = f"the first {failed} of {self._points} points"
+            which = f"the first {failed} of {self._points} {self._what}s"
         raise AllAlike(f"{which} failed for want of the same thing: {reason}")
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from orbax_bench_core.execute.alike import ENOUGH, SharedFailure
 from orbax_bench_core.execute.runner import Runner, runner_of
 from orbax_bench_core.execute.session import Session
 from orbax_bench_core.records import Repeat, RunInfo
-from orbax_bench_core.sweep import Pair
+from orbax_bench_core.sweep import Pair, sides
 
 NextLook = Callable[[Pair, Sequence[float]], int | None]
 """Judges a pair after each look: the operations per arm to go on to; None when it is settled.
@@ -26,17 +27,20 @@ def run_pairs(session: Session, next_look: NextLook) -> None:
 
     Raises:
         CannotRecord: A record could not be written.
+        AllAlike: Every arm so far lacked the same, where the settings give up then, and there are
+            more pairs.
     """
     info = session.info
     designs = {pair.id: info.design(pair) for pair in session.pairs}
     first = {id_: design.looks(info.gate)[0] for id_, design in designs.items()}
     unsettled = [(pair, range(designs[pair.id].blocks(first[pair.id]))) for pair in session.pairs]
+    shared = _shared_failure(session)
     with runner_of(session) as runner:
         while unsettled:
             going_on = []
             for pair, blocks in unsettled:
                 started = len(runner.starts)
-                comparable = _run_blocks(runner, info, pair, blocks)
+                comparable = _run_blocks(runner, info, pair, blocks, shared)
                 look = next_look(pair, runner.starts[started:])
                 coming = range(blocks.stop, 0 if look is None else designs[pair.id].blocks(look))
                 if comparable and coming:
@@ -44,7 +48,20 @@ def run_pairs(session: Session, next_look: NextLook) -> None:
             unsettled = going_on
 
 
-def _run_blocks(runner: Runner, info: RunInfo, pair: Pair, blocks: range) -> bool:
+def _shared_failure(session: Session) -> SharedFailure | None:
+    """Returns what watches for a failure that all pairs share; None for a few of them.
+
+    A pair of which neither arm can be measured ends by itself, and its verdict says why.
+    """
+    if not session.settings.give_up or len(session.pairs) <= ENOUGH:
+        return None
+    arms = [point for pair in session.pairs for point in sides(pair).values()]
+    return SharedFailure(arms, what="arm")
+
+
+def _run_blocks(
+    runner: Runner, info: RunInfo, pair: Pair, blocks: range, shared: SharedFailure | None
+) -> bool:
     """Returns whether there is something to compare; the first sign of the contrary ends them."""
     design = info.design(pair)
     run = _lives if design.lives else _operations
@@ -52,6 +69,8 @@ def _run_blocks(runner: Runner, info: RunInfo, pair: Pair, blocks: range) -> boo
         repeats = []
         for repeat in run(runner, info, pair, block):
             repeats.append(repeat)
+            if shared is not None:
+                shared.look(repeat.series.point, repeat)
             if repeat.impossible:
                 return False
         if not block and all(repeat.first_failed for repeat in repeats):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import shutil
 import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +15,7 @@ from orbax_bench_core.execute.group import WorkerGroup
 from orbax_bench_core.execute.hosts import MOST_GROUPS, Unmade
 from orbax_bench_core.execute.isolation import allocator_settings
 from orbax_bench_core.execute.vigil import HostFailed
-from orbax_bench_core.records import NO_ENVIRONMENT, ErrorInfo
+from orbax_bench_core.records import NO_ENVIRONMENT, ErrorInfo, new_scratch_folder
 from orbax_bench_core.sweep import Placement, benchmark_environment, placement
 from orbax_bench_core.worker import WorkerSetup
 
@@ -63,6 +63,8 @@ class WorkerPool:
         if share:
             # JAX would take most of a GPU's memory for the first worker that starts.
             self._environment.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+        # Records have the last lines of a worker that failed; there is no other place for logs.
+        self._logs_are_scratch = "://" in self._root
         self._logs = _log_folder(session.directory)
         self._groups: dict[Placement, WorkerGroup] = {}
         self._lives: dict[int, WorkerGroup | HostFailed] = {}
@@ -75,6 +77,8 @@ class WorkerPool:
         self.end_lives()
         _end(self._groups.values())
         self._groups.clear()
+        if self._logs_are_scratch:
+            shutil.rmtree(self._logs, ignore_errors=True)
 
     def group(self, point: SweepPoint, timeout_s: float) -> WorkerGroup:
         """Returns a group that can run `point`, starting one within `timeout_s` when there is none.
@@ -295,5 +299,5 @@ def _environment(session: Session) -> dict[str, str]:
 
 def _log_folder(run: RunDirectory) -> Path:
     if "://" in str(run.root):
-        return Path(tempfile.mkdtemp(prefix="orbax-bench-logs-"))
+        return new_scratch_folder("orbax-bench-logs")
     return Path(os.fspath(run.logs))

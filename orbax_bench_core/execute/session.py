@@ -54,6 +54,8 @@ class RunSettings:
         expect: The devices that workers must have; None takes any.
         give_up: Whether a run ends when the first points all lacked the same, such as a library or
             space on the disk, and none has passed.
+        new_limits: Whether limits of machine and storage are measured even where an earlier run has
+            left some that still hold.
     """
 
     local_directory: str | None = None
@@ -69,6 +71,7 @@ class RunSettings:
     placed: bool = False
     expect: ExpectedDevices | None = None
     give_up: bool = False
+    new_limits: bool = False
 
 
 _NAMED: Final = 10
@@ -206,7 +209,7 @@ class Session:
         run = RunDirectory(directory)
         code = code_under_test(expansion.files, suite.source.file)
         with run.owned(None, command=command_line(), say=say):
-            run.check_versions(expansion.points)  # before run.json says that it goes on
+            run.check_versions(expansion.points, say=say)  # before run.json says that it goes on
             info = run.start(suite, expansion, code, settings.process_noise)
         return cls(
             directory=run,
@@ -243,7 +246,7 @@ class Session:
         run = RunDirectory(directory)
         info = run.read_info()
         entries = _entries(points, info, directory)
-        run.check_versions(entries)
+        run.check_versions(entries, say=say)
         return cls(
             directory=run,
             info=info,

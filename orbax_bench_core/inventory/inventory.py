@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, TypeAlias
 
 import pydantic
 
@@ -12,6 +13,9 @@ from orbax_bench_core.inventory.layout import ROLES, Kind, Role, holds_only_node
 
 if TYPE_CHECKING:
     from etils import epath
+
+Folder: TypeAlias = "epath.Path | Path"
+"""A folder or file: a local one by the standard library, or one on gs://."""
 
 SMALL_BYTES = 2**20
 """A data file below this size is small: most storage is far from its best throughput there."""
@@ -89,7 +93,7 @@ def take_inventory(directory: epath.Path) -> Inventory:
         directory: A local or gs:// directory, or a checkpoint that is one file; what does not exist
             is empty.
     """
-    sizes, paths = _sizes(directory)
+    sizes, paths = _sizes(plain(directory))
     kinds = {
         file: "ocdbt_index"
         if kind == "ocdbt_data" and _is_index(paths[file], sizes[file])
@@ -101,21 +105,24 @@ def take_inventory(directory: epath.Path) -> Inventory:
 
 def file_sizes(directory: epath.Path) -> dict[PurePosixPath, int]:
     """Returns the bytes of every file below a directory, by its path in there."""
-    return _sizes(directory)[0]
+    return _sizes(plain(directory))[0]
 
 
-def _sizes(
-    directory: epath.Path,
-) -> tuple[dict[PurePosixPath, int], dict[PurePosixPath, epath.Path]]:
+def plain(directory: Folder) -> Folder:
+    """Returns a local folder as the standard library has it, which is several times as fast."""
+    return directory if "://" in str(directory) else Path(directory)
+
+
+def _sizes(directory: Folder) -> tuple[dict[PurePosixPath, int], dict[PurePosixPath, Folder]]:
     sizes: dict[PurePosixPath, int] = {}
-    paths: dict[PurePosixPath, epath.Path] = {}
+    paths: dict[PurePosixPath, Folder] = {}
     if not directory.is_dir() and directory.exists():
         directory, files = directory.parent, iter([directory])
     else:
         files = _files(directory)
     for path in files:
         try:
-            size = path.stat().length
+            size = _size(path)
         except FileNotFoundError:
             continue  # removed since it was listed
         relative = PurePosixPath(path.relative_to(directory).as_posix())
@@ -123,7 +130,15 @@ def _sizes(
     return sizes, paths
 
 
-def _files(directory: epath.Path) -> Iterator[epath.Path]:
+def _size(path: Folder) -> int:
+    return path.stat().st_size if isinstance(path, Path) else path.stat().length
+
+
+def _files(directory: Folder) -> Iterator[Folder]:
+    if isinstance(directory, Path):
+        for here, _, names in os.walk(directory):
+            yield from (Path(here, name) for name in names)
+        return
     from etils import epath
 
     scheme, is_remote, _ = str(directory).partition("://")
@@ -135,7 +150,7 @@ def _files(directory: epath.Path) -> Iterator[epath.Path]:
             yield folder / name
 
 
-def _is_index(path: epath.Path, size: int) -> bool:
+def _is_index(path: Folder, size: int) -> bool:
     try:
         with path.open("rb") as file:
             return holds_only_nodes(file, size)

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from orbax_bench_core.inventory.inventory import Folder, plain
 from orbax_bench_core.inventory.zarr import read_zarr
 
 if TYPE_CHECKING:
@@ -76,14 +77,14 @@ def read_saved_trees(directory: epath.Path) -> tuple[SavedTree, ...]:
         What could be read: metadata that are damaged, or of another format, are left out.
     """
     found = []
-    for folder in _tree_folders(directory, _DEPTH):
+    for folder in _tree_folders(plain(directory), _DEPTH):
         found.append(_read(folder))
         if len(found) == _MOST_TREES:
             break
     return tuple(found)
 
 
-def _tree_folders(directory: epath.Path, depth: int) -> Iterator[epath.Path]:
+def _tree_folders(directory: Folder, depth: int) -> Iterator[Folder]:
     if not directory.is_dir() or _UNFINISHED in directory.name:
         return
     children = sorted(directory.iterdir())
@@ -97,7 +98,7 @@ def _tree_folders(directory: epath.Path, depth: int) -> Iterator[epath.Path]:
             yield from _tree_folders(child, depth - 1)
 
 
-def _read(folder: epath.Path) -> SavedTree:
+def _read(folder: Folder) -> SavedTree:
     names = {child.name for child in folder.iterdir()}
     ocdbt = "manifest.ocdbt" in names
     return SavedTree(
@@ -109,7 +110,7 @@ def _read(folder: epath.Path) -> SavedTree:
     )
 
 
-def _arrays(folder: epath.Path, *, ocdbt: bool) -> Iterator[SavedArray]:
+def _arrays(folder: Folder, *, ocdbt: bool) -> Iterator[SavedArray]:
     write_shapes = _write_shapes(folder)
     try:
         found = _in_database(folder) if ocdbt else _in_folders(folder)
@@ -121,7 +122,7 @@ def _arrays(folder: epath.Path, *, ocdbt: bool) -> Iterator[SavedArray]:
         return
 
 
-def _in_database(folder: epath.Path) -> Iterator[tuple[str, bytes]]:
+def _in_database(folder: Folder) -> Iterator[tuple[str, bytes]]:
     import tensorstore
 
     spec = {"driver": "ocdbt", "base": store_spec(str(folder))}
@@ -131,7 +132,7 @@ def _in_database(folder: epath.Path) -> Iterator[tuple[str, bytes]]:
             yield key, store.read(key).result().value
 
 
-def _in_folders(folder: epath.Path) -> Iterator[tuple[str, bytes]]:
+def _in_folders(folder: Folder) -> Iterator[tuple[str, bytes]]:
     # Not by a listing of TensorStore's, which ends the process on an answer that it did not expect
     # from an object store.
     for child in sorted(folder.iterdir()):
@@ -166,7 +167,7 @@ def _array(key: str, metadata: bytes, write_shapes: Mapping[str, Any]) -> SavedA
     )
 
 
-def _write_shapes(folder: epath.Path) -> dict[str, Any]:
+def _write_shapes(folder: Folder) -> dict[str, Any]:
     """Returns the shape that each array is written in, by name, as Orbax's metadata say it."""
     for file in sorted((folder / _KEY).glob("process_*")):
         try:

@@ -23,11 +23,11 @@ from orbax_bench_core.limits.scratch import (
     existing_directory,
     fitting_bytes,
     free_disk_bytes,
-    free_memory_bytes,
     is_remote,
     scratch,
 )
 from orbax_bench_core.limits.workload import Workload, make_workload
+from orbax_bench_core.measure import free_memory_bytes
 from orbax_bench_core.records import device_provenance, host_provenance
 from orbax_bench_core.state import available_bytes
 

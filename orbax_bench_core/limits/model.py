@@ -97,6 +97,18 @@ class Surroundings(ResultModel):
     page_bytes: int
 
 
+class Confirmation(ResultModel):
+    """A short check that agreed with limits which an earlier run had measured.
+
+    Attributes:
+        at: When it was made, UTC.
+        ratio: How far its times are from those of the check at the measurement, at least 1.
+    """
+
+    at: datetime.datetime
+    ratio: float
+
+
 class Limits(ResultModel):
     """The limits of one machine with one storage, for one size and parallelism.
 
@@ -113,6 +125,8 @@ class Limits(ResultModel):
         surroundings: The state of the machine as they began.
         provenance: What ran, and on what.
         probes: What each probe found, in the order of `PROBES`.
+        confirmed: How limits that were kept from an earlier run were checked; None where they were
+            measured for this one.
     """
 
     schema_version: Literal[1] = LIMITS_SCHEMA_VERSION
@@ -127,6 +141,18 @@ class Limits(ResultModel):
     surroundings: Surroundings
     provenance: dict[str, Any] = {}
     probes: tuple[ProbeResult, ...]
+    confirmed: Confirmation | None = None
+
+    @property
+    def age_sentence(self) -> str:
+        """Which earlier measurement these are, for people; empty where they were made for a run."""
+        if self.confirmed is None:
+            return ""
+        return (
+            f"Limits were measured at {self.taken_at:%Y-%m-%d %H:%M} UTC and kept; a short check at "
+            f"{self.confirmed.at:%Y-%m-%d %H:%M} UTC agreed within a factor of "
+            f"{self.confirmed.ratio:.2f}."
+        )
 
     def seconds(self, name: ProbeName, num_bytes: float) -> float | None:
         """Returns how long the machine takes at best for some bytes.

@@ -5,11 +5,13 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
+from typing import Any
 
 import pydantic
 
 from orbax_bench_core.config import ArraySpec, ConfigModel, HostMemory, UserError, leaves
 from orbax_bench_core.execute import Host, LocalHost, Output, allocator_settings
+from orbax_bench_core.limits.kept import LimitsCache
 from orbax_bench_core.limits.model import HostLimits, Limits, read, write, write_hosts
 from orbax_bench_core.limits.scratch import existing_directory, scratch
 from orbax_bench_core.records import Record, RunDirectory
@@ -114,38 +116,60 @@ def _read(output: Output, path: str, timeout_s: float) -> Limits:
         raise UserError(f"{problem}: the process printed no limits") from None
 
 
-def ensure_limits(run: RunDirectory, say: Callable[[str], None], host: Host) -> None:
+def ensure_limits(
+    run: RunDirectory, say: Callable[[str], None], host: Host, *, anew: bool = False
+) -> None:
     """Measures the limits of a run's storage, unless the run has them or has measured nothing.
 
     As many bytes are moved as the largest checkpoint of the run has, up to 64 MiB, by as many parts
-    at once as its mesh has devices. A failure is said and otherwise changes nothing.
+    at once as its mesh has devices. Limits that an earlier run measured on this machine and storage
+    are taken where a short check agrees. A failure is said and otherwise changes nothing.
 
     Args:
         run: The run directory. Whoever calls this holds the measuring lock.
         say: Takes a line for people.
         host: Where it is measured: on every host of a run, one after the other.
+        anew: Whether to measure even where limits of an earlier run are kept.
     """
     if read(run) is not None:
         return
     largest = max(run.records(), key=_num_bytes, default=None)
     if largest is None or not _num_bytes(largest):
         return
-    say("measuring the limits of this machine and storage (--no-limits skips this)")
+    asked: dict[str, Any] = {
+        "num_bytes": min(_num_bytes(largest), _MOST_BYTES),
+        "parallelism": largest.measured.num_devices,
+        "dtype": _dtype(largest),
+        "variables": {"JAX_PLATFORMS": "cpu"} if _is_of_a_slice(largest) else {},
+    }
     try:
-        found = dict(
-            _take(
-                host,
-                str(run.root),
-                min(_num_bytes(largest), _MOST_BYTES),
-                parallelism=largest.measured.num_devices,
-                timeout_s=_TIMEOUT_S,
-                dtype=_dtype(largest),
-                variables={"JAX_PLATFORMS": "cpu"} if _is_of_a_slice(largest) else {},
-            )
-        )
+        cache = _cache(run, host, largest, asked)
+        known, why = (None, "") if cache is None or anew else cache.read()
+        if why:
+            say(why)
+        if known is not None:
+            write(run, known)
+            return
+        say("measuring the limits of this machine and storage (--no-limits skips this)")
+        found = dict(_take(host, str(run.root), timeout_s=_TIMEOUT_S, **asked))
         _keep(run, found, say)
+        first = found.get(0)
+        if cache is not None and len(found) == 1 and isinstance(first, Limits):
+            cache.keep(first)
     except (UserError, OSError) as failure:
         say(f"no limits: {failure}")
+
+
+def _cache(
+    run: RunDirectory, host: Host, largest: Record, asked: Mapping[str, Any]
+) -> LimitsCache | None:
+    """Returns where limits of this machine are kept; None where several hosts measure."""
+    if not isinstance(host, LocalHost) or _is_of_a_slice(largest):
+        return None
+    devices = largest.provenance.get("devices", {})
+    return LimitsCache(
+        str(run.root), **asked, host_memory=_HOST_MEMORY, devices=devices, module=_MODULE
+    )
 
 
 def _keep(

@@ -25,7 +25,6 @@ _PREFIX = ".orbax-bench-limits-"
 MIN_BYTES = 1 << 20
 """With less, a probe measures the start of its threads."""
 
-_CGROUP = Path("/sys/fs/cgroup")
 _MAX_RESIDENT = 0.01
 
 
@@ -118,34 +117,6 @@ def fitting_bytes(requested: int, *, free_disk: int | None, free_memory: int) ->
 def free_disk_bytes(directory: Path) -> int:
     """Returns the free bytes of the file system that holds a local directory."""
     return shutil.disk_usage(directory).free
-
-
-def free_memory_bytes() -> int:
-    """Returns the bytes of memory that this process can take, in a container the container's."""
-    import psutil
-
-    available = int(psutil.virtual_memory().available)
-    group = cgroup_free_bytes(_CGROUP)
-    return available if group is None else min(available, group)
-
-
-def cgroup_free_bytes(root: Path) -> int | None:
-    """Returns the bytes that a control group (version 2) has left, or None if it has no limit.
-
-    The page cache counts as free: the kernel drops it when memory is wanted.
-
-    Args:
-        root: The group's folder, which a container sees as the root of the hierarchy.
-    """
-    try:
-        limit = (root / "memory.max").read_text().strip()
-        used = int((root / "memory.current").read_text())
-        statistics = dict(line.split() for line in (root / "memory.stat").read_text().splitlines())
-    except OSError:
-        return None
-    if limit == "max":
-        return None
-    return max(0, int(limit) - used + int(statistics.get("file", 0)))
 
 
 def _size(num_bytes: int) -> str:

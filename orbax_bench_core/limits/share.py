@@ -156,15 +156,20 @@ def compare_with_limits(
     )
 
 
-def limit_columns(found: Mapping[tuple[str, str], OperationLimits]) -> ExtraColumns:
-    """Returns what tables of operations say of limits; no column where none were measured."""
+def limit_columns(
+    found: Mapping[tuple[str, str], OperationLimits], *, age: str = ""
+) -> ExtraColumns:
+    """Returns what tables of operations say of limits; no column where none were measured.
+
+    `age` is a sentence on when they were, where that was not in this run.
+    """
     if not found:
         return ExtraColumns()
     return ExtraColumns(
         headings=LIMIT_HEADINGS,
         cells={key: limit_cells(limits) for key, limits in found.items()},
         notes={key: limits.first_touch for key, limits in found.items() if limits.first_touch},
-        legend=_LEGEND,
+        legend=" ".join(filter(None, (_LEGEND, age))),
     )
 
 

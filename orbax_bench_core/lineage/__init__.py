@@ -21,6 +21,7 @@ from orbax_bench_core.lineage.digests import (
     point_digests,
 )
 from orbax_bench_core.lineage.find import trace
+from orbax_bench_core.lineage.link import Link, Status
 from orbax_bench_core.lineage.manifest import (
     METRICS,
     SAMPLES,
@@ -28,7 +29,6 @@ from orbax_bench_core.lineage.manifest import (
     ManifestWriter,
     read_manifest,
 )
-from orbax_bench_core.lineage.verify import Link, Status
 
 __all__ = [
     "METRICS",

@@ -13,7 +13,7 @@ import pydantic
 
 from orbax_bench_core.baselines import load_baseline
 from orbax_bench_core.inventory import ROLES, kinds_of
-from orbax_bench_core.records import UNKNOWN, RunDirectory
+from orbax_bench_core.records import UNKNOWN, RunDirectory, unreadable
 
 if TYPE_CHECKING:
     from etils import epath
@@ -68,7 +68,7 @@ def point_digests(root: epath.Path, point_ids: Iterable[str]) -> dict[str, Point
         point_ids: Its points; records of others are no part of the run.
 
     Raises:
-        OSError: A record cannot be read.
+        UserError: A record cannot be read.
     """
 
     def files(point_id: str) -> list[epath.Path]:
@@ -200,4 +200,7 @@ def _size(path: epath.Path) -> int:
 
 
 def _record_digest(path: epath.Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise unreadable(path, error) from None

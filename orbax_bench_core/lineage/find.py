@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Final
 from orbax_bench_core.baselines import Registry, is_capture_id
 from orbax_bench_core.config import UserError, checked_path, did_you_mean
 from orbax_bench_core.lineage.digests import baseline_digest, file_digest
+from orbax_bench_core.lineage.link import Link
 from orbax_bench_core.lineage.manifest import CONFIG, LINEAGE_FILE, RECORDS, MeasuredWith
-from orbax_bench_core.lineage.verify import Link, Verifier, environments
+from orbax_bench_core.lineage.sources import environment_links
+from orbax_bench_core.lineage.verify import Verifier
 from orbax_bench_core.records import BATCHES, UNKNOWN, RunDirectory
 
 if TYPE_CHECKING:
@@ -166,7 +168,7 @@ def _capture(given: str, folder: epath.Path) -> Link:
             "measured": f"{capture.measured_at:%Y-%m-%d %H:%M} UTC",
             **arm,
         },
-        made_from=environments(map(MeasuredWith.of, records)),
+        made_from=environment_links(map(MeasuredWith.of, records)),
     )
     return Link(
         what="baseline",

@@ -1,29 +1,25 @@
-"""Verification of a run directory's lineage: every digest recomputed and compared.
-
-A chain is a tree of links: each thing with all that it was made from.
-"""
+"""Verification of a run directory's lineage: every digest recomputed and compared."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, Literal, Self
+from typing import Final
 
 from orbax_bench_core.config import UserError
 from orbax_bench_core.lineage.batches import NotedBatch, lost_batches
 from orbax_bench_core.lineage.digests import (
     PointRecords,
-    baseline_digest,
     bytes_digest,
-    checkpoint_digest,
     config_digest,
     file_digest,
     point_digests,
     records_digest,
 )
+from orbax_bench_core.lineage.link import BROKEN, Link, status_of
 from orbax_bench_core.lineage.manifest import (
     BASELINE,
     CHECKPOINT,
@@ -33,11 +29,11 @@ from orbax_bench_core.lineage.manifest import (
     SAMPLES,
     Made,
     Manifest,
-    MeasuredWith,
     checkpoint_name,
     checkpoint_paths,
     read_manifest,
 )
+from orbax_bench_core.lineage.sources import baseline_link, checkpoint_link, environment_links
 from orbax_bench_core.records import (
     UNKNOWN,
     VERDICTS_FILE,
@@ -48,103 +44,6 @@ from orbax_bench_core.records import (
 
 _SHOWN: Final = 3
 _RECORD: Final = re.compile(r"records/[^/]+/[^/]+/host_\d+\.json")
-_NOT_READ: Final = "names and sizes unchanged; contents not read: --deep"
-_NEVER_NOTED: Final = (
-    "names and sizes unchanged; contents unknown, for nobody noted a digest of all bytes"
-)
-
-Status = Literal["unchanged", "changed", "missing", "not recorded", "not checked", "unknown"]
-BROKEN: tuple[Status, ...] = ("changed", "missing", "not recorded")
-"""Statuses that break a chain: a verdict cannot be traced along it."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Link:
-    """One thing of a chain, with what it was made from.
-
-    Attributes:
-        what: What it is: `verdicts`, `samples`, `records`, `checkpoint`.
-        name: Its name or path.
-        status: `unchanged` only when all its bytes were read in this call and have the digest that
-            was noted; `changed` when a digest differs; `missing` when it is not where it was; `not
-            recorded` when nobody noted its digest; `not checked` when it has none to compare, such
-            as an image; `unknown` when nothing differs, but not all bytes were compared.
-        compared: What was compared, in words, where that is not all bytes.
-        digest: Digest of what is there now; empty where there is none.
-        recorded: The digest that it had when the next thing was made of it.
-        details: What else is known of it, in words.
-        left_out: Files among the records that are not read as records of the run, a line each:
-            nothing was made of them.
-        made_from: What it was made from.
-    """
-
-    what: str
-    name: str
-    status: Status
-    digest: str = ""
-    recorded: str = ""
-    details: dict[str, str] = dataclasses.field(default_factory=dict)
-    compared: str = ""
-    left_out: tuple[str, ...] = ()
-    made_from: tuple[Link, ...] = ()
-
-    @classmethod
-    def checked(cls, what: str, name: str, *, recorded: str, digest: str, **more: Any) -> Self:
-        """Returns a link whose status follows from its digests.
-
-        Args:
-            what: What it is.
-            name: Its name or path.
-            recorded: The digest that was noted; `unknown` or empty when none was.
-            digest: The digest that it has now; empty when it is not there.
-            **more: `details` and `made_from`.
-        """
-        status = _status(recorded, digest)
-        return cls(what=what, name=name, status=status, digest=digest, recorded=recorded, **more)
-
-    def without(self, left_out: Sequence[str]) -> Link:
-        """Returns the link of records, among which some files are not read as records.
-
-        Although all bytes may be what they were, nobody here knows what those files say.
-        """
-        if not left_out:
-            return self
-        agree = self.status == "unchanged"
-        count = f"{len(left_out)} files are" if len(left_out) > 1 else "1 file is"
-        return dataclasses.replace(
-            self,
-            status="unknown" if agree else self.status,
-            compared=f"digests agree; {count} not read as a record" if agree else self.compared,
-            left_out=tuple(left_out),
-        )
-
-    def all_links(self) -> Iterator[Link]:
-        """Yields this link, and every one below it."""
-        yield self
-        for link in self.made_from:
-            yield from link.all_links()
-
-    @property
-    def broken(self) -> bool:
-        """Whether something on the way has changed, is missing or was never recorded."""
-        return any(link.status in BROKEN for link in self.all_links())
-
-    @property
-    def lacks_records(self) -> bool:
-        """Whether files among the records are not read as records."""
-        return any(link.left_out for link in self.all_links())
-
-    @property
-    def unchanged(self) -> bool | Literal["unknown"]:
-        """Whether all is as it was; unknown when not all bytes were compared."""
-        if self.broken:
-            return False
-        statuses = [link.status for link in self.all_links()]
-        return "unknown" if "unknown" in statuses or "unchanged" not in statuses else True
-
-    def as_json(self) -> dict[str, Any]:
-        """Returns the link, and all below it, as plain data."""
-        return dataclasses.asdict(self)
 
 
 class Verifier:
@@ -191,10 +90,10 @@ class Verifier:
             return self._config(recorded or UNKNOWN)
         if name.startswith(CHECKPOINT):
             path, noted = name.removeprefix(CHECKPOINT), self._manifest.all_bytes.get(name, UNKNOWN)
-            return _checkpoint(path, recorded or UNKNOWN, noted, deep=self._deep)
+            return checkpoint_link(path, recorded or UNKNOWN, noted, deep=self._deep)
         if name.startswith(BASELINE):
             old = self._manifest.schema_version < LINEAGE_VERSION
-            return _baseline(name.removeprefix(BASELINE), recorded or UNKNOWN, old=old)
+            return baseline_link(name.removeprefix(BASELINE), recorded or UNKNOWN, old=old)
         return self._file(name, recorded)
 
     def record(self, path: str) -> Link:
@@ -212,7 +111,9 @@ class Verifier:
         if not _RECORD.fullmatch(path) and "." in path.rpartition("/")[2]:
             raise UserError(f"{self._run.root} says nothing of {path}: it is no record")
         before, now = self._manifest.points.get(point_id), self._points.get(point_id)
-        status = _status("" if before is None else before.digest, "" if now is None else now.digest)
+        status = status_of(
+            "" if before is None else before.digest, "" if now is None else now.digest
+        )
         link = Link(
             what="record",
             name=path,
@@ -365,7 +266,7 @@ class Verifier:
         return (
             *self._generated(),
             *(self.chain(*each) for each in {**loaded, **inputs}.items() if each[0] != CONFIG),
-            *environments(self._manifest.ran),
+            *environment_links(self._manifest.ran),
             self._config(inputs.get(CONFIG, UNKNOWN)),
         )
 
@@ -434,80 +335,3 @@ class Verifier:
     @functools.cached_property
     def _point_names(self) -> dict[str, str]:
         return {point.id: point.name for point in self._info.expansion.points}
-
-
-def environments(ran: Iterable[MeasuredWith]) -> tuple[Link, ...]:
-    """Returns what records were measured with, each combination once, with its image."""
-    return tuple(map(_environment, {each.model_dump_json(): each for each in ran}.values()))
-
-
-def _environment(ran: MeasuredWith) -> Link:
-    image, _, digest = ran.image.partition("@")
-    versions = {name: version for name, version in ran.versions.items() if version != UNKNOWN}
-    return Link(
-        what="environment",
-        name=ran.environment or "of the command",
-        status="not checked",
-        details={"python": ran.python, **versions, "commit": ran.commit},
-        made_from=(
-            Link(what="image", name=image, status="not checked", recorded=digest or UNKNOWN),
-        ),
-    )
-
-
-def _checkpoint(path: str, recorded: str, noted: str, *, deep: bool) -> Link:
-    """Returns the link of a checkpoint.
-
-    Args:
-        path: Where it is.
-        recorded: The digest of names, sizes and metadata files that was noted.
-        noted: The digest of all bytes that was noted, or `unknown`.
-        deep: Whether to read all bytes.
-    """
-    digest = checkpoint_digest(path)
-    link = Link.checked(
-        "checkpoint",
-        path,
-        recorded=recorded,
-        digest="" if digest == UNKNOWN else digest,
-        details={"digest of": "names, sizes and metadata files"},
-    )
-    # Where samples were put together, the checkpoint may have been out of reach.
-    if recorded == UNKNOWN:
-        return dataclasses.replace(link, status="not checked")
-    if link.status != "unchanged":
-        return link
-    if not deep or noted == UNKNOWN:
-        said = _NEVER_NOTED if deep else _NOT_READ
-        return dataclasses.replace(link, status="unknown", compared=said)
-    now = bytes_digest(path)
-    of = {"digest of": "all bytes"}
-    if now == UNKNOWN:  # it went away, or cannot be read
-        return dataclasses.replace(link, status="missing", digest="", recorded=noted, details=of)
-    return Link.checked("checkpoint", path, recorded=noted, digest=now, details=of)
-
-
-def _baseline(path: str, recorded: str, *, old: bool) -> Link:
-    """Returns the link of a baseline; `old` when a release noted its digest that had other records.
-
-    A digest of records depends on all that a record has, so that one of an earlier version cannot
-    be computed anew.
-    """
-    digest, details = "", {"digest of": "the records that it means"}
-    try:
-        digest = baseline_digest(path)
-    except UserError as error:
-        details = {"reason": str(error)}
-    link = Link.checked("baseline", path, recorded=recorded, digest=digest, details=details)
-    if old and link.status == "changed":
-        said = "noted by an earlier release, whose digests of records cannot be computed anew"
-        return dataclasses.replace(link, status="unknown", compared=said)
-    return link
-
-
-def _status(recorded: str, digest: str) -> Status:
-    if not digest:
-        return "missing"
-    if recorded in ("", UNKNOWN):
-        return "not recorded"
-    return "unchanged" if recorded == digest else "changed"

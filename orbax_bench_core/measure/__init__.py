@@ -24,6 +24,7 @@ from orbax_bench_core.measure.definition import (
     Family,
     Metric,
 )
+from orbax_bench_core.measure.free_memory import free_memory_bytes
 from orbax_bench_core.measure.interference import (
     BLOCKED,
     LOST,
@@ -79,6 +80,7 @@ __all__ = [
     "block_name",
     "code_of",
     "default_metrics",
+    "free_memory_bytes",
     "hearing_events",
     "interference_of_save",
     "interference_of_steps",

@@ -76,6 +76,7 @@ from orbax_bench_core.records.run_directory import (
     AlreadyRecorded,
     RunDirectory,
     RunDirectoryGone,
+    unreadable,
 )
 from orbax_bench_core.records.run_info import RunInfo
 from orbax_bench_core.records.samples import SamplesFile
@@ -86,6 +87,7 @@ from orbax_bench_core.records.store_troubles import (
     flags_of,
     troubles_of,
 )
+from orbax_bench_core.records.temporary import new_scratch_file, new_scratch_folder, scratch_folder
 from orbax_bench_core.records.verification import VERIFIED_WORDS, weakest
 
 __all__ = [
@@ -152,6 +154,8 @@ __all__ = [
     "image_that_runs",
     "load_run",
     "loaded_code",
+    "new_scratch_file",
+    "new_scratch_folder",
     "newest_batches",
     "operations_in_order",
     "other_surroundings",
@@ -160,12 +164,14 @@ __all__ = [
     "read_if_there",
     "read_planned",
     "repeats_of",
+    "scratch_folder",
     "seconds_per_repeat",
     "short_names",
     "storage_provenance",
     "surroundings",
     "swap",
     "troubles_of",
+    "unreadable",
     "varying",
     "weakest",
     "worker_id",

@@ -9,13 +9,13 @@ import functools
 import hashlib
 import os
 import time
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from orbax_bench_core.config import read_at_most
 from orbax_bench_core.records.files import sync
+from orbax_bench_core.records.temporary import sweep_once, temporary_name
 
 if TYPE_CHECKING:
     from etils import epath
@@ -145,7 +145,8 @@ def _remote(path: epath.Path) -> bool:
 @contextlib.contextmanager
 def _temporary(target: Path, data: bytes) -> Iterator[Path]:
     """Writes `data` to a file beside `target`, which is gone again at the end."""
-    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
+    sweep_once(target.parent)
+    temporary = target.with_name(temporary_name(target.name))
     try:
         with temporary.open("wb") as file:
             file.write(data)

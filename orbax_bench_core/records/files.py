@@ -6,10 +6,11 @@ import contextlib
 import os
 import shutil
 import tempfile
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
+
+from orbax_bench_core.records.temporary import sweep_once, temporary_name
 
 if TYPE_CHECKING:
     from etils import epath
@@ -55,7 +56,8 @@ def atomic_file(path: epath.Path, *, durable: bool = True) -> Iterator[IO[bytes]
                 shutil.copyfileobj(local, remote)
         return
     target = Path(path)
-    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
+    sweep_once(target.parent)
+    temporary = target.with_name(temporary_name(target.name))
     try:
         with temporary.open("wb") as file:
             yield file

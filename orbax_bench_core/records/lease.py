@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
-import functools
 import os
 import re
 import socket
@@ -13,7 +12,6 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pydantic
@@ -22,6 +20,7 @@ from orbax_bench_core.config import UserError
 from orbax_bench_core.records.batches import BATCH
 from orbax_bench_core.records.exclusive import create_exclusively, names_in, read_if_there
 from orbax_bench_core.records.files import write_atomically
+from orbax_bench_core.records.holders import is_gone, started, this_machine
 from orbax_bench_core.records.record import ResultModel
 
 if TYPE_CHECKING:
@@ -97,15 +96,7 @@ class Lease(ResultModel):
     @property
     def provably_gone(self) -> bool:
         """Whether its holder was a process of this machine that is not there any more."""
-        if self.machine != _machine():
-            return False
-        try:
-            os.kill(self.pid, 0)
-        except ProcessLookupError:
-            return True
-        except PermissionError:
-            pass
-        return self.started != _started(self.pid)
+        return self.machine == this_machine() and is_gone(self.pid, self.started)
 
 
 class Fence(NamedTuple):
@@ -181,9 +172,9 @@ def held(
         owner=owner,
         token=uuid.uuid4().hex,
         host=socket.gethostname(),
-        machine=_machine(),
+        machine=this_machine(),
         pid=os.getpid(),
-        started=_started(os.getpid()),
+        started=started(os.getpid()),
         command=command,
         since=datetime.datetime.now(datetime.UTC),
         points=tuple(points),
@@ -326,24 +317,3 @@ def _newest(root: epath.Path, owner: str) -> _Kept | None:
 
 def _path(root: epath.Path, owner: str, epoch: int) -> epath.Path:
     return root / FOLDER / f"{owner}.{epoch}.json"
-
-
-@functools.cache
-def _machine() -> str:
-    """Returns what tells this boot and process namespace from all others."""
-    parts = [socket.gethostname()]
-    with contextlib.suppress(OSError):
-        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
-        parts.append(str(Path("/proc/self/ns/pid").readlink()))
-    return " ".join(parts)
-
-
-def _started(pid: int) -> str:
-    """Returns when a process started, in the kernel's ticks; empty when that cannot be known."""
-    try:
-        # The name of a process, in parentheses, may hold anything.
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return ""
-    # A process that has ended, and whose parent has not asked for it, is gone.
-    return "" if fields[0] in "ZX" else fields[19]

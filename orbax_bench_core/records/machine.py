@@ -135,9 +135,13 @@ def storage_provenance(path: str) -> dict[str, str]:
     if separator:
         return {"type": scheme, "mount": f"{scheme}://{rest.partition('/')[0]}"}
 
+    return dict(_local_storage(Path(path).absolute()))
+
+
+@functools.cache  # nobody mounts anything below a run while it is measured, and asking takes 0.5 ms
+def _local_storage(place: Path) -> dict[str, str]:
     import psutil
 
-    place = Path(path).absolute()
     mounts = [
         partition
         for partition in psutil.disk_partitions(all=True)
@@ -150,8 +154,9 @@ def storage_provenance(path: str) -> dict[str, str]:
     return {"type": nearest.fstype or UNKNOWN, "mount": nearest.mountpoint}
 
 
+@functools.cache
 def package_version(name: str) -> str:
-    """Returns the installed version of a distribution, or `unknown`."""
+    """Returns the version of a distribution as installed when first asked, or `unknown`."""
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:

@@ -10,6 +10,7 @@ import json
 import shlex
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pydantic
@@ -54,6 +55,7 @@ from orbax_bench_core.records.strays import (
     stray_lines,
     unread_stray,
 )
+from orbax_bench_core.records.temporary import is_abandoned
 from orbax_bench_core.records.versions import other_version, refuse_other_version
 from orbax_bench_core.sweep import (
     Expansion,
@@ -106,6 +108,7 @@ class RunDirectory:
         self.fence: Fence | None = None
         self._run_id: str | None = None
         self._strays: dict[str, Stray] = {}
+        self._abandoned: set[str] = set()
 
     @contextlib.contextmanager
     def owned(
@@ -229,7 +232,7 @@ class RunDirectory:
         try:
             return is_there(self._info_path)
         except OSError as error:
-            raise _unreadable(self._info_path, error) from None
+            raise unreadable(self._info_path, error) from None
 
     def check_there(self) -> None:
         """Checks that the run which was begun here is still here.
@@ -255,6 +258,9 @@ class RunDirectory:
         try:
             info = RunInfo.model_validate_json(data)
         except pydantic.ValidationError as error:
+            if newer := other_version(data):
+                said = f"{newer}: upgrade orbax-bench to read it"
+                raise UserError(Problem(said, file=str(self._info_path))) from None
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])
             raise UserError(
@@ -298,8 +304,14 @@ class RunDirectory:
         record = _parsed(data)
         return None if record is None or misplaced(record, place, self._id) else record
 
-    def check_versions(self, entries: Iterable[SweepEntry]) -> None:
+    def check_versions(
+        self, entries: Iterable[SweepEntry], *, say: Callable[[str], None] | None = None
+    ) -> None:
         """Checks that every record of some points and pairs is of a schema version that is read.
+
+        Args:
+            entries: The points and pairs.
+            say: Told of each record that a crash has torn, and what becomes of it.
 
         Raises:
             UserError: One is not, and what is measured beside it could not be told from it.
@@ -313,6 +325,11 @@ class RunDirectory:
         with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
             for path, data in zip(paths, pool.map(self._read, paths), strict=True):
                 refuse_other_version(data or b"", str(path))
+                if say is not None and data is not None and _ends_early(data):
+                    say(
+                        f"{path} is torn: its repeat is measured again, and the file kept beside "
+                        f"it as {_aside(path, data).name}"
+                    )
 
     def seal(self, point: SweepEntry, repeat: int, *, host: int = 0) -> str:
         """Returns the SHA-256 of a record, by which a new try takes its place; empty for none."""
@@ -351,9 +368,9 @@ class RunDirectory:
     def write_record(self, record: Record, *, fence: str = "", replaces: str = "") -> None:
         """Puts the record of one repeat in its place.
 
-        A record that passed or was skipped is final. One that failed, or is torn, is replaced. One
-        that is not of its place is kept beside it under a name that readers ignore, and replaced,
-        under a lease alone.
+        A record that passed or was skipped is final. One that failed is replaced. So is one that is
+        torn, which is kept beside it under a name that readers ignore, and one that is not of its
+        place, under a lease alone.
 
         Args:
             record: The record.
@@ -381,9 +398,9 @@ class RunDirectory:
                 continue
             there = _parsed(before)
             wrong = "" if there is None else misplaced(there, place, record.run_id)
-            if wrong and right is not None:
-                aside = path.with_name(f".{path.name}.{digest(before)[:12]}")
-                create_exclusively(aside, before)
+            torn = there is None and not other_version(before)
+            if torn or (wrong and right is not None):
+                create_exclusively(_aside(path, before), before)
             else:
                 final = there is not None and there.finished and digest(before) != replaces
                 kept = wrong or other_version(before) or ("final" if final else "")
@@ -462,8 +479,18 @@ class RunDirectory:
                 yield None, f"{folder}/{repeat}"
                 continue
             for name in self._names(self.root / folder / repeat):
-                if not name.startswith("."):  # what a writer that was killed has left
+                if not name.startswith("."):
                     yield place_of(point_id, repeat, name), f"{folder}/{repeat}/{name}"
+                elif name.endswith(".tmp"):
+                    self._abandoned.add(f"{folder}/{repeat}/{name}")
+
+    def clear_abandoned(self) -> None:
+        """Deletes what writers that were killed have left among the records, as far as read."""
+        for place in self._abandoned:
+            path = Path(self.root / place)
+            if is_abandoned(path):
+                path.unlink(missing_ok=True)
+        self._abandoned.clear()
 
     def _forget(self, point_id: str) -> None:
         """Forgets what was met among the records of a point, which is about to be read again."""
@@ -511,14 +538,14 @@ class RunDirectory:
         try:
             return read_if_there(path)
         except OSError as error:
-            raise _unreadable(path, error) from None
+            raise unreadable(path, error) from None
 
     def _names(self, folder: epath.Path) -> list[str]:
         """Returns the names in a folder; none when it is not there."""
         try:
             return names_in(folder)
         except OSError as error:
-            raise _unreadable(folder, error) from None
+            raise unreadable(folder, error) from None
 
     @property
     def _id(self) -> str:
@@ -538,7 +565,18 @@ def _parsed(data: bytes) -> Record | None:
         return None
 
 
-def _unreadable(path: epath.Path, error: OSError) -> UserError:
+def _aside(path: epath.Path, data: bytes) -> epath.Path:
+    """Returns where that is kept which a record takes the place of."""
+    return path.with_name(f".{path.name}.{digest(data)[:12]}")
+
+
+def _ends_early(data: bytes) -> bool:
+    """Returns whether a record was not written to its end; parsing all of them takes too long."""
+    return not data.rstrip().endswith(b"}")
+
+
+def unreadable(path: epath.Path, error: OSError) -> UserError:
+    """Returns what to tell of a file that is there, perhaps, and cannot be read."""
     return UserError(
         Problem(
             f"cannot be read ({error}), which does not mean that it is missing: nothing is "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
@@ -39,6 +40,7 @@ def troubles_of(samples: Iterable[Sample]) -> tuple[StoreTrouble, ...]:
     )
 
 
+@functools.lru_cache(maxsize=4096)  # every sample of every repeat asks, with some hundred names
 def _kind(metric: str) -> Trouble | None:
     if metric == RETRIES.name:
         return "retries"

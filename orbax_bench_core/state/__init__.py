@@ -17,7 +17,9 @@ from orbax_bench_core.state.tree import (
     agreed_bytes,
     available_bytes,
     held_bytes,
+    load_fits,
     named_leaves,
+    release_freed,
     tree_bytes,
 )
 
@@ -40,6 +42,7 @@ __all__ = [
     "held_bytes",
     "initialize_if_used",
     "join_processes",
+    "load_fits",
     "locate",
     "make_context",
     "named_leaves",
@@ -47,6 +50,7 @@ __all__ = [
     "read_sharding_file",
     "record_digest",
     "recorded_digest",
+    "release_freed",
     "save_fixture",
     "sharding_targets",
     "split_axes",

@@ -104,8 +104,10 @@ class StateCache:
 
         The newest stays when nothing is coming: it is the one that was asked for.
         """
-        limit = self._max_bytes
         newest = 1 if coming == 0 else 0
+        if len(self._entries) <= newest:
+            return
+        limit = self._max_bytes
         kept = sum(entry.held_bytes for entry in self._entries.values())
         if limit is None:
             limit = agreed_bytes((available_bytes() + kept) // 2)

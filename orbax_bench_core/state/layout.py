@@ -24,6 +24,8 @@ NEEDS_X64: Final = frozenset({"int64", "uint64", "float64", "complex128"})
 NUMPY_ONLY: Final = frozenset({"int1", "uint1", "float6_e2m3fn", "float6_e3m2fn"})
 """Dtypes that JAX names but whose arithmetic it cannot compile."""
 
+_WIDE_REGISTERS: Final = {"xla_cpu_prefer_vector_width": 512}
+
 _LATE: Final = frozenset({"float4_e2m1fn", "float8_e8m0fnu"})
 """Dtypes that the oldest JAX of ours lacks."""
 
@@ -214,8 +216,18 @@ def over_shards(
 ) -> Callable[[jax.Array], jax.Array]:
     """Compiles `program` for all devices of a sharding, without any collective."""
     mapped = jax_api.shard_map(program, sharding.mesh, inputs=inputs, outputs=outputs)
-    compiled: Callable[[jax.Array], jax.Array] = jax.jit(mapped)
-    return compiled
+    return compiled(mapped)
+
+
+def compiled(program: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
+    """Compiles a program that computes with many elements one by one.
+
+    On CPUs it may use the widest registers that there are. By default XLA leaves half of those of
+    AVX-512 alone, which takes programs of integer arithmetic twice the time, for the same bits.
+    """
+    options = _WIDE_REGISTERS if jax.default_backend() == "cpu" else None
+    ready: Callable[..., jax.Array] = jax.jit(program, compiler_options=options)
+    return ready
 
 
 def split_axes(sharding: NamedSharding) -> set[str]:

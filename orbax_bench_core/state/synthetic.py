@@ -82,7 +82,7 @@ def _program(
         return lax.complex(real, imaginary)
 
     if sharding is None:
-        return jax.jit(make)
+        return layout.compiled(make)
     return layout.over_shards(
         make, sharding, inputs=jax.sharding.PartitionSpec(), outputs=sharding.spec
     )

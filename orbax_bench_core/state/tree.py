@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+import ctypes
+from typing import Any, Final
 
 import jax
 import numpy as np
-import psutil
 from jax.experimental import multihost_utils
 
+from orbax_bench_core.measure import free_memory_bytes
 from orbax_bench_core.state import jax_api
 
 PyTree = Any
+
+_LOAD_ON_HOST: Final = 2.1
+"""Most memory that a load was seen to take, over the bytes of its arrays; `perf.memory` measures it."""
 
 
 class StateError(ValueError):
@@ -60,12 +64,37 @@ def tree_bytes(tree: Any) -> int:
 def available_bytes() -> int:
     """Returns the free bytes of the memory that holds arrays: of the local devices together.
 
-    CPU devices share the host's memory. An accelerator that reports no statistics counts as the
+    CPU devices share the memory of the host, or what is left of its container's. An accelerator that reports no statistics counts as the
     host does.
     """
     free = [_free(device.memory_stats()) for device in jax.local_devices()]
     known = [count for count in free if count is not None]
-    return sum(known) if known else int(psutil.virtual_memory().available)
+    return sum(known) if known else free_memory_bytes()
+
+
+def load_fits(tree: Any) -> bool:
+    """Says whether a tree can be loaded while it is still held.
+
+    A load needs room for the arrays on the devices. On CPUs that is the same memory in which the
+    bytes lie as they are read and decoded; of one large array both are there at once.
+
+    Args:
+        tree: Any pytree. Every process must call, and each gets the same answer.
+    """
+    on_host = all(_free(device.memory_stats()) is None for device in jax.local_devices())
+    needed = held_bytes(tree) * (_LOAD_ON_HOST if on_host else 1.0)
+    return agreed_bytes(round(needed)) <= agreed_bytes(available_bytes())
+
+
+def release_freed() -> None:
+    """Gives memory that is freed back to the system, as far as the C library can.
+
+    It keeps pieces of any size for later, and those of a save are too small for the arrays of a
+    load.
+    """
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:  # it is glibc's own
+        trim(0)
 
 
 def agreed_bytes(count: int) -> int:

@@ -43,4 +43,5 @@ def measure_points(session: Session, *, limits: bool = True, lock: bool = True) 
     with measuring(session, lock=lock):
         run_points(session)
         if limits:
-            ensure_limits(session.directory, session.say, session.settings.host)
+            settings = session.settings
+            ensure_limits(session.directory, session.say, settings.host, anew=settings.new_limits)

@@ -50,10 +50,10 @@ def comparison_exit_code(verdicts: VerdictReport, *, allow_inconclusive: bool = 
 
 
 def stored_exit_code(verdicts: VerdictReport, *, allow_inconclusive: bool = False) -> int:
-    """Returns the exit code of a comparison of what is on storage; unpaired ones only warn."""
-    if verdicts.exploratory or any(point.mode == "paired" for point in verdicts.points):
-        return comparison_exit_code(verdicts, allow_inconclusive=allow_inconclusive)
-    return Exit.FAILED if verdicts.left_out else Exit.OK
+    """Returns the exit code of any comparison: of runs that were measured apart it only warns."""
+    if verdicts.only_warns:
+        return Exit.FAILED if verdicts.left_out else Exit.OK
+    return comparison_exit_code(verdicts, allow_inconclusive=allow_inconclusive)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -108,7 +108,9 @@ def limits_of(run: RunDirectory, info: RunInfo, summary: RunSummary) -> ExtraCol
     points = [
         point for point in info.expansion.plain if point.processes == 1 and point.storage is None
     ]
-    columns = limits.limit_columns(limits.operation_limits(summary, points, found))
+    columns = limits.limit_columns(
+        limits.operation_limits(summary, points, found), age=found.age_sentence
+    )
     return limits.with_hosts(columns, hosts)
 
 
@@ -155,6 +157,7 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
     event_files.end()
     summary = dataclasses.replace(summary, left_out=directory.strays)
     write_atomically(root / METRICS, json.dumps(_medians(summary), indent=1).encode())
+    directory.clear_abandoned()
     info = _settle(run, open_points.found)
     first, extra = next(run.records(), None), limits_of(directory, info, summary)
     search = read_search(directory, info)

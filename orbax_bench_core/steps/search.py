@@ -59,7 +59,8 @@ def search_points(
     with measuring(session, lock=lock):
         run_rounds(session, searching.next_round)
         if limits:
-            ensure_limits(session.directory, session.say, session.settings.host)
+            settings = session.settings
+            ensure_limits(session.directory, session.say, settings.host, anew=settings.new_limits)
     return searching.found
 
 

@@ -53,17 +53,18 @@ def expand(loaded: LoadedSuite, *, imports: bool = True) -> Expansion:
                 for where, path in others.items()
             )
         )
-    with tempfile.TemporaryDirectory() as folder:
-        answer_file = Path(folder) / "expansion.json"
+    with tempfile.TemporaryFile() as answer_file:  # has no name, so that a kill leaves none
         process = subprocess.run(
-            [sys.executable, "-m", "orbax_bench_core.sweep", str(answer_file)],
+            [sys.executable, "-m", "orbax_bench_core.sweep", f"/dev/fd/{answer_file.fileno()}"],
+            pass_fds=[answer_file.fileno()],
             input=json.dumps({"text": loaded.text, "file": loaded.source.file}),
             capture_output=True,
             text=True,
             env=benchmark_environment(loaded.source.file),
             check=False,
         )
-        if not answer_file.exists():
+        written = answer_file.read()
+        if not written:
             last_lines = "\n".join(process.stderr.strip().splitlines()[-3:])
             raise SuiteError(
                 Problem(
@@ -72,7 +73,7 @@ def expand(loaded: LoadedSuite, *, imports: bool = True) -> Expansion:
                     file=loaded.source.file,
                 )
             )
-        answer = json.loads(answer_file.read_text())
+    answer = json.loads(written)
     if "problems" in answer:
         raise SuiteError(*(Problem(**problem) for problem in answer["problems"]))
     expansion = Expansion.model_validate_json(answer["expansion"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import mmap
 import os
 from collections.abc import Iterator
@@ -80,6 +81,7 @@ def _residency(path: Path) -> bytes:
         libc.munmap(ctypes.c_void_p(address), ctypes.c_size_t(size))
 
 
+@functools.cache
 def _libc() -> ctypes.CDLL:
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mmap.restype = ctypes.c_void_p
@@ -95,7 +97,12 @@ def _libc() -> ctypes.CDLL:
 
 
 def _files(directory: Path) -> list[Path]:
-    return [path for path in directory.rglob("*") if path.is_file()]
+    return [
+        Path(folder, name)
+        for folder, _, names in os.walk(directory)
+        for name in names
+        if os.path.isfile(os.path.join(folder, name))
+    ]
 
 
 @contextlib.contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
-import gc
 import os
 import time
 import traceback
@@ -36,6 +35,7 @@ from orbax_bench_core.state import Digest, MeshDoesNotFit, StateCache, build_mes
 from orbax_bench_core.sweep import load_class, options_class, source_file
 from orbax_bench_core.worker.conditioning import PageCacheConditioner
 from orbax_bench_core.worker.effects import Witness, colocated_effect, require_effects
+from orbax_bench_core.worker.garbage import collect_garbage
 from orbax_bench_core.worker.protocol import Task, WorkerSetup
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ class _Repeat:
         context.tracer = traces.claim
         if self._task.block is not None:
             os.sync()  # what one arm left unwritten would be written at the other's cost
-        _collect_garbage()
+        collect_garbage()
         with (
             observing(self._observe),
             tracing(traces.directory),
@@ -309,13 +309,6 @@ def _require_metrics_as_text() -> None:
             "12 KB each time, which would count as a leak; the installed TensorStore has no "
             "experimental_collect_prometheus_format_metrics: take 0.1.86"
         )
-
-
-def _collect_garbage() -> None:
-    """Collects garbage before the clock starts; objects from imports are looked at only once."""
-    gc.collect()
-    if not gc.get_freeze_count():
-        gc.freeze()
 
 
 def _await_all_hosts(task: Task) -> None:

@@ -132,6 +132,13 @@ COUNTS: Final = (
     *_host_counts(),
     *_soak_counts(),
     Count(
+        name="chaos",
+        claim="whatever is killed or disturbed leaves, run again, what it would have left",
+        trials=1,
+        command=_python("perf.chaos"),
+        timeout_s=14_400.0,
+    ),
+    Count(
         name="demo",
         claim="the demo, a suite beside itself, ends in PASS",
         trials=20,

@@ -8,10 +8,8 @@ import json
 import os
 import re
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import IO, Any
 
 import typer
@@ -20,7 +18,7 @@ from rich.console import Console
 from orbax_bench_core.analysis.verdicts import read_verdicts
 from orbax_bench_core.config import UserError
 from orbax_bench_core.exit_codes import Exit, worst
-from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.records import RunDirectory, new_scratch_file
 from orbax_bench_core.steps import Outlets
 from orbax_bench_core.sweep import benchmark_environment
 from orbax_bench_pipelines.definitions import Finished
@@ -172,17 +170,16 @@ def _here(job: Job, suite: str, say: Say) -> str | None:
     from orbax_bench_pipelines.targets.local import PipelineFailed
 
     pipeline = job.pipeline.build(job.placement)
-    with tempfile.NamedTemporaryFile(
-        "w", prefix="orbax-bench-", suffix=".log", delete=False
-    ) as log:
-        try:
+    file, failed = new_scratch_file("orbax-bench-steps"), False
+    try:
+        with file.open("w") as log:
             _start(job, pipeline, suite, log, say)
-        except PipelineFailed as failure:
-            return f"{failure}\nWhat its steps printed: {log.name}"
-        except UserError:
-            Path(log.name).unlink()
-            raise
-    Path(log.name).unlink()
+    except PipelineFailed as failure:
+        failed = True
+        return f"{failure}\nWhat its steps printed: {file}"
+    finally:
+        if not failed:
+            file.unlink(missing_ok=True)
     return None
 
 

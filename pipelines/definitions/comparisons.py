@@ -1,6 +1,6 @@
 """The pipelines that compare both arms of a suite: regression, frameworks, calibration."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from orbax_bench_pipelines.definitions.pipeline import (
     LOCK,
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from orbax_bench_core.analysis.verdicts import VerdictReport
+
+
+_PUBLISHING: Final = ("promote", "revision", "force", "allow_inconclusive")
 
 
 def add_regression(steps: Steps) -> None:
@@ -32,7 +35,10 @@ def add_regression(steps: Steps) -> None:
 
 
 def _keep_if_passed(steps: Steps, compared: Any) -> None:
-    """Adds the step that fails on a regression, and the one that stores a run which passed."""
+    """Adds the step that fails on a regression, and the one that stores a run that is good enough.
+
+    What only warns does not fail the first one, so that the second looks at the verdict itself.
+    """
     from kfp import dsl
 
     from orbax_bench_components.publish_baseline import publish_baseline
@@ -48,7 +54,8 @@ def _keep_if_passed(steps: Steps, compared: Any) -> None:
             output_directory=steps.directory,
             registry=registry,
             samples=steps.samples,
-            **{name: steps.given[name] for name in ("promote", "revision", "force")},
+            verdict=compared.outputs["Output"],
+            **{name: steps.given[name] for name in _PUBLISHING},
         )
         steps.add(published.after(enforced))
 
@@ -77,14 +84,12 @@ def add_calibration(steps: Steps) -> None:
 def conclude_regression(finished: Finished, console: "Console") -> int:
     """Shows the verdicts of a run, and returns the exit code."""
     from orbax_bench_core.exit_codes import Exit
-    from orbax_bench_core.steps import comparison_exit_code
+    from orbax_bench_core.steps import stored_exit_code
 
     verdicts = _shown(finished, console)
     if verdicts is None:
         return Exit.FAILED
-    return comparison_exit_code(
-        verdicts, allow_inconclusive=finished.arguments["allow_inconclusive"]
-    )
+    return stored_exit_code(verdicts, allow_inconclusive=finished.arguments["allow_inconclusive"])
 
 
 def conclude_comparison(finished: Finished, console: "Console") -> int:
@@ -129,7 +134,8 @@ def _shown(finished: Finished, console: "Console") -> "VerdictReport | None":
 REGRESSION = Pipeline(
     name="regression",
     summary="Says whether a candidate is slower than a baseline, and fails if it is.",
-    details="Each point is measured in both arms within one step, so on one machine.",
+    details="Each point is measured in both arms within one step, so on one machine. Beside a "
+    "stored\nbaseline, which was measured apart, it only warns.",
     suite="The suite file, word for word; with `arms`, unless they are given here or a stored "
     "baseline is compared with.",
     own=(
@@ -141,7 +147,8 @@ REGRESSION = Pipeline(
         Parameter(
             "baseline",
             "",
-            "A stored baseline in place of arms; what looks slower than it is not published.",
+            "A stored baseline in place of arms, which only warns: what looks slower is not "
+            "captured, and the pipeline succeeds.",
         ),
         Parameter(
             "registry",

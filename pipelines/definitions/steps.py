@@ -32,8 +32,8 @@ class Steps:
     lacking: Any = None
 
     def add(self, task: Any) -> Any:
-        """Places a step that is never served from a cache: all of them read the run directory."""
-        return self.placement.place(task).set_caching_options(False)
+        """Places a step."""
+        return self.placement.place(task)
 
     def measure(self, checkpoint: Any, *, arms: Any, **measuring: Any) -> None:
         """Adds the steps that plan a suite, measure its points and put the records together.
@@ -129,10 +129,10 @@ def on_each_slice(pipeline: "Pipeline", placement: Placement, given: Mapping[str
 
     def folder(below: Any, **names: str) -> Any:
         chosen = choose_folder(output_directory=below, **names)
-        return placement.place(chosen).set_caching_options(False).output
+        return placement.place(chosen).output
 
     made = generate_checkpoint(suite=given["suite"], fixture=given["fixture"])
-    placement.place(made).set_caching_options(False)
+    placement.place(made)
     directory = given["output_directory"]
     if placement.folder_per_run:
         directory = folder(directory, run=dsl.PIPELINE_JOB_ID_PLACEHOLDER)

@@ -20,8 +20,9 @@ from typing import IO, Any
 import psutil
 
 from orbax_bench_core.execute import refuse_several_hosts
-from orbax_bench_core.records import IMAGE
+from orbax_bench_core.records import IMAGE, scratch_folder
 from orbax_bench_core.steps import SAID
+from orbax_bench_pipelines.targets.leash import leashed
 
 _REVISION = "ORBAX_BENCH_REVISION"
 """Set in every image of ours, and nowhere else."""
@@ -32,7 +33,7 @@ _OWN_ERROR = re.compile(r"\s*orbax_bench_\w+(\.\w+)+: (?P<message>.+)")
 _GRACE_S = 5.0
 """Seconds that a step has to end when it was told to."""
 _LOOK_S = 0.1
-_ENDS = (signal.SIGINT, signal.SIGTERM)
+_ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LOST_OUTPUT = "Tried to get output"
 """Beginning of the message of `kfp.local` on an output of a step that failed."""
 
@@ -68,14 +69,16 @@ def run_locally(
 
     with (
         steps_at_a_time(at_a_time),
-        tempfile.TemporaryDirectory(prefix="orbax-bench-pipeline-") as root,
+        scratch_folder("orbax-bench-pipeline") as root,
         _quick_steps(),
+        _steps_on_leash(),
         without_image(),
-        shell_safe_python(Path(root)),
+        shell_safe_python(root),
+        _temporary_in(root / "tmp"),
     ):
         runner = local.SubprocessRunner(use_venv=False)
         with _steps_ended():
-            return run_with(runner, root, pipeline, arguments, log, say)
+            return run_with(runner, str(root), pipeline, arguments, log, say)
 
 
 def run_with(
@@ -127,7 +130,7 @@ def run_with(
 
 @contextlib.contextmanager
 def _steps_ended() -> Iterator[None]:
-    """Ends the steps that run when this process is told to end by SIGINT or SIGTERM.
+    """Ends the steps that run when this process is told to end: by SIGINT, SIGTERM or SIGHUP.
 
     kfp waits for them, and for those of a loop that have not begun, before it lets an interrupt
     through.
@@ -226,6 +229,39 @@ def _quick_steps() -> Iterator[None]:
         yield
     finally:
         del os.environ["_KFP_RUNTIME"]
+
+
+@contextlib.contextmanager
+def _temporary_in(folder: Path) -> Iterator[None]:
+    """Has kfp and the steps put there what is temporary, of which kfp does not delete all."""
+    folder.mkdir()
+    here, told = tempfile.tempdir, os.environ.get("TMPDIR")
+    tempfile.tempdir = os.environ["TMPDIR"] = str(folder)
+    try:
+        yield
+    finally:
+        tempfile.tempdir = here
+        if told is None:
+            del os.environ["TMPDIR"]
+        else:
+            os.environ["TMPDIR"] = told
+
+
+@contextlib.contextmanager
+def _steps_on_leash() -> Iterator[None]:
+    """Has steps end with this process, also when that is killed and can tell them nothing."""
+    from kfp.local import subprocess_task_handler
+
+    real = subprocess_task_handler.run_local_subprocess
+
+    def run(full_command: list[str], **given: Any) -> int:
+        return int(real(leashed(full_command), **given))
+
+    subprocess_task_handler.run_local_subprocess = run
+    try:
+        yield
+    finally:
+        subprocess_task_handler.run_local_subprocess = real
 
 
 @contextlib.contextmanager

@@ -77,12 +77,15 @@ class Placement:
     def place(self, task: Any) -> Any:
         """Gives a step its image, and what is set for every step or for it alone.
 
+        No step is served from a cache, which knows nothing of the run directory.
+
         Args:
             task: A step, of `kfp.dsl.PipelineTask`.
 
         Returns:
             The same step.
         """
+        task.set_caching_options(False)
         own = self.settings.of_step(task.component_spec.name)
         self._run_in(own.image, task)
         for name, value in self.settings.environment.items():
@@ -98,7 +101,7 @@ class Placement:
         return task
 
     def measure_on(self, shape: SliceShape | None, task: Any) -> Any:
-        """Gives a step that measures its machine as well, and keeps it from being cached.
+        """Gives a step that measures its machine as well.
 
         Of a step that launches hosts on Kubeflow, what is said here of machines is for the hosts.
 
@@ -109,7 +112,7 @@ class Placement:
         Returns:
             The same step.
         """
-        self.place(task).set_caching_options(False)
+        self.place(task)
         settings = self.settings
         retries = settings.of_step(task.component_spec.name).retries
         if retries is None and self.target in (Target.KFP, Target.VERTEX):

@@ -6,10 +6,11 @@ from airflow.providers.cncf.kubernetes.backcompat.backwards_compat_converters im
     convert_env_vars,
 )
 from airflow.providers.cncf.kubernetes.operators.pod import KubernetesPodOperator
+from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from kubernetes.client import models as k8s
 
-from orbax_bench_airflow import Kubernetes
+from orbax_bench_airflow import Kubernetes, regression, sweep
 from orbax_bench_airflow.outcome import check
 
 CODES = (0, 1, 2, 3, 4, 75, 130, 137, -9)
@@ -57,8 +58,35 @@ def variables():
     return {each.name: each.value for each in convert_env_vars(operator.env_vars)}
 
 
+def at_once():
+    """Returns how many tasks of a run may measure beside each other."""
+    found = {}
+    with DAG("groups", schedule=None) as dag:
+        sweep("suite.yaml", "/run", group_id="measures")
+        pods = Kubernetes(image="image@sha256:0")
+        regression("suite.yaml", "/other", group_id="in_pods", place=pods, parallelism=4)
+    for group in ("measures", "in_pods"):
+        measure = dag.get_task(f"{group}.measure")
+        found[group] = measure.partial_kwargs["max_active_tis_per_dagrun"]
+    return found
+
+
+def waits_without_a_worker():
+    """Returns whether a step in a pod leaves the worker while it waits."""
+    kind, given = Kubernetes(image="image@sha256:0").operator()
+    return kind(task_id="plan", arguments=["plan-sweep"], **given).deferrable
+
+
 if __name__ == "__main__":
     codes = {code: outcome(check, code, "step") for code in CODES}
     pods = {code: outcome(cleaned_up, code) for code in CODES}
     words = Kubernetes(image="i").words("aggregate", "-o", "gs://b/run")
-    print(json.dumps({"codes": codes, "pods": pods, "words": words, "variables": variables()}))
+    found = {
+        "codes": codes,
+        "pods": pods,
+        "words": words,
+        "variables": variables(),
+        "waits_without_a_worker": waits_without_a_worker(),
+        "at_once": at_once(),
+    }
+    print(json.dumps(found))

@@ -51,13 +51,17 @@ class Airflow:
             timeout=500,
         )
 
+    def rows(self, query, *values):
+        """Returns what Airflow's database has."""
+        with contextlib.closing(sqlite3.connect(self.home / "airflow.db")) as database:
+            return database.execute(query, values).fetchall()
+
     def test(self, dag, folder, **variables):
         """Runs a DAG once; returns the states of its tasks, and all that was printed."""
         variables = {"AIRFLOW__CORE__DAGS_FOLDER": str(folder), **variables}
         done = self.run("airflow", "dags", "test", dag, "2026-11-22", **variables)
         query = "select task_id, map_index, state from task_instance where dag_id = ?"
-        with contextlib.closing(sqlite3.connect(self.home / "airflow.db")) as database:
-            found = database.execute(query, [dag]).fetchall()
+        found = self.rows(query, dag)
         return {(id_.partition(".")[2], index): state for id_, index, state in found}, done
 
 
@@ -85,6 +89,7 @@ def faults(tmp_path):
         ("bad", "{save: 1}", ""),
         ("lost", "{save_s: [0.01, 0.02]}", ""),
         ("slower", "{}", "arms: {candidate: {options: {save_s: 0.03}}}"),
+        ("same", "{}", "arms: {}"),
     ):
         (tmp_path / f"{name}.yaml").write_text(SUITE.format(options=options, arms=arms))
     bench = tmp_path / "fake-bench"
@@ -141,6 +146,16 @@ def test_a_regression_fails_at_once_and_its_verdict_is_an_event(airflow, faults)
     assert states["enforce", -1] == "failed"
     assert "enforce-verdict ended with exit code 3" in done.stdout
     assert json.loads((faults / "slower" / "verdicts.json").read_text())["points"]
+    assert airflow.rows(
+        "select uri, event.extra from asset_event event join asset on asset.id = event.asset_id"
+    ) == [("verdict", '{"returned": "REGRESSION"}')]
+
+
+@pytest.mark.extended
+def test_a_run_that_passed_is_captured(airflow, faults):
+    states, done = airflow.test("same", ROOT / "tests/airflow/dags", FAULTS=str(faults))
+    assert states["capture", -1] == "success", done.stdout
+    assert list((faults / "registry").glob("*/*/*.json"))
 
 
 def test_exit_codes_say_whether_trying_again_can_help(airflow):
@@ -154,3 +169,5 @@ def test_exit_codes_say_whether_trying_again_can_help(airflow):
             assert outcome == ("is tried again" if code in tried_again else good), code
     assert found["words"][-2:] == ["--result", "/airflow/xcom/return.json"]
     assert found["variables"] == {"A": "b", "ORBAX_BENCH_IMAGE": "image@sha256:0"}
+    assert found["waits_without_a_worker"]
+    assert found["at_once"] == {"measures": 1, "in_pods": 4}

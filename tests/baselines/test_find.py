@@ -77,3 +77,18 @@ def test_a_run_that_cannot_be_read_is_left_out_beside_others(make_paired_run, tm
         assert line.startswith(f"{folder}/torn/run.json: not readable as schema version 2")
     with pytest.raises(UserError, match="not readable"):
         find_runs([str(folder / "torn")], left_out=left_out)
+
+
+def test_of_several_runs_one_that_a_newer_release_has_written_is_left_out(
+    make_paired_run, tmp_path
+):
+    run, newer = make_paired_run(0).root, tmp_path / "newer"
+    newer.mkdir()
+    (newer / "run.json").write_text('{"schema_version": 99, "run_id": "x"}')
+    left_out = []
+    (found,) = find_runs([str(run), str(newer)], left_out=left_out)
+    assert found.run_id == "run000"
+    (line,) = left_out
+    assert line.startswith(f"{newer}/run.json: written by a newer orbax-bench (schema 99")
+    with pytest.raises(UserError, match="newer orbax-bench"):
+        find_runs([str(newer)], left_out=left_out)

@@ -23,13 +23,14 @@ from orbax_bench_core.baselines.capturing import promote_capture as promote
 from orbax_bench_core.baselines.store import Registry
 from orbax_bench_core.records.run_directory import RunDirectory
 
-run, registry, count, name, start = sys.argv[1:]
+registry, name, start, *given = sys.argv[1:]
 Registry(registry).exists()  # imports what the storage needs
 print("ready", flush=True)
 while not Path(start).exists():
     time.sleep(0.001)
-for index in range(int(count)):
-    captured = capture_run(RunDirectory(run), Registry(registry), revision="same")
+for index, run in enumerate(given):
+    revision, _, root = run.partition(":")
+    captured = capture_run(RunDirectory(root), Registry(registry), revision=revision)
     promote(Registry(registry), captured.capture.id, note=f"{name} {index}")
 """
 
@@ -54,17 +55,18 @@ print(json.dumps({
 
 @pytest.fixture
 def write_together(tmp_path):
-    """Has several processes capture one run and promote their captures, all at once.
+    """Has several processes capture runs and promote their captures, all at once.
 
-    Returns what is in the registry afterwards.
+    Each of them takes some of the runs. Returns what is in the registry afterwards.
     """
 
-    def write(run, registry):
+    def write(runs, registry):
         start = tmp_path / "start"
-        command = [sys.executable, "-c", WRITER, str(run.root), registry, str(CAPTURES)]
+        command = [sys.executable, "-c", WRITER, registry]
+        given = [f"same:{run.root}" for run in runs]
         writers = [
             subprocess.Popen(
-                [*command, str(name), str(start)],
+                [*command, str(name), str(start), *given[name::WRITERS]],
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
@@ -99,8 +101,17 @@ def nothing_is_lost(found):
 
 @pytest.mark.slow
 def test_local_writers_lose_nothing(tmp_path, write_together, make_separate_run):
-    run = make_separate_run(0, repeats=REPEATS)
-    assert nothing_is_lost(write_together(run, str(tmp_path / "registry")))
+    runs = [make_separate_run(day, repeats=REPEATS) for day in range(WRITERS * CAPTURES)]
+    assert nothing_is_lost(write_together(runs, str(tmp_path / "registry")))
+
+
+@pytest.mark.slow
+def test_a_run_that_is_captured_several_times_at_once_is_one_capture(
+    tmp_path, write_together, make_separate_run
+):
+    found = write_together([make_separate_run(0)] * WRITERS, str(tmp_path / "registry"))
+    assert len(found["captures"]) == 1
+    assert found["current"] == found["captures"]
 
 
 @pytest.mark.slow
@@ -109,9 +120,10 @@ def test_a_writer_that_is_killed_leaves_no_half_capture(tmp_path, make_separate_
     place = str(tmp_path / "registry")
     start = tmp_path / "start"
     start.touch()
-    command = [sys.executable, "-c", WRITER, str(run.root), place, "1000", "0", str(start)]
+    given = [f"r{number}:{run.root}" for number in range(1000)]
+    command = [sys.executable, "-c", WRITER, place, "0", str(start), *given]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as writer:
-        while len(list(Path(place).glob("same/*.json"))) < 3:
+        while len(list(Path(place).glob("r*/*.json"))) < 3:
             assert writer.poll() is None
         writer.kill()
     registry = Registry(place)
@@ -150,5 +162,5 @@ def emulator(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_writers_on_an_object_store_lose_nothing(emulator, write_together, make_separate_run):
-    run = make_separate_run(0, repeats=REPEATS)
-    assert nothing_is_lost(write_together(run, "gs://bench-bucket/team/registry"))
+    runs = [make_separate_run(day, repeats=REPEATS) for day in range(WRITERS * CAPTURES)]
+    assert nothing_is_lost(write_together(runs, "gs://bench-bucket/team/registry"))

@@ -86,8 +86,8 @@ def test_every_option_says_what_it_does(name):
     assert {option.name for option in options} == {field.name for field in fields}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [ALL[0], pytest.param(ALL[1], marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ALL)
 def test_all_built_ins_pass_and_what_they_restore_is_verified(tmp_path, name):
     unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
     environment = {key: value for key, value in os.environ.items() if key not in unset}

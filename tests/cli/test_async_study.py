@@ -28,6 +28,7 @@ def test_the_table_and_the_page_are_named(orbax_bench, make_sizes):
     assert (done.code, done.err) == (0, "")
     assert "57 % off the blocked time at 1M parameters and 90 % at 1B parameters" in done.out
     assert f"Page: {run.root}/async_study.html" in done.out
+    assert 'href="async_study.html"' in (run.root / "report.html").read_text()
 
 
 def test_json_is_what_the_file_has(orbax_bench, make_sizes):
@@ -76,7 +77,7 @@ def test_a_suite_that_makes_no_study_is_refused_before_it_is_measured(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_suite_is_measured_and_studied_by_one_command(tmp_path):
     suite, folder = tmp_path / "suite.yaml", tmp_path / "run"
     suite.write_text(SUITE)

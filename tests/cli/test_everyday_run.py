@@ -20,7 +20,7 @@ def run(orbax_bench, tmp_path, monkeypatch):
     settings = functools.partial(execute.RunSettings, host=fake)
     monkeypatch.setattr(execute, "RunSettings", settings)
 
-    def start(options, *more, repeats=2):
+    def start(options, *more, repeats=2, command="run"):
         suite = {
             "suite_name": "everyday",
             "num_repeats": repeats,
@@ -29,12 +29,12 @@ def run(orbax_bench, tmp_path, monkeypatch):
         }
         (tmp_path / "suite.yaml").write_text(json.dumps(suite))
         return orbax_bench(
-            "run",
+            command,
             tmp_path / "suite.yaml",
             "-o",
             tmp_path / "out",
             "--no-lock",
-            "--no-limits",
+            *(["--no-limits"] if command == "run" else []),
             *more,
         )
 
@@ -66,3 +66,15 @@ def test_what_all_points_lack_is_said_once_and_ends_the_run(run, tmp_path):
     assert done.out.count("stopped: the first 3 of 4 points failed for want of the same") == 1
     assert "Run the same command again to finish the rest." in done.out
     assert len(list((tmp_path / "out" / "records").glob("*/repeat_*/host_0.json"))) == 3
+
+
+def test_a_comparison_is_given_up_once_four_pairs_cannot_but_lack_the_same(run):
+    done = run({"act": "need", "save_s": [0.02, 0.03, 0.04, 0.05]}, "--aa", command="ab")
+    assert done.code == 1
+    assert "stopped: the first 3 of 4 arms failed for want of the same thing" in done.out
+
+
+def test_of_few_pairs_each_says_why_it_has_no_verdict(run):
+    done = run({"act": "need"}, "--aa", command="ab")
+    assert done.code == 1
+    assert "stopped" not in done.out

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from orbax_bench_core.analysis.verdicts import NotPassed
 from orbax_bench_core.exit_codes import MEANINGS, RETRIED, Exit, worst
-from orbax_bench_core.steps import comparison_exit_code
+from orbax_bench_core.steps import comparison_exit_code, stored_exit_code
+from orbax_bench_core.steps.pipeline import enforce_verdict, enforcement_exit_code, publish_baseline
 from tests.support.verdicts import build_operation, build_point, build_report
 
 
@@ -55,6 +57,60 @@ LACKS = build_point("lacks", build_operation("save", "INCONCLUSIVE", None), endp
 def test_the_code_of_a_comparison(report, code, tolerant):
     assert comparison_exit_code(report) == code
     assert comparison_exit_code(report, allow_inconclusive=True) == tolerant
+
+
+APART = {"mode": "unpaired"}
+SLOWER_APART = build_point("apart", build_operation("save", "REGRESSION", 1.3), **APART)
+OPEN_APART = build_point("apart", build_operation("save", "INCONCLUSIVE", 1.1), **APART)
+
+
+@pytest.mark.parametrize(
+    ("report", "code"),
+    [
+        (build_report(SLOWER_APART), 0),
+        (build_report(OPEN_APART), 0),
+        (build_report(SLOWER_APART, left_out=("x",)), 1),
+        (build_report(SLOWER_APART).explored("other rules"), 4),
+        (build_report(SLOWER_APART, REGRESSES), 3),
+        (build_report(word="INCONCLUSIVE"), 1),
+    ],
+)
+def test_what_was_measured_apart_only_warns(report, code, tmp_path):
+    assert stored_exit_code(report) == code
+    place = tmp_path / "verdicts.json"
+    place.write_text(report.model_dump_json())
+    if report.only_warns:
+        assert enforce_verdict(report.word, verdicts=str(place)).value == report.word
+        with pytest.raises(NotPassed, match=r"^a step left nothing$") as refused:
+            enforce_verdict(report.word, verdicts=str(place), lacking=["a step left nothing"])
+        assert enforcement_exit_code(refused.value, report.word) == Exit.FAILED
+    else:
+        with pytest.raises(NotPassed):
+            enforce_verdict(report.word, verdicts=str(place))
+    # Whoever enforces the word alone has decided that it counts.
+    with pytest.raises(NotPassed):
+        enforce_verdict(report.word)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "tolerant", "captured"),
+    [
+        ("REGRESSION", True, False),
+        ("INCONCLUSIVE", False, False),
+        ("INCONCLUSIVE", True, True),
+        ("PASS", False, True),
+        ("", False, True),
+    ],
+)
+def test_a_run_that_looks_slower_is_not_captured(
+    make_record, make_run, tmp_path, verdict, tolerant, captured
+):
+    run = make_run([make_record()])
+    found = publish_baseline(
+        str(run.root), str(tmp_path / "r"), verdict=verdict, allow_inconclusive=tolerant
+    )
+    assert bool(found.value) == captured == (tmp_path / "r").exists()
+    assert found.named["baseline"].metadata.get("not_captured", "") == ("" if captured else verdict)
 
 
 def test_the_guide_has_this_table_and_no_other_page_has_one():

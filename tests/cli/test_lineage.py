@@ -9,6 +9,7 @@ import pytest
 
 from orbax_bench_core.analysis.verdicts import compare_stored
 from orbax_bench_core.baselines import Registry, capture_run
+from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps import publish, publish_verdicts
 from tests.support.paired_runs import make_paired_run, make_separate_run  # noqa: F401 - fixtures
 
@@ -52,12 +53,20 @@ def run(make_run, make_record, make_point, checkpoint):
     return made
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    return tmp_path_factory.mktemp("judged") / "run"
+
+
 @pytest.fixture
-def judged(make_paired_run):
-    made = make_paired_run(0)
-    publish(made)
-    publish_verdicts(made, compare_stored(str(made.root), None))
-    return made
+def judged(make_paired_run, kept, tmp_path):
+    """A run with its verdicts: written once and copied, as none of its files names its place."""
+    if not kept.exists():
+        made = make_paired_run(0)
+        publish(made)
+        publish_verdicts(made, compare_stored(str(made.root), None))
+        shutil.move(made.root, kept)
+    return RunDirectory(str(shutil.copytree(kept, tmp_path / "day000")))
 
 
 @pytest.fixture

@@ -13,8 +13,23 @@ _said = {}
 def listed(orbax_bench):
     """What the command says, always the same."""
     if not _said:
-        _said["list"] = orbax_bench("list")
+        _said["list"] = orbax_bench("list", *BUILTINS)
     return _said["list"]
+
+
+def test_without_a_name_each_is_a_line(orbax_bench, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    done = orbax_bench("list")
+    lines = done.out.splitlines()
+    assert {line.split(" ")[0] for line in lines} >= set(BUILTINS)
+    assert len(lines) < 4 * len(BUILTINS)
+    assert max(map(len, lines)) <= 80
+    assert "`orbax-bench list NAME` shows its options" in lines[-1]
+
+
+def test_prose_ends_where_the_terminal_does(orbax_bench):
+    said = orbax_bench("list", "save_restore").out
+    assert "What was loaded is verified outside the clock. A save" in said
 
 
 @pytest.mark.parametrize("option", describe_options(load_class(BUILTINS["save_restore"])))

@@ -1,5 +1,6 @@
 """The command as a whole: its help, and what becomes of a user's mistake."""
 
+import errno
 import importlib.metadata
 import importlib.util
 import os
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from orbax_bench_core.cli.main import _GROUPS, REACH, run_command_line
-from orbax_bench_core.config import parse_suite
+from orbax_bench_core.config import UserError, parse_suite
 from orbax_bench_core.sweep import expand
 
 
@@ -266,3 +267,20 @@ def test_a_bucket_without_its_client_names_the_extra(orbax_bench, monkeypatch):
         2,
         "error: gs://bucket/runs: Cloud Storage needs gcsfs: pip install 'orbax-bench[gcs]'\n",
     )
+
+
+@pytest.mark.parametrize(("number", "code"), [(errno.ENOSPC, 1), (errno.EROFS, 1), (errno.EIO, 2)])
+def test_a_disk_that_is_full_can_be_tried_again_whoever_found_out(
+    run_main, monkeypatch, number, code
+):
+    monkeypatch.setattr(sys, "argv", ["orbax-bench"])
+
+    def command():
+        try:
+            raise OSError(number, os.strerror(number))
+        except OSError as error:
+            raise UserError(f"cannot write the baseline: {error}") from None
+
+    outcome = run_main(lambda: run_command_line(command))
+    assert (outcome.code, outcome.out) == (code, "")
+    assert outcome.err.startswith("error: cannot write the baseline: [Errno ")

@@ -40,9 +40,11 @@ def recovery(tmp_path):
 
 @pytest.mark.slow
 def test_drills_are_shown_and_shown_anew(recovery, tmp_path, orbax_bench):
-    done = recovery()
+    done = recovery("{}", "", "--quiet")
     assert done.returncode == 0, done.stderr
+    assert "✓ Scripted" not in done.stdout + done.stderr
     assert "2 of 2 drills came back" in done.stdout
+    assert 'href="recovery.html"' in (tmp_path / "run" / "report.html").read_text()
     again = orbax_bench("recovery", tmp_path / "run", "--add-start", "180")
     assert again.code == 0
     assert "180 s of it given" in again.out

@@ -38,10 +38,12 @@ def soak(tmp_path):
 
 @pytest.mark.slow
 def test_a_leak_is_found_and_judged_anew(soak, tmp_path, orbax_bench):
-    done = soak("{keeps_mib: 1.0}", "--saves", "200")
+    done = soak("{keeps_mib: 1.0}", "--saves", "200", "--quiet")
     assert done.returncode == 3, done.stderr
+    assert "✓ Scripted" not in done.stdout + done.stderr
     assert "LEAK: The process keeps 1 MiB per save" in done.stdout
     assert "keeps 1 MiB per save" in (tmp_path / "run" / "report.md").read_text()
+    assert 'href="soak.html"' in (tmp_path / "run" / "report.html").read_text()
     again = orbax_bench("soak", tmp_path / "run", "--limit", "2", "--json")
     assert again.code == 0
     assert "below the limit of 2 MiB" in (tmp_path / "run" / "report.md").read_text()
@@ -50,7 +52,7 @@ def test_a_leak_is_found_and_judged_anew(soak, tmp_path, orbax_bench):
     assert (info["num_repeats"], info["status"]) == (200, "complete")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_process_that_dies_begins_a_new_life_and_the_longest_is_judged(soak):
     options = "{act: die, act_at: '5', first_attempts: true}"
     done = soak(options, "--saves", "200", "--json")

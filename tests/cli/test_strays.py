@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from etils import epath
 
 from orbax_bench_core import UserError, load_run
 from orbax_bench_core.baselines import publish_run
@@ -240,5 +241,6 @@ def fail_on(monkeypatch, broken):
 
         return call
 
-    for owner, name in ((Path, "read_bytes"), (Path, "stat"), (Path, "iterdir")):
+    local = type(epath.Path("."))
+    for owner, name in ((local, "open"), (Path, "stat"), (Path, "iterdir")):
         monkeypatch.setattr(owner, name, failing(getattr(owner, name)))

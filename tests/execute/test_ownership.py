@@ -84,7 +84,7 @@ def test_the_repeat_in_whose_place_a_copy_lies_is_measured_again(suite_run):
     assert aside.read_bytes() == first.read_bytes()
 
 
-@pytest.mark.parametrize("index", [0, 2, 7])
+@pytest.mark.parametrize("index", [pytest.param(0, marks=pytest.mark.extended), 2, 7])
 def test_a_run_with_a_record_of_a_newer_release_is_not_resumed(suite_run, index):
     run = suite_run(SUITE.replace("LASTS", "0"))
     assert run.run(cli=FAKE_CLI)[0] == 0

@@ -108,6 +108,7 @@ def test_after_the_orchestrator_is_killed(suite_run):
     [
         pytest.param(SUITE, REAL_CLI, signal.SIGINT, id="SIGINT"),
         pytest.param(SCRIPTED, FAKE_CLI, signal.SIGTERM, id="SIGTERM"),
+        pytest.param(SCRIPTED, FAKE_CLI, signal.SIGHUP, id="SIGHUP"),
     ],
 )
 def test_an_interrupted_run_says_how_to_go_on(suite_run, suite, cli, signal_):

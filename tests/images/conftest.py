@@ -5,6 +5,7 @@ cannot be, the tests are skipped and say why.
 """
 
 import contextlib
+import dataclasses
 import os
 import shutil
 import subprocess
@@ -56,10 +57,26 @@ def base_image(docker_environment):
     return tag
 
 
+@dataclasses.dataclass(frozen=True)
+class Built:
+    """Our image for the CPU.
+
+    Attributes:
+        tag: Its name.
+        said: What the command that built it printed.
+        commits: The commits that were checked out before and after: somebody may commit meanwhile.
+    """
+
+    tag: str
+    said: str
+    commits: frozenset[str]
+
+
 @pytest.fixture(scope="session")
-def image(docker_environment, base_image):
-    """Our image for the CPU, built by `images/build.py`."""
+def built(docker_environment, base_image):
+    """Our image for the CPU, built by `images/build.py`: by buildx where there is one."""
     tag = "orbax-bench:test"
+    before = _head()
     done = _run(
         [
             *(sys.executable, ROOT / "images/build.py"),
@@ -68,7 +85,18 @@ def image(docker_environment, base_image):
         docker_environment,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    return tag
+    return Built(tag, done.stdout, frozenset({before, _head()}))
+
+
+@pytest.fixture(scope="session")
+def image(built):
+    """The name of our image for the CPU."""
+    return built.tag
+
+
+def _head():
+    """The commit that is checked out; `unknown` where git does not know."""
+    return _run(["git", "-C", ROOT, "rev-parse", "HEAD"], os.environ).stdout.strip() or "unknown"
 
 
 def _install(program):

@@ -1,12 +1,14 @@
 """The published guide's cluster mode: the same command on every host, with JAX's variables."""
 
 import json
+import re
 
 import pytest
 
+from tests.support.blocks import blocks_of, words_of
 from tests.support.cluster import Hosts
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 # A suite of the guide says nothing of hosts.
 SUITE = """
@@ -21,6 +23,20 @@ benchmarks: [{generator: save_restore, options: {}}]
 """
 
 
+def words_on_the_page():
+    """The command of the page on hosts, after checking that it exports what `Hosts` sets."""
+    block = next(one for one in blocks_of("docs/hosts.md") if one.language == "sh")
+    *exported, command = block.commands
+    assert [re.search(r"export (\w+)=", line)[1] for line in exported] == [
+        "JAX_COORDINATOR_ADDRESS",
+        "JAX_NUM_PROCESSES",
+        "JAX_PROCESS_ID",
+    ]
+    _, *words = words_of(command)
+    places = {"suite.yaml": "{suite}", "/shared/run": "{out}"}
+    return [places.get(word, word) for word in words]
+
+
 @pytest.mark.parametrize(
     ("program", "words"),
     [
@@ -28,11 +44,7 @@ benchmarks: [{generator: save_restore, options: {}}]
             "orbax_bench_core.run_benchmarks",
             ["--config_file={suite}", "--output_directory={out}"],
         ),
-        pytest.param(
-            "orbax_bench_core.cli",
-            ["run", "{suite}", "-o", "{out}"],
-            marks=pytest.mark.nightly,
-        ),
+        ("orbax_bench_core.cli", words_on_the_page()),
     ],
 )
 def test_the_guides_command_on_two_hosts_measures_one_cluster(tmp_path, program, words):

@@ -1,7 +1,7 @@
 import pytest
 
 from orbax_bench_core.config import UserError
-from orbax_bench_core.limits.scratch import cgroup_free_bytes, fitting_bytes, free_memory_bytes
+from orbax_bench_core.limits.scratch import fitting_bytes
 
 MIB = 1 << 20
 
@@ -31,30 +31,3 @@ def test_no_room_at_all_is_an_error():
 def test_too_few_bytes_are_refused_with_what_would_do():
     with pytest.raises(UserError, match="5 bytes are too few to measure; use at least 1 MiB"):
         fitting_bytes(5, free_disk=None, free_memory=800 * MIB)
-
-
-@pytest.fixture
-def group(tmp_path):
-    def write(limit):
-        (tmp_path / "memory.max").write_text(f"{limit}\n")
-        (tmp_path / "memory.current").write_text("700\n")
-        (tmp_path / "memory.stat").write_text("anon 300\nfile 400\n")
-        return tmp_path
-
-    return write
-
-
-def test_a_containers_page_cache_counts_as_free(group):
-    assert cgroup_free_bytes(group("1000")) == 700
-
-
-def test_a_group_without_a_limit_says_nothing(group):
-    assert cgroup_free_bytes(group("max")) is None
-
-
-def test_no_group_says_nothing(tmp_path):
-    assert cgroup_free_bytes(tmp_path) is None
-
-
-def test_this_machine_has_memory():
-    assert free_memory_bytes() > MIB

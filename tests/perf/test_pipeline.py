@@ -14,7 +14,7 @@ def test_the_suite_has_as_many_points_as_asked_for() -> None:
     assert len({point.id for point in points}) == 40
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_time_with_a_worker_and_time_without_make_the_whole() -> None:
     total, alone = measure(1)
     assert 0 < alone < total

@@ -6,6 +6,9 @@ import pytest
 
 from perf import structure
 
+# The whole repository is parsed.
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def numbers():

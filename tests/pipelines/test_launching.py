@@ -276,10 +276,8 @@ def test_a_step_for_tpus_in_an_environment_for_cpus_fails_before_it_measures(tmp
     assert not list(tmp_path.glob("out/records/*/*/*"))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "component", ["plain", pytest.param("on_hosts", marks=pytest.mark.nightly)]
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("component", ["plain", "on_hosts"])
 def test_a_step_launches_processes_that_measure_its_point_together(tmp_path, component):
     done = run_pipeline_of_components(tmp_path, component, 2, launcher="processes")
     assert done.returncode == 0, done.stdout + done.stderr

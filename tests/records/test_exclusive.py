@@ -14,7 +14,7 @@ from orbax_bench_core.records.exclusive import (
     read_if_there,
     swap,
 )
-from tests.support.bucket import bucket  # noqa: F401 - fixture
+from tests.support.bucket import bucket, served_bucket  # noqa: F401 - fixtures
 
 exceptions = pytest.importorskip("google.api_core.exceptions")
 
@@ -32,19 +32,40 @@ def test_a_file_is_created_once(folder):
     assert names_in(folder) == ["a"]
 
 
-def test_of_many_one_creates(folder):
+def at_once(call):
+    """What eight calls at the same moment return, each with a number of its own, sorted."""
     begin, outcomes = threading.Barrier(8), []
 
-    def create(index):
+    def one(index):
         begin.wait()
-        outcomes.append(create_exclusively(folder / "file", str(index).encode()))
+        outcomes.append(call(index))
 
-    threads = [threading.Thread(target=create, args=(index,)) for index in range(8)]
+    threads = [threading.Thread(target=one, args=(index,)) for index in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(outcomes) == [False] * 7 + [True]
+    return sorted(outcomes)
+
+
+ONE_OF_8 = [False] * 7 + [True]
+
+
+def test_of_many_one_creates(folder):
+    assert at_once(lambda i: create_exclusively(folder / "file", b"%d" % i)) == ONE_OF_8
+
+
+@pytest.mark.nightly
+def test_of_many_one_creates_and_one_swaps_on_a_server(served_bucket):
+    folder = epath.Path(served_bucket) / "run"
+    for turn in range(10):
+        path = folder / f"file{turn}"
+        assert at_once(lambda i, path=path: create_exclusively(path, b"%d" % i)) == ONE_OF_8
+        held = read_if_there(path)
+        assert at_once(lambda i, path=path, held=held: swap(path, held, b"2%d" % i)) == ONE_OF_8
+        assert not swap(path, held, b"3")
+    assert names_in(folder) == sorted(f"file{turn}" for turn in range(10))
+    assert read_if_there(folder / "nothing") is None
 
 
 def test_a_file_is_swapped_for_what_was_read(folder):

@@ -215,6 +215,20 @@ def test_what_is_no_record_is_as_if_there_were_none(run, make_record, text):
     assert run.read_record(make_record().point, 3) == make_record(repeat=3)
 
 
+def test_what_is_torn_is_kept_aside_and_named(run, make_record):
+    path = run.root / "records" / make_record().point_id / "repeat_3" / "host_0.json"
+    path.parent.mkdir(parents=True)
+    path.write_text('{"schema_version": 2, "status": "pas')
+    said = []
+    run.check_versions([make_record().point], say=said.append)
+    run.write_record(make_record(repeat=3))
+    (aside,) = path.parent.glob(".*")
+    assert aside.read_text() == '{"schema_version": 2, "status": "pas'
+    assert said == [
+        f"{path} is torn: its repeat is measured again, and the file kept beside it as {aside.name}"
+    ]
+
+
 def test_what_is_not_of_its_place_is_replaced_by_the_holder_alone_and_kept_aside(run, make_record):
     path = run.root / "records" / make_record().point_id / "repeat_3" / "host_0.json"
     path.parent.mkdir(parents=True)

@@ -9,7 +9,8 @@ import psutil
 import pytest
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from orbax_bench_core.state.tree import available_bytes, held_bytes
+from orbax_bench_core.state import tree
+from orbax_bench_core.state.tree import available_bytes, held_bytes, load_fits, release_freed
 
 
 def test_cpu_devices_share_the_memory_of_the_host() -> None:
@@ -31,3 +32,25 @@ def test_replicas_are_held_as_often_as_they_exist(
     sharding = NamedSharding(make_mesh(x=4, y=2), spec)
     tree = {"w": jax.device_put(np.zeros((4, 5), np.float32), sharding), "step": 3}
     assert held_bytes(tree) == copies * 80
+
+
+@pytest.mark.parametrize(("free", "fits"), [(3 << 20, True), (2 << 20, False)])
+def test_a_load_on_cpus_counts_the_bytes_that_are_read_as_well(
+    monkeypatch: pytest.MonkeyPatch, free: int, fits: bool
+) -> None:
+    monkeypatch.setattr(tree, "free_memory_bytes", lambda: free)
+    assert load_fits({"w": jax.device_put(np.zeros(1 << 20, np.int8))}) is fits
+
+
+def test_a_load_on_accelerators_needs_room_for_the_arrays_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stats = {"bytes_limit": 3 << 20, "bytes_in_use": 1 << 20}
+    devices = [SimpleNamespace(memory_stats=lambda: stats)]
+    held = {"w": jax.device_put(np.zeros(2 << 20, np.int8))}
+    monkeypatch.setattr(jax, "local_devices", lambda: devices)
+    assert load_fits(held)
+
+
+def test_freed_memory_can_be_given_back() -> None:
+    release_freed()

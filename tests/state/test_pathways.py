@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
@@ -25,7 +26,10 @@ from orbax_bench_core.worker import WorkerSetup
 CLIENT = """
 from pathlib import Path
 def is_pathways_backend_used(): return True
-def initialize(): Path({mark!r}).write_text("initialized")
+def initialize():
+    import jax
+    jax.config.update("jax_platforms", "cpu")  # stands for the devices of Pathways
+    Path({mark!r}).write_text("initialized")
 """
 
 
@@ -50,8 +54,14 @@ def test_pathways_is_joined_when_it_is_used(
 ) -> None:
     client = _Client(used)
     monkeypatch.setitem(sys.modules, "pathwaysutils", client)
+    monkeypatch.setattr(pathways, "jax", types.SimpleNamespace(config=_Platforms("proxy")))
     assert pathways.initialize_if_used() is bool(used)
     assert client.initialized == int(bool(used))
+
+
+def test_a_client_that_nobody_asked_for_is_not_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib, "import_module", lambda name: pytest.fail(f"imports {name}"))
+    assert pathways.initialize_if_used() is False
 
 
 def test_without_the_client_library_there_is_no_pathways(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,7 +131,7 @@ def test_a_worker_joins_pathways_before_anything_else(tmp_path: Path) -> None:
         [sys.executable, "-m", "orbax_bench_core.worker", "--setup", setup.model_dump_json()],
         stdin=subprocess.DEVNULL,
         check=True,
-        env={**os.environ, "PYTHONPATH": path},
+        env={**os.environ, "PYTHONPATH": path, "JAX_PLATFORMS": "proxy"},
         timeout=120,
     )
     assert mark.read_text() == "initialized"

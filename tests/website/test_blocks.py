@@ -27,30 +27,43 @@ SHELL = [block for block in BLOCKS if block.language == "sh"]
 RUN_BY = {
     "README.md": "tests/integration/test_guide.py",
     "docs/answers.md": "tests/integration/test_answers.py",
+    "docs/async-study.md": "tests/website/test_blocks_run.py",
+    "docs/authoring.md": "tests/website/test_blocks_run.py",
     "docs/best.md": "tests/integration/test_best_guide.py",
+    "docs/checkpoints.md": "tests/website/test_blocks_run.py",
     "docs/ci.md": "tests/integration/test_ci_guide.py",
+    "docs/environments.md": "tests/website/test_blocks.py",
+    "docs/frameworks.md": "tests/website/test_blocks_run.py",
+    "docs/hosts.md": "tests/integration/test_cluster_guide.py",
     "docs/inspect.md": "tests/integration/test_planning_pages.py",
     "docs/lineage.md": "tests/website/test_pages_run.py",
     "docs/migrating.md": "tests/integration/test_guide.py",
     "docs/overrides.md": "tests/website/test_pages_run.py",
+    "docs/pages.md": "tests/website/test_blocks_run.py",
+    "docs/pipelines.md": "tests/website/test_blocks_run.py",
+    "docs/pipelines/async-study.md": "tests/website/test_blocks_run.py",
+    "docs/pipelines/calibration.md": "tests/website/test_blocks_run.py",
+    "docs/pipelines/framework-comparison.md": "tests/website/test_blocks_run.py",
+    "docs/pipelines/kubeflow.md": "tests/pipelines/test_engine_pages.py",
+    "docs/pipelines/local.md": "tests/website/test_blocks_run.py",
+    "docs/pipelines/regression.md": "tests/website/test_blocks_run.py",
+    "docs/pipelines/steps.md": "tests/website/test_blocks_run.py",
+    "docs/pipelines/sweep.md": "tests/website/test_blocks_run.py",
+    "docs/pipelines/vertex.md": "tests/pipelines/test_engine_pages.py",
     "docs/planning.md": "tests/integration/test_planning_pages.py",
     "docs/recovery.md": "tests/integration/test_recovery.py",
+    "docs/release.md": "tests/website/test_blocks_run.py",
     "docs/soak.md": "tests/integration/test_soak.py",
     "docs/suites.md": "tests/integration/test_suite_pages.py",
     "docs/tutorials/ml-engineer.md": "tests/website/test_walks.py",
     "docs/tutorials/orbax-maintainer.md": "tests/website/test_walks.py",
     "docs/tutorials/platform-engineer.md": "tests/website/test_walks.py",
     "docs/verdicts.md": "tests/website/test_pages_run.py",
+    "examples/own_package/README.md": "tests/website/test_blocks_run.py",
 }
 """The test that runs the shell blocks of a page."""
 
 NOT_RUN = {
-    "docs/async-study.md": "takes minutes; tests/integration/test_async_study_on_hosts.py is small",
-    "docs/authoring.md": "tests/examples/test_own_package.py runs it in the package, installed",
-    "docs/checkpoints.md": "reads a checkpoint in a bucket",
-    "docs/environments.md": "makes environments; test_walks.py does so for `make extended`",
-    "docs/frameworks.md": "takes PyTorch minutes; tests/benchmarks run both frameworks",
-    "docs/hosts.md": "one command per machine; tests/integration/test_cluster_guide.py runs it",
     "docs/launch/jobset.md": "needs a Kubernetes cluster",
     "docs/launch/mpi.md": "needs hosts; tests/launchers run mpirun on one",
     "docs/launch/pathways.md": "needs a Pathways cluster",
@@ -59,19 +72,7 @@ NOT_RUN = {
     "docs/launch/tpu-vm.md": "needs TPU VMs",
     "docs/launch/vertex.md": "needs Vertex AI",
     "docs/launch/xpk.md": "needs a GKE cluster",
-    "docs/pages.md": "stands for any folder of runs; test_walks.py runs `site` and `ab`",
-    "docs/pipelines.md": "submits to services; tests/pipelines run the commands that need none",
-    "docs/pipelines/async-study.md": "names of files stand for any; tests/pipelines run it",
-    "docs/pipelines/calibration.md": "names of files stand for any; tests/pipelines run it",
-    "docs/pipelines/framework-comparison.md": "names of files stand for any, as of the others",
-    "docs/pipelines/kubeflow.md": "needs a Kubeflow cluster",
-    "docs/pipelines/local.md": "names of files stand for any; tests/pipelines run it",
-    "docs/pipelines/regression.md": "names of files stand for any; tests/pipelines run it",
-    "docs/pipelines/steps.md": "tests/cli/test_step.py runs its steps",
-    "docs/pipelines/sweep.md": "names of files stand for any; tests/pipelines run it",
-    "docs/pipelines/vertex.md": "needs Vertex AI",
-    "docs/release.md": "tests/website/test_site.py and test_walks.py build site and package",
-    "examples/own_package/README.md": "tests/examples/test_own_package.py runs it",
+    "docs/pipelines/argo.md": "needs Argo; tests/pipelines/test_argo.py runs its commands",
     "images/README.md": "needs Docker; tests/images run the same",
 }
 """Reasons for which the shell blocks of a page are not run as they stand, though what can be told
@@ -87,6 +88,20 @@ def test_the_commands_of_a_page_are_run_or_there_is_a_reason(page):
     assert (page in RUN_BY) != (page in NOT_RUN), f"name a test of {page}, or why there is none"
     if test := RUN_BY.get(page):
         assert Path(page).stem in (ROOT / test).read_text(), f"{test} does not read {page}"
+
+
+def test_the_command_on_environments_is_one_that_the_walk_of_ml_engineers_runs():
+    there, walk = (
+        [
+            command
+            for block in SHELL
+            if block.page == f"docs/{page}.md"
+            for command in block.commands
+        ]
+        for page in ("environments", "tutorials/ml-engineer")
+    )
+    assert there
+    assert all(any(one.startswith(command) for one in walk) for command in there)
 
 
 @pytest.mark.parametrize("block", SHELL, ids=ids)

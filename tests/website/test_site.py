@@ -1,5 +1,6 @@
 """The site: links, anchors, pictures, navigation, and the strict build."""
 
+import re
 import subprocess
 import sys
 
@@ -7,7 +8,7 @@ import pytest
 import yaml
 
 from tests.support.blocks import ROOT
-from website import links, site
+from website import charts, links, site
 from website.pictures import first_figure
 
 
@@ -90,6 +91,35 @@ def test_what_pages_link_to_becomes_a_page():
     assert str(site.place_of(ROOT / "docs" / "launch")) == "source/docs/launch/index.md"
 
 
+CHART = """
+```mermaid
+flowchart LR
+  a[the first] -- then --> last
+  subgraph box["for each point"]
+    inner & more
+  end
+  a --> box
+  box --> last
+```
+"""
+
+
+def test_a_flowchart_becomes_a_drawing_that_needs_no_script():
+    page = charts.drawn("before" + CHART.replace("inner & more", "inner") + "after")
+    assert "mermaid" not in page
+    assert re.findall(r">([^<>\n]+)</text>", page) == [
+        "then", "the first", "for each point", "inner", "last",
+    ]  # fmt: skip
+    assert 'aria-label="A flowchart: the first to last; the first to for each point;' in page
+    assert page.count('marker-end="url(#tip)"') == 3
+    assert "\n\n" not in page.strip()  # it would end the drawing
+
+
+def test_what_a_drawing_cannot_show_is_no_silent_gap():
+    with pytest.raises(ValueError, match="not known: inner & more"):
+        charts.drawn(CHART)
+
+
 def test_a_figure_stands_alone():
     page = "<style>a {}</style><p>text</p><svg><path/></svg><svg></svg>"
     figure = first_figure(page)
@@ -107,4 +137,11 @@ def test_the_site_builds_strictly():
     front = (ROOT / "dist" / "site" / "index.html").read_text()
     assert "source/examples/tour.yaml.html" in front
     assert 'alt="A verdict' in front
+    for page in (ROOT / "dist" / "site").rglob("*.html"):
+        # Neither a script, a style, a font nor a picture of another place: the site works offline.
+        text = page.read_text()
+        assert not re.search(r'\ssrc="?https?:|<link [^>]*href="?https?:[^>]*stylesheet', text), (
+            page
+        )
+        assert "mermaid" not in re.findall(r'class="?([\w-]+)', text), page
     assert "use_ocdbt" in (ROOT / "dist/site/source/examples/tour.yaml.html").read_text()

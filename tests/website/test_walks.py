@@ -5,6 +5,7 @@ Commands and files are those of the pages. What takes minutes is for `make exten
 
 import json
 import re
+import time
 
 import pytest
 
@@ -26,9 +27,11 @@ class Walk:
     """A page that is followed: files are written, commands run, in one folder."""
 
     def __init__(self, page, installed, folder):
+        self.page = page
         self.blocks = blocks_of(f"docs/tutorials/{page}.md")
         self.installed, self.folder = installed, folder
-        self.said = {}
+        self.said, self.ended_s = {}, {}
+        self.began = time.monotonic() - installed.took_s
         for block in self.blocks:
             if block.title:
                 (folder / block.title).write_text(block.text)
@@ -53,6 +56,14 @@ class Walk:
                 command + done.stdout + done.stderr
             )
             self.said.setdefault(name, []).append(done.stdout)
+            self.ended_s.setdefault(name, time.monotonic() - self.began)
+
+    def tell(self, capsys, **first):
+        """Prints when the first result, verdict or page was there, by the command that made it."""
+        said = [f"first {what} {self.ended_s[name]:.0f} s" for what, name in first.items()]
+        with capsys.disabled():
+            took = f"installation of {self.installed.took_s:.0f} s included"
+            print(f"\n{self.page}, {took}: {', '.join(said)}")
 
 
 def test_what_is_installed_is_not_the_checkout(installed, folder):
@@ -88,7 +99,7 @@ def test_the_tour_without_the_checkout(installed, folder):
 
 
 @pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.extended)])
-def test_an_ml_engineer_gets_options_and_a_verdict_on_an_upgrade(installed, folder, whole):
+def test_an_ml_engineer_gets_options_and_a_verdict_on_an_upgrade(installed, folder, capsys, whole):
     walk = Walk("ml-engineer", installed, folder)
     little = "--override num_repeats=2 --override execution.warmups=0 --no-limits"
     quicker = {"run": "" if whole else little}
@@ -97,6 +108,8 @@ def test_an_ml_engineer_gets_options_and_a_verdict_on_an_upgrade(installed, fold
     assert "with context:" in walk.said["best"][0]
     assert (folder / "results" / "report.html").exists()
     assert whole == (folder / "upgrade" / "verdicts.html").exists()
+    if whole:
+        walk.tell(capsys, result="run", page="run", verdict="upgrade")
 
 
 def test_a_platform_engineer_hears_of_a_regression_and_sees_it_in_the_morning(
@@ -137,14 +150,15 @@ def test_a_platform_engineer_hears_of_a_regression_and_sees_it_in_the_morning(
 
 
 @pytest.mark.extended
-def test_the_suite_of_the_platform_engineer_measures(installed, folder):
+def test_the_suite_of_the_platform_engineer_measures(installed, folder, capsys):
     walk = Walk("platform-engineer", installed, folder)
     walk.follow(codes={"ab": {0, 3}})
     assert (folder / "runs" / "2026-03-01" / "verdicts.html").exists()
+    walk.tell(capsys, verdict="ab", page="site")
 
 
 @pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.extended)])
-def test_an_orbax_maintainer_moves_a_suite_and_a_class_over(installed, folder, whole):
+def test_an_orbax_maintainer_moves_a_suite_and_a_class_over(installed, folder, capsys, whole):
     walk = Walk("orbax-maintainer", installed, folder)
     little = "--override num_repeats=1 --override execution.warmups=0 --no-limits"
     walk.follow(
@@ -156,3 +170,5 @@ def test_an_orbax_maintainer_moves_a_suite_and_a_class_over(installed, folder, w
     assert "generator: save_restore" in (folder / "suite.yaml").read_text()
     assert "3 points" in walk.said["expand"][0]
     assert "SaveLoad[use_ocdbt=true" in walk.said["run"][0]
+    if whole:
+        walk.tell(capsys, result="run", page="run", verdict="ab")

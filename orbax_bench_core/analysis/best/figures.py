@@ -16,6 +16,7 @@ _WIDTH: Final = 9.6
 _HEIGHT: Final = 3.6
 _ROW: Final = 0.3
 MOST_EFFECTS: Final = 20
+_MOST_NAMES: Final = 8
 
 
 def front_figure(case: Case) -> Figure:
@@ -34,19 +35,22 @@ def front_figure(case: Case) -> Figure:
             color=figures.PASS if point.point_id == chosen else figures.BAR,
             markerfacecolor=None if on_front else figures.PAGE,
         )
-        if on_front and len(case.front) <= 8:
-            axes.annotate(
-                figures.label(words.options(point), 60),
-                (point.medians[first], point.medians[second]),
-                xytext=(5, 4),
-                textcoords="offset points",
-                fontsize=7.5,
-                color=figures.DIM,
-            )
     for axis, goal in ((axes.xaxis, first), (axes.yaxis, second)):
         write = functools.partial(words.value, Goal(text=goal, weights={goal: 1.0}))
         figures.log_axis(axis, [point.medians[goal] for point in shown], write)
         axis.set_label_text(f"{goal}, median")
+    named = [point for point in shown if point.point_id in case.front]
+    if len(named) <= _MOST_NAMES:
+        figures.name_marks(
+            axes,
+            {
+                (point.medians[first], point.medians[second]): figures.label(
+                    words.options(point), 60
+                )
+                for point in named
+            },
+            [(point.medians[first], point.medians[second]) for point in shown],
+        )
     return figure
 
 

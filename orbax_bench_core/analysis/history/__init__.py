@@ -1,8 +1,8 @@
 """Past runs in the order of time, and flags where what they measure has changed."""
 
-from orbax_bench_core.analysis.history.build import history
+from orbax_bench_core.analysis.history.build import history, measured_in
 from orbax_bench_core.analysis.history.changes import LEAST, MOST, SIGNIFICANCE
-from orbax_bench_core.analysis.history.model import History
+from orbax_bench_core.analysis.history.model import History, Measured
 from orbax_bench_core.analysis.history.trend import trends_table, what_ran_in
 from orbax_bench_core.analysis.history.view import history_document
 
@@ -11,8 +11,10 @@ __all__ = [
     "MOST",
     "SIGNIFICANCE",
     "History",
+    "Measured",
     "history",
     "history_document",
+    "measured_in",
     "trends_table",
     "what_ran_in",
 ]

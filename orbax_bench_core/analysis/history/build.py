@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from orbax_bench_core.analysis.history.changes import FEWEST, NEAR, SIGNIFICANCE, Flag, flags
-from orbax_bench_core.analysis.history.model import Change, History, Kind, PastRun, Series
+from orbax_bench_core.analysis.history.model import Change, History, Kind, Measured, PastRun, Series
 from orbax_bench_core.analysis.history.questions import question
 from orbax_bench_core.baselines import FoundRun
 from orbax_bench_core.records import (
@@ -32,28 +32,33 @@ RAW: Final = (
 _MOST_REMARKS: Final = 3
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Key:
-    """Identity of a series: same reference and, but for its environment, same candidate."""
-
-    kind: Kind
-    reference: str
-    candidate: str
-    operation: str
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Entry:
     """One operation of one point in one run."""
 
-    key: _Key
     run: FoundRun
-    point: SweepEntry
-    past: PastRun
+    measured: Measured
+
+    @property
+    def point(self) -> SweepEntry:
+        return self.measured.point
+
+    @property
+    def past(self) -> PastRun:
+        return self.measured.past
+
+
+def measured_in(run: FoundRun) -> list[Measured]:
+    """Returns what all records of a run say, operation by operation; this is what takes long."""
+    return [entry for records in run.read() for entry in _measured(run, records)]
 
 
 def history(
-    runs: Sequence[FoundRun], *, significance: float = SIGNIFICANCE, left_out: Sequence[str] = ()
+    runs: Sequence[FoundRun],
+    *,
+    significance: float = SIGNIFICANCE,
+    left_out: Sequence[str] = (),
+    read: Callable[[FoundRun], Sequence[Measured]] = measured_in,
 ) -> History:
     """Returns what past runs say of each point and operation, and when that has changed.
 
@@ -67,16 +72,17 @@ def history(
             sides can run again has it alone, for a comparison confirms its flags; the others share
             it.
         left_out: What else was not read, a line each.
+        read: Returns what the records of a run say; from elsewhere, where that is known already.
     """
-    collected: dict[_Key, list[_Entry]] = {}
+    collected: dict[tuple[str, ...], list[_Entry]] = {}
     passed_over = []
     for run in runs:
-        entries = [entry for records in run.read() for entry in _entries(run, records)]
+        entries = [_Entry(run=run, measured=each) for each in read(run)]
         for entry in entries:
-            collected.setdefault(entry.key, []).append(entry)
+            collected.setdefault(entry.measured.series, []).append(entry)
         if not entries:
             passed_over.append(f"{run.place}: nothing has passed")
-    begun = [entries[0].run.began_at for key, entries in collected.items() if key.kind == "ratio"]
+    begun = [entries[0].run.began_at for key, entries in collected.items() if key[0] == "ratio"]
     series = [_series(entries, significance, begun) for entries in collected.values()]
     return History(
         significance=significance,
@@ -87,7 +93,7 @@ def history(
     )
 
 
-def _entries(run: FoundRun, records: Sequence[Record]) -> Iterator[_Entry]:
+def _measured(run: FoundRun, records: Sequence[Record]) -> Iterator[Measured]:
     measured = [record for record in records if not record.warmup and record.status == "passed"]
     if not measured:
         return
@@ -98,7 +104,7 @@ def _entries(run: FoundRun, records: Sequence[Record]) -> Iterator[_Entry]:
         yield from _separate(run, point, measured)
 
 
-def _paired(run: FoundRun, pair: Pair, records: Sequence[Record]) -> Iterator[_Entry]:
+def _paired(run: FoundRun, pair: Pair, records: Sequence[Record]) -> Iterator[Measured]:
     from orbax_bench_core.gate import log_ratio, read_blocks
 
     series = PairedTimes.of(repeats_of(records))
@@ -113,9 +119,8 @@ def _paired(run: FoundRun, pair: Pair, records: Sequence[Record]) -> Iterator[_E
             blocks = read_blocks(times, series.labels)
             # The same estimate as in the verdict of the run, where there is one.
             value = middle if isinstance(blocks, str) else math.exp(log_ratio(blocks))
-            yield _Entry(
-                key=_Key("ratio", pair.baseline.id, candidate.id, operation),
-                run=run,
+            yield Measured(
+                series=("ratio", pair.baseline.id, candidate.id, operation),
                 point=pair,
                 past=PastRun(
                     **_identity(run, [one for one in records if one.arm == "candidate"]),
@@ -128,13 +133,12 @@ def _paired(run: FoundRun, pair: Pair, records: Sequence[Record]) -> Iterator[_E
             )
 
 
-def _separate(run: FoundRun, point: SweepPoint, records: Sequence[Record]) -> Iterator[_Entry]:
+def _separate(run: FoundRun, point: SweepPoint, records: Sequence[Record]) -> Iterator[Measured]:
     plain = point.replace(environment=None)
     for operation, seconds in seconds_per_repeat(records).items():
         low, middle, high = _quartiles(seconds)
-        yield _Entry(
-            key=_Key("seconds", "", plain.id, operation),
-            run=run,
+        yield Measured(
+            series=("seconds", "", plain.id, operation),
             point=point,
             past=PastRun(
                 **_identity(run, records), value=middle, low=low, high=high, n=len(seconds)
@@ -146,7 +150,7 @@ def _series(
     entries: Sequence[_Entry], significance: float, begun: Sequence[datetime.datetime]
 ) -> Series:
     last, runs = entries[-1], tuple(entry.past for entry in entries)
-    kind, operation = last.key.kind, last.key.operation
+    kind, _, _, operation = last.measured.series
     info = last.run.info
     series = Series(
         point_id=last.point.id,

@@ -7,6 +7,7 @@ import itertools
 from typing import Literal
 
 from orbax_bench_core.records import UNKNOWN, ResultModel
+from orbax_bench_core.sweep import SweepEntry
 
 Kind = Literal["ratio", "seconds"]
 
@@ -40,6 +41,21 @@ class PastRun(ResultModel):
     code: str = UNKNOWN
     reference: dict[str, str] = {}
     machine: dict[str, str] = {}
+
+
+class Measured(ResultModel):
+    """One operation of one point in one run.
+
+    Attributes:
+        series: What it is compared with over runs: the kind, the id of the reference, that of the
+            candidate without its environment, and the operation.
+        point: The point, or pair.
+        past: The measurement.
+    """
+
+    series: tuple[Kind, str, str, str]
+    point: SweepEntry
+    past: PastRun
 
 
 class Change(ResultModel):

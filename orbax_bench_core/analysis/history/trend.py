@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from orbax_bench_core.analysis.history import words
@@ -63,7 +63,9 @@ def _group(history: History, suite: str, key: str) -> Group:
 
 def what_ran_in(history: History) -> dict[str, str]:
     """Returns what each run measured, by its id: the release of Orbax, commit, environment."""
-    return {run.run_id: words.what_ran(run) for series in history.series for run in series.runs}
+    return {
+        run.run_id: words.release_and_code(run) for series in history.series for run in series.runs
+    }
 
 
 def _row(series: Series) -> Row:
@@ -93,7 +95,7 @@ def _steps(series: Series) -> Iterator[str]:
 
 def trend_plot(series: Series) -> Plot:
     """Returns every run as a dot, the level between changes, and where another release ran."""
-    runs, scale = series.runs, Scale.of([[run.value for run in series.runs]])
+    runs, scale = series.runs, _scale([run.value for run in series.runs])
     across = [100 * (place + 0.5) / len(runs) for place in range(len(runs))]
 
     def down(value: float) -> float:
@@ -121,13 +123,24 @@ def trend_plot(series: Series) -> Plot:
     return Plot(f"{len(runs)} runs, {ends_at}", tuple(marks), height=_HEIGHT)
 
 
+def _scale(values: Sequence[float]) -> Scale:
+    """Returns a scale of all values but single ones far from those around them.
+
+    A step that lasts is no outlier, and neither is the last value: it may be the first of one.
+    """
+    around = [
+        statistics.median(values[max(place - 1, 0) : place + 2]) for place in range(len(values))
+    ]
+    return Scale.of([value] for value in [*around, values[-1]])
+
+
 def _nightly(difference: str) -> bool:
     return difference.partition(":")[0] in _VERSIONS
 
 
 def _told(series: Series, run: PastRun) -> str:
     spread = f"{_value(series, run.low)} to {_value(series, run.high)}"
-    ran = words.what_ran(run)
+    ran = words.release_and_code(run)
     return f"{words.day(run.began_at)}: {_value(series, run.value)} ({spread}), {ran or run.code}"
 
 

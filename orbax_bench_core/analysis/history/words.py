@@ -6,11 +6,12 @@ import dataclasses
 import datetime
 import itertools
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from orbax_bench_core.analysis.history.model import Change, History, PastRun, Series
 from orbax_bench_core.document import percent, seconds
+from orbax_bench_core.records import UNKNOWN
 
 HEADINGS: Final = ("from", "to", "runs", "ratio", "change", "flagged", "changed with")
 RUN_HEADINGS: Final = ("run", "began", "n", "median", "spread", "code under test", "what ran")
@@ -33,6 +34,7 @@ _MOST_BARS: Final = 60
 _MOST_REVISIONS: Final = 10
 """Revisions that a terminal names; the page has that of every night."""
 _NOTHING: Final = "nothing that is recorded differs"
+_FACTS: Final = {"orbax-checkpoint": "orbax", "commit": "commit", "environment": "environment"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,10 +107,23 @@ def run_row(series: Series, run: PastRun) -> tuple[str, ...]:
 
 
 def what_ran(run: PastRun) -> str:
-    """Returns the version of Orbax, the commit and the environment of a run."""
-    named = {"orbax-checkpoint": "orbax", "commit": "commit", "environment": "environment"}
-    known = {short: run.ran.get(name, "unknown") for name, short in named.items()}
-    return ", ".join(f"{name} {fact}" for name, fact in known.items() if fact != "unknown")
+    """Returns the version of Orbax, our own commit and the environment of a run."""
+    return _known({name: run.ran.get(key, UNKNOWN) for key, name in _FACTS.items()})
+
+
+def release_and_code(run: PastRun) -> str:
+    """Returns the version of Orbax, the code under test and the environment of a run.
+
+    Where the code is not known, our own commit stands for it.
+    """
+    if run.code.startswith(UNKNOWN):
+        return what_ran(run)
+    facts = {name: run.ran.get(key, UNKNOWN) for key, name in _FACTS.items()}
+    return _known({"orbax": facts["orbax"], "code": run.code, "environment": facts["environment"]})
+
+
+def _known(facts: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {fact}" for name, fact in facts.items() if fact != UNKNOWN)
 
 
 def revisions(series: Series) -> str:

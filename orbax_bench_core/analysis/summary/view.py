@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Final
 
 from orbax_bench_core.analysis.summary.charts import charts
@@ -17,6 +17,7 @@ from orbax_bench_core.analysis.summary.tables import (
 )
 from orbax_bench_core.analysis.summary.verification import verification_lines
 from orbax_bench_core.document import (
+    ByWidth,
     Code,
     Column,
     Details,
@@ -39,6 +40,8 @@ from orbax_bench_core.document import (
 from orbax_bench_core.records import Record, RunInfo, Series, code_of
 
 _MOST_REPEATS: Final = 10
+_NARROW: Final = 80
+"""Columns of a terminal that has not been made wider."""
 
 
 def summary_document(
@@ -88,7 +91,7 @@ def summary_elements(summary: RunSummary, extra: ExtraColumns = NO_EXTRA) -> tup
             "Median, interquartile spread over the median, fastest and slowest of n repeats, each "
             "on its slowest host; GiB/s is all bytes over all seconds."
         )
-        elements.append(_operations(tables, extra))
+        elements.append(_fitting(tables, extra))
         elements += [
             Paragraph(said, "dim", fold="wrapped") for said in (legend, extra.legend) if said
         ]
@@ -200,13 +203,43 @@ def _range(numbers: Sequence[int], what: str) -> str:
     return count(high, what) if low == high else f"{low} to {count(high, what)}"
 
 
-def _operations(tables: Sequence[PointTable], extra: ExtraColumns) -> Table:
-    operation, *numbers = headings(extra)
+def _fitting(tables: Sequence[PointTable], extra: ExtraColumns) -> Element:
+    """Returns the operations of all points for a terminal: where it is narrow, in fewer columns."""
+    every = headings(extra)
+    lines = [every, *(row for table in tables for row in table.rows)]
+    wide = {
+        heading: 2 + max(map(len, column))
+        for heading, column in zip(every, zip(*lines, strict=True), strict=True)
+    }
+    kept = list(every)
+    for heading in ("min", "max", *extra.headings):
+        if sum(wide[one] for one in kept) > _NARROW:
+            kept.remove(heading)
+    whole = _operations(tables, extra)
+    if len(kept) == len(every):
+        return whole
+    rest = ", ".join(one for one in every if one not in kept)
+    told = Paragraph(f"Not shown for want of columns: {rest}; report.html has all.", "dim")
+    return ByWidth(sum(wide.values()), (whole,), (_operations(tables, extra, kept), told))
+
+
+def _operations(
+    tables: Sequence[PointTable], extra: ExtraColumns, kept: Container[str] | None = None
+) -> Table:
+    """Returns the operations of all points; of the columns only those `kept`, None for all."""
+    every = headings(extra)
+    operation, *numbers = (one for one in every if kept is None or one in kept)
+
+    def cells(row: Sequence[str]) -> Iterator[str]:
+        return (
+            cell for heading, cell in zip(every, row, strict=True) if not kept or heading in kept
+        )
+
     groups = (
         Group(
             label=(Span(table.name, strong=True), " ", Span(table.point_id, "dim")),
             keys=(Span(table.name), Span(table.point_id)),
-            rows=tuple(Row(tuple(map(Span, cells))) for cells in table.rows),
+            rows=tuple(Row(tuple(map(Span, cells(row)))) for row in table.rows),
             remarks=tuple(
                 Paragraph(Span(said.text), mark=Span("!", "bad"), indent=2)
                 if said.serious

@@ -237,6 +237,12 @@ class VerdictReport(ResultModel):
         return any(point.endpoint == "missing" for point in self.points)
 
     @property
+    def only_warns(self) -> bool:
+        """Whether all of it was measured apart: whatever else changed looks like a regression."""
+        apart = all(point.mode == "unpaired" for point in self.points)
+        return bool(self.points) and apart and not self.exploratory
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """Notes, and what was left out."""
         return (*self.notes, *(f"left out: {line}" for line in self.left_out))
@@ -290,14 +296,18 @@ def write_verdicts(run: RunDirectory, verdicts: VerdictReport) -> None:
     write_atomically(run.root / VERDICTS_FILE, verdicts.model_dump_json(indent=1).encode())
 
 
-def enforce(verdict: str, verdicts: str | None, *, allow_inconclusive: bool) -> None:
-    """Raises unless a verdict is good enough.
+def enforce(verdict: str, verdicts: str | None, *, allow_inconclusive: bool) -> str:
+    """Raises unless a verdict is good enough, or only warns: of runs that were measured apart.
 
     Args:
         verdict: The verdict in one word.
-        verdicts: Place of `verdicts.json`, to say what has regressed; None without.
+        verdicts: Place of `verdicts.json`, which says how it was measured and what has regressed;
+            None takes the word as it is.
         allow_inconclusive: Whether INCONCLUSIVE is as good as PASS; never where an arm lacks an
             operation.
+
+    Returns:
+        What it warns of; empty where it is good enough.
 
     Raises:
         NotPassed: It is not.
@@ -308,8 +318,11 @@ def enforce(verdict: str, verdicts: str | None, *, allow_inconclusive: bool) -> 
     report = None if verdicts is None else read_verdicts_file(verdicts)
     tolerated = allow_inconclusive and not (report is not None and report.lacks_operations)
     if verdict == "PASS" or (verdict == "INCONCLUSIVE" and tolerated):
-        return
-    raise NotPassed(verdict if report is None else f"{verdict}: {_what(verdict, report)}")
+        return ""
+    said = verdict if report is None else f"{verdict}: {_what(verdict, report)}"
+    if report is None or not report.only_warns:
+        raise NotPassed(said)
+    return said
 
 
 def _what(verdict: str, report: VerdictReport) -> str:

@@ -93,16 +93,19 @@ def delete(tree: Any) -> None:
 
 
 def delete_if_scarce(tree: Any) -> None:
-    """Frees the arrays of a tree if a second copy of them would not fit.
+    """Frees the arrays of a tree before they are loaded, if a load would not fit beside them.
+
+    Nothing is lost: what is loaded is compared with the digest of what was saved.
 
     Args:
         tree: Any pytree. Every process must call: all free theirs or none does, because making the
             checkpoint data again takes them all.
     """
-    from orbax_bench_core.state import agreed_bytes, available_bytes, held_bytes
+    from orbax_bench_core.state import load_fits, release_freed
 
-    if agreed_bytes(held_bytes(tree)) > agreed_bytes(available_bytes()):
+    if not load_fits(tree):
         delete(tree)
+        release_freed()
 
 
 def await_all_hosts(name: str) -> None:

@@ -8,9 +8,9 @@ import functools
 import os
 import platform
 import queue
+import shutil
 import signal
 import socket
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,7 +33,12 @@ from orbax_bench_core.execute.hosts.wire import (
     prove_as_agent,
 )
 from orbax_bench_core.exit_codes import Exit
-from orbax_bench_core.records import RunDirectory, host_provenance
+from orbax_bench_core.records import (
+    RunDirectory,
+    host_provenance,
+    new_scratch_folder,
+    scratch_folder,
+)
 from orbax_bench_core.sweep import benchmark_environment, suite_folder
 from orbax_bench_core.worker import WorkerSetup
 
@@ -103,8 +108,12 @@ class Agent:
             UserError: Process 0 refuses this host, or is not there.
             KeyboardInterrupt: This host was told to end; process 0 has been told why.
         """
-        with tempfile.TemporaryDirectory(prefix="orbax-bench-suite-") as folder:
-            return self._run(Path(folder))
+        with scratch_folder("orbax-bench-suite") as folder:
+            try:
+                return self._run(folder)
+            finally:
+                if self._logs is not None:
+                    shutil.rmtree(self._logs, ignore_errors=True)
 
     def _run(self, folder: Path) -> int:
         """Runs; the copy of a suite that this host does not have lies in `folder`."""
@@ -367,5 +376,5 @@ def _kill_children() -> None:
 def _own_logs(directory: RunDirectory) -> Path | None:
     """Returns a folder of this host for logs; None where they go to the run directory."""
     if "://" in str(directory.root):
-        return Path(tempfile.mkdtemp(prefix="orbax-bench-logs-"))
+        return new_scratch_folder("orbax-bench-logs")
     return None

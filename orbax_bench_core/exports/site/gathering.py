@@ -16,6 +16,7 @@ from orbax_bench_core.analysis.history import History, history
 from orbax_bench_core.analysis.verdicts import VerdictReport, headline, read_verdicts
 from orbax_bench_core.baselines import FoundRun, find_runs
 from orbax_bench_core.config import UserError
+from orbax_bench_core.exports.site.cards import Cards
 from orbax_bench_core.records import Record, RunDirectory, RunInfo
 
 if TYPE_CHECKING:
@@ -77,18 +78,20 @@ class Site:
         return dict(sorted(found.items()))
 
 
-def gather(places: Iterable[str], *, most: int) -> Site:
+def gather(places: Iterable[str], *, most: int, cards: Cards | None = None) -> Site:
     """Reads the runs below some places.
 
     Args:
         places: Folders, local or gs://: run directories, or what holds some, up to two levels
             below.
         most: Number of runs of each suite to show, the newest ones.
+        cards: What is known of their records; by default nothing.
 
     Raises:
         UserError: A place is not there.
     """
     unread: list[str] = []
+    read = (cards or Cards(None)).measured
     runs = [run for place in places for run in _runs_below(place, unread)]
     runs = list({run.run_id: run for run in runs}.values())
     runs.sort(key=lambda run: (run.began_at, run.run_id), reverse=True)
@@ -97,11 +100,11 @@ def gather(places: Iterable[str], *, most: int) -> Site:
     of_suites: dict[str, list[FoundRun]] = {}
     for run in reversed(kept):
         if run.info is not None:
-            read = dataclasses.replace(run, read=_guarded(run, unread))
-            of_suites.setdefault(run.info.suite_name, []).append(read)
+            guarded = dataclasses.replace(run, read=_guarded(run, unread))
+            of_suites.setdefault(run.info.suite_name, []).append(guarded)
     return Site(
         nights=nights,
-        histories={name: history(found) for name, found in of_suites.items()},
+        histories={name: history(found, read=read) for name, found in of_suites.items()},
         unread=tuple(dict.fromkeys(unread)),
         older=len(runs) - len(kept),
         made_at=datetime.datetime.now(datetime.UTC),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.config import UserError
 from orbax_bench_core.document import to_html
+from orbax_bench_core.exports.site.cards import Cards
 from orbax_bench_core.exports.site.gathering import Site, gather
 from orbax_bench_core.exports.site.view import site_document
 from orbax_bench_core.records import write_atomically
@@ -26,6 +27,8 @@ _SETTINGS: Final = "site.json"
 def write_site(places: Iterable[str], folder: str, *, most: int = MOST_RUNS) -> Site:
     """Writes `index.html` and `site.json` into a folder, local or gs://.
 
+    What the records of finished runs say is kept beside them, and is not read again.
+
     Args:
         places: Folders of run directories.
         folder: Where the page is to lie.
@@ -41,11 +44,13 @@ def write_site(places: Iterable[str], folder: str, *, most: int = MOST_RUNS) -> 
     from etils import epath
 
     given, root = list(places), epath.Path(folder)
-    site = gather(given, most=most)
+    cards = Cards(root)
+    site = gather(given, most=most, cards=cards)
     kept = [_kept(place, folder) for place in given]
     settings = {"schema_version": 1, "places": kept, "most": most}
     write_atomically(root / _SETTINGS, json.dumps(settings, indent=1).encode())
     write_atomically(root / PAGE, to_html(site_document(site, root)).encode())
+    cards.write()
     return site
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -30,11 +31,17 @@ def buckets_of(entry: Mapping[str, float]) -> Iterator[tuple[float, int]]:
         The upper end of a bucket, and the number of observations in it.
     """
     for label, count in entry.items():
-        digits, multiple = label, 1
-        if label[-1:] in _MULTIPLES:
-            digits, multiple = label[:-1], _MULTIPLES[label[-1]]
-        if digits.isdecimal():
-            yield float(digits) * multiple, int(count)
+        end = _end_of(label)
+        if end is not None:
+            yield end, int(count)
+
+
+@functools.cache  # the labels are powers of two, and the names of a few fields
+def _end_of(label: str) -> float | None:
+    digits, multiple = label, 1
+    if label[-1:] in _MULTIPLES:
+        digits, multiple = label[:-1], _MULTIPLES[label[-1]]
+    return float(digits) * multiple if digits.isdecimal() else None
 
 
 def quantile_bound(before: Buckets, after: Buckets, share: float) -> float | None:
@@ -166,23 +173,26 @@ def _read(library: Any) -> _State:
     global _latest  # noqa: PLW0603  # a cache of the process-wide state that the library reports
     as_text = library.experimental_collect_prometheus_format_metrics
     as_objects = library.experimental_collect_matching_metrics
-    read_stores = as_text if store_text.as_text() else as_objects
-    fingerprint = (read_stores(_STORES), as_text(_CACHES))
+    if store_text.as_text():
+        fingerprint = (as_text(_STORES), as_text(_CACHES))
+    else:
+        fingerprint = (as_objects(_STORES), as_text(_CACHES))
     latest = _latest
     if latest.fingerprint != fingerprint:
-        latest = _latest = _State(fingerprint, dict(_collect(library)))
+        if store_text.as_text():
+            totals = dict(_read_text(library))
+        else:
+            # Those of the stores are at hand: TensorStore keeps for ever what it hands out.
+            found = (*fingerprint[0], *as_objects(_CACHES))
+            totals = {metric["name"]: _sum_labels(metric["values"]) for metric in found}
+        latest = _latest = _State(fingerprint, totals)
     return latest
 
 
-def _collect(library: Any) -> Iterator[tuple[str, _Totals]]:
-    if store_text.as_text():
-        for prefix in PREFIXES:
-            for name, read in store_text.read(library, prefix).items():
-                yield name, _Totals(read.value, read.observed, read.total, read.buckets)
-        return
+def _read_text(library: Any) -> Iterator[tuple[str, _Totals]]:
     for prefix in PREFIXES:
-        for metric in library.experimental_collect_matching_metrics(prefix):
-            yield metric["name"], _sum_labels(metric["values"])
+        for name, read in store_text.read(library, prefix).items():
+            yield name, _Totals(read.value, read.observed, read.total, read.buckets)
 
 
 def _sum_labels(entries: list[dict[str, Any]]) -> _Totals:

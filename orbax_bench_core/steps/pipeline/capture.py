@@ -6,6 +6,7 @@ from orbax_bench_core.baselines import publish_run
 from orbax_bench_core.lineage import artifact_metadata, baseline_digest
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
+from orbax_bench_core.steps.point import SAID
 
 
 def publish_baseline(
@@ -16,8 +17,13 @@ def publish_baseline(
     promote: bool = False,
     revision: str = "",
     force: bool = False,
+    verdict: str = "",
+    allow_inconclusive: bool = False,
 ) -> Outputs[str]:
-    """Captures a run in a registry of baselines, with every raw sample.
+    """Captures a run in a registry of baselines, with every raw sample, unless its verdict is bad.
+
+    enforce-verdict lets a comparison with what was measured apart through, which only warns: here
+    it counts, lest the next run is compared with a slower one.
 
     Args:
         output_directory: The run directory.
@@ -26,14 +32,21 @@ def publish_baseline(
         promote: Whether the capture becomes the baseline of its points.
         revision: What to file it under; empty for the commit of the code under test.
         force: Whether it is promoted even if its code had changes that no commit has.
+        verdict: What compare-baseline returned; empty captures whatever was found.
+        allow_inconclusive: Whether INCONCLUSIVE is as good as PASS.
 
     Returns:
-        The value is the id of the capture; `baseline` is its folder in the registry.
+        The value is the id of the capture, and empty where there is none; `baseline` is its folder
+        in the registry.
 
     Raises:
         UserError: The run cannot be a baseline.
     """
     run = RunDirectory(output_directory)
+    if verdict not in ("", "PASS", *(["INCONCLUSIVE"] if allow_inconclusive else [])):
+        print(f"{SAID}{output_directory} is not captured: {verdict}", flush=True)
+        metadata = artifact_metadata("baseline", run, path=registry) | {"not_captured": verdict}
+        return Outputs(value="", named={"baseline": Output(metadata=metadata)})
     captured, folder = publish_run(
         run, registry, arm=arm, promote=promote, revision=revision or None, force=force
     )

@@ -12,6 +12,7 @@ from orbax_bench_core.exit_codes import Exit, worst
 from orbax_bench_core.steps.outlets import Outlets
 from orbax_bench_core.steps.pipeline.outputs import Outputs
 from orbax_bench_core.steps.pipeline.verdict import state_exit_code
+from orbax_bench_core.steps.point import SAID
 
 LEAK: Final = "LEAK"
 _WORST: Final = ("REGRESSION", LEAK)
@@ -31,9 +32,12 @@ def enforce_verdict(
 ) -> Outputs[str]:
     """Fails unless a verdict is good enough and nothing is lacking.
 
+    A verdict on runs that were measured apart only warns, whatever it is.
+
     Args:
         verdict: What compare-baseline or soak returned; empty where nothing is compared.
-        verdicts: Place of its `verdicts.json`, to say what has regressed.
+        verdicts: Place of its `verdicts.json`, which says how it was measured and what has
+            regressed; None takes the word as it is.
         lacking: What aggregate, inspect-checkpoint, plan-save or recovery returned.
         allow_inconclusive: Whether INCONCLUSIVE is as good as PASS; never where an arm lacks an
             operation.
@@ -54,14 +58,16 @@ def enforce_verdict(
     try:
         if verdict == LEAK:
             raise NotPassed(verdict)
-        if verdict:
-            enforce(verdict, verdicts, allow_inconclusive=allow_inconclusive)
+        warned = verdict and enforce(verdict, verdicts, allow_inconclusive=allow_inconclusive)
+        if warned:
+            print(f"{SAID}warning, for both sides were measured apart: {warned}", flush=True)
     except NotPassed as failure:
         refused = failure
     if lacking:
+        regressed = refused is not None and verdict in _WORST
         lines = [*([str(refused)] if refused else []), *(line or "(no name)" for line in lacking)]
         said = "; ".join(UserError(*lines).said)  # a sweep may lack thousands
-        refused = NotPassed(said) if verdict in _WORST else NotComplete(said)
+        refused = NotPassed(said) if regressed else NotComplete(said)
     if outlets is not None and outlets.webhook is not None and verdicts is not None:
         found, folder = read_verdicts_file(verdicts), _folder_of(verdicts)
         code = worst([enforcement_exit_code(refused, verdict), state_exit_code(found, folder)])

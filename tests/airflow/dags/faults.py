@@ -23,6 +23,13 @@ with DAG("bad_suite", **KNOWN):
 with DAG("lost_point", **KNOWN):
     sweep(str(HERE / "lost.yaml"), str(HERE / "lost"), place=BENCH, retries=1)
 
+with DAG("same", **KNOWN):
+    regression(
+        *(str(HERE / "same.yaml"), str(HERE / "same")),
+        place=BENCH,
+        registry=str(HERE / "registry"),
+    )
+
 with DAG("slower", **KNOWN):
     regression(
         str(HERE / "slower.yaml"), str(HERE / "slower"), place=BENCH, verdict=Asset("verdict")

@@ -6,6 +6,7 @@ import pytest
 from rich.console import Console
 
 from orbax_bench_core.analysis.summary.aggregate import summarize
+from orbax_bench_core.analysis.summary.tables import ExtraColumns
 from orbax_bench_core.analysis.summary.view import notes_document, summary_elements
 from orbax_bench_core.document import Document, print_document
 from orbax_bench_core.records import ErrorInfo, repeats_of
@@ -33,6 +34,18 @@ def test_every_operation_has_a_line_under_its_point(printed, eventful_run):
     point = next(line for line in lines if line and line[0] == "save_restore[a=1]")
     assert lines[lines.index(point) + 1][:4] == ["save", "1", "500", "ms"]
     assert lines[lines.index(point) + 2][:4] == ["load", "1", "250", "ms"]
+
+
+def test_in_80_columns_a_table_leaves_out_what_it_has_no_room_for(printed, eventful_run):
+    extra = ExtraColumns(headings=("limit", "of limit", "vs TensorStore"))
+    summary = summarize(repeats_of(eventful_run.records()))
+    document = Document(title="", elements=summary_elements(summary, extra))
+    narrow, wide = printed(document, 80), printed(document, 130)
+    (heading,) = (line for line in narrow.splitlines() if line.startswith("  operation"))
+    assert len(heading) <= 80
+    assert "Not shown for want of columns: min; report.html has all." in narrow
+    assert "Not shown" not in wide
+    assert all(name in wide for name in ("min", "max", *extra.headings))
 
 
 def test_a_name_with_brackets_is_shown_as_it_is(printed, eventful_run):

@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import os
 import threading
 
 import pytest
@@ -9,7 +10,10 @@ from etils import epath
 
 from orbax_bench_core.config import UserError
 from orbax_bench_core.exports.notifications import News, announce, last_state, webhook_at
-from tests.support.bucket import bucket  # noqa: F401 - fixture
+from orbax_bench_core.records import read_if_there
+from tests.support.bucket import bucket, served_bucket  # noqa: F401 - fixtures
+from tests.support.processes import start_cli
+from tests.support.verdicts import build_operation, build_point, build_report
 from tests.support.webhook import webhook  # noqa: F401 - fixture
 
 NIGHT = datetime.datetime(2026, 3, 2, 3, tzinfo=datetime.UTC)
@@ -239,3 +243,24 @@ def test_of_two_writers_on_cloud_storage_one_announces(told, webhook, bucket, mo
     monkeypatch.setattr(last_state, "read_if_there", read_as_another_writes)
     told("REGRESSION", first=2, folder="gs://bucket/nightly")
     assert webhook.states == ["PASS", "REGRESSION"]
+
+
+@pytest.mark.nightly
+def test_of_two_commands_at_once_one_announces_where_the_state_is_on_a_server(
+    webhook, served_bucket, tmp_path
+):
+    slower = build_report(build_point("p", build_operation("save", "REGRESSION", 1.3)))
+    (tmp_path / "verdicts.json").write_text(slower.model_dump_json())
+    (tmp_path / "address").write_text(webhook.url)
+    states = f"{served_bucket}/nightly"
+    words = ("step", "enforce-verdict", "REGRESSION", "--verdicts", tmp_path / "verdicts.json")
+    environment = {**os.environ, "ORBAX_BENCH_NOTIFY_STATE": states}
+    commands = [
+        start_cli(*words, "--notify", f"@{tmp_path / 'address'}", environment=environment)
+        for _ in range(2)
+    ]
+    said = [command.communicate(timeout=120)[0] for command in commands]
+    assert [command.returncode for command in commands] == [3, 3], said
+    assert webhook.states == ["REGRESSION"], said
+    held = read_if_there(last_state.state_file(epath.Path(states), slower.suite))
+    assert json.loads(held)["delivered"]

@@ -9,6 +9,8 @@ import pytest
 from orbax_bench_core.config import UserError
 from orbax_bench_core.document import to_html
 from orbax_bench_core.exports.site import gather, has_site, renew_site, site_document, write_site
+from orbax_bench_core.exports.site.cards import CARDS
+from orbax_bench_core.records import RunDirectory
 from tests.golden.text_support import page_text
 from tests.support.pages import assert_whole
 
@@ -83,6 +85,38 @@ def test_a_run_below_a_page_writes_it_anew(copied):
     assert has_site(epath.Path(copied))
     renew_site(epath.Path(copied))
     assert "other 21" not in (copied / "index.html").read_text()
+
+
+def test_a_page_reads_the_records_of_finished_runs_once(copied, monkeypatch):
+    """And again where a run or its tables have changed."""
+    from etils import epath
+
+    read = []
+    by_point = RunDirectory.by_point
+
+    def watched(self):
+        read.append(self.root.name)
+        return by_point(self)
+
+    monkeypatch.setattr(RunDirectory, "by_point", watched)
+    (copied / "torn" / "run.json").unlink()
+    for name in ("day000", "day001", "day002"):
+        info = RunDirectory(str(copied / name)).read_info()
+        done = info.model_copy(update={"status": "complete"})
+        RunDirectory(str(copied / name)).write_info(done)
+        (copied / name / "metrics.json").write_text("{}")
+    first = write_site([str(copied)], str(copied))
+    assert len(read) == len(set(read)) == 22
+    read.clear()
+    (copied / "day001" / "metrics.json").write_text('{"more": 1}')
+    renew_site(epath.Path(copied))
+    assert sorted(read) == sorted({one.folder.name for one in first.nights} - {"day000", "day002"})
+    before = (copied / "index.html").read_text()
+    (copied / CARDS).write_bytes(b"torn")
+    renew_site(epath.Path(copied))
+    after = (copied / "index.html").read_text()
+    assert len(read) == 20 + 22
+    assert len(after) == len(before)
 
 
 def test_a_folder_without_settings_has_no_page(copied):

@@ -1,10 +1,14 @@
 """The pipelines that compare, run here: verdict, exit code, baseline, passport."""
 
 import json
+import shutil
 
 import pytest
 
 pytest.importorskip("kfp")
+
+from orbax_bench_core.baselines import publish_run
+from orbax_bench_core.records import RunDirectory
 
 pytestmark = pytest.mark.slow
 
@@ -52,6 +56,26 @@ def test_a_slower_candidate_is_a_regression_and_is_not_captured(run_pipeline, tm
     code, output = run_pipeline(SUITE, "regression", "--set", arms, "--set", f"registry={registry}")
     assert code == 3, output
     assert verdicts(tmp_path)["word"] == "REGRESSION"
+    assert not registry.exists()
+
+
+@pytest.mark.nightly
+@pytest.mark.extended
+def test_beside_a_stored_baseline_it_only_warns_and_captures_nothing(run_pipeline, tmp_path):
+    baselines, registry = tmp_path / "baselines", tmp_path / "registry"
+    suite = SUITE.replace("gate: {looks: [10, 20]}", "num_repeats: 4")
+    code, output = run_pipeline(suite, "sweep")
+    assert code == 0, output
+    run = RunDirectory(str(tmp_path / "out"))
+    publish_run(run, str(baselines), arm="candidate", promote=True, revision="first", force=True)
+    shutil.rmtree(tmp_path / "out")
+    # With one capture nobody can tell, which is 4 where arms are compared.
+    flags = ("--set", f"baseline={baselines}", "--set", f"registry={registry}")
+    code, output = run_pipeline(suite, "regression", *flags)
+    assert code == 0, output
+    assert verdicts(tmp_path)["word"] == "INCONCLUSIVE"
+    assert "warning, for both sides were measured apart: INCONCLUSIVE" in output
+    assert "is not captured: INCONCLUSIVE" in output
     assert not registry.exists()
 
 

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -100,9 +101,14 @@ def test_a_killed_step_that_is_tried_again_goes_on_and_nothing_is_lost(tmp_path)
 
 
 @pytest.mark.parametrize(
-    "notice", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.extended)]
+    ("notice", "code"),
+    [
+        pytest.param(signal.SIGINT, 130, marks=pytest.mark.extended),
+        (signal.SIGTERM, 130),
+        (signal.SIGKILL, -signal.SIGKILL),
+    ],
 )
-def test_a_run_that_is_told_to_end_leaves_no_step_behind(tmp_path, notice):
+def test_a_run_that_is_ended_leaves_no_step_behind(tmp_path, notice, code):
     (tmp_path / "suite.yaml").write_text(json.dumps(suite({"lasts_s": 300.0})))
     words = ("pipeline", "run", tmp_path / "suite.yaml", "-o", tmp_path / "out", "--no-limits")
     classes = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
@@ -114,7 +120,7 @@ def test_a_run_that_is_told_to_end_leaves_no_step_behind(tmp_path, notice):
     started = psutil.Process(process.pid).children(recursive=True)
     process.send_signal(notice)
     output, _ = process.communicate(timeout=30)
-    assert process.returncode == 130, output
+    assert process.returncode == code, output
     assert "Traceback" not in output
     _, left = psutil.wait_procs(started, timeout=5)
     assert not left
@@ -124,6 +130,51 @@ def _below(process):
     for child in psutil.Process(process.pid).children(recursive=True):
         with contextlib.suppress(psutil.Error):
             yield child.cmdline()
+
+
+CACHED = """
+import sys
+from pathlib import Path
+from kfp import local
+from orbax_bench_pipelines.definitions import find_pipeline
+from orbax_bench_pipelines.targets import Placement
+from orbax_bench_pipelines.targets.local import shell_safe_python
+
+here = Path.cwd()
+runner = local.SubprocessRunner(use_venv=False)
+with shell_safe_python(here):
+    local.init(runner, pipeline_root=f"{here}/root", enable_caching=True, cache_root=f"{here}/kept")
+    find_pipeline("sweep").build(Placement())(
+        suite=Path("suite.yaml").read_text(),
+        output_directory=f"{here}/out",
+        measure_limits=False,
+        lock=False,
+    )
+"""
+
+
+def test_nothing_comes_from_a_cache_after_records_were_deleted(tmp_path):
+    (tmp_path / "suite.yaml").write_text(json.dumps(suite({})))
+    (tmp_path / "cached.py").write_text(CACHED)
+    out, written = tmp_path / "out", []
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "cached.py"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert json.loads((out / "run.json").read_text())["status"] == "complete"
+        [record] = out.glob("records/*/repeat_0/host_0.json")
+        # A cache that knows the artifacts alone finds them all as they were.
+        shutil.rmtree(record.parents[1])
+        written.append((out / "report.html").stat().st_mtime_ns)
+    assert written[0] < written[1], "aggregate was served from the cache"
+    assert list((tmp_path / "kept").iterdir()) == []
 
 
 def test_1200_points_run_in_big_batches(tmp_path):

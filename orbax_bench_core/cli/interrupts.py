@@ -1,0 +1,49 @@
+"""Interrupts of a command: signals that end it in an orderly way."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+from typing import Final
+
+_USUAL: Final = {
+    signal.SIGINT: signal.default_int_handler,
+    signal.SIGTERM: signal.SIG_DFL,
+    signal.SIGHUP: signal.SIG_DFL,
+}
+"""What Python does unless somebody ignores a signal, as `nohup` does, or hears it already."""
+
+
+class Told(KeyboardInterrupt):
+    """This process is told to end.
+
+    Its type is another one than Python's own: where a plain KeyboardInterrupt passes through code
+    that was made from text, such as that of a dataclass, CPython ends the process by SIGINT in the
+    end, whatever its exit code.
+    """
+
+
+@contextlib.contextmanager
+def interrupted_when_told() -> Iterator[None]:
+    """Has SIGTERM, for a machine that is taken away, and SIGHUP, for a terminal, act like Ctrl-C.
+
+    Otherwise they would end the process where it stands, with its temporary files and without a
+    word. Only the main thread can be told.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heard = {told: usual for told, usual in _USUAL.items() if signal.getsignal(told) == usual}
+    for told in heard:
+        signal.signal(told, _tell)
+    try:
+        yield
+    finally:
+        for told, usual in heard.items():
+            signal.signal(told, usual)
+
+
+def _tell(number: int, _frame: object) -> None:
+    raise Told(signal.Signals(number).name)

@@ -1,0 +1,190 @@
+"""Limits that are kept between runs: by machine, storage and versions, confirmed by a short check.
+
+They lie below the user's cache. Whatever could change them is in their key: host, kernel, CPU,
+memory, devices, versions of all libraries, variables of the environment, the file system or the
+bucket, and the workload. What a key cannot show, a disk that has become slow for example, the check
+does: it writes a few MiB and copies memory, and its times are compared with those that it took when
+the limits were measured.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import hashlib
+import json
+import os
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pydantic
+
+from orbax_bench_core.limits.model import Confirmation, Limits
+from orbax_bench_core.limits.scratch import existing_directory, is_remote, scratch
+from orbax_bench_core.records import (
+    ResultModel,
+    host_provenance,
+    storage_provenance,
+    write_atomically,
+)
+
+if TYPE_CHECKING:
+    from etils import epath
+
+FOLDER: Final = "ORBAX_BENCH_LIMITS"
+"""Variable of the folder in which limits are kept; `none` has every run measure them."""
+
+MOST_AGE: Final = datetime.timedelta(days=7)
+MOST_APART: Final = 1.5
+"""Ratio of a check to the one before, either way, from which on limits are measured anew."""
+
+_CHECKED_BYTES: Final = 4 << 20
+_REMOTE_BYTES: Final = 1 << 20
+_TRIES: Final = 6
+_NONE: Final = "none"
+_NAME_LENGTH: Final = 20
+
+
+class Check(ResultModel):
+    """Times of one check, the best of some tries.
+
+    Attributes:
+        write_s: Seconds of one write that reaches the storage.
+        copy_s: Seconds of one copy in memory.
+    """
+
+    write_s: pydantic.PositiveFloat
+    copy_s: pydantic.PositiveFloat
+
+    def apart(self, other: Check) -> float:
+        """Returns the larger of the two ratios of times, taken the way in which it is above 1."""
+        pairs = ((self.write_s, other.write_s), (self.copy_s, other.copy_s))
+        return max(max(mine / theirs, theirs / mine) for mine, theirs in pairs)
+
+
+class _Kept(ResultModel):
+    key: dict[str, Any]
+    check: Check
+    limits: Limits
+
+
+class LimitsCache:
+    """Kept limits of one machine with one storage, for one workload."""
+
+    def __init__(self, path: str, **asked: Any) -> None:
+        """Finds out which machine and storage this is.
+
+        Args:
+            path: The storage: an existing local directory, or a gs:// URI.
+            **asked: What else decides the limits, as plain data: the workload and the devices.
+
+        Raises:
+            UserError: There is no such directory.
+        """
+        self._directory = existing_directory(path)
+        host = host_provenance()
+        self._key = {
+            "host": host["host"],
+            "image": host["image"],
+            "python": host["python"],
+            "versions": host["versions"],
+            "environment": host["environment"],
+            "storage": {**storage_provenance(str(self._directory)), **_device(self._directory)},
+            **asked,
+        }
+        text = json.dumps(self._key, sort_keys=True).encode()
+        folder = _folder()
+        name = f"{hashlib.sha256(text).hexdigest()[:_NAME_LENGTH]}.json"
+        self._file = None if folder is None else folder / name
+
+    def read(self) -> tuple[Limits | None, str]:
+        """Returns the limits that are kept, if they still hold.
+
+        Returns:
+            The limits with their confirmation, or None; and a sentence for people, which is empty
+            where none are kept.
+        """
+        if self._file is None:
+            return None, ""
+        try:
+            kept = _Kept.model_validate_json(self._file.read_bytes())
+        except (OSError, pydantic.ValidationError):
+            return None, ""
+        if kept.key != self._key:
+            return None, ""
+        now, since = datetime.datetime.now(datetime.UTC), kept.limits.taken_at
+        when = f"{since:%Y-%m-%d %H:%M} UTC"
+        if now - since > MOST_AGE:
+            return None, f"the limits of {when} are older than {MOST_AGE.days} days"
+        apart = self._check().apart(kept.check)
+        if apart > MOST_APART:
+            return None, f"a short check differs by a factor of {apart:.2g} from that of {when}"
+        return (
+            kept.limits.model_copy(
+                update={
+                    "path": str(self._directory),
+                    "confirmed": Confirmation(at=now, ratio=apart),
+                }
+            ),
+            f"the limits of this machine and storage were measured at {when}, and a short check "
+            "agrees (--new-limits measures them anew)",
+        )
+
+    def keep(self, limits: Limits) -> None:
+        """Keeps limits that were just measured. A cache that cannot be written is left alone."""
+        if self._file is None:
+            return
+        with contextlib.suppress(OSError):
+            kept = _Kept(key=self._key, check=self._check(), limits=limits)
+            write_atomically(self._file, kept.model_dump_json(indent=1).encode(), durable=False)
+
+    def _check(self) -> Check:
+        """Makes the check.
+
+        Raises:
+            OSError: Nothing can be written.
+        """
+        count = _REMOTE_BYTES if is_remote(self._directory) else _CHECKED_BYTES
+        data = os.urandom(count)
+        room = bytearray(count)
+        with scratch(self._directory) as folder:
+            return Check(
+                write_s=_best(lambda: _write(folder, data)),
+                copy_s=_best(lambda: room.__setitem__(slice(None), data)),
+            )
+
+
+def _folder() -> Path | None:
+    """Returns where limits are kept; None where the user wants none to be."""
+    chosen = os.environ.get(FOLDER)
+    if chosen:
+        return None if chosen == _NONE else Path(chosen).expanduser().absolute()
+    caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(caches) / "orbax-bench" / "limits"
+
+
+def _device(directory: epath.Path) -> dict[str, Any]:
+    """Returns which file system a local directory is on: mounts may lie over each other."""
+    return {} if is_remote(directory) else {"device": os.stat(directory).st_dev}
+
+
+def _best(operation: Callable[[], object]) -> float:
+    taken = []
+    for _ in range(_TRIES):
+        began = time.perf_counter()
+        operation()
+        taken.append(time.perf_counter() - began)
+    return min(taken)
+
+
+def _write(folder: epath.Path, data: bytes) -> None:
+    file = folder / uuid.uuid4().hex
+    if is_remote(folder):
+        file.write_bytes(data)
+        return
+    with Path(file).open("wb", buffering=0) as opened:
+        opened.write(data)
+        os.fsync(opened.fileno())

@@ -1,0 +1,1 @@
+"""Chaos: commands that are disturbed at drawn moments, and what must be left of them."""

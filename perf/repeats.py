@@ -1,0 +1,233 @@
+"""CPU seconds of a worker: its start, a repeat that does nothing, and a small save and load.
+
+`python -m perf.repeats` is the process in which repeats and the bare loop alternate; it prints what
+each took as JSON.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import runpy
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from orbax_bench_core.authoring import (
+    BenchmarkOptions,
+    BenchmarksGenerator,
+    TestContext,
+    TestResult,
+    benchmark_options,
+)
+from orbax_bench_core.benchmarks.save_restore import SaveRestoreOptions
+from orbax_bench_core.config import CheckpointConfig
+from orbax_bench_core.measure import Metrics
+from orbax_bench_core.sweep import SweepPoint, class_path
+from orbax_bench_core.worker import Task, WorkerSetup
+from perf.pairing import Figure, Pairs, alternate
+from perf.probe import Setting
+from perf.process import ROOT, ProbeFailed, run
+
+START_TARGET_S: Final = 0.9
+EMPTY_TARGET_MS: Final = 4.0
+RATIO_TARGET: Final = 1.25
+
+SAVED: Final = "save_restore repeat"
+BARE: Final = "bare loop"
+EMPTY: Final = "empty repeat"
+
+_REPEATS: Final = 20
+_TURNS: Final = 3
+_WARMUPS: Final = 1
+_SHAPE: Final = (512, 512)
+"""1 MiB of float32."""
+
+
+_ticks: list[float] = []
+"""CPU seconds of this process at each `Tick`, and then those of each `Bare`."""
+
+
+@benchmark_options(BenchmarkOptions)
+class Empty(BenchmarksGenerator):
+    """A benchmark whose one operation does nothing."""
+
+    def test_fn(self, context: TestContext) -> TestResult:
+        """Measures nothing, once."""
+        metrics = Metrics()
+        with metrics.measure("nothing", ["time"]):
+            pass
+        return TestResult(metrics=metrics)
+
+
+@benchmark_options(BenchmarkOptions)
+class Tick(Empty):
+    """An empty repeat that notes how much CPU this process has taken."""
+
+    def test_fn(self, context: TestContext) -> TestResult:
+        """Notes it and measures nothing."""
+        _ticks.append(time.process_time())
+        return super().test_fn(context)
+
+
+@benchmark_options(BenchmarkOptions)
+class Bare(Empty):
+    """Saves and loads as an author would without any framework, in the process of a worker."""
+
+    def test_fn(self, context: TestContext) -> TestResult:
+        """Notes the CPU that some saves and loads take; what they leave is on disk till the end."""
+        import jax
+        from orbax.checkpoint import v1 as ocp
+
+        tree = context.pytree
+        target = jax.tree.map(
+            lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding), tree
+        )
+        with SaveRestoreOptions().orbax_context():
+            began = time.process_time()
+            for index in range(_REPEATS):
+                path = context.path / str(index)
+                ocp.save_async(path, tree).result()
+                jax.block_until_ready(ocp.load(path, target))
+            _ticks.append(time.process_time() - began)
+        return super().test_fn(context)
+
+
+def figures(setting: Setting) -> list[Figure]:
+    """Starts workers, and has a process run repeats and the bare loop in turn."""
+    started = alternate(
+        setting.rounds, _start, None, say=lambda line: setting.say(f"worker start: {line}")
+    )
+    start, _ = started.values(float)
+    found = alternate(
+        setting.rounds, _in_turn, None, say=lambda line: setting.say(f"repeats: {line}")
+    )
+    sides = Pairs(ours=found.ours, upstream=found.ours)
+    empty, _ = sides.values(lambda taken: 1e3 * taken[EMPTY])
+    saved, _ = sides.values(lambda taken: 1e3 * taken[SAVED])
+    _, bare = sides.values(lambda taken: 1e3 * taken[BARE])
+    return [
+        Figure(
+            name="start of a worker: CPU",
+            unit="s",
+            ours=start,
+            target=START_TARGET_S,
+            limits="value",
+        ),
+        Figure(
+            name="empty repeat: CPU",
+            unit="ms",
+            ours=empty,
+            target=EMPTY_TARGET_MS,
+            limits="value",
+        ),
+        Figure(
+            name="save and load of 1 MiB, repeat over bare loop: CPU",
+            unit="ms",
+            ours=saved,
+            upstream=bare,
+            target=RATIO_TARGET,
+            limits="ratio",
+        ),
+    ]
+
+
+def _environment() -> dict[str, str]:
+    return {"JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}
+
+
+def _start() -> float:
+    """Starts a worker that is given nothing to do, and returns its CPU seconds."""
+    with tempfile.TemporaryDirectory() as folder:
+        setup = WorkerSetup(root=f"{folder}/run", x64=False, num_devices=1)
+        command = [sys.executable, "-m", "orbax_bench_core.worker", "--setup"]
+        return run([*command, setup.model_dump_json()], environment=_environment()).cpu_seconds
+
+
+def _in_turn() -> dict[str, float]:
+    """Runs this module as a program."""
+    done = run([sys.executable, "-m", "perf.repeats"], environment=_environment(), keep_output=True)
+    taken: dict[str, float] = json.loads(done.output.splitlines()[-1])
+    return taken
+
+
+def take_turns() -> dict[str, float]:
+    """Has a worker in this process take turns: repeats of each kind, and the bare loop.
+
+    Returns:
+        CPU seconds of one repeat, or of one turn of the loop, all threads of the process included.
+    """
+    empty, tick, bare = (point_of(f"perf.repeats.{name}") for name in ("Empty", "Tick", "Bare"))
+    saved = saving_point()
+    turns = [tick, *[saved] * _REPEATS, tick, bare] * (_WARMUPS + _TURNS)
+    with tempfile.TemporaryDirectory() as folder:
+        perform([*turns, tick, *[empty] * _REPEATS, tick], Path(folder))
+    began, ended = _ticks[-2:]
+    # From one tick to the next there is the rest of a tick's repeat and the begin of another's.
+    one = (ended - began) / (_REPEATS + 1)
+    kept = _ticks[3 * _WARMUPS : -2]
+    whole = [end - begin - one for begin, end in zip(kept[::3], kept[1::3], strict=True)]
+    return {
+        EMPTY: one,
+        SAVED: statistics.median(whole) / _REPEATS,
+        BARE: statistics.median(kept[2::3]) / _REPEATS,
+    }
+
+
+def point_of(
+    benchmark: str, options: dict[str, Any] | None = None, *, shape: Sequence[int] = _SHAPE
+) -> SweepPoint:
+    """Returns a sweep point of one array of float32 on one device."""
+    checkpoint = {"spec": {"w": {"dtype": "float32", "shape": list(shape)}}}
+    return SweepPoint(
+        benchmark=benchmark,
+        options=options or {},
+        checkpoint=CheckpointConfig.model_validate(checkpoint),
+        mesh=None,
+    )
+
+
+def saving_point(*, shape: Sequence[int] = _SHAPE) -> SweepPoint:
+    """Returns a sweep point that saves and loads one array of float32, with all options default."""
+    options = dataclasses.asdict(SaveRestoreOptions())
+    return point_of(class_path("save_restore"), options, shape=shape)
+
+
+def perform(points: Sequence[SweepPoint], folder: Path) -> None:
+    """Has a worker, which is this process, run one repeat of each point.
+
+    Raises:
+        ProbeFailed: A repeat failed.
+    """
+    tasks = [
+        Task(
+            run_id="run",
+            suite="suite",
+            config_hash="hash",
+            point=point,
+            repeat=repeat,
+            warmup=False,
+            verify=True,
+        )
+        for repeat, point in enumerate(points)
+    ]
+    file = folder / "tasks.jsonl"
+    file.write_text("\n".join(task.model_dump_json() for task in tasks))
+    setup = WorkerSetup(root=str(folder / "run"), x64=False, num_devices=1)
+    sys.argv[1:] = ["--setup", setup.model_dump_json(), "--tasks", str(file)]
+    try:
+        runpy.run_module("orbax_bench_core.worker", run_name="__main__", alter_sys=True)
+    except SystemExit as ended:
+        if ended.code:
+            raise ProbeFailed("a repeat failed") from None
+
+
+if __name__ == "__main__":
+    # The worker imports the benchmarks of this file, whose module is another than this program.
+    from perf import repeats
+
+    print(json.dumps(repeats.take_turns()))

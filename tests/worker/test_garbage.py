@@ -1,0 +1,57 @@
+"""Garbage between repeats: it is found, and what stays is not looked at each time."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+
+from orbax_bench_core.worker import garbage
+
+
+class Node:
+    """A node that refers to itself, so that only the collector frees it."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+@pytest.fixture(autouse=True)
+def quick():
+    """Sets the imports of all tests aside: looking at them takes longer than a unit test may."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+def test_garbage_is_gone_before_a_repeat():
+    found = weakref.ref(Node())
+    garbage.collect_garbage()
+    assert found() is None
+
+
+def test_what_stays_is_set_aside_once_it_is_much(monkeypatch):
+    monkeypatch.setattr(gc, "unfreeze", lambda: None)
+    kept = [[] for _ in range(2 * garbage._MANY)]
+    garbage.collect_garbage()
+    assert len(gc.get_objects()) < garbage._MANY
+    assert not any(kept)
+
+
+def test_a_repeat_does_not_count_what_is_set_aside(monkeypatch):
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: pytest.fail("it takes 20 ms"))
+    garbage.collect_garbage()
+
+
+@pytest.mark.slow  # it looks at all objects of the process
+def test_garbage_among_what_was_set_aside_is_found_in_the_end():
+    node = Node()
+    found = weakref.ref(node)
+    kept = [[] for _ in range(2 * garbage._MANY)]
+    garbage.collect_garbage()
+    del node
+    for _ in range(garbage._ALL_AT):
+        kept.extend([] for _ in range(2 * garbage._MANY))
+        garbage.collect_garbage()
+    assert found() is None
