@@ -29,7 +29,7 @@ def printable_streams() -> Iterator[None]:
     for stream in before:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    sys.stdout, sys.stderr = _Printable(before[0]), _Printable(before[1])  # type: ignore[assignment]
+    sys.stdout, sys.stderr = _Printable(before[0]), _Printable(before[1])
     try:
         yield
     finally:

@@ -230,7 +230,7 @@ def torn(draw: st.DrawFn, text: str) -> str:
 def as_json(data: Any) -> bytes:
     """Returns data as JSON, with NaN and infinities as Python writes them."""
     try:
-        return json.dumps(data).encode()
+        return json.dumps(data, default=str).encode()
     except (ValueError, RecursionError):  # numbers of more digits than Python writes
         return b"{}"
 
