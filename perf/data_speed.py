@@ -45,9 +45,7 @@ def figures(setting: Setting) -> list[Figure]:
         ours, _ = sides.values(lambda taken, name=name: 1e3 * taken[name])
         _, copied = sides.values(lambda taken: 1e3 * taken[COPY])
         figures.append(
-            Figure(
-                name=title, unit="ms", ours=ours, upstream=copied, target=target, limits="ratio"
-            )
+            Figure(name=title, unit="ms", ours=ours, upstream=copied, target=target, limits="ratio")
         )
     return figures
 

@@ -1,4 +1,4 @@
-"""Cost of expanding a suite of ten thousand sweep points."""
+"""Cost of expanding a suite of a hundred thousand sweep points."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from perf.pairing import Figure
 from perf.probe import Setting
 from perf.whole_process import Bounds, command_figures
 
-BOUNDS: Final = Bounds(seconds=3.0, megabytes=300.0)
+BOUNDS: Final = Bounds(seconds=4.0, megabytes=300.0)
 
-NUM_POINTS: Final = 10_000
+NUM_POINTS: Final = 100_000
 
 
 def suite() -> dict[str, Any]:
-    """Returns a suite of `NUM_POINTS` points: 400 options x 5 meshes x 5 checkpoints."""
+    """Returns a suite of `NUM_POINTS` points: 4,000 options x 5 meshes x 5 checkpoints."""
     both = [True, False]
     return {
-        "suite_name": "ten thousand points",
+        "suite_name": "a hundred thousand points",
+        "execution": {"max_points": NUM_POINTS},
         "checkpoint_configs": [
             {
                 "random_seed": seed,
@@ -41,7 +42,7 @@ def suite() -> dict[str, Any]:
                     "use_ocdbt": both,
                     "use_zarr3": both,
                     "use_compression": both,
-                    "chunk_byte_size": [2**power for power in range(20, 25)],
+                    "chunk_byte_size": [2**20 + number for number in range(50)],
                     "save_concurrent_gb": [1, 2, 4, 8, 16],
                 },
             }

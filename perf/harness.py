@@ -24,8 +24,10 @@ from perf import (
     data_speed,
     delegated,
     expansion,
+    judging,
     kept_limits,
     memory,
+    outputs,
     planning,
     repeats,
     startup,
@@ -47,6 +49,9 @@ PROBES: Final[Mapping[str, Probe]] = {
     "help": startup.figures,
     "expand": expansion.figures,
     "plan": planning.figures,
+    "outputs": outputs.figures,
+    "judge": judging.figures,
+    "pages": outputs.pages,
 }
 
 EXIT_MISSED: Final = 1

@@ -1,4 +1,4 @@
-"""Time that a run takes for the limits of a machine and storage that an earlier run has measured."""
+"""Time that a run takes for limits of machine and storage that an earlier run has measured."""
 
 from __future__ import annotations
 

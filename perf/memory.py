@@ -1,4 +1,4 @@
-"""Memory that a repeat with verification needs over the bytes of its checkpoint, where it is scarce.
+"""Memory that a repeat with verification needs over the bytes of its checkpoint, if it is scarce.
 
 The checkpoint is one array, which is the worst case: all of it is read, decoded and kept at once.
 """

@@ -1,8 +1,4 @@
-"""CPU seconds of a worker: its start, a repeat that does nothing, and a small save and load.
-
-`python -m perf.repeats` is the process in which repeats and the bare loop alternate; it prints what
-each took as JSON.
-"""
+"""CPU seconds of a worker: its start, a repeat that does nothing, and a small save and load."""
 
 from __future__ import annotations
 
@@ -48,6 +44,12 @@ _SHAPE: Final = (512, 512)
 """1 MiB of float32."""
 
 
+_PROGRAM: Final = """
+import json
+from perf import repeats
+print(json.dumps(repeats.take_turns()))
+"""
+
 _ticks: list[float] = []
 """CPU seconds of this process at each `Tick`, and then those of each `Bare`."""
 
@@ -56,7 +58,7 @@ _ticks: list[float] = []
 class Empty(BenchmarksGenerator):
     """A benchmark whose one operation does nothing."""
 
-    def test_fn(self, context: TestContext) -> TestResult:
+    def test_fn(self, context: TestContext) -> TestResult:  # noqa: ARG002
         """Measures nothing, once."""
         metrics = Metrics()
         with metrics.measure("nothing", ["time"]):
@@ -149,7 +151,7 @@ def _start() -> float:
 
 
 def _in_turn() -> dict[str, float]:
-    """Runs this module as a program."""
+    """Has another process take turns."""
     done = run([sys.executable, "-m", "perf.repeats"], environment=_environment(), keep_output=True)
     taken: dict[str, float] = json.loads(done.output.splitlines()[-1])
     return taken
@@ -224,10 +226,3 @@ def perform(points: Sequence[SweepPoint], folder: Path) -> None:
     except SystemExit as ended:
         if ended.code:
             raise ProbeFailed("a repeat failed") from None
-
-
-if __name__ == "__main__":
-    # The worker imports the benchmarks of this file, whose module is another than this program.
-    from perf import repeats
-
-    print(json.dumps(repeats.take_turns()))

@@ -26,9 +26,7 @@ OPERATIONS: Final = ("save", "load")
 """The outermost operations of both sides; what our `save` encloses is already in it."""
 
 _OURS: Final = "generator: save_restore"
-_UPSTREAMS: Final = (
-    "generator: orbax.checkpoint._src.testing.benchmarks.v1.benchmark.Benchmark"
-)
+_UPSTREAMS: Final = "generator: orbax.checkpoint._src.testing.benchmarks.v1.benchmark.Benchmark"
 
 _TIME: Final = "0_basics/time_s"
 

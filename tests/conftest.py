@@ -102,7 +102,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def unsynced() -> Iterator[None]:
     """Has records survive no power cut: waiting for disks is most of what writing them takes."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "os", types.SimpleNamespace(fsync=lambda number: None))
+        quick = types.SimpleNamespace(**{**vars(os), "fsync": lambda number: None})
+        patch.setattr(files, "os", quick)
         yield
 
 

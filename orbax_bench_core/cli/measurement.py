@@ -13,7 +13,7 @@ from rich.console import Console
 from orbax_bench_core.analysis import noise as passports
 from orbax_bench_core.analysis.recovery import PhaseName, Recovery, recovery_document
 from orbax_bench_core.analysis.soak import Soak, soak_document
-from orbax_bench_core.analysis.summary import RunSummary, notes_document, summary_document
+from orbax_bench_core.analysis.summary import RunSummary, notes_document, terminal_document
 from orbax_bench_core.analysis.verdicts import VerdictReport, compare_stored, verdicts_document
 from orbax_bench_core.baselines import capture_into, load_baseline
 from orbax_bench_core.cli.arguments import LogFormat, results_console
@@ -423,7 +423,7 @@ class Measurement:
             summary = publish(directory)
             extra = limits_of(directory, self._session.info, summary)
             answer = answer_of(directory)
-            document = summary_document(self._session.info, summary, extra=extra, answer=answer)
+            document = terminal_document(self._session.info, summary, extra, answer)
             print_document(document, self._console)
             verdicts = None
             if baselines.compare is not None:

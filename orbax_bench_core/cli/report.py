@@ -27,7 +27,7 @@ def report(
     Exit codes: 0 all is written; 1 it cannot be written, or files were left out, for they are not
     what their place says; 2 there is no run.
     """
-    from orbax_bench_core.analysis.summary import notes_document, summary_document
+    from orbax_bench_core.analysis.summary import notes_document, terminal_document
     from orbax_bench_core.cli.measurement import unwritten
     from orbax_bench_core.document import print_document
     from orbax_bench_core.records import RunDirectory
@@ -43,5 +43,5 @@ def report(
     info = run.read_info()
     print_document(notes_document(info), console)
     extra = limits_of(run, info, summary)
-    print_document(summary_document(info, summary, extra=extra, answer=answer_of(run)), console)
+    print_document(terminal_document(info, summary, extra, answer_of(run)), console)
     raise typer.Exit(Exit.FAILED if summary.left_out else Exit.OK)

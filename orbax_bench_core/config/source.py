@@ -147,8 +147,7 @@ class Source:
                 depth += isinstance(event, yaml.CollectionStartEvent)
                 if depth > MAX_DEPTH:
                     message = f"brackets or blocks too deep in each other: more than {MAX_DEPTH}"
-                    mark = event.start_mark
-                    line = mark.line + 1 if mark else None
+                    line = None if event.start_mark is None else event.start_mark.line + 1
                     raise SuiteError(Problem(message, key=top, file=self.file, line=line))
 
     def _refuse_scalar(self, node: yaml.Node, path: KeyPath) -> None:

@@ -129,7 +129,8 @@ class Cell:
     Attributes:
         text: Its text.
         flags: What speaks against it, a line each.
-        notes: What else there is to say, a line each, which only HTML has.
+        notes: What else there is to say, a line each, which only HTML has; what stands in
+            backticks is set as code.
     """
 
     text: Text

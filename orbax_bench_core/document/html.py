@@ -10,7 +10,7 @@ import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import Final, NewType, assert_never
 
 from orbax_bench_core.config import printable
 from orbax_bench_core.document import figures
@@ -43,10 +43,6 @@ from orbax_bench_core.document.elements import (
     spans,
 )
 
-if TYPE_CHECKING:
-    from markupsafe import Markup
-
-
 _UNBROKEN: Final = re.compile(r"(\d) (?=(?:µs|ms|s|min|h|B|[KMGT]iB|GiB/s|%)(?![\w/]))")
 _SAFE: Final = re.compile(r"(?i)https?://|file://|(?![a-z][a-z0-9+.-]*:)[^/]")
 """Addresses that are linked to: of web pages and files, and relative ones."""
@@ -73,6 +69,14 @@ _TONES: Final = {
 }
 
 
+Safe = NewType("Safe", str)
+"""Text of a page in which everything that is not ours is escaped."""
+
+_NOTHING: Final = Safe("")
+_ENTITIES: Final = {"&": "&amp;", ">": "&gt;", "<": "&lt;", "'": "&#39;", '"': "&#34;"}
+_QUOTED: Final = re.compile(r"`([^`]+)`")
+
+
 def to_html(document: Document) -> str:
     """Returns a document as one HTML page, which follows the reader's choice of light or dark.
 
@@ -93,7 +97,7 @@ def to_html(document: Document) -> str:
     tones = " ".join(f".t-{tone} {{ --t: var({name}); }}" for tone, name in _TONES.items())
     return environment.get_template("page.html.jinja").render(
         title=printable(document.title),
-        body=_body(document.elements),
+        body=Markup(_body(document.elements)),  # noqa: S704 - escaped
         labels=Markup("\n".join(dict.fromkeys(_labels(document.elements)))),  # noqa: S704 - escaped
         tones=tones,
         script=Markup(script),  # noqa: S704 - a file of this room
@@ -146,26 +150,21 @@ def _name(table: Table) -> str:
     return f"h{hashlib.sha256(headings.encode()).hexdigest()[:6]}"
 
 
-def _tag(name: str, inside: Markup, **attributes: str) -> Markup:
+def _tag(name: str, inside: Safe, **attributes: str) -> Safe:
     """Returns an element; an attribute `class_` is a class, and an empty one is left out."""
-    from markupsafe import Markup
-
     given = "".join(
-        Markup(' {}="{}"').format(key.rstrip("_").replace("_", "-"), value)
+        f' {key.rstrip("_").replace("_", "-")}="{_escaped(value)}"'
         for key, value in attributes.items()
         if value
     )
-    # The names are constants of this module.
-    return Markup(f"<{name}{given}>{{}}</{name}>").format(inside)  # noqa: S704
+    return Safe(f"<{name}{given}>{inside}</{name}>")
 
 
-def _join(parts: Iterable[Markup], between: str = "") -> Markup:
-    from markupsafe import Markup
-
-    return Markup(between).join(parts)  # noqa: S704 - constants of this module
+def _join(parts: Iterable[Safe], between: str = "") -> Safe:
+    return Safe(between.join(parts))
 
 
-def _body(elements: Iterable[Element]) -> Markup:
+def _body(elements: Iterable[Element]) -> Safe:
     """Returns elements below each other; figures that follow each other are put together."""
     shown = []
     for drawn, group in itertools.groupby(
@@ -176,9 +175,7 @@ def _body(elements: Iterable[Element]) -> Markup:
     return _join(shown, "\n")
 
 
-def _element(element: Element) -> Markup:
-    from markupsafe import Markup, escape
-
+def _element(element: Element) -> Safe:
     match element:
         case Heading():
             return _tag(f"h{element.level}", _line(element.text))
@@ -187,10 +184,11 @@ def _element(element: Element) -> Markup:
         case Items():
             return _tag("ul", _join((_tag("li", _line(item)) for item in element.items), "\n"))
         case Code():
-            return _tag("pre", escape(printable(element.text).rstrip()))
+            return _tag("pre", _escaped(printable(element.text).rstrip()))
         case Facts():
             pairs = (
-                _tag("dt", _line(name)) + _tag("dd", _line(fact)) for name, fact in element.pairs
+                _join((_tag("dt", _line(name)), _tag("dd", _line(fact))))
+                for name, fact in element.pairs
             )
             return _tag("dl", _join(pairs, "\n"))
         case Table():
@@ -200,7 +198,7 @@ def _element(element: Element) -> Markup:
             with figures.style():
                 drawing = element.draw()
             # Nothing of the user's is in it that was not escaped when it was drawn.
-            return _tag("div", Markup(figures.svg(drawing, title=element.title)))  # noqa: S704
+            return _tag("div", Safe(figures.svg(drawing, title=element.title)))
         case Plot():
             return _plot(element)
         case Legend():
@@ -208,21 +206,21 @@ def _element(element: Element) -> Markup:
         case Filter():
             return _filter(element)
         case Callout():
-            inside = _tag("b", _piece(element.word)) + _tag("p", _line(element.text))
+            inside = _join((_tag("b", _piece(element.word)), _tag("p", _line(element.text))))
             return _tag("div", inside, class_=f"callout {_role(element.word.role)}")
         case Details():
-            folded = Markup("<details{}>\n{}\n{}\n</details>")
-            summary = _tag("summary", _line(element.summary))
-            return folded.format(
-                Markup(" open") if element.open else "", summary, _body(element.elements)
+            summary, given = (
+                _tag("summary", _line(element.summary)),
+                " open" if element.open else "",
             )
+            return Safe(f"<details{given}>\n{summary}\n{_body(element.elements)}\n</details>")
         case Section():
             shown = _body(element.elements)
             heading = _tag("h2", _line(element.heading))
             parts = filter(None, (heading, _body(element.lead), shown))
-            return _join(parts, "\n") if shown else Markup()
+            return _join(parts, "\n") if shown else _NOTHING
         case Only():
-            return _body(element.elements) if element.page == "html" else Markup()
+            return _body(element.elements) if element.page == "html" else _NOTHING
         case ByWidth():
             return _body(element.wide)
         case _:
@@ -234,7 +232,7 @@ def _classes(table: Table) -> str:
     return " ".join(filter(None, (_name(table), stacked, "sorts" if table.sorts else "")))
 
 
-def _parts(table: Table) -> Iterator[Markup]:
+def _parts(table: Table) -> Iterator[Safe]:
     headings = [_tag("th", _line(c.heading), scope="col", class_=c.kind) for c in table.columns]
     if table.plots:
         headings.append(_tag("th", _line(table.plots), scope="col", class_="range"))
@@ -251,12 +249,11 @@ def _parts(table: Table) -> Iterator[Markup]:
         yield _tag("tbody", _join(rows, "\n"), data_k=group.key, style=_grid(group.axis))
 
 
-def _group(columns: tuple[Column, ...], group: Group, across: int) -> Iterator[Markup]:
+def _group(columns: tuple[Column, ...], group: Group, across: int) -> Iterator[Safe]:
     axis = _tag("td", _axis(group.axis), class_="range") if group.axis else _join(())
     span = str(across - 1 if group.axis else across)
-    yield _tag(
-        "tr", _tag("th", _line(group.label), scope="rowgroup", colspan=span) + axis, class_="point"
-    )
+    label = _tag("th", _line(group.label), scope="rowgroup", colspan=span)
+    yield _tag("tr", _join((label, axis)), class_="point")
     for remark in group.intro:
         yield _remark(remark, across)
     for row in group.rows:
@@ -265,12 +262,12 @@ def _group(columns: tuple[Column, ...], group: Group, across: int) -> Iterator[M
         yield _remark(remark, across)
 
 
-def _remark(remark: Paragraph, across: int) -> Markup:
+def _remark(remark: Paragraph, across: int) -> Safe:
     cell = _tag("td", _sentence(remark), class_=_role(remark.role), colspan=str(across))
     return _tag("tr", cell, class_="remark")
 
 
-def _row(columns: tuple[Column, ...], row: Row) -> Markup:
+def _row(columns: tuple[Column, ...], row: Row) -> Safe:
     first, *others = columns
     cells = [_tag("th", _cell(row.cells[0]), scope="row", class_=first.kind)]
     for _, cell in zip(others, row.cells[1:], strict=True):
@@ -280,20 +277,17 @@ def _row(columns: tuple[Column, ...], row: Row) -> Markup:
     return _tag("tr", _join(cells), class_="dim" if row.dim else "", data_k=row.key)
 
 
-def _cell(cell: Text | Cell) -> Markup:
+def _cell(cell: Text | Cell) -> Safe:
     if not isinstance(cell, Cell):
         return _line(cell)
     flags = (_tag("span", _plain(flag), class_="flag") for flag in cell.flags)
-    notes = (_tag("span", _plain(note), class_="note") for note in cell.notes)
+    notes = (_tag("span", _line(note), class_="note") for note in cell.notes)
     return _join((_line(cell.text), *flags, *notes), " ")
 
 
-def _axis(axis: Axis) -> Markup:
-    from markupsafe import Markup
-
+def _axis(axis: Axis) -> Safe:
     ticks = (
-        Markup('<span style="left:{}%">{}</span>').format(f"{place:.4g}", _line(label))
-        for place, label in axis
+        Safe(f'<span style="left:{place:.4g}%">{_line(label)}</span>') for place, label in axis
     )
     return _tag("div", _join(ticks), class_="axis", aria_hidden="true")
 
@@ -308,22 +302,18 @@ def _grid(axis: Axis) -> str:
     return f"--grid:{','.join(lines)}" if axis else ""
 
 
-def _plot(plot: Plot) -> Markup:
+def _plot(plot: Plot) -> Safe:
     """Returns a plot that is stretched to its place; strokes keep their width."""
-    from markupsafe import Markup
-
-    drawing = Markup(
-        '<svg class="plot" viewBox="0 0 1000 100" preserveAspectRatio="none" role="img"{}>'
-        "{}{}</svg>"
-    )
     usual = plot.height == _USUAL_HEIGHT
-    height = Markup() if usual else Markup(' style="height:{}em"').format(f"{plot.height:g}")
-    return drawing.format(height, _tag("title", _plain(plot.title)), _join(map(_mark, plot.marks)))
+    height = "" if usual else f' style="height:{plot.height:g}em"'
+    title, marks = _tag("title", _plain(plot.title)), _join(map(_mark, plot.marks))
+    return Safe(
+        '<svg class="plot" viewBox="0 0 1000 100" preserveAspectRatio="none" role="img"'
+        f"{height}>{title}{marks}</svg>"
+    )
 
 
-def _mark(mark: Mark) -> Markup:
-    from markupsafe import Markup
-
+def _mark(mark: Mark) -> Safe:
     places = [(f"{10 * across:.0f}", f"{down:.0f}") for across, down in mark.at]
     match mark.shape:
         case "dots":
@@ -336,52 +326,50 @@ def _mark(mark: Mark) -> Markup:
         case "line":
             path = f"M{'L'.join(f'{x} {y}' for x, y in places)}"
     shape = f"{mark.shape} soft" if mark.shape == "band" and mark.tone == "bar" else mark.shape
-    given = Markup('<path class="{} t-{}" d="{}"').format(shape, mark.tone, path)
+    given = f'<path class="{shape} t-{mark.tone}" d="{path}"'
     if not mark.title:
-        return given + Markup("/>")
-    return given + Markup("><title>{}</title></path>").format(_plain(mark.title))
+        return Safe(f"{given}/>")
+    return Safe(f"{given}><title>{_plain(mark.title)}</title></path>")
 
 
-def _legend(legend: Legend) -> Markup:
-    from markupsafe import Markup
-
-    swatch = Markup('<li><i class="t-{}"></i>{}</li>')
-    items = (swatch.format(tone, _line(text)) for tone, text in legend.tones)
+def _legend(legend: Legend) -> Safe:
+    items = (Safe(f'<li><i class="t-{tone}"></i>{_line(text)}</li>') for tone, text in legend.tones)
     return _tag("ul", _join(items), class_="key")
 
 
-def _filter(found: Filter) -> Markup:
+def _filter(found: Filter) -> Safe:
     """Returns a place for controls, which the script of the page makes from what is in it."""
-    from markupsafe import Markup
-
     content = {"what": found.what, "names": {**found.names}, "choices": {**found.choices}}
     data = json.dumps(content, ensure_ascii=False, separators=(",", ":"), default=dict)
     # No text of the user's ends the element.
     data = data.replace("<", "\\u003c").replace("&", "\\u0026")
-    script = Markup(f'<script type="application/json">{data}</script>')  # noqa: S704
-    return Markup('<div class="filter" role="search" hidden>{}</div>').format(script)
+    script = f'<script type="application/json">{data}</script>'
+    return Safe(f'<div class="filter" role="search" hidden>{script}</div>')
 
 
-def _plain(text: str) -> Markup:
-    from markupsafe import escape
-
-    return escape(_UNBROKEN.sub("\\1\u00a0", printable(text)))
+def _plain(text: str) -> Safe:
+    return _escaped(_UNBROKEN.sub("\\1\u00a0", printable(text)))
 
 
-def _sentence(paragraph: Paragraph) -> Markup:
+def _escaped(text: str) -> Safe:
+    """Returns text that stands for itself between tags and within quotes."""
+    for char, entity in _ENTITIES.items():
+        text = text.replace(char, entity)
+    return Safe(text)
+
+
+def _sentence(paragraph: Paragraph) -> Safe:
     parts = [_line(paragraph.mark), _line(paragraph.text)]
     return _join(filter(None, parts), " ")
 
 
-def _line(text: Text) -> Markup:
+def _line(text: Text) -> Safe:
     return _join(map(_piece, spans(text)))
 
 
-def _piece(piece: str | Span) -> Markup:
-    from markupsafe import Markup
-
+def _piece(piece: str | Span) -> Safe:
     if isinstance(piece, str):
-        return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(_plain(piece))))  # noqa: S704
+        return Safe(_QUOTED.sub(r"<code>\1</code>", _plain(piece)))
     text = _tag("code", _plain(piece.text)) if piece.code else _plain(piece.text)
     looks = f"{_role(piece.role)} {'strong' if piece.strong else ''}".strip()
     text = _tag("span", text, class_=looks) if looks else text

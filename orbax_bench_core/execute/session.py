@@ -274,7 +274,12 @@ class Session:
                     f"{self.directory.root} was begun anew by another command meanwhile; run the "
                     "same command again"
                 )
-            yield
+            try:
+                yield
+            except BaseException:  # a worker may have been ended while it wrote
+                with contextlib.suppress(OSError, UserError):
+                    self.directory.clear_abandoned(self.entries)
+                raise
 
     @property
     def whole(self) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from orbax_bench_core.config import PER_ARM
+from orbax_bench_core.gate.medians import median
 
 Better = Literal["lower", "higher"]
 Floats = npt.NDArray[np.float64]
@@ -82,7 +83,7 @@ class Blocks:
 
     def median(self) -> float:
         """Returns the median of what an operation of the baseline cost that worked."""
-        return math.exp(float(np.median(self.logs[~self.labels & ~self.failed])))
+        return math.exp(median(self.logs[~self.labels & ~self.failed]))
 
     def as_baseline(self, shift: float, floor: float = 0.0) -> Floats:
         """Returns all logs as they would be without the slow-down that is supposed.
@@ -94,7 +95,7 @@ class Blocks:
             shift: Log of the supposed ratio.
             floor: Smallest supposed slow-down, in the unit of the values.
         """
-        shifted = self.logs - shift * self.labels
+        shifted = self.logs - shift * self.candidate[:, :, None]
         if floor <= 0:
             return shifted
         with np.errstate(invalid="ignore", divide="ignore"):

@@ -10,6 +10,7 @@ import numpy as np
 
 from orbax_bench_core.gate.blocks import Floats
 from orbax_bench_core.gate.drift import drift_p_value
+from orbax_bench_core.gate.medians import median
 from orbax_bench_core.gate.noise import robust_sigma
 from orbax_bench_core.gate.regimes import Regimes, find_regimes, slow_start
 from orbax_bench_core.gate.verdict import SeriesHealth, is_drift
@@ -66,11 +67,11 @@ def health(times: Any, *, resident: Sequence[float | bool] | None = None) -> Ser
         flags += _slow_start_flag(logs)
     several = len(values) > 1
     lower, upper = np.percentile(values, (25, 75)).tolist()
-    median = float(np.median(values))
+    middle = median(values)
     return SeriesHealth(
         n=len(values),
-        median=median,
-        spread=(upper - lower) / median if several else None,
+        median=middle,
+        spread=(upper - lower) / middle if several else None,
         sigma=robust_sigma(logs),
         drift_p=drift_p,
         drift=drift,
@@ -90,7 +91,7 @@ def _drift(logs: Floats) -> tuple[float | None, float | None]:
     step = math.ceil(len(logs) / _LONGEST_FOR_PAIRS)
     some = logs[::step]
     first, second = np.triu_indices(len(some), 1)
-    slope = float(np.median((some[second] - some[first]) / ((second - first) * step)))
+    slope = median((some[second] - some[first]) / ((second - first) * step))
     return p_value, math.expm1(slope * (len(logs) - 1))
 
 
@@ -100,7 +101,7 @@ def _outliers(logs: Floats, regimes: Regimes | None) -> float:
     far = 0
     for group in groups:
         limit = _FAR * max(robust_sigma(group) or 0.0, _LEAST_SIGMA)
-        far += int(np.count_nonzero(np.abs(group - np.median(group)) > limit))
+        far += int(np.count_nonzero(np.abs(group - median(group)) > limit))
     return far / len(logs)
 
 
@@ -146,7 +147,7 @@ def _slow_start_flag(logs: Floats) -> list[str]:
     first = slow_start(logs)
     if not first:
         return []
-    ratio = math.exp(float(np.median(logs[:first]) - np.median(logs[first:])))
+    ratio = math.exp(median(logs[:first]) - median(logs[first:]))
     which = "the first value is" if first == 1 else f"the first {first} values are"
     flag = (
         f"{which} {ratio:.1f}x as slow as the rest: probably cold among warm, so drop them or "

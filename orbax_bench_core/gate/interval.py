@@ -22,10 +22,16 @@ from orbax_bench_core.gate.location import Outcome
 from orbax_bench_core.gate.looks import within
 from orbax_bench_core.gate.noise import within_block_sigma
 from orbax_bench_core.gate.power import standard_error
-from orbax_bench_core.gate.rank_test import centred_statistic, p_values
+from orbax_bench_core.gate.rank_test import centred_statistics, tail
 
 _PRECISION: Final = 1e-7
 """Of the log of the estimate; far below what any clock resolves."""
+
+_AHEAD: Final = 4
+_FEW_OPERATIONS: Final = 30
+"""Halvings whose possible middles are looked at together, and up to how many operations per arm:
+15 of few operations take hardly longer than one.
+"""
 
 _HALVINGS: Final = 8
 """Halvings of the bracket of an end. It begins about as wide as half the interval, so the end is
@@ -37,7 +43,7 @@ def log_ratio(blocks: Blocks) -> float:
     """Returns the log of the Hodges-Lehmann estimate: the middle of the shifts that balance."""
     limit = _widest(blocks)
     last_above = _crossing(blocks, limit, lambda statistic: statistic > 0)
-    if centred_statistic(blocks, last_above + _PRECISION) < 0:
+    if centred_statistics(blocks, [last_above + _PRECISION])[0] < 0:
         return last_above  # the shifts that balance are narrower than the precision
     first_below = _crossing(blocks, limit, lambda statistic: statistic >= 0)
     return (last_above + first_below) / 2
@@ -66,11 +72,11 @@ def interval(
     step = 2 * standard_error(within_block_sigma(blocks), blocks.operations)
 
     def slow_enough(shift: float) -> bool:
-        p_value = p_values(blocks, shift, draws=rule.draws, seed=seed)[0]
+        p_value = tail(blocks, shift, slow=True, draws=rule.draws, seed=seed)
         return not within(p_value, outcome.alpha)
 
     def fast_enough(shift: float) -> bool:
-        p_value = p_values(blocks, shift, draws=rule.draws, seed=seed)[1]
+        p_value = tail(blocks, shift, slow=False, draws=rule.draws, seed=seed)
         return not within(p_value, outcome.pass_alpha)
 
     low = _end(blocks, centre, -step, slow_enough)
@@ -97,13 +103,33 @@ def _widest(blocks: Blocks) -> float:
 def _crossing(blocks: Blocks, limit: float, holds: Callable[[int], bool]) -> float:
     """Returns the shift at which something ceases to hold of the falling statistic."""
     below, above = -limit, limit
+    ahead = _AHEAD if blocks.operations <= _FEW_OPERATIONS else 1
     while above - below > _PRECISION:
-        middle = (below + above) / 2
-        if holds(centred_statistic(blocks, middle)):
-            below = middle
-        else:
-            above = middle
+        middles = _middles(below, above, ahead)
+        statistics = centred_statistics(blocks, middles)
+        place = 0
+        while place < len(middles) and above - below > _PRECISION:
+            held = holds(statistics[place])
+            below, above = (middles[place], above) if held else (below, middles[place])
+            place = 2 * place + (2 if held else 1)
     return (below + above) / 2
+
+
+def _middles(below: float, above: float, ahead: int) -> list[float]:
+    """Returns all middles that so many halvings of a bracket can meet, as a heap.
+
+    The middle at place p is followed by that of its lower half at 2 p + 1, of its upper at 2 p + 2.
+    """
+    brackets, middles = [(below, above)], []
+    for _ in range(ahead):
+        inner = [(low + high) / 2 for low, high in brackets]
+        middles += inner
+        brackets = [
+            half
+            for (low, high), middle in zip(brackets, inner, strict=True)
+            for half in ((low, middle), (middle, high))
+        ]
+    return middles
 
 
 def _end(

@@ -139,16 +139,17 @@ def detectable_at(
     alpha_scale: float = 1.0,
 ) -> tuple[float, ...]:
     """Returns what `detectable` does for each of several powers, of one simulation."""
-    found = boundaries(
-        sigma,
-        rule,
-        per_life=per_life,
-        tau=tau,
-        baseline_s=baseline_s,
-        alpha_scale=alpha_scale,
-        looks=max(1, sum(look <= operations for look in rule.looks_of(per_life))),
-    )
-    ends = np.quantile(found.detected(), list(powers), method="higher")
+    schedule = Schedule.of(rule, per_life)
+    looks = max(1, sum(look <= operations for look in rule.looks_of(per_life)))
+    paths = _paths(schedule.looks[:-1])[:, :looks]
+    if looks == 1:
+        # Nothing can have passed before, so the order of the paths decides alone, and it is known.
+        paths = _at_powers(schedule.looks[:-1], tuple(powers))
+    floor = _floor(rule, baseline_s)
+    found = _boundaries(paths, _spread(sigma, per_life, tau), rule, per_life, floor, alpha_scale)
+    ends = found.detected()
+    if looks > 1:
+        ends = np.quantile(ends, list(powers), method="higher")
     return tuple(map(math.expm1, ends.tolist()))
 
 
@@ -160,16 +161,21 @@ def boundaries(
     tau: float = 0.0,
     baseline_s: float | None = None,
     alpha_scale: float = 1.0,
-    looks: int | None = None,
 ) -> Boundaries:
-    """Returns what each of 20,000 fixed paths says at the first looks, or at all of them."""
+    """Returns what each of 20,000 fixed paths says at all looks."""
+    paths = _paths(Schedule.of(rule, per_life).looks[:-1])
+    floor = _floor(rule, baseline_s)
+    return _boundaries(paths, _spread(sigma, per_life, tau), rule, per_life, floor, alpha_scale)
+
+
+def _boundaries(
+    paths: Floats, spread: float, rule: GateRule, per_life: int, floor: float, alpha_scale: float
+) -> Boundaries:
+    """Returns what paths say at as many looks as they have, shape (paths, looks)."""
     schedule = Schedule.of(rule, per_life)
-    floor = rule.min_effect_s / baseline_s if baseline_s else 0.0
     lower, upper = math.log1p(max(rule.tolerance, floor)), math.log1p(max(rule.margin, floor))
-    spread = math.sqrt(sigma**2 + per_life * tau**2)
-    paths = _paths(schedule.looks[:-1])[:, :looks]
     regression, passes = np.empty_like(paths), np.empty_like(paths)
-    for look, share in enumerate(schedule.shares[:looks]):
+    for look, share in enumerate(schedule.shares[: paths.shape[1]]):
         error = spread * math.sqrt(2 / schedule.looks[look])
         blocks = schedule.blocks(look)
         slope, quantile = _fit(per_life, blocks, rule.alpha * share * alpha_scale)
@@ -177,6 +183,14 @@ def boundaries(
         slope, quantile = _fit(per_life, blocks, rule.pass_alpha * share)
         passes[:, look] = 2 * upper - _from(upper, error, slope, quantile + paths[:, look])
     return Boundaries(regression=regression, passes=passes)
+
+
+def _floor(rule: GateRule, baseline_s: float | None) -> float:
+    return rule.min_effect_s / baseline_s if baseline_s else 0.0
+
+
+def _spread(sigma: float, per_life: int, tau: float) -> float:
+    return math.sqrt(sigma**2 + per_life * tau**2)
 
 
 def standard_error(sigma: float, operations: int) -> float:
@@ -214,3 +228,14 @@ def _paths(looks: tuple[int, ...]) -> Floats:
     found = np.asarray(sums / np.sqrt(looks), dtype=np.float64)
     found.flags.writeable = False
     return found
+
+
+@functools.lru_cache(maxsize=64)
+def _at_powers(looks: tuple[int, ...], powers: tuple[float, ...]) -> Floats:
+    """Returns the paths that decide at the first look, shape (powers, 1).
+
+    The higher a path, the smaller the slow-down that it finds: at power p it is found by the path
+    that comes at the place p among all of them, the highest first.
+    """
+    descending = np.sort(_paths(looks)[:, 0])[::-1]
+    return descending[[math.ceil(power * (_PATHS - 1)) for power in powers]][:, None]

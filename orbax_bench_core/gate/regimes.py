@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from orbax_bench_core.gate.blocks import Bools, Floats
+from orbax_bench_core.gate.medians import median
 from orbax_bench_core.gate.noise import robust_sigma
 
 FEWEST: Final = 10
@@ -63,7 +64,7 @@ def find_regimes(logs: Floats) -> Regimes | None:
     split = int(gaps.argmax()) + smallest
     gap = float(ordered[split] - ordered[split - 1])
     fast, slow = ordered[:split], ordered[split:]
-    ratio = math.exp(float(np.median(slow) - np.median(fast)))
+    ratio = math.exp(median(slow) - median(fast))
     clear = (_CLEAR_GAP + _CLEARER_GAP_OF_FEW / count) * _spread_within(fast, slow)
     if gap <= clear or ratio < _LARGE_RATIO:
         return None
@@ -84,9 +85,11 @@ def slow_start(logs: Floats) -> int:
         if len(rest) < _FEWEST_AFTER_START:
             break
         gap = float(start.min() - rest.max())
+        if gap <= widest:
+            continue
         clear = gap > _START_GAP * (robust_sigma(rest) or 0.0)
-        large = float(np.median(start) - np.median(rest)) > math.log(_START_RATIO)
-        if gap > widest and clear and large:
+        large = median(start) - median(rest) > math.log(_START_RATIO)
+        if clear and large:
             best, widest = first, gap
     return best
 

@@ -149,8 +149,8 @@ class Limits(ResultModel):
         if self.confirmed is None:
             return ""
         return (
-            f"Limits were measured at {self.taken_at:%Y-%m-%d %H:%M} UTC and kept; a short check at "
-            f"{self.confirmed.at:%Y-%m-%d %H:%M} UTC agreed within a factor of "
+            f"Limits were measured at {self.taken_at:%Y-%m-%d %H:%M} UTC and kept; a short check "
+            f"at {self.confirmed.at:%Y-%m-%d %H:%M} UTC agreed within a factor of "
             f"{self.confirmed.ratio:.2f}."
         )
 

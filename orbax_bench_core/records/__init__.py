@@ -22,6 +22,7 @@ from orbax_bench_core.records.exclusive import create_exclusively, read_if_there
 from orbax_bench_core.records.files import atomic_file, write_atomically
 from orbax_bench_core.records.git import Answer as GitAnswer
 from orbax_bench_core.records.git import ask as ask_git
+from orbax_bench_core.records.layout import Columns, Layout
 from orbax_bench_core.records.lease import PACE, LeaseLost
 from orbax_bench_core.records.machine import (
     IMAGE,
@@ -87,7 +88,12 @@ from orbax_bench_core.records.store_troubles import (
     flags_of,
     troubles_of,
 )
-from orbax_bench_core.records.temporary import new_scratch_file, new_scratch_folder, scratch_folder
+from orbax_bench_core.records.temporary import (
+    new_scratch_file,
+    new_scratch_folder,
+    scratch_folder,
+    temporary_name,
+)
 from orbax_bench_core.records.verification import VERIFIED_WORDS, weakest
 
 __all__ = [
@@ -115,11 +121,13 @@ __all__ = [
     "Attempt",
     "Batch",
     "CodeUnderTest",
+    "Columns",
     "CompanyFinder",
     "Effect",
     "ErrorInfo",
     "FirstAttempts",
     "GitAnswer",
+    "Layout",
     "LeaseLost",
     "OperationTimes",
     "OptionEffect",
@@ -170,6 +178,7 @@ __all__ = [
     "storage_provenance",
     "surroundings",
     "swap",
+    "temporary_name",
     "troubles_of",
     "unreadable",
     "varying",

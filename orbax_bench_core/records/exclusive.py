@@ -86,7 +86,7 @@ def swap(path: epath.Path, before: bytes, data: bytes) -> bool:
     return True
 
 
-def read_if_there(path: epath.Path) -> bytes | None:
+def read_if_there(path: epath.Path | str) -> bytes | None:
     """Returns what a file holds, or None when there is no such file.
 
     Raises:
@@ -117,7 +117,7 @@ def is_there(path: epath.Path) -> bool:
     return True
 
 
-def names_in(folder: epath.Path) -> list[str]:
+def names_in(folder: epath.Path | str) -> list[str]:
     """Returns the names in a folder, sorted; none when there is no such folder.
 
     Raises:
@@ -125,7 +125,7 @@ def names_in(folder: epath.Path) -> list[str]:
     """
     if not _remote(folder):
         try:
-            return sorted(path.name for path in Path(folder).iterdir())
+            return sorted(os.listdir(folder))
         except (FileNotFoundError, NotADirectoryError):
             return []
     bucket, prefix = _bucket_and_name(folder)
@@ -138,7 +138,7 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _remote(path: epath.Path) -> bool:
+def _remote(path: epath.Path | str) -> bool:
     return str(path).startswith("gs://")
 
 
@@ -208,7 +208,7 @@ def _client(emulator: str) -> Any:
     return storage.Client()
 
 
-def _bucket_and_name(path: epath.Path) -> tuple[Any, str]:
+def _bucket_and_name(path: epath.Path | str) -> tuple[Any, str]:
     bucket, _, name = str(path).removeprefix("gs://").partition("/")
     return _client(os.environ.get("STORAGE_EMULATOR_HOST", "")).bucket(bucket), name
 
@@ -221,7 +221,7 @@ def _walk(bucket: Any, prefix: str) -> Iterator[str]:
         yield folder.removeprefix(prefix).rstrip("/")
 
 
-def _answered(call: Any, path: epath.Path) -> Any:
+def _answered(call: Any, path: epath.Path | str) -> Any:
     """Returns what a call to the store returns; its errors become those of the system."""
     from google.api_core.exceptions import GoogleAPIError, NotFound
     from google.auth.exceptions import GoogleAuthError
@@ -249,7 +249,7 @@ def _download(path: epath.Path) -> tuple[bytes, int] | None:
     return found
 
 
-def _remote_bytes(path: epath.Path) -> bytes | None:
+def _remote_bytes(path: epath.Path | str) -> bytes | None:
     bucket, name = _bucket_and_name(path)
     try:
         data: bytes = _answered(lambda: bucket.blob(name).download_as_bytes(), path)

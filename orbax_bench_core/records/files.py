@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from etils import epath
 
 
-def write_atomically(path: epath.Path, data: bytes, *, durable: bool = True) -> None:
+def write_atomically(path: epath.Path | str, data: bytes, *, durable: bool = True) -> None:
     """Writes `data` to `path`; a crash at any moment leaves the old file or the new one.
 
     The path is local or gs://, and its parent is created.
@@ -31,15 +31,15 @@ def write_atomically(path: epath.Path, data: bytes, *, durable: bool = True) -> 
         OSError: The file cannot be written, for example because the disk is full.
     """
     if "://" in str(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)  # an object store shows an object once it is complete
+        # An object store shows an object once it is complete.
+        _with_folder(path).write_bytes(data)
         return
     with atomic_file(path, durable=durable) as file:
         file.write(data)
 
 
 @contextlib.contextmanager
-def atomic_file(path: epath.Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
+def atomic_file(path: epath.Path | str, *, durable: bool = True) -> Iterator[IO[bytes]]:
     """Opens a file that takes the place of `path` once everything is written to it.
 
     The path is local or gs://, and its parent is created. `durable` is that of `write_atomically`.
@@ -47,25 +47,44 @@ def atomic_file(path: epath.Path, *, durable: bool = True) -> Iterator[IO[bytes]
     Raises:
         OSError: The file cannot be written, for example because the disk is full.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     if "://" in str(path):
         with tempfile.TemporaryFile() as local:
             yield local
             local.seek(0)
-            with path.open("wb") as remote:
+            with _with_folder(path).open("wb") as remote:
                 shutil.copyfileobj(local, remote)
         return
-    target = Path(path)
-    sweep_once(target.parent)
-    temporary = target.with_name(temporary_name(target.name))
+    folder, name = os.path.split(os.fspath(path))
+    sweep_once(Path(folder))
+    temporary = os.path.join(folder, temporary_name(name))
     try:
-        with temporary.open("wb") as file:
+        with _created(temporary) as file:
             yield file
             if durable:
                 sync(file)
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+
+
+def _with_folder(path: epath.Path | str) -> epath.Path:
+    """Returns a path of an object store whose folder is there."""
+    from etils import epath
+
+    found = epath.Path(path)
+    found.parent.mkdir(parents=True, exist_ok=True)
+    return found
+
+
+def _created(path: str) -> IO[bytes]:
+    """Opens a new file for writing; its folder is created where it is missing."""
+    try:
+        return open(path, "wb")
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        return open(path, "wb")
 
 
 def sync(file: IO[bytes]) -> None:

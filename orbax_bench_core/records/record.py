@@ -189,6 +189,11 @@ class OptionEffect(ResultModel):
     proof: str
 
 
+# Samples of a record that was read are made only now. A function with annotations would say what
+# the JSON is, which the tuple says.
+_AsTuple = pydantic.WrapSerializer(lambda samples, dump: dump(tuple(samples)))
+
+
 class Record(ResultModel):
     """One repeat of one sweep point on one host.
 
@@ -240,7 +245,7 @@ class Record(ResultModel):
     status: Status
     started_at: datetime.datetime
     duration_s: float
-    samples: tuple[Sample, ...] = ()
+    samples: Annotated[tuple[Sample, ...], _AsTuple] = ()
     notes: dict[str, list[str]] = {}
     error: ErrorInfo | None = None
     state: State | None = None

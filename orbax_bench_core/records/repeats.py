@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from orbax_bench_core.config import Arm
 from orbax_bench_core.measure import TIME, block_name
+from orbax_bench_core.records.layout import Columns, columns_of
 from orbax_bench_core.records.record import (
     PEER_FAILED,
     Attempt,
@@ -94,7 +96,7 @@ class Repeat:
     records: Mapping[int, Record]
     num_hosts: int
 
-    @property
+    @functools.cached_property
     def status(self) -> Status:
         """`passed` or `skipped` when every host says so; `failed` otherwise."""
         found = {record.status for record in self.records.values()}
@@ -208,11 +210,16 @@ class Repeat:
     def values(self, metric: str = TIME) -> dict[tuple[str, int], dict[int, float]]:
         """Returns the values of a metric by operation and occurrence, then by host."""
         found: dict[tuple[str, int], dict[int, float]] = {}
-        for host, record in self.records.items():
-            for sample in record.samples:
-                if sample.metric == metric:
-                    found.setdefault((sample.operation, sample.occurrence), {})[host] = sample.value
+        for host, (layout, values) in self.columns.items():
+            for place in layout.places(metric):
+                block = layout.operations[place], layout.occurrences[place]
+                found.setdefault(block, {})[host] = values[place]
         return found
+
+    @functools.cached_property
+    def columns(self) -> Mapping[int, Columns]:
+        """Samples of each host by column."""
+        return {host: columns_of(record.samples) for host, record in self.records.items()}
 
     def seconds(self) -> dict[tuple[str, int], float]:
         """Returns the seconds on the slowest host, by operation and occurrence."""

@@ -69,7 +69,7 @@ class Run:
         Raises:
             UserError: A record cannot be read.
         """
-        for entry, records in self.directory.by_point():
+        for entry, records in self.directory.by_point(self.info):
             yield entry, _in_order(entry, records)
 
     def records(self) -> Iterator[Record]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import concurrent.futures
 import contextlib
 import datetime
@@ -106,6 +107,7 @@ class RunDirectory:
         except ValueError as error:
             raise UserError(str(error)) from None
         self.fence: Fence | None = None
+        self._folder = str(self.root)
         self._run_id: str | None = None
         self._strays: dict[str, Stray] = {}
         self._abandoned: set[str] = set()
@@ -274,8 +276,13 @@ class RunDirectory:
 
     def set_status(self, status: RunStatus) -> None:
         """Changes how far the run is in `run.json`, and leaves the rest as it was written."""
-        content = json.loads(self._info_path.read_bytes())
-        if content.get("status") != status:
+        import msgspec
+
+        data = self._info_path.read_bytes()
+        # Mostly it says so already, and all of a large run as plain data is a hundred megabytes.
+        parts = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+        if bytes(parts.get("status", b"")) != f'"{status}"'.encode():
+            content = json.loads(data)
             content["status"] = status
             write_atomically(self._info_path, json.dumps(content, indent=2).encode())
 
@@ -428,11 +435,17 @@ class RunDirectory:
         for _, records in self.by_point():
             yield from records
 
-    def by_point(self) -> Iterator[tuple[SweepEntry, Iterator[Record]]]:
-        """Yields every point of the run with its records."""
-        info = self.read_info()
+    def by_point(
+        self, info: RunInfo | None = None
+    ) -> Iterator[tuple[SweepEntry, Iterator[Record]]]:
+        """Yields every point of the run with its records.
+
+        Args:
+            info: What `run.json` says, where the caller has it: that of a large run is large.
+        """
+        info = info or self.read_info()
         known = {point.id for point in info.expansion.points}
-        for name in self._names(self.root / "records"):
+        for name in self._names(self._under("records")):
             if name not in known and not name.startswith("."):
                 self._note(f"records/{name}", NO_POINT)
         for point in info.expansion.points:
@@ -457,7 +470,7 @@ class RunDirectory:
             else:
                 places.append(place)
         for place in sorted(places, key=lambda place: (not place.warmup, place.repeat, place.host)):
-            data = self._read(self._path(place))
+            data = self._read(self._under(place.path))
             if data is None:
                 continue
             record = _parsed(data)
@@ -472,20 +485,28 @@ class RunDirectory:
     def _files(self, point_id: str) -> Iterator[tuple[Place | None, str]]:
         """Yields what lies among the records of a point: its place, if it is one, and its path."""
         folder = f"records/{point_id}"
-        for repeat in self._names(self.root / folder):
+        for repeat in self._names(self._under(folder)):
             if repeat.startswith("."):
                 continue
             if place_of(point_id, repeat, "host_0.json") is None:
                 yield None, f"{folder}/{repeat}"
                 continue
-            for name in self._names(self.root / folder / repeat):
+            for name in self._names(self._under(f"{folder}/{repeat}")):
                 if not name.startswith("."):
                     yield place_of(point_id, repeat, name), f"{folder}/{repeat}/{name}"
                 elif name.endswith(".tmp"):
                     self._abandoned.add(f"{folder}/{repeat}/{name}")
 
-    def clear_abandoned(self) -> None:
-        """Deletes what writers that were killed have left among the records, as far as read."""
+    def clear_abandoned(self, entries: Iterable[SweepEntry] = ()) -> None:
+        """Deletes what writers that were killed have left among the records, as far as read.
+
+        Args:
+            entries: Points and pairs that are looked at first, read or not.
+        """
+        if "://" in str(self.root):  # an object store shows no object that is not complete
+            return
+        for entry in entries:
+            collections.deque(self._files(entry.id), maxlen=0)
         for place in self._abandoned:
             path = Path(self.root / place)
             if is_abandoned(path):
@@ -533,14 +554,18 @@ class RunDirectory:
     def _path(self, place: Place) -> epath.Path:
         return self.root / place.path
 
-    def _read(self, path: epath.Path) -> bytes | None:
+    def _under(self, path: str) -> str:
+        """Returns the path of a file in the run directory as text, which takes hardly any time."""
+        return f"{self._folder}/{path}"
+
+    def _read(self, path: epath.Path | str) -> bytes | None:
         """Returns what a file holds, or None when it is not there."""
         try:
             return read_if_there(path)
         except OSError as error:
             raise unreadable(path, error) from None
 
-    def _names(self, folder: epath.Path) -> list[str]:
+    def _names(self, folder: epath.Path | str) -> list[str]:
         """Returns the names in a folder; none when it is not there."""
         try:
             return names_in(folder)
@@ -559,10 +584,10 @@ class AlreadyRecorded(Exception):
 
 def _parsed(data: bytes) -> Record | None:
     """Returns a record, or None of what is torn or of another schema version."""
-    try:
-        return Record.model_validate_json(data)
-    except pydantic.ValidationError:
-        return None
+    # Who only writes records, as a worker does, does not wait for the parser.
+    from orbax_bench_core.records.parsing import parsed_record
+
+    return parsed_record(data)
 
 
 def _aside(path: epath.Path, data: bytes) -> epath.Path:
@@ -575,7 +600,7 @@ def _ends_early(data: bytes) -> bool:
     return not data.rstrip().endswith(b"}")
 
 
-def unreadable(path: epath.Path, error: OSError) -> UserError:
+def unreadable(path: epath.Path | str, error: OSError) -> UserError:
     """Returns what to tell of a file that is there, perhaps, and cannot be read."""
     return UserError(
         Problem(

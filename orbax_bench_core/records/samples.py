@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self
 
-from orbax_bench_core.measure import Sample
+from orbax_bench_core.records.layout import Columns, Layout, columns_of
 from orbax_bench_core.records.record import SCHEMA_VERSION, Record
 from orbax_bench_core.records.store_troubles import flags_of
+from orbax_bench_core.sweep import SweepPoint
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,40 +52,42 @@ COLUMNS = {
 
 _ROWS_PER_GROUP = 50_000
 
-_OF_A_SAMPLE = ("operation", "occurrence", "metric", "value", "unit", "flags")
-_NOTHING = ("", None, "", None, "", "")
-"""A failed attempt that measured nothing has a row, so that the table has every attempt."""
-
 
 class _Rows(NamedTuple):
     """Rows that differ in their samples alone.
 
     Attributes:
         same: The values that they share, by column.
-        own: Those of each row, in the order of `_OF_A_SAMPLE`.
+        columns: Their samples; None for one row without any: a failed attempt that measured nothing
+            has a row, so that the table has every attempt.
+        flags: Trouble with storage, by operation and occurrence.
     """
 
     same: Mapping[str, Any]
-    own: Sequence[tuple[Any, ...]]
+    columns: Columns | None
+    flags: Mapping[tuple[str, int], str]
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return 1 if self.columns is None else len(self.columns.values)
 
 
-def _rows_of(record: Record) -> Iterator[_Rows]:
-    """Yields one row per sample of a record's failed attempts, and of itself."""
-    point = record.measured
+def _rows_of(record: Record, columns: Columns, of_point: Mapping[str, Any]) -> Iterator[_Rows]:
+    """Yields one row per sample of a record's failed attempts, and of itself.
+
+    Args:
+        record: The record.
+        columns: Its samples by column.
+        of_point: What `_of_point` says of the point that it measured.
+    """
     common = {
         "schema_version": SCHEMA_VERSION,
         "run_id": record.run_id,
         "suite": record.suite,
         "point_id": record.point_id,
         "point": record.point_name,
-        "benchmark": point.benchmark,
-        "options": json.dumps(point.options, sort_keys=True),
-        "checkpoint": point.checkpoint.label,
-        "mesh": "" if point.mesh is None else point.mesh.label,
-        "storage": point.storage or "",
-        "environment": "" if point.environment is None else point.environment.name,
-        "processes": point.processes,
-        "conditions": point.conditions.model_dump_json(),
+        **of_point,
         "arm": record.arm or "",
         "block": record.block,
         "life": record.life,
@@ -92,31 +97,30 @@ def _rows_of(record: Record) -> Iterator[_Rows]:
     }
     for number, attempt in enumerate(record.attempts):
         own = {"worker": attempt.worker, "attempt": number, "status": "failed", "verified": "none"}
-        yield _Rows({**common, **own}, _own(attempt.samples, {}) or [_NOTHING])
+        measured = columns_of(attempt.samples) if attempt.samples else None
+        yield _Rows({**common, **own}, measured, {})
     last = {
         "worker": record.worker,
         "attempt": len(record.attempts),
         "status": record.status,
         "verified": "none" if record.state is None else record.state.verified,
     }
-    yield _Rows({**common, **last}, _own(record.samples, flags_of(record)))
+    said = {block: ", ".join(found) for block, found in flags_of(record).items()}
+    yield _Rows({**common, **last}, columns, said)
 
 
-def _own(
-    samples: Iterable[Sample], flags: Mapping[tuple[str, int], Sequence[str]]
-) -> list[tuple[Any, ...]]:
-    said = {block: ", ".join(found) for block, found in flags.items()}
-    return [
-        (
-            sample.operation,
-            sample.occurrence,
-            sample.metric,
-            sample.value,
-            sample.unit,
-            said.get((sample.operation, sample.occurrence), ""),
-        )
-        for sample in samples
-    ]
+def _of_point(point: SweepPoint) -> dict[str, Any]:
+    """Returns the columns that say what was measured."""
+    return {
+        "benchmark": point.benchmark,
+        "options": json.dumps(point.options, sort_keys=True),
+        "checkpoint": point.checkpoint.label,
+        "mesh": "" if point.mesh is None else point.mesh.label,
+        "storage": point.storage or "",
+        "environment": "" if point.environment is None else point.environment.name,
+        "processes": point.processes,
+        "conditions": point.conditions.model_dump_json(),
+    }
 
 
 class SamplesFile:
@@ -129,20 +133,33 @@ class SamplesFile:
         self._writer = pyarrow.parquet.ParquetWriter(file, arrow_schema(), compression="zstd")
         self._rows: list[_Rows] = []
         self._count = 0
+        self._point: tuple[SweepPoint, Mapping[str, Any]] | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
+        import pyarrow
+
         if error[0] is None:
             self._write()
         self._writer.close()
+        pyarrow.default_memory_pool().release_unused()  # which it keeps for the next table
 
-    def add(self, record: Record) -> None:
-        """Adds the samples of a record and of its failed attempts."""
-        for rows in _rows_of(record):
+    def add(self, record: Record, columns: Columns | None = None) -> None:
+        """Adds the samples of a record and of its failed attempts.
+
+        Args:
+            record: The record.
+            columns: Its samples by column, where the caller has them.
+        """
+        point = record.measured
+        if self._point is None or self._point[0] is not point:  # repeats share theirs
+            self._point = point, _of_point(point)
+        columns = columns or columns_of(record.samples)
+        for rows in _rows_of(record, columns, self._point[1]):
             self._rows.append(rows)
-            self._count += len(rows.own)
+            self._count += rows.rows
         if self._count >= _ROWS_PER_GROUP:
             self._write()
 
@@ -153,7 +170,13 @@ class SamplesFile:
 
 def samples_table(records: Iterable[Record]) -> pyarrow.Table:
     """Returns the samples of `records` in memory, with the columns of `COLUMNS`."""
-    return _table([rows for record in records for rows in _rows_of(record)])
+    return _table(
+        [
+            rows
+            for record in records
+            for rows in _rows_of(record, columns_of(record.samples), _of_point(record.measured))
+        ]
+    )
 
 
 def arrow_schema() -> pyarrow.Schema:
@@ -166,16 +189,101 @@ def arrow_schema() -> pyarrow.Schema:
 def _table(found: Sequence[_Rows]) -> pyarrow.Table:
     import pyarrow
 
-    counts = [len(rows.own) for rows in found]
-    every = [row for rows in found for row in rows.own]
-    place = {name: number for number, name in enumerate(_OF_A_SAMPLE)}
+    counts = [rows.rows for rows in found]
+    of_samples = _sample_columns(found)
     columns = [
-        _column([row[place[name]] for row in every], kind)
-        if name in place
+        of_samples[name]
+        if name in of_samples
         else _column([rows.same[name] for rows in found], kind, counts)
         for name, kind in COLUMNS.items()
     ]
     return pyarrow.Table.from_arrays(columns, schema=arrow_schema())
+
+
+def _sample_columns(found: Sequence[_Rows]) -> dict[str, pyarrow.Array]:
+    """Returns the columns that differ between the samples of a record."""
+    import numpy as np
+
+    parts = [_parts(None if rows.columns is None else rows.columns.layout) for rows in found]
+    texts = {
+        name: _text_array(
+            np.concatenate([np.zeros(0, np.int64), *(part.lengths[name] for part in parts)]),
+            b"".join([part.texts[name] for part in parts]),
+        )
+        for name in _TEXTS
+    }
+    counts = [rows.rows for rows in found]
+    if any(rows.flags for rows in found):
+        flags = _column([text for rows in found for text in _flags(rows)], "string")
+    else:
+        flags = _column([""] * len(found), "string", counts)
+    if all(len(set(part.occurrences)) == 1 for part in parts):
+        occurrences = _column([part.occurrences[0] for part in parts], "int64", counts)
+    else:
+        every = [occurrence for part in parts for occurrence in part.occurrences]
+        occurrences = _column(every, "int64")
+    return {**texts, "occurrence": occurrences, "value": _values(found), "flags": flags}
+
+
+def _values(found: Sequence[_Rows]) -> pyarrow.Array:
+    """Returns the values of all samples."""
+    import numpy as np
+    import pyarrow
+
+    known = [rows.columns.values for rows in found if rows.columns is not None]
+    if len(known) < len(found):
+        nothing: Sequence[float | None] = (None,)
+        parts = [nothing if rows.columns is None else rows.columns.values for rows in found]
+        return _column(list(itertools.chain.from_iterable(parts)), "float64")
+    values = np.fromiter(itertools.chain.from_iterable(known), np.float64)
+    return pyarrow.Array.from_buffers(pyarrow.float64(), len(values), [None, _buffer(values)])
+
+
+def _flags(rows: _Rows) -> Sequence[str]:
+    if rows.columns is None:
+        return ("",)
+    layout = rows.columns.layout
+    blocks = zip(layout.operations, layout.occurrences, strict=True)
+    return [rows.flags.get(block, "") for block in blocks]
+
+
+_TEXTS = ("operation", "metric", "unit")
+
+
+class _Parts(NamedTuple):
+    """What the rows of a layout add to its columns.
+
+    Attributes:
+        lengths: Length of each text in bytes, by column.
+        texts: All texts, by column.
+        occurrences: Those of the samples.
+    """
+
+    lengths: Mapping[str, np.ndarray]
+    texts: Mapping[str, bytes]
+    occurrences: Sequence[int | None]
+
+
+@functools.lru_cache(maxsize=256)
+def _parts(layout: Layout | None) -> _Parts:
+    """Returns what a layout adds to its columns; None is that of a row without a sample."""
+    import numpy as np
+
+    columns: tuple[Sequence[str], ...] = (("",),) * len(_TEXTS)
+    if layout is not None:
+        columns = layout.operations, layout.metrics, layout.units
+    encoded = {
+        name: [text.encode() for text in column]
+        for name, column in zip(_TEXTS, columns, strict=True)
+    }
+    return _Parts(
+        {
+            name: np.array([len(text) for text in texts], np.int64)
+            for name, texts in encoded.items()
+        },
+        {name: b"".join(texts) for name, texts in encoded.items()},
+        (None,) if layout is None else layout.occurrences,
+    )
 
 
 def _column(values: Sequence[Any], kind: str, counts: Sequence[int] | None = None) -> pyarrow.Array:
@@ -192,25 +300,38 @@ def _column(values: Sequence[Any], kind: str, counts: Sequence[int] | None = Non
     import numpy as np
     import pyarrow
 
-    times = np.ones(len(values), np.int64) if counts is None else np.array(counts, np.int64)
+    if counts is None:
+        counts = [1] * len(values)
+    elif len(set(values)) == 1:  # as of a run, or of what nobody uses
+        values, counts = values[:1], [sum(counts)]
+    times = np.array(counts, np.int64)
     valid = np.fromiter((value is not None for value in values), bool, len(values)).repeat(times)
     bitmap = None if valid.all() else _buffer(np.packbits(valid, bitorder="little"))
     if kind == "string":
         texts = [(value or "").encode() for value in values]
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-        offsets = np.zeros(len(valid) + 1, np.int32)
-        np.cumsum(lengths.repeat(times), out=offsets[1:])
-        if counts is not None:
-            texts = [text * count for text, count in zip(texts, counts, strict=True)]
-        data = [_buffer(offsets), pyarrow.py_buffer(b"".join(texts))]
-    else:
-        numbers = np.array([0 if value is None else value for value in values], kind).repeat(times)
-        packed = np.packbits(numbers, bitorder="little") if kind == "bool" else numbers
-        data = [_buffer(packed)]
+        every = b"".join([text * count for text, count in zip(texts, counts, strict=True)])
+        return _text_array(lengths.repeat(times), every, bitmap)
+    numbers = np.array([0 if value is None else value for value in values], kind).repeat(times)
+    packed = np.packbits(numbers, bitorder="little") if kind == "bool" else numbers
+    data = [_buffer(packed)]
     return pyarrow.Array.from_buffers(pyarrow.type_for_alias(kind), len(valid), [bitmap, *data])
+
+
+def _text_array(
+    lengths: np.ndarray, texts: bytes, bitmap: pyarrow.Buffer | None = None
+) -> pyarrow.Array:
+    """Returns an Arrow array of texts from the length of each in bytes, and all of them."""
+    import numpy as np
+    import pyarrow
+
+    offsets = np.zeros(len(lengths) + 1, np.int32)
+    np.cumsum(lengths, out=offsets[1:])
+    data = [bitmap, _buffer(offsets), pyarrow.py_buffer(texts)]
+    return pyarrow.Array.from_buffers(pyarrow.string(), len(lengths), data)
 
 
 def _buffer(array: np.ndarray) -> pyarrow.Buffer:
     import pyarrow
 
-    return pyarrow.py_buffer(array.tobytes())
+    return pyarrow.py_buffer(array)

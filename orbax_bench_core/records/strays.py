@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -59,14 +60,28 @@ class Stray(NamedTuple):
 
 def place_of(point_id: str, folder: str, file: str) -> Place | None:
     """Returns the place that names stand for, or None when no record has such names."""
-    repeat, host = _REPEAT.fullmatch(folder), _HOST.fullmatch(file)
-    if repeat is None or host is None:
-        return None
-    return Place(point_id, int(repeat["index"]), repeat["kind"] == "warmup", int(host["host"]))
+    repeat, host = _repeat_of(folder), _host_of(file)
+    return None if repeat is None or host is None else Place(point_id, *repeat, host)
+
+
+@functools.lru_cache(maxsize=4096)
+def _repeat_of(folder: str) -> tuple[int, bool] | None:
+    """Returns the index of a repeat, and whether it is a warm-up; None for another name."""
+    found = _REPEAT.fullmatch(folder)
+    return None if found is None else (int(found["index"]), found["kind"] == "warmup")
+
+
+@functools.lru_cache(maxsize=4096)
+def _host_of(file: str) -> int | None:
+    found = _HOST.fullmatch(file)
+    return None if found is None else int(found["host"])
 
 
 def misplaced(record: Record, place: Place, run_id: str) -> str:
     """Returns what a record says that its place does not; empty when they agree."""
+    said = (record.point_id, record.repeat, record.warmup, record.host, record.run_id)
+    if said == (*place, run_id) and record.host < record.num_hosts:
+        return ""
     pairs = (
         ("point", record.point_id, place.point_id),
         ("repeat", _repeat(record.repeat, record.warmup), _repeat(place.repeat, place.warmup)),

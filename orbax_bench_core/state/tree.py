@@ -16,7 +16,7 @@ from orbax_bench_core.state import jax_api
 PyTree = Any
 
 _LOAD_ON_HOST: Final = 2.1
-"""Most memory that a load was seen to take, over the bytes of its arrays; `perf.memory` measures it."""
+"""Most memory that a load was seen to take, over the bytes of its arrays (`perf.memory`)."""
 
 
 class StateError(ValueError):
@@ -69,8 +69,8 @@ def tree_bytes(tree: Any) -> int:
 def available_bytes() -> int:
     """Returns the free bytes of the memory that holds arrays: of the local devices together.
 
-    CPU devices share the memory of the host, or what is left of its container's. An accelerator that reports no statistics counts as the
-    host does.
+    CPU devices share the memory of the host, or what is left of its container's. An accelerator
+    that reports no statistics counts as the host does.
     """
     free = [_free(device.memory_stats()) for device in jax.local_devices()]
     known = [count for count in free if count is not None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import gc
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal
@@ -114,6 +115,22 @@ def limits_of(run: RunDirectory, info: RunInfo, summary: RunSummary) -> ExtraCol
     return limits.with_hosts(columns, hosts)
 
 
+@contextlib.contextmanager
+def _no_search_for_cycles() -> Iterator[None]:
+    """Puts off the garbage collector, which goes through all that is kept again and again.
+
+    A report of a large run keeps a million objects, among which there are hardly any cycles.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+@_no_search_for_cycles()
 def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
     """Writes tables, pages and TensorBoard's files from the records, and sets the status.
 
@@ -139,9 +156,9 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
         for entry, repeats in run.by_entry():
             for repeat in sorted(repeats, key=lambda each: (not each.warmup, each.index)):
                 observer.add(repeat)
-                for record in repeat.records.values():
+                for host, record in repeat.records.items():
                     manifest.add(record)
-                    samples.add(record)
+                    samples.add(record, repeat.columns[host])
             event_files.add(repeats)
             open_points.add(entry, repeats)
             yield from repeats

@@ -28,7 +28,7 @@ from orbax_bench_core.sweep.classes import (
 )
 from orbax_bench_core.sweep.options import OptionError, axes, combinations, is_valid, plain
 from orbax_bench_core.sweep.pair import ArmError, Pair, SweepEntry, paired, sides
-from orbax_bench_core.sweep.point import SweepPoint
+from orbax_bench_core.sweep.point import SweepPoint, WithoutOptions, points_of
 
 
 class SkippedPoint(pydantic.BaseModel):
@@ -75,13 +75,13 @@ def expand_here(loaded: LoadedSuite) -> Expansion:
     """
     points: dict[str, SweepEntry] = {}
     skipped: dict[str, SkippedPoint] = {}
-    notes = list(loaded.notes)
+    notes, conflicts = list(loaded.notes), _Conflicts()
     problems: list[Problem] = []
     for index, entry in enumerate(loaded.suite.benchmarks):
         where = ("benchmarks", index)
         try:
             for combination in _entry_points(loaded, entry, notes):
-                reason = _why_skipped(combination)
+                reason = conflicts.of(combination)
                 if reason:
                     skipped[combination.id] = SkippedPoint(point=combination, reason=reason)
                 elif combination.id in points:
@@ -99,14 +99,18 @@ def expand_here(loaded: LoadedSuite) -> Expansion:
         raise SuiteError(*problems)
     if not points:
         raise SuiteError(Problem(_nothing_left(notes, skipped), file=loaded.source.file))
-    labelled = _with_labels([*points.values(), *(skip.point for skip in skipped.values())])
+    files = _files(points.values())
+    labels = _Labels([*points.values(), *(skip.point for skip in skipped.values())])
+    for id_, point in points.items():  # one by one, so that there are never two of each in memory
+        points[id_] = point.with_label(labels.of(point))
     return Expansion(
-        points=tuple(labelled[id_] for id_ in points),
+        points=tuple(points.values()),
         skipped=tuple(
-            SkippedPoint(point=labelled[id_], reason=skip.reason) for id_, skip in skipped.items()
+            SkippedPoint(point=skip.point.with_label(labels.of(skip.point)), reason=skip.reason)
+            for skip in skipped.values()
         ),
         notes=tuple(dict.fromkeys(notes)),
-        files=_files(points.values()),
+        files=files,
     )
 
 
@@ -129,11 +133,17 @@ def _entry_points(
     environments = suite.environments if suite.arms is None else ()
     options_axes = axes(generator, entry.options)
     _check_number(loaded, options_axes, environments)
-    for options in combinations(options_axes):
-        given = {name: options[name] for name in options if name in entry.options}
-        if not is_valid(generator, given):
-            dropped += 1
-            continue
+    surroundings = [
+        SweepPoint(
+            benchmark=path,
+            options={},
+            checkpoint=checkpoint,
+            mesh=mesh,
+            processes=processes,
+            conditions=conditions,
+            storage=storage,
+            environment=environment,
+        )
         for mesh, checkpoint, storage, environment, processes, conditions in itertools.product(
             suite.mesh_configs or (None,),
             suite.checkpoint_configs,
@@ -141,22 +151,18 @@ def _entry_points(
             environments or (None,),
             dict.fromkeys(suite.execution.processes),
             suite.execution.conditions,
-        ):
-            point = SweepPoint(
-                benchmark=path,
-                options=plain(options),
-                given=tuple(given),
-                checkpoint=checkpoint,
-                mesh=mesh,
-                processes=processes,
-                conditions=conditions,
-                storage=storage,
-                environment=environment,
-            )
-            if suite.arms is None:
-                yield point.with_presets_expanded()
-            else:
-                yield paired(point, suite)
+        )
+    ]
+    if suite.arms is None:  # an arm has a mesh of its own, and so its own layout of a preset
+        surroundings = [point.with_presets_expanded() for point in surroundings]
+    without_options = [WithoutOptions(point) for point in surroundings]
+    for options in combinations(options_axes):
+        given = {name: options[name] for name in options if name in entry.options}
+        if not is_valid(generator, given):
+            dropped += 1
+            continue
+        for point in points_of(without_options, plain(options), tuple(given)):
+            yield point if suite.arms is None else paired(point, suite)
     if dropped:
         notes.append(
             f"{catalog.short_name(path)}: {dropped} combination(s) of options dropped, because "
@@ -191,12 +197,26 @@ def _check_number(
         )
 
 
-def _why_skipped(entry: SweepEntry) -> str | None:
-    for point in sides(entry).values():
-        conflict = sharding_conflict(point.checkpoint, point.mesh)
-        if conflict:
-            return f"leaf {'.'.join(conflict.where)}: {conflict.message}"
-    return None
+class _Conflicts:
+    """Reasons why checkpoints do not fit meshes, each found once."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[int, int], str] = {}
+        self._kept: list[object] = []  # ids tell objects apart as long as these live
+
+    def of(self, entry: SweepEntry) -> str:
+        """Returns why an entry cannot be measured; empty when it can."""
+        for point in sides(entry).values():
+            key = (id(point.checkpoint), id(point.mesh))
+            if key not in self._found:
+                self._kept += [point.checkpoint, point.mesh]
+                conflict = sharding_conflict(point.checkpoint, point.mesh)
+                self._found[key] = (
+                    f"leaf {'.'.join(conflict.where)}: {conflict.message}" if conflict else ""
+                )
+            if self._found[key]:
+                return self._found[key]
+        return ""
 
 
 def _nothing_left(notes: list[str], skipped: dict[str, SkippedPoint]) -> str:
@@ -204,47 +224,68 @@ def _nothing_left(notes: list[str], skipped: dict[str, SkippedPoint]) -> str:
     return "the sweep is empty: " + "; ".join(reasons or ["no combination is left"])
 
 
-def _with_labels(entries: list[SweepEntry]) -> dict[str, SweepEntry]:
-    """Labels each entry by the options that vary between the points of its benchmark."""
-    values: dict[tuple[str, str], set[str]] = collections.defaultdict(set)
-    for entry in entries:
-        for point in sides(entry).values():
-            for name, value in point.options.items():
-                values[point.benchmark, name].add(json.dumps(value))
-            values["", "host_memory"].add(point.conditions.host_memory)
-    return {entry.id: entry.with_label(",".join(_label_parts(entry, values))) for entry in entries}
+class _Labels:
+    """Labels of the entries of a suite: the options that vary between the points of a benchmark."""
 
+    def __init__(self, entries: Sequence[SweepEntry]) -> None:
+        """Looks at all entries. They share parts, which have to live as long as this does."""
+        self._values: dict[tuple[str, str], set[str]] = collections.defaultdict(set)
+        self._of_options: dict[tuple[int, ...], tuple[str, ...]] = {}
+        self._of_surroundings: dict[tuple[int, ...], tuple[str, ...]] = {}
+        seen: set[tuple[str, int]] = set()
+        for entry in entries:
+            for point in sides(entry).values():
+                self._values["", "host_memory"].add(point.conditions.host_memory)
+                if (point.benchmark, id(point.options)) not in seen:
+                    seen.add((point.benchmark, id(point.options)))
+                    for name, value in point.options.items():
+                        self._values[point.benchmark, name].add(json.dumps(value))
 
-def _label_parts(entry: SweepEntry, values: Mapping[tuple[str, str], set[str]]) -> Iterator[str]:
-    """Yields the values that tell an entry from others, except those that an arm overrides."""
-    point, *others = sides(entry).values()
-    other = others[0] if others else point
-    for name, value in point.options.items():
-        # What an entry leaves at its default does not tell it from others: they say what they give.
-        varies = name in point.given and len(values[point.benchmark, name]) > 1
-        # Of an option that only one of two benchmarks has, there is nothing to override.
-        if varies and other.options.get(name, value) == value:
-            yield f"{name}={_short(value)}"
-    for name, value in other.options.items():
-        varies = name in other.given and len(values[other.benchmark, name]) > 1
-        if name not in point.options and varies:
-            yield f"{name}={_short(value)}"
-    if point.mesh is not None and other.mesh == point.mesh:
-        yield f"mesh={point.mesh.label}"
-    if not point.checkpoint.is_empty:
-        yield f"ckpt={point.checkpoint.label}"
-    if point.checkpoint.random_seed:
-        yield f"seed={point.checkpoint.random_seed}"
-    if point.storage is not None and other.storage == point.storage:
-        yield f"storage={point.storage}"
-    if point.environment is not None and other.environment == point.environment:
-        yield f"environment={point.environment.name}"
-    if point.processes > 1 and other.processes == point.processes:
-        yield f"processes={point.processes}"
-    if point.conditions.cache == "cold":
-        yield "cache=cold"
-    if len(values["", "host_memory"]) > 1:
-        yield f"host_memory={point.conditions.host_memory}"
+    def of(self, entry: SweepEntry) -> str:
+        """Returns the values that tell an entry from others, except those that an arm overrides."""
+        point, *others = sides(entry).values()
+        other = others[0] if others else point
+        options = (id(point.options), id(point.given), id(other.options), id(other.given))
+        if options not in self._of_options:
+            self._of_options[options] = tuple(self._option_parts(point, other))
+        parts = [(id(p.mesh), id(p.checkpoint), id(p.storage)) for p in (point, other)]
+        parts += [(id(p.environment), p.processes, id(p.conditions)) for p in (point, other)]
+        surroundings = tuple(itertools.chain(*parts))
+        if surroundings not in self._of_surroundings:
+            self._of_surroundings[surroundings] = tuple(self._other_parts(point, other))
+        return ",".join((*self._of_options[options], *self._of_surroundings[surroundings]))
+
+    def _option_parts(self, point: SweepPoint, other: SweepPoint) -> Iterator[str]:
+        values = self._values
+        for name, value in point.options.items():
+            # What an entry leaves at its default does not tell it from others: they say what they
+            # give.
+            varies = name in point.given and len(values[point.benchmark, name]) > 1
+            # Of an option that only one of two benchmarks has, there is nothing to override.
+            if varies and other.options.get(name, value) == value:
+                yield f"{name}={_short(value)}"
+        for name, value in other.options.items():
+            varies = name in other.given and len(values[other.benchmark, name]) > 1
+            if name not in point.options and varies:
+                yield f"{name}={_short(value)}"
+
+    def _other_parts(self, point: SweepPoint, other: SweepPoint) -> Iterator[str]:
+        if point.mesh is not None and other.mesh == point.mesh:
+            yield f"mesh={point.mesh.label}"
+        if not point.checkpoint.is_empty:
+            yield f"ckpt={point.checkpoint.label}"
+        if point.checkpoint.random_seed:
+            yield f"seed={point.checkpoint.random_seed}"
+        if point.storage is not None and other.storage == point.storage:
+            yield f"storage={point.storage}"
+        if point.environment is not None and other.environment == point.environment:
+            yield f"environment={point.environment.name}"
+        if point.processes > 1 and other.processes == point.processes:
+            yield f"processes={point.processes}"
+        if point.conditions.cache == "cold":
+            yield "cache=cold"
+        if len(self._values["", "host_memory"]) > 1:
+            yield f"host_memory={point.conditions.host_memory}"
 
 
 def _short(value: Any) -> str:

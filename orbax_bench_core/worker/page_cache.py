@@ -97,12 +97,9 @@ def _libc() -> ctypes.CDLL:
 
 
 def _files(directory: Path) -> list[Path]:
-    return [
-        Path(folder, name)
-        for folder, _, names in os.walk(directory)
-        for name in names
-        if os.path.isfile(os.path.join(folder, name))
-    ]
+    # Several times as fast as `rglob`.
+    found = (Path(folder, name) for folder, _, names in os.walk(directory) for name in names)
+    return [path for path in found if path.is_file()]
 
 
 @contextlib.contextmanager

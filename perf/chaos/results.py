@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any, Final
@@ -10,6 +11,8 @@ _ROW: Final = (
     *("point_id", "repeat", "warmup", "host", "arm", "block", "life", "status"),
     *("operation", "occurrence", "metric", "value", "unit"),
 )
+_TIME: Final = "0_basics/time_s"
+"""The metric that every operation has; others depend on what a machine tells."""
 
 
 def results(place: Path, *, seconds: bool) -> dict[str, Any]:
@@ -59,13 +62,15 @@ def _run(run: Path, *, seconds: bool) -> dict[str, Any]:
         names = [name for name in _ROW if columns and name in columns[0]]
         counting = (row for row in columns if row["status"] == "passed" and not row["warmup"])
         rows = [[row[name] for name in names] for row in counting]
-        place = names.index("value")
-        found["samples"] = _sorted(rows if seconds else [_without(row, place) for row in rows])
+        value, metric = (names.index(name) for name in ("value", "metric"))
+        if not seconds:
+            rows = [_without(row, value) for row in rows if row[metric] == _TIME]
+        found["samples"] = _sorted(rows)
     summary = run / "summary.csv"
     if summary.exists():
-        lines = summary.read_text().splitlines()
-        found["summary"] = lines if seconds else [",".join(line.split(",")[:7]) for line in lines]
-    found["records"] = _records(run)
+        rows = list(csv.reader(summary.read_text().splitlines()))
+        found["summary"] = rows if seconds else [row[:7] for row in rows if row[3] == _TIME]
+    found["records"] = _records(run, counted=seconds)
     verdicts = run / "verdicts.json"
     if verdicts.exists():
         found["verdicts"] = [
@@ -76,12 +81,12 @@ def _run(run: Path, *, seconds: bool) -> dict[str, Any]:
     return found
 
 
-def _records(run: Path) -> list[str]:
-    """Returns the measured records, each with its status and how many samples it has."""
+def _records(run: Path, *, counted: bool) -> list[str]:
+    """Returns the measured records, each with its status and, perhaps, how many samples it has."""
     found = []
     for path in sorted(run.glob("records/*/repeat_*/host_*.json")):
         record = json.loads(path.read_text())
-        samples = len(record["samples"])
+        samples = len(record["samples"]) if counted else "some"
         found.append(f"{path.relative_to(run)} {record['status']} with {samples} samples")
     return found
 

@@ -123,6 +123,12 @@ def test_html_has_a_heading_row_per_group():
     assert body(TABLE).count('<tr class="dim">') == 1
 
 
+def test_html_sets_a_command_in_a_note_as_code():
+    table = Table((Column("a"),), (Row((Cell("b", notes=("compare by `ab` <i>",)),)),))
+    page = to_html(Document(title="t", elements=(table,)))
+    assert "compare by <code>ab</code> &lt;i&gt;" in page
+
+
 def test_html_says_when_a_table_is_empty():
     assert "Nothing passed." in body(Table((Column("a"),), empty="Nothing passed."))
 

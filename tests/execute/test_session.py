@@ -1,10 +1,14 @@
 """Sessions: a whole run, and one entry of it in another process."""
 
+import os
+import subprocess
+
 import pytest
 
 from orbax_bench_core.config import UserError, parse_suite
 from orbax_bench_core.execute import Event, LocalHost, RunSettings, Session, Watcher
 from orbax_bench_core.execute.session import command_line
+from orbax_bench_core.records import temporary_name
 
 SUITE = """\
 suite_name: small
@@ -101,3 +105,18 @@ def test_the_lease_that_others_read_has_no_address(monkeypatch, words):
     assert "S3CR3T" not in said
     assert said.startswith("orbax-bench ab --notify")
     assert said.endswith("… -o out")
+
+
+def test_what_a_worker_was_writing_when_it_was_ended_goes_with_the_session(begin):
+    session = begin()
+    folder = session.directory.root / "records" / session.entries[0].id / "repeat_0"
+    folder.mkdir(parents=True)
+    own = temporary_name("host_0.json")
+    with subprocess.Popen(["true"]) as ended:
+        ended.wait()
+    left = folder / own.replace(f"-{os.getpid()}-", f"-{ended.pid}-")
+    for path in (left, folder / own):
+        path.write_text("half")
+    with pytest.raises(KeyboardInterrupt), session.owned():
+        raise KeyboardInterrupt
+    assert [path.name for path in folder.iterdir()] == [own]

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from orbax_bench_core.config import GateRule
@@ -84,3 +85,10 @@ def test_blocks_that_nobody_would_run_are_not_advised():
 
 def test_there_is_always_at_least_one_more():
     assert more_blocks(0.0, 0.0, 60, RULE) == 1
+
+
+@pytest.mark.parametrize("power", [0.5, 0.8, 0.9, 0.99])
+def test_at_the_first_look_it_is_the_quantile_of_all_paths(power):
+    paths = boundaries(0.07, RULE).regression[:, 0]
+    found = detectable(0.07, 10, RULE, power=power)
+    assert found == math.expm1(np.quantile(paths, power, method="higher"))

@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 
 from orbax_bench_core.gate import randomisation
 from orbax_bench_core.gate.blocks import Blocks, random_labels
-from orbax_bench_core.gate.rank_test import centred_statistic, doubled_ranks, p_values
+from orbax_bench_core.gate.rank_test import centred_statistics, doubled_ranks, p_values, tail
 
 
 def made(logs, labels):
@@ -173,5 +173,25 @@ def test_the_seed_draws_the_orders(many, monkeypatch):
 def test_the_statistic_never_grows_with_the_shift(rows, shifts):
     candidate = np.array([[True, False, False, True]] * len(rows))
     blocks = made(np.array(rows, dtype=float), candidate)
-    found = [centred_statistic(blocks, shift) for shift in sorted(shifts)]
+    found = centred_statistics(blocks, sorted(shifts))
     assert found == sorted(found, reverse=True)
+
+
+@pytest.mark.parametrize("count", [2, 5, 8, 9, 20])
+def test_one_tail_is_that_of_both(count):
+    rng = np.random.default_rng(count)
+    candidate = random_labels(count, rng)
+    blocks = made(rng.normal(size=(count, 4)).round(1), candidate)  # with ties
+    for shift in (-0.4, 0.0, 0.3):
+        found = tuple(tail(blocks, shift, slow=slow) for slow in (True, False))
+        assert found == pytest.approx(p_values(blocks, shift), rel=1e-12)
+
+
+def test_statistics_of_many_shifts_are_rank_sums():
+    rng = np.random.default_rng(0)
+    blocks = made(rng.normal(size=(6, 4, 2)).round(1), random_labels(6, rng))
+    for shift, found in zip(
+        [-1, 0.1, 0.5], centred_statistics(blocks, [-1, 0.1, 0.5]), strict=True
+    ):
+        ranks = doubled_ranks(blocks, shift)
+        assert found == ranks[blocks.candidate].sum() - ranks.sum() // 2

@@ -46,6 +46,7 @@ CONTROL = re.compile(r"\x1b\[([0-9;?]*)([A-Za-z])")
 
 MASKS = {
     # As long as what they stand for, since tables are laid out by width.
+    "id of a capture": (r"\b\d{8}T\d{6}Z-[0-9a-f]{8}\b", "YYYYMMDDThhmmssZ-facade--"),
     "begin of a new id": (r"\b\d{8}T\d{6}Z\b", "YYYYMMDDThhmmssZ"),
     "end of a new id": (r"\bfacade[0-9a-f]{2,}\b", "facade--"),
     "image of this version": (r"\borbax-bench:\d+\.\d+\.\d+[^\s'\"]*", "orbax-bench:VERSION"),

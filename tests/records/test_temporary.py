@@ -1,7 +1,7 @@
 """Temporary files and folders of processes that are gone, and of those that are not."""
 
+import os
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -10,14 +10,13 @@ import pytest
 from orbax_bench_core.records import scratch_folder, write_atomically
 from orbax_bench_core.records.temporary import sweep_once, temporary_name
 
-NAME = "from orbax_bench_core.records.temporary import temporary_name; print(temporary_name('a'))"
-
 
 @pytest.fixture(scope="module")
 def name_of_the_dead():
     """The name of a temporary file beside `a` of a process that has ended."""
-    done = subprocess.run([sys.executable, "-c", NAME], capture_output=True, text=True, check=True)
-    return done.stdout.strip()
+    with subprocess.Popen(["true"]) as ended:
+        ended.wait()
+    return temporary_name("a").replace(f"-{os.getpid()}-", f"-{ended.pid}-")
 
 
 @pytest.fixture(autouse=True)

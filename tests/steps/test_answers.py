@@ -74,7 +74,7 @@ def test_a_plan_returns_what_will_fail(files):
         ("{ocdbt: true}", "no such option of a save: ocdbt; there are chunk_byte_size"),
         ("{use_ocdbt: maybe}", "use_ocdbt: Input should be a valid boolean"),
         ("[1]", "is no mapping"),
-        ("{", "not YAML"),
+        ("{", "cannot be read"),
     ],
 )
 def test_options_of_a_plan_that_are_wrong_are_told(options, said):

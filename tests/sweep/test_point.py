@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from orbax_bench_core.config import BITS, CheckpointConfig, MeshConfig
 from orbax_bench_core.sweep import entry_from_json
-from orbax_bench_core.sweep.point import SweepPoint
+from orbax_bench_core.sweep.point import SweepPoint, WithoutOptions, points_of
 
 ARRAY = {"dtype": "float32", "shape": [8, 8], "sharding": ["x", None]}
 SPEC = {"a": ARRAY, "b": "int"}
@@ -242,3 +242,11 @@ def test_the_folder_of_a_point_is_its_own(make_point):
 
 def test_a_point_needs_the_devices_of_its_mesh(full_point):
     assert (full_point().num_devices, full_point(mesh=None).num_devices) == (8, None)
+
+
+@pytest.mark.parametrize("more", [{}, {"storage": "/somewhere"}, {"processes": 2}])
+def test_a_point_of_a_large_sweep_has_the_id_of_one_made_alone(full_point, more):
+    alone = full_point(options={"a": True, "b": [1, "ä"]}, given=("a",), **more)
+    rest = full_point(options={}, **more)
+    (made,) = points_of([WithoutOptions(rest)], alone.options, alone.given)
+    assert (made, made.id) == (alone, alone.id)

@@ -26,7 +26,18 @@ def front_figure(case: Case) -> Figure:
     chosen = None if case.recommendation is None else case.recommendation.point_id
     first, second = case.front_of[:2]
     shown = [point for point in case.points if first in point.medians and second in point.medians]
+    apart = {chosen, *case.front}
+    behind = [point for point in shown if point.point_id not in apart]
+    axes.plot(  # thousands of points are one drawing, and not one each
+        [point.medians[first] for point in behind],
+        [point.medians[second] for point in behind],
+        "o",
+        color=figures.BAR,
+        markerfacecolor=figures.PAGE,
+    )
     for point in shown:
+        if point.point_id not in apart:
+            continue
         on_front = point.point_id in case.front
         axes.plot(
             [point.medians[first]],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import statistics
 from collections.abc import Mapping, Sequence
@@ -144,14 +145,22 @@ def t_interval(values: Sequence[float], level: float = LEVEL) -> tuple[float, fl
         values: Two or more numbers. Where all are equal the interval has no width.
         level: What lies outside the interval.
     """
-    from scipy.special import stdtr, stdtrit
+    from scipy.special import stdtr
 
     mean, df = statistics.fmean(values), len(values) - 1
     error = statistics.stdev(values) / math.sqrt(len(values))
     if error < 1e-12:
         return mean, 0.0, 0.0 if mean > 1e-12 else 1.0
-    half = float(stdtrit(df, 1 - level / 2)) * error
+    half = _quantile(df, 1 - level / 2) * error
     return mean, half, float(stdtr(df, -mean / error))
+
+
+@functools.lru_cache(maxsize=256)
+def _quantile(df: int, share: float) -> float:
+    """Returns a quantile of the t distribution."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(df, share))
 
 
 def _holm(p_values: Mapping[str, float], level: float) -> dict[str, bool]:

@@ -3,7 +3,11 @@
 from orbax_bench_core.analysis.summary.aggregate import SummaryTable, summarize
 from orbax_bench_core.analysis.summary.model import MetricSummary, PointStatus, RunSummary
 from orbax_bench_core.analysis.summary.tables import ExtraColumns
-from orbax_bench_core.analysis.summary.view import notes_document, summary_document
+from orbax_bench_core.analysis.summary.view import (
+    notes_document,
+    summary_document,
+    terminal_document,
+)
 
 __all__ = [
     "ExtraColumns",
@@ -14,4 +18,5 @@ __all__ = [
     "notes_document",
     "summarize",
     "summary_document",
+    "terminal_document",
 ]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import collections
 import csv
 import dataclasses
+import functools
 import io
 import itertools
+import math
 import operator
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
-from typing import IO, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from orbax_bench_core.analysis.summary.effects import EffectFinder
 from orbax_bench_core.analysis.summary.hosts import HostFinder
@@ -40,8 +42,10 @@ from orbax_bench_core.measure import (
     TOLERATED_SHARE,
 )
 from orbax_bench_core.records import (
+    Columns,
     CompanyFinder,
     ErrorInfo,
+    Layout,
     Repeat,
     Series,
     StoreFlagCounter,
@@ -49,6 +53,12 @@ from orbax_bench_core.records import (
     weakest,
 )
 from orbax_bench_core.sweep import BLOCK_SIZE
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_Key = tuple[str, str]
+"""Operation and metric."""
 
 GAINED: Final = "7_memory/host_peak_rss_diff_mb"
 """Metric of what an operation added to the peak of the process, in MiB."""
@@ -91,11 +101,7 @@ def summarize(repeats: Iterable[Repeat], table: SummaryTable | None = None) -> R
             for record in repeat.records.values():
                 hosts.add(record)
             point.add(repeat)
-        found = point.metrics()
-        if table is not None:
-            table.write(found)
-            found = [metric for metric in found if metric.metric in SHOWN]
-        metrics += found
+        metrics += point.metrics(table)
         operations += point.operations()
         points.append(point.status())
     not_alone = company.found()
@@ -129,6 +135,32 @@ class SummaryTable:
         # `asdict` would copy every value, which takes longer than all else of a large table.
         self._writer.writerows(map(self._values, metrics))
 
+    def write_columns(
+        self,
+        point: tuple[str, str],
+        layout: Layout,
+        size: tuple[int, int],
+        numbers: np.ndarray,
+    ) -> None:
+        """Adds the lines of a point.
+
+        Args:
+            point: Its id and name.
+            layout: Its operations, metrics and units.
+            size: Number of hosts, and of values.
+            numbers: Mean, median, ... of each, shape (numbers, samples).
+        """
+        (head,) = _lines([point])
+        count = ",".join(map(str, size))
+        texts = _texts(numbers.T)
+        width = len(_NUMBERS)
+        self._text.write(
+            "".join(
+                f"{head},{names},{count},{','.join(texts[start : start + width])}\n"
+                for names, start in zip(_named(layout), range(0, len(texts), width), strict=True)
+            )
+        )
+
     def end(self) -> None:
         """Hands the file back to whoever opened it."""
         self._text.detach()
@@ -141,8 +173,7 @@ class _Point:
         self._id = series.id
         self._name = series.name
         self._conditions = series.point.conditions
-        self._values: dict[tuple[str, str], list[float]] = {}
-        self._units: dict[tuple[str, str], str] = {}
+        self._rows: list[Columns] = []
         self._slowest: dict[str, list[float]] = {}
         self._gib: dict[str, list[float]] = {}
         self._orbax_gib: dict[str, list[float]] = {}
@@ -177,23 +208,59 @@ class _Point:
         self._store.add(repeat)
         self._hosts = len(hosts)
         self._stragglers.add(hosts)
-        for record in hosts:
-            for sample in record.samples:
-                key = (sample.operation, sample.metric)
-                self._values.setdefault(key, []).append(sample.value)
-                self._units[key] = sample.unit
+        self._rows += repeat.columns.values()
         for (operation, _), value in repeat.seconds().items():
             self._slowest.setdefault(operation, []).append(value)
         # Every host states the bytes of all: they are counted once.
-        for sample in hosts[0].samples:
-            if sample.metric == BYTES:
-                self._gib.setdefault(sample.operation, []).append(sample.value / _GIB)
-            elif sample.metric in _ORBAX_TOTALS:
-                self._orbax_gib.setdefault(sample.operation, []).append(sample.value)
+        layout, values = next(iter(repeat.columns.values()))
+        for place in layout.places(BYTES):
+            self._gib.setdefault(layout.operations[place], []).append(values[place] / _GIB)
+        for place in sorted(place for total in _ORBAX_TOTALS for place in layout.places(total)):
+            self._orbax_gib.setdefault(layout.operations[place], []).append(values[place])
 
-    def metrics(self) -> list[MetricSummary]:
-        """Returns every metric, over all repeats and hosts."""
-        return [self._summary(key, values) for key, values in self._values.items()]
+    def metrics(self, table: SummaryTable | None) -> list[MetricSummary]:
+        """Returns every metric, over all repeats and hosts; with a table only what reports show."""
+        alike = self._alike()
+        if alike is not None:
+            layout, numbers = alike
+            if table is None:
+                return self._summaries(layout, numbers, range(len(layout.metrics)))
+            size = self._hosts, len(self._rows)
+            table.write_columns((self._id, self._name), layout, size, numbers)
+            return self._summaries(layout, numbers, _shown(layout))
+        found = [self._summary(key, values) for key, values in self._values.items()]
+        if table is None:
+            return found
+        table.write(found)
+        return [metric for metric in found if metric.metric in SHOWN]
+
+    @functools.cached_property
+    def _values(self) -> dict[_Key, list[float]]:
+        """Values of each metric of each operation, over all occurrences, repeats and hosts."""
+        found: dict[_Key, list[float]] = {}
+        for layout, values in self._rows:
+            for key, value in zip(_keys(layout), values, strict=True):
+                found.setdefault(key, []).append(value)
+        return found
+
+    @functools.cached_property
+    def _units(self) -> dict[_Key, str]:
+        """Unit of each metric of each operation."""
+        layouts = {id(layout): layout for layout, _ in self._rows}
+        return {
+            key: unit
+            for layout in layouts.values()
+            for key, unit in zip(_keys(layout), layout.units, strict=True)
+        }
+
+    def _resident(self, operation: str) -> Sequence[float]:
+        """Returns the share of a checkpoint that was in the page cache before an operation."""
+        return [
+            values[place]
+            for layout, values in self._rows
+            for place in layout.places(RESIDENT)
+            if layout.operations[place] == operation
+        ]
 
     def operations(self) -> list[OperationSummary]:
         """Returns every operation, by its slowest hosts."""
@@ -203,9 +270,7 @@ class _Point:
                 time=self._summary((operation, TIME), seconds),
                 throughput=self._throughput(operation, seconds),
                 straggler=stragglers.get(operation),
-                flag=cache_flag(
-                    self._conditions, operation, self._values.get((operation, RESIDENT), ())
-                ),
+                flag=cache_flag(self._conditions, operation, self._resident(operation)),
                 store=store[operation].sentence if operation in store else "",
                 seconds=tuple(seconds),
             )
@@ -214,8 +279,10 @@ class _Point:
 
     def status(self) -> PointStatus:
         """Returns how the repeats ended."""
-        loads = [operation for operation, metric in self._values if metric == RESIDENT]
-        measured = any(metric != RESIDENT for _, metric in self._values)
+        layouts = list({id(layout): layout for layout, _ in self._rows}.values())
+        keys = dict.fromkeys(key for layout in layouts for key in _keys(layout))
+        loads = [operation for operation, metric in keys if metric == RESIDENT]
+        measured = any(metric != RESIDENT for _, metric in keys)
         flag = uncontrolled_flag(self._conditions, loads) if measured else NOTHING_MEASURED
         return PointStatus(
             point_id=self._id,
@@ -245,6 +312,51 @@ class _Point:
             return None
         return sum(gib) / sum(seconds)
 
+    def _alike(self) -> tuple[Layout, np.ndarray] | None:
+        """Returns all aggregates, shape (numbers, samples), if all records have the same samples.
+
+        None where they do not, or have a metric of an operation twice, or a value that arithmetic
+        warns of or that sorting mixes with others.
+        """
+        import numpy as np
+
+        layouts = {id(layout) for layout, _ in self._rows}
+        if len(layouts) != 1 or not _once_each(self._rows[0].layout):
+            return None
+        values, count = np.array([values for _, values in self._rows]), len(self._rows)
+        if not (np.isfinite(values) & ~(np.signbit(values) & (values == 0))).all():
+            return None
+        ordered = np.sort(values, axis=0)
+        found = {
+            "mean": np.array([math.fsum(column) / count for column in values.T.tolist()]),
+            "median": (ordered[(count - 1) // 2] + ordered[count // 2]) / 2,
+            "q25": _cut(ordered, 1, 4),
+            "q75": _cut(ordered, 3, 4),
+            "p99": _cut(ordered, 99, 100),
+            "minimum": ordered[0],
+            "maximum": ordered[-1],
+        }
+        return self._rows[0].layout, np.array([found[name] for name in _NUMBERS])
+
+    def _summaries(
+        self, layout: Layout, numbers: np.ndarray, places: Sequence[int]
+    ) -> list[MetricSummary]:
+        """Returns what `_summary` does of the samples at some places."""
+        keys, rows = _keys(layout), numbers.T.tolist()
+        return [
+            MetricSummary(
+                point_id=self._id,
+                point=self._name,
+                operation=keys[place][0],
+                metric=keys[place][1],
+                unit=layout.units[place],
+                hosts=self._hosts,
+                n=len(self._rows),
+                **dict(zip(_NUMBERS, rows[place], strict=True)),
+            )
+            for place in places
+        ]
+
     def _summary(self, key: tuple[str, str], found: list[float]) -> MetricSummary:
         values = sorted(found)
         return MetricSummary(
@@ -265,8 +377,67 @@ class _Point:
         )
 
 
-def _cut(ordered: Sequence[float], part: int, parts: int) -> float:
-    """Returns one cut of `statistics.quantiles(method="inclusive")`, which computes all of them."""
+_NUMBERS: Final = ("mean", "median", "q25", "q75", "p99", "minimum", "maximum")
+"""Aggregates of a metric, as the fields of its summary end."""
+
+
+def _lines(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Returns rows of texts as they stand in a table, without the ends of their lines."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="")
+    found = []
+    for row in rows:
+        writer.writerow(row)
+        found.append(file.getvalue())
+        file.seek(0)
+        file.truncate()
+    return found
+
+
+@functools.lru_cache(maxsize=256)
+def _named(layout: Layout) -> list[str]:
+    """Returns operation, metric and unit of each sample as they stand in a table."""
+    return _lines(zip(layout.operations, layout.metrics, layout.units, strict=True))
+
+
+def _texts(numbers: np.ndarray) -> list[str]:
+    """Returns the `repr` of each number, in a sixth of its time where JSON writes the same."""
+    import msgspec
+    import numpy as np
+
+    values, size = numbers.ravel().tolist(), np.abs(numbers)
+    if values and ((size >= _LEAST_PLAIN) & (size < _MOST_PLAIN) | (size == 0)).all():
+        return msgspec.json.encode(values).decode()[1:-1].split(",")
+    return list(map(repr, values))
+
+
+_LEAST_PLAIN: Final = 1e-4
+_MOST_PLAIN: Final = 1e16
+"""Python writes numbers from one to the other without an exponent."""
+
+
+@functools.lru_cache(maxsize=256)
+def _shown(layout: Layout) -> Sequence[int]:
+    """Returns the samples whose metrics reports show."""
+    return [place for place, metric in enumerate(layout.metrics) if metric in SHOWN]
+
+
+def _keys(layout: Layout) -> Sequence[_Key]:
+    """Returns operation and metric of each sample."""
+    return tuple(zip(layout.operations, layout.metrics, strict=True))
+
+
+@functools.lru_cache(maxsize=256)
+def _once_each(layout: Layout) -> bool:
+    """Returns whether there is one sample at most of each metric of each operation."""
+    return len(set(_keys(layout))) == len(layout.metrics)
+
+
+def _cut(ordered: Any, part: int, parts: int) -> Any:
+    """Returns one cut of `statistics.quantiles(method="inclusive")`, which computes all of them.
+
+    Of columns in order, each in a row of its own, it returns that of each.
+    """
     if len(ordered) == 1:
         return ordered[0]  # which may be infinite
     place, rest = divmod(part * (len(ordered) - 1), parts)

@@ -62,14 +62,32 @@ def summary_document(
         answer: What stands above the tables, such as which options to take; None for nothing.
         files: What else lies beside the page, by name, with what it is.
     """
-    brief = () if answer is None else answer.brief or answer.elements
     above = () if answer is None else answer.elements
     return Document(
         title=info.suite_name,
         elements=_page(info, summary, example, extra, above, files or {}),
-        brief=(*brief, *summary_elements(summary, extra)),
+        brief=terminal_document(info, summary, extra, answer).elements,
         escape=False,
     )
+
+
+def terminal_document(
+    info: RunInfo,
+    summary: RunSummary,
+    extra: ExtraColumns = NO_EXTRA,
+    answer: Document | None = None,
+) -> Document:
+    """Returns what a terminal shows of the summary of a run; `summary_document` has the page too.
+
+    Args:
+        info: The run.
+        summary: Its summary.
+        extra: Columns for the tables of operations.
+        answer: What stands above the tables; None for nothing.
+    """
+    above = () if answer is None else answer.brief or answer.elements
+    elements = (*above, *summary_elements(summary, extra))
+    return Document(title=info.suite_name, elements=elements, escape=False)
 
 
 def notes_document(info: RunInfo) -> Document:

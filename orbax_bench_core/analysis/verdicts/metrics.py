@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple
 
 from orbax_bench_core.analysis.verdicts.model import MetricChange, PointVerdict
 from orbax_bench_core.document import ByWidth, Column, Element, Paragraph, Row, Span, Table, digits
-from orbax_bench_core.measure import Better, block_name, lookup
+from orbax_bench_core.measure import Better, lookup
 from orbax_bench_core.records import Repeat
 
 MetricsShown = Literal["all", "changed", "none"]
@@ -108,13 +108,12 @@ def _values(repeats: Iterable[Repeat], kinds: dict[_Key, _Kind]) -> dict[_Key, l
         if not repeat.counts:
             continue
         here: dict[_Key, list[float]] = {}
-        for record in repeat.records.values():
-            for sample in record.samples:
-                if math.isfinite(sample.value):
-                    key = block_name(sample.operation, sample.occurrence), sample.metric
+        for layout, values in repeat.columns.values():
+            for key, unit, value in zip(layout.keys, layout.units, values, strict=True):
+                if math.isfinite(value):
                     if key not in kinds:
-                        kinds[key] = _Kind(sample.unit, _direction(sample.metric))
-                    here.setdefault(key, []).append(sample.value)
+                        kinds[key] = _Kind(unit, _direction(key[1]))
+                    here.setdefault(key, []).append(value)
         for key, of_hosts in here.items():
             found.setdefault(key, []).append(_REDUCED[kinds[key].better](of_hosts))
     return found

@@ -10,7 +10,10 @@ import functools
 import math
 import struct
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _POLYNOMIAL = 0x82F63B78  # CRC-32C (Castagnoli), bits reversed
 _MASK_DELTA = 0xA282EAD8
@@ -18,6 +21,9 @@ _MASK_DELTA = 0xA282EAD8
 
 _MARKER = struct.unpack("<f", b"\xa5\x5a\xc3\x3c")[0]
 """A value whose bytes no text has, for they are not UTF-8."""
+_VALUE_BYTES = 4
+_TIME, _STEP = b"\x09", b"\x10"
+"""Begin the fields `wall_time` and `step` of an `Event`: numbers 1 and 2."""
 _SUMMARY = b"\x2a"
 """Begins the field `summary` of an `Event`: number 5, with a length."""
 
@@ -89,6 +95,61 @@ class Scalar(NamedTuple):
     description: str = ""
 
 
+class Tags:
+    """Scalar tags of one step, each once, whose values are filled into one message.
+
+    Attributes:
+        names: The tags.
+    """
+
+    def __init__(self, described: Iterable[tuple[str, str]]) -> None:
+        """Takes each tag with what it says, in Markdown; empty for none."""
+        self._described = tuple(described)
+        self.names = frozenset(tag for tag, _ in self._described)
+
+    @classmethod
+    def of(cls, described: Iterable[tuple[str, str]]) -> Tags | None:
+        """Returns tags, each with what it says; None where one occurs twice."""
+        described = tuple(described)
+        found = cls(described)
+        return found if len(found.names) == len(described) else None
+
+    def message(self, values: np.ndarray, *, first: bool) -> bytes:
+        """Returns a summary of `packed` values of the tags; the first says what the tags say."""
+        template, places = self._first if first else self._later
+        filled = template.copy()
+        filled[places] = values.reshape(-1)
+        return filled.tobytes()
+
+    @functools.cached_property
+    def _first(self) -> tuple[np.ndarray, np.ndarray]:
+        return _template(_described_scalar(*each) for each in self._described)
+
+    @functools.cached_property
+    def _later(self) -> tuple[np.ndarray, np.ndarray]:
+        return _template(_scalar(tag) for tag, _ in self._described)
+
+
+def packed(values: np.ndarray) -> np.ndarray:
+    """Returns the four bytes of each value, on an axis of their own after the others."""
+    import numpy as np
+
+    with np.errstate(over="ignore"):  # beyond 32 bits is infinite
+        return values.astype("<f4").view(np.uint8).reshape(*values.shape, _VALUE_BYTES)
+
+
+def _template(around: Iterable[tuple[bytes, bytes]]) -> tuple[np.ndarray, np.ndarray]:
+    """Returns a summary with zeros for its values, and where the four bytes of each lie."""
+    import numpy as np
+
+    text, places = bytearray(), list[int]()
+    for before, after in around:
+        text += before
+        places += range(len(text), len(text) + _VALUE_BYTES)
+        text += bytes(_VALUE_BYTES) + after
+    return np.frombuffer(bytes(text), np.uint8), np.array(places, np.intp)
+
+
 class Log:
     """Collects the events of one TensorBoard run."""
 
@@ -104,6 +165,7 @@ class Log:
         self._event = event_pb2.Event
         self._wall_time = wall_time
         self._known: set[str] = set()
+        self._rows: set[Tags] = set()
         first = self._event(wall_time=wall_time, file_version="brain.Event:2")
         self._events = [_message(first)]
 
@@ -126,6 +188,27 @@ class Log:
                 before, after = _described_scalar(tag, description)
             parts += (before, _float_bytes(value), after)
         self._add(b"".join(parts), step, wall_time)
+
+    def row(
+        self, tags: Tags, values: np.ndarray, *, step: int = 0, wall_time: float | None = None
+    ) -> None:
+        """Adds scalars of one step under tags that `takes` accepts.
+
+        Args:
+            tags: The tags.
+            values: One per tag, as `packed` gives them.
+            step: Step on TensorBoard's axis.
+            wall_time: Seconds since the epoch; that of the run when absent.
+        """
+        first = tags not in self._rows
+        if first:
+            self._rows.add(tags)
+            self._known |= tags.names
+        self._add(tags.message(values, first=first), step, wall_time)
+
+    def takes(self, tags: Tags) -> bool:
+        """Returns whether `row` takes these tags: all of them are new, or none is."""
+        return tags in self._rows or self._known.isdisjoint(tags.names)
 
     def text(
         self, tag: str, markdown: str, *, step: int = 0, wall_time: float | None = None
@@ -174,8 +257,14 @@ class Log:
 
     def _add(self, summary: bytes, step: int, wall_time: float | None) -> None:
         time = self._wall_time if wall_time is None else wall_time
-        head = _message(self._event(wall_time=time, step=step))
+        head = _head(time, step)
         self._events.append(b"".join((head, _SUMMARY, _varint(len(summary)), summary)))
+
+
+def _head(wall_time: float, step: int) -> bytes:
+    """Returns the fields `wall_time` and `step` of an `Event`: a double, and a varint unless 0."""
+    time = struct.pack("<d", wall_time)
+    return b"".join((_TIME, time, _STEP + _varint(step) if step else b""))
 
 
 @functools.lru_cache(maxsize=65_536)

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, overload
 
-from orbax_bench_core.measure import BYTES, TIME, Better, block_name, lookup
-from orbax_bench_core.records import Repeat
+from orbax_bench_core.measure import BYTES, TIME, Better, lookup
+from orbax_bench_core.records import Layout, Repeat
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    _Ordered = Sequence[float] | np.ndarray
 
 Key = tuple[str, str]
 """Operation, with its `[occurrence]` from the second on, and metric."""
@@ -39,6 +46,30 @@ _COSTS: Mapping[str, Sequence[str]] = MappingProxyType(
 )
 
 
+class OneHost(Sequence[Mapping[int, float]]):
+    """Values of one metric on the one host of each repeat, as `MetricSeries.repeats` has them.
+
+    Attributes:
+        values: The value of each repeat.
+    """
+
+    def __init__(self, hosts: Sequence[int], values: Sequence[float]) -> None:
+        """Takes the host of each repeat, and its value."""
+        self._hosts, self.values = hosts, list(values)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @overload
+    def __getitem__(self, place: int) -> Mapping[int, float]: ...
+    @overload
+    def __getitem__(self, place: slice) -> OneHost: ...
+    def __getitem__(self, place: int | slice) -> Mapping[int, float] | OneHost:
+        if isinstance(place, slice):
+            return OneHost(self._hosts[place], self.values[place])
+        return {self._hosts[place]: self.values[place]}
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class MetricSeries:
     """One metric of one operation of one point.
@@ -63,6 +94,8 @@ class MetricSeries:
     @property
     def values(self) -> list[float]:
         """Every value, of all repeats and hosts."""
+        if isinstance(self.repeats, OneHost):
+            return self.repeats.values
         return [value for repeat in self.repeats for value in repeat.values()]
 
     @property
@@ -72,6 +105,8 @@ class MetricSeries:
         The worst is the largest where lower is better, as for a time, and the smallest where higher
         is better. Where neither is, it is the mean over the hosts.
         """
+        if isinstance(self.repeats, OneHost):
+            return self.repeats.values
         reduce = {"lower": max, "higher": min}.get(_direction(self.metric), statistics.fmean)
         return [reduce(repeat.values()) for repeat in self.repeats]
 
@@ -89,15 +124,15 @@ class MetricSeries:
         values = sorted(self.values)
         if any(map(math.isnan, values)):
             return {"median": math.nan}
-        found = {"median": statistics.median(self.over_hosts)}
-        if not self.unit.endswith("/s"):
-            found["mean"] = statistics.fmean(values)
-        return found | {
+        found = {
+            "median": statistics.median(self.over_hosts),
+            "mean": statistics.fmean(values),
             "min": values[0],
             "max": values[-1],
             "p50": _percentile(values, 0.50),
             "p99": _percentile(values, 0.99),
         }
+        return {name: found[name] for name in aggregates_of_unit(self.unit)}
 
 
 def collect(repeats: Iterable[Repeat]) -> dict[Key, MetricSeries]:
@@ -115,11 +150,10 @@ def collect(repeats: Iterable[Repeat]) -> dict[Key, MetricSeries]:
         if not repeat.counts:
             continue
         here: dict[Key, dict[int, float]] = {}
-        for host, record in sorted(repeat.records.items()):
-            for sample in record.samples:
-                key = block_name(sample.operation, sample.occurrence), sample.metric
-                here.setdefault(key, {})[host] = sample.value
-                units[key] = sample.unit
+        for host, (layout, found) in sorted(repeat.columns.items()):
+            for key, unit, value in zip(layout.keys, layout.units, found, strict=True):
+                here.setdefault(key, {})[host] = value
+                units[key] = unit
         for key, of_hosts in here.items():
             values.setdefault(key, []).append(of_hosts)
     return {
@@ -130,6 +164,95 @@ def collect(repeats: Iterable[Repeat]) -> dict[Key, MetricSeries]:
     }
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Alike:
+    """Repeats on one host each that measured the same, each metric once, as those of most sweeps.
+
+    Attributes:
+        layout: What they measured.
+        hosts: Host of each repeat.
+        values: Values of each repeat, shape (repeats, samples).
+    """
+
+    layout: Layout
+    hosts: Sequence[int]
+    values: np.ndarray
+
+    @classmethod
+    def of(cls, counted: Sequence[Repeat]) -> Alike | None:
+        """Returns repeats that count as such; None where they are not.
+
+        Values that are no number, and negative zeros, which have an order of their own, are left to
+        who takes them one by one.
+        """
+        import numpy as np
+
+        if not counted or any(len(repeat.columns) != 1 for repeat in counted):
+            return None
+        found = [next(iter(repeat.columns.items())) for repeat in counted]
+        layout = found[0][1].layout
+        if any(columns.layout is not layout for _, columns in found):
+            return None
+        if len(set(layout.keys)) < len(layout.keys):
+            return None
+        values = np.array([columns.values for _, columns in found])
+        if np.isnan(values).any() or (np.signbit(values) & (values == 0)).any():
+            return None
+        return cls(layout=layout, hosts=[host for host, _ in found], values=values)
+
+    def series(self) -> dict[Key, MetricSeries]:
+        """Returns the series of each metric."""
+        columns, layout = self.values.T.tolist(), self.layout
+        return {
+            key: MetricSeries(
+                operation=key[0], metric=key[1], unit=unit, repeats=OneHost(self.hosts, column)
+            )
+            for key, unit, column in zip(layout.keys, layout.units, columns, strict=True)
+        }
+
+    def aggregates(self) -> np.ndarray:
+        """Returns what `MetricSeries.aggregates` says of all series, one after the other."""
+        import numpy as np
+
+        values = self.values
+        count, ordered = len(values), np.sort(values, axis=0)
+        with np.errstate(invalid="ignore", over="ignore"):
+            found = {
+                "median": (ordered[(count - 1) // 2] + ordered[count // 2]) / 2,
+                "mean": np.array([math.fsum(column) / count for column in values.T.tolist()]),
+                "min": ordered[0],
+                "max": ordered[-1],
+                "p50": _percentile(ordered, 0.50),
+                "p99": _percentile(ordered, 0.99),
+            }
+        table: np.ndarray = np.array([found[name] for name in AGGREGATES])
+        rows, columns = _places(self.layout)
+        return np.asarray(table[rows, columns])
+
+
+AGGREGATES: Final = ("median", "mean", "min", "max", "p50", "p99")
+"""Suffixes of aggregates, in their order."""
+
+
+def aggregates_of_unit(unit: str) -> tuple[str, ...]:
+    """Returns the aggregates that values have: the mean of rates is not the rate of the whole."""
+    return tuple(name for name in AGGREGATES if name != "mean" or not unit.endswith("/s"))
+
+
+@functools.lru_cache(maxsize=256)
+def _places(layout: Layout) -> tuple[np.ndarray, np.ndarray]:
+    """Returns which aggregate of which sample each aggregated value of a layout is."""
+    import numpy as np
+
+    found = [
+        (AGGREGATES.index(name), place)
+        for place, unit in enumerate(layout.units)
+        for name in aggregates_of_unit(unit)
+    ]
+    rows, columns = np.array(found, np.intp).reshape(-1, 2).T
+    return rows, columns
+
+
 def _direction(metric: str) -> Better:
     try:
         return lookup(metric).better
@@ -137,7 +260,8 @@ def _direction(metric: str) -> Better:
         return "none"
 
 
-def _percentile(ordered: Sequence[float], share: float) -> float:
+def _percentile(ordered: _Ordered, share: float) -> Any:
+    """Returns a percentile of values in order, or of each column of them."""
     position = share * (len(ordered) - 1)
     low = math.floor(position)
     high = min(low + 1, len(ordered) - 1)

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import re
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from orbax_bench_core.exports.tensorboard import cards, hparams
 from orbax_bench_core.exports.tensorboard.cards import glance_card
-from orbax_bench_core.exports.tensorboard.event_file import Log, Scalar
+from orbax_bench_core.exports.tensorboard.event_file import Log, Scalar, Tags, packed
 from orbax_bench_core.exports.tensorboard.operations import (
     THROUGHPUT,
+    Alike,
+    Key,
+    MetricSeries,
     Operation,
+    aggregates_of_unit,
     collect,
     operations,
 )
-from orbax_bench_core.measure import TIME, block_name, lookup
+from orbax_bench_core.measure import TIME, lookup
 from orbax_bench_core.records import (
+    Columns,
+    Layout,
     Record,
     Repeat,
     Run,
@@ -69,8 +76,8 @@ class EventFiles:
         # TensorBoard wants `tfevents` in the name, and reads files in the order of their time.
         self._name = f"events.out.tfevents.{int(self._created)}.{run.info.run_id}.{_OURS}"
         self._rows, self._folders = hparams.columns(run.series()), run_names(run.series())
-        self._operations: list[Operation] = []
-        self._written: set[epath.Path] = set()
+        self._operations: dict[tuple[str, bool], Operation] = {}
+        self._written: set[str] = set()
 
     def add(self, found: Iterable[Repeat]) -> None:
         """Writes the files of a point, or of the arms of a pair.
@@ -81,26 +88,33 @@ class EventFiles:
         measured = (repeat for repeat in found if not repeat.warmup)
         for series, of_series in itertools.groupby(measured, key=lambda repeat: repeat.series):
             repeats = sorted(of_series, key=lambda repeat: repeat.index)
-            folder = self._root / self._folders[series.id]
+            folder = f"{self._root}/{self._folders[series.id]}"
             for host in sorted({host for repeat in repeats for host in repeat.records}):
-                records = [repeat.records[host] for repeat in repeats if host in repeat.records]
-                self._write(folder / f"host_{host}", host_log(records, self._created))
+                records = [
+                    (repeat.records[host], repeat.columns[host])
+                    for repeat in repeats
+                    if host in repeat.records
+                ]
+                self._write(f"{folder}/host_{host}", host_log(records, self._created))
             log, operations = series_log(series, self._info, repeats, self._rows[series.id])
-            self._write(folder / SUMMARY, log)
-            self._operations += operations
+            self._write(f"{folder}/{SUMMARY}", log)
+            for operation in operations:  # one of a kind says what its columns are
+                kind = operation.name, operation.throughput is None
+                self._operations.setdefault(kind, operation)
 
     def end(self) -> None:
         """Declares the columns of the HParams tab, and removes what no longer belongs."""
         top = Log(self._created)
-        columns = metric_columns(self._operations)
+        columns = metric_columns(self._operations.values())
         content = hparams.experiment(self._info.suite_name, self._created, self._rows, columns)
         top.hparams(hparams.EXPERIMENT_TAG, content)
-        self._write(self._root / SUMMARY, top)
+        self._write(f"{self._root}/{SUMMARY}", top)
         _remove_others(self._root, self._written)
 
-    def _write(self, folder: epath.Path, log: Log) -> None:
-        write_atomically(folder / self._name, log.to_bytes(), durable=False)
-        self._written.add(folder / self._name)
+    def _write(self, folder: str, log: Log) -> None:
+        path = f"{folder}/{self._name}"
+        write_atomically(path, log.to_bytes(), durable=False)
+        self._written.add(path)
 
 
 def run_names(every: Sequence[Series]) -> dict[str, str]:
@@ -119,10 +133,10 @@ def run_names(every: Sequence[Series]) -> dict[str, str]:
     }
 
 
-def _remove_others(root: epath.Path, written: set[epath.Path]) -> None:
+def _remove_others(root: epath.Path, written: set[str]) -> None:
     for folders in ("*", "*/*"):
         for path in root.glob(f"{folders}/events.out.tfevents.*.{_OURS}"):
-            if path not in written:
+            if str(path) not in written:
                 path.unlink()
                 # Where it holds something else, or is no folder, it stays.
                 with contextlib.suppress(OSError, ValueError):
@@ -149,18 +163,15 @@ def series_log(
     first = min(record.host for record in records)
     of_one = [record for record in records if record.host == first]
     ended = max(map(record_end, of_one))
-    values = collect(repeats)
+    alike = Alike.of([repeat for repeat in repeats if repeat.counts])
+    values = collect(repeats) if alike is None else alike.series()
     found = operations(values)
     log = Log(ended)
     log.scalars(
         Scalar(f"{TIMES}/{operation.name}_s", statistics.median(operation.seconds), _MEDIAN)
         for operation in found
     )
-    log.scalars(
-        Scalar(f"{metric.tag}_{suffix}", value)
-        for metric in values.values()
-        for suffix, value in metric.aggregates().items()
-    )
+    _add_aggregates(log, values, alike)
     log.scalars(
         Scalar(_throughput_tag(operation), operation.throughput)
         for operation in found
@@ -180,6 +191,29 @@ def series_log(
     log.hparams(hparams.SESSION_START_TAG, hparams.session_start(group, began, row))
     log.hparams(hparams.SESSION_END_TAG, hparams.session_end(ended, passed=passed))
     return log, found
+
+
+def _add_aggregates(log: Log, values: Mapping[Key, MetricSeries], alike: Alike | None) -> None:
+    tags = None if alike is None else _aggregate_tags(alike.layout)
+    if alike is not None and tags is not None and log.takes(tags):
+        log.row(tags, packed(alike.aggregates()))
+        return
+    log.scalars(
+        Scalar(f"{metric.tag}_{suffix}", value)
+        for metric in values.values()
+        for suffix, value in metric.aggregates().items()
+    )
+
+
+@functools.lru_cache(maxsize=256)
+def _aggregate_tags(layout: Layout) -> Tags | None:
+    """Returns the tags of the aggregates of a layout; None where two are the same."""
+    names = [
+        f"{block}_{metric}_{suffix}"
+        for (block, metric), unit in zip(layout.keys, layout.units, strict=True)
+        for suffix in aggregates_of_unit(unit)
+    ]
+    return Tags.of((name, "") for name in names)
 
 
 def metric_columns(found: Iterable[Operation]) -> list[hparams.Metric]:
@@ -203,28 +237,35 @@ def _throughput_tag(operation: Operation) -> str:
     return f"{operation.name}_{THROUGHPUT}_mean"
 
 
-def host_log(records: Iterable[Record], created: float) -> Log:
+def host_log(records: Sequence[tuple[Record, Columns]], created: float) -> Log:
     """Returns every sample of the repeats that passed, and the error of each that did not.
 
     Args:
-        records: The records of one host for the measured repeats of one point, in order.
+        records: The records of one host for the measured repeats of one point, in order, each with
+            its samples by column.
         created: When the run began, in seconds since the epoch.
     """
+    import numpy as np
+
     log = Log(created)
-    descriptions = _Descriptions()
-    for record in records:
+    # Whoever has a layout at all has it in nearly all repeats: its values are packed together.
+    of_layout: dict[Layout, list[list[float]]] = {}
+    for record, (layout, found) in records:
         if record.status == "passed":
-            times = (s for s in record.samples if s.metric == TIME)
-            log.scalars(
-                (
-                    Scalar(f"{TIMES}/{block_name(s.operation, s.occurrence)}_s", s.value)
-                    for s in times
-                ),
-                step=record.repeat,
-                wall_time=record_end(record),
-            )
-            scalars = (Scalar(s.key, s.value, descriptions[s.metric]) for s in record.samples)
-            log.scalars(scalars, step=record.repeat, wall_time=record_end(record))
+            of_layout.setdefault(layout, []).append(found)
+    rows = {layout: iter(packed(np.array(found))) for layout, found in of_layout.items()}
+    for record, (layout, found) in records:
+        if record.status == "passed":
+            values, step, end = next(rows[layout]), record.repeat, record_end(record)
+            for scalars in _host_scalars(layout):
+                if scalars.tags is not None and log.takes(scalars.tags):
+                    own = values if scalars.whole else values[scalars.places]
+                    log.row(scalars.tags, own, step=step, wall_time=end)
+                    continue
+                own_values = [found[place] for place in scalars.places]
+                each = zip(scalars.described, own_values, strict=True)
+                every = (Scalar(tag, value, said) for (tag, said), value in each)
+                log.scalars(every, step=step, wall_time=end)
         elif record.error is not None:
             tag = "error" if record.status == "failed" else record.status
             error = record.error
@@ -238,15 +279,39 @@ def record_end(record: Record) -> float:
     return record.started_at.timestamp() + record.duration_s
 
 
-class _Descriptions(dict[str, str]):
-    """What TensorBoard says of a metric, by its name."""
+class _Scalars(NamedTuple):
+    """Scalars of one step of a host.
 
-    def __missing__(self, metric: str) -> str:
-        try:
-            known = lookup(metric)
-        except KeyError:
-            said = ""
-        else:
-            said = f"{known.description} [{known.unit}]" if known.unit else known.description
-        self[metric] = said
-        return said
+    Attributes:
+        places: Of which samples they are.
+        described: Their tags, each with what it says.
+        tags: These; None where two are the same.
+        whole: Whether they are all samples, in their order.
+    """
+
+    places: list[int]
+    described: list[tuple[str, str]]
+    tags: Tags | None
+    whole: bool
+
+
+@functools.lru_cache(maxsize=256)
+def _host_scalars(layout: Layout) -> tuple[_Scalars, _Scalars]:
+    """Returns the scalars of a repeat: the seconds of its operations, and all that it measured."""
+    times = list(layout.places(TIME))
+    seconds = [(f"{TIMES}/{layout.blocks[place]}_s", "") for place in times]
+    every = [(f"{block}_{metric}", _description(metric)) for block, metric in layout.keys]
+    return (
+        _Scalars(times, seconds, Tags.of(seconds), whole=False),
+        _Scalars(list(range(len(every))), every, Tags.of(every), whole=True),
+    )
+
+
+@functools.cache
+def _description(metric: str) -> str:
+    """Returns what TensorBoard says of a metric."""
+    try:
+        known = lookup(metric)
+    except KeyError:
+        return ""
+    return f"{known.description} [{known.unit}]" if known.unit else known.description

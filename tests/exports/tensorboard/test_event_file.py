@@ -12,7 +12,7 @@ from tensorboard.backend.event_processing.event_file_loader import (
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.summary.writer.record_writer import RecordWriter
 
-from orbax_bench_core.exports.tensorboard.event_file import Log, Scalar, encode
+from orbax_bench_core.exports.tensorboard.event_file import Log, Scalar, Tags, encode, packed
 
 
 @pytest.mark.parametrize("size", [0, 1, 255, 10_000])
@@ -52,3 +52,22 @@ def test_scalars_are_written_as_protobuf_writes_them(tmp_path, value, tags):
 
 def test_no_events_are_an_empty_file():
     assert encode([]) == b""
+
+
+def test_a_row_is_what_its_scalars_are_one_by_one():
+    described, values = [("a/b", "what"), ("c", "")], numpy.array([[1.5, 1e300], [math.nan, -0.0]])
+    one_by_one, rows = Log(1.0), Log(1.0)
+    tags = Tags.of(described)
+    for step, found in enumerate(values):
+        each = zip(described, found.tolist(), strict=True)
+        one_by_one.scalars((Scalar(tag, value, said) for (tag, said), value in each), step=step)
+        rows.row(tags, packed(found), step=step)
+    assert rows.to_bytes() == one_by_one.to_bytes()
+
+
+def test_a_row_takes_tags_that_are_all_new_or_all_its_own():
+    log, tags = Log(1.0), Tags.of([("a", ""), ("b", "")])
+    assert log.takes(tags)
+    log.scalars([Scalar("b", 1.0)])
+    assert not log.takes(tags)
+    assert Tags.of([("a", ""), ("a", "")]) is None

@@ -1,0 +1,157 @@
+"""Parser of records: one pass over the JSON, and each part that records share only once.
+
+The repeats of a point have the same point, and those of a run the same provenance and the same
+samples but for their values. A part whose bytes were validated before is not validated again.
+Whatever is not as we write it goes to the model of a record as a whole, which decides.
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import re
+from collections.abc import Callable
+from typing import Any, Final, Literal
+
+import msgspec
+import pydantic
+
+from orbax_bench_core.config import Arm
+from orbax_bench_core.measure import Sample
+from orbax_bench_core.records.layout import Columns, Layout, Samples, layout_of
+from orbax_bench_core.records.record import Record, Status
+
+_VALUE: Final = re.compile(rb'"value": ([^,]*),')
+_SOME_VALUE: Final = b'"value": 0,'
+_SHARED: Final = 512
+"""Parts that are kept: those of two points, of their run and of its layouts are the next ones."""
+
+
+class _Parts(msgspec.Struct, forbid_unknown_fields=True):
+    """A record of this version whose nested parts are not read yet."""
+
+    schema_version: Literal[2]
+    run_id: str
+    suite: str
+    point_id: str
+    point_name: str
+    point: msgspec.Raw
+    repeat: int
+    warmup: bool
+    arm: Arm | None
+    block: int | None
+    life: int | None
+    host: int
+    num_hosts: int
+    status: Status
+    started_at: msgspec.Raw
+    duration_s: float
+    samples: msgspec.Raw
+    notes: msgspec.Raw
+    error: msgspec.Raw
+    state: msgspec.Raw
+    inventory: msgspec.Raw
+    provenance: msgspec.Raw
+    worker: str
+    attempts: msgspec.Raw
+    effects: msgspec.Raw
+    store_troubles: msgspec.Raw
+
+
+_NESTED: Final = tuple(
+    name for name, kind in _Parts.__annotations__.items() if kind == "msgspec.Raw"
+)
+
+_DECODER: Final = msgspec.json.Decoder(_Parts)
+_VALUES: Final = msgspec.json.Decoder(list[float])
+_SAMPLES: Final = msgspec.json.Decoder(tuple[Sample, ...])
+_TIME: Final = pydantic.TypeAdapter(datetime.datetime)
+
+
+def parsed_record(data: bytes) -> Record | None:
+    """Returns a record, or None of what is torn or of another schema version."""
+    try:
+        return _usual(data)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        pass
+    try:
+        return Record.model_validate_json(data)
+    except pydantic.ValidationError:
+        return None
+
+
+def _usual(data: bytes) -> Record:
+    """Returns a record that is as we write them.
+
+    Raises:
+        ValueError: It is not; whether it is a record none the less, its model says.
+    """
+    parts = _DECODER.decode(data)
+    return _made({name: read(getattr(parts, name)) for name, read in _READERS})
+
+
+def _columns(data: bytes) -> Columns:
+    """Returns samples by column: what stands around their values is looked up."""
+    around = _VALUE.split(data)
+    layout = _layout(tuple(around[::2]))
+    values = _VALUES.decode(b"[%b]" % b",".join(around[1::2]))
+    if len(values) != len(layout.metrics):
+        raise ValueError("what looks like a value is none")
+    return Columns(layout, values)
+
+
+@functools.lru_cache(maxsize=_SHARED)
+def _layout(around: tuple[bytes, ...]) -> Layout:
+    """Returns the layout of samples by what stands around their values."""
+    samples = _SAMPLES.decode(_SOME_VALUE.join(around))
+    return layout_of(tuple((s.operation, s.occurrence, s.metric, s.unit) for s in samples))
+
+
+@functools.lru_cache(maxsize=_SHARED)
+def _part(name: str, data: bytes) -> Any:
+    """Returns a part of a record; nobody changes one, so that those that share it hold one."""
+    return _adapter(name).validate_json(data)
+
+
+@functools.cache
+def _adapter(name: str) -> pydantic.TypeAdapter[Any]:
+    return pydantic.TypeAdapter(Record.model_fields[name].rebuild_annotation())
+
+
+def _samples(data: msgspec.Raw) -> Samples:
+    return Samples(_columns(bytes(data)))
+
+
+def _time(data: msgspec.Raw) -> datetime.datetime:
+    return _TIME.validate_json(bytes(data))
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _reader(name: str) -> Callable[[Any], Any]:
+    """Returns what makes the value of a field from what is decoded of it."""
+    if name not in _NESTED:
+        return _same
+    if name == "samples":
+        return _samples
+    if name == "started_at":
+        return _time
+    return lambda data: _part(name, bytes(data))
+
+
+_READERS: Final = tuple((name, _reader(name)) for name in Record.model_fields)
+
+
+def _made(content: dict[str, Any]) -> Record:
+    """Returns the record of content that was validated part by part, as `model_construct` does."""
+    record = Record.__new__(Record)
+    for name, value in (
+        ("__dict__", content),
+        ("__pydantic_fields_set__", set(content)),
+        ("__pydantic_extra__", None),
+        ("__pydantic_private__", None),
+    ):
+        object.__setattr__(record, name, value)
+    return record

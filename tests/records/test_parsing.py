@@ -1,0 +1,73 @@
+"""Parsing of records: what the model of a record says, in one pass."""
+
+import json
+
+import pytest
+
+from orbax_bench_core.measure import Sample
+from orbax_bench_core.records import ErrorInfo, Record
+from orbax_bench_core.records.parsing import parsed_record
+
+NAN = float("nan")
+CASES = {
+    "usual": {"times": {"save": 1.5, "load": 2}},
+    "nothing measured": {"samples": ()},
+    "not a number": {
+        "samples": (Sample("save", 0, "a/b", NAN, "s"), Sample("x", 1, "c/d", 2.0, ""))
+    },
+    "names like values": {"samples": (Sample('"value": 1, "', 0, 'a/"value": 2,', 3.0, ","),)},
+    "failed": {"status": "failed", "error": ErrorInfo(type="E", message='"value": 7,')},
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_record_is_read_as_its_model_reads_it(make_record, name):
+    text = make_record(**CASES[name]).model_dump_json(indent=1)
+    found, meant = parsed_record(text.encode()), Record.model_validate_json(text)
+    assert found.model_dump_json(indent=1) == meant.model_dump_json(indent=1) == text
+    assert repr(found.samples) == repr(meant.samples)
+    assert found.model_fields_set == meant.model_fields_set
+
+
+@pytest.mark.parametrize("indent", [None, 1, 4])
+def test_the_layout_of_the_text_does_not_matter(make_record, indent):
+    record = make_record(times={"save": 1.5})
+    text = json.dumps(json.loads(record.model_dump_json()), indent=indent)
+    assert parsed_record(text.encode()) == record
+
+
+def test_what_was_read_can_be_changed_and_compared(make_record):
+    record = make_record(times={"save": 1.5, "load": 2.0})
+    found = parsed_record(record.model_dump_json(indent=1).encode())
+    more = found.model_copy(update={"samples": (*found.samples, Sample("x", 0, "y", 1.0, ""))})
+    assert found == record
+    assert len(found.samples) == 2
+    assert more.samples[:2] == record.samples
+    assert found.samples[0] == record.samples[0]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('"value": 1.5', '"value": 1_5'),
+        ('"value": 1.5', '"value": "many"'),
+        ('"value": 1.5', '"value": 1.5]'),
+        ('"value": 1.5', '"value": [1.5]'),
+        ('"value": 1.5', '"value": true1'),
+        ('"occurrence": 0', '"occurrence": "first"'),
+        ('"status": "passed"', '"status": "fine"'),
+        ('"repeat": 0', '"repeat": null'),
+        ('"suite"', '"sweet"'),
+        ('"schema_version": 2', '"schema_version": 3'),
+    ],
+)
+def test_what_the_model_refuses_is_no_record(make_record, before, after):
+    text = make_record(times={"save": 1.5}).model_dump_json(indent=1)
+    assert parsed_record(text.encode()) is not None  # what is around the value is known by now
+    assert before in text
+    assert parsed_record(text.replace(before, after, 1).encode()) is None
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"null", b"[" * 100_000, b"\xff", b'{"a": "\\ud800"}'])
+def test_what_is_torn_is_no_record(data):
+    assert parsed_record(data) is None
