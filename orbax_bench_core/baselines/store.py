@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import pydantic
 
 from orbax_bench_core.baselines.model import Baseline, Capture, Promotion, is_capture_id
-from orbax_bench_core.config import Problem, UserError, checked_path, read_at_most
+from orbax_bench_core.config import Problem, UserError, checked_path, read_at_most, shown
 from orbax_bench_core.records import (
     SCHEMA_VERSION,
     UNKNOWN,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _PROMOTIONS: Final = "promotions"
 _RESERVED: Final = ("latest", "previous", "nearest", "HEAD")
 _REVISION: Final = re.compile(r"[A-Za-z0-9][\w.+-]*")
+_NAME: Final = re.compile(r"[\w+-][\w.+-]*")
 Model = TypeVar("Model", bound=ResultModel)
 Given = TypeVar("Given")
 Found = TypeVar("Found")
@@ -78,8 +79,19 @@ class Registry:
         Raises:
             UserError: A file is missing, or not what its name says.
         """
-        files = [self.root / reference / f"{point_id}.json" for reference, point_id in wanted]
+        files = [self._place(reference, point_id) for reference, point_id in wanted]
         return read_each(read_baseline, files)
+
+    def _place(self, reference: str, point_id: str) -> epath.Path:
+        """Returns the file of a point; no reference leads out of the registry."""
+        names = [*reference.split("/"), point_id]
+        if len(names) != 3 or not all(_NAME.fullmatch(name) for name in names):
+            message = (
+                f"{shown(reference)} of point {shown(point_id)} is no capture of this registry, "
+                "whose references are REVISION/ID; take that promotion away"
+            )
+            raise UserError(Problem(message, file=str(self.root)))
+        return self.root / reference / f"{point_id}.json"
 
     def add(self, capture: Capture, baselines: Sequence[Baseline]) -> Capture:
         """Writes a capture with the samples of each of its points, unless it is there.

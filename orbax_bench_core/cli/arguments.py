@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from orbax_bench_core.cli.terminal import new_console
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -135,10 +137,10 @@ LogFormatOption = Annotated[
 
 def results_console() -> Console:
     """Returns a console on standard output as it is now, which a caller may redirect later."""
-    from rich.console import Console
-
     out = sys.stdout
-    return Console(file=out) if out.isatty() else Console(file=out, width=LOG_WIDTH, soft_wrap=True)
+    if out.isatty():
+        return new_console(file=out)
+    return new_console(file=out, width=LOG_WIDTH, soft_wrap=True)
 
 
 def refuse_override(override: Sequence[str] | None) -> None:

@@ -23,6 +23,7 @@ from orbax_bench_core.cli.hosts import (
     place_in_cluster,
     serve_without_suite,
 )
+from orbax_bench_core.cli.terminal import new_console
 
 
 def bisect(
@@ -76,8 +77,6 @@ def bisect(
     clear verdict on them, 1 they could not be measured, 2 the suite or a release is invalid. The
     same command goes on from where it was stopped.
     """
-    from rich.console import Console
-
     from orbax_bench_core.analysis import noise as passports
     from orbax_bench_core.cli.bisect_run import BisectRun
     from orbax_bench_core.cli.measurement import Output
@@ -101,7 +100,7 @@ def bisect(
             settings=settings,
             lock=not no_lock,
             passport=known,
-            output=Output(console=Console(), quiet=quiet),
+            output=Output(console=new_console(), quiet=quiet),
         )
         return run.run()
 

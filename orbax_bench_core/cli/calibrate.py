@@ -19,6 +19,7 @@ from orbax_bench_core.cli.hosts import (
     place_in_cluster,
     serve_without_suite,
 )
+from orbax_bench_core.cli.terminal import new_console
 
 if TYPE_CHECKING:
     from orbax_bench_core.cli.measurement import Output
@@ -146,8 +147,6 @@ def _read(places: Sequence[str], save: str | None, *, as_json: bool) -> int:
 
 def _progress(*, quiet: bool) -> Output:
     """Returns where progress is shown: on stderr, for standard output has the answer alone."""
-    from rich.console import Console
-
     from orbax_bench_core.cli.measurement import Output
 
-    return Output(console=Console(file=sys.stderr), quiet=quiet)
+    return Output(console=new_console(file=sys.stderr), quiet=quiet)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from orbax_bench_core.cli.arguments import AllowInconclusive, JUnit, Metrics, Notify, ShownMetrics
+from orbax_bench_core.cli.terminal import new_console
 
 
 def compare(
@@ -61,8 +62,6 @@ def compare(
     place says; 2 nothing to compare; 3 REGRESSION and 4 INCONCLUSIVE in pairs; 4 whatever --rule
     finds, which is no verdict of the run.
     """
-    from rich.console import Console
-
     from orbax_bench_core.analysis.verdicts import compare_stored, verdicts_document
     from orbax_bench_core.config import UserError
     from orbax_bench_core.document import print_document, to_html
@@ -72,7 +71,7 @@ def compare(
     outlets = Outlets.of(notify, junit)
     with outlets.on_failure(None, candidate or baseline):
         found = compare_stored(baseline, candidate, rule or ())
-    console = Console()
+    console = new_console()
     document = verdicts_document(found, metrics.value)
     if as_json:
         print(found.model_dump_json(indent=2))

@@ -9,6 +9,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from orbax_bench_core.cli.terminal import new_console
+
 _EXTRAS = {"kfp": "kfp", "gcs": "gcsfs"}
 _OPTIONAL = frozenset({"libtpu", "torch"})
 _PROBE = """
@@ -26,7 +28,6 @@ def doctor(
     ] = ".",
 ) -> None:
     """Say what this machine has, from devices to disk."""
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
@@ -54,7 +55,7 @@ def doctor(
     ]
     if lacking or devices.startswith("none"):
         table.add_row("verdict", "[red]cannot measure: see above[/]")
-    Console().print(table)
+    new_console().print(table)
 
 
 def _devices() -> str:

@@ -10,11 +10,19 @@ from typing import Annotated
 import typer
 
 from orbax_bench_core.cli.arguments import Override, SuiteFile
+from orbax_bench_core.cli.terminal import new_console
 
 
 def expand(
     suite: SuiteFile,
     override: Override = None,
+    no_import: Annotated[
+        bool,
+        typer.Option(
+            "--no-import",
+            help="Refuse a suite whose classes would have to be imported, which runs their code.",
+        ),
+    ] = False,
     json_lines: Annotated[
         bool, typer.Option("--json", help="Print each point in full, as one line of JSON.")
     ] = False,
@@ -25,7 +33,7 @@ def expand(
     from orbax_bench_core.sweep import expand as expand_suite
 
     loaded = load_suite(suite, override or ())
-    expansion = expand_suite(loaded)
+    expansion = expand_suite(loaded, imports=not no_import)
     if json_lines:
         for point in expansion.points:
             print(f'{{"id":"{point.id}",{point.model_dump_json()[1:]}')
@@ -97,13 +105,12 @@ def _chosen(names: Sequence[str], builtins: Mapping[str, str]) -> dict[str, str]
 def _show_all(builtins: Mapping[str, str]) -> None:
     """Prints what each measures, in a line or two."""
     import docstring_parser
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     from orbax_bench_core.sweep import load_class
 
-    console = Console()
+    console = new_console()
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True, style="bold")
     table.add_column()
@@ -116,13 +123,12 @@ def _show_all(builtins: Mapping[str, str]) -> None:
 
 def _show(builtins: Mapping[str, str]) -> None:
     import docstring_parser
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     from orbax_bench_core.sweep import describe_options, load_class
 
-    console = Console()
+    console = new_console()
     for name, path in builtins.items():
         generator = load_class(path)
         about = docstring_parser.parse(generator.__doc__ or "")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orbax_bench_core.cli.arguments import parse_size
+from orbax_bench_core.cli.terminal import new_console
 
 if TYPE_CHECKING:
     from orbax_bench_core.limits import Limits
@@ -69,13 +70,12 @@ def _tell(line: str) -> None:
 
 def _print_table(found: Limits) -> None:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
     from orbax_bench_core.document import num_bytes
     from orbax_bench_core.limits import PROBE_HEADINGS, probe_cells
 
-    console = Console(soft_wrap=not sys.stdout.isatty())
+    console = new_console(soft_wrap=not sys.stdout.isatty())
     console.print(
         f"{found.path}: {num_bytes(found.num_bytes)} of {found.dtype} in {found.num_threads} "
         "parts at once",

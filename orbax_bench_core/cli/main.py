@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import functools
 import gc
-import io
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
@@ -44,6 +43,7 @@ from orbax_bench_core.cli import (
 from orbax_bench_core.cli.buckets import check_buckets
 from orbax_bench_core.cli.hosts import Reach, for_this_host
 from orbax_bench_core.cli.interrupts import interrupted_when_told
+from orbax_bench_core.cli.terminal import printable_streams
 from orbax_bench_core.exit_codes import Exit
 
 if TYPE_CHECKING:
@@ -220,9 +220,11 @@ def run_command_line(command: Callable[[], object]) -> None:
     message as well, and exit code 1. Whatever tells a process to end interrupts it, with exit code
     130.
     """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # bytes of a name that are no text are shown, too
-            stream.reconfigure(errors="backslashreplace")
+    with printable_streams():
+        _run(command)
+
+
+def _run(command: Callable[[], object]) -> None:
     try:
         with interrupted_when_told():
             if sys.argv[1:2] and sys.argv[1] in _HERE:

@@ -20,6 +20,7 @@ from orbax_bench_core.cli.arguments import LogFormat, results_console
 from orbax_bench_core.cli.json_log import JsonLog
 from orbax_bench_core.cli.live_verdicts import LiveVerdicts
 from orbax_bench_core.cli.progress import ProgressReport
+from orbax_bench_core.cli.terminal import new_console
 from orbax_bench_core.config import LoadedSuite, UserError
 from orbax_bench_core.document import count, print_document
 from orbax_bench_core.execute import (
@@ -101,7 +102,7 @@ class Output:
             raise UserError("--quiet shows less and --verbose more: give one of them")
         as_json = log_format is LogFormat.JSON
         return cls(
-            console=Console(soft_wrap=not sys.stdout.isatty(), quiet=as_json),
+            console=new_console(soft_wrap=not sys.stdout.isatty(), quiet=as_json),
             json_log=JsonLog(sys.stdout) if as_json else None,
             verbose=verbose,
             quiet=quiet,
@@ -111,7 +112,7 @@ class Output:
     @property
     def progress(self) -> Console:
         """Where progress is shown."""
-        return Console(quiet=True) if self.quiet else self.console
+        return new_console(quiet=True) if self.quiet else self.console
 
     @classmethod
     def beside(cls, *, as_json: bool, verbose: bool = False, quiet: bool = False) -> Output:

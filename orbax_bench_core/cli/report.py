@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from orbax_bench_core.cli.terminal import new_console
 from orbax_bench_core.exit_codes import Exit
 
 
@@ -26,15 +27,13 @@ def report(
     Exit codes: 0 all is written; 1 it cannot be written, or files were left out, for they are not
     what their place says; 2 there is no run.
     """
-    from rich.console import Console
-
     from orbax_bench_core.analysis.summary import notes_document, terminal_document
     from orbax_bench_core.cli.measurement import unwritten
     from orbax_bench_core.document import print_document
     from orbax_bench_core.records import RunDirectory
     from orbax_bench_core.steps import answer_of, limits_of, publish
 
-    console = Console()
+    console = new_console()
     run = RunDirectory(directory)
     try:
         summary = publish(run, deep=deep)

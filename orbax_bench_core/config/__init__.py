@@ -45,6 +45,7 @@ from orbax_bench_core.config.load import LoadedSuite, load_suite, parse_suite
 from orbax_bench_core.config.mesh import MeshConfig, sharding_conflict
 from orbax_bench_core.config.models import expanded
 from orbax_bench_core.config.override import with_keys, with_overrides
+from orbax_bench_core.config.redaction import has_credentials, redacted
 from orbax_bench_core.config.rules import changed_gate
 from orbax_bench_core.config.source import KeyPath, Source, read_value
 from orbax_bench_core.config.suite import BenchmarkEntry, Suite
@@ -91,6 +92,7 @@ __all__ = [
     "explain",
     "gate_changes",
     "gate_edits",
+    "has_credentials",
     "leaves",
     "load_suite",
     "meanings",
@@ -98,6 +100,7 @@ __all__ = [
     "printable",
     "read_at_most",
     "read_value",
+    "redacted",
     "sharding_conflict",
     "shortened",
     "shown",

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final
 
+from orbax_bench_core.config.redaction import redacted
+
 _LONGEST_MESSAGE: Final = 1_900
 """Characters of all that is said of one command line or file: nobody reads more than a screen."""
 _LONGEST_VALUE: Final = 200
@@ -55,7 +57,7 @@ class UserError(Exception):
     @property
     def said(self) -> tuple[str, ...]:
         """The problems as people read them: the first ones, and how many there are more."""
-        lines = [_on_a_screen(printable(str(problem))) for problem in self.problems]
+        lines = [_on_a_screen(redacted(printable(str(problem)))) for problem in self.problems]
         kept = lines[:1]
         for line in lines[1:]:
             if sum(map(len, kept)) + len(line) > _LONGEST_MESSAGE:

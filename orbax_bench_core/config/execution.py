@@ -10,6 +10,7 @@ from typing import Annotated, Final, Literal, Self
 import pydantic
 
 from orbax_bench_core.config.base import ConfigModel
+from orbax_bench_core.config.redaction import has_credentials, redacted
 
 Cache = Literal["warm", "cold"]
 HostMemory = Literal["reused", "fresh", "default"]
@@ -37,6 +38,11 @@ def checked_requirement(given: str, environment: str) -> None:
         ValueError: It is nothing that pip could install.
     """
     text = given.strip()
+    if has_credentials(text):
+        raise ValueError(
+            f"{environment}: {redacted(text)} has credentials, which every record would keep; "
+            "write ${NAME} in their place, a variable of the environment, or use ~/.netrc"
+        )
     if "/" in text or "@" in text or text.startswith(_PLACES) or text.endswith(_FILES):
         return
     if _REQUIREMENT.fullmatch(text) is None:

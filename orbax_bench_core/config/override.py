@@ -208,7 +208,7 @@ def with_keys(text: str, keys: Mapping[str, Any], file: str = "") -> str:
         raise SuiteError(
             source.problem("given in the file as well as on the command line", (present[0],))
         )
-    lines = [f"{key}: {json.dumps(value)}" for key, value in keys.items()]
+    lines = [f"{key}: {json.dumps(value, default=str)}" for key, value in keys.items()]
     appended = "\n".join([text.rstrip("\n"), *lines]) + "\n"
     # A suite in braces, or with an end marker, cannot be added to at its end.
     with contextlib.suppress(SuiteError):

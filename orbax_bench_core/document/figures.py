@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from orbax_bench_core.config import printable
 from orbax_bench_core.document import labels
 from orbax_bench_core.document.compact import USUAL, compact
 
@@ -242,8 +243,8 @@ def png(figure: Figure) -> bytes:
 
 def label(text: str, longest: int = 40) -> str:
     """Returns a user's name as a label: printable, on one line, at most `longest` characters."""
-    printable = "".join(char if char.isprintable() else " " for char in text)
-    return shorten(" ".join(printable.split()), longest)
+    visible = "".join(char if char.isprintable() else " " for char in text)
+    return shorten(" ".join(visible.split()), longest)
 
 
 def shorten(text: str, longest: int) -> str:
@@ -279,5 +280,5 @@ def _entitled(drawn: str, title: str) -> str:
     opening += f' style="width: 100%{limit}; stroke-linejoin: round; {USUAL}"'
     if not title:
         return f'{opening} aria-hidden="true">{rest}'
-    told = html.escape(title)
+    told = html.escape(printable(title))
     return f'{opening} role="img" aria-label="{told}">\n <title>{told}</title>{rest}'

@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from orbax_bench_core.config import redacted
+
 _UNSHOWN_FLAG: Final = "--notify"
 """Flag whose value is an address that only those may know who may post there."""
 
@@ -19,4 +21,4 @@ def command_line() -> str:
             words[place] = f"{flag}=…"
         elif place and words[place - 1] == _UNSHOWN_FLAG:
             words[place] = "…"
-    return " ".join(words).strip() or "python"
+    return redacted(" ".join(words).strip()) or "python"

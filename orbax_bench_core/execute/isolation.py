@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import errno
 import fcntl
 import hashlib
 import os
+import stat
 import struct
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from orbax_bench_core.config import HostMemory, printable
+from orbax_bench_core.config import HostMemory, UserError, printable, redacted
 from orbax_bench_core.execute.command import command_line
 from orbax_bench_core.execute.held import shared_with_workers
 
@@ -52,7 +54,7 @@ def measuring_lock(
         run: What the processes of one run have in common, and those of no other; empty for a run of
             one process.
     """
-    descriptor, ours = _open(lock_file)
+    descriptor, ours = _usable(lock_file, waiting)
     try:
         told = False
         while True:
@@ -90,7 +92,7 @@ def _holder(written: bytes) -> str:
     said = f"waiting: process {printable(process.strip()) or '?'} is measuring on this machine"
     if since.isdecimal() and command:
         began = datetime.datetime.fromtimestamp(int(since)).astimezone()
-        shown = printable(command.strip())
+        shown = redacted(printable(command.strip()))
         cut = f"{shown[:_LONGEST_SHOWN]}…" if len(shown) > _LONGEST_SHOWN else shown
         said += f" since {began:%H:%M}: {cut}"
     return f"{said}; --no-lock measures beside it, and each disturbs the other"
@@ -111,12 +113,56 @@ def _is_held_by(descriptor: int, run: str) -> bool:
     return bool(_RANGE.unpack(found)[0] != fcntl.F_UNLCK)
 
 
-def _open(lock_file: Path) -> tuple[int, bool]:
-    """Opens the lock file; returns whether it may be written, for another user's may not."""
+def _usable(lock_file: Path, waiting: Callable[[str], None]) -> tuple[int, bool]:
+    """Opens the lock file, or one of this user where somebody has put something else there.
+
+    Raises:
+        UserError: Neither can be used.
+    """
     try:
-        return os.open(lock_file, os.O_RDWR | os.O_CREAT, 0o666), True
+        return _open(lock_file)
+    except OSError as error:
+        reason = error.strerror
+    own = lock_file.with_name(f"{lock_file.stem}-{os.getuid()}{lock_file.suffix}")
+    try:
+        found = _open(own)
+    except OSError as error:
+        raise UserError(
+            f"the lock files {lock_file} ({reason}) and {own} ({error.strerror}) cannot be used: "
+            "take them away, or measure with --no-lock"
+        ) from None
+    waiting(
+        f"note: the lock file {lock_file} cannot be used ({reason}), so {own} is; runs of other "
+        "users are not held off"
+    )
+    return found
+
+
+def _open(lock_file: Path) -> tuple[int, bool]:
+    """Opens the lock file; returns whether it may be written, for another user's may not.
+
+    Anyone may write to the folder. So no link is followed, nothing but a file is waited for or
+    written to, and not one that has another name as well.
+
+    Raises:
+        OSError: Something else is there, or it may not be read.
+    """
+    flags = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor, writable = os.open(lock_file, os.O_RDWR | os.O_CREAT | flags, 0o644), True
     except PermissionError:
-        return os.open(lock_file, os.O_RDONLY), False
+        descriptor, writable = os.open(lock_file, os.O_RDONLY | flags), False
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "not a file")
+        ours = found.st_uid == os.geteuid()
+        if ours and not found.st_mode & stat.S_IROTH:
+            os.fchmod(descriptor, 0o644)  # a lock that others cannot open shuts them out
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor, writable and found.st_nlink == 1
 
 
 def allocator_settings(host_memory: HostMemory) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal
 
 import pydantic
 
-from orbax_bench_core.config import Arm, printable
+from orbax_bench_core.config import Arm, printable, redacted
 from orbax_bench_core.inventory import Inventory
 from orbax_bench_core.measure import Sample
 from orbax_bench_core.records.frames import author_place, without_harness
@@ -74,6 +74,11 @@ class ErrorInfo(ResultModel):
     type: str
     message: str
     traceback: str = ""
+
+    @pydantic.field_validator("message", "traceback")
+    @classmethod
+    def _without_credentials(cls, text: str) -> str:
+        return redacted(text)  # a store says the address that failed, with its signature
 
     @property
     def counts(self) -> bool:

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 from jax.experimental import multihost_utils
 
+from orbax_bench_core.config import UserError
 from orbax_bench_core.measure import free_memory_bytes
 from orbax_bench_core.state import jax_api
 
@@ -21,8 +22,12 @@ _LOAD_ON_HOST: Final = 2.1
 class StateError(ValueError):
     """The checkpoint, mesh or path that was asked for cannot be made or read here.
 
-    The message names the leaf or path, what was given, what is allowed and what to do.
+    The message names the leaf or path, what was given, what is allowed and what to do. A long one has
+    its middle left out.
     """
+
+    def __init__(self, message: str) -> None:
+        super().__init__("\n".join(UserError(message).said))
 
 
 def named_leaves(tree: PyTree) -> list[tuple[str, Any]]:

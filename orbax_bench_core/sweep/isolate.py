@@ -9,27 +9,50 @@ import sys
 import tempfile
 from pathlib import Path
 
-from orbax_bench_core.config import ARMS, LoadedSuite, Problem, SuiteError
+from orbax_bench_core.config import ARMS, KeyPath, LoadedSuite, Problem, SuiteError
 from orbax_bench_core.sweep import catalog
 from orbax_bench_core.sweep.expansion import Expansion, expand_here
 
 
-def expand(loaded: LoadedSuite) -> Expansion:
+def expand(loaded: LoadedSuite, *, imports: bool = True) -> Expansion:
     """Expands a suite, without importing JAX or anyone's module into this process.
 
     Built-in benchmarks keep their heavy imports inside functions and are expanded here. Any other
     class may import JAX, hold a TPU or crash, so a process of its own looks at it.
 
+    Args:
+        loaded: The suite.
+        imports: Whether such a process may be started; it runs code that the suite names.
+
     Raises:
-        SuiteError: A class that cannot be used, or an option that it does not take.
+        SuiteError: A class that cannot be used or may not be imported, or an option that it does
+            not take.
     """
-    generators = [
-        *(entry.generator for entry in loaded.suite.benchmarks),
-        *filter(None, (loaded.suite.arm(name).generator for name in ARMS)),
-    ]
-    paths = [catalog.class_path(generator) for generator in generators]
-    if all("." not in path or catalog.is_builtin(path) for path in paths):
+    generators: dict[KeyPath, str] = {
+        ("benchmarks", index, "generator"): entry.generator
+        for index, entry in enumerate(loaded.suite.benchmarks)
+    }
+    for name in ARMS:
+        if given := loaded.suite.arm(name).generator:
+            generators["arms", name, "generator"] = given
+    others = {
+        where: path
+        for where, generator in generators.items()
+        if "." in (path := catalog.class_path(generator)) and not catalog.is_builtin(path)
+    }
+    if not others:
         return expand_here(loaded)
+    if not imports:
+        raise SuiteError(
+            *(
+                loaded.source.problem(
+                    f"{path!r} is no built-in, so its options are known to its module alone, which "
+                    "--no-import does not import: read it first",
+                    where,
+                )
+                for where, path in others.items()
+            )
+        )
     with tempfile.TemporaryFile() as answer_file:  # has no name, so that a kill leaves none
         process = subprocess.run(
             [sys.executable, "-m", "orbax_bench_core.sweep", f"/dev/fd/{answer_file.fileno()}"],

@@ -6,7 +6,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import pydantic
 
@@ -52,6 +52,12 @@ class SweepPoint(ConfigModel):
     environment: EnvironmentConfig | None = None
     candidate: None = None
     label: str = ""
+
+    @pydantic.model_validator(mode="after")
+    def _given_are_options(self) -> Self:
+        if unknown := [name for name in self.given if name not in self.options]:
+            raise ValueError(f"`given` names {unknown[0]!r}, which is no option of the point")
+        return self
 
     @functools.cached_property
     def id(self) -> str:

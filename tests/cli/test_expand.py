@@ -51,3 +51,19 @@ def test_a_json_line_is_the_point_of_its_id(json_points):
 def test_both_forms_print_the_same_ids(orbax_bench, write_suite, json_points):
     lines = orbax_bench("expand", write_suite(OPTIONS, UNEVEN)).out.splitlines()
     assert [line.split("  ")[0] for line in lines[:2]] == [point["id"] for point in json_points]
+
+
+def test_without_imports_a_class_of_somebody_else_is_named_and_not_run(orbax_bench, tmp_path):
+    (tmp_path / "planted.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    suite = tmp_path / "s.yaml"
+    suite.write_text("suite_name: s\nbenchmarks:\n- {generator: planted.Mine, options: {}}\n")
+    outcome = orbax_bench("expand", suite, "--no-import")
+    assert outcome.code == 2
+    assert f"{suite}:3: benchmarks[0].generator: 'planted.Mine' is no built-in" in outcome.err
+    assert not (tmp_path / "ran").exists()
+
+
+def test_without_imports_a_suite_of_built_ins_is_expanded(orbax_bench, write_suite):
+    outcome = orbax_bench("expand", write_suite(), "--no-import")
+    assert outcome.code == 0
+    assert outcome.out.endswith("1 point\n")

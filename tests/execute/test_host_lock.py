@@ -6,11 +6,13 @@ import threading
 
 import pytest
 
+from orbax_bench_core.config import UserError
 from orbax_bench_core.execute.isolation import measuring_lock
 
 ADVICE = "--no-lock measures beside it, and each disturbs the other"
 HOLD = """
 import pathlib, sys, time
+from orbax_bench_core.config import UserError
 from orbax_bench_core.execute.isolation import measuring_lock
 with measuring_lock(print, lock_file=pathlib.Path(sys.argv[1])):
     print("held", flush=True)
@@ -106,3 +108,78 @@ def test_the_lock_file_of_another_user_is_locked_too(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "open", open_read_only)
     with measuring_lock(print, lock_file=lock_file):
         assert lock_file.read_text() == "1234"
+
+
+def held(lock_file):
+    """Holds the lock, and returns what was said meanwhile."""
+    said = []
+    with measuring_lock(said.append, lock_file=lock_file):
+        pass
+    return said
+
+
+def test_a_link_at_its_place_is_not_followed(tmp_path):
+    precious, lock_file = tmp_path / "precious", tmp_path / "x.lock"
+    precious.write_text("kept")
+    lock_file.symlink_to(precious)
+    (line,) = held(lock_file)
+    assert "cannot be used (Too many levels of symbolic links)" in line
+    assert "runs of other users are not held off" in line
+    assert precious.read_text() == "kept"
+    assert (tmp_path / f"x-{os.getuid()}.lock").exists()
+
+
+def test_a_second_name_of_another_file_is_locked_and_not_written(tmp_path):
+    precious, lock_file = tmp_path / "precious", tmp_path / "x.lock"
+    precious.write_text("kept")
+    os.link(precious, lock_file)
+    assert held(lock_file) == []
+    assert precious.read_text() == "kept"
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_no_file_is_not_waited_for(tmp_path, make):
+    make(tmp_path / "x.lock")
+    (line,) = held(tmp_path / "x.lock")
+    assert "x.lock cannot be used" in line
+
+
+def test_where_nothing_can_be_used_it_says_so(tmp_path):
+    (tmp_path / "x.lock").mkdir()
+    (tmp_path / f"x-{os.getuid()}.lock").mkdir()
+    with pytest.raises(UserError, match="take them away, or measure with --no-lock"):
+        held(tmp_path / "x.lock")
+
+
+def test_others_can_open_it_whatever_the_mask(tmp_path):
+    lock_file = tmp_path / "x.lock"
+    before = os.umask(0o077)
+    try:
+        held(lock_file)
+    finally:
+        os.umask(before)
+    assert lock_file.stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.getuid() != 0, reason="needs another user")
+@pytest.mark.parametrize(("mode", "used"), [(0o644, "x.lock"), (0o600, "x-65534.lock")])
+def test_the_file_of_another_user_shuts_nobody_out(tmp_path, mode, used):
+    tmp_path.chmod(0o1777)
+    for parent in list(tmp_path.parents)[:2]:
+        parent.chmod(0o755)
+    lock_file = tmp_path / "x.lock"
+    lock_file.write_text("root's")
+    lock_file.chmod(mode)
+    child = os.fork()
+    if child == 0:
+        os.setgid(65534)
+        os.setuid(65534)
+        try:
+            held(lock_file)
+        except BaseException:  # noqa: BLE001 - the parent asks for the code alone
+            os._exit(1)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert (tmp_path / used).exists()
+    assert lock_file.read_text() == "root's"

@@ -280,7 +280,7 @@ def read_verdicts_file(place: str) -> VerdictReport:
 
     try:
         return _read(epath.Path(place))
-    except (OSError, ImportError, KeyError) as error:  # a scheme that nobody knows is a KeyError
+    except (OSError, ImportError, KeyError, ValueError) as error:  # KeyError: an unknown scheme
         raise UserError(Problem(f"cannot read the verdicts: {error}", file=place)) from None
 
 

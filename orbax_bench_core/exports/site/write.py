@@ -38,12 +38,16 @@ def write_site(places: Iterable[str], folder: str, *, most: int = MOST_RUNS) -> 
         What the page shows.
 
     Raises:
-        UserError: A place is not there.
+        UserError: A place is not there, or has no name.
         OSError: A file cannot be written.
     """
     from etils import epath
 
     given, root = list(places), epath.Path(folder)
+    if not all(given):
+        raise UserError(
+            "the path of a folder is empty; name one, or `.` for this one"
+        )
     cards = Cards(root)
     site = gather(given, most=most, cards=cards)
     kept = [_kept(place, folder) for place in given]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import dataclasses
 import os
 import tempfile
 from collections.abc import Sequence
@@ -43,16 +44,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _try(place, options.trial, options.inputs, options.door)
 
 
-def _try(place: Place, trial: int, inputs: int, door: str | None) -> int:
-    seen: collections.Counter[str] = collections.Counter()
-    accepted = 0
-    broken: dict[str, Given] = {}
+@dataclasses.dataclass
+class Found:
+    """What was seen of a number of inputs.
+
+    Attributes:
+        seen: How many each door was given.
+        accepted: How many were accepted.
+        broken: The shortest input of each kind that did what none may, by what that was.
+    """
+
+    seen: collections.Counter[str]
+    accepted: int
+    broken: dict[str, Given]
+
+
+def look_at(place: Place, *, seed: int, inputs: int, door: str | None = None) -> Found:
+    """Hands drawn inputs to their doors; a find ends nothing and is not made shorter."""
+    found = Found(collections.Counter(), 0, {})
     strategy = given(place)
     if door is not None:
         strategy = strategy.filter(lambda one: one.door == door)
 
-    # Every input is made and looked at: a find ends none, and shrinks none.
-    @hypothesis.seed(trial)
+    @hypothesis.seed(seed)
     @hypothesis.settings(
         max_examples=inputs,
         database=None,
@@ -62,22 +76,28 @@ def _try(place: Place, trial: int, inputs: int, door: str | None) -> int:
     )
     @hypothesis.given(strategy)
     def look(one: Given) -> None:
-        nonlocal accepted
-        seen[one.door] += 1
+        found.seen[one.door] += 1
         try:
-            accepted += attempt(one, place)
-        except Broken as found:
-            said = " ".join(str(found).split())[:160]
-            if said not in broken or len(one.content) < len(broken[said].content):
-                broken[said] = one
+            found.accepted += attempt(one, place)
+        except Broken as broken:
+            said = " ".join(str(broken).split())[:160]
+            known = found.broken.get(said)
+            if known is None or len(one.content) < len(known.content):
+                found.broken[said] = one
 
     look()
-    for number, (said, one) in enumerate(broken.items()):
+    return found
+
+
+def _try(place: Place, trial: int, inputs: int, door: str | None) -> int:
+    found = look_at(place, seed=trial, inputs=inputs, door=door)
+    for number, (said, one) in enumerate(found.broken.items()):
         _FOUND.mkdir(parents=True, exist_ok=True)
         file = _FOUND / f"trial_{trial}_{number}.json"
         file.write_text(one.dump())
         print(f"{file}: {said}")
-    shares = ", ".join(f"{count} {name}" for name, count in sorted(seen.items()))
-    total = sum(seen.values())
-    print(f"{total} inputs ({shares}), {accepted} accepted, {len(broken)} kinds broken")
-    return 1 if broken or total < inputs else 0
+    shares = ", ".join(f"{count} {name}" for name, count in sorted(found.seen.items()))
+    total = found.seen.total()
+    said = f"{found.accepted} accepted, {len(found.broken)} kinds broken"
+    print(f"{total} inputs ({shares}), {said}")
+    return 1 if found.broken or total < inputs else 0

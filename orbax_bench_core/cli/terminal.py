@@ -1,0 +1,84 @@
+"""Standard streams on which no text of others moves the cursor, and consoles that draw on them."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import re
+import sys
+from collections.abc import Iterator
+from typing import IO, TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_CONTROL: Final = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+
+
+@contextlib.contextmanager
+def printable_streams() -> Iterator[None]:
+    """Has all that is printed meanwhile written out what a terminal would obey.
+
+    It is written as JSON has it, an escape as a backslash and u001b, so that JSON stays JSON. Bytes
+    of a name that are no text are shown as well.
+    """
+    before = sys.stdout, sys.stderr
+    for stream in before:
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    sys.stdout, sys.stderr = _Printable(before[0]), _Printable(before[1])
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+def new_console(**settings: Any) -> Console:
+    """Returns a console of rich that draws, and writes out what others' text has of control.
+
+    Args:
+        **settings: As `rich.console.Console` takes them.
+    """
+    return _console_class()(**settings)  # type: ignore[no-any-return]
+
+
+def _written_out(text: str) -> str:
+    return _CONTROL.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
+class _Printable:
+    """A text stream that writes out control characters."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+        if stream.isatty():
+            # Rich draws by escapes; a console of `new_console` has none of others in them.
+            self.rich_proxied_file = stream
+
+    def write(self, text: str) -> int:
+        return self._stream.write(_written_out(text))
+
+    def writelines(self, lines: Any) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@functools.cache
+def _console_class() -> Any:
+    from rich.console import Console
+    from rich.segment import Segment
+
+    class PrintableConsole(Console):
+        def _render_buffer(self, buffer: Any) -> str:
+            return super()._render_buffer(
+                piece if piece.control else Segment(_written_out(piece.text), piece.style)
+                for piece in buffer
+            )
+
+    return PrintableConsole

@@ -1,0 +1,58 @@
+"""Standard streams, on which no text of others moves the cursor."""
+
+import contextlib
+import io
+import json
+import os
+import pty
+import sys
+
+import pytest
+
+from orbax_bench_core.cli.main import run_command_line
+from orbax_bench_core.cli.terminal import new_console, printable_streams
+
+PLANTED = "a\x1b[2J\x9b2J\u202eb\x07"
+SHOWN = "a\\u001b[2J\\u009b2J\\u202eb\\u0007"
+
+
+def test_what_is_printed_is_written_out(capsys):
+    def command():
+        print(PLANTED)
+        print(PLANTED, file=sys.stderr)
+
+    run_command_line(command)
+    assert capsys.readouterr() == (f"{SHOWN}\n", f"{SHOWN}\n")
+
+
+def test_json_stays_json(capsys):
+    run_command_line(lambda: print(json.dumps({"name": PLANTED}, ensure_ascii=False)))
+    assert json.loads(capsys.readouterr().out) == {"name": PLANTED}
+
+
+def test_on_a_terminal_a_console_draws_and_nothing_else_does():
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    with contextlib.redirect_stdout(terminal), printable_streams():
+        console = new_console(file=sys.stdout, force_terminal=True, color_system="standard")
+        console.print(f"[red]{PLANTED}[/]", highlight=False)
+        print(PLANTED)
+    drawn, printed = terminal.getvalue().splitlines()
+    assert drawn.startswith("\x1b[31ma\\u001b[2J\\u009b2J")
+    assert printed == SHOWN
+
+
+def test_the_streams_come_back(capsys):
+    before = sys.stdout
+    with contextlib.suppress(KeyError), printable_streams():
+        raise KeyError
+    assert sys.stdout is before
+
+
+@pytest.mark.slow
+def test_a_name_that_is_no_text_can_be_printed():
+    reader, writer = pty.openpty()
+    with os.fdopen(writer, "w", encoding="ascii") as stream, contextlib.redirect_stdout(stream):
+        run_command_line(lambda: print("a\udcffé"))
+    assert os.read(reader, 100) == b"a\\udcff\\xe9\r\n"
+    os.close(reader)
