@@ -50,7 +50,10 @@ def figures(setting: Setting) -> list[Figure]:
         }
         (root / "suite.yaml").write_text(json.dumps(_SUITE))
         run(
-            our_command("run", str(root / "suite.yaml"), "--output-directory", str(root / "run")),
+            our_command(
+                *("run", str(root / "suite.yaml"), "--output-directory", str(root / "run")),
+                "--no-lock",
+            ),
             environment=environment,
         )
         shutil.rmtree(root / "run" / "save_restore", ignore_errors=True)
