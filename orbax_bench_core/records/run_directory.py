@@ -276,8 +276,13 @@ class RunDirectory:
 
     def set_status(self, status: RunStatus) -> None:
         """Changes how far the run is in `run.json`, and leaves the rest as it was written."""
-        content = json.loads(self._info_path.read_bytes())
-        if content.get("status") != status:
+        import msgspec
+
+        data = self._info_path.read_bytes()
+        # Mostly it says so already, and all of a large run as plain data is a hundred megabytes.
+        parts = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+        if bytes(parts.get("status", b"")) != f'"{status}"'.encode():
+            content = json.loads(data)
             content["status"] = status
             write_atomically(self._info_path, json.dumps(content, indent=2).encode())
 

@@ -139,9 +139,12 @@ class SamplesFile:
         return self
 
     def __exit__(self, *error: object) -> None:
+        import pyarrow
+
         if error[0] is None:
             self._write()
         self._writer.close()
+        pyarrow.default_memory_pool().release_unused()  # which it keeps for the next table
 
     def add(self, record: Record, columns: Columns | None = None) -> None:
         """Adds the samples of a record and of its failed attempts.

@@ -47,7 +47,7 @@ def machine(make_run, make_record, monkeypatch, tmp_path):
     found = Machine(make_run, make_record)
     monkeypatch.setenv(kept.FOLDER, str(tmp_path / "kept"))
     monkeypatch.setattr(process, "_take", found.take)
-    monkeypatch.setattr(LimitsCache, "_check", lambda _: found.check)
+    monkeypatch.setattr(LimitsCache, "_check", lambda *_: found.check)
     return found
 
 
@@ -108,8 +108,11 @@ def test_a_torn_file_is_no_limits(machine, tmp_path):
     assert machine.run().confirmed is None
 
 
+@pytest.mark.slow  # it waits for a disk
 def test_a_check_leaves_nothing_and_finds_times(tmp_path, monkeypatch):
     monkeypatch.setenv(kept.FOLDER, "none")
-    found = LimitsCache(str(tmp_path))._check()
+    cache = LimitsCache(str(tmp_path))
+    found = cache._check()
     assert found.apart(found) == 1.0
+    assert cache._check(found).apart(found) >= 1.0
     assert list(tmp_path.iterdir()) == []

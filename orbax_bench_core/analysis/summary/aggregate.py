@@ -406,7 +406,7 @@ def _texts(numbers: np.ndarray) -> list[str]:
     import numpy as np
 
     values, size = numbers.ravel().tolist(), np.abs(numbers)
-    if ((size >= _LEAST_PLAIN) & (size < _MOST_PLAIN) | (size == 0)).all():
+    if values and ((size >= _LEAST_PLAIN) & (size < _MOST_PLAIN) | (size == 0)).all():
         return msgspec.json.encode(values).decode()[1:-1].split(",")
     return list(map(repr, values))
 

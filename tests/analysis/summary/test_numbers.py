@@ -45,3 +45,11 @@ def test_numbers_are_those_of_the_standard_library(table, scales, uneven):
     assert found[2:5] == pytest.approx([low, high, cuts[98]], rel=1e-12)
     assert found[5:] == [min(values), max(values)]
     assert lines[1].split(",")[-7:] == [repr(number) for number in found]
+
+
+def test_repeats_without_a_sample_have_no_line(make_record):
+    file = io.BytesIO()
+    summary = SummaryTable(file)
+    summarize(repeats_of([make_record(samples=())]), summary)
+    summary.end()
+    assert file.getvalue().count(b"\n") == 1
