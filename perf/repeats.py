@@ -20,10 +20,9 @@ from orbax_bench_core.authoring import (
     TestResult,
     benchmark_options,
 )
-from orbax_bench_core.benchmarks.save_restore import SaveRestoreOptions
 from orbax_bench_core.config import CheckpointConfig
 from orbax_bench_core.measure import Metrics
-from orbax_bench_core.sweep import SweepPoint, class_path
+from orbax_bench_core.sweep import SweepPoint, class_path, load_class, options_class
 from orbax_bench_core.worker import Task, WorkerSetup
 from perf.pairing import Figure, Pairs, alternate
 from perf.probe import Setting
@@ -37,6 +36,7 @@ SAVED: Final = "save_restore repeat"
 BARE: Final = "bare loop"
 EMPTY: Final = "empty repeat"
 
+_OPTIONS: Final[Any] = options_class(load_class(class_path("save_restore")))
 _REPEATS: Final = 20
 _TURNS: Final = 3
 _WARMUPS: Final = 1
@@ -89,7 +89,7 @@ class Bare(Empty):
         target = jax.tree.map(
             lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding), tree
         )
-        with SaveRestoreOptions().orbax_context():
+        with _OPTIONS().orbax_context():
             began = time.process_time()
             for index in range(_REPEATS):
                 path = context.path / str(index)
@@ -195,7 +195,7 @@ def point_of(
 
 def saving_point(*, shape: Sequence[int] = _SHAPE) -> SweepPoint:
     """Returns a sweep point that saves and loads one array of float32, with all options default."""
-    options = dataclasses.asdict(SaveRestoreOptions())
+    options = dataclasses.asdict(_OPTIONS())
     return point_of(class_path("save_restore"), options, shape=shape)
 
 

@@ -19,7 +19,7 @@ import pydantic
 from orbax_bench_core.config import Arm
 from orbax_bench_core.measure import Sample
 from orbax_bench_core.records.layout import Columns, Layout, Samples, layout_of
-from orbax_bench_core.records.record import Record, Status
+from orbax_bench_core.records.record import Record, Status, whole_record
 
 _VALUE: Final = re.compile(rb'"value": ([^,]*),')
 _SOME_VALUE: Final = b'"value": 0,'
@@ -74,10 +74,7 @@ def parsed_record(data: bytes) -> Record | None:
         return _usual(data)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         pass
-    try:
-        return Record.model_validate_json(data)
-    except pydantic.ValidationError:
-        return None
+    return whole_record(data)
 
 
 def _usual(data: bytes) -> Record:

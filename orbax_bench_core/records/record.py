@@ -284,3 +284,11 @@ class Record(ResultModel):
             worker=self.worker,
         )
         return (*self.attempts, this)
+
+
+def whole_record(data: bytes) -> Record | None:
+    """Returns a record by its model alone, or None of what is torn or of another schema version."""
+    try:
+        return Record.model_validate_json(data)
+    except pydantic.ValidationError:
+        return None

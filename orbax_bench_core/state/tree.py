@@ -22,8 +22,8 @@ _LOAD_ON_HOST: Final = 2.1
 class StateError(ValueError):
     """The checkpoint, mesh or path that was asked for cannot be made or read here.
 
-    The message names the leaf or path, what was given, what is allowed and what to do. A long one has
-    its middle left out.
+    The message names the leaf or path, what was given, what is allowed and what to do. A long one
+    has its middle left out.
     """
 
     def __init__(self, message: str) -> None:

@@ -1,11 +1,12 @@
 """Parsing of records: what the model of a record says, in one pass."""
 
 import json
+import sys
 
 import pytest
 
 from orbax_bench_core.measure import Sample
-from orbax_bench_core.records import ErrorInfo, Record
+from orbax_bench_core.records import ErrorInfo, Record, RunDirectory
 from orbax_bench_core.records.parsing import parsed_record
 
 NAN = float("nan")
@@ -71,3 +72,13 @@ def test_what_the_model_refuses_is_no_record(make_record, before, after):
 @pytest.mark.parametrize("data", [b"", b"{", b"null", b"[" * 100_000, b"\xff", b'{"a": "\\ud800"}'])
 def test_what_is_torn_is_no_record(data):
     assert parsed_record(data) is None
+
+
+def test_an_environment_without_the_parser_reads_records_by_their_model(
+    make_run, make_record, make_point, monkeypatch
+):
+    made = make_run([make_record(make_point(), times={"save": 1.5})])
+    monkeypatch.setitem(sys.modules, "msgspec", None)
+    monkeypatch.delitem(sys.modules, "orbax_bench_core.records.parsing")
+    (record,) = RunDirectory(str(made.root)).records()
+    assert {sample.value for sample in record.samples if sample.operation == "save"} >= {1.5}

@@ -45,9 +45,7 @@ def write_site(places: Iterable[str], folder: str, *, most: int = MOST_RUNS) -> 
 
     given, root = list(places), epath.Path(folder)
     if not all(given):
-        raise UserError(
-            "the path of a folder is empty; name one, or `.` for this one"
-        )
+        raise UserError("the path of a folder is empty; name one, or `.` for this one")
     cards = Cards(root)
     site = gather(given, most=most, cards=cards)
     kept = [_kept(place, folder) for place in given]

@@ -196,7 +196,8 @@ def _near(value: Any) -> st.SearchStrategy[Any]:
         return st.sampled_from((value + 1, value * 2, -value, value // 2, value * 1000, [value]))
     if isinstance(value, str):
         return st.sampled_from((f"{value}x", value.upper(), value[:-1], value * 3, f" {value}"))
-    return st.sampled_from((value, [value], list(value)))
+    others = (list(value),) if isinstance(value, list | dict) else ()
+    return st.sampled_from((value, [value], *others))
 
 
 def _put(data: Any, path: Path, value: Any) -> Any:
