@@ -66,7 +66,7 @@ def test_a_markdown_table_shows_operations_point_by_point(pages):
     assert [row[0].strip("| ") for row in cells] == [
         "save_restore[a=1]",
         "",
-        r"save_restore[kind=<script>alert(1)</script>\|[red]&amp;]",
+        r"save_restore[kind=&lt;script>alert(1)&lt;/script>\|[red]&amp;]",
     ]
     assert [row[2] for row in cells] == ["save", "load", "save"]
     assert cells[0][4] == "500 ms"
