@@ -23,7 +23,7 @@ from orbax_bench_core.cli.hosts import (
 )
 
 if TYPE_CHECKING:
-    from orbax_bench_core.cli.measurement import Output
+    from orbax_bench_core.cli.output import Output
     from orbax_bench_core.config import LoadedSuite
     from orbax_bench_core.execute import RunSettings
 
@@ -79,7 +79,7 @@ def async_study(
     directory = output_directory
 
     def measure(loaded: LoadedSuite, settings: RunSettings) -> int:
-        from orbax_bench_core.cli.measurement import Output
+        from orbax_bench_core.cli.output import Output
 
         output = Output.beside(as_json=as_json, quiet=quiet)
         code = _measure(loaded, directory, settings, lock=not no_lock, output=output)
