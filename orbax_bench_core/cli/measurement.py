@@ -7,7 +7,8 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 
 from orbax_bench_core.analysis import noise as passports
-from orbax_bench_core.analysis.recovery import PhaseName
+from orbax_bench_core.analysis.recovery import PhaseName, recovery_document
+from orbax_bench_core.analysis.soak import soak_document
 from orbax_bench_core.analysis.summary import notes_document, terminal_document
 from orbax_bench_core.analysis.verdicts import VerdictReport, compare_stored, verdicts_document
 from orbax_bench_core.baselines import capture_into, load_baseline
@@ -16,8 +17,7 @@ from orbax_bench_core.cli.output import Output
 from orbax_bench_core.cli.progress import ProgressReport
 from orbax_bench_core.cli.results import (
     run_exit_code,
-    show_recovery,
-    show_soak,
+    show_answer,
     soak_exit_code,
     unwritten,
 )
@@ -218,7 +218,7 @@ class Measurement:
             return self._unwritten(failure, "soak")
         except UserError as nothing:
             return self._without(nothing)
-        show_soak(found, str(directory.root), as_json=as_json)
+        show_answer(found, soak_document(found), f"{directory.root}/soak.html", as_json=as_json)
         return worst([soak_exit_code(found), run_exit_code(summary, self._console)])
 
     def drill(
@@ -251,7 +251,8 @@ class Measurement:
             return self._unwritten(failure, "recovery")
         except UserError as nothing:
             return self._without(nothing)
-        show_recovery(found, str(directory.root), as_json=as_json)
+        page = f"{directory.root}/recovery.html"
+        show_answer(found, recovery_document(found), page, as_json=as_json)
         return code if self._session.pairs else run_exit_code(summary, self._console)
 
     def compare(self, *, passport: passports.Passport | None, allow_inconclusive: bool) -> int:

@@ -143,7 +143,8 @@ def recovery(
 
 
 def _show_anew(directory: str, added: dict[PhaseName, float], *, as_json: bool) -> None:
-    from orbax_bench_core.cli.results import published, show_recovery
+    from orbax_bench_core.analysis.recovery import recovery_document
+    from orbax_bench_core.cli.results import published, show_answer
     from orbax_bench_core.steps import publish_recovery
 
     found = published(
@@ -151,4 +152,4 @@ def _show_anew(directory: str, added: dict[PhaseName, float], *, as_json: bool) 
         lambda run: publish_recovery(run, added),
         otherwise=f"To drill a suite, say where: `orbax-bench recovery {directory} -o DIR`",
     )
-    show_recovery(found, directory, as_json=as_json)
+    show_answer(found, recovery_document(found), f"{directory}/recovery.html", as_json=as_json)

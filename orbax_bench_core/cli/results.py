@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from rich.console import Console
 
-from orbax_bench_core.analysis.recovery import Recovery, recovery_document
-from orbax_bench_core.analysis.soak import Soak, soak_document
+from orbax_bench_core.analysis.soak import Soak
 from orbax_bench_core.analysis.summary import RunSummary
 from orbax_bench_core.cli.arguments import results_console
 from orbax_bench_core.config import UserError
-from orbax_bench_core.document import print_document
+from orbax_bench_core.document import Document, print_document
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.records import RunDirectory
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 _Found = TypeVar("_Found")
 
@@ -43,24 +45,21 @@ def run_exit_code(summary: RunSummary, console: Console) -> int:
     return Exit.FAILED if failed or summary.left_out else Exit.OK
 
 
-def show_soak(soak: Soak, root: str, *, as_json: bool) -> None:
-    """Prints a soak on standard output, for people or as JSON."""
+def show_answer(answer: BaseModel, document: Document, page: str, *, as_json: bool) -> None:
+    """Prints an answer on standard output.
+
+    Args:
+        answer: What `as_json` prints, and nothing else.
+        document: What people see.
+        page: Where it is as a page.
+        as_json: Whether it is for machines.
+    """
     if as_json:
-        print(soak.model_dump_json(indent=2))
+        print(answer.model_dump_json(indent=2))
         return
     console = results_console()
-    print_document(soak_document(soak), console)
-    console.print(f"Page: {root}/soak.html", markup=False, highlight=False, soft_wrap=True)
-
-
-def show_recovery(recovery: Recovery, root: str, *, as_json: bool) -> None:
-    """Prints drills on standard output, for people or as JSON."""
-    if as_json:
-        print(recovery.model_dump_json(indent=2))
-        return
-    console = results_console()
-    print_document(recovery_document(recovery), console)
-    console.print(f"Page: {root}/recovery.html", markup=False, highlight=False, soft_wrap=True)
+    print_document(document, console)
+    console.print(f"Page: {page}", markup=False, highlight=False, soft_wrap=True)
 
 
 def published(
