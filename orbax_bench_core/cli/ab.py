@@ -108,7 +108,8 @@ def ab(
     """
     from orbax_bench_core.analysis import noise as passports
     from orbax_bench_core.cli.arm_flags import with_arms
-    from orbax_bench_core.cli.measurement import Measurement, Output
+    from orbax_bench_core.cli.measurement import Measurement
+    from orbax_bench_core.cli.output import Output
     from orbax_bench_core.execute import RunSettings
 
     cluster = place_in_cluster(no_cluster=no_cluster)

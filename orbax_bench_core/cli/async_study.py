@@ -12,7 +12,6 @@ from orbax_bench_core.cli.arguments import (
     Override,
     Quiet,
     refuse_override,
-    results_console,
 )
 from orbax_bench_core.cli.hosts import (
     ClusterFlags,
@@ -23,7 +22,7 @@ from orbax_bench_core.cli.hosts import (
 )
 
 if TYPE_CHECKING:
-    from orbax_bench_core.cli.measurement import Output
+    from orbax_bench_core.cli.output import Output
     from orbax_bench_core.config import LoadedSuite
     from orbax_bench_core.execute import RunSettings
 
@@ -79,7 +78,7 @@ def async_study(
     directory = output_directory
 
     def measure(loaded: LoadedSuite, settings: RunSettings) -> int:
-        from orbax_bench_core.cli.measurement import Output
+        from orbax_bench_core.cli.output import Output
 
         output = Output.beside(as_json=as_json, quiet=quiet)
         code = _measure(loaded, directory, settings, lock=not no_lock, output=output)
@@ -113,8 +112,8 @@ def _measure(
 def _study(directory: str, *, as_json: bool) -> None:
     """Studies a run, writes the pages, and shows what they say."""
     from orbax_bench_core.analysis.async_study import study_document
+    from orbax_bench_core.cli.results import show_answer
     from orbax_bench_core.config import UserError
-    from orbax_bench_core.document import print_document
     from orbax_bench_core.records import RunDirectory
     from orbax_bench_core.steps import PAGE, publish, publish_async_study
 
@@ -124,9 +123,4 @@ def _study(directory: str, *, as_json: bool) -> None:
         publish(run)  # the report links to the study
     except OSError as failure:
         raise UserError(f"cannot write into {run.root}: {failure}") from None
-    if as_json:
-        print(study.model_dump_json(indent=2))
-        return
-    console = results_console()
-    print_document(study_document(study), console)
-    console.print(f"Page: {run.root / PAGE}", markup=False, highlight=False, soft_wrap=True)
+    show_answer(study, study_document(study), str(run.root / PAGE), as_json=as_json)

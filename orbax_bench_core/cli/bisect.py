@@ -79,7 +79,7 @@ def bisect(
     """
     from orbax_bench_core.analysis import noise as passports
     from orbax_bench_core.cli.bisect_run import BisectRun
-    from orbax_bench_core.cli.measurement import Output
+    from orbax_bench_core.cli.output import Output
     from orbax_bench_core.execute import RunSettings
 
     cluster = place_in_cluster(no_cluster=no_cluster)

@@ -19,11 +19,8 @@ from orbax_bench_core.analysis.releases import (
     search_document,
 )
 from orbax_bench_core.analysis.verdicts import VerdictReport, headline
-from orbax_bench_core.cli.measurement import (
-    Interrupted,
-    Measurement,
-    Output,
-)
+from orbax_bench_core.cli.measurement import Interrupted, Measurement
+from orbax_bench_core.cli.output import Output
 from orbax_bench_core.config import LoadedSuite
 from orbax_bench_core.document import print_document
 from orbax_bench_core.execute import RunSettings

@@ -22,7 +22,7 @@ from orbax_bench_core.cli.hosts import (
 from orbax_bench_core.cli.terminal import new_console
 
 if TYPE_CHECKING:
-    from orbax_bench_core.cli.measurement import Output
+    from orbax_bench_core.cli.output import Output
     from orbax_bench_core.execute import RunSettings
 
 
@@ -147,6 +147,6 @@ def _read(places: Sequence[str], save: str | None, *, as_json: bool) -> int:
 
 def _progress(*, quiet: bool) -> Output:
     """Returns where progress is shown: on stderr, for standard output has the answer alone."""
-    from orbax_bench_core.cli.measurement import Output
+    from orbax_bench_core.cli.output import Output
 
     return Output(console=new_console(file=sys.stderr), quiet=quiet)

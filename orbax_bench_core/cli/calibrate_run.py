@@ -9,7 +9,8 @@ from typing import Any, Final
 import yaml
 
 from orbax_bench_core.cli.arm_flags import with_equal_arms
-from orbax_bench_core.cli.measurement import Interrupted, Measurement, Output
+from orbax_bench_core.cli.measurement import Interrupted, Measurement
+from orbax_bench_core.cli.output import Output
 from orbax_bench_core.config import LoadedSuite, parse_suite
 from orbax_bench_core.execute import RunSettings
 from orbax_bench_core.records import RunDirectory

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from typing import TypeVar
-
-from rich.console import Console
+from collections.abc import Iterator, Mapping
 
 from orbax_bench_core.analysis import noise as passports
-from orbax_bench_core.analysis.recovery import PhaseName, Recovery, recovery_document
-from orbax_bench_core.analysis.soak import Soak, soak_document
-from orbax_bench_core.analysis.summary import RunSummary, notes_document, terminal_document
+from orbax_bench_core.analysis.recovery import PhaseName, recovery_document
+from orbax_bench_core.analysis.soak import soak_document
+from orbax_bench_core.analysis.summary import notes_document, terminal_document
 from orbax_bench_core.analysis.verdicts import VerdictReport, compare_stored, verdicts_document
 from orbax_bench_core.baselines import capture_into, load_baseline
-from orbax_bench_core.cli.arguments import LogFormat, results_console
-from orbax_bench_core.cli.json_log import JsonLog
 from orbax_bench_core.cli.live_verdicts import LiveVerdicts
+from orbax_bench_core.cli.output import Output
 from orbax_bench_core.cli.progress import ProgressReport
-from orbax_bench_core.cli.terminal import new_console
+from orbax_bench_core.cli.results import (
+    run_exit_code,
+    show_answer,
+    soak_exit_code,
+    unwritten,
+)
 from orbax_bench_core.config import LoadedSuite, UserError
 from orbax_bench_core.document import count, print_document
 from orbax_bench_core.execute import (
@@ -32,9 +32,8 @@ from orbax_bench_core.execute import (
     Watcher,
 )
 from orbax_bench_core.exit_codes import Exit, worst
-from orbax_bench_core.records import Run, RunDirectory
+from orbax_bench_core.records import Run
 from orbax_bench_core.steps import (
-    Outlets,
     SoakGoal,
     answer_of,
     check_drilled,
@@ -51,8 +50,6 @@ from orbax_bench_core.steps import (
     soak_points,
 )
 
-_Found = TypeVar("_Found")
-
 
 class Interrupted(Exception):
     """A measurement was stopped before its end; all that it has finished is kept.
@@ -64,73 +61,6 @@ class Interrupted(Exception):
     def __init__(self, why: str, code: int) -> None:
         super().__init__(why)
         self.code = code
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Output:
-    """Output of a measurement: where it is shown, and how much of it.
-
-    Attributes:
-        console: Where to show progress and results to people.
-        json_log: Where to write progress for machines; None shows it on the console.
-        verbose: Whether to show what begins, and what was done before.
-        quiet: Whether to show results alone; what is waited for goes to standard error.
-        outlets: Where else to tell what was found.
-    """
-
-    console: Console
-    json_log: JsonLog | None = None
-    verbose: bool = False
-    quiet: bool = False
-    outlets: Outlets = dataclasses.field(default_factory=Outlets)
-
-    @classmethod
-    def to_stdout(
-        cls,
-        log_format: LogFormat,
-        *,
-        verbose: bool,
-        quiet: bool = False,
-        outlets: Outlets | None = None,
-    ) -> Output:
-        """Returns the output of a command: tables for people, or lines of JSON and nothing else.
-
-        Raises:
-            UserError: It is to be both verbose and quiet.
-        """
-        if verbose and quiet:
-            raise UserError("--quiet shows less and --verbose more: give one of them")
-        as_json = log_format is LogFormat.JSON
-        return cls(
-            console=new_console(soft_wrap=not sys.stdout.isatty(), quiet=as_json),
-            json_log=JsonLog(sys.stdout) if as_json else None,
-            verbose=verbose,
-            quiet=quiet,
-            outlets=outlets or Outlets(),
-        )
-
-    @property
-    def progress(self) -> Console:
-        """Where progress is shown."""
-        return new_console(quiet=True) if self.quiet else self.console
-
-    @classmethod
-    def beside(cls, *, as_json: bool, verbose: bool = False, quiet: bool = False) -> Output:
-        """Returns the output beside an answer, which alone goes to standard output as JSON.
-
-        Raises:
-            UserError: It is to be both verbose and quiet.
-        """
-        output = cls.to_stdout(LogFormat.TEXT, verbose=verbose, quiet=quiet)
-        output.console.stderr = as_json
-        return output
-
-    def say(self, line: str) -> None:
-        """Shows a line to people, as it is."""
-        if self.quiet:
-            print(line, file=sys.stderr, flush=True)
-        else:
-            self.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -288,7 +218,7 @@ class Measurement:
             return self._unwritten(failure, "soak")
         except UserError as nothing:
             return self._without(nothing)
-        show_soak(found, str(directory.root), as_json=as_json)
+        show_answer(found, soak_document(found), f"{directory.root}/soak.html", as_json=as_json)
         return worst([soak_exit_code(found), run_exit_code(summary, self._console)])
 
     def drill(
@@ -321,7 +251,8 @@ class Measurement:
             return self._unwritten(failure, "recovery")
         except UserError as nothing:
             return self._without(nothing)
-        show_recovery(found, str(directory.root), as_json=as_json)
+        page = f"{directory.root}/recovery.html"
+        show_answer(found, recovery_document(found), page, as_json=as_json)
         return code if self._session.pairs else run_exit_code(summary, self._console)
 
     def compare(self, *, passport: passports.Passport | None, allow_inconclusive: bool) -> int:
@@ -487,20 +418,6 @@ class Measurement:
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def unwritten(failure: OSError, command: str, root: str) -> str:
-    """Returns what to do when the results of a run cannot be written.
-
-    Args:
-        failure: Why, such as a disk that is full or read-only.
-        command: The command that writes them again.
-        root: The run directory.
-    """
-    return (
-        f"cannot write the results to {root}: {failure}\nEvery record is kept: make room, or make "
-        f"it writable, then `orbax-bench {command} {root}`"
-    )
-
-
 def without_arms(suite: LoadedSuite) -> LoadedSuite:
     """Returns a suite that has no arms.
 
@@ -514,67 +431,6 @@ def without_arms(suite: LoadedSuite) -> LoadedSuite:
             )
         )
     return suite
-
-
-def run_exit_code(summary: RunSummary, console: Console) -> int:
-    """Returns the exit code of a run that came to its end."""
-    if not any(point.passed for point in summary.points):
-        console.print("[red]Nothing was measured.[/]")
-        return Exit.FAILED
-    unmeasured = any(point.passed and not point.measured for point in summary.points)
-    failed = unmeasured or any(point.failed for point in summary.points)
-    return Exit.FAILED if failed or summary.left_out else Exit.OK
-
-
-def show_soak(soak: Soak, root: str, *, as_json: bool) -> None:
-    """Prints a soak on standard output, for people or as JSON."""
-    if as_json:
-        print(soak.model_dump_json(indent=2))
-        return
-    console = results_console()
-    print_document(soak_document(soak), console)
-    console.print(f"Page: {root}/soak.html", markup=False, highlight=False, soft_wrap=True)
-
-
-def show_recovery(recovery: Recovery, root: str, *, as_json: bool) -> None:
-    """Prints drills on standard output, for people or as JSON."""
-    if as_json:
-        print(recovery.model_dump_json(indent=2))
-        return
-    console = results_console()
-    print_document(recovery_document(recovery), console)
-    console.print(f"Page: {root}/recovery.html", markup=False, highlight=False, soft_wrap=True)
-
-
-def published(
-    directory: str, publish: Callable[[RunDirectory], _Found], *, otherwise: str
-) -> _Found:
-    """Returns what is found anew in the records of a run, whose pages are written again.
-
-    Args:
-        directory: The run directory.
-        publish: Writes the pages.
-        otherwise: What to do where it is none.
-
-    Raises:
-        UserError: It is no run directory, has no such measurement, or cannot be written.
-    """
-    run = RunDirectory(directory)
-    if not run.exists():
-        raise UserError(f"{directory} is no run directory. {otherwise}")
-    try:
-        return publish(run)
-    except OSError as failure:
-        raise UserError(f"cannot write into {run.root}: {failure}") from None
-
-
-def soak_exit_code(soak: Soak) -> int:
-    """Returns the exit code: 3 LEAK, 4 INCONCLUSIVE, 0 PASS; 1 when a repeat failed without one."""
-    if soak.word == "LEAK":
-        return Exit.REGRESSION
-    if any(series.failed for series in soak.series):
-        return Exit.FAILED
-    return Exit.OK if soak.word == "PASS" else Exit.INCONCLUSIVE
 
 
 @contextlib.contextmanager

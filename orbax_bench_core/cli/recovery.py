@@ -116,7 +116,8 @@ def recovery(
         return load_drilled(path, given, functools.partial(load_for_hosts, cluster=cluster))
 
     def measure(loaded: LoadedSuite, settings: RunSettings) -> int:
-        from orbax_bench_core.cli.measurement import Measurement, Output
+        from orbax_bench_core.cli.measurement import Measurement
+        from orbax_bench_core.cli.output import Output
 
         output = Output.beside(as_json=as_json, verbose=verbose, quiet=quiet)
         measurement = Measurement(
@@ -142,7 +143,8 @@ def recovery(
 
 
 def _show_anew(directory: str, added: dict[PhaseName, float], *, as_json: bool) -> None:
-    from orbax_bench_core.cli.measurement import published, show_recovery
+    from orbax_bench_core.analysis.recovery import recovery_document
+    from orbax_bench_core.cli.results import published, show_answer
     from orbax_bench_core.steps import publish_recovery
 
     found = published(
@@ -150,4 +152,4 @@ def _show_anew(directory: str, added: dict[PhaseName, float], *, as_json: bool) 
         lambda run: publish_recovery(run, added),
         otherwise=f"To drill a suite, say where: `orbax-bench recovery {directory} -o DIR`",
     )
-    show_recovery(found, directory, as_json=as_json)
+    show_answer(found, recovery_document(found), f"{directory}/recovery.html", as_json=as_json)

@@ -121,13 +121,8 @@ def run(
     """
     from orbax_bench_core.analysis import noise as passports
     from orbax_bench_core.analysis.best import parse_goal
-    from orbax_bench_core.cli.measurement import (
-        Baselines,
-        Measurement,
-        Output,
-        SearchFor,
-        without_arms,
-    )
+    from orbax_bench_core.cli.measurement import Baselines, Measurement, SearchFor, without_arms
+    from orbax_bench_core.cli.output import Output
     from orbax_bench_core.config import UserError
     from orbax_bench_core.execute import RunSettings
 

@@ -114,7 +114,8 @@ def soak(
         return check_soak(load_for_hosts(path, given, cluster))
 
     def measure(loaded: LoadedSuite, settings: RunSettings) -> int:
-        from orbax_bench_core.cli.measurement import Measurement, Output
+        from orbax_bench_core.cli.measurement import Measurement
+        from orbax_bench_core.cli.output import Output
 
         output = Output.beside(as_json=as_json, verbose=verbose, quiet=quiet)
         measurement = Measurement(
@@ -141,7 +142,8 @@ def _repeats(override: list[str], saves: int | None) -> list[str]:
 
 
 def _judge_anew(directory: str, limit: float, *, as_json: bool) -> int:
-    from orbax_bench_core.cli.measurement import published, show_soak, soak_exit_code
+    from orbax_bench_core.analysis.soak import soak_document
+    from orbax_bench_core.cli.results import published, show_answer, soak_exit_code
     from orbax_bench_core.steps import publish, publish_soak
 
     def publish_anew(run: RunDirectory) -> Soak:
@@ -155,5 +157,5 @@ def _judge_anew(directory: str, limit: float, *, as_json: bool) -> int:
         otherwise=f"To soak a suite, say for how long and where: `orbax-bench soak {directory} "
         "--saves 200 -o DIR`",
     )
-    show_soak(found, directory, as_json=as_json)
+    show_answer(found, soak_document(found), f"{directory}/soak.html", as_json=as_json)
     return soak_exit_code(found)

@@ -94,7 +94,8 @@ def upgrade(
     interrupted.
     """
     from orbax_bench_core.analysis import noise as passports
-    from orbax_bench_core.cli.measurement import Measurement, Output
+    from orbax_bench_core.cli.measurement import Measurement
+    from orbax_bench_core.cli.output import Output
     from orbax_bench_core.config import parse_suite
     from orbax_bench_core.execute import RunSettings
     from orbax_bench_core.steps import make_both, plan_upgrade

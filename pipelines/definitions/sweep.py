@@ -26,7 +26,7 @@ def conclude(finished: Finished, console: "Console") -> int:
     """
     from orbax_bench_core.analysis.summary import notes_document, summarize, summary_document
     from orbax_bench_core.analysis.verdicts import read_verdicts, verdicts_document
-    from orbax_bench_core.cli.measurement import run_exit_code
+    from orbax_bench_core.cli.results import run_exit_code
     from orbax_bench_core.document import print_document
     from orbax_bench_core.records import VERDICTS_FILE, load_run
     from orbax_bench_core.steps import limits_of

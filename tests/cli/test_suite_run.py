@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from orbax_bench_core.analysis.summary import summarize
-from orbax_bench_core.cli.measurement import run_exit_code
+from orbax_bench_core.cli.results import run_exit_code
 from orbax_bench_core.records import ErrorInfo, repeats_of
 
 ERROR = ErrorInfo(type="ValueError", message="no")
