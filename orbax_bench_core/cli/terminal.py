@@ -75,6 +75,19 @@ def _console_class() -> Any:
     from rich.segment import Segment
 
     class PrintableConsole(Console):
+        @property
+        def file(self) -> IO[str]:
+            # While something is drawn anew, rich puts a stream of its own before ours, and looks
+            # behind one only.
+            stream = super().file
+            while behind := getattr(stream, "rich_proxied_file", None):
+                stream = behind
+            return stream
+
+        @file.setter
+        def file(self, new: IO[str]) -> None:
+            self._file = new
+
         def _render_buffer(self, buffer: Any) -> str:
             return super()._render_buffer(
                 piece if piece.control else Segment(_written_out(piece.text), piece.style)

@@ -63,8 +63,10 @@ def atomic_file(path: epath.Path | str, *, durable: bool = True) -> Iterator[IO[
             if durable:
                 sync(file)
         os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
+    except BaseException as error:
+        if isinstance(error, OSError) and error.filename == temporary:
+            error.filename = os.fspath(path)  # a name that nobody has heard of says nothing
+        with contextlib.suppress(OSError):  # what went wrong first counts
             os.unlink(temporary)
         raise
 

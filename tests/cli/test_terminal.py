@@ -8,6 +8,7 @@ import pty
 import sys
 
 import pytest
+from rich.live import Live
 
 from orbax_bench_core.cli.main import run_command_line
 from orbax_bench_core.cli.terminal import new_console, printable_streams
@@ -28,6 +29,22 @@ def test_what_is_printed_is_written_out(capsys):
 def test_json_stays_json(capsys):
     run_command_line(lambda: print(json.dumps({"name": PLANTED}, ensure_ascii=False)))
     assert json.loads(capsys.readouterr().out) == {"name": PLANTED}
+
+
+def test_what_is_drawn_anew_moves_the_cursor():
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    with (
+        contextlib.redirect_stdout(terminal),
+        printable_streams(),
+        Live("0/6", console=new_console(force_terminal=True), auto_refresh=False) as live,
+    ):
+        print(PLANTED)
+        live.update("1/6", refresh=True)
+    drawn = terminal.getvalue()
+    assert "\x1b[2K" in drawn
+    assert "\\u001b" not in drawn
+    assert not [each for each in ("\x1b[2J", "\x9b", "\u202e", "\x07") if each in drawn]
 
 
 def test_on_a_terminal_a_console_draws_and_nothing_else_does():
