@@ -35,15 +35,22 @@ def interrupted_when_told() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    heard = {told: usual for told, usual in _USUAL.items() if signal.getsignal(told) == usual}
-    for told in heard:
-        signal.signal(told, _tell)
+    heard = {one: usual for one, usual in _USUAL.items() if signal.getsignal(one) == usual}
+    told = False
+
+    def tell(number: int, _frame: object) -> None:
+        nonlocal told
+        told = True
+        raise Told(signal.Signals(number).name)
+
+    for number in heard:
+        signal.signal(number, tell)
     try:
         yield
     finally:
-        for told, usual in heard.items():
-            signal.signal(told, usual)
+        for number, usual in heard.items():
+            signal.signal(number, usual)
+        if told:
+            from orbax_bench_core.records import clear_own
 
-
-def _tell(number: int, _frame: object) -> None:
-    raise Told(signal.Signals(number).name)
+            clear_own()

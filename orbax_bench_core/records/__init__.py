@@ -89,6 +89,7 @@ from orbax_bench_core.records.store_troubles import (
     troubles_of,
 )
 from orbax_bench_core.records.temporary import (
+    clear_own,
     new_scratch_file,
     new_scratch_folder,
     scratch_folder,
@@ -153,6 +154,7 @@ __all__ = [
     "ask_git",
     "atomic_file",
     "batch_name",
+    "clear_own",
     "code_of",
     "code_under_test",
     "create_exclusively",

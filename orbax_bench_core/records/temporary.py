@@ -24,6 +24,10 @@ _FORGOTTEN_S: Final = 24 * 3600.0
 """Seconds after which what a process of another machine has left is taken for abandoned."""
 
 
+_written_to: Final[set[Path]] = set()
+"""Folders in which this process has written."""
+
+
 def temporary_name(name: str) -> str:
     """Returns the name of a file, beside one of this name, that is not written in full yet."""
     return f".{name}.{_owner(os.getpid())}.{uuid.uuid4().hex[:8]}.tmp"
@@ -45,8 +49,19 @@ def is_abandoned(path: Path) -> bool:
 @functools.lru_cache(1024)
 def sweep_once(folder: Path) -> None:
     """Deletes what killed writers have left in a folder, the first time that it is asked."""
+    _written_to.add(folder)
     with contextlib.suppress(OSError):
         _sweep(folder, ".")
+
+
+def clear_own() -> None:
+    """Deletes files that this process was writing, or was deleting, when it was told to end."""
+    own = f".{_owner(os.getpid())}."
+    for folder in _written_to:
+        with contextlib.suppress(OSError):
+            for path in folder.iterdir():
+                if own in path.name and path.name.endswith(".tmp"):
+                    path.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

@@ -1,13 +1,17 @@
 """Signals that end a command in an orderly way."""
 
+import contextlib
 import os
 import signal
 import sys
+from pathlib import Path
 
 import pytest
+from etils import epath
 
 from orbax_bench_core.cli.interrupts import interrupted_when_told
 from orbax_bench_core.cli.main import run_command_line
+from orbax_bench_core.records import create_exclusively
 
 ORDERLY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -57,3 +61,21 @@ def test_handlers_are_put_back():
     with interrupted_when_told():
         pass
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_nothing_is_left_of_what_was_being_deleted(tmp_path, monkeypatch):
+    def told(path):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def write():
+        with contextlib.suppress(KeyboardInterrupt), interrupted_when_told():
+            create_exclusively(epath.Path(tmp_path / "a"), b"whole")
+
+    with monkeypatch.context() as changed:
+        changed.setattr(Path, "unlink", lambda path, **how: told(path))
+        changed.setattr("orbax_bench_core.records.clear_own", lambda: None)
+        write()
+    assert [path.name for path in tmp_path.glob(".a.*.tmp")]
+    with contextlib.suppress(KeyboardInterrupt), interrupted_when_told():
+        told(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
