@@ -194,7 +194,7 @@ class OptionEffect(ResultModel):
 _AsTuple = pydantic.WrapSerializer(lambda samples, dump: dump(tuple(samples)))
 
 
-_MAPPINGS: Final = ("code", "devices", "git", "storage", "versions")
+_MAPPINGS: Final = ("git", "versions")
 """Parts of the provenance that are mappings in every record that has them."""
 
 
