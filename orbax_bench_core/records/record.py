@@ -194,6 +194,17 @@ class OptionEffect(ResultModel):
 _AsTuple = pydantic.WrapSerializer(lambda samples, dump: dump(tuple(samples)))
 
 
+_MAPPINGS: Final = ("git", "versions")
+"""Parts of the provenance that are mappings in every record that has them."""
+
+
+def _with_mappings(provenance: dict[str, Any]) -> dict[str, Any]:
+    for name in _MAPPINGS:
+        if not isinstance(provenance.get(name, {}), dict):
+            raise ValueError(f"`{name}` is no mapping")
+    return provenance
+
+
 class Record(ResultModel):
     """One repeat of one sweep point on one host.
 
@@ -250,7 +261,7 @@ class Record(ResultModel):
     error: ErrorInfo | None = None
     state: State | None = None
     inventory: Inventory | None = None
-    provenance: dict[str, Any] = {}
+    provenance: Annotated[dict[str, Any], pydantic.AfterValidator(_with_mappings)] = {}
     worker: str = ""
     attempts: tuple[Attempt, ...] = ()
     effects: tuple[OptionEffect, ...] = ()

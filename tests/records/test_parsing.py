@@ -82,3 +82,10 @@ def test_an_environment_without_the_parser_reads_records_by_their_model(
     monkeypatch.delitem(sys.modules, "orbax_bench_core.records.parsing")
     (record,) = RunDirectory(str(made.root)).records()
     assert {sample.value for sample in record.samples if sample.operation == "save"} >= {1.5}
+
+
+@pytest.mark.parametrize("name", ["git", "versions"])
+def test_a_record_whose_provenance_has_another_form_is_none(make_record, name):
+    content = json.loads(make_record().model_dump_json())
+    content["provenance"][name] = ["jax"]
+    assert parsed_record(json.dumps(content).encode()) is None
