@@ -17,13 +17,15 @@ FAKE_CLI = "tests.support.fake_cli"
 
 @contextlib.contextmanager
 def interrupts(*, ignored: bool = False) -> Iterator[None]:
-    """Has what is started meanwhile heed SIGINT, or ignore it, whatever the tests themselves do."""
+    """Has what is started meanwhile heed SIGINT, or ignore it, and SIGHUP, whatever tests do."""
     # A child takes over what is ignored; `preexec_fn` would fork, which JAX warns of.
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN if ignored else signal.default_int_handler)
+    handler = signal.SIG_IGN if ignored else signal.default_int_handler
+    before = signal.signal(signal.SIGINT, handler), signal.signal(signal.SIGHUP, signal.SIG_DFL)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, usual in zip((signal.SIGINT, signal.SIGHUP), before, strict=True):
+            signal.signal(number, usual)
 
 
 def start_cli(
