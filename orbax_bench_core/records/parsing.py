@@ -20,6 +20,7 @@ from orbax_bench_core.config import Arm
 from orbax_bench_core.measure import Sample
 from orbax_bench_core.records.layout import Columns, Layout, Samples, layout_of
 from orbax_bench_core.records.record import Record, Status, whole_record
+from orbax_bench_core.records.uninterrupted import uninterrupted
 
 _VALUE: Final = re.compile(rb'"value": ([^,]*),')
 _SOME_VALUE: Final = b'"value": 0,'
@@ -65,7 +66,8 @@ _NESTED: Final = tuple(
 _DECODER: Final = msgspec.json.Decoder(_Parts)
 _VALUES: Final = msgspec.json.Decoder(list[float])
 _SAMPLES: Final = msgspec.json.Decoder(tuple[Sample, ...])
-_TIME: Final = pydantic.TypeAdapter(datetime.datetime)
+with uninterrupted():
+    _TIME: Final = pydantic.TypeAdapter(datetime.datetime)
 
 
 def parsed_record(data: bytes) -> Record | None:
@@ -112,7 +114,8 @@ def _part(name: str, data: bytes) -> Any:
 
 @functools.cache
 def _adapter(name: str) -> pydantic.TypeAdapter[Any]:
-    return pydantic.TypeAdapter(Record.model_fields[name].rebuild_annotation())
+    with uninterrupted():
+        return pydantic.TypeAdapter(Record.model_fields[name].rebuild_annotation())
 
 
 def _samples(data: msgspec.Raw) -> Samples:
