@@ -33,5 +33,5 @@ def uninterrupted() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        for number in heard[:1]:
-            os.kill(os.getpid(), number)
+        if heard:
+            os.kill(os.getpid(), heard[0])
