@@ -40,7 +40,7 @@ _PROVENANCE: Final = {
     "devices": {"count": 8, "kind": "cpu", "platform": "cpu"},
 }
 _OWN: Final = re.compile(r'(?<="repeat": )0|(?<="value": )-1\.0')
-"""What differs between the records of a series: the number of the repeat, and the values."""
+"""Text that differs between the records of a series: the number of the repeat, and the values."""
 
 
 def make_sweep(root: Path, points: int, *, repeats: int = 10, metrics: int = 40) -> None:

@@ -13,7 +13,7 @@ _USUAL: Final = {
     signal.SIGTERM: signal.SIG_DFL,
     signal.SIGHUP: signal.SIG_DFL,
 }
-"""What Python does unless somebody ignores a signal, as `nohup` does, or hears it already."""
+"""Handlers of Python itself, unless somebody ignores a signal, as `nohup` does, or hears it."""
 
 
 class Told(KeyboardInterrupt):

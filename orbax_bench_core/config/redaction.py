@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 HIDDEN: Final = "***"
-"""What stands in the place of a credential."""
+"""Text in the place of a credential."""
 
 _USER: Final = re.compile(r"(?P<before>\b[a-z][a-z0-9+.-]*://)(?P<user>[^\s/?#@\"'<>]+)@", re.I)
 _QUERY: Final = re.compile(

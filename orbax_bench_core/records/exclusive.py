@@ -24,7 +24,7 @@ _NO_LINKS: Final = (errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK)
 """Errors of `link` on a file system without hard links."""
 
 _NO_LOCKS: Final = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EBADF, errno.EINVAL)
-"""What `flock` answers where the file system has no locks."""
+"""Errors of `flock` on a file system without locks."""
 
 _LOCK_WAIT_S: Final = 30.0
 _LOCK_POLL_S: Final = 0.02

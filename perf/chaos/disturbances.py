@@ -49,4 +49,4 @@ DISTURBED: Final[dict[tuple[str, str], int]] = {
     ("report", "twice"): 10,
     ("capture", "twice"): 10,
 }
-"""How many trials `make chaos` makes beside kills, each of one disturbance."""
+"""Trials that `make chaos` makes beside kills, each of one disturbance."""

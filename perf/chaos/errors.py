@@ -10,7 +10,7 @@ from perf.chaos import checks
 from perf.chaos.place import Place, Undisturbed
 
 ERRORS: Final = (errno.EIO, errno.EACCES, errno.ESTALE, errno.ENOSPC)
-"""What a disk, an object store that says 403, and a network file system answer."""
+"""Errors of a disk, of an object store that says 403, and of a network file system."""
 
 _PATIENCE_S: Final = 120.0
 _ENDS: Final = {1, 2}

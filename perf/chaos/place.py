@@ -19,7 +19,7 @@ from perf.chaos.scenarios import SCENARIOS, SLOW_RELEASES, Scenario
 ROOT: Final = Path(__file__).parents[2]
 MODULE: Final = "orbax_bench_core.cli"
 HURRY: Final = 10.0
-"""How much faster leases beat than they do for users: 60 s of patience are 6."""
+"""Ratio by which leases beat faster than they do for users: 60 s of patience are 6."""
 
 _INSIDE: Final = Path(__file__).parent / "inside"
 _UNSET: Final = ("XLA_FLAGS", "JAX_ENABLE_X64", "ORBAX_BENCH_TOKEN", "PYTHONDONTWRITEBYTECODE")

@@ -136,7 +136,7 @@ SCENARIOS: Final = {
         ),
     )
 }
-"""What is disturbed, by name."""
+"""Commands that are disturbed, by name."""
 
 SLOW_RELEASES: Final = ("1.1", "1.2")
 """Releases in which a save takes 1.3 times as long."""

@@ -1,6 +1,7 @@
 """Summary of a run: median, spread, throughput and straggler per point and operation."""
 
-from orbax_bench_core.analysis.summary.aggregate import SummaryTable, summarize
+from orbax_bench_core.analysis.summary.aggregate import summarize
+from orbax_bench_core.analysis.summary.csv_file import SummaryTable
 from orbax_bench_core.analysis.summary.model import MetricSummary, PointStatus, RunSummary
 from orbax_bench_core.analysis.summary.tables import ExtraColumns
 from orbax_bench_core.analysis.summary.view import (

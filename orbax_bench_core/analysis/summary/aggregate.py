@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import collections
-import csv
 import dataclasses
 import functools
-import io
 import itertools
 import math
-import operator
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from orbax_bench_core.analysis.summary.cache import cache_flag, uncontrolled_flag
+from orbax_bench_core.analysis.summary.csv_file import NUMBERS, SummaryTable
 from orbax_bench_core.analysis.summary.effects import EffectFinder
 from orbax_bench_core.analysis.summary.hosts import HostFinder
 from orbax_bench_core.analysis.summary.model import (
@@ -25,7 +24,7 @@ from orbax_bench_core.analysis.summary.model import (
 )
 from orbax_bench_core.analysis.summary.stages import STAGE_METRICS
 from orbax_bench_core.analysis.summary.straggler import StragglerFinder
-from orbax_bench_core.config import ARMS, Conditions
+from orbax_bench_core.config import ARMS
 from orbax_bench_core.measure import (
     BLOCKED,
     BYTES,
@@ -39,7 +38,6 @@ from orbax_bench_core.measure import (
     STEP_P99,
     STEPS,
     TIME,
-    TOLERATED_SHARE,
 )
 from orbax_bench_core.records import (
     Columns,
@@ -117,53 +115,6 @@ def _measured(repeats: Iterable[Repeat], company: CompanyFinder) -> Iterator[Rep
         company.add(repeat)
         if not repeat.warmup:
             yield repeat
-
-
-class SummaryTable:
-    """`summary.csv`: one line per point, operation and metric."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        """Begins the table in `file`, which stays open."""
-        self._text = io.TextIOWrapper(file, "utf-8", newline="", write_through=True)
-        fields = [field.name for field in dataclasses.fields(MetricSummary)]
-        self._values = operator.attrgetter(*fields)
-        self._writer = csv.writer(self._text, lineterminator="\n")
-        self._writer.writerow(fields)
-
-    def write(self, metrics: Iterable[MetricSummary]) -> None:
-        """Adds lines."""
-        # `asdict` would copy every value, which takes longer than all else of a large table.
-        self._writer.writerows(map(self._values, metrics))
-
-    def write_columns(
-        self,
-        point: tuple[str, str],
-        layout: Layout,
-        size: tuple[int, int],
-        numbers: np.ndarray,
-    ) -> None:
-        """Adds the lines of a point.
-
-        Args:
-            point: Its id and name.
-            layout: Its operations, metrics and units.
-            size: Number of hosts, and of values.
-            numbers: Mean, median, ... of each, shape (numbers, samples).
-        """
-        (head,) = _lines([point])
-        count = ",".join(map(str, size))
-        texts = _texts(numbers.T)
-        width = len(_NUMBERS)
-        self._text.write(
-            "".join(
-                f"{head},{names},{count},{','.join(texts[start : start + width])}\n"
-                for names, start in zip(_named(layout), range(0, len(texts), width), strict=True)
-            )
-        )
-
-    def end(self) -> None:
-        """Hands the file back to whoever opened it."""
-        self._text.detach()
 
 
 class _Point:
@@ -336,7 +287,7 @@ class _Point:
             "minimum": ordered[0],
             "maximum": ordered[-1],
         }
-        return self._rows[0].layout, np.array([found[name] for name in _NUMBERS])
+        return self._rows[0].layout, np.array([found[name] for name in NUMBERS])
 
     def _summaries(
         self, layout: Layout, numbers: np.ndarray, places: Sequence[int]
@@ -352,7 +303,7 @@ class _Point:
                 unit=layout.units[place],
                 hosts=self._hosts,
                 n=len(self._rows),
-                **dict(zip(_NUMBERS, rows[place], strict=True)),
+                **dict(zip(NUMBERS, rows[place], strict=True)),
             )
             for place in places
         ]
@@ -375,45 +326,6 @@ class _Point:
             minimum=values[0],
             maximum=values[-1],
         )
-
-
-_NUMBERS: Final = ("mean", "median", "q25", "q75", "p99", "minimum", "maximum")
-"""Aggregates of a metric, as the fields of its summary end."""
-
-
-def _lines(rows: Iterable[Sequence[str]]) -> list[str]:
-    """Returns rows of texts as they stand in a table, without the ends of their lines."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="")
-    found = []
-    for row in rows:
-        writer.writerow(row)
-        found.append(file.getvalue())
-        file.seek(0)
-        file.truncate()
-    return found
-
-
-@functools.lru_cache(maxsize=256)
-def _named(layout: Layout) -> list[str]:
-    """Returns operation, metric and unit of each sample as they stand in a table."""
-    return _lines(zip(layout.operations, layout.metrics, layout.units, strict=True))
-
-
-def _texts(numbers: np.ndarray) -> list[str]:
-    """Returns the `repr` of each number, in a sixth of its time where JSON writes the same."""
-    import msgspec
-    import numpy as np
-
-    values, size = numbers.ravel().tolist(), np.abs(numbers)
-    if values and ((size >= _LEAST_PLAIN) & (size < _MOST_PLAIN) | (size == 0)).all():
-        return msgspec.json.encode(values).decode()[1:-1].split(",")
-    return list(map(repr, values))
-
-
-_LEAST_PLAIN: Final = 1e-4
-_MOST_PLAIN: Final = 1e16
-"""Python writes numbers from one to the other without an exponent."""
 
 
 @functools.lru_cache(maxsize=256)
@@ -443,37 +355,3 @@ def _cut(ordered: Any, part: int, parts: int) -> Any:
     place, rest = divmod(part * (len(ordered) - 1), parts)
     after = ordered[min(place + 1, len(ordered) - 1)]
     return (ordered[place] * (parts - rest) + after * rest) / parts
-
-
-def cache_flag(conditions: Conditions, operation: str, shares: Sequence[float]) -> str | None:
-    """Returns what is wrong with the page cache that an operation met, or None.
-
-    Args:
-        conditions: What the point asks for.
-        operation: Name of the operation.
-        shares: Share of the checkpoint that was resident before it, by repeat; empty when it was
-            not measured.
-    """
-    if not shares:
-        return None
-    if conditions.cache == "cold" and max(shares) > TOLERATED_SHARE:
-        return (
-            f"{operation} claims to be cold, but up to {max(shares):.0%} of the checkpoint was in "
-            "the page cache: do not read it as a cold load"
-        )
-    if conditions.cache == "warm" and min(shares) < 1 - TOLERATED_SHARE:
-        return (
-            f"{operation} claims to be warm, but only {min(shares):.0%} of the checkpoint was in "
-            "the page cache: there may be too little memory for it"
-        )
-    return None
-
-
-def uncontrolled_flag(conditions: Conditions, loads: Sequence[str]) -> str | None:
-    """Returns that nothing controlled the page cache of a point that asks for a cold one."""
-    if conditions.cache == "cold" and not loads:
-        return (
-            "cache: cold had no effect: the checkpoint is remote, or the benchmark does not call "
-            "context.prepare_load"
-        )
-    return None
