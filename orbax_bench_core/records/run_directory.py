@@ -6,6 +6,7 @@ import collections
 import concurrent.futures
 import contextlib
 import datetime
+import functools
 import hashlib
 import json
 import shlex
@@ -58,6 +59,7 @@ from orbax_bench_core.records.strays import (
     unread_stray,
 )
 from orbax_bench_core.records.temporary import is_abandoned
+from orbax_bench_core.records.uninterrupted import uninterrupted
 from orbax_bench_core.records.versions import other_version, refuse_other_version
 from orbax_bench_core.sweep import (
     Expansion,
@@ -585,15 +587,21 @@ class AlreadyRecorded(Exception):
 
 def _parsed(data: bytes) -> Record | None:
     """Returns a record, or None of what is torn or of another schema version."""
+    return _parser()(data)
+
+
+@functools.cache
+def _parser() -> Callable[[bytes], Record | None]:
+    """Returns what parses records; who only writes them, as a worker does, does not wait for it."""
     try:
-        # Who only writes records, as a worker does, does not wait for the parser.
-        from orbax_bench_core.records.parsing import parsed_record
+        with uninterrupted():
+            from orbax_bench_core.records.parsing import parsed_record
     except ModuleNotFoundError as lacking:
         if lacking.name != "msgspec":
             raise
         # A worker reads few records, in environments that need not have what reads many.
-        return whole_record(data)
-    return parsed_record(data)
+        return whole_record
+    return parsed_record
 
 
 def _aside(path: epath.Path, data: bytes) -> epath.Path:
