@@ -152,7 +152,7 @@ def _start() -> float:
 
 def _in_turn() -> dict[str, float]:
     """Has another process take turns."""
-    done = run([sys.executable, "-m", "perf.repeats"], environment=_environment(), keep_output=True)
+    done = run([sys.executable, "-c", _PROGRAM], environment=_environment(), keep_output=True)
     taken: dict[str, float] = json.loads(done.output.splitlines()[-1])
     return taken
 
