@@ -60,6 +60,61 @@ def file_digest(path: epath.PathLike) -> str:
     return f"sha256:{digest.hexdigest()}"
 
 
+class RecordDigests:
+    """Digests of the records of sweep points, whose files are read for something else as well."""
+
+    def __init__(self, root: epath.Path, point_ids: Iterable[str]) -> None:
+        """Has read nothing yet.
+
+        Args:
+            root: The run directory.
+            point_ids: Its points; records of others are no part of the run.
+        """
+        self._root, self._ids = root, tuple(point_ids)
+        self._point, self._digests = "", dict[str, str]()
+        self._unread: set[str] = set()
+        self._found: dict[str, PointRecords] = {}
+
+    def add(self, path: str, data: bytes | None) -> None:
+        """Takes a file of a point, after those of the points before it.
+
+        Args:
+            path: Its path below the run directory.
+            data: What it holds; None where it was not read.
+        """
+        _, point_id, name = path.split("/", 2)
+        if point_id != self._point:
+            self._end_point()
+            self._point = point_id
+        if data is None:
+            self._unread.add(point_id)
+        else:
+            self._digests[name] = hashlib.sha256(data).hexdigest()
+
+    def found(self) -> dict[str, PointRecords]:
+        """Returns a digest per point that has records; files that were not added are read.
+
+        Raises:
+            UserError: A record cannot be read.
+        """
+        self._end_point()
+        rest = (id_ for id_ in self._ids if id_ not in self._found or id_ in self._unread)
+        every = {**self._found, **point_digests(self._root, rest)}
+        return {id_: every[id_] for id_ in self._ids if id_ in every}
+
+    def _end_point(self) -> None:
+        if self._digests:
+            self._found[self._point] = _point_records(self._digests)
+            self._digests = {}
+
+
+def _point_records(digests: Mapping[str, str]) -> PointRecords:
+    """Returns the digest of a point from those of its files, by `<repeat>/<file>`."""
+    names = sorted(digests, key=lambda name: name.split("/"))
+    lines = "\n".join(f"{name} {digests[name]}" for name in names)
+    return PointRecords(files=len(names), digest=content_digest(lines))
+
+
 def point_digests(root: epath.Path, point_ids: Iterable[str]) -> dict[str, PointRecords]:
     """Returns a digest per sweep point that has records, in the order of `point_ids`.
 
@@ -73,7 +128,7 @@ def point_digests(root: epath.Path, point_ids: Iterable[str]) -> dict[str, Point
 
     def files(point_id: str) -> list[epath.Path]:
         # Only these folders: a step of a large run asks for its own points alone.
-        return sorted((root / "records" / point_id).glob("*/host_*.json"))
+        return list((root / "records" / point_id).glob("*/host_*.json"))
 
     ids = list(point_ids)
     with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -82,11 +137,8 @@ def point_digests(root: epath.Path, point_ids: Iterable[str]) -> dict[str, Point
         # One call for all, since most points have but a few; only digests are held.
         digests = pool.map(_record_digest, (path for paths in wanted.values() for path in paths))
         return {
-            point_id: PointRecords(
-                files=len(paths),
-                digest=content_digest(
-                    "\n".join(f"{path.parent.name}/{path.name} {next(digests)}" for path in paths)
-                ),
+            point_id: _point_records(
+                {f"{path.parent.name}/{path.name}": next(digests) for path in paths}
             )
             for point_id, paths in wanted.items()
         }

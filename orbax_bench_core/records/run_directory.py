@@ -84,6 +84,10 @@ SEARCH_FILE: Final = "search.json"
 _AT_ONCE: Final = 16
 """An object store answers many requests at once as fast as one."""
 
+Seen = Callable[[str, bytes | None], None]
+"""Told of a file among the records: its path below the run directory, and what it holds; None of a
+file or folder that is left unread, for no record has such a name."""
+
 
 class RunDirectoryGone(OSError):
     """A run directory was there, and is not any more."""
@@ -439,12 +443,13 @@ class RunDirectory:
             yield from records
 
     def by_point(
-        self, info: RunInfo | None = None
+        self, info: RunInfo | None = None, seen: Seen | None = None
     ) -> Iterator[tuple[SweepEntry, Iterator[Record]]]:
         """Yields every point of the run with its records.
 
         Args:
             info: What `run.json` says, where the caller has it: that of a large run is large.
+            seen: Told of every file of a point, as its records are read.
         """
         info = info or self.read_info()
         known = {point.id for point in info.expansion.points}
@@ -452,7 +457,7 @@ class RunDirectory:
             if name not in known and not name.startswith("."):
                 self._note(f"records/{name}", NO_POINT)
         for point in info.expansion.points:
-            yield point, self._records_of(point.id, info.run_id)
+            yield point, self._records_of(point.id, info.run_id, seen)
 
     def point_records(self, point: SweepEntry) -> list[Record]:
         """Returns every record of one point: warm-ups, then repeats, by host.
@@ -464,24 +469,31 @@ class RunDirectory:
         """
         return list(self._records_of(point.id, self._id))
 
-    def _records_of(self, point_id: str, run_id: str) -> Iterator[Record]:
+    def _records_of(
+        self, point_id: str, run_id: str, seen: Seen | None = None
+    ) -> Iterator[Record]:
         self._forget(point_id)
         places = []
         for place, path in self._files(point_id):
             if place is None:
                 self._note(path, NO_PLACE)
+                if seen is not None:
+                    seen(path, None)
             else:
                 places.append(place)
         for place in sorted(places, key=lambda place: (not place.warmup, place.repeat, place.host)):
-            data = self._read(self._under(place.path))
+            path = place.path
+            data = self._read(self._under(path))
             if data is None:
                 continue
+            if seen is not None:
+                seen(path, data)
             record = _parsed(data)
             if record is None:
                 unread = other_version(data)
-                self._note(place.path, unread_stray(unread) if unread else TORN)
+                self._note(path, unread_stray(unread) if unread else TORN)
             elif wrong := misplaced(record, place, run_id):
-                self._note(place.path, misplaced_stray(wrong))
+                self._note(path, misplaced_stray(wrong))
             else:
                 yield record
 

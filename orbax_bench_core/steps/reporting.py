@@ -148,12 +148,13 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
     Raises:
         UserError: There is no run here, or a record cannot be read.
     """
-    run, root, manifest = Run(directory), directory.root, ManifestWriter(directory, deep=deep)
+    run, root = Run(directory), directory.root
+    manifest = ManifestWriter(directory, run.info, deep=deep)
     observer, event_files, open_points = Observer(), EventFiles(run), _Unfinished(run)
 
     def read_once(samples: SamplesFile) -> Iterator[Repeat]:
         """Yields all repeats, and shows each to all that is made of them but the summary."""
-        for entry, repeats in run.by_entry():
+        for entry, repeats in run.by_entry(manifest.saw):
             for repeat in sorted(repeats, key=lambda each: (not each.warmup, each.index)):
                 observer.add(repeat)
                 for host, record in repeat.records.items():
