@@ -5,9 +5,10 @@ from __future__ import annotations
 import concurrent.futures
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final
 
 import pydantic
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 _AT_ONCE: Final = 16
 """An object store answers many requests at once as fast as one."""
-_CHUNK: Final = 2**20
+_CHUNK: Final = 2**16
 _METADATA_BYTES: Final = 2**24
 """Of a metadata file beyond this only name and size count."""
 
@@ -51,13 +52,19 @@ def file_digest(path: epath.PathLike) -> str:
     Raises:
         OSError: It cannot be read.
     """
-    from etils import epath
-
     digest = hashlib.sha256()
-    with epath.Path(path).open("rb") as file:
+    with _opened(path) as file:
         while piece := file.read(_CHUNK):
             digest.update(piece)
     return f"sha256:{digest.hexdigest()}"
+
+
+def _opened(path: epath.PathLike) -> IO[bytes]:
+    if "://" not in str(path):  # a large run has tens of thousands of event files
+        return open(path, "rb")  # noqa: PTH123 - the same
+    from etils import epath
+
+    return epath.Path(path).open("rb")
 
 
 class RecordDigests:
@@ -231,15 +238,20 @@ def baseline_digest(path: str) -> str:
     return content_digest("\n".join(sorted(digests)))
 
 
-def _files(path: str) -> dict[PurePosixPath, epath.Path]:
+def _files(path: str) -> dict[PurePosixPath, epath.PathLike]:
     from etils import epath
 
     directory = epath.Path(path)
     scheme, is_remote, _ = str(directory).partition("://")
-    files = {}
+    files: dict[PurePosixPath, epath.PathLike] = {}
+    if not is_remote:
+        for local, _, names in os.walk(directory):
+            place = PurePosixPath(os.path.relpath(local, directory))
+            files |= {place / name: f"{local}/{name}" for name in names}
+        return files
     for parent, _, names in directory.walk():
         # On object storage epath gives folders without their scheme, as if they were local.
-        lost = is_remote and "://" not in str(parent)
+        lost = "://" not in str(parent)
         folder = epath.Path(f"{scheme}://{parent}") if lost else parent
         for name in names:
             file = folder / name
@@ -247,8 +259,10 @@ def _files(path: str) -> dict[PurePosixPath, epath.Path]:
     return files
 
 
-def _size(path: epath.Path) -> int:
-    return int(path.stat().length)
+def _size(path: epath.PathLike) -> int:
+    from etils import epath
+
+    return int(epath.Path(path).stat().length)
 
 
 def _record_digest(path: epath.Path) -> str:
