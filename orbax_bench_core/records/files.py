@@ -55,7 +55,7 @@ def atomic_file(path: epath.Path | str, *, durable: bool = True) -> Iterator[IO[
                 shutil.copyfileobj(local, remote)
         return
     folder, name = os.path.split(os.fspath(path))
-    sweep_once(Path(folder))
+    sweep_once(folder)
     temporary = os.path.join(folder, temporary_name(name))
     try:
         with _created(temporary) as file:
