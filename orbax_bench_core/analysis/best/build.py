@@ -161,9 +161,11 @@ def values_for(points: Sequence[Observed], goal: Goal) -> Values:
     """Returns the values of a goal by point and round."""
     found: Values = {}
     for observed in points:
+        measured = {name: observed.values.get(name, {}) for name in goal.weights}
+        with_all = set.intersection(*map(set, measured.values()))
         by_round = {
-            at: goal_value(goal, {name: of[at] for name, of in observed.values.items() if at in of})
-            for at in sorted(observed.rounds)
+            at: goal_value(goal, {name: of[at] for name, of in measured.items()})
+            for at in sorted(with_all)
         }
         found[observed.point.id] = {at: v for at, v in by_round.items() if v is not None}
     return found
