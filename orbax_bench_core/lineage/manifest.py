@@ -190,6 +190,7 @@ class ManifestWriter:
         self._ran: dict[str, MeasuredWith] = {}
         self._contents: dict[str, int] = {}
         self._last: tuple[str, Arm | None] | None = None
+        self._said: object = None
 
     def _read_checkpoints(self, *, deep: bool) -> dict[str, str]:
         """Returns the digest over all bytes of each checkpoint.
@@ -215,10 +216,12 @@ class ManifestWriter:
 
     def add(self, record: Record) -> None:
         """Notes what a record was measured with."""
-        if len(self._ran) < _MOST:
+        point = (record.point_id, record.arm)
+        said = (point, record.provenance)  # of which the repeats of a point mostly share one
+        if len(self._ran) < _MOST and said != self._said:
+            self._said = said
             with_ = MeasuredWith.of(record)
             self._ran.setdefault(with_.model_dump_json(), with_)
-        point = (record.point_id, record.arm)
         if record.state is not None and point != self._last:
             self._last = point  # repeats of one point save the same
             if record.state.digest and len(self._contents) < _MOST:

@@ -66,7 +66,7 @@ def best(run: Run | str, *, goal: str | None = None, peak_memory: int | None = N
         UserError: There is no run, no sweep in it, or the goal was not measured.
     """
     read = Run(RunDirectory(run)) if isinstance(run, str) else run
-    observer = Observer()
+    observer = Observer(read.info.expansion.plain)
     for repeat in read.repeats():
         observer.add(repeat)
     found = best_of(
@@ -100,7 +100,7 @@ def best_of(
     """
     grouped = {
         name: points
-        for name, points in observer.cases(info.expansion.plain).items()
+        for name, points in observer.cases().items()
         if sum(bool(point.values) for point in points) > 1
     }
     measured = frozenset(
