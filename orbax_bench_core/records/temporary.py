@@ -10,7 +10,6 @@ import re
 import shutil
 import tempfile
 import time
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -30,7 +29,7 @@ _written_to: Final[set[str]] = set()
 
 def temporary_name(name: str) -> str:
     """Returns the name of a file, beside one of this name, that is not written in full yet."""
-    return f".{name}.{_owner(os.getpid())}.{uuid.uuid4().hex[:8]}.tmp"
+    return f".{name}.{_owner(os.getpid())}.{os.urandom(4).hex()}.tmp"
 
 
 def is_abandoned(path: Path) -> bool:
