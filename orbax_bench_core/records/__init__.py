@@ -19,7 +19,7 @@ from orbax_bench_core.records.code import (
 )
 from orbax_bench_core.records.company import CompanyFinder
 from orbax_bench_core.records.exclusive import create_exclusively, read_if_there, swap
-from orbax_bench_core.records.files import atomic_file, write_atomically
+from orbax_bench_core.records.files import atomic_file, write_atomically, write_if_changed
 from orbax_bench_core.records.git import Answer as GitAnswer
 from orbax_bench_core.records.git import ask as ask_git
 from orbax_bench_core.records.layout import Columns, Layout
@@ -188,5 +188,6 @@ __all__ = [
     "worker_id",
     "write_atomically",
     "write_batch",
+    "write_if_changed",
     "write_planned",
 ]

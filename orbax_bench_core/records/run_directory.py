@@ -469,9 +469,7 @@ class RunDirectory:
         """
         return list(self._records_of(point.id, self._id))
 
-    def _records_of(
-        self, point_id: str, run_id: str, seen: Seen | None = None
-    ) -> Iterator[Record]:
+    def _records_of(self, point_id: str, run_id: str, seen: Seen | None = None) -> Iterator[Record]:
         self._forget(point_id)
         places = []
         for place, path in self._files(point_id):

@@ -34,7 +34,7 @@ from orbax_bench_core.records import (
     RunInfo,
     Series,
     short_names,
-    write_atomically,
+    write_if_changed,
 )
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class EventFiles:
 
     def _write(self, folder: str, log: Log) -> None:
         path = f"{folder}/{self._name}"
-        write_atomically(path, log.to_bytes(), durable=False)
+        write_if_changed(path, log.to_bytes())
         self._written.add(path)
 
 
