@@ -51,6 +51,6 @@ def interrupted_when_told() -> Iterator[None]:
         for number, usual in heard.items():
             signal.signal(number, usual)
         if told:
-            from orbax_bench_core.records import clear_own
+            from orbax_bench_core.files import clear_own
 
             clear_own()
