@@ -19,6 +19,7 @@ from orbax_bench_core.files import (
     read_if_there,
     swap,
 )
+from orbax_bench_core.interrupts import uninterrupted
 from orbax_bench_core.leases import Fence
 from orbax_bench_core.records.record import Record, whole_record
 from orbax_bench_core.records.strays import (
@@ -33,7 +34,6 @@ from orbax_bench_core.records.strays import (
     stray_lines,
     unread_stray,
 )
-from orbax_bench_core.records.uninterrupted import uninterrupted
 from orbax_bench_core.records.versions import other_version, refuse_other_version
 from orbax_bench_core.sweep import SweepEntry
 
