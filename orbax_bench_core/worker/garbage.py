@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import itertools
+from collections.abc import Iterator
 from typing import Final
 
 _MANY: Final = 5_000
@@ -13,7 +15,34 @@ each list of its metrics is kept for ever."""
 _ALL_AT: Final = 8
 """Every so many times, all are looked at again."""
 
-_turns = itertools.count()
+_turns = itertools.count(1)
+
+
+@contextlib.contextmanager
+def setting_aside() -> Iterator[None]:
+    """Sets aside all that there is after imports, and searches for no garbage meanwhile.
+
+    Imports make objects that stay, and hardly any garbage, so the many searches that so many new
+    objects set off are in vain: they take a quarter of the time.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if was_on:
+            gc.enable()
+
+
+def collect_for_the_last_time() -> None:
+    """Collects garbage, and sets the rest aside, which the end of the process would search again.
+
+    The interpreter does so several times while it takes its modules apart. What nothing refers to
+    is freed then as it always is; only cycles that those modules alone hold are left to the kernel.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def collect_garbage() -> None:
