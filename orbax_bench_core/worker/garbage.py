@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import itertools
+import sys
 from collections.abc import Iterator
 from typing import Final
 
@@ -33,6 +34,13 @@ def setting_aside() -> Iterator[None]:
         gc.freeze()
         if was_on:
             gc.enable()
+
+
+@contextlib.contextmanager
+def importing(module: str) -> Iterator[None]:
+    """Sets aside what the import of a module makes; does nothing where it is imported already."""
+    with contextlib.nullcontext() if module in sys.modules else setting_aside():
+        yield
 
 
 def collect_for_the_last_time() -> None:
