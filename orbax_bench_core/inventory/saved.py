@@ -102,7 +102,7 @@ def _tree_folders(directory: Folder, depth: int) -> Iterator[Folder]:
 def _names(folder: Folder) -> list[str]:
     """Returns the names in a folder, sorted; of a local one without a path for each."""
     if isinstance(folder, Path):
-        return sorted(os.listdir(folder))
+        return sorted(entry.name for entry in os.scandir(folder))
     return sorted(child.name for child in folder.iterdir())
 
 
