@@ -3,7 +3,8 @@
 import pytest
 
 from orbax_bench_core.config import GateConfig, GateRule, MetricRule
-from orbax_bench_core.gate import expected_operations, plan, plan_operations
+from orbax_bench_core.gate import plan_operations
+from orbax_bench_core.gate.plan import expected_operations, plan
 
 
 def test_quiet_times_are_settled_at_the_first_look():
