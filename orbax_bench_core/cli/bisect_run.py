@@ -26,13 +26,13 @@ from orbax_bench_core.document import print_document
 from orbax_bench_core.execute import RunSettings
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.records import RunDirectory
-from orbax_bench_core.steps import (
+from orbax_bench_core.steps import publish_search
+from orbax_bench_core.steps.releases import (
     Found,
     comparing_releases,
     expected_comparisons,
     find_releases,
     kept_requirements,
-    publish_search,
     search_releases,
 )
 

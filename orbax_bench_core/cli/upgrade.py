@@ -98,7 +98,7 @@ def upgrade(
     from orbax_bench_core.cli.output import Output
     from orbax_bench_core.config import parse_suite
     from orbax_bench_core.execute import RunSettings
-    from orbax_bench_core.steps import make_both, plan_upgrade
+    from orbax_bench_core.steps.releases import make_both, plan_upgrade
     from orbax_bench_core.suite_files import UPGRADE_SUITE
 
     cluster = place_in_cluster(no_cluster=no_cluster)

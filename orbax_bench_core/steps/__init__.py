@@ -1,4 +1,4 @@
-"""Steps of a run: planning, point, comparison, report, release search."""
+"""Steps of a run: planning, point, comparison, search, report."""
 
 from orbax_bench_core.execute import RunSettings
 from orbax_bench_core.steps.comparison import Judged, compare_arms
@@ -10,14 +10,6 @@ from orbax_bench_core.steps.point import SAID, PointFailed, run_batch
 from orbax_bench_core.steps.prepare import download, mirror, model_arrays, write_shardings
 from orbax_bench_core.steps.programs import ab, run
 from orbax_bench_core.steps.recovering import check_drilled, load_drilled, recovery
-from orbax_bench_core.steps.release_search import (
-    Found,
-    comparing_releases,
-    expected_comparisons,
-    find_releases,
-    kept_requirements,
-    search_releases,
-)
 from orbax_bench_core.steps.reporting import (
     PAGE,
     answer_of,
@@ -32,13 +24,11 @@ from orbax_bench_core.steps.reporting import (
 )
 from orbax_bench_core.steps.search import search_points
 from orbax_bench_core.steps.soaking import SoakGoal, check_soak, soak, soak_points
-from orbax_bench_core.steps.upgrading import make_both, plan_upgrade
 
 __all__ = [
     "MOST_STEPS",
     "PAGE",
     "SAID",
-    "Found",
     "Judged",
     "Outlets",
     "PointFailed",
@@ -50,20 +40,14 @@ __all__ = [
     "check_drilled",
     "check_soak",
     "compare_arms",
-    "comparing_releases",
     "comparison_exit_code",
     "download",
-    "expected_comparisons",
-    "find_releases",
-    "kept_requirements",
     "limits_of",
     "load_drilled",
-    "make_both",
     "measure_points",
     "mirror",
     "model_arrays",
     "plan",
-    "plan_upgrade",
     "point_hosts",
     "publish",
     "publish_async_study",
@@ -75,7 +59,6 @@ __all__ = [
     "run",
     "run_batch",
     "search_points",
-    "search_releases",
     "settle",
     "soak",
     "soak_points",
