@@ -193,8 +193,10 @@ def _in_repository(path: Path, repositories: dict[Path, Source]) -> Source:
     if not root.ok:
         return Source(reason=root.reason)
     top = Path(root.text)
-    tracked = ask(path.parent, "ls-files", "--error-unmatch", "--", path.name).ok
-    if not tracked and ask(path.parent, "check-ignore", "-q", "--", path.name).ok:
+    tracked = ask(path.parent, "ls-files", "--", path.name)
+    if not tracked.ok:
+        return Source(reason=tracked.reason)
+    if not tracked.text and ask(path.parent, "check-ignore", "-q", "--", path.name).ok:
         return Source(reason=f"the repository {top} ignores the file")  # such as an environment
     if top not in repositories:
         repositories[top] = _repository(top)
@@ -202,7 +204,7 @@ def _in_repository(path: Path, repositories: dict[Path, Source]) -> Source:
     inside: dict[str, Any] = (
         {"path": path.relative_to(top).as_posix()} if path.is_relative_to(top) else {}
     )
-    if found.known and not tracked:
+    if found.known and not tracked.text:
         digest = hashlib.sha256(f"{found.changes} {_content(path)}".encode()).hexdigest()
         inside |= {"dirty": True, "changes": digest}
     return found.model_copy(update=inside)

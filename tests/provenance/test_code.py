@@ -28,6 +28,13 @@ def test_a_tag_stands_in_its_words(git, repository):
     assert found.words == f"{found.commit[:12]} (v1.2)"
 
 
+def test_what_git_cannot_tell_is_unknown(repository):
+    (repository / ".git" / "index").write_bytes(b"broken")
+    found = source(repository)
+    assert (found.known, found.dirty) == (False, "unknown")
+    assert "index" in found.reason
+
+
 def test_two_dirty_states_differ_in_name(repository):
     (repository / "suite.yaml").write_text("a: 2\n")
     one = source(repository)
