@@ -8,11 +8,7 @@ from typing import Any, Final
 from perf.gate.cells import Cell
 from perf.gate.claims import OPERATIONS, Claim
 from perf.gate.designs import LIVES, ONE_WORKER, with_tau
-from perf.gate.rules import (
-    EXPECTED_TAU,
-    LEVEL,
-    POINTS,
-)
+from perf.gate.rules import EXPECTED_TAU, LEVEL, POINTS
 
 _Rows = Mapping[str, tuple[dict[str, Any], tuple[float, float, float, float]]]
 """By name: what stalls, and the published REGRESSION, PASS, INCONCLUSIVE and operations."""

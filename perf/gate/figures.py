@@ -7,12 +7,7 @@ from collections.abc import Mapping, Sequence
 from perf.gate import excess, statements, times
 from perf.gate.cells import Cell, Tally
 from perf.gate.claims import Claim
-from perf.gate.rules import (
-    ALONE,
-    QUICK_SIGMAS,
-    SIGMAS,
-    time_cell,
-)
+from perf.gate.rules import ALONE, QUICK_SIGMAS, SIGMAS, time_cell
 from perf.gate.sources import Source, Sources
 
 

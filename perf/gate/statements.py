@@ -10,12 +10,7 @@ from perf.gate.cells import Cell
 from perf.gate.claims import Claim
 from perf.gate.designs import LIVES, ONE_WORKER, with_tau
 from perf.gate.experiments import claimed
-from perf.gate.rules import (
-    EXPECTED_TAU,
-    POINTS,
-    RULE,
-    SOMEWHAT_SLOWER,
-)
+from perf.gate.rules import EXPECTED_TAU, POINTS, RULE, SOMEWHAT_SLOWER
 
 
 def detectable(series: int, sigmas: Sequence[float]) -> list[Claim]:
