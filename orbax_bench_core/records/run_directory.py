@@ -27,6 +27,7 @@ from orbax_bench_core.config import (
     gate_changes,
     gate_edits,
 )
+from orbax_bench_core.interrupts import uninterrupted
 from orbax_bench_core.records.batches import batch_name
 from orbax_bench_core.records.code import CodeUnderTest
 from orbax_bench_core.records.exclusive import (
@@ -59,7 +60,6 @@ from orbax_bench_core.records.strays import (
     unread_stray,
 )
 from orbax_bench_core.records.temporary import is_abandoned
-from orbax_bench_core.records.uninterrupted import uninterrupted
 from orbax_bench_core.records.versions import other_version, refuse_other_version
 from orbax_bench_core.sweep import (
     Expansion,

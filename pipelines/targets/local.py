@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -137,8 +138,10 @@ def _steps_ended() -> Iterator[None]:
     """
     ours, over = set(psutil.Process().children(recursive=True)), threading.Event()
 
-    def end(_signal: int, _frame: object) -> None:
+    def end(number: int, frame: types.FrameType | None) -> None:
         threading.Thread(target=_end_steps, args=(ours, over), daemon=True).start()
+        if callable(usual := before[signal.Signals(number)]):
+            usual(number, frame)  # which keeps in mind that it was told
         raise KeyboardInterrupt
 
     heard = [told for told in _ENDS if signal.getsignal(told) is not signal.SIG_IGN]

@@ -33,6 +33,7 @@ from orbax_bench_core.execute.hosts.wire import (
     prove_as_agent,
 )
 from orbax_bench_core.exit_codes import Exit
+from orbax_bench_core.interrupts import raise_if_told
 from orbax_bench_core.records import (
     RunDirectory,
     host_provenance,
@@ -211,6 +212,7 @@ class Agent:
 
     def _serve(self, wire: Wire) -> int:
         while True:
+            raise_if_told()
             message = wire.receive()
             match message["op"]:
                 case "beat":
