@@ -2,7 +2,7 @@
 
 from orbax_bench_core.config.arms import ARMS, Arm
 from orbax_bench_core.config.base import ConfigModel, checked_path
-from orbax_bench_core.config.bounded import MAX_BYTES, read_at_most
+from orbax_bench_core.config.bounded import MAX_BYTES, Bounded, read_at_most, read_json
 from orbax_bench_core.config.checkpoint import (
     GROUPS,
     MODELS,
@@ -62,6 +62,7 @@ __all__ = [
     "Arm",
     "ArraySpec",
     "BenchmarkEntry",
+    "Bounded",
     "Cache",
     "CheckpointConfig",
     "Conditions",
@@ -99,6 +100,7 @@ __all__ = [
     "parse_suite",
     "printable",
     "read_at_most",
+    "read_json",
     "read_value",
     "redacted",
     "sharding_conflict",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import io
+import json
 import os
 import stat
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from etils import epath
@@ -33,8 +35,48 @@ def read_at_most(path: epath.Path | str, most: int = MAX_BYTES) -> bytes:
     else:
         data = _local(path, most)
     if len(data) > most:
-        raise OSError(errno.EFBIG, f"Larger than {most:,} bytes, which none is", str(path))
+        raise _too_large(path, most)
     return data
+
+
+def read_json(path: epath.Path | str, most: int = MAX_BYTES) -> Any:
+    """Returns what a file of JSON says.
+
+    Args:
+        path: Local or gs://.
+        most: Bytes that it may have.
+
+    Raises:
+        OSError: As `read_at_most`.
+        ValueError: It is no JSON, or nested deeper than anything of ours.
+    """
+    try:
+        return json.loads(read_at_most(path, most))
+    except RecursionError:
+        raise ValueError("brackets too deep in each other") from None
+
+
+class Bounded(io.BytesIO):
+    """Room for what a store sends of an object, whose size is not asked for beforehand."""
+
+    def __init__(self, path: epath.Path | str, most: int = MAX_BYTES) -> None:
+        """Makes room for `most` bytes of an object at `path`."""
+        super().__init__()
+        self._path, self._most = path, most
+
+    def write(self, data: Any, /) -> int:
+        """Takes more of the object.
+
+        Raises:
+            OSError: It is too large (`EFBIG`).
+        """
+        if self.tell() + len(data) > self._most:
+            raise _too_large(self._path, self._most)
+        return super().write(data)
+
+
+def _too_large(path: epath.Path | str, most: int) -> OSError:
+    return OSError(errno.EFBIG, f"Larger than {most:,} bytes, which none is", str(path))
 
 
 def _local(path: epath.Path | str, most: int) -> bytes:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from orbax_bench_core.config import read_json
 from orbax_bench_core.inventory.inventory import Folder, plain
 from orbax_bench_core.inventory.zarr import read_zarr
 
@@ -171,7 +171,7 @@ def _write_shapes(folder: Folder) -> dict[str, Any]:
     """Returns the shape that each array is written in, by name, as Orbax's metadata say it."""
     for file in sorted((folder / _KEY).glob("process_*")):
         try:
-            found = [entry["array_metadata"] for entry in json.loads(file.read_text())[_KEY]]
+            found = [entry["array_metadata"] for entry in read_json(file)[_KEY]]
             return {one["param_name"]: one["write_shape"] for one in found}
         except (ValueError, KeyError, TypeError):
             return {}

@@ -12,7 +12,7 @@ import zipfile
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.config import UserError, read_at_most
 from orbax_bench_core.execute import pack
 from orbax_bench_core.launchers.launch import Launch
 
@@ -99,7 +99,7 @@ def shipment(launch: Launch, *, in_image: str | None = None) -> Shipment:
         command=launch.with_suite(f"{target}/{name}"),
         target=target,
         name=name,
-        suite=Path(suite).read_bytes(),
+        suite=read_at_most(suite),
         archive=luggage.data,
     )
 

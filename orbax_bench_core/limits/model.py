@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, Self
 
 import pydantic
 
-from orbax_bench_core.config import HostMemory
+from orbax_bench_core.config import HostMemory, read_at_most
 from orbax_bench_core.records import (
     HOST_LIMITS_FILE,
     LIMITS_FILE,
@@ -187,7 +187,7 @@ class HostLimits(ResultModel):
 def read(run: RunDirectory) -> Limits | None:
     """Returns what the machine and the storage of a run can do; None where it was not measured."""
     try:
-        return Limits.model_validate_json((run.root / LIMITS_FILE).read_bytes())
+        return Limits.model_validate_json(read_at_most(run.root / LIMITS_FILE))
     except (OSError, pydantic.ValidationError):
         return None
 
@@ -195,7 +195,7 @@ def read(run: RunDirectory) -> Limits | None:
 def read_hosts(run: RunDirectory) -> HostLimits | None:
     """Returns what each host of a run can do; None for a run of one host."""
     try:
-        return HostLimits.model_validate_json((run.root / HOST_LIMITS_FILE).read_bytes())
+        return HostLimits.model_validate_json(read_at_most(run.root / HOST_LIMITS_FILE))
     except (OSError, pydantic.ValidationError):
         return None
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import pydantic
 
 from orbax_bench_core.baselines import load_baseline
+from orbax_bench_core.config import read_json
 from orbax_bench_core.inventory import ROLES, kinds_of
 from orbax_bench_core.records import UNKNOWN, RunDirectory, unreadable
 
@@ -107,7 +108,9 @@ def config_digest(run: RunDirectory) -> str:
         OSError: There is none.
         ValueError: It is no JSON object.
     """
-    content = json.loads((run.root / "run.json").read_bytes())
+    content = read_json(run.root / "run.json")
+    if not isinstance(content, dict):
+        raise ValueError("run.json is no JSON object")
     content.pop("status", None)
     return content_digest(json.dumps(content, sort_keys=True, separators=(",", ":")))
 

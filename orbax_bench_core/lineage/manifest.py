@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, Self
 
 import pydantic
 
-from orbax_bench_core.config import Arm, UserError
+from orbax_bench_core.config import Arm, UserError, read_at_most
 from orbax_bench_core.lineage.batches import NotedBatch, note_batches
 from orbax_bench_core.lineage.digests import (
     PointRecords,
@@ -297,7 +297,7 @@ class ManifestWriter:
 def read_manifest(run: RunDirectory) -> Manifest | None:
     """Returns what `lineage.json` says; None where it is missing or cannot be read."""
     try:
-        return Manifest.model_validate_json((run.root / LINEAGE_FILE).read_bytes())
+        return Manifest.model_validate_json(read_at_most(run.root / LINEAGE_FILE))
     except (OSError, pydantic.ValidationError):
         return None
 

@@ -18,7 +18,7 @@ from orbax_bench_core.analysis.verdicts import (
     nearest_to_trouble,
     verdicts_document,
 )
-from orbax_bench_core.config import UserError
+from orbax_bench_core.config import UserError, read_at_most
 from orbax_bench_core.document import count, to_markdown
 from orbax_bench_core.execute import NOTIFY, NOTIFY_STATE
 from orbax_bench_core.exit_codes import Exit, worst
@@ -284,7 +284,7 @@ def _text_of(given: str) -> str:
     if not given.startswith("@"):
         return given
     try:
-        return str(_path(given[1:]).read_text()).strip()
+        return read_at_most(_path(given[1:])).decode().strip()
     except (OSError, ImportError, ValueError) as failure:
         raise UserError(f"--notify {given}: cannot read it: {failure}") from None
 

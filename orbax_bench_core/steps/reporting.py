@@ -46,7 +46,7 @@ from orbax_bench_core.analysis.verdicts import (
     verdicts_document,
     write_verdicts,
 )
-from orbax_bench_core.config import UserError
+from orbax_bench_core.config import UserError, read_at_most
 from orbax_bench_core.document import Document, to_html, to_markdown, write_figures
 from orbax_bench_core.exports.ci import junit_xml
 from orbax_bench_core.exports.tensorboard import EventFiles
@@ -223,7 +223,7 @@ def _answers(run: Run, best: Best | None) -> Document | None:
         if (root / RECOVERY_FILE).exists():
             sections.append(recovery_section(recovery_of(run)))
         if (root / SOAK_FILE).exists():
-            judged = Soak.model_validate_json((root / SOAK_FILE).read_bytes())
+            judged = Soak.model_validate_json(read_at_most(root / SOAK_FILE))
             sections.append(soak_section(soak_of(run, judged.limit_mib)))
     found = [section for section in sections if section is not None]
     if not found:

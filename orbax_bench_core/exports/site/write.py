@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.config import UserError, read_json
 from orbax_bench_core.document import to_html
 from orbax_bench_core.exports.site.cards import Cards
 from orbax_bench_core.exports.site.gathering import Site, gather
@@ -75,10 +75,10 @@ def renew_site(folder: epath.Path) -> None:
     """
     path = folder / _SETTINGS
     try:
-        settings = json.loads(path.read_text())
+        settings = read_json(path)
         places = [_found(str(place), folder) for place in settings["places"]]
         most = int(settings["most"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError):
         raise UserError(f"{path} is none that `orbax-bench site` has written") from None
     write_site(places, str(folder), most=most)
 
