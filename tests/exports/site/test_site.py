@@ -57,7 +57,7 @@ def test_settings_that_are_none_are_one_message(tmp_path, text):
     from etils import epath
 
     (tmp_path / "site.json").write_text(text)
-    with pytest.raises(UserError, match="site.json is none that"):
+    with pytest.raises(UserError, match=r"site\.json is none that"):
         renew_site(epath.Path(tmp_path))
 
 
