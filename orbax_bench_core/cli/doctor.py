@@ -31,7 +31,7 @@ def doctor(
     from rich.markup import escape
     from rich.table import Table
 
-    from orbax_bench_core.records import UNKNOWN, host_provenance, package_version
+    from orbax_bench_core.provenance import UNKNOWN, host_provenance, package_version
 
     facts = host_provenance()
     table = Table("what", "found", show_header=False)

@@ -122,7 +122,8 @@ def name_in(suite: str) -> str | None:
     """Returns the name of a suite that may be wrong otherwise; None where even that is missing."""
     from etils import epath
 
-    from orbax_bench_core.config import Source, UserError, read_at_most
+    from orbax_bench_core.config import Source, UserError
+    from orbax_bench_core.files import read_at_most
 
     try:
         content = Source(read_at_most(epath.Path(suite)).decode()).data

@@ -145,7 +145,7 @@ def _orbax_bench(
 
 def _versions() -> str:
     """Returns the version of this package, and of the libraries whose speed is measured."""
-    from orbax_bench_core.records import package_version
+    from orbax_bench_core.provenance import package_version
 
     ours, *others = (
         f"{name} {package_version(name)}"
@@ -251,7 +251,7 @@ def _run(command: Callable[[], object]) -> None:
 
 
 def _clear() -> None:
-    from orbax_bench_core.records import clear_own
+    from orbax_bench_core.files import clear_own
 
     clear_own()
 

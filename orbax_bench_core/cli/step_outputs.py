@@ -43,7 +43,8 @@ def text_of(path: str) -> str:
     """
     from etils import epath
 
-    from orbax_bench_core.config import Problem, UserError, read_at_most
+    from orbax_bench_core.config import Problem, UserError
+    from orbax_bench_core.files import read_at_most
 
     try:
         return read_at_most(epath.Path(path)).decode()

@@ -28,13 +28,8 @@ from orbax_bench_core.execute.schedule import environments, round_order, schedul
 from orbax_bench_core.execute.session import Progress, Retry, Session
 from orbax_bench_core.execute.vigil import CannotRecord, HostFailed
 from orbax_bench_core.interrupts import raise_if_told
-from orbax_bench_core.records import (
-    AlreadyRecorded,
-    ErrorInfo,
-    LeaseLost,
-    Record,
-    Repeat,
-)
+from orbax_bench_core.leases import LeaseLost
+from orbax_bench_core.records import AlreadyRecorded, ErrorInfo, Record, Repeat
 from orbax_bench_core.sweep import (
     Pair,
     SweepEntry,

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
-from orbax_bench_core.config import UserError, read_json
+from orbax_bench_core.config import UserError
+from orbax_bench_core.files import read_json
 from orbax_bench_core.inventory.inventory import file_sizes
 from orbax_bench_core.inventory.keys import Chunk, StoreError, read_store
 from orbax_bench_core.inventory.zarr import ZarrArray, read_zarr

@@ -8,8 +8,9 @@ import shlex
 from collections.abc import Iterator
 from typing import Final
 
-from orbax_bench_core.config import ConfigModel, UserError, read_at_most
+from orbax_bench_core.config import ConfigModel, UserError
 from orbax_bench_core.execute import TOKEN
+from orbax_bench_core.files import read_at_most
 from orbax_bench_core.launchers.launch import Launch, require_client
 from orbax_bench_core.launchers.running import (
     code_of_run,

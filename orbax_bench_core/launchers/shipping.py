@@ -12,8 +12,9 @@ import zipfile
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from orbax_bench_core.config import UserError, read_at_most
+from orbax_bench_core.config import UserError
 from orbax_bench_core.execute import pack
+from orbax_bench_core.files import read_at_most
 from orbax_bench_core.launchers.launch import Launch
 
 _FOLDER: Final = "suite"
@@ -61,7 +62,7 @@ class Shipment:
         """
         from etils import epath
 
-        from orbax_bench_core.records import write_atomically
+        from orbax_bench_core.files import write_atomically
 
         if not self.target:
             return

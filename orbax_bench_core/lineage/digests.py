@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
@@ -12,9 +13,10 @@ from typing import TYPE_CHECKING, Final
 import pydantic
 
 from orbax_bench_core.baselines import load_baseline
-from orbax_bench_core.config import read_json
+from orbax_bench_core.files import opened, read_at_most, read_json
 from orbax_bench_core.inventory import ROLES, kinds_of
-from orbax_bench_core.records import UNKNOWN, RunDirectory, unreadable
+from orbax_bench_core.provenance import UNKNOWN
+from orbax_bench_core.records import RunDirectory, unreadable
 
 if TYPE_CHECKING:
     from etils import epath
@@ -52,10 +54,8 @@ def file_digest(path: epath.PathLike) -> str:
     Raises:
         OSError: It cannot be read.
     """
-    from etils import epath
-
     digest = hashlib.sha256()
-    with epath.Path(path).open("rb") as file:
+    with opened(os.fspath(path)) as file:
         while piece := file.read(_CHUNK):
             digest.update(piece)
     return f"sha256:{digest.hexdigest()}"
@@ -204,6 +204,6 @@ def _size(path: epath.Path) -> int:
 
 def _record_digest(path: epath.Path) -> str:
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        return hashlib.sha256(read_at_most(path)).hexdigest()
     except OSError as error:
         raise unreadable(path, error) from None

@@ -8,7 +8,7 @@ from typing import Final
 import jax
 from etils import epath
 
-from orbax_bench_core.config import read_json
+from orbax_bench_core.files import read_json
 from orbax_bench_core.state.digests import Digest
 from orbax_bench_core.state.tree import StateError
 

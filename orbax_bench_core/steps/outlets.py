@@ -18,14 +18,15 @@ from orbax_bench_core.analysis.verdicts import (
     nearest_to_trouble,
     verdicts_document,
 )
-from orbax_bench_core.config import UserError, read_at_most
+from orbax_bench_core.config import UserError
 from orbax_bench_core.document import count, to_markdown
 from orbax_bench_core.execute import NOTIFY, NOTIFY_STATE
 from orbax_bench_core.exit_codes import Exit, worst
 from orbax_bench_core.exports.ci import STEP_SUMMARY, append_step_summary, junit_xml
 from orbax_bench_core.exports.notifications import News, State, Webhook, announce, webhook_at
 from orbax_bench_core.exports.site import has_site, renew_site, write_site
-from orbax_bench_core.records import RunDirectory, write_atomically
+from orbax_bench_core.files import read_at_most, write_atomically
+from orbax_bench_core.records import RunDirectory
 
 if TYPE_CHECKING:
     from etils import epath

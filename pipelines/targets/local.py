@@ -21,7 +21,8 @@ from typing import IO, Any
 import psutil
 
 from orbax_bench_core.execute import refuse_several_hosts
-from orbax_bench_core.records import IMAGE, scratch_folder
+from orbax_bench_core.files import scratch_folder
+from orbax_bench_core.provenance import IMAGE
 from orbax_bench_core.steps import SAID
 from orbax_bench_pipelines.targets.leash import leashed
 

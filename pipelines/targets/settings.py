@@ -16,8 +16,8 @@ from orbax_bench_core.config import (
     UserError,
     checked_path,
     explain,
-    read_at_most,
 )
+from orbax_bench_core.files import read_at_most
 from orbax_bench_core.launchers import Gpus, SliceShape, parse_gpus, parse_slice
 from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.targets.values import (

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from orbax_bench_core.analysis.summary import RunSummary
-from orbax_bench_core.config import read_json
+from orbax_bench_core.files import read_json
 from orbax_bench_core.lineage import (
     METRICS,
     SAMPLES,

@@ -6,9 +6,9 @@ import threading
 import pytest
 from etils import epath
 
-from orbax_bench_core.config import Bounded, read_at_most
-from orbax_bench_core.records import exclusive
-from orbax_bench_core.records.exclusive import (
+from orbax_bench_core.files import exclusive
+from orbax_bench_core.files.bounded import Bounded, read_at_most
+from orbax_bench_core.files.exclusive import (
     create_exclusively,
     is_there,
     names_in,

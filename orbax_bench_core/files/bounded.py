@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import json
 import os
 import stat
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator
+from typing import IO, TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from etils import epath
@@ -56,6 +58,27 @@ def read_json(path: epath.Path | str, most: int = MAX_BYTES) -> Any:
         raise ValueError("brackets too deep in each other") from None
 
 
+@contextlib.contextmanager
+def opened(path: epath.Path | str) -> Iterator[IO[bytes]]:
+    """Opens a file of any size, to be read in pieces.
+
+    Args:
+        path: Local or gs://.
+
+    Raises:
+        OSError: It cannot be read, or is no file, as in `read_at_most`.
+    """
+    if "://" in str(path):
+        from etils import epath
+
+        with epath.Path(path).open("rb") as remote:
+            yield remote
+    else:
+        _status(path)
+        with open(path, "rb") as file:
+            yield file
+
+
 class Bounded(io.BytesIO):
     """Room for what a store sends of an object, whose size is not asked for beforehand."""
 
@@ -79,12 +102,22 @@ def _too_large(path: epath.Path | str, most: int) -> OSError:
     return OSError(errno.EFBIG, f"Larger than {most:,} bytes, which none is", str(path))
 
 
-def _local(path: epath.Path | str, most: int) -> bytes:
-    """Returns what a local file holds, or one byte more than it may have."""
-    found = os.stat(path)  # noqa: PTH116 - a large run has a hundred thousand files
+def _status(path: epath.Path | str) -> os.stat_result:
+    """Returns the status of a file or folder.
+
+    Raises:
+        OSError: It is neither.
+    """
+    found = os.stat(path)
     if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
         raise OSError(errno.EINVAL, "Neither a file nor a folder", str(path))
-    with open(path, "rb") as file:  # noqa: PTH123 - the same
+    return found
+
+
+def _local(path: epath.Path | str, most: int) -> bytes:
+    """Returns what a local file holds, or one byte more than it may have."""
+    found = _status(path)
+    with open(path, "rb") as file:
         # Room for all that it may have would take longer than reading what it has.
         data = file.read(min(found.st_size, most) + 1)
         return data + file.read(most + 1 - len(data)) if len(data) > found.st_size else data
