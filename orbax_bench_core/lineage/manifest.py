@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, Self
 import pydantic
 
 from orbax_bench_core.config import Arm, UserError
-from orbax_bench_core.files import ResultModel, write_atomically
+from orbax_bench_core.files import ResultModel, read_at_most, write_atomically
 from orbax_bench_core.lineage.batches import NotedBatch, note_batches
 from orbax_bench_core.lineage.digests import (
     PointRecords,
@@ -300,7 +300,7 @@ class ManifestWriter:
 def read_manifest(run: RunDirectory) -> Manifest | None:
     """Returns what `lineage.json` says; None where it is missing or cannot be read."""
     try:
-        return Manifest.model_validate_json((run.root / LINEAGE_FILE).read_bytes())
+        return Manifest.model_validate_json(read_at_most(run.root / LINEAGE_FILE))
     except (OSError, pydantic.ValidationError):
         return None
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from orbax_bench_core.config import Arm, LoadedSuite, UserError, checked_path
-from orbax_bench_core.files import is_there, write_atomically
+from orbax_bench_core.files import is_there, read_at_most, write_atomically
 from orbax_bench_core.leases import WHOLE, batch_name, held
 from orbax_bench_core.provenance import CodeUnderTest
 from orbax_bench_core.records.record import Record
@@ -151,7 +151,7 @@ class RunDirectory(RecordFiles):
         """Changes how far the run is in `run.json`, and leaves the rest as it was written."""
         import msgspec
 
-        data = self._info_path.read_bytes()
+        data = read_at_most(self._info_path)
         # Mostly it says so already, and all of a large run as plain data is a hundred megabytes.
         parts = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
         if bytes(parts.get("status", b"")) != f'"{status}"'.encode():

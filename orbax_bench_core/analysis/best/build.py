@@ -40,6 +40,7 @@ from orbax_bench_core.analysis.best.remarks import not_measured, remarks
 from orbax_bench_core.analysis.best.staging import staging_lines
 from orbax_bench_core.config import UserError
 from orbax_bench_core.document import count, num_bytes
+from orbax_bench_core.files import read_at_most
 from orbax_bench_core.records import Run, RunDirectory, RunFile, RunInfo
 
 Values = dict[str, dict[int, float]]
@@ -135,14 +136,14 @@ def read_search(directory: RunDirectory, info: RunInfo) -> Search | None:
     path = directory.root / RunFile.SEARCH
     if not path.exists():
         return None
-    found = Search.model_validate_json(path.read_bytes())
+    found = Search.model_validate_json(read_at_most(path))
     return found if found.run_id == info.run_id else None
 
 
 def read_best(directory: RunDirectory) -> Best | None:
     """Returns what the report of a run found; None where there is no such file."""
     path = directory.root / RunFile.BEST
-    return Best.model_validate_json(path.read_bytes()) if path.exists() else None
+    return Best.model_validate_json(read_at_most(path)) if path.exists() else None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
