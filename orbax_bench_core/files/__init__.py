@@ -22,6 +22,7 @@ from orbax_bench_core.files.temporary import (
 )
 
 __all__ = [
+    "MAX_BYTES",
     "ResultModel",
     "atomic_file",
     "clear_own",
