@@ -8,13 +8,15 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
-from typing import IO, TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final
 
 import pydantic
 
 from orbax_bench_core.baselines import load_baseline
+from orbax_bench_core.files import opened, read_at_most, read_json
 from orbax_bench_core.inventory import ROLES, kinds_of
-from orbax_bench_core.records import UNKNOWN, RunDirectory, unreadable
+from orbax_bench_core.provenance import UNKNOWN
+from orbax_bench_core.records import RunDirectory, unreadable
 
 if TYPE_CHECKING:
     from etils import epath
@@ -53,18 +55,10 @@ def file_digest(path: epath.PathLike) -> str:
         OSError: It cannot be read.
     """
     digest = hashlib.sha256()
-    with _opened(path) as file:
+    with opened(os.fspath(path)) as file:
         while piece := file.read(_CHUNK):
             digest.update(piece)
     return f"sha256:{digest.hexdigest()}"
-
-
-def _opened(path: epath.PathLike) -> IO[bytes]:
-    if "://" not in str(path):  # a large run has tens of thousands of event files
-        return open(path, "rb")  # noqa: PTH123 - the same
-    from etils import epath
-
-    return epath.Path(path).open("rb")
 
 
 class RecordDigests:
@@ -166,7 +160,9 @@ def config_digest(run: RunDirectory) -> str:
         OSError: There is none.
         ValueError: It is no JSON object.
     """
-    content = json.loads((run.root / "run.json").read_bytes())
+    content = read_json(run.root / "run.json")
+    if not isinstance(content, dict):
+        raise ValueError("run.json is no JSON object")
     content.pop("status", None)
     return content_digest(json.dumps(content, sort_keys=True, separators=(",", ":")))
 
@@ -267,6 +263,6 @@ def _size(path: epath.PathLike) -> int:
 
 def _record_digest(path: epath.Path) -> str:
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        return hashlib.sha256(read_at_most(path)).hexdigest()
     except OSError as error:
         raise unreadable(path, error) from None

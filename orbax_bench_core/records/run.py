@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from orbax_bench_core.records.operation_times import OperationTimes
 from orbax_bench_core.records.paired import PairedTimes
 from orbax_bench_core.records.record import Record
+from orbax_bench_core.records.record_files import Seen
 from orbax_bench_core.records.repeats import Repeat, Series, repeats_of
-from orbax_bench_core.records.run_directory import RunDirectory, Seen
+from orbax_bench_core.records.run_directory import RunDirectory
 from orbax_bench_core.records.samples import samples_table
 from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint, short_name, sides
 

@@ -8,13 +8,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from orbax_bench_core import measure
-from orbax_bench_core.analysis.best.goals import (
-    BYTES,
-    MEMORY,
-    OPERATIONS,
-    STEP_MAX,
-    STEP_P99,
-)
+from orbax_bench_core.analysis.best.goals import BYTES, MEMORY, OPERATIONS, STEP_MAX, STEP_P99
 from orbax_bench_core.measure import RESIDENT_SHARE, TOLERATED_SHARE
 from orbax_bench_core.records import Repeat, Verified, weakest
 from orbax_bench_core.sweep import SweepPoint, short_name
