@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from orbax_bench_core.config import UserError
-from orbax_bench_core.files import read_json
+from orbax_bench_core.files import place, read_json
 from orbax_bench_core.inventory.inventory import file_sizes
 from orbax_bench_core.inventory.keys import Chunk, StoreError, read_store
 from orbax_bench_core.inventory.zarr import ZarrArray, read_zarr
@@ -118,9 +118,9 @@ def read_checkpoint(path: str) -> StoredCheckpoint:
 
 
 def _open(path: str) -> epath.Path:
-    from etils import epath
 
-    return epath.Path(path) if "://" in path else epath.Path(path).expanduser().resolve()
+    found = place(path)
+    return found if "://" in str(found) else found.expanduser().resolve()
 
 
 def _locate(path: str) -> tuple[epath.Path, str]:
