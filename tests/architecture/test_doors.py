@@ -11,6 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
 CORE = "orbax_bench_core"
+WIDE = {f"{CORE}/config", f"{CORE}/measure"}
+"""Rooms with more names: the whole suite file, and the metrics that users import."""
 EXEMPT = ["golden/*support.py"]
 """Files that hold what was before against what is now, and adapt to moved names in one place."""
 
@@ -80,6 +82,20 @@ def test_tests_enter_other_rooms_by_their_doors(room):
     ]
     found = [message for file in files for message in violations(file)]
     assert not found, "\n".join(found)
+
+
+def test_a_door_has_at_most_forty_names():
+    doors = {path: names(path) for path in sorted((ROOT / CORE).rglob("__init__.py"))}
+    wide = {str(path.parent.relative_to(ROOT)) for path, found in doors.items() if len(found) > 40}
+    assert wide <= WIDE, "give a subject of it a room of its own"
+
+
+def names(door: Path) -> list[str]:
+    """Returns the names of a door; none of a folder that is no room."""
+    for node in ast.parse(door.read_text()).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return list(ast.literal_eval(node.value))
+    return []
 
 
 def test_a_way_past_a_door_is_found():
