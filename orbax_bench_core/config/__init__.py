@@ -59,6 +59,7 @@ __all__ = [
     "Arm",
     "ArraySpec",
     "BenchmarkEntry",
+    "Bounded",
     "Cache",
     "CheckpointConfig",
     "Conditions",
