@@ -59,7 +59,6 @@ __all__ = [
     "Arm",
     "ArraySpec",
     "BenchmarkEntry",
-    "Bounded",
     "Cache",
     "CheckpointConfig",
     "Conditions",
