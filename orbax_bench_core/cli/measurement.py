@@ -40,6 +40,7 @@ from orbax_bench_core.steps import (
     compare_arms,
     comparison_exit_code,
     limits_of,
+    load_writers,
     measure_points,
     publish,
     publish_recovery,
@@ -166,7 +167,9 @@ class Measurement:
         try:
             with _stoppable():
                 if search is None:
-                    measure_points(self._session, limits=limits, lock=self._lock)
+                    measure_points(
+                        self._session, limits=limits, lock=self._lock, meanwhile=load_writers
+                    )
                 else:
                     self._search(search, limits=limits)
         except Interrupted as stop:

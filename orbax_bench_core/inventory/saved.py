@@ -5,9 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
-import os
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from orbax_bench_core.inventory.inventory import Folder, plain
@@ -100,9 +98,7 @@ def _tree_folders(directory: Folder, depth: int) -> Iterator[Folder]:
 
 
 def _names(folder: Folder) -> list[str]:
-    """Returns the names in a folder, sorted; of a local one without a path for each."""
-    if isinstance(folder, Path):
-        return sorted(os.listdir(folder))
+    """Returns the names in a folder, sorted."""
     return sorted(child.name for child in folder.iterdir())
 
 
