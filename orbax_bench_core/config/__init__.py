@@ -2,13 +2,11 @@
 
 from orbax_bench_core.config.arms import ARMS, Arm
 from orbax_bench_core.config.base import ConfigModel, checked_path
-from orbax_bench_core.config.bounded import MAX_BYTES, read_at_most
 from orbax_bench_core.config.checkpoint import (
     GROUPS,
     MODELS,
     ArraySpec,
     CheckpointConfig,
-    Optimizer,
     ShardingEntry,
     Spec,
     leaves,
@@ -45,7 +43,7 @@ from orbax_bench_core.config.load import LoadedSuite, load_suite, parse_suite
 from orbax_bench_core.config.mesh import MeshConfig, sharding_conflict
 from orbax_bench_core.config.models import expanded
 from orbax_bench_core.config.override import with_keys, with_overrides
-from orbax_bench_core.config.redaction import has_credentials, redacted
+from orbax_bench_core.config.redaction import redacted
 from orbax_bench_core.config.rules import changed_gate
 from orbax_bench_core.config.source import KeyPath, Source, read_value
 from orbax_bench_core.config.suite import BenchmarkEntry, Suite
@@ -55,13 +53,13 @@ __all__ = [
     "ARMS",
     "BITS",
     "GROUPS",
-    "MAX_BYTES",
     "MAX_PRIMARY",
     "MODELS",
     "PER_ARM",
     "Arm",
     "ArraySpec",
     "BenchmarkEntry",
+    "Bounded",
     "Cache",
     "CheckpointConfig",
     "Conditions",
@@ -76,7 +74,6 @@ __all__ = [
     "LoadedSuite",
     "MeshConfig",
     "MetricRule",
-    "Optimizer",
     "Problem",
     "ShardingEntry",
     "Source",
@@ -92,13 +89,11 @@ __all__ = [
     "explain",
     "gate_changes",
     "gate_edits",
-    "has_credentials",
     "leaves",
     "load_suite",
     "meanings",
     "parse_suite",
     "printable",
-    "read_at_most",
     "read_value",
     "redacted",
     "sharding_conflict",

@@ -10,11 +10,7 @@ import yaml
 
 from orbax_bench_core.config import UserError
 from orbax_bench_core.execute import HEAD_PORT, TOKEN
-from orbax_bench_core.launchers.containers import (
-    require_digest,
-    require_pod_names,
-    require_shared,
-)
+from orbax_bench_core.launchers.containers import require_digest, require_pod_names, require_shared
 from orbax_bench_core.launchers.followed import followed
 from orbax_bench_core.launchers.gpus import GKE_GPU, GPU_RESOURCE
 from orbax_bench_core.launchers.hardware import GKE_RESOURCE
@@ -30,7 +26,7 @@ from orbax_bench_core.launchers.kubernetes import (
 from orbax_bench_core.launchers.launch import Launch
 from orbax_bench_core.launchers.shipping import shipment
 from orbax_bench_core.launchers.watched import JOBSET, Watched
-from orbax_bench_core.records import IMAGE
+from orbax_bench_core.provenance import IMAGE
 
 _JOB: Final = "hosts"
 _CONTAINER: Final = "bench"

@@ -14,14 +14,9 @@ from collections.abc import Iterator, Sequence
 
 import pydantic
 
+from orbax_bench_core.leases import LeaseLost
 from orbax_bench_core.measure import Sample
-from orbax_bench_core.records import (
-    AlreadyRecorded,
-    LeaseLost,
-    RunDirectory,
-    RunDirectoryGone,
-    Status,
-)
+from orbax_bench_core.records import AlreadyRecorded, RunDirectory, RunDirectoryGone, Status
 from orbax_bench_core.worker.devices import simulate_devices
 from orbax_bench_core.worker.garbage import collect_for_the_last_time, setting_aside
 from orbax_bench_core.worker.orphans import EXIT_ABANDONED, die_with_parent, leave
@@ -86,7 +81,7 @@ class _Worker:
     def start(self) -> None:
         import jax
 
-        from orbax_bench_core.records import device_provenance, host_provenance, worker_id
+        from orbax_bench_core.provenance import device_provenance, host_provenance, worker_id
         from orbax_bench_core.state import StateCache, initialize_if_used, join_processes
 
         setup = self._setup

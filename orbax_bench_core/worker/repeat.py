@@ -21,6 +21,7 @@ from orbax_bench_core.measure import (
     reading_as_text,
     tracing,
 )
+from orbax_bench_core.provenance import loaded_code
 from orbax_bench_core.records import (
     UNMET_NEED,
     ErrorInfo,
@@ -28,7 +29,6 @@ from orbax_bench_core.records import (
     Record,
     RunDirectory,
     State,
-    loaded_code,
     weakest,
 )
 from orbax_bench_core.state import Digest, MeshDoesNotFit, StateCache, build_mesh, check_digest

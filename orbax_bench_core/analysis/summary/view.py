@@ -37,7 +37,7 @@ from orbax_bench_core.document import (
     count,
     num_bytes,
 )
-from orbax_bench_core.records import Record, RunInfo, Series, code_of
+from orbax_bench_core.records import Record, RunInfo, Series
 
 _MOST_REPEATS: Final = 10
 _NARROW: Final = 80
@@ -52,7 +52,7 @@ def summary_document(
     answer: Document | None = None,
     files: Mapping[str, str] | None = None,
 ) -> Document:
-    """Returns the summary of a run for people.
+    """Returns the page of the summary of a run; `terminal_document` is what a terminal shows.
 
     Args:
         info: The run.
@@ -66,7 +66,6 @@ def summary_document(
     return Document(
         title=info.suite_name,
         elements=_page(info, summary, example, extra, above, files or {}),
-        brief=terminal_document(info, summary, extra, answer).elements,
         escape=False,
     )
 
@@ -379,7 +378,7 @@ def _facts(example: Record | None, hosts: Sequence[str]) -> dict[str, str]:
         **({"hosts": "; ".join(hosts)} if hosts else {}),
         "kernel": host["kernel"],
         "versions": ", ".join(f"{name} {v}" for name, v in provenance["versions"].items()),
-        "code under test": code_of(example).words,
+        "code under test": example.code.words,
         "orbax-bench": f"{provenance['git']['commit']}, dirty: {provenance['git']['dirty']}",
     }
     if isinstance(devices, dict):

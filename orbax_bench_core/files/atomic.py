@@ -1,0 +1,94 @@
+"""Atomic writes: a file is there in full or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from typing import IO, TYPE_CHECKING
+
+from orbax_bench_core.files.temporary import sweep_once, temporary_name
+
+if TYPE_CHECKING:
+    from etils import epath
+
+
+def write_atomically(path: epath.Path | str, data: bytes, *, durable: bool = True) -> None:
+    """Writes `data` to `path`; a crash at any moment leaves the old file or the new one.
+
+    The path is local or gs://, and its parent is created.
+
+    Args:
+        path: The file.
+        data: All of it.
+        durable: Whether it survives a power cut, for which a disk takes milliseconds. What can be
+            made again from the records need not.
+
+    Raises:
+        OSError: The file cannot be written, for example because the disk is full.
+    """
+    if "://" in str(path):
+        # An object store shows an object once it is complete.
+        _with_folder(path).write_bytes(data)
+        return
+    with atomic_file(path, durable=durable) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def atomic_file(path: epath.Path | str, *, durable: bool = True) -> Iterator[IO[bytes]]:
+    """Opens a file that takes the place of `path` once everything is written to it.
+
+    The path is local or gs://, and its parent is created. `durable` is that of `write_atomically`.
+
+    Raises:
+        OSError: The file cannot be written, for example because the disk is full.
+    """
+    if "://" in str(path):
+        with tempfile.TemporaryFile() as local:
+            yield local
+            local.seek(0)
+            with _with_folder(path).open("wb") as remote:
+                shutil.copyfileobj(local, remote)
+        return
+    folder, name = os.path.split(os.fspath(path))
+    sweep_once(folder)
+    temporary = os.path.join(folder, temporary_name(name))
+    try:
+        with _created(temporary) as file:
+            yield file
+            if durable:
+                sync(file)
+        os.replace(temporary, path)
+    except BaseException as error:
+        if isinstance(error, OSError) and error.filename == temporary:
+            error.filename = os.fspath(path)  # a name that nobody has heard of says nothing
+        with contextlib.suppress(OSError):  # what went wrong first counts
+            os.unlink(temporary)
+        raise
+
+
+def _with_folder(path: epath.Path | str) -> epath.Path:
+    """Returns a path of an object store whose folder is there."""
+    from etils import epath
+
+    found = epath.Path(path)
+    found.parent.mkdir(parents=True, exist_ok=True)
+    return found
+
+
+def _created(path: str) -> IO[bytes]:
+    """Opens a new file for writing; its folder is created where it is missing."""
+    try:
+        return open(path, "wb")
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        return open(path, "wb")
+
+
+def sync(file: IO[bytes]) -> None:
+    """Has what was written to a file survive a power cut."""
+    file.flush()
+    os.fsync(file.fileno())

@@ -1,0 +1,336 @@
+"""Leases: the one command that measures a run or points of it, and may write their records."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import datetime
+import hashlib
+import os
+import re
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import pydantic
+
+from orbax_bench_core.config import UserError
+from orbax_bench_core.files import (
+    ResultModel,
+    create_exclusively,
+    is_gone,
+    names_in,
+    read_if_there,
+    started,
+    this_machine,
+    write_atomically,
+)
+
+if TYPE_CHECKING:
+    from etils import epath
+
+WHOLE: Final = "run"
+"""Owner of a whole run; the owner of a point is called by its id, that of a batch by its name."""
+
+BATCH: Final = "batch-"
+"""Begins the name of a batch of several points; one of a single point is called by its id."""
+_DIGITS: Final = 12
+
+FOLDER: Final = "leases"
+
+_NAME: Final = re.compile(r"(?P<owner>.+)\.(?P<epoch>[1-9]\d*)\.json")
+
+
+@dataclasses.dataclass
+class Pace:
+    """How fast leases beat, and how patient newcomers are; tests are in a hurry.
+
+    Attributes:
+        beat_s: Seconds between two beats of a holder.
+        stale_s: Seconds of the newcomer's own clock after which a counter that stood still says
+            that its holder is gone.
+        poll_s: Seconds between two looks at a counter.
+    """
+
+    beat_s: float = 3.0
+    stale_s: float = 60.0
+    poll_s: float = 0.5
+
+
+PACE: Final = Pace()
+
+
+def batch_name(point_ids: Sequence[str]) -> str:
+    """Returns the name of a batch: the id of its only point, or a digest over the ids."""
+    if len(point_ids) == 1:
+        return point_ids[0]
+    return BATCH + hashlib.sha256("\n".join(point_ids).encode()).hexdigest()[:_DIGITS]
+
+
+class LeaseLost(Exception):
+    """What is about to be written belongs to another command by now."""
+
+
+class Lease(ResultModel):
+    """What a lease file says; only its holder writes it, and nobody deletes the newest of an owner.
+
+    Attributes:
+        owner: What is held: `run`, or the id of a point.
+        token: Random word that no other lease has.
+        host: Name of the holder's machine.
+        machine: Boot and process namespace of the holder: where these are ours, its pid is one of
+            our own processes.
+        pid: Process id of the holder.
+        started: When that process started, in the kernel's ticks; empty where it does not say.
+        command: What the holder runs.
+        since: When it was taken, UTC.
+        beat: Counter that the holder raises every few seconds.
+        ended: Whether the holder has given it back.
+        points: Ids of the points that are held together, where it is a batch of them.
+    """
+
+    owner: str
+    token: str
+    host: str
+    machine: str
+    pid: int
+    started: str = ""
+    command: str
+    since: datetime.datetime
+    beat: int = 0
+    ended: bool = False
+    points: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return (
+            f"process {self.pid} on {self.host} ({self.command}), since "
+            f"{self.since:%Y-%m-%d %H:%M:%S} UTC"
+        )
+
+    @property
+    def provably_gone(self) -> bool:
+        """Whether its holder was a process of this machine that is not there any more."""
+        return self.machine == this_machine() and is_gone(self.pid, self.started)
+
+
+class Fence(NamedTuple):
+    """Right to write records: the lease that must still be the newest of its owner.
+
+    Attributes:
+        owner: What is held.
+        token: Token of the lease.
+    """
+
+    owner: str
+    token: str
+
+    def __str__(self) -> str:
+        return f"{self.owner}:{self.token}"
+
+    @classmethod
+    def parse(cls, text: str) -> Fence:
+        """Reads what `str` has written."""
+        owner, _, token = text.rpartition(":")
+        return cls(owner, token)
+
+    def check(self, root: epath.Path) -> None:
+        """Checks that the lease is still held.
+
+        Raises:
+            LeaseLost: Another command has taken it over.
+            OSError: It cannot be read.
+        """
+        newest = _newest(root, self.owner)
+        if newest is None:
+            raise LeaseLost(f"the lease of {root} is gone")
+        lease = newest.lease
+        if lease is None or lease.ended or lease.token != self.token:
+            raise LeaseLost(f"{root} is measured by {lease or 'another command'} now")
+
+
+class _Kept(NamedTuple):
+    """A lease on storage; `lease` is None when its file is torn."""
+
+    epoch: int
+    lease: Lease | None
+    data: bytes
+
+
+@contextlib.contextmanager
+def held(
+    root: epath.Path,
+    owner: str,
+    *,
+    points: Sequence[str] = (),
+    command: str,
+    say: Callable[[str], None],
+) -> Iterator[Fence]:
+    """Holds the lease of a whole run, of one of its points, or of a batch of them.
+
+    A lease file is named by its owner and a number, and taken by exclusive creation of the next
+    number: of two that take over one lease, one wins. Its holder raises a counter in it. A whole
+    run cannot be held beside one of its points, nor a batch beside what shares a point with it.
+
+    Args:
+        root: The run directory.
+        owner: `WHOLE`, the id of a point, or the name of a batch.
+        points: Ids of the points of a batch.
+        command: What this process runs, for others.
+        say: Told when a lease has to be watched for longer than a moment.
+
+    Raises:
+        UserError: Another command holds it, or a part of it.
+        OSError: The lease cannot be read or written.
+    """
+    lease = Lease(
+        owner=owner,
+        token=uuid.uuid4().hex,
+        host=socket.gethostname(),
+        machine=this_machine(),
+        pid=os.getpid(),
+        started=started(os.getpid()),
+        command=command,
+        since=datetime.datetime.now(datetime.UTC),
+        points=tuple(points),
+    )
+    path = _take(root, lease, say)
+    beating = _Heart(path, lease)
+    try:
+        _refuse_others(root, lease, say)
+        _clean(root, owner, path)
+        yield Fence(owner, lease.token)
+    finally:
+        beating.stop()
+
+
+class _Heart:
+    """Thread that raises the counter of a lease until it is told to stop."""
+
+    def __init__(self, path: epath.Path, lease: Lease) -> None:
+        self._path = path
+        self._lease = lease
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="lease", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Gives the lease back."""
+        self._stopped.set()
+        self._thread.join()
+        self._write(ended=True)
+
+    def _beat(self) -> None:
+        count = 0
+        while not self._stopped.wait(PACE.beat_s):
+            count += 1
+            self._write(beat=count)
+
+    def _write(self, **fields: object) -> None:
+        # A directory that was renamed is not made anew; a full disk has its message elsewhere.
+        with contextlib.suppress(OSError):
+            if read_if_there(self._path) is not None:
+                lease = self._lease.model_copy(update=fields)
+                write_atomically(self._path, lease.model_dump_json().encode())
+
+
+def _take(root: epath.Path, lease: Lease, say: Callable[[str], None]) -> epath.Path:
+    """Creates the next lease of an owner once the newest has ended or its holder is gone."""
+    while True:
+        newest = _newest(root, lease.owner)
+        if newest is not None:
+            _await_end(root, lease.owner, newest, say)
+        epoch = 1 if newest is None else newest.epoch + 1
+        path = _path(root, lease.owner, epoch)
+        if create_exclusively(path, lease.model_dump_json().encode()):
+            return path
+
+
+def _refuse_others(root: epath.Path, own: Lease, say: Callable[[str], None]) -> None:
+    """Refuses what shares a point with something that is held: the whole run shares all of them.
+
+    Both sides create their own lease before they look for the other's, so one of them sees it.
+    """
+    held_here = set(own.points or (own.owner,))
+    for other in _owners(root):
+        # Of leases of single points the name says all; those of the others are not read.
+        if other == own.owner or not (
+            WHOLE in (own.owner, other) or other in held_here or other.startswith(BATCH)
+        ):
+            continue
+        newest = _newest(root, other)
+        if newest is not None and (
+            newest.lease is None
+            or WHOLE in (own.owner, other)
+            or held_here & set(newest.lease.points or (other,))
+        ):
+            _await_end(root, other, newest, say)
+
+
+def _await_end(root: epath.Path, owner: str, kept: _Kept, say: Callable[[str], None]) -> None:
+    """Returns once a lease has ended or is stale.
+
+    Raises:
+        UserError: Its holder is alive.
+    """
+    began, told, before = time.monotonic(), False, kept
+    while True:
+        lease = kept.lease
+        if lease is not None and (lease.ended or lease.provably_gone):
+            return
+        if kept.data != before.data or kept.epoch != before.epoch:
+            raise UserError(_refusal(root, owner, lease))
+        if time.monotonic() - began >= PACE.stale_s:
+            return
+        if not told and time.monotonic() - began > 2 * PACE.beat_s:
+            say(f"waiting for up to {PACE.stale_s:g} s: is {lease or 'its owner'} still alive?")
+            told = True
+        time.sleep(min(PACE.poll_s, PACE.stale_s / 4))
+        now = _newest(root, owner)
+        if now is None:
+            return
+        kept = now
+
+
+def _refusal(root: epath.Path, owner: str, lease: Lease | None) -> str:
+    point = owner if owner.startswith(BATCH) else f"point {owner}"
+    what = "this run" if owner == WHOLE else f"{point} of this run"
+    return (
+        f"{root}: {what} is being measured by {lease or 'another command'}; wait for its end, stop "
+        "it, or choose another output directory"
+    )
+
+
+def _clean(root: epath.Path, owner: str, newest: epath.Path) -> None:
+    """Deletes older leases of an owner, which nobody reads any more."""
+    for name in names_in(root / FOLDER):
+        match = _NAME.fullmatch(name)
+        if match and match["owner"] == owner and name != newest.name:
+            with contextlib.suppress(OSError):
+                (root / FOLDER / name).unlink(missing_ok=True)
+
+
+def _owners(root: epath.Path) -> list[str]:
+    matches = (_NAME.fullmatch(name) for name in names_in(root / FOLDER))
+    return sorted({match["owner"] for match in matches if match})
+
+
+def _newest(root: epath.Path, owner: str) -> _Kept | None:
+    matches = (_NAME.fullmatch(name) for name in names_in(root / FOLDER))
+    epochs = [int(match["epoch"]) for match in matches if match and match["owner"] == owner]
+    if not epochs:
+        return None
+    data = read_if_there(_path(root, owner, max(epochs)))
+    if data is None:  # deleted since it was listed, for there is a newer one
+        return _newest(root, owner)
+    try:
+        lease = Lease.model_validate_json(data)
+    except pydantic.ValidationError:
+        lease = None
+    return _Kept(max(epochs), lease, data)
+
+
+def _path(root: epath.Path, owner: str, epoch: int) -> epath.Path:
+    return root / FOLDER / f"{owner}.{epoch}.json"
