@@ -1,6 +1,6 @@
 """Files on disk and in buckets: in full or not at all, created by one alone, and cleared away."""
 
-from orbax_bench_core.files.atomic import atomic_file, write_atomically
+from orbax_bench_core.files.atomic import atomic_file, write_atomically, write_if_changed
 from orbax_bench_core.files.bounded import MAX_BYTES, opened, read_at_most, read_json
 from orbax_bench_core.files.exclusive import (
     create_exclusively,
@@ -46,4 +46,5 @@ __all__ = [
     "temporary_name",
     "this_machine",
     "write_atomically",
+    "write_if_changed",
 ]
