@@ -154,6 +154,7 @@ def parsers() -> Iterator[None]:
     that it belongs to would leave it without `-h`.
     """
     import typer.main
+    import typer.testing
 
     make = functools.cache(typer.main.get_command)
 
@@ -165,6 +166,7 @@ def parsers() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(typer.main, "get_command", kept)
+        patch.setattr(typer.testing, "_get_command", kept)
         yield
 
 
