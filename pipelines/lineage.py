@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from orbax_bench_core.config import UserError
 from orbax_bench_core.lineage import Link
-from orbax_bench_core.records import UNKNOWN
+from orbax_bench_core.provenance import UNKNOWN
 from orbax_bench_pipelines.targets import Target, require_extras
 
 if TYPE_CHECKING:

@@ -29,8 +29,9 @@ import pytest
 from _pytest.mark.expression import Expression
 
 from orbax_bench_core.config import CheckpointConfig, parse_suite
+from orbax_bench_core.files import atomic as files
 from orbax_bench_core.measure import BYTES, TIME, Sample
-from orbax_bench_core.records import Record, RunDirectory, files
+from orbax_bench_core.records import Record, RunDirectory
 from orbax_bench_core.sweep import Expansion, Pair, SweepPoint
 from tests.support.targets import refuse
 

@@ -16,15 +16,8 @@ from orbax_bench_core.baselines.model import (
 from orbax_bench_core.baselines.naming import PREVIOUS, find_capture
 from orbax_bench_core.baselines.store import Registry, state_after
 from orbax_bench_core.config import ARMS, Arm, UserError, did_you_mean
-from orbax_bench_core.records import (
-    Record,
-    Repeat,
-    Run,
-    RunDirectory,
-    RunInfo,
-    Source,
-    code_of,
-)
+from orbax_bench_core.provenance import Source
+from orbax_bench_core.records import Record, Repeat, Run, RunDirectory, RunInfo
 from orbax_bench_core.sweep import Pair
 
 
@@ -163,7 +156,7 @@ def _code(records: Iterable[Record]) -> Source:
     """Returns the code under test of records; unknown, with the reason, when it is not one."""
     found: dict[str, dict[str, Source]] = {}
     for record in records:
-        source = code_of(record)
+        source = record.code
         found.setdefault(record.measured.benchmark, {}).setdefault(source.revision, source)
     revisions = {name: source for known in found.values() for name, source in known.items()}
     if len(revisions) == 1:

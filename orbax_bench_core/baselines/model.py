@@ -9,7 +9,9 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from orbax_bench_core.config import Arm
-from orbax_bench_core.records import SCHEMA_VERSION, Record, ResultModel, SchemaVersion, Source
+from orbax_bench_core.files import ResultModel
+from orbax_bench_core.provenance import Source
+from orbax_bench_core.records import SCHEMA_VERSION, Record, SchemaVersion
 
 _CAPTURE_ID: Final = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{8}")
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 
 from orbax_bench_core.baselines.model import Capture
 from orbax_bench_core.baselines.store import Registry
-from orbax_bench_core.records import Record, other_surroundings, seconds_per_repeat
+from orbax_bench_core.provenance import other_surroundings
+from orbax_bench_core.records import Record, seconds_per_repeat
 
 Past = Mapping[tuple[str, str], tuple[float, ...]]
 """Log ratios of the medians of successive runs, by point id and operation."""
@@ -36,7 +37,7 @@ def past_log_ratios(registry: Registry, candidate: Iterable[Record]) -> Past:
     ]
     times: dict[tuple[str, str], list[tuple[float, ...]]] = {}
     for baseline in registry.baselines(wanted):
-        if other_surroundings(baseline.records[0], points[baseline.point_id]):
+        if other_surroundings(baseline.records[0].provenance, points[baseline.point_id].provenance):
             continue
         for operation, seconds in seconds_per_repeat(baseline.records).items():
             if all(value > 0 for value in seconds):

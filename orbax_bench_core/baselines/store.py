@@ -14,15 +14,10 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import pydantic
 
 from orbax_bench_core.baselines.model import Baseline, Capture, Promotion, is_capture_id
-from orbax_bench_core.config import Problem, UserError, checked_path, read_at_most, shown
-from orbax_bench_core.records import (
-    SCHEMA_VERSION,
-    UNKNOWN,
-    ResultModel,
-    create_exclusively,
-    package_version,
-    write_atomically,
-)
+from orbax_bench_core.config import Problem, UserError, checked_path, shown
+from orbax_bench_core.files import ResultModel, create_exclusively, read_at_most, write_atomically
+from orbax_bench_core.provenance import UNKNOWN, package_version
+from orbax_bench_core.records import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from etils import epath

@@ -24,7 +24,8 @@ from orbax_bench_core.document import (
     percent,
     seconds,
 )
-from orbax_bench_core.records import UNKNOWN, Source, seconds_per_repeat
+from orbax_bench_core.provenance import UNKNOWN, Source
+from orbax_bench_core.records import seconds_per_repeat
 
 _COMMIT: Final = 40
 _SHORT_COMMIT: Final = 12

@@ -54,7 +54,7 @@ def best(
     from orbax_bench_core.baselines import registry_path
     from orbax_bench_core.config import UserError
     from orbax_bench_core.document import print_document, to_html
-    from orbax_bench_core.records import write_atomically
+    from orbax_bench_core.files import write_atomically
 
     bound = None if peak_memory is None else parse_size(peak_memory, "--peak-memory")
     target = None if html is None else registry_path(html)

@@ -65,7 +65,7 @@ def compare(
     from orbax_bench_core.analysis.verdicts import compare_stored, verdicts_document
     from orbax_bench_core.config import UserError
     from orbax_bench_core.document import print_document, to_html
-    from orbax_bench_core.records import write_atomically
+    from orbax_bench_core.files import write_atomically
     from orbax_bench_core.steps import Outlets, stored_exit_code
 
     outlets = Outlets.of(notify, junit)

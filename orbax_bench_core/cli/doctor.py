@@ -15,7 +15,7 @@ _EXTRAS = {"kfp": "kfp", "gcs": "gcsfs"}
 _OPTIONAL = frozenset({"libtpu", "torch"})
 _PROBE = """
 import json
-from orbax_bench_core.records.machine import device_provenance
+from orbax_bench_core.provenance import device_provenance
 print(json.dumps(device_provenance()))
 """
 _PROBE_S: Final = 60.0
@@ -31,7 +31,7 @@ def doctor(
     from rich.markup import escape
     from rich.table import Table
 
-    from orbax_bench_core.records import UNKNOWN, host_provenance, package_version
+    from orbax_bench_core.provenance import UNKNOWN, host_provenance, package_version
 
     facts = host_provenance()
     table = Table("what", "found", show_header=False)

@@ -160,8 +160,8 @@ def _write(job: Job, plan: GoodputPlan, file: str | None, hours: float) -> None:
     from etils import epath
 
     from orbax_bench_core.config import UserError
+    from orbax_bench_core.files import write_atomically
     from orbax_bench_core.plan.goodput import simulated_log, to_jsonl
-    from orbax_bench_core.records import write_atomically
 
     if file is None:
         return

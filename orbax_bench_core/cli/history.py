@@ -53,7 +53,7 @@ def history(
     from orbax_bench_core.baselines import find_runs, registry_path
     from orbax_bench_core.config import UserError
     from orbax_bench_core.document import print_document, to_html
-    from orbax_bench_core.records import write_atomically
+    from orbax_bench_core.files import write_atomically
 
     if not LEAST <= significance <= MOST:
         raise UserError(f"--significance: give a number from {LEAST:g} to {MOST:g}")

@@ -42,9 +42,9 @@ from orbax_bench_core.cli import (
 )
 from orbax_bench_core.cli.buckets import check_buckets
 from orbax_bench_core.cli.hosts import Reach, for_this_host
-from orbax_bench_core.cli.interrupts import interrupted_when_told
 from orbax_bench_core.cli.terminal import printable_streams
 from orbax_bench_core.exit_codes import Exit
+from orbax_bench_core.interrupts import interrupted_when_told
 
 if TYPE_CHECKING:
     import importlib.metadata
@@ -145,7 +145,7 @@ def _orbax_bench(
 
 def _versions() -> str:
     """Returns the version of this package, and of the libraries whose speed is measured."""
-    from orbax_bench_core.records import package_version
+    from orbax_bench_core.provenance import package_version
 
     ours, *others = (
         f"{name} {package_version(name)}"
@@ -226,7 +226,7 @@ def run_command_line(command: Callable[[], object]) -> None:
 
 def _run(command: Callable[[], object]) -> None:
     try:
-        with interrupted_when_told():
+        with interrupted_when_told(_clear):
             if sys.argv[1:2] and sys.argv[1] in _HERE:
                 check_buckets(sys.argv[2:])
             command()
@@ -248,6 +248,12 @@ def _run(command: Callable[[], object]) -> None:
         beneath = error.__context__
         unwritable = isinstance(beneath, OSError) and beneath.errno in _UNWRITABLE
         _end(Exit.FAILED if unwritable else Exit.INVALID, error)
+
+
+def _clear() -> None:
+    from orbax_bench_core.files import clear_own
+
+    clear_own()
 
 
 def _of_the_system(error: OSError) -> str:

@@ -251,7 +251,7 @@ def _write_pages(document: Document, html: str | None, markdown: str | None) -> 
 
     from orbax_bench_core.config import UserError
     from orbax_bench_core.document import to_html, to_markdown
-    from orbax_bench_core.records import write_atomically
+    from orbax_bench_core.files import write_atomically
 
     for flag, file, render in (("--html", html, to_html), ("--markdown", markdown, to_markdown)):
         if file is not None:

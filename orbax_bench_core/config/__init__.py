@@ -2,7 +2,6 @@
 
 from orbax_bench_core.config.arms import ARMS, Arm
 from orbax_bench_core.config.base import ConfigModel, checked_path
-from orbax_bench_core.config.bounded import MAX_BYTES, read_at_most
 from orbax_bench_core.config.checkpoint import (
     GROUPS,
     MODELS,
@@ -55,7 +54,6 @@ __all__ = [
     "ARMS",
     "BITS",
     "GROUPS",
-    "MAX_BYTES",
     "MAX_PRIMARY",
     "MODELS",
     "PER_ARM",
@@ -98,7 +96,6 @@ __all__ = [
     "meanings",
     "parse_suite",
     "printable",
-    "read_at_most",
     "read_value",
     "redacted",
     "sharding_conflict",

@@ -71,7 +71,7 @@ def write_figures(document: Document, folder: str | os.PathLike[str]) -> list[ep
     """
     from etils import epath
 
-    from orbax_bench_core.records import write_atomically
+    from orbax_bench_core.files import write_atomically
 
     written = []
     for figure in _figures(document.elements):

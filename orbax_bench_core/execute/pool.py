@@ -15,7 +15,8 @@ from orbax_bench_core.execute.group import WorkerGroup
 from orbax_bench_core.execute.hosts import MOST_GROUPS, Unmade
 from orbax_bench_core.execute.isolation import allocator_settings
 from orbax_bench_core.execute.vigil import HostFailed
-from orbax_bench_core.records import NO_ENVIRONMENT, ErrorInfo, new_scratch_folder
+from orbax_bench_core.files import new_scratch_folder
+from orbax_bench_core.records import NO_ENVIRONMENT, ErrorInfo
 from orbax_bench_core.sweep import Placement, benchmark_environment, placement
 from orbax_bench_core.worker import WorkerSetup
 

@@ -27,13 +27,9 @@ from orbax_bench_core.execute.pool import WorkerPool
 from orbax_bench_core.execute.schedule import environments, round_order, schedule
 from orbax_bench_core.execute.session import Progress, Retry, Session
 from orbax_bench_core.execute.vigil import CannotRecord, HostFailed
-from orbax_bench_core.records import (
-    AlreadyRecorded,
-    ErrorInfo,
-    LeaseLost,
-    Record,
-    Repeat,
-)
+from orbax_bench_core.interrupts import raise_if_told
+from orbax_bench_core.leases import LeaseLost
+from orbax_bench_core.records import AlreadyRecorded, ErrorInfo, Record, Repeat
 from orbax_bench_core.sweep import (
     Pair,
     SweepEntry,
@@ -171,6 +167,7 @@ class Runner:
             CannotRecord: A record could not be written, or the run directory is gone.
         """
         slot = _Slot(point, index, arm, block, life)
+        raise_if_told()
         self._check_run()
         repeat = self._read(slot)
         if _ended(repeat, arm):

@@ -13,13 +13,8 @@ from orbax_bench_core.execute.command import command_line
 from orbax_bench_core.execute.expected import ExpectedDevices
 from orbax_bench_core.execute.hosts import Host, LocalHost
 from orbax_bench_core.execute.liveness import PATIENCE, Patience
-from orbax_bench_core.records import (
-    CodeUnderTest,
-    Repeat,
-    RunDirectory,
-    RunInfo,
-    code_under_test,
-)
+from orbax_bench_core.provenance import CodeUnderTest, code_under_test
+from orbax_bench_core.records import Repeat, RunDirectory, RunInfo
 from orbax_bench_core.sweep import (
     Pair,
     ProcessNoiseOf,

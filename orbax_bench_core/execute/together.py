@@ -20,6 +20,7 @@ from orbax_bench_core.execute.hosts import (
 from orbax_bench_core.execute.placement import check_placement
 from orbax_bench_core.execute.session import RunSettings, Say
 from orbax_bench_core.exit_codes import Exit
+from orbax_bench_core.interrupts import tell
 from orbax_bench_core.records import RunDirectory
 
 if TYPE_CHECKING:
@@ -154,7 +155,8 @@ def refuse_several_hosts(what: str, environment: Mapping[str, str] = os.environ)
 
 def _hear_notices() -> None:
     """Has SIGTERM interrupt this process: a host that is preempted is told so by it."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, tell)
 
 
 def _local(settings: RunSettings) -> LocalHost:

@@ -12,6 +12,7 @@ from typing import Final
 from orbax_bench_core.execute.blame import Cause, Evidence, culprit
 from orbax_bench_core.execute.hosts import HostLost, Inbox, WorkerDied, WorkerHandle
 from orbax_bench_core.execute.liveness import Liveness, Patience, Pulse
+from orbax_bench_core.interrupts import raise_if_told
 from orbax_bench_core.measure import Sample
 from orbax_bench_core.records import ErrorInfo
 from orbax_bench_core.worker import Done, Measured, Ready, Unrecorded, event_of
@@ -108,6 +109,7 @@ class Vigil:
     def _heard(self) -> Iterator[tuple[int, Ready | Measured | Done | Unrecorded]]:
         """Yields what is said until all have answered or ended, or the time is over."""
         while self._waiting():
+            raise_if_told()
             now = time.monotonic()
             if now >= self._next_look:
                 self._look()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from orbax_bench_core.records import ResultModel
+from orbax_bench_core.files import ResultModel
 
 _DRIFT_P: Final = 0.01
 _DRIFT: Final = 0.05

@@ -120,12 +120,13 @@ def _sizes(directory: Folder) -> tuple[dict[PurePosixPath, int], dict[PurePosixP
         directory, files = directory.parent, iter([directory])
     else:
         files = _files(directory)
+    above = len(directory.parts)
     for path in files:
         try:
             size = _size(path)
         except FileNotFoundError:
             continue  # removed since it was listed
-        relative = PurePosixPath(path.relative_to(directory).as_posix())
+        relative = PurePosixPath(*path.parts[above:])
         sizes[relative], paths[relative] = size, path
     return sizes, paths
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import os
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from orbax_bench_core.inventory.inventory import Folder, plain
@@ -85,21 +87,27 @@ def read_saved_trees(directory: epath.Path) -> tuple[SavedTree, ...]:
 
 
 def _tree_folders(directory: Folder, depth: int) -> Iterator[Folder]:
-    if not directory.is_dir() or _UNFINISHED in directory.name:
+    if _UNFINISHED in directory.name or not directory.is_dir():
         return
-    children = sorted(directory.iterdir())
-    names = {child.name for child in children}
-    if names & {_TREE_MARK, "manifest.ocdbt"} or any(
-        (child / name).exists() for child in children[:2] for name in _METADATA
+    names = _names(directory)
+    if not {_TREE_MARK, "manifest.ocdbt"}.isdisjoint(names) or any(
+        (directory / child / name).exists() for child in names[:2] for name in _METADATA
     ):
         yield directory
     elif depth:
-        for child in children:
-            yield from _tree_folders(child, depth - 1)
+        for child in names:
+            yield from _tree_folders(directory / child, depth - 1)
+
+
+def _names(folder: Folder) -> list[str]:
+    """Returns the names in a folder, sorted; of a local one without a path for each."""
+    if isinstance(folder, Path):
+        return sorted(entry.name for entry in os.scandir(folder))
+    return sorted(child.name for child in folder.iterdir())
 
 
 def _read(folder: Folder) -> SavedTree:
-    names = {child.name for child in folder.iterdir()}
+    names = _names(folder)
     ocdbt = "manifest.ocdbt" in names
     return SavedTree(
         path=str(folder),
@@ -135,10 +143,11 @@ def _in_database(folder: Folder) -> Iterator[tuple[str, bytes]]:
 def _in_folders(folder: Folder) -> Iterator[tuple[str, bytes]]:
     # Not by a listing of TensorStore's, which ends the process on an answer that it did not expect
     # from an object store.
-    for child in sorted(folder.iterdir()):
+    for child in _names(folder):
         for name in _METADATA:
-            if (child / name).exists():
-                yield f"{child.name}/{name}", (child / name).read_bytes()
+            file = folder / child / name
+            if file.exists():
+                yield f"{child}/{name}", file.read_bytes()
 
 
 def store_spec(folder: str) -> dict[str, str]:
@@ -169,8 +178,12 @@ def _array(key: str, metadata: bytes, write_shapes: Mapping[str, Any]) -> SavedA
 
 def _write_shapes(folder: Folder) -> dict[str, Any]:
     """Returns the shape that each array is written in, by name, as Orbax's metadata say it."""
-    for file in sorted((folder / _KEY).glob("process_*")):
+    place = folder / _KEY
+    for name in _names(place) if place.is_dir() else []:
+        if not name.startswith("process_"):
+            continue
         try:
+            file = place / name
             found = [entry["array_metadata"] for entry in json.loads(file.read_text())[_KEY]]
             return {one["param_name"]: one["write_shape"] for one in found}
         except (ValueError, KeyError, TypeError):

@@ -30,7 +30,7 @@ from orbax_bench_core.launchers.kubernetes import (
 from orbax_bench_core.launchers.launch import Launch
 from orbax_bench_core.launchers.shipping import shipment
 from orbax_bench_core.launchers.watched import JOBSET, Watched
-from orbax_bench_core.records import IMAGE
+from orbax_bench_core.provenance import IMAGE
 
 _JOB: Final = "hosts"
 _CONTAINER: Final = "bench"

@@ -27,7 +27,7 @@ from orbax_bench_core.launchers.kubernetes import (
 from orbax_bench_core.launchers.launch import Launch
 from orbax_bench_core.launchers.shipping import shipment
 from orbax_bench_core.launchers.watched import Kind, Watched
-from orbax_bench_core.records import IMAGE
+from orbax_bench_core.provenance import IMAGE
 
 _KIND: Final = Kind(
     group="pathways-job.pathways.domain",

@@ -153,7 +153,7 @@ def _keep_log(output_directory: str, name: str, log: bytes) -> str:
     """Writes a log into the run directory, or where that cannot be, beside it on this machine."""
     from etils import epath
 
-    from orbax_bench_core.records import write_atomically
+    from orbax_bench_core.files import write_atomically
 
     path = epath.Path(output_directory) / "logs" / "pods" / name
     try:

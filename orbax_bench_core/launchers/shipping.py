@@ -61,7 +61,7 @@ class Shipment:
         """
         from etils import epath
 
-        from orbax_bench_core.records import write_atomically
+        from orbax_bench_core.files import write_atomically
 
         if not self.target:
             return

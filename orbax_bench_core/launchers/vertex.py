@@ -25,7 +25,7 @@ from orbax_bench_core.launchers.vertex_jobs import (
     note_job,
     noted_job,
 )
-from orbax_bench_core.records import IMAGE
+from orbax_bench_core.provenance import IMAGE
 
 GPUS: Final = (
     "NVIDIA_A100_80GB",

@@ -19,7 +19,7 @@ from orbax_bench_core.launchers.containers import (
 from orbax_bench_core.launchers.hardware import SliceShape
 from orbax_bench_core.launchers.launch import Launch, interrupted_by_sigterm, require_client
 from orbax_bench_core.launchers.shipping import shipment
-from orbax_bench_core.records import IMAGE
+from orbax_bench_core.provenance import IMAGE
 
 _JOB: Final = "slice-job"
 _NAMES: Final = {

@@ -22,14 +22,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pydantic
 
+from orbax_bench_core.files import ResultModel, write_atomically
 from orbax_bench_core.limits.model import Confirmation, Limits
 from orbax_bench_core.limits.scratch import existing_directory, is_remote, scratch
-from orbax_bench_core.records import (
-    ResultModel,
-    host_provenance,
-    storage_provenance,
-    write_atomically,
-)
+from orbax_bench_core.provenance import host_provenance, storage_provenance
 
 if TYPE_CHECKING:
     from etils import epath

@@ -28,7 +28,7 @@ from orbax_bench_core.limits.scratch import (
 )
 from orbax_bench_core.limits.workload import Workload, make_workload
 from orbax_bench_core.measure import free_memory_bytes
-from orbax_bench_core.records import device_provenance, host_provenance
+from orbax_bench_core.provenance import device_provenance, host_provenance
 from orbax_bench_core.state import available_bytes
 
 if TYPE_CHECKING:

@@ -9,13 +9,8 @@ from typing import Any, Final, Literal, Self
 import pydantic
 
 from orbax_bench_core.config import HostMemory
-from orbax_bench_core.records import (
-    HOST_LIMITS_FILE,
-    LIMITS_FILE,
-    ResultModel,
-    RunDirectory,
-    write_atomically,
-)
+from orbax_bench_core.files import ResultModel, write_atomically
+from orbax_bench_core.records import RunDirectory, RunFile
 
 LIMITS_SCHEMA_VERSION: Final = 1
 
@@ -187,7 +182,7 @@ class HostLimits(ResultModel):
 def read(run: RunDirectory) -> Limits | None:
     """Returns what the machine and the storage of a run can do; None where it was not measured."""
     try:
-        return Limits.model_validate_json((run.root / LIMITS_FILE).read_bytes())
+        return Limits.model_validate_json((run.root / RunFile.LIMITS).read_bytes())
     except (OSError, pydantic.ValidationError):
         return None
 
@@ -195,16 +190,16 @@ def read(run: RunDirectory) -> Limits | None:
 def read_hosts(run: RunDirectory) -> HostLimits | None:
     """Returns what each host of a run can do; None for a run of one host."""
     try:
-        return HostLimits.model_validate_json((run.root / HOST_LIMITS_FILE).read_bytes())
+        return HostLimits.model_validate_json((run.root / RunFile.HOST_LIMITS).read_bytes())
     except (OSError, pydantic.ValidationError):
         return None
 
 
 def write_hosts(run: RunDirectory, found: HostLimits) -> None:
     """Keeps what each host of a run can do, in its directory."""
-    write_atomically(run.root / HOST_LIMITS_FILE, found.model_dump_json(indent=1).encode())
+    write_atomically(run.root / RunFile.HOST_LIMITS, found.model_dump_json(indent=1).encode())
 
 
 def write(run: RunDirectory, limits: Limits) -> None:
     """Keeps what the machine and the storage of a run can do, in its directory."""
-    write_atomically(run.root / LIMITS_FILE, limits.model_dump_json(indent=1).encode())
+    write_atomically(run.root / RunFile.LIMITS, limits.model_dump_json(indent=1).encode())

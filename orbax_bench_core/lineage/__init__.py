@@ -13,6 +13,7 @@ from orbax_bench_core.lineage.artifacts import (
     place_of,
     point_at,
 )
+from orbax_bench_core.lineage.batch_files import read_planned, write_planned
 from orbax_bench_core.lineage.batches import lost_batches, name_batch
 from orbax_bench_core.lineage.digests import (
     baseline_digest,
@@ -50,5 +51,7 @@ __all__ = [
     "point_at",
     "point_digests",
     "read_manifest",
+    "read_planned",
     "trace",
+    "write_planned",
 ]

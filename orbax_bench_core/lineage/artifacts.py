@@ -10,7 +10,8 @@ from typing import Any, Final
 from orbax_bench_core.config import parse_suite
 from orbax_bench_core.lineage.digests import checkpoint_digest
 from orbax_bench_core.lineage.manifest import Made, current_image, package_versions, read_manifest
-from orbax_bench_core.records import SCHEMA_VERSION, UNKNOWN, RunDirectory
+from orbax_bench_core.provenance import UNKNOWN
+from orbax_bench_core.records import SCHEMA_VERSION, RunDirectory
 
 _METRICS_BYTES: Final = 32_000
 """Metrics travel into a step with the rest of its input, in one argument of 128 KiB at most."""

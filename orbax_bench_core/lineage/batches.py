@@ -6,15 +6,10 @@ import concurrent.futures
 from collections.abc import Mapping
 from typing import Final
 
+from orbax_bench_core.files import ResultModel
+from orbax_bench_core.lineage.batch_files import Batch, newest_batches, read_planned, write_batch
 from orbax_bench_core.lineage.digests import PointRecords, file_digest, point_digests
-from orbax_bench_core.records import (
-    Batch,
-    ResultModel,
-    RunDirectory,
-    newest_batches,
-    read_planned,
-    write_batch,
-)
+from orbax_bench_core.records import RunDirectory
 
 _AT_ONCE: Final = 16
 

@@ -13,7 +13,8 @@ import pydantic
 
 from orbax_bench_core.baselines import load_baseline
 from orbax_bench_core.inventory import ROLES, kinds_of
-from orbax_bench_core.records import UNKNOWN, RunDirectory, unreadable
+from orbax_bench_core.provenance import UNKNOWN
+from orbax_bench_core.records import RunDirectory, unreadable
 
 if TYPE_CHECKING:
     from etils import epath

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.baselines import Registry, is_capture_id
 from orbax_bench_core.config import UserError, checked_path, did_you_mean
+from orbax_bench_core.lineage.batch_files import BATCHES
 from orbax_bench_core.lineage.digests import baseline_digest, file_digest
 from orbax_bench_core.lineage.link import Link
 from orbax_bench_core.lineage.manifest import CONFIG, LINEAGE_FILE, RECORDS, MeasuredWith
 from orbax_bench_core.lineage.sources import environment_links
 from orbax_bench_core.lineage.verify import Verifier
-from orbax_bench_core.records import BATCHES, UNKNOWN, RunDirectory
+from orbax_bench_core.provenance import UNKNOWN
+from orbax_bench_core.records import RunDirectory
 
 if TYPE_CHECKING:
     from etils import epath

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, Self
 
-from orbax_bench_core.records import UNKNOWN
+from orbax_bench_core.provenance import UNKNOWN
 
 Status = Literal["unchanged", "changed", "missing", "not recorded", "not checked", "unknown"]
 BROKEN: tuple[Status, ...] = ("changed", "missing", "not recorded")

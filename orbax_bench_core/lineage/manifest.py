@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
 import pydantic
 
 from orbax_bench_core.config import Arm, UserError
+from orbax_bench_core.files import ResultModel, write_atomically
 from orbax_bench_core.lineage.batches import NotedBatch, note_batches
 from orbax_bench_core.lineage.digests import (
     PointRecords,
@@ -20,24 +21,8 @@ from orbax_bench_core.lineage.digests import (
     point_digests,
     records_digest,
 )
-from orbax_bench_core.records import (
-    BEST_FILE,
-    HOST_LIMITS_FILE,
-    LIMITS_FILE,
-    PACKAGES,
-    RECOVERY_FILE,
-    SEARCH_FILE,
-    SOAK_FILE,
-    STUDY_FILE,
-    UNKNOWN,
-    VERDICTS_FILE,
-    Record,
-    ResultModel,
-    RunDirectory,
-    image_that_runs,
-    package_version,
-    write_atomically,
-)
+from orbax_bench_core.provenance import PACKAGES, UNKNOWN, image_that_runs, package_version
+from orbax_bench_core.records import Record, RunDirectory, RunFile
 from orbax_bench_core.sweep import BUILTINS, SweepEntry, SweepPoint, sides
 
 LINEAGE_FILE: Final = "lineage.json"
@@ -59,11 +44,11 @@ TENSORBOARD: Final = "tensorboard"
 METRICS: Final = "metrics.json"
 _TABLES: Final = (SAMPLES, "summary.csv", METRICS)
 _PAGES: Final = ("report.md", "report.html")
-_CONCLUSIONS: Final = {
-    VERDICTS_FILE: ("verdicts.md", "verdicts.html", "junit.xml"),
-    STUDY_FILE: ("async_study.md", "async_study.html"),
-    RECOVERY_FILE: ("recovery.md", "recovery.html"),
-    SOAK_FILE: ("soak.md", "soak.html"),
+_CONCLUSIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    RunFile.VERDICTS: ("verdicts.md", "verdicts.html", "junit.xml"),
+    RunFile.STUDY: ("async_study.md", "async_study.html"),
+    RunFile.RECOVERY: ("recovery.md", "recovery.html"),
+    RunFile.SOAK: ("soak.md", "soak.html"),
 }
 """Files drawn from the records of a run, and the pages that show them."""
 _MOST: Final = 64
@@ -220,13 +205,13 @@ class ManifestWriter:
             searched: Whether a search of this run dropped points, and said so in `search.json`.
         """
         self._made = {RECORDS: self._records}
-        self._add([LIMITS_FILE, HOST_LIMITS_FILE], {})
-        dropped = [SEARCH_FILE] if searched else []
+        self._add([RunFile.LIMITS, RunFile.HOST_LIMITS], {})
+        dropped = [RunFile.SEARCH] if searched else []
         self._add(dropped, self._digests(RECORDS))
         self._add(_TABLES, self._digests(RECORDS))
-        self._add([BEST_FILE], self._digests(RECORDS, *dropped))
+        self._add([RunFile.BEST], self._digests(RECORDS, *dropped))
         self._add([TENSORBOARD], self._digests(RECORDS))
-        self._add(_PAGES, self._digests(RECORDS, *dropped, LIMITS_FILE, HOST_LIMITS_FILE))
+        self._add(_PAGES, self._digests(RECORDS, *dropped, RunFile.LIMITS, RunFile.HOST_LIMITS))
         earlier = read_manifest(self._run)
         # A conclusion keeps what it was made from, so that it shows when there are other records.
         for name in (name for data, pages in _CONCLUSIONS.items() for name in (data, *pages)):
@@ -251,7 +236,7 @@ class ManifestWriter:
             self._made = dict(earlier.made)
             self._ran = {with_.model_dump_json(): with_ for with_ in earlier.ran}
             self._contents = earlier.contents
-            if file != VERDICTS_FILE and VERDICTS_FILE in earlier.made:
+            if file != RunFile.VERDICTS and RunFile.VERDICTS in earlier.made:
                 self._version = earlier.schema_version
         self._made[RECORDS] = self._records
         inputs = self._digests(RECORDS)

@@ -10,7 +10,7 @@ from orbax_bench_core.config import UserError
 from orbax_bench_core.lineage.digests import baseline_digest, bytes_digest, checkpoint_digest
 from orbax_bench_core.lineage.link import Link
 from orbax_bench_core.lineage.manifest import MeasuredWith
-from orbax_bench_core.records import UNKNOWN
+from orbax_bench_core.provenance import UNKNOWN
 
 _NOT_READ: Final = "names and sizes unchanged; contents not read: --deep"
 _NEVER_NOTED: Final = (

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from orbax_bench_core.config import UserError
+from orbax_bench_core.lineage.batch_files import read_batch
 from orbax_bench_core.lineage.batches import NotedBatch, lost_batches
 from orbax_bench_core.lineage.digests import (
     PointRecords,
@@ -34,13 +35,8 @@ from orbax_bench_core.lineage.manifest import (
     read_manifest,
 )
 from orbax_bench_core.lineage.sources import baseline_link, checkpoint_link, environment_links
-from orbax_bench_core.records import (
-    UNKNOWN,
-    VERDICTS_FILE,
-    Run,
-    RunDirectory,
-    read_batch,
-)
+from orbax_bench_core.provenance import UNKNOWN
+from orbax_bench_core.records import Run, RunDirectory, RunFile
 
 _SHOWN: Final = 3
 _RECORD: Final = re.compile(r"records/[^/]+/[^/]+/host_\d+\.json")
@@ -65,7 +61,7 @@ class Verifier:
     def names(self) -> list[str]:
         """Returns what can be asked for, what is furthest from the records first."""
         made = self._manifest.made
-        first = [name for name in (VERDICTS_FILE, SAMPLES) if name in made]
+        first = [name for name in (RunFile.VERDICTS, SAMPLES) if name in made]
         return [*first, *(name for name in made if name not in (*first, RECORDS)), RECORDS]
 
     def name_of(self, digest: str) -> str | None:

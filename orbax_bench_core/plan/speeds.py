@@ -5,7 +5,7 @@ from __future__ import annotations
 from orbax_bench_core.config import UserError
 from orbax_bench_core.limits import read
 from orbax_bench_core.plan.memory import Speeds
-from orbax_bench_core.records import LIMITS_FILE, RunDirectory
+from orbax_bench_core.records import RunDirectory, RunFile
 
 
 def speeds_of_run(directory: str) -> Speeds:
@@ -17,7 +17,7 @@ def speeds_of_run(directory: str) -> Speeds:
     limits = read(RunDirectory(directory))
     if limits is None:
         raise UserError(
-            f"{directory!r} has no readable {LIMITS_FILE}: give the directory of a run that was "
+            f"{directory!r} has no readable {RunFile.LIMITS}: give the directory of a run that was "
             "not made with --no-limits, or --write-speed and --read-speed"
         )
     found = {probe.name: probe.gib_per_s for probe in limits.probes}

@@ -19,8 +19,8 @@ from orbax_bench_core.config import (
     UserError,
     explain,
     load_suite,
-    read_at_most,
 )
+from orbax_bench_core.files import read_at_most
 from orbax_bench_core.plan.options import StorageOptions, options_of
 from orbax_bench_core.plan.planning import Mesh, Plan, config_of, plan_checkpoint
 from orbax_bench_core.sweep import SweepPoint, expand, sides

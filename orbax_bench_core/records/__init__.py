@@ -1,44 +1,7 @@
 """Records, the run directory, the samples table and the read model."""
 
-from orbax_bench_core.records.batches import (
-    BATCHES,
-    Batch,
-    batch_name,
-    newest_batches,
-    read_batch,
-    read_planned,
-    write_batch,
-    write_planned,
-)
-from orbax_bench_core.records.code import (
-    CodeUnderTest,
-    Source,
-    code_of,
-    code_under_test,
-    loaded_code,
-)
 from orbax_bench_core.records.company import CompanyFinder
-from orbax_bench_core.records.exclusive import create_exclusively, read_if_there, swap
-from orbax_bench_core.records.files import atomic_file, write_atomically
-from orbax_bench_core.records.git import Answer as GitAnswer
-from orbax_bench_core.records.git import ask as ask_git
 from orbax_bench_core.records.layout import Columns, Layout
-from orbax_bench_core.records.lease import PACE, LeaseLost
-from orbax_bench_core.records.machine import (
-    IMAGE,
-    NODE,
-    PACKAGES,
-    REJOINED,
-    UNKNOWN,
-    device_provenance,
-    host_provenance,
-    image_that_runs,
-    other_surroundings,
-    package_version,
-    storage_provenance,
-    surroundings,
-    worker_id,
-)
 from orbax_bench_core.records.operation_times import (
     OperationTimes,
     operations_in_order,
@@ -55,7 +18,6 @@ from orbax_bench_core.records.record import (
     ErrorInfo,
     OptionEffect,
     Record,
-    ResultModel,
     SchemaVersion,
     State,
     Status,
@@ -63,87 +25,47 @@ from orbax_bench_core.records.record import (
     Trouble,
     Verified,
 )
+from orbax_bench_core.records.record_files import AlreadyRecorded, unreadable
 from orbax_bench_core.records.repeats import Repeat, Series, repeats_of
 from orbax_bench_core.records.run import Run, load_run
-from orbax_bench_core.records.run_directory import (
-    BEST_FILE,
-    HOST_LIMITS_FILE,
-    LIMITS_FILE,
-    RECOVERY_FILE,
-    SEARCH_FILE,
-    SOAK_FILE,
-    STUDY_FILE,
-    VERDICTS_FILE,
-    AlreadyRecorded,
-    RunDirectory,
-    RunDirectoryGone,
-    unreadable,
-)
+from orbax_bench_core.records.run_directory import RunDirectory, RunDirectoryGone
+from orbax_bench_core.records.run_file import RunFile
 from orbax_bench_core.records.run_info import RunInfo
 from orbax_bench_core.records.samples import SamplesFile
-from orbax_bench_core.records.series_names import short_names, varying
 from orbax_bench_core.records.store_troubles import (
     StoreFlagCounter,
     StoreFlags,
-    flags_of,
     troubles_of,
-)
-from orbax_bench_core.records.temporary import (
-    clear_own,
-    new_scratch_file,
-    new_scratch_folder,
-    scratch_folder,
-    temporary_name,
 )
 from orbax_bench_core.records.verification import VERIFIED_WORDS, weakest
 
 __all__ = [
-    "BATCHES",
-    "BEST_FILE",
-    "HOST_LIMITS_FILE",
-    "IMAGE",
-    "LIMITS_FILE",
-    "NODE",
     "NO_ENVIRONMENT",
-    "PACE",
-    "PACKAGES",
     "PEER_FAILED",
-    "RECOVERY_FILE",
-    "REJOINED",
     "SCHEMA_VERSION",
-    "SEARCH_FILE",
-    "SOAK_FILE",
-    "STUDY_FILE",
-    "UNKNOWN",
     "UNMET_NEED",
-    "VERDICTS_FILE",
     "VERIFIED_WORDS",
     "AlreadyRecorded",
     "Attempt",
-    "Batch",
-    "CodeUnderTest",
     "Columns",
     "CompanyFinder",
     "Effect",
     "ErrorInfo",
     "FirstAttempts",
-    "GitAnswer",
     "Layout",
-    "LeaseLost",
     "OperationTimes",
     "OptionEffect",
     "PairedTimes",
     "Record",
     "Repeat",
-    "ResultModel",
     "Run",
     "RunDirectory",
     "RunDirectoryGone",
+    "RunFile",
     "RunInfo",
     "SamplesFile",
     "SchemaVersion",
     "Series",
-    "Source",
     "State",
     "Status",
     "StoreFlagCounter",
@@ -151,42 +73,11 @@ __all__ = [
     "StoreTrouble",
     "Trouble",
     "Verified",
-    "ask_git",
-    "atomic_file",
-    "batch_name",
-    "clear_own",
-    "code_of",
-    "code_under_test",
-    "create_exclusively",
-    "device_provenance",
-    "flags_of",
-    "host_provenance",
-    "image_that_runs",
     "load_run",
-    "loaded_code",
-    "new_scratch_file",
-    "new_scratch_folder",
-    "newest_batches",
     "operations_in_order",
-    "other_surroundings",
-    "package_version",
-    "read_batch",
-    "read_if_there",
-    "read_planned",
     "repeats_of",
-    "scratch_folder",
     "seconds_per_repeat",
-    "short_names",
-    "storage_provenance",
-    "surroundings",
-    "swap",
-    "temporary_name",
     "troubles_of",
     "unreadable",
-    "varying",
     "weakest",
-    "worker_id",
-    "write_atomically",
-    "write_batch",
-    "write_planned",
 ]

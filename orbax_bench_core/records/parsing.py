@@ -17,10 +17,10 @@ import msgspec
 import pydantic
 
 from orbax_bench_core.config import Arm
+from orbax_bench_core.interrupts import uninterrupted
 from orbax_bench_core.measure import Sample
 from orbax_bench_core.records.layout import Columns, Layout, Samples, layout_of
 from orbax_bench_core.records.record import Record, Status, whole_record
-from orbax_bench_core.records.uninterrupted import uninterrupted
 
 _VALUE: Final = re.compile(rb'"value": ([^,]*),')
 _SOME_VALUE: Final = b'"value": 0,'

@@ -10,8 +10,10 @@ from typing import Annotated, Any, Final, Literal
 import pydantic
 
 from orbax_bench_core.config import Arm, printable, redacted
+from orbax_bench_core.files import ResultModel
 from orbax_bench_core.inventory import Inventory
 from orbax_bench_core.measure import Sample
+from orbax_bench_core.provenance import Source, recorded_code
 from orbax_bench_core.records.frames import author_place, without_harness
 from orbax_bench_core.sweep import SweepEntry, SweepPoint, side
 
@@ -51,14 +53,6 @@ def _verified(value: object) -> object:
 
 SchemaVersion = Annotated[Literal[2], pydantic.BeforeValidator(_as_this_version)]
 """Version of a file of records; version 1 is read as this one."""
-
-
-class ResultModel(pydantic.BaseModel):
-    """A block of a record. Values that JSON lacks (NaN, infinities) are kept as words."""
-
-    model_config = pydantic.ConfigDict(
-        extra="forbid", frozen=True, ser_json_inf_nan="strings", arbitrary_types_allowed=True
-    )
 
 
 class ErrorInfo(ResultModel):
@@ -271,6 +265,11 @@ class Record(ResultModel):
     def measured(self) -> SweepPoint:
         """The point that was measured: one side of a pair, or the record's point itself."""
         return side(self.point, self.arm)
+
+    @property
+    def code(self) -> Source:
+        """The code under test, which captures are filed by; records of version 1 do not know it."""
+        return recorded_code(self.provenance, self.measured.benchmark)
 
     @property
     def finished(self) -> bool:

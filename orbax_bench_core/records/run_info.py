@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 import datetime
+import shlex
+import uuid
 from typing import Literal
 
-from orbax_bench_core.config import Arm, ExecutionConfig, GateConfig
-from orbax_bench_core.records.code import CodeUnderTest
-from orbax_bench_core.records.record import SCHEMA_VERSION, ResultModel, SchemaVersion
+import pydantic
+
+from orbax_bench_core.config import (
+    Arm,
+    ExecutionConfig,
+    GateConfig,
+    LoadedSuite,
+    Problem,
+    UserError,
+    gate_changes,
+    gate_edits,
+)
+from orbax_bench_core.files import ResultModel
+from orbax_bench_core.provenance import CodeUnderTest
+from orbax_bench_core.records.record import SCHEMA_VERSION, SchemaVersion
+from orbax_bench_core.records.versions import other_version
 from orbax_bench_core.sweep import (
     Expansion,
     Pair,
     PairDesign,
+    ProcessNoiseOf,
     arrangement,
+    design_of,
     earlier_design,
     sides,
 )
@@ -88,3 +105,92 @@ class RunInfo(ResultModel):
     def paired(self) -> bool:
         """Whether the run compares two arms."""
         return any(isinstance(entry, Pair) for entry in self.expansion.points)
+
+
+def begun(
+    loaded: LoadedSuite,
+    expansion: Expansion,
+    code: CodeUnderTest,
+    process_noise: ProcessNoiseOf | None,
+) -> RunInfo:
+    """Returns what `run.json` says of a run that begins now."""
+    suite = loaded.suite
+    return RunInfo(
+        run_id=uuid.uuid4().hex[:12],
+        suite_name=suite.suite_name,
+        suite_identity=suite.identity,
+        suite_text=loaded.text,
+        suite_file=loaded.source.file,
+        num_repeats=suite.num_repeats,
+        execution=suite.execution,
+        gate=suite.gate,
+        rules=suite.gate.fingerprint,
+        seed="" if suite.gate.seed is None else str(suite.gate.seed),
+        baseline="" if suite.arms is None else str(suite.arms.baseline),
+        candidate="" if suite.arms is None else str(suite.arms.candidate),
+        designs={
+            pair.id: design_of(
+                pair,
+                suite.gate,
+                passport=None if process_noise is None else process_noise(pair, suite.gate),
+            )
+            for pair in expansion.pairs
+        },
+        expansion=expansion.model_copy(update={"files": {}}),
+        code=code,
+        created_at=datetime.datetime.now(datetime.UTC),
+    )
+
+
+def continued(earlier: RunInfo, info: RunInfo, root: str, *, judged: bool) -> RunInfo:
+    """Returns what `run.json` says of a run that goes on.
+
+    Args:
+        earlier: What it says now.
+        info: What it would say of a run that began now.
+        root: The run directory.
+        judged: Whether a block of a comparison is recorded, which freezes its rules and designs.
+
+    Raises:
+        UserError: The run is of another suite, or was measured for other rules.
+    """
+    if earlier.suite_identity != info.suite_identity:
+        raise UserError(
+            f"{root} holds a run of another suite ({earlier.suite_name!r}, begun "
+            f"{earlier.created_at:%Y-%m-%d %H:%M} UTC); choose another output directory"
+        )
+    kept = {"run_id": earlier.run_id, "created_at": earlier.created_at, "code": earlier.code}
+    if not judged:
+        return info.model_copy(update=kept)
+    if earlier.gate.fingerprint != info.gate.fingerprint:
+        raise UserError(
+            f"{root} was measured for other rules ({gate_changes(earlier.gate, info.gate)}"
+            "): rules that are chosen after the data decide nothing. Measure anew in another "
+            "output directory, or judge what is here by other rules, as an exploration: "
+            f"`orbax-bench compare {root}{_as_flags(earlier.gate, info.gate)}`"
+        )
+    designs = {pair.id: earlier.design(pair) for pair in earlier.expansion.pairs}
+    frozen = {"rules": earlier.rules, "seed": earlier.seed, "designs": designs}
+    return info.model_copy(update={**kept, **frozen})
+
+
+def parsed_info(data: bytes, file: str) -> RunInfo:
+    """Parses `run.json`; messages name `file`.
+
+    Raises:
+        UserError: It is of another schema version, or not readable as one.
+    """
+    try:
+        return RunInfo.model_validate_json(data)
+    except pydantic.ValidationError as error:
+        if newer := other_version(data):
+            said = f"{newer}: upgrade orbax-bench to read it"
+            raise UserError(Problem(said, file=file)) from None
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        said = f"not readable as schema version {SCHEMA_VERSION}: {where}: {first['msg']}"
+        raise UserError(Problem(said, file=file)) from None
+
+
+def _as_flags(before: GateConfig, after: GateConfig) -> str:
+    return "".join(f" --rule {shlex.quote(edit)}" for edit in gate_edits(before, after))

@@ -39,8 +39,8 @@ class Place(NamedTuple):
     @property
     def path(self) -> str:
         """Path of the record below the run directory."""
-        kind = "warmup" if self.warmup else "repeat"
-        return f"records/{self.point_id}/{kind}_{self.repeat}/host_{self.host}.json"
+        folder = repeat_folder(self.repeat, self.warmup)
+        return f"records/{self.point_id}/{folder}/host_{self.host}.json"
 
 
 class Stray(NamedTuple):
@@ -56,6 +56,11 @@ class Stray(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.path}: {self.reason}"
+
+
+def repeat_folder(repeat: int, warmup: bool) -> str:
+    """Returns the name of the folder of a repeat, for its records and for its checkpoint data."""
+    return f"{'warmup' if warmup else 'repeat'}_{repeat}"
 
 
 def place_of(point_id: str, folder: str, file: str) -> Place | None:

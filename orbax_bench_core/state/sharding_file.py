@@ -19,6 +19,7 @@ from jax.sharding import Mesh
 
 from orbax_bench_core import config
 from orbax_bench_core.config import ShardingEntry
+from orbax_bench_core.files import read_at_most
 from orbax_bench_core.state import layout
 from orbax_bench_core.state.tree import StateError
 
@@ -64,7 +65,7 @@ def read_sharding_file(path: str) -> ShardingFile:
             f"sharding_config_path {path!r} does not exist; give the path of a sharding JSON file"
         )
     try:
-        return pydantic.TypeAdapter(ShardingFile).validate_json(config.read_at_most(file))
+        return pydantic.TypeAdapter(ShardingFile).validate_json(read_at_most(file))
     except OSError as error:
         raise StateError(f"sharding_config_path {path!r}: {error}") from None
     except pydantic.ValidationError as error:

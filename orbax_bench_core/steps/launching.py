@@ -21,7 +21,8 @@ from orbax_bench_core.launchers import (
     pod_settings,
     require_whole_slices,
 )
-from orbax_bench_core.records import IMAGE, batch_name
+from orbax_bench_core.leases import batch_name
+from orbax_bench_core.provenance import IMAGE
 from orbax_bench_core.steps.point import SAID, BatchOutcome, PointFailed
 from orbax_bench_core.sweep import SweepEntry, sides
 

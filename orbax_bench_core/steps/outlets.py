@@ -25,7 +25,8 @@ from orbax_bench_core.exit_codes import Exit, worst
 from orbax_bench_core.exports.ci import STEP_SUMMARY, append_step_summary, junit_xml
 from orbax_bench_core.exports.notifications import News, State, Webhook, announce, webhook_at
 from orbax_bench_core.exports.site import has_site, renew_site, write_site
-from orbax_bench_core.records import RunDirectory, write_atomically
+from orbax_bench_core.files import write_atomically
+from orbax_bench_core.records import RunDirectory
 
 if TYPE_CHECKING:
     from etils import epath

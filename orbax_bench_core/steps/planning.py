@@ -9,7 +9,7 @@ from typing import Final
 
 from orbax_bench_core.config import Source, UserError, parse_suite, with_keys, with_overrides
 from orbax_bench_core.execute import Session
-from orbax_bench_core.records import write_planned
+from orbax_bench_core.lineage import write_planned
 from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint
 
 _STEP_S: Final = 300.0

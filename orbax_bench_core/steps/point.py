@@ -21,7 +21,8 @@ from orbax_bench_core.execute import (
     equal_everywhere,
     on_hosts,
 )
-from orbax_bench_core.records import Record, RunInfo, batch_name
+from orbax_bench_core.leases import batch_name
+from orbax_bench_core.records import Record, RunInfo
 from orbax_bench_core.steps.comparison import Judged, compare_arms
 from orbax_bench_core.steps.measuring import measure_points
 

@@ -50,22 +50,9 @@ from orbax_bench_core.config import UserError
 from orbax_bench_core.document import Document, to_html, to_markdown, write_figures
 from orbax_bench_core.exports.ci import junit_xml
 from orbax_bench_core.exports.tensorboard import EventFiles
+from orbax_bench_core.files import ResultModel, atomic_file, write_atomically
 from orbax_bench_core.lineage import METRICS, SAMPLES, ManifestWriter
-from orbax_bench_core.records import (
-    BEST_FILE,
-    RECOVERY_FILE,
-    SOAK_FILE,
-    STUDY_FILE,
-    VERDICTS_FILE,
-    Repeat,
-    ResultModel,
-    Run,
-    RunDirectory,
-    RunInfo,
-    SamplesFile,
-    atomic_file,
-    write_atomically,
-)
+from orbax_bench_core.records import Repeat, Run, RunDirectory, RunFile, RunInfo, SamplesFile
 from orbax_bench_core.sweep import Pair, SweepEntry
 
 if TYPE_CHECKING:
@@ -180,9 +167,9 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
     search = read_search(directory, info)
     best = best_of(info, observer, search=search)
     if best.cases:
-        write_atomically(root / BEST_FILE, best.model_dump_json(indent=1).encode())
+        write_atomically(root / RunFile.BEST, best.model_dump_json(indent=1).encode())
     else:
-        (root / BEST_FILE).unlink(missing_ok=True)
+        (root / RunFile.BEST).unlink(missing_ok=True)
     answer = _answers(run, best)
     document = summary_document(info, summary, first, extra, answer, _beside(directory, info))
     write_atomically(root / "report.md", to_markdown(document).encode())
@@ -220,10 +207,10 @@ def _answers(run: Run, best: Best | None) -> Document | None:
         sections.append(best_section(best, str(root)))
     # They are computed anew: there may be more records than the conclusion was drawn from.
     with contextlib.suppress(UserError):
-        if (root / RECOVERY_FILE).exists():
+        if (root / RunFile.RECOVERY).exists():
             sections.append(recovery_section(recovery_of(run)))
-        if (root / SOAK_FILE).exists():
-            judged = Soak.model_validate_json((root / SOAK_FILE).read_bytes())
+        if (root / RunFile.SOAK).exists():
+            judged = Soak.model_validate_json((root / RunFile.SOAK).read_bytes())
             sections.append(soak_section(soak_of(run, judged.limit_mib)))
     found = [section for section in sections if section is not None]
     if not found:
@@ -255,7 +242,7 @@ def publish_verdicts(run: RunDirectory, verdicts: VerdictReport) -> epath.Path:
     baseline = verdicts.baseline if unpaired else None
     if run.exists():
         settle(Run(run))  # before its digest is noted
-    ManifestWriter(run).note_conclusion(VERDICTS_FILE, baseline=baseline)
+    ManifestWriter(run).note_conclusion(RunFile.VERDICTS, baseline=baseline)
     return run.root / "verdicts.html"
 
 
@@ -330,11 +317,11 @@ def publish_async_study(directory: RunDirectory) -> AsyncStudy:
     """
     run, root = Run(directory), directory.root
     study = async_study(run, ParameterCounter(run.info.suite_file))
-    write_atomically(root / STUDY_FILE, study.model_dump_json(indent=1).encode())
+    write_atomically(root / RunFile.STUDY, study.model_dump_json(indent=1).encode())
     document = study_document(study)
     write_atomically(root / MARKDOWN, to_markdown(document).encode())
     write_atomically(root / PAGE, to_html(document).encode())
-    ManifestWriter(directory).note_conclusion(STUDY_FILE)
+    ManifestWriter(directory).note_conclusion(RunFile.STUDY)
     return study
 
 
@@ -351,7 +338,7 @@ def publish_soak(directory: RunDirectory, limit_mib: float) -> Soak:
         OSError: A file cannot be written.
     """
     soak = soak_of(Run(directory), limit_mib)
-    _publish_pages(directory, SOAK_FILE, soak, soak_document(soak), _SOAK_PLOTS)
+    _publish_pages(directory, RunFile.SOAK, soak, soak_document(soak), _SOAK_PLOTS)
     return soak
 
 
@@ -372,7 +359,7 @@ def publish_recovery(
         OSError: A file cannot be written.
     """
     found = recovery_of(Run(directory), added)
-    _publish_pages(directory, RECOVERY_FILE, found, recovery_document(found), _RECOVERY_PLOTS)
+    _publish_pages(directory, RunFile.RECOVERY, found, recovery_document(found), _RECOVERY_PLOTS)
     return found
 
 

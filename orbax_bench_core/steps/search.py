@@ -22,8 +22,9 @@ from orbax_bench_core.analysis.best import (
 )
 from orbax_bench_core.config import UserError
 from orbax_bench_core.execute import Session, run_rounds
+from orbax_bench_core.files import write_atomically
 from orbax_bench_core.limits import ensure_limits
-from orbax_bench_core.records import SEARCH_FILE, Run, write_atomically
+from orbax_bench_core.records import Run, RunFile
 from orbax_bench_core.steps.measuring import measuring
 from orbax_bench_core.sweep import SweepPoint
 
@@ -185,4 +186,4 @@ class _Searching:
 
     def _keep(self) -> None:
         content = self.found.model_dump_json(indent=1).encode()
-        write_atomically(self._session.directory.root / SEARCH_FILE, content)
+        write_atomically(self._session.directory.root / RunFile.SEARCH, content)

@@ -121,7 +121,7 @@ def _folder(suite: LoadedSuite) -> Path:
 
 
 def _installed() -> str:
-    from orbax_bench_core.records import UNKNOWN, package_version
+    from orbax_bench_core.provenance import UNKNOWN, package_version
 
     found = package_version(PACKAGE)
     if found == UNKNOWN:

@@ -9,7 +9,7 @@ from typing import Any
 from orbax_bench_core.authoring import BenchmarksGenerator
 from orbax_bench_core.config import LoadedSuite, UserError, parse_suite
 from orbax_bench_core.measure import Sample
-from orbax_bench_core.records import worker_id
+from orbax_bench_core.provenance import worker_id
 from orbax_bench_core.state import StateCache
 from orbax_bench_core.sweep import Expansion, expand_here
 from orbax_bench_core.testing.outcome import Outcome

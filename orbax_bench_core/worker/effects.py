@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from orbax_bench_core.inventory import SavedTree, read_saved_trees
 from orbax_bench_core.measure import Heard, Sample, hearing_events
 from orbax_bench_core.records import Effect, OptionEffect
+from orbax_bench_core.worker.garbage import importing
 
 if TYPE_CHECKING:
     from etils import epath
@@ -96,7 +97,8 @@ class Witness(logging.Handler):
         super().__init__(logging.INFO)
         if not {"use_replica_parallel", "use_load_and_broadcast"}.isdisjoint(options):
             # Its import makes handlers too, with its own defaults, which say nothing of ours.
-            import orbax.checkpoint  # noqa: F401
+            with importing("orbax.checkpoint"):
+                import orbax.checkpoint  # noqa: F401
         self._heard: Heard = {}
         self._lines: dict[str, None] = {}
 

@@ -18,9 +18,10 @@ def metric_report(record: Record) -> str:
     )
     if record.error is not None:
         title += f": {record.error.said}"
-    width = max((len(sample.key) for sample in record.samples), default=0)
+    keys = [sample.key for sample in record.samples]
+    width = max(map(len, keys), default=0)
     values = [
-        f"  {sample.key:<{width}}  {sample.value:.6g} {sample.unit}".rstrip()
-        for sample in record.samples
+        f"  {key:<{width}}  {sample.value:.6g} {sample.unit}".rstrip()
+        for key, sample in zip(keys, record.samples, strict=True)
     ]
     return "\n".join([title, *(values or ["  nothing was measured"])])

@@ -13,6 +13,7 @@ from pathlib import Path
 _PAGE = mmap.PAGESIZE
 _MAP_FAILED = ctypes.c_void_p(-1).value
 _READ_SIZE = 1 << 22
+_LOWEST_BIT = bytes(byte & 1 for byte in range(256))
 
 
 def drop(directory: Path) -> None:
@@ -33,8 +34,8 @@ def drop(directory: Path) -> None:
 def fill(directory: Path) -> None:
     """Reads every file below `directory` once, so that its pages are resident."""
     for path in _files(directory):
-        with path.open("rb", buffering=0) as file:
-            while file.read(_READ_SIZE):
+        with _opened(path) as descriptor:
+            while os.read(descriptor, _READ_SIZE):
                 pass
 
 
@@ -57,25 +58,25 @@ def resident_share(directory: Path) -> float | None:
     resident = pages = 0
     for path in _files(directory):
         found = _residency(path)
-        resident += sum(byte & 1 for byte in found)
+        resident += found.translate(_LOWEST_BIT).count(1)
         pages += len(found)
     return resident / pages if pages else None
 
 
-def _residency(path: Path) -> bytes:
+def _residency(path: str) -> bytes:
     """Returns one byte per page of a file; its lowest bit says whether the page is resident."""
-    size = path.stat().st_size
-    if size == 0:
-        return b""
     libc = _libc()
     with _opened(path) as descriptor:
+        size = os.fstat(descriptor).st_size
+        if size == 0:
+            return b""
         address = libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
     if address == _MAP_FAILED:
-        raise OSError(ctypes.get_errno(), "mmap", str(path))
+        raise OSError(ctypes.get_errno(), "mmap", path)
     try:
         answer = (ctypes.c_ubyte * -(-size // _PAGE))()
         if libc.mincore(ctypes.c_void_p(address), ctypes.c_size_t(size), answer) != 0:
-            raise OSError(ctypes.get_errno(), "mincore", str(path))
+            raise OSError(ctypes.get_errno(), "mincore", path)
         return bytes(answer)
     finally:
         libc.munmap(ctypes.c_void_p(address), ctypes.c_size_t(size))
@@ -96,14 +97,23 @@ def _libc() -> ctypes.CDLL:
     return libc
 
 
-def _files(directory: Path) -> list[Path]:
-    # Several times as fast as `rglob`.
-    found = (Path(folder, name) for folder, _, names in os.walk(directory) for name in names)
-    return [path for path in found if path.is_file()]
+def _files(directory: str | Path) -> list[str]:
+    """Returns the path of every file below a local folder; none where it cannot be listed."""
+    found: list[str] = []
+    try:
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    found += _files(entry.path)
+                elif entry.is_file():
+                    found.append(entry.path)
+    except OSError:
+        pass
+    return found
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[int]:
+def _opened(path: str | Path) -> Iterator[int]:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         yield descriptor

@@ -14,15 +14,11 @@ from collections.abc import Iterator, Sequence
 
 import pydantic
 
+from orbax_bench_core.leases import LeaseLost
 from orbax_bench_core.measure import Sample
-from orbax_bench_core.records import (
-    AlreadyRecorded,
-    LeaseLost,
-    RunDirectory,
-    RunDirectoryGone,
-    Status,
-)
+from orbax_bench_core.records import AlreadyRecorded, RunDirectory, RunDirectoryGone, Status
 from orbax_bench_core.worker.devices import simulate_devices
+from orbax_bench_core.worker.garbage import collect_for_the_last_time, setting_aside
 from orbax_bench_core.worker.orphans import EXIT_ABANDONED, die_with_parent, leave
 from orbax_bench_core.worker.protocol import (
     STACKS_SIGNAL,
@@ -66,9 +62,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if setup.parent is not None and not die_with_parent(setup.parent):
         return EXIT_ABANDONED
     worker = _Worker(setup, events=parsed.events)
-    worker.start()
+    with setting_aside():
+        worker.start()
     tasks = worker.tasks() if parsed.tasks is None else _tasks_of_host(parsed.tasks, setup)
     ended = [worker.perform(task) for task in tasks]
+    collect_for_the_last_time()
     return int("failed" in ended)
 
 
@@ -83,7 +81,7 @@ class _Worker:
     def start(self) -> None:
         import jax
 
-        from orbax_bench_core.records import device_provenance, host_provenance, worker_id
+        from orbax_bench_core.provenance import device_provenance, host_provenance, worker_id
         from orbax_bench_core.state import StateCache, initialize_if_used, join_processes
 
         setup = self._setup

@@ -10,17 +10,16 @@ import pydantic
 
 from orbax_bench_core.authoring import Drill
 from orbax_bench_core.config import Arm
+from orbax_bench_core.files import ResultModel
 from orbax_bench_core.measure import Sample
+from orbax_bench_core.provenance import UNKNOWN, storage_provenance
 from orbax_bench_core.records import (
-    UNKNOWN,
     UNMET_NEED,
     Attempt,
     ErrorInfo,
     Record,
-    ResultModel,
     State,
     Status,
-    storage_provenance,
     troubles_of,
 )
 from orbax_bench_core.sweep import SweepEntry, SweepPoint, side

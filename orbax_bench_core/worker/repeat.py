@@ -21,6 +21,7 @@ from orbax_bench_core.measure import (
     reading_as_text,
     tracing,
 )
+from orbax_bench_core.provenance import loaded_code
 from orbax_bench_core.records import (
     UNMET_NEED,
     ErrorInfo,
@@ -28,14 +29,13 @@ from orbax_bench_core.records import (
     Record,
     RunDirectory,
     State,
-    loaded_code,
     weakest,
 )
 from orbax_bench_core.state import Digest, MeshDoesNotFit, StateCache, build_mesh, check_digest
 from orbax_bench_core.sweep import load_class, options_class, source_file
 from orbax_bench_core.worker.conditioning import PageCacheConditioner
 from orbax_bench_core.worker.effects import Witness, colocated_effect, require_effects
-from orbax_bench_core.worker.garbage import collect_garbage
+from orbax_bench_core.worker.garbage import collect_garbage, importing
 from orbax_bench_core.worker.protocol import Task, WorkerSetup
 
 if TYPE_CHECKING:
@@ -123,7 +123,8 @@ class _Repeat:
     def execute(self) -> None:
         point = self._task.measured
         mesh = None if point.mesh is None else build_mesh(point.mesh)
-        generator = load_class(point.benchmark)
+        with importing(point.benchmark.rpartition(".")[0]):
+            generator = load_class(point.benchmark)
         self.code = loaded_code(self.code, source_file(generator))
         self.effects = colocated_effect(asked=point.checkpoint.load_with_colocated_python)
         require_effects(self.effects, point.given)

@@ -18,7 +18,8 @@ from rich.console import Console
 from orbax_bench_core.analysis.verdicts import read_verdicts
 from orbax_bench_core.config import UserError
 from orbax_bench_core.exit_codes import Exit, worst
-from orbax_bench_core.records import RunDirectory, new_scratch_file
+from orbax_bench_core.files import new_scratch_file
+from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps import Outlets
 from orbax_bench_core.sweep import benchmark_environment
 from orbax_bench_pipelines.definitions import Finished

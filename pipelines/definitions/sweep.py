@@ -28,7 +28,7 @@ def conclude(finished: Finished, console: "Console") -> int:
     from orbax_bench_core.analysis.verdicts import read_verdicts, verdicts_document
     from orbax_bench_core.cli.results import run_exit_code
     from orbax_bench_core.document import print_document
-    from orbax_bench_core.records import VERDICTS_FILE, load_run
+    from orbax_bench_core.records import RunFile, load_run
     from orbax_bench_core.steps import limits_of
 
     run = load_run(finished.directory)
@@ -36,7 +36,7 @@ def conclude(finished: Finished, console: "Console") -> int:
     print_document(notes_document(info), console)
     extra = limits_of(run.directory, info, summary)
     print_document(summary_document(info, summary, extra=extra), console)
-    if finished.arguments["baseline"] and (run.directory.root / VERDICTS_FILE).exists():
+    if finished.arguments["baseline"] and (run.directory.root / RunFile.VERDICTS).exists():
         print_document(verdicts_document(read_verdicts(run)), console)
     return run_exit_code(summary, console)
 

@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from orbax_bench_core.config import UserError, checked_path, parse_suite
 from orbax_bench_core.execute import LOCK_FILE
-from orbax_bench_core.records import IMAGE, NODE
+from orbax_bench_core.provenance import IMAGE, NODE
 from orbax_bench_pipelines.targets.local import PipelineFailed, run_with, steps_at_a_time
 
 _HANDED_ON = (

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -20,7 +21,8 @@ from typing import IO, Any
 import psutil
 
 from orbax_bench_core.execute import refuse_several_hosts
-from orbax_bench_core.records import IMAGE, scratch_folder
+from orbax_bench_core.files import scratch_folder
+from orbax_bench_core.provenance import IMAGE
 from orbax_bench_core.steps import SAID
 from orbax_bench_pipelines.targets.leash import leashed
 
@@ -137,8 +139,10 @@ def _steps_ended() -> Iterator[None]:
     """
     ours, over = set(psutil.Process().children(recursive=True)), threading.Event()
 
-    def end(_signal: int, _frame: object) -> None:
+    def end(number: int, frame: types.FrameType | None) -> None:
         threading.Thread(target=_end_steps, args=(ours, over), daemon=True).start()
+        if callable(usual := before[signal.Signals(number)]):
+            usual(number, frame)  # which keeps in mind that it was told
         raise KeyboardInterrupt
 
     heard = [told for told in _ENDS if signal.getsignal(told) is not signal.SIG_IGN]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from orbax_bench_core.launchers import GKE_GPU, GKE_RESOURCE, GPU_RESOURCE, Gpus, SliceShape
-from orbax_bench_core.records import NODE
+from orbax_bench_core.provenance import NODE
 from orbax_bench_pipelines.targets.settings import Settings
 from orbax_bench_pipelines.targets.values import StepSettings
 

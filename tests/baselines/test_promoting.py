@@ -6,7 +6,7 @@ from orbax_bench_core.baselines.capturing import capture_run, find_capture, prom
 from orbax_bench_core.baselines.model import Promotion
 from orbax_bench_core.baselines.stored import load_baseline
 from orbax_bench_core.config import UserError
-from orbax_bench_core.records import write_atomically
+from orbax_bench_core.files import write_atomically
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from orbax_bench_core.records import code_under_test
+from orbax_bench_core.provenance import code_under_test
 from tests.support.paired_runs import make_separate_run  # noqa: F401 - fixture
 from tests.support.repositories import git, repository  # noqa: F401 - fixtures
 

@@ -68,12 +68,12 @@ def test_a_machine_on_which_jax_does_not_start_cannot_measure(orbax_bench, monke
 
 @pytest.mark.usefixtures("without_jax")
 def test_a_machine_without_jax_cannot_measure(orbax_bench, monkeypatch):
-    from orbax_bench_core.records import host_provenance, package_version
+    from orbax_bench_core.provenance import host_provenance, package_version
 
     def without_jax(name):
         return "unknown" if name == "jax" else package_version(name)
 
-    monkeypatch.setattr("orbax_bench_core.records.machine.package_version", without_jax)
+    monkeypatch.setattr("orbax_bench_core.provenance.machine.package_version", without_jax)
     host_provenance.cache_clear()
     outcome = orbax_bench("doctor")
     host_provenance.cache_clear()

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from etils import epath
 
-from orbax_bench_core.cli.interrupts import interrupted_when_told
 from orbax_bench_core.cli.main import run_command_line
-from orbax_bench_core.records import create_exclusively
+from orbax_bench_core.files import clear_own, create_exclusively
+from orbax_bench_core.interrupts import interrupted_when_told
 
 ORDERLY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -73,9 +73,9 @@ def test_nothing_is_left_of_what_was_being_deleted(tmp_path, monkeypatch):
 
     with monkeypatch.context() as changed:
         changed.setattr(Path, "unlink", lambda path, **how: told(path))
-        changed.setattr("orbax_bench_core.records.clear_own", lambda: None)
+        changed.setattr("orbax_bench_core.files.clear_own", lambda: None)
         write()
     assert [path.name for path in tmp_path.glob(".a.*.tmp")]
-    with contextlib.suppress(KeyboardInterrupt), interrupted_when_told():
+    with contextlib.suppress(KeyboardInterrupt), interrupted_when_told(clear_own):
         told(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["a"]

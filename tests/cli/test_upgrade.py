@@ -2,7 +2,7 @@
 
 import pytest
 
-from orbax_bench_core import environments, records
+from orbax_bench_core import environments, provenance
 from orbax_bench_core.cli import measurement
 from orbax_bench_core.config import UserError
 from orbax_bench_core.environments import EnvironmentFailed, Interpreter
@@ -29,9 +29,11 @@ def index(monkeypatch):
     monkeypatch.setattr(environments, "check_release", check)
     monkeypatch.setattr(environments, "is_made", lambda config, folder: False)
     monkeypatch.setattr(environments, "make_environments", make)
-    real = records.package_version
+    real = provenance.package_version
     installed = {"orbax-checkpoint": "0.12.7"}
-    monkeypatch.setattr(records, "package_version", lambda name: installed.get(name) or real(name))
+    monkeypatch.setattr(
+        provenance, "package_version", lambda name: installed.get(name) or real(name)
+    )
     return made
 
 

@@ -1,12 +1,10 @@
 """Suites that are too large, too deep or not what they say: one short message, in a moment."""
 
-import os
 import time
 
 import pytest
-from etils import epath
 
-from orbax_bench_core.config import SuiteError, load_suite, read_at_most
+from orbax_bench_core.config import SuiteError, load_suite
 from orbax_bench_core.config.source import Source
 
 WHOLE = "suite_name: s\nbenchmarks:\n- {generator: save_restore, options: {}}\n"
@@ -200,20 +198,3 @@ def test_a_long_message_keeps_its_end():
     assert text.startswith("x" * 1_000)
     assert text.endswith(": do this")
     assert len(text) < 2_000
-
-
-@pytest.mark.parametrize(
-    ("place", "reason"),
-    [("/dev/zero", "Neither a file nor a folder"), ("pipe", "Neither a file nor a folder")],
-)
-def test_what_has_no_end_is_not_read(tmp_path, place, reason):
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OSError, match=reason):
-        read_at_most(epath.Path(tmp_path / place))
-
-
-def test_a_file_that_is_too_large_is_not_read_as_a_whole(tmp_path):
-    (tmp_path / "f").write_bytes(b"x" * 2**20)
-    assert len(read_at_most(epath.Path(tmp_path / "f"), 2**20)) == 2**20
-    with pytest.raises(OSError, match="Larger than"):
-        read_at_most(epath.Path(tmp_path / "f"), 2**20 - 1)

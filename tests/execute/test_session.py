@@ -8,7 +8,7 @@ import pytest
 from orbax_bench_core.config import UserError, parse_suite
 from orbax_bench_core.execute import Event, LocalHost, RunSettings, Session, Watcher
 from orbax_bench_core.execute.session import command_line
-from orbax_bench_core.records import temporary_name
+from orbax_bench_core.files import temporary_name
 
 SUITE = """\
 suite_name: small

@@ -1,12 +1,15 @@
 """A run directory that is renamed while it is measured, and a run that is interrupted."""
 
+import contextlib
 import json
+import os
 import signal
 import time
 
 import pytest
 
-from tests.support.processes import FAKE_CLI, start_cli
+from orbax_bench_core.interrupts import interrupted_when_told
+from tests.support.processes import FAKE_CLI, interrupts, start_cli
 
 pytestmark = pytest.mark.slow
 
@@ -55,6 +58,24 @@ def test_an_interrupted_run_says_so_for_machines_and_in_run_json(suite_run, comm
     assert (last["event"], last["exit_code"]) == ("run_ended", 130)
     assert last["run_directory"] == str(run.directory)
     assert json.loads((run.directory / "run.json").read_text())["status"] == "incomplete"
+
+
+def test_an_interrupt_that_somebody_loses_ends_the_run_before_the_next_repeat(orchestrate):
+    """Such as a finalizer: Python prints what it raises, and goes on."""
+    run, heard = orchestrate("pass"), []
+
+    class Loses(list):
+        def append(self, event):
+            heard.append(event)
+            if event.repeat is not None:
+                with contextlib.suppress(KeyboardInterrupt):
+                    os.kill(os.getpid(), signal.SIGINT)
+
+    run.watched = Loses()
+    with interrupts(), interrupted_when_told(), pytest.raises(KeyboardInterrupt):
+        run.run(repeats=3)
+    assert len(run.repeat("pass", 0)) == 1
+    assert not run.repeat("pass", 1)
 
 
 def start(run, command, *flags):

@@ -1,6 +1,9 @@
 """A vigil over a group: workers that are scripted here, and processes that get real signals."""
 
+import contextlib
+import os
 import queue
+import signal
 import threading
 
 import pytest
@@ -8,6 +11,7 @@ import pytest
 from orbax_bench_core.execute import Patience, Retry, Signs
 from orbax_bench_core.execute.hosts import HostLost, WorkerDied
 from orbax_bench_core.execute.vigil import HostFailed, Vigil
+from orbax_bench_core.interrupts import interrupted_when_told
 from orbax_bench_core.records import ErrorInfo
 from orbax_bench_core.worker import Done
 
@@ -53,6 +57,21 @@ def failure(*workers, **given):
     with pytest.raises(HostFailed) as caught:
         keep(*workers, **given)
     return caught.value
+
+
+def test_an_interrupt_that_is_lost_while_it_looks_ends_the_wait():
+    class Loses(Scripted):
+        def signs(self):
+            with contextlib.suppress(KeyboardInterrupt):
+                os.kill(os.getpid(), signal.SIGINT)
+            return super().signs()
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), interrupted_when_told():
+            keep(Loses(RUNS))
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_answers_are_returned_without_a_look():

@@ -4,8 +4,15 @@ import json
 
 import pytest
 
-from orbax_bench_core.lineage import ManifestWriter, name_batch, read_manifest, trace
-from orbax_bench_core.records import batch_name, read_batch, write_planned
+from orbax_bench_core.leases import batch_name
+from orbax_bench_core.lineage import (
+    ManifestWriter,
+    name_batch,
+    read_manifest,
+    trace,
+    write_planned,
+)
+from orbax_bench_core.lineage.batch_files import read_batch
 
 
 @pytest.fixture

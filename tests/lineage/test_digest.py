@@ -11,7 +11,8 @@ from orbax_bench_core.lineage.digests import (
     point_digests,
     records_digest,
 )
-from orbax_bench_core.records import UNKNOWN, RunDirectory
+from orbax_bench_core.provenance import UNKNOWN
+from orbax_bench_core.records import RunDirectory
 
 
 def test_the_digest_of_a_file_is_that_of_its_content(tmp_path):

@@ -10,7 +10,7 @@ from orbax_bench_core.lineage.artifacts import (
     checkpoint_metadata,
     output_metadata,
 )
-from orbax_bench_core.records import package_version
+from orbax_bench_core.provenance import package_version
 
 SUITE = "suite_name: s\nbenchmarks:\n- generator: save_restore\n  options: {}\n"
 PINNED = "place/orbax-bench@sha256:" + "ab" * 32

@@ -4,7 +4,7 @@ from orbax_bench_core.analysis.best import LEVEL, Search, Stage, parse_goal
 from orbax_bench_core.lineage import trace
 from orbax_bench_core.lineage.manifest import SAMPLES, ManifestWriter, read_manifest
 from orbax_bench_core.lineage.verify import Verifier
-from orbax_bench_core.records import SEARCH_FILE
+from orbax_bench_core.records import RunFile
 from orbax_bench_core.steps import publish
 
 
@@ -32,20 +32,20 @@ def searched(run, run_id):
     """Writes what a search of a run dropped, and publishes its report."""
     stages = (Stage(after=3, dropped=(), failed=("0" * 12,)),)
     found = Search(run_id=run_id, goal=parse_goal("save"), level=LEVEL, stages=stages)
-    (run.root / SEARCH_FILE).write_text(found.model_dump_json())
+    (run.root / RunFile.SEARCH).write_text(found.model_dump_json())
     publish(run)
     return {link.name: link.status for link in trace(str(run.root / "report.md")).all_links()}
 
 
 def test_what_a_search_dropped_is_in_the_lineage_of_the_report(make_run, make_record):
     run = make_run([make_record(times={"save": 0.5})])
-    assert searched(run, "run")[SEARCH_FILE] == "unchanged"
-    assert trace(str(run.root / SEARCH_FILE)).made_from[0].what == "records"
-    (run.root / SEARCH_FILE).write_text("{}")
+    assert searched(run, "run")[RunFile.SEARCH] == "unchanged"
+    assert trace(str(run.root / RunFile.SEARCH)).made_from[0].what == "records"
+    (run.root / RunFile.SEARCH).write_text("{}")
     chain = trace(str(run.root / "report.md"))
-    assert {link.name: link.status for link in chain.all_links()}[SEARCH_FILE] == "changed"
+    assert {link.name: link.status for link in chain.all_links()}[RunFile.SEARCH] == "changed"
 
 
 def test_the_search_of_another_run_in_the_same_folder_is_not(make_run, make_record):
     run = make_run([make_record(times={"save": 0.5})])
-    assert SEARCH_FILE not in searched(run, "another")
+    assert RunFile.SEARCH not in searched(run, "another")

@@ -49,7 +49,7 @@ def run_pipeline(tmp_path):
     environment = {name: value for name, value in os.environ.items() if name not in unset}
     classes = Path(__file__).parents[1] / "integration"
 
-    def run(suite, name, *flags):
+    def run(suite, name, *flags, classes=classes):
         (tmp_path / "suite.yaml").write_text(suite)
         done = subprocess.run(
             [

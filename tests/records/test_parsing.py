@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from orbax_bench_core.measure import Sample
-from orbax_bench_core.records import ErrorInfo, Record, RunDirectory, run_directory
+from orbax_bench_core.records import ErrorInfo, Record, RunDirectory, record_files
 from orbax_bench_core.records.parsing import parsed_record
 
 NAN = float("nan")
@@ -80,9 +80,9 @@ def test_an_environment_without_the_parser_reads_records_by_their_model(
     made = make_run([make_record(make_point(), times={"save": 1.5})])
     monkeypatch.setitem(sys.modules, "msgspec", None)
     monkeypatch.delitem(sys.modules, "orbax_bench_core.records.parsing")
-    run_directory._parser.cache_clear()
+    record_files._parser.cache_clear()
     (record,) = RunDirectory(str(made.root)).records()
-    run_directory._parser.cache_clear()
+    record_files._parser.cache_clear()
     assert {sample.value for sample in record.samples if sample.operation == "save"} >= {1.5}
 
 

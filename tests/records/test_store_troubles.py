@@ -1,8 +1,9 @@
 """Trouble with an object store in records, tables and sentences."""
 
 from orbax_bench_core.measure import RETRIES, TIME, Sample
-from orbax_bench_core.records import StoreFlagCounter, flags_of, repeats_of, troubles_of
+from orbax_bench_core.records import StoreFlagCounter, repeats_of, troubles_of
 from orbax_bench_core.records.samples import samples_table
+from orbax_bench_core.records.store_troubles import flags_of
 
 
 def sample(metric, value, operation="save", occurrence=0):

@@ -10,7 +10,8 @@ import pytest
 
 from orbax_bench_core.config import ConfigModel, UserError
 from orbax_bench_core.launchers import PLACES, Place
-from orbax_bench_core.records import RunDirectory, batch_name
+from orbax_bench_core.leases import batch_name
+from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps import (
     PointFailed,
     PointHosts,

@@ -83,7 +83,7 @@ class Bucket:
 def bucket(monkeypatch):
     """The one bucket that there is, whatever its name."""
     made = Bucket()
-    monkeypatch.setattr("orbax_bench_core.records.exclusive._client", lambda emulator: made)
+    monkeypatch.setattr("orbax_bench_core.files.exclusive._client", lambda emulator: made)
     return made
 
 

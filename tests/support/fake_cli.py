@@ -5,7 +5,7 @@ import os
 
 from orbax_bench_core import execute
 from orbax_bench_core.cli.main import main
-from orbax_bench_core.records import PACE
+from orbax_bench_core.leases import PACE
 from tests.support.fake_worker import MODULE
 
 if __name__ == "__main__":

@@ -23,16 +23,10 @@ import pydantic
 
 from orbax_bench_core.authoring import Killed
 from orbax_bench_core.config import PER_ARM
+from orbax_bench_core.leases import LeaseLost
 from orbax_bench_core.measure import PEERS_NOTICE, RSS, STEPS_LOST, TIME, Sample
-from orbax_bench_core.records import (
-    AlreadyRecorded,
-    ErrorInfo,
-    LeaseLost,
-    RunDirectory,
-    State,
-    host_provenance,
-    worker_id,
-)
+from orbax_bench_core.provenance import host_provenance, worker_id
+from orbax_bench_core.records import AlreadyRecorded, ErrorInfo, RunDirectory, State
 from orbax_bench_core.sweep import Pair
 from orbax_bench_core.worker import (
     STACKS_SIGNAL,

@@ -25,6 +25,28 @@ def quick():
     gc.unfreeze()
 
 
+def test_imports_are_set_aside_and_nothing_is_searched_meanwhile():
+    before = gc.get_freeze_count()
+    with garbage.importing("a_module_that_nobody_has_imported"):
+        assert not gc.isenabled()
+        kept = [[] for _ in range(1000)]
+    assert gc.isenabled()
+    assert gc.get_freeze_count() >= before + len(kept)
+
+
+def test_a_module_that_is_there_sets_nothing_aside(monkeypatch):
+    monkeypatch.setattr(gc, "freeze", lambda: pytest.fail("garbage would stay"))
+    with garbage.importing("gc"):
+        assert gc.isenabled()
+
+
+def test_garbage_is_gone_at_the_end_and_nothing_else_is_searched():
+    found = weakref.ref(Node())
+    garbage.collect_for_the_last_time()
+    assert found() is None
+    assert not gc.get_objects(generation=2)
+
+
 def test_garbage_is_gone_before_a_repeat():
     found = weakref.ref(Node())
     garbage.collect_garbage()

@@ -40,7 +40,7 @@ from orbax_bench_core.analysis.best.remarks import not_measured, remarks
 from orbax_bench_core.analysis.best.staging import staging_lines
 from orbax_bench_core.config import UserError
 from orbax_bench_core.document import count, num_bytes
-from orbax_bench_core.records import BEST_FILE, SEARCH_FILE, Run, RunDirectory, RunInfo
+from orbax_bench_core.records import Run, RunDirectory, RunFile, RunInfo
 
 Values = dict[str, dict[int, float]]
 """Values of a goal by point, then by round."""
@@ -132,7 +132,7 @@ def default_goal(measured: frozenset[str]) -> str:
 
 def read_search(directory: RunDirectory, info: RunInfo) -> Search | None:
     """Returns the search of a run; None where it was none, or its file is of another run."""
-    path = directory.root / SEARCH_FILE
+    path = directory.root / RunFile.SEARCH
     if not path.exists():
         return None
     found = Search.model_validate_json(path.read_bytes())
@@ -141,7 +141,7 @@ def read_search(directory: RunDirectory, info: RunInfo) -> Search | None:
 
 def read_best(directory: RunDirectory) -> Best | None:
     """Returns what the report of a run found; None where there is no such file."""
-    path = directory.root / BEST_FILE
+    path = directory.root / RunFile.BEST
     return Best.model_validate_json(path.read_bytes()) if path.exists() else None
 
 

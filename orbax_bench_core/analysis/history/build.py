@@ -12,15 +12,8 @@ from orbax_bench_core.analysis.history.changes import FEWEST, NEAR, SIGNIFICANCE
 from orbax_bench_core.analysis.history.model import Change, History, Kind, Measured, PastRun, Series
 from orbax_bench_core.analysis.history.questions import question
 from orbax_bench_core.baselines import FoundRun
-from orbax_bench_core.records import (
-    UNKNOWN,
-    PairedTimes,
-    Record,
-    code_of,
-    repeats_of,
-    seconds_per_repeat,
-    surroundings,
-)
+from orbax_bench_core.provenance import UNKNOWN, surroundings
+from orbax_bench_core.records import PairedTimes, Record, repeats_of, seconds_per_repeat
 from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint, side
 
 RAW: Final = (
@@ -276,13 +269,13 @@ def _identity(run: FoundRun, records: Sequence[Record]) -> dict[str, Any]:
         "began_at": run.began_at,
         "ran": _what_ran(record),
         "code": _code(records),
-        "machine": surroundings(record),
+        "machine": surroundings(record.provenance),
     }
 
 
 def _code(records: Iterable[Record]) -> str:
     """Returns the revisions of the code under test, in words; all of a night that had several."""
-    found = dict.fromkeys(code_of(record) for record in records)
+    found = dict.fromkeys(record.code for record in records)
     words = (one.words if one.known or one.package else UNKNOWN for one in found)
     return " and ".join(dict.fromkeys(words))
 

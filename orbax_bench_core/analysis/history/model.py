@@ -6,7 +6,8 @@ import datetime
 import itertools
 from typing import Literal
 
-from orbax_bench_core.records import UNKNOWN, ResultModel
+from orbax_bench_core.files import ResultModel
+from orbax_bench_core.provenance import UNKNOWN
 from orbax_bench_core.sweep import SweepEntry
 
 Kind = Literal["ratio", "seconds"]

@@ -10,7 +10,7 @@ from typing import Final
 
 from orbax_bench_core.analysis.history.model import PastRun
 from orbax_bench_core.config import EnvironmentConfig
-from orbax_bench_core.records import UNKNOWN
+from orbax_bench_core.provenance import UNKNOWN
 
 _RELEASE: Final = re.compile(r"^\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?$")
 _INSTALLED: Final = ("orbax-checkpoint", "tensorstore", "jax", "jaxlib", "numpy", "torch")

@@ -11,7 +11,7 @@ from typing import Final
 
 from orbax_bench_core.analysis.history.model import Change, History, PastRun, Series
 from orbax_bench_core.document import percent, seconds
-from orbax_bench_core.records import UNKNOWN
+from orbax_bench_core.provenance import UNKNOWN
 
 HEADINGS: Final = ("from", "to", "runs", "ratio", "change", "flagged", "changed with")
 RUN_HEADINGS: Final = ("run", "began", "n", "median", "spread", "code under test", "what ran")

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from orbax_bench_core.records import ResultModel
+from orbax_bench_core.files import ResultModel
 
 _LEVEL: Final = 0.95
 _FAR: Final = 3.0

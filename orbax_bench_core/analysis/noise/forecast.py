@@ -8,7 +8,7 @@ from typing import Final
 
 from orbax_bench_core.analysis.noise.passport import Passport
 from orbax_bench_core.config import ARMS, GateConfig
-from orbax_bench_core.records import host_provenance, storage_provenance
+from orbax_bench_core.provenance import host_provenance, storage_provenance
 from orbax_bench_core.sweep import (
     Pair,
     PairDesign,

@@ -12,13 +12,8 @@ from typing import Any, Final
 
 from orbax_bench_core.analysis.noise.components import Component, between_workers
 from orbax_bench_core.analysis.noise.passport import Noise, Passport, point_ids, size_class
-from orbax_bench_core.records import (
-    PairedTimes,
-    Record,
-    repeats_of,
-    seconds_per_repeat,
-    surroundings,
-)
+from orbax_bench_core.provenance import surroundings
+from orbax_bench_core.records import PairedTimes, Record, repeats_of, seconds_per_repeat
 from orbax_bench_core.sweep import Pair, baseline_point, placement
 
 _NORMAL_MAD: Final = 0.6744897501960817
@@ -202,7 +197,7 @@ def _repeat_s(starts: Sequence[datetime.datetime], records: Sequence[Record]) ->
 
 
 def _key(operation: str, record: Record) -> _Key:
-    around = surroundings(record)
+    around = surroundings(record.provenance)
     num_bytes = baseline_point(record.point).checkpoint.num_bytes or 0
     if record.state is not None:
         num_bytes = record.state.num_bytes

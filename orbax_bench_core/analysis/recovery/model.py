@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from orbax_bench_core.config import Arm
+from orbax_bench_core.files import ResultModel
 from orbax_bench_core.gate import Word
-from orbax_bench_core.records import ResultModel
 
 if TYPE_CHECKING:
     import pandas

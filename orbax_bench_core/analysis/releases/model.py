@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from orbax_bench_core.files import ResultModel
 from orbax_bench_core.gate import Word
-from orbax_bench_core.records import ResultModel
 
 Outcome = Word | Literal["FAILED"]
 """Verdict of a comparison of two releases; FAILED when one could not be measured."""

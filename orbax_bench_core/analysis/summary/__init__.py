@@ -3,6 +3,7 @@
 from orbax_bench_core.analysis.summary.aggregate import summarize
 from orbax_bench_core.analysis.summary.csv_file import SummaryTable
 from orbax_bench_core.analysis.summary.model import MetricSummary, PointStatus, RunSummary
+from orbax_bench_core.analysis.summary.series_names import short_names
 from orbax_bench_core.analysis.summary.tables import ExtraColumns
 from orbax_bench_core.analysis.summary.view import (
     notes_document,
@@ -17,6 +18,7 @@ __all__ = [
     "RunSummary",
     "SummaryTable",
     "notes_document",
+    "short_names",
     "summarize",
     "summary_document",
     "terminal_document",

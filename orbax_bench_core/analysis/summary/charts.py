@@ -13,6 +13,7 @@ from orbax_bench_core.analysis.summary.plots import (
     repeats_group,
     stage_elements,
 )
+from orbax_bench_core.analysis.summary.series_names import short_names, varying
 from orbax_bench_core.analysis.summary.tables import (
     OPERATION_HEADINGS,
     ExtraColumns,
@@ -31,7 +32,7 @@ from orbax_bench_core.document import (
     Table,
     count,
 )
-from orbax_bench_core.records import RunInfo, Series, short_names, varying
+from orbax_bench_core.records import RunInfo, Series
 
 _MOST_ROWS: Final = 1000
 """Points of an operation on a page: one of ten thousand could not be opened."""

@@ -37,7 +37,7 @@ from orbax_bench_core.document import (
     count,
     num_bytes,
 )
-from orbax_bench_core.records import Record, RunInfo, Series, code_of
+from orbax_bench_core.records import Record, RunInfo, Series
 
 _MOST_REPEATS: Final = 10
 _NARROW: Final = 80
@@ -379,7 +379,7 @@ def _facts(example: Record | None, hosts: Sequence[str]) -> dict[str, str]:
         **({"hosts": "; ".join(hosts)} if hosts else {}),
         "kernel": host["kernel"],
         "versions": ", ".join(f"{name} {v}" for name, v in provenance["versions"].items()),
-        "code under test": code_of(example).words,
+        "code under test": example.code.words,
         "orbax-bench": f"{provenance['git']['commit']}, dirty: {provenance['git']['dirty']}",
     }
     if isinstance(devices, dict):

@@ -7,19 +7,11 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import pydantic
 
-from orbax_bench_core.config import Arm, GateConfig, Problem, UserError, read_at_most
+from orbax_bench_core.config import Arm, GateConfig, Problem, UserError
+from orbax_bench_core.files import ResultModel, read_at_most, write_atomically
 from orbax_bench_core.gate import Endpoint, FailureVerdict, SeriesHealth, Verdict, Word
 from orbax_bench_core.measure import Better
-from orbax_bench_core.records import (
-    VERDICTS_FILE,
-    FirstAttempts,
-    ResultModel,
-    Run,
-    RunDirectory,
-    Trouble,
-    Verified,
-    write_atomically,
-)
+from orbax_bench_core.records import FirstAttempts, Run, RunDirectory, RunFile, Trouble, Verified
 from orbax_bench_core.sweep import PairDesign
 
 if TYPE_CHECKING:
@@ -262,7 +254,7 @@ def read_verdicts(run: Run | RunDirectory) -> VerdictReport:
     """
     root = run.directory.root if isinstance(run, Run) else run.root
     try:
-        return _read(root / VERDICTS_FILE)
+        return _read(root / RunFile.VERDICTS)
     except OSError:
         raise UserError(
             f"{root} has no verdicts: compare its arms with `orbax-bench ab`, or judge what is "
@@ -293,7 +285,7 @@ def _read(path: epath.Path) -> VerdictReport:
 
 def write_verdicts(run: RunDirectory, verdicts: VerdictReport) -> None:
     """Writes `verdicts.json` into a run directory."""
-    write_atomically(run.root / VERDICTS_FILE, verdicts.model_dump_json(indent=1).encode())
+    write_atomically(run.root / RunFile.VERDICTS, verdicts.model_dump_json(indent=1).encode())
 
 
 def enforce(verdict: str, verdicts: str | None, *, allow_inconclusive: bool) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from orbax_bench_core.config import ARMS, Arm
-from orbax_bench_core.records import UNKNOWN, Record, RunInfo, Source, code_of
+from orbax_bench_core.provenance import UNKNOWN, Source
+from orbax_bench_core.records import Record, RunInfo
 
 
 def revisions(arms: Iterable[tuple[Arm | None, Record]]) -> dict[Arm, str]:
@@ -16,7 +17,7 @@ def revisions(arms: Iterable[tuple[Arm | None, Record]]) -> dict[Arm, str]:
     found: dict[Arm, dict[str, None]] = {arm: {} for arm in ARMS}
     for arm, record in arms:
         if arm is not None:
-            found[arm][_words(code_of(record))] = None
+            found[arm][_words(record.code)] = None
     return {arm: " and ".join(words) for arm, words in found.items() if words}
 
 

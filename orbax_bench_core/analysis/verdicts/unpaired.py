@@ -27,13 +27,13 @@ from orbax_bench_core.baselines import (
 )
 from orbax_bench_core.config import Arm, GateConfig, UserError, changed_gate
 from orbax_bench_core.gate import Verdict
+from orbax_bench_core.provenance import other_surroundings
 from orbax_bench_core.records import (
     ErrorInfo,
     Record,
     Repeat,
     RunDirectory,
     operations_in_order,
-    other_surroundings,
     repeats_of,
     seconds_per_repeat,
 )
@@ -117,7 +117,7 @@ def _judge(
     from orbax_bench_core.gate import primary_operations
 
     was, are = seconds_per_repeat(before), seconds_per_repeat(now)
-    moved = other_surroundings(now[0], before[0])
+    moved = other_surroundings(now[0].provenance, before[0].provenance)
     shared = [operation for operation in are if operation in was]
     deciding = primary_operations(operations_in_order([was, are]), gate)
     primary = tuple(operation for operation in deciding if operation in shared)

@@ -33,12 +33,10 @@ from orbax_bench_core.execute.hosts.wire import (
     prove_as_agent,
 )
 from orbax_bench_core.exit_codes import Exit
-from orbax_bench_core.records import (
-    RunDirectory,
-    host_provenance,
-    new_scratch_folder,
-    scratch_folder,
-)
+from orbax_bench_core.files import new_scratch_folder, scratch_folder
+from orbax_bench_core.interrupts import raise_if_told
+from orbax_bench_core.provenance import host_provenance
+from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.sweep import benchmark_environment, suite_folder
 from orbax_bench_core.worker import WorkerSetup
 
@@ -211,6 +209,7 @@ class Agent:
 
     def _serve(self, wire: Wire) -> int:
         while True:
+            raise_if_told()
             message = wire.receive()
             match message["op"]:
                 case "beat":

@@ -43,7 +43,8 @@ from orbax_bench_core.execute.hosts.wire import (
     refuse,
 )
 from orbax_bench_core.exit_codes import Exit
-from orbax_bench_core.records import RunDirectory, host_provenance
+from orbax_bench_core.provenance import host_provenance
+from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.worker import WorkerSetup
 
 HOST_WAIT_S = 120.0

@@ -22,7 +22,7 @@ from orbax_bench_core.execute.hosts.host import (
 )
 from orbax_bench_core.execute.hosts.wire import Contact, Message, Wire
 from orbax_bench_core.execute.liveness import Signs
-from orbax_bench_core.records import REJOINED
+from orbax_bench_core.provenance import REJOINED
 from orbax_bench_core.worker import WorkerSetup
 
 _ANSWER_S = 30.0

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import pydantic
 
 from orbax_bench_core.exports.notifications.news import News, State
-from orbax_bench_core.records import ResultModel, create_exclusively, read_if_there, swap
+from orbax_bench_core.files import ResultModel, create_exclusively, read_if_there, swap
 
 if TYPE_CHECKING:
     from etils import epath

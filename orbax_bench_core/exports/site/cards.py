@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.analysis.history import Measured, measured_in
 from orbax_bench_core.baselines import FoundRun
+from orbax_bench_core.files import ResultModel, write_atomically
 from orbax_bench_core.lineage import METRICS
-from orbax_bench_core.records import ResultModel, write_atomically
 
 if TYPE_CHECKING:
     from etils import epath

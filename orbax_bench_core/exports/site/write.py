@@ -12,7 +12,7 @@ from orbax_bench_core.document import to_html
 from orbax_bench_core.exports.site.cards import Cards
 from orbax_bench_core.exports.site.gathering import Site, gather
 from orbax_bench_core.exports.site.view import site_document
-from orbax_bench_core.records import write_atomically
+from orbax_bench_core.files import write_atomically
 
 if TYPE_CHECKING:
     from etils import epath

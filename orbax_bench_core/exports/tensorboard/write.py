@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from orbax_bench_core.analysis.summary import short_names
 from orbax_bench_core.exports.tensorboard import cards, hparams
 from orbax_bench_core.exports.tensorboard.cards import glance_card
 from orbax_bench_core.exports.tensorboard.event_file import Log, Scalar, Tags, packed
@@ -24,6 +25,7 @@ from orbax_bench_core.exports.tensorboard.operations import (
     collect,
     operations,
 )
+from orbax_bench_core.files import write_atomically
 from orbax_bench_core.measure import TIME, lookup
 from orbax_bench_core.records import (
     Columns,
@@ -33,8 +35,6 @@ from orbax_bench_core.records import (
     Run,
     RunInfo,
     Series,
-    short_names,
-    write_atomically,
 )
 
 if TYPE_CHECKING:

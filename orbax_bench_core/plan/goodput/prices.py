@@ -7,15 +7,8 @@ from typing import Any
 
 import pydantic
 
-from orbax_bench_core.config import (
-    ConfigModel,
-    Problem,
-    Source,
-    UserError,
-    did_you_mean,
-    explain,
-    read_at_most,
-)
+from orbax_bench_core.config import ConfigModel, Problem, Source, UserError, did_you_mean, explain
+from orbax_bench_core.files import read_at_most
 
 
 class Price(ConfigModel):

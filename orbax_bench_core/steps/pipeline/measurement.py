@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from orbax_bench_core.config import UserError
 from orbax_bench_core.execute import HOST_WAIT_S, RunSettings
 from orbax_bench_core.launchers import expected_devices
+from orbax_bench_core.leases import batch_name
 from orbax_bench_core.lineage import artifact_metadata, file_digest, name_batch
-from orbax_bench_core.records import RunDirectory, batch_name
+from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps.launching import PointHosts, launch_batch
 from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
 from orbax_bench_core.steps.planning import points_in

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from orbax_bench_core.config import LoadedSuite, UserError, parse_suite, with_overrides
 from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, silent
-from orbax_bench_core.records import RECOVERY_FILE, RunDirectory
+from orbax_bench_core.records import RunDirectory, RunFile
 from orbax_bench_core.steps.pipeline.outputs import Outputs, conclusion
 from orbax_bench_core.steps.recovering import drill_suite, load_drilled
 
@@ -64,5 +64,5 @@ def recovery(
         for series in found.series
         if series.recovered < series.drills
     ]
-    named = conclusion(RunDirectory(output_directory), RECOVERY_FILE)
+    named = conclusion(RunDirectory(output_directory), RunFile.RECOVERY)
     return Outputs(value=failed, named=named)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from orbax_bench_core.analysis.soak import LIMIT_MIB, SoakWord
 from orbax_bench_core.config import parse_suite
 from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, silent
-from orbax_bench_core.records import SOAK_FILE, RunDirectory
+from orbax_bench_core.records import RunDirectory, RunFile
 from orbax_bench_core.steps.pipeline.outputs import Outputs, conclusion
 from orbax_bench_core.steps.soaking import SoakGoal, soak_suite
 
@@ -52,5 +52,5 @@ def soak(
         say=say,
         lock=lock,
     )
-    named = conclusion(RunDirectory(output_directory), SOAK_FILE, verdict=found.word)
+    named = conclusion(RunDirectory(output_directory), RunFile.SOAK, verdict=found.word)
     return Outputs(value=found.word, named=named)

@@ -10,7 +10,7 @@ from orbax_bench_core.analysis.noise import (
     process_noise,
 )
 from orbax_bench_core.config import GateConfig
-from orbax_bench_core.records import host_provenance, storage_provenance
+from orbax_bench_core.provenance import host_provenance, storage_provenance
 from orbax_bench_core.sweep import ProcessNoise
 from tests.analysis.noise.conftest import MIB, checkpoint
 

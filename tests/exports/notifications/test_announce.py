@@ -10,7 +10,7 @@ from etils import epath
 
 from orbax_bench_core.config import UserError
 from orbax_bench_core.exports.notifications import News, announce, last_state, webhook_at
-from orbax_bench_core.records import read_if_there
+from orbax_bench_core.files import read_if_there
 from tests.support.bucket import bucket, served_bucket  # noqa: F401 - fixtures
 from tests.support.processes import start_cli
 from tests.support.verdicts import build_operation, build_point, build_report

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,7 @@ pytest.importorskip("kfp")
 
 from orbax_bench_core.baselines import publish_run
 from orbax_bench_core.records import RunDirectory
+from tests.support.repositories import git  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.slow
 
@@ -39,14 +41,17 @@ def verdicts(tmp_path):
 
 
 @pytest.mark.nightly
-def test_a_suite_beside_itself_passes_and_is_captured(run_pipeline, tmp_path):
-    registry = tmp_path / "baselines"
+def test_a_suite_beside_itself_passes_and_is_captured(run_pipeline, git, tmp_path):
+    registry, classes = tmp_path / "baselines", tmp_path / "repository"
+    shutil.copy(Path(__file__).parents[2] / "integration" / "steady.py", classes)
+    git("add", ".")
+    git("commit", "-qm", "what is not committed is not promoted")
     captured = ("--set", f"registry={registry}", "--set", "promote=true")
-    code, output = run_pipeline(SUITE, "regression", "--set", "arms={}", *captured)
+    code, output = run_pipeline(SUITE, "regression", "--set", "arms={}", *captured, classes=classes)
     assert code == 0, output
     assert verdicts(tmp_path)["word"] == "PASS"
     assert "PASS" in output
-    assert list(registry.glob("*/*/*.json"))
+    assert list(registry.glob(f"{git('rev-parse', 'HEAD')}/*/*.json"))
 
 
 @pytest.mark.nightly

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orbax_bench_core.records.machine import other_surroundings
+from orbax_bench_core.provenance.machine import other_surroundings
 
 
 @pytest.mark.parametrize(
@@ -19,5 +19,4 @@ from orbax_bench_core.records.machine import other_surroundings
 )
 def test_what_differs_is_named(make_record, block, said):
     before = {**make_record().provenance, "storage": {"type": "ext4"}}
-    now = make_record(provenance={**before, **block})
-    assert other_surroundings(now, make_record(provenance=before)) == said
+    assert other_surroundings({**before, **block}, before) == said

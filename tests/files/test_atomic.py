@@ -6,7 +6,7 @@ import resource
 import pytest
 from etils import epath
 
-from orbax_bench_core.records.files import write_atomically
+from orbax_bench_core.files.atomic import write_atomically
 
 
 @contextlib.contextmanager

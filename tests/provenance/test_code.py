@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from orbax_bench_core.records import code as module
-from orbax_bench_core.records import code_of, code_under_test
+from orbax_bench_core.provenance import code as module
+from orbax_bench_core.provenance import code_under_test
 from tests.support.repositories import git, repository  # noqa: F401 - fixtures
 
 
@@ -26,6 +26,13 @@ def test_a_tag_stands_in_its_words(git, repository):
     found = source(repository)
     assert (found.tags, found.describe) == (("v1.2",), "v1.2")
     assert found.words == f"{found.commit[:12]} (v1.2)"
+
+
+def test_what_git_cannot_tell_is_unknown(repository):
+    (repository / ".git" / "index").write_bytes(b"broken")
+    found = source(repository)
+    assert (found.known, found.dirty) == (False, "unknown")
+    assert "index" in found.reason
 
 
 def test_two_dirty_states_differ_in_name(repository):
@@ -136,17 +143,17 @@ def test_each_repository_is_asked_once(repository, monkeypatch):
 
 def test_the_code_under_test_of_a_built_in_is_the_suite(make_record):
     code = {"generator": {"commit": "a1"}, "suite": {"commit": "b2"}}
-    assert code_of(make_record(provenance={"code": code})).commit == "b2"
+    assert make_record(provenance={"code": code}).code.commit == "b2"
 
 
 def test_the_code_under_test_of_a_class_is_its_file(make_record, make_point):
     point = make_point(benchmark="mine.Mine")
     code = {"generator": {"commit": "a1"}, "suite": {"commit": "b2"}}
-    assert code_of(make_record(point, provenance={"code": code})).commit == "a1"
+    assert make_record(point, provenance={"code": code}).code.commit == "a1"
 
 
 def test_a_record_of_version_1_does_not_know(make_record):
-    assert code_of(make_record(provenance={})).revision == "unknown"
+    assert make_record(provenance={}).code.revision == "unknown"
 
 
 def test_a_class_that_was_edited_since_the_run_began_is_found_anew(repository, git):

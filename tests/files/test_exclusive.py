@@ -6,8 +6,8 @@ import threading
 import pytest
 from etils import epath
 
-from orbax_bench_core.records import exclusive
-from orbax_bench_core.records.exclusive import (
+from orbax_bench_core.files import exclusive
+from orbax_bench_core.files.exclusive import (
     create_exclusively,
     is_there,
     names_in,

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.records import machine
-from orbax_bench_core.records.machine import UNKNOWN, host_provenance, package_version
+from orbax_bench_core.provenance import machine
+from orbax_bench_core.provenance.machine import UNKNOWN, host_provenance, package_version
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.records import scratch_folder, write_atomically
-from orbax_bench_core.records.temporary import sweep_once, temporary_name
+from orbax_bench_core.files import scratch_folder, write_atomically
+from orbax_bench_core.files.temporary import sweep_once, temporary_name
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from orbax_bench_core.records.repeats import Series
+from orbax_bench_core.records import Series
 
 _COMMA: Final = re.compile(r",(?![^\[\](){}]*[\])}])")
 

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from orbax_bench_core.config import read_at_most
-from orbax_bench_core.records.files import sync
-from orbax_bench_core.records.temporary import sweep_once, temporary_name
+from orbax_bench_core.files.atomic import sync
+from orbax_bench_core.files.bounded import read_at_most
+from orbax_bench_core.files.temporary import sweep_once, temporary_name
 
 if TYPE_CHECKING:
     from etils import epath

@@ -1,8 +1,7 @@
-"""Batches: the points that one step of a pipeline measures, and the file in which it names them."""
+"""Files of batches: which points each step of a pipeline is to measure, and which it has."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,19 +9,21 @@ from typing import TYPE_CHECKING, Final
 
 import pydantic
 
-from orbax_bench_core.records.exclusive import create_exclusively, names_in, read_if_there
-from orbax_bench_core.records.files import write_atomically
-from orbax_bench_core.records.record import ResultModel
+from orbax_bench_core.files import (
+    ResultModel,
+    create_exclusively,
+    names_in,
+    read_if_there,
+    write_atomically,
+)
+from orbax_bench_core.leases import batch_name
 
 if TYPE_CHECKING:
     from etils import epath
 
-BATCH: Final = "batch-"
-"""Begins the name of a batch of several points; one of a single point is called by its id."""
 BATCHES: Final = "batches"
 _PLANNED: Final = "planned.json"
 _NAME: Final = re.compile(r"(?P<name>.+)\.(?P<number>[1-9]\d*)\.json")
-_DIGITS: Final = 12
 
 
 class Batch(ResultModel):
@@ -39,13 +40,6 @@ class Batch(ResultModel):
     run_id: str
     status: str
     points: dict[str, str]
-
-
-def batch_name(point_ids: Sequence[str]) -> str:
-    """Returns the name of a batch: the id of its only point, or a digest over the ids."""
-    if len(point_ids) == 1:
-        return point_ids[0]
-    return BATCH + hashlib.sha256("\n".join(point_ids).encode()).hexdigest()[:_DIGITS]
 
 
 def write_planned(root: epath.Path, batches: Iterable[Sequence[str]]) -> None:

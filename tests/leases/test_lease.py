@@ -9,8 +9,9 @@ import threading
 import pytest
 
 from orbax_bench_core.config import UserError
-from orbax_bench_core.records import AlreadyRecorded, LeaseLost, RunDirectory, lease
-from orbax_bench_core.records.lease import PACE
+from orbax_bench_core.leases import LeaseLost, lease
+from orbax_bench_core.leases.lease import PACE
+from orbax_bench_core.records import AlreadyRecorded, RunDirectory
 
 
 @pytest.fixture(autouse=True)

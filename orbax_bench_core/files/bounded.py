@@ -39,10 +39,10 @@ def read_at_most(path: epath.Path | str, most: int = MAX_BYTES) -> bytes:
 
 def _local(path: epath.Path | str, most: int) -> bytes:
     """Returns what a local file holds, or one byte more than it may have."""
-    found = os.stat(path)  # noqa: PTH116 - a large run has a hundred thousand files
+    found = os.stat(path)
     if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
         raise OSError(errno.EINVAL, "Neither a file nor a folder", str(path))
-    with open(path, "rb") as file:  # noqa: PTH123 - the same
+    with open(path, "rb") as file:
         # Room for all that it may have would take longer than reading what it has.
         data = file.read(min(found.st_size, most) + 1)
         return data + file.read(most + 1 - len(data)) if len(data) > found.st_size else data

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
+import hashlib
 import os
 import re
 import socket
@@ -17,17 +18,26 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import pydantic
 
 from orbax_bench_core.config import UserError
-from orbax_bench_core.records.batches import BATCH
-from orbax_bench_core.records.exclusive import create_exclusively, names_in, read_if_there
-from orbax_bench_core.records.files import write_atomically
-from orbax_bench_core.records.holders import is_gone, started, this_machine
-from orbax_bench_core.records.record import ResultModel
+from orbax_bench_core.files import (
+    ResultModel,
+    create_exclusively,
+    is_gone,
+    names_in,
+    read_if_there,
+    started,
+    this_machine,
+    write_atomically,
+)
 
 if TYPE_CHECKING:
     from etils import epath
 
 WHOLE: Final = "run"
 """Owner of a whole run; the owner of a point is called by its id, that of a batch by its name."""
+
+BATCH: Final = "batch-"
+"""Begins the name of a batch of several points; one of a single point is called by its id."""
+_DIGITS: Final = 12
 
 FOLDER: Final = "leases"
 
@@ -51,6 +61,13 @@ class Pace:
 
 
 PACE: Final = Pace()
+
+
+def batch_name(point_ids: Sequence[str]) -> str:
+    """Returns the name of a batch: the id of its only point, or a digest over the ids."""
+    if len(point_ids) == 1:
+        return point_ids[0]
+    return BATCH + hashlib.sha256("\n".join(point_ids).encode()).hexdigest()[:_DIGITS]
 
 
 class LeaseLost(Exception):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from orbax_bench_core.records.temporary import sweep_once, temporary_name
+from orbax_bench_core.files.temporary import sweep_once, temporary_name
 
 if TYPE_CHECKING:
     from etils import epath

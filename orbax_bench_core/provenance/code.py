@@ -12,8 +12,8 @@ from typing import Any, Final, Literal
 
 import pydantic
 
-from orbax_bench_core.records.git import ask
-from orbax_bench_core.records.record import Record, ResultModel
+from orbax_bench_core.files import ResultModel
+from orbax_bench_core.provenance.git import ask
 from orbax_bench_core.sweep import BUILTINS, SweepPoint
 
 UNKNOWN: Final = "unknown"
@@ -95,7 +95,7 @@ class CodeUnderTest(ResultModel):
     suite: Source = Source()
 
     def under_test(self, point: SweepPoint) -> Source:
-        """Returns the code under test of a point, as `code_of` does of a record."""
+        """Returns the code under test of a point, as `recorded_code` does of a record."""
         built_in = point.benchmark in BUILTINS.values()
         return self.suite if built_in else self.generators.get(point.benchmark, Source())
 
@@ -154,16 +154,20 @@ def _source_of(file: str) -> Source:
     return _source(file, {})
 
 
-def code_of(record: Record) -> Source:
-    """Returns the code under test of one record, which is what captures are filed by.
+def recorded_code(provenance: Mapping[str, Any], benchmark: str) -> Source:
+    """Returns the code under test of a record, which is what captures are filed by.
 
     That is the file with the benchmark class. Of a built-in it is the suite file: the code of this
     project is not what is under test. Records of version 1 do not know it.
+
+    Args:
+        provenance: What the record says of what ran.
+        benchmark: Import path of the benchmark class.
     """
-    code = record.provenance.get("code")
+    code = provenance.get("code")
     if not isinstance(code, Mapping):
         return Source(reason="the record is of a version that did not note it")
-    built_in = record.measured.benchmark in BUILTINS.values()
+    built_in = benchmark in BUILTINS.values()
     try:
         return Source.model_validate(code.get("suite" if built_in else "generator"), strict=False)
     except pydantic.ValidationError:
@@ -189,8 +193,10 @@ def _in_repository(path: Path, repositories: dict[Path, Source]) -> Source:
     if not root.ok:
         return Source(reason=root.reason)
     top = Path(root.text)
-    tracked = ask(path.parent, "ls-files", "--error-unmatch", "--", path.name).ok
-    if not tracked and ask(path.parent, "check-ignore", "-q", "--", path.name).ok:
+    tracked = ask(path.parent, "ls-files", "--", path.name)
+    if not tracked.ok:
+        return Source(reason=tracked.reason)
+    if not tracked.text and ask(path.parent, "check-ignore", "-q", "--", path.name).ok:
         return Source(reason=f"the repository {top} ignores the file")  # such as an environment
     if top not in repositories:
         repositories[top] = _repository(top)
@@ -198,7 +204,7 @@ def _in_repository(path: Path, repositories: dict[Path, Source]) -> Source:
     inside: dict[str, Any] = (
         {"path": path.relative_to(top).as_posix()} if path.is_relative_to(top) else {}
     )
-    if found.known and not tracked:
+    if found.known and not tracked.text:
         digest = hashlib.sha256(f"{found.changes} {_content(path)}".encode()).hexdigest()
         inside |= {"dirty": True, "changes": digest}
     return found.model_copy(update=inside)

@@ -1,4 +1,4 @@
-"""Provenance of a record: versions, code, host, devices, storage.
+"""Provenance of a process: versions, code, host, devices, storage.
 
 Unpaired runs are comparable only if machine and storage agree.
 """
@@ -15,10 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from orbax_bench_core.records.git import ask
-from orbax_bench_core.records.record import Record
-
-UNKNOWN = "unknown"
+from orbax_bench_core.provenance.code import UNKNOWN
+from orbax_bench_core.provenance.git import ask
 
 PACKAGES = (
     "orbax-bench",
@@ -192,9 +190,8 @@ def _cpu_model() -> str:
     return platform.processor() or UNKNOWN
 
 
-def surroundings(record: Record) -> dict[str, str]:
+def surroundings(provenance: Mapping[str, Any]) -> dict[str, str]:
     """Returns the machine and the storage of a record; `unknown` where it does not say."""
-    provenance = record.provenance
     return {
         "CPU": _word(provenance, "host", "cpu"),
         "number of CPUs": _word(provenance, "host", "cpu_count"),
@@ -203,17 +200,17 @@ def surroundings(record: Record) -> dict[str, str]:
     }
 
 
-def other_surroundings(record: Record, other: Record) -> list[str]:
+def other_surroundings(provenance: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     """Returns in what the surroundings of two records are known to differ.
 
     Args:
-        record: The record that is looked at.
-        other: What it is held against.
+        provenance: Of the record that is looked at.
+        other: Of that which it is held against.
 
     Returns:
         One line each, such as `storage: gs, was ext4`.
     """
-    these, those = surroundings(record), surroundings(other)
+    these, those = surroundings(provenance), surroundings(other)
     return [
         f"{name}: {value}, was {those[name]}"
         for name, value in these.items()

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from orbax_bench_core.records.holders import is_gone, started, this_machine
+from orbax_bench_core.files.holders import is_gone, started, this_machine
 
 _OURS: Final = re.compile(
     r".*\.(?P<machine>[0-9a-f]{12})-(?P<pid>\d+)-(?P<since>\d*)\.(?P<word>[0-9a-z_]{8})(\.tmp|\.log)?"

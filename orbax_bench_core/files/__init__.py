@@ -1,0 +1,45 @@
+"""Files on disk and in buckets: in full or not at all, created by one alone, and cleared away."""
+
+from orbax_bench_core.files.atomic import atomic_file, write_atomically
+from orbax_bench_core.files.bounded import MAX_BYTES, read_at_most
+from orbax_bench_core.files.exclusive import (
+    create_exclusively,
+    digest,
+    is_there,
+    names_in,
+    read_if_there,
+    swap,
+)
+from orbax_bench_core.files.holders import is_gone, started, this_machine
+from orbax_bench_core.files.model import ResultModel
+from orbax_bench_core.files.temporary import (
+    clear_own,
+    is_abandoned,
+    new_scratch_file,
+    new_scratch_folder,
+    scratch_folder,
+    temporary_name,
+)
+
+__all__ = [
+    "MAX_BYTES",
+    "ResultModel",
+    "atomic_file",
+    "clear_own",
+    "create_exclusively",
+    "digest",
+    "is_abandoned",
+    "is_gone",
+    "is_there",
+    "names_in",
+    "new_scratch_file",
+    "new_scratch_folder",
+    "read_at_most",
+    "read_if_there",
+    "scratch_folder",
+    "started",
+    "swap",
+    "temporary_name",
+    "this_machine",
+    "write_atomically",
+]

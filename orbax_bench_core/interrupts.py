@@ -1,0 +1,112 @@
+"""Interrupts: signals that end a command in an orderly way, and that no code on their way loses."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Final, NoReturn
+
+_USUAL: Final = {
+    signal.SIGINT: signal.default_int_handler,
+    signal.SIGTERM: signal.SIG_DFL,
+    signal.SIGHUP: signal.SIG_DFL,
+}
+"""Handlers of Python itself, unless somebody ignores a signal, as `nohup` does, or hears it."""
+
+_told: list[int] = []
+"""Signals that have told this process to end."""
+
+
+class Told(KeyboardInterrupt):
+    """This process is told to end.
+
+    Its type is another one than Python's own: where a plain KeyboardInterrupt passes through code
+    that was made from text, such as that of a dataclass, CPython ends the process by SIGINT in the
+    end, whatever its exit code.
+    """
+
+
+@contextlib.contextmanager
+def interrupted_when_told(clear: Callable[[], None] | None = None) -> Iterator[None]:
+    """Has SIGTERM, for a machine that is taken away, and SIGHUP, for a terminal, act like Ctrl-C.
+
+    Otherwise they would end the process where it stands, with its temporary files and without a
+    word. Only the main thread can be told.
+
+    Args:
+        clear: Removes what an interrupt may have left, after all else has ended.
+
+    Raises:
+        Told: The process was told to end, perhaps where the interrupt became another error.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heard = {one: usual for one, usual in _USUAL.items() if signal.getsignal(one) == usual}
+    _told.clear()
+    for number in heard:
+        signal.signal(number, tell)
+    try:
+        yield
+    except Exception as error:
+        if _told:
+            print(f"interrupted; what ran then ended with {error!r:.500}", file=sys.stderr)
+        raise_if_told()
+        raise
+    finally:
+        for number, usual in heard.items():
+            signal.signal(number, usual)
+        if _told and clear is not None:
+            clear()
+        _told.clear()
+
+
+def tell(number: int, _frame: object = None) -> NoReturn:
+    """Handles a signal: interrupts what runs, and keeps in mind that it did.
+
+    Raises:
+        Told: Always.
+    """
+    _told.append(number)
+    raise Told(signal.Signals(number).name)
+
+
+def raise_if_told() -> None:
+    """Interrupts once more what goes on although it was told to end.
+
+    An interrupt is raised wherever Python is, and can be lost there: in a finalizer, in a callback
+    of the garbage collector, in a library that makes an error of its own of whatever is raised.
+    What lasts asks between its parts. What ends after an interrupt does not ask.
+
+    Raises:
+        Told: A signal has told this process to end.
+    """
+    if _told:
+        raise Told(signal.Signals(_told[0]).name)
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Has interrupts wait until the end of the block, which is short.
+
+    Pydantic builds a validator in code that makes an error of its own of whatever is raised inside,
+    and what asks for the validator may take that for an error of its input.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heard: list[int] = []
+    before = {number: handler for number in _USUAL if callable(handler := signal.getsignal(number))}
+    for number in before:
+        signal.signal(number, lambda number, _frame: heard.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if heard:
+            os.kill(os.getpid(), heard[0])

@@ -1,0 +1,321 @@
+"""Record files: the records of a run, each in its place below `records/`."""
+
+from __future__ import annotations
+
+import abc
+import collections
+import concurrent.futures
+import functools
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from orbax_bench_core.config import Problem, UserError
+from orbax_bench_core.files import (
+    create_exclusively,
+    digest,
+    is_abandoned,
+    names_in,
+    read_if_there,
+    swap,
+)
+from orbax_bench_core.interrupts import uninterrupted
+from orbax_bench_core.leases import Fence
+from orbax_bench_core.records.record import Record, whole_record
+from orbax_bench_core.records.strays import (
+    NO_PLACE,
+    NO_POINT,
+    TORN,
+    Place,
+    Stray,
+    misplaced,
+    misplaced_stray,
+    place_of,
+    stray_lines,
+    unread_stray,
+)
+from orbax_bench_core.records.versions import other_version, refuse_other_version
+from orbax_bench_core.sweep import SweepEntry
+
+if TYPE_CHECKING:
+    from etils import epath
+
+_AT_ONCE: Final = 16
+"""An object store answers many requests at once as fast as one."""
+
+
+class RecordFiles(abc.ABC):
+    """Records of a run on storage.
+
+    Attributes:
+        root: The run directory, local or gs://.
+        fence: The lease under which this process measures here; None while it only reads.
+    """
+
+    def __init__(self, root: epath.Path) -> None:
+        self.root = root
+        self.fence: Fence | None = None
+        self._folder = str(root)
+        self._strays: dict[str, Stray] = {}
+        self._abandoned: set[str] = set()
+
+    @property
+    @abc.abstractmethod
+    def run_id(self) -> str:
+        """Id of the run, which each of its records has."""
+
+    def read_record(
+        self, point: SweepEntry, repeat: int, *, warmup: bool = False, host: int = 0
+    ) -> Record | None:
+        """Returns the record of one repeat; None when it has none, or one that is not its own.
+
+        A torn record, and one of another point, repeat, host or run, is as if there were none.
+
+        Raises:
+            UserError: It cannot be read, which does not mean that there is none, or is of another
+                schema version.
+        """
+        place = Place(point.id, repeat, warmup, host)
+        path = self._path(place)
+        data = self._read(path)
+        if data is None:
+            return None
+        refuse_other_version(data, str(path))
+        record = _parsed(data)
+        return None if record is None or misplaced(record, place, self.run_id) else record
+
+    def seal(self, point: SweepEntry, repeat: int, *, host: int = 0) -> str:
+        """Returns the SHA-256 of a record, by which a new try takes its place; empty for none."""
+        data = self._read(self._path(Place(point.id, repeat, False, host)))
+        return "" if data is None else digest(data)
+
+    def write_record(self, record: Record, *, fence: str = "", replaces: str = "") -> None:
+        """Puts the record of one repeat in its place.
+
+        A record that passed or was skipped is final. One that failed is replaced. So is one that is
+        torn, which is kept beside it under a name that readers ignore, and one that is not of its
+        place, under a lease alone.
+
+        Args:
+            record: The record.
+            fence: Lease under which it was measured, as `str(fence)` gives it; by default the one
+                that is held here, if any.
+            replaces: Seal of a record that may be replaced although it passed, because its repeat
+                did not pass on every host.
+
+        Raises:
+            LeaseLost: Another command measures this by now.
+            AlreadyRecorded: There is a final record, or one of another schema version.
+            OSError: It cannot be written.
+        """
+        place = Place(record.point_id, record.repeat, record.warmup, record.host)
+        path = self._path(place)
+        data = record.model_dump_json(indent=1).encode()
+        right = Fence.parse(fence) if fence else self.fence
+        while True:
+            if right is not None:
+                right.check(self.root)
+            if create_exclusively(path, data):
+                return
+            before = read_if_there(path)
+            if before is None:
+                continue
+            there = _parsed(before)
+            wrong = "" if there is None else misplaced(there, place, record.run_id)
+            torn = there is None and not other_version(before)
+            if torn or (wrong and right is not None):
+                create_exclusively(_aside(path, before), before)
+            else:
+                final = there is not None and there.finished and digest(before) != replaces
+                kept = wrong or other_version(before) or ("final" if final else "")
+                if kept:
+                    raise AlreadyRecorded(f"{path} is {kept}")
+            if swap(path, before, data):
+                return
+
+    def check_versions(
+        self, entries: Iterable[SweepEntry], *, say: Callable[[str], None] | None = None
+    ) -> None:
+        """Checks that every record of some points and pairs is of a schema version that is read.
+
+        Args:
+            entries: The points and pairs.
+            say: Told of each record that a crash has torn, and what becomes of it.
+
+        Raises:
+            UserError: One is not, and what is measured beside it could not be told from it.
+        """
+        paths = [
+            self._path(place)
+            for entry in entries
+            for place, _ in self._files(entry.id)
+            if place is not None
+        ]
+        with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
+            for path, data in zip(paths, pool.map(self._read, paths), strict=True):
+                refuse_other_version(data or b"", str(path))
+                if say is not None and data is not None and _ends_early(data):
+                    say(
+                        f"{path} is torn: its repeat is measured again, and the file kept beside "
+                        f"it as {_aside(path, data).name}"
+                    )
+
+    def next_warmup(self, point: SweepEntry) -> int:
+        """Returns the first warm-up index of `point` after all that have a record."""
+        made = [place.repeat for place, _ in self._files(point.id) if place and place.warmup]
+        return max(made, default=-1) + 1
+
+    def has_repeats(self, point: SweepEntry) -> bool:
+        """Returns whether a repeat of a point or pair has a record; warm-ups do not count."""
+        return any(not place.warmup for place, _ in self._files(point.id) if place is not None)
+
+    @property
+    def strays(self) -> tuple[str, ...]:
+        """Files among the records that are no records of this run, a line each, as far as read.
+
+        Whoever reads records leaves them out; `by_point` and `records` meet all of them.
+        """
+        found = [self._strays[path] for path in sorted(self._strays)]
+        return stray_lines(found, self.root)
+
+    def point_records(self, point: SweepEntry) -> list[Record]:
+        """Returns every record of one point: warm-ups, then repeats, by host.
+
+        What is not what its place says is left out, and among `strays`.
+
+        Raises:
+            UserError: A record cannot be read, which does not mean that there is none.
+        """
+        return list(self._records_of(point.id, self.run_id))
+
+    def _records_of(self, point_id: str, run_id: str) -> Iterator[Record]:
+        self._forget(point_id)
+        places = []
+        for place, path in self._files(point_id):
+            if place is None:
+                self._note(path, NO_PLACE)
+            else:
+                places.append(place)
+        for place in sorted(places, key=lambda place: (not place.warmup, place.repeat, place.host)):
+            data = self._read(self._under(place.path))
+            if data is None:
+                continue
+            record = _parsed(data)
+            if record is None:
+                unread = other_version(data)
+                self._note(place.path, unread_stray(unread) if unread else TORN)
+            elif wrong := misplaced(record, place, run_id):
+                self._note(place.path, misplaced_stray(wrong))
+            else:
+                yield record
+
+    def _note_unknown(self, points: Iterable[SweepEntry]) -> None:
+        """Takes the folders of points that the run does not have for strays."""
+        known = {point.id for point in points}
+        for name in self._names(self._under("records")):
+            if name not in known and not name.startswith("."):
+                self._note(f"records/{name}", NO_POINT)
+
+    def _files(self, point_id: str) -> Iterator[tuple[Place | None, str]]:
+        """Yields what lies among the records of a point: its place, if it is one, and its path."""
+        folder = f"records/{point_id}"
+        for repeat in self._names(self._under(folder)):
+            if repeat.startswith("."):
+                continue
+            if place_of(point_id, repeat, "host_0.json") is None:
+                yield None, f"{folder}/{repeat}"
+                continue
+            for name in self._names(self._under(f"{folder}/{repeat}")):
+                if not name.startswith("."):
+                    yield place_of(point_id, repeat, name), f"{folder}/{repeat}/{name}"
+                elif name.endswith(".tmp"):
+                    self._abandoned.add(f"{folder}/{repeat}/{name}")
+
+    def clear_abandoned(self, entries: Iterable[SweepEntry] = ()) -> None:
+        """Deletes what writers that were killed have left among the records, as far as read.
+
+        Args:
+            entries: Points and pairs that are looked at first, read or not.
+        """
+        if "://" in str(self.root):  # an object store shows no object that is not complete
+            return
+        for entry in entries:
+            collections.deque(self._files(entry.id), maxlen=0)
+        for place in self._abandoned:
+            path = Path(self.root / place)
+            if is_abandoned(path):
+                path.unlink(missing_ok=True)
+        self._abandoned.clear()
+
+    def _forget(self, point_id: str) -> None:
+        """Forgets what was met among the records of a point, which is about to be read again."""
+        for path in [path for path in self._strays if path.startswith(f"records/{point_id}/")]:
+            del self._strays[path]
+
+    def _note(self, path: str, reason: str) -> None:
+        self._strays[path] = Stray(path, reason)
+
+    def _path(self, place: Place) -> epath.Path:
+        return self.root / place.path
+
+    def _under(self, path: str) -> str:
+        """Returns the path of a file in the run directory as text, which takes hardly any time."""
+        return f"{self._folder}/{path}"
+
+    def _read(self, path: epath.Path | str) -> bytes | None:
+        """Returns what a file holds, or None when it is not there."""
+        try:
+            return read_if_there(path)
+        except OSError as error:
+            raise unreadable(path, error) from None
+
+    def _names(self, folder: epath.Path | str) -> list[str]:
+        """Returns the names in a folder; none when it is not there."""
+        try:
+            return names_in(folder)
+        except OSError as error:
+            raise unreadable(folder, error) from None
+
+
+class AlreadyRecorded(Exception):
+    """A repeat has a final record, which nothing replaces."""
+
+
+def _parsed(data: bytes) -> Record | None:
+    """Returns a record, or None of what is torn or of another schema version."""
+    return _parser()(data)
+
+
+@functools.cache
+def _parser() -> Callable[[bytes], Record | None]:
+    """Returns what parses records; who only writes them, as a worker does, does not wait for it."""
+    try:
+        with uninterrupted():
+            from orbax_bench_core.records.parsing import parsed_record
+    except ModuleNotFoundError as lacking:
+        if lacking.name != "msgspec":
+            raise
+        # A worker reads few records, in environments that need not have what reads many.
+        return whole_record
+    return parsed_record
+
+
+def _aside(path: epath.Path, data: bytes) -> epath.Path:
+    """Returns where that is kept which a record takes the place of."""
+    return path.with_name(f".{path.name}.{digest(data)[:12]}")
+
+
+def _ends_early(data: bytes) -> bool:
+    """Returns whether a record was not written to its end; parsing all of them takes too long."""
+    return not data.rstrip().endswith(b"}")
+
+
+def unreadable(path: epath.Path | str, error: OSError) -> UserError:
+    """Returns what to tell of a file that is there, perhaps, and cannot be read."""
+    return UserError(
+        Problem(
+            f"cannot be read ({error}), which does not mean that it is missing: nothing is "
+            "measured in its place. Mend that, then run the same command again",
+            file=str(path),
+        )
+    )

@@ -1,0 +1,71 @@
+"""Interrupts that wait, and interrupts that some code has lost."""
+
+import contextlib
+import os
+import signal
+
+import pytest
+
+from orbax_bench_core.interrupts import (
+    Told,
+    interrupted_when_told,
+    raise_if_told,
+    uninterrupted,
+)
+
+
+@pytest.fixture(autouse=True)
+def usual_handler():
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def lose():
+    """Interrupts this process in code that takes no notice."""
+    with contextlib.suppress(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_an_interrupt_comes_at_the_end_of_the_block():
+    done = []
+    with pytest.raises(KeyboardInterrupt), uninterrupted():
+        os.kill(os.getpid(), signal.SIGINT)
+        done.append(True)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert done == [True]
+
+
+def test_what_goes_on_after_a_lost_interrupt_is_interrupted_when_it_asks():
+    asked = []
+    with pytest.raises(Told, match="SIGINT"), interrupted_when_told():
+        lose()
+        asked.append(True)
+        raise_if_told()
+    assert asked == [True]
+
+
+def test_an_error_that_was_made_of_an_interrupt_is_one(capsys):
+    with pytest.raises(Told), interrupted_when_told():
+        lose()
+        raise TypeError("validators cannot be built")
+    said = "interrupted; what ran then ended with TypeError('validators cannot be built')\n"
+    assert capsys.readouterr().err == said
+
+
+def test_what_came_to_its_end_is_not_interrupted():
+    with interrupted_when_told():
+        lose()
+
+
+def test_the_next_command_was_not_told():
+    with interrupted_when_told():
+        lose()
+    raise_if_told()
+    with interrupted_when_told():
+        raise_if_told()
+
+
+def test_an_error_of_a_command_that_was_not_told_stays_what_it_is():
+    with pytest.raises(TypeError), interrupted_when_told():
+        raise TypeError
