@@ -95,6 +95,7 @@ __all__ = [
     "explain",
     "gate_changes",
     "gate_edits",
+    "has_credentials",
     "leaves",
     "load_suite",
     "meanings",
