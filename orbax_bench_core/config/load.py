@@ -9,7 +9,7 @@ from typing import Any
 import pydantic
 
 from orbax_bench_core.config.arms import ARMS, ArmConfig, ArmsConfig
-from orbax_bench_core.config.base import ConfigModel, checked_path
+from orbax_bench_core.config.base import ConfigModel
 from orbax_bench_core.config.checkpoint import CheckpointConfig, SpecError
 from orbax_bench_core.config.errors import Problem, SuiteError, did_you_mean, explain
 from orbax_bench_core.config.execution import EnvironmentConfig, ExecutionConfig
@@ -19,6 +19,7 @@ from orbax_bench_core.config.override import PLURALS, overridden, with_overrides
 from orbax_bench_core.config.redaction import CREDENTIALS, has_credentials
 from orbax_bench_core.config.source import MAX_CHARACTERS, KeyPath, Source
 from orbax_bench_core.config.suite import BenchmarkEntry, Suite
+from orbax_bench_core.files import place
 
 _UNAVAILABLE_KEYS = {
     "simdevice": "simulated devices need the `simdevice` plugin, which is not published",
@@ -66,10 +67,8 @@ def load_suite(path: str, overrides: Sequence[str] = ()) -> LoadedSuite:
     Raises:
         SuiteError: The file cannot be read, or what it says is invalid.
     """
-    from etils import epath
-
     try:
-        with epath.Path(checked_path(path)).open("rb") as file:
+        with place(path).open("rb") as file:
             # Of a file that is far too long, no more than shows that it is.
             data = file.read(4 * MAX_CHARACTERS + 1)
         text = data.decode(errors="strict" if len(data) <= 4 * MAX_CHARACTERS else "replace")
