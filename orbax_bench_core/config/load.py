@@ -19,6 +19,7 @@ from orbax_bench_core.config.override import overridden, with_overrides
 from orbax_bench_core.config.redaction import CREDENTIALS, has_credentials
 from orbax_bench_core.config.source import MAX_CHARACTERS, KeyPath, Source
 from orbax_bench_core.config.suite import BenchmarkEntry, Suite
+from orbax_bench_core.files import opened
 
 _SINGULAR = {"checkpoint_config": "checkpoint_configs", "mesh_config": "mesh_configs"}
 _UNAVAILABLE_KEYS = {
@@ -70,7 +71,7 @@ def load_suite(path: str, overrides: Sequence[str] = ()) -> LoadedSuite:
     from etils import epath
 
     try:
-        with epath.Path(path).open("rb") as file:
+        with opened(epath.Path(path)) as file:
             # Of a file that is far too long, no more than shows that it is.
             data = file.read(4 * MAX_CHARACTERS + 1)
         text = data.decode(errors="strict" if len(data) <= 4 * MAX_CHARACTERS else "replace")
