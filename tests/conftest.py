@@ -16,9 +16,11 @@ os.environ["ORBAX_BENCH_LIMITS"] = "none"
 import datetime
 import functools
 import gc
+import inspect
 import itertools
 import subprocess
 import sys
+import traceback
 import types
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,11 +54,6 @@ PROVENANCE = {
 gc.set_threshold(100_000, 50, 1000)
 
 
-def pytest_collection_finish() -> None:
-    gc.collect()
-    gc.freeze()
-
-
 _MODULE_MARK = re.compile(r"^pytestmark = pytest\.mark\.(\w+)", re.MULTILINE)
 _MARK = re.compile(r"\bmark\.(slow|nightly|extended)\b")
 
@@ -85,6 +82,13 @@ def _is_in(marks: set[str], name: str, **_: object) -> bool:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
+    """Freezes what was imported and collected, and has JAX keep what it compiles."""
+    gc.collect()
+    gc.freeze()
+    _keep_what_jax_compiles(session)
+
+
+def _keep_what_jax_compiles(session: pytest.Session) -> None:
     """Keeps what JAX compiles, in this process only: a child that measures must not find it.
 
     Each process has a folder of its own, since JAX does not write its files in one step.
@@ -105,6 +109,41 @@ def unsynced() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         quick = types.SimpleNamespace(**{**vars(os), "fsync": lambda number: None})
         patch.setattr(files, "os", quick)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shallow_stacks() -> Iterator[None]:
+    """Spares the lines of source of each frame, which KFP reads for each setting of each step.
+
+    It asks for the name of its caller alone, and most of a compilation goes into that.
+    """
+
+    def stack(context: int = 1) -> list[inspect.FrameInfo]:
+        frames = (frame for frame, _ in traceback.walk_stack(sys._getframe(1)))
+        return [
+            inspect.FrameInfo(
+                frame, frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, None, None
+            )
+            for frame in frames
+        ]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(inspect, "stack", stack)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def plain_examples() -> Iterator[None]:
+    """Has Hypothesis draw from strategies alone.
+
+    It would parse every module of ours that is loaded, for constants to draw as well.
+    """
+    providers = sys.modules.get("hypothesis.internal.conjecture.providers")
+    with pytest.MonkeyPatch.context() as patch:
+        if providers is not None:
+            none = providers._local_constants
+            patch.setattr(providers, "_get_local_constants", lambda: none)
         yield
 
 

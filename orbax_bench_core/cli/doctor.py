@@ -15,7 +15,7 @@ _EXTRAS = {"kfp": "kfp", "gcs": "gcsfs"}
 _OPTIONAL = frozenset({"libtpu", "torch"})
 _PROBE = """
 import json
-from orbax_bench_core.records.machine import device_provenance
+from orbax_bench_core.provenance import device_provenance
 print(json.dumps(device_provenance()))
 """
 _PROBE_S: Final = 60.0

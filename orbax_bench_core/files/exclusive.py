@@ -145,7 +145,7 @@ def _remote(path: epath.Path | str) -> bool:
 @contextlib.contextmanager
 def _temporary(target: Path, data: bytes) -> Iterator[Path]:
     """Writes `data` to a file beside `target`, which is gone again at the end."""
-    sweep_once(target.parent)
+    sweep_once(str(target.parent))
     temporary = target.with_name(temporary_name(target.name))
     try:
         with temporary.open("wb") as file:

@@ -135,12 +135,36 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
     Raises:
         UserError: There is no run here, or a record cannot be read.
     """
-    run, root, manifest = Run(directory), directory.root, ManifestWriter(directory, deep=deep)
-    observer, event_files, open_points = Observer(), EventFiles(run), _Unfinished(run)
+    run, root = Run(directory), directory.root
+    manifest = ManifestWriter(directory, run.info, deep=deep)
+    observer = Observer(run.info.expansion.plain)
+    summary, lacking = _publish_tables(run, observer, manifest)
+    directory.clear_abandoned()
+    info = _settle(run, lacking)
+    first, extra = next(run.records(), None), limits_of(directory, info, summary)
+    search = read_search(directory, info)
+    answer = _answers(run, _publish_best(run, best_of(info, observer, search=search)))
+    del observer  # what it holds of a large run is as much as a page of it takes
+    document = summary_document(info, summary, first, extra, answer, _beside(directory, info))
+    write_atomically(root / "report.md", to_markdown(document).encode())
+    write_atomically(root / "report.html", to_html(document).encode())
+    manifest.note_report(searched=search is not None)
+    return summary
+
+
+def _publish_tables(
+    run: Run, observer: Observer, manifest: ManifestWriter
+) -> tuple[RunSummary, list[SweepEntry]]:
+    """Writes the tables and TensorBoard's files, for which every record is read once.
+
+    Returns:
+        What the run found, and the entries that are not finished.
+    """
+    root, event_files, open_points = run.directory.root, EventFiles(run), _Unfinished(run)
 
     def read_once(samples: SamplesFile) -> Iterator[Repeat]:
         """Yields all repeats, and shows each to all that is made of them but the summary."""
-        for entry, repeats in run.by_entry():
+        for entry, repeats in run.by_entry(manifest.saw):
             for repeat in sorted(repeats, key=lambda each: (not each.warmup, each.index)):
                 observer.add(repeat)
                 for host, record in repeat.records.items():
@@ -159,23 +183,19 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
         summary = summarize(read_once(samples), table)
         table.end()
     event_files.end()
-    summary = dataclasses.replace(summary, left_out=directory.strays)
+    summary = dataclasses.replace(summary, left_out=run.directory.strays)
     write_atomically(root / METRICS, json.dumps(_medians(summary), indent=1).encode())
-    directory.clear_abandoned()
-    info = _settle(run, open_points.found)
-    first, extra = next(run.records(), None), limits_of(directory, info, summary)
-    search = read_search(directory, info)
-    best = best_of(info, observer, search=search)
+    return summary, open_points.found
+
+
+def _publish_best(run: Run, best: Best) -> Best:
+    """Writes `best.json` where there is anything to choose, and returns what was found."""
+    path = run.directory.root / RunFile.BEST
     if best.cases:
-        write_atomically(root / RunFile.BEST, best.model_dump_json(indent=1).encode())
+        write_atomically(path, best.model_dump_json(indent=1).encode())
     else:
-        (root / RunFile.BEST).unlink(missing_ok=True)
-    answer = _answers(run, best)
-    document = summary_document(info, summary, first, extra, answer, _beside(directory, info))
-    write_atomically(root / "report.md", to_markdown(document).encode())
-    write_atomically(root / "report.html", to_html(document).encode())
-    manifest.note_report(searched=search is not None)
-    return summary
+        path.unlink(missing_ok=True)
+    return best
 
 
 def _beside(directory: RunDirectory, info: RunInfo) -> dict[str, str]:

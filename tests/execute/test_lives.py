@@ -88,6 +88,34 @@ def compare(tmp_path, monkeypatch):
     return make
 
 
+@pytest.fixture(scope="module")
+def paths():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(ROOT))
+        yield
+
+
+@pytest.fixture(scope="module")
+def block(tmp_path_factory, paths):
+    """The repeats of one block of arms that behave, and the same comparison gone on for another."""
+    compared = Compared(tmp_path_factory.mktemp("behaved"), suite_of()).run()
+    before = {index: repeat.records for index, repeat in compared.repeats.items()}
+    return before, compared.run(8)
+
+
+@pytest.fixture(scope="module")
+def behaved(block):
+    """Two blocks of arms that behave."""
+    return block[1]
+
+
+@pytest.fixture(scope="module")
+def failed(tmp_path_factory, paths):
+    """One block whose candidate fails first, measured by the same command again."""
+    script = {"act": "raise", "act_at": "0 2", "first_attempts": True}
+    return Compared(tmp_path_factory.mktemp("failed"), suite_of(script)).run().run()
+
+
 def order_of_measurement(compared):
     """Slots and operations of the first block, by the time at which they began."""
     begun = sorted(
@@ -99,19 +127,17 @@ def order_of_measurement(compared):
     return [compared.design.place(index)[1:] for _, index in begun]
 
 
-def test_each_slot_of_a_block_has_a_worker_of_its_own(compare):
-    compared = compare().run(8)
-    workers = compared.workers()
+def test_each_slot_of_a_block_has_a_worker_of_its_own(behaved):
+    workers = behaved.workers()
     assert set(workers) == {(block, slot) for block in range(2) for slot in range(4)}
     assert all(len(made) == 1 for made in workers.values())
     assert len(set.union(*workers.values())) == 8
-    assert compared.times.lives
-    assert compared.times.times["save"].shape == (2, 4, 2)
+    assert behaved.times.lives
+    assert behaved.times.times["save"].shape == (2, 4, 2)
 
 
-def test_lives_that_are_alive_at_once_take_turns_in_rounds_to_and_fro(compare):
-    compared = compare().run()
-    assert order_of_measurement(compared) == [
+def test_lives_that_are_alive_at_once_take_turns_in_rounds_to_and_fro(behaved):
+    assert order_of_measurement(behaved) == [
         *[(slot, 0) for slot in (0, 1, 2, 3)],
         *[(slot, 1) for slot in (3, 2, 1, 0)],
     ]
@@ -125,27 +151,25 @@ def test_lives_that_cannot_be_alive_at_once_follow_each_other(compare):
     assert len(set.union(*compared.workers().values())) == 4
 
 
-def test_each_life_begins_with_a_warm_up_even_where_a_suite_has_none(compare):
-    compared = compare().run()
-    records = compared.session.directory.point_records(compared.pair)
+def test_each_life_begins_with_a_warm_up_even_where_a_suite_has_none(behaved):
+    records = behaved.session.directory.point_records(behaved.pair)
     warmups = [record for record in records if record.warmup]
-    assert len(warmups) == 4
-    assert {record.worker for record in warmups} == set.union(*compared.workers().values())
+    assert len(warmups) == 8
+    assert {record.worker for record in warmups} == set.union(*behaved.workers().values())
 
 
-def test_the_arms_have_the_order_of_the_seed(compare):
-    compared = compare().run()
-    arms = [compared.repeats[2 * slot].series.arm for slot in range(4)]
-    assert tuple(arms) == compared.info.order(compared.pair, 0)
+def test_the_arms_have_the_order_of_the_seed(behaved):
+    for block in range(2):
+        arms = [behaved.repeats[8 * block + 2 * slot].series.arm for slot in range(4)]
+        assert tuple(arms) == behaved.info.order(behaved.pair, block)
 
 
-def test_a_first_attempt_that_fails_is_data_and_a_new_life_goes_on(compare):
-    compared = compare({"act": "raise", "act_at": "0 2", "first_attempts": True}).run()
-    times, slots = compared.times, compared.slots("candidate")
+def test_a_first_attempt_that_fails_is_data_and_a_new_life_goes_on(failed):
+    times, slots = failed.times, failed.slots("candidate")
     assert times.failed[0].tolist() == [[slot in slots, False] for slot in range(4)]
     assert [times.attempts[arm].failed for arm in ("baseline", "candidate")] == [0, 2]
     assert times.attempts["candidate"].count == 4
-    assert all(len(compared.workers()[0, slot]) == 1 + (slot in slots) for slot in range(4))
+    assert all(len(failed.workers()[0, slot]) == 1 + (slot in slots) for slot in range(4))
     assert times.continued == 0
 
 
@@ -193,20 +217,17 @@ def test_a_need_that_is_not_met_ends_the_pair_at_once_and_is_no_failure(compare)
     assert "UnmetNeed" in compared.times.problem
 
 
-def test_what_was_measured_is_not_measured_again(compare):
-    compared = compare().run()
-    before = {index: repeat.records for index, repeat in compared.repeats.items()}
-    compared.run(8)
+def test_what_was_measured_is_not_measured_again(block):
+    before, compared = block
+    assert len(before) == 8
     assert {index: compared.repeats[index].records for index in before} == before
     compared.events.clear()
     compared.run(8)
     assert all(event.reused for event in compared.events)
 
 
-def test_a_failure_is_not_tried_again_by_the_same_command(compare):
-    compared = compare({"act": "raise", "act_at": "0 2"}).run()
-    compared.run()
-    assert [repeat.attempts for repeat in compared.repeats.values()] == [()] * 8
+def test_a_failure_is_not_tried_again_by_the_same_command(failed):
+    assert [repeat.attempts for repeat in failed.repeats.values()] == [()] * 8
 
 
 @pytest.mark.nightly

@@ -196,15 +196,6 @@ def test_state_that_a_benchmark_deleted_is_made_again(suite_run):
     assert run.run()[0] == 0
 
 
-def test_warm_ups_are_recorded_apart_and_leave_no_data(suite_run):
-    run = suite_run(suite("behave", warmups=2))
-    assert run.run()[0] == 0
-    warmups = sorted(path.parent.name for path in run.directory.glob("records/*/warmup_*/*.json"))
-    assert warmups == ["warmup_0", "warmup_1"]
-    assert [path.name for path in run.directory.glob("Misbehaving_*/*_*")] == ["repeat_0"]
-    assert list(run.records()) == ["behave/repeat_0"]
-
-
 def test_a_mesh_that_does_not_fit_is_listed_as_skipped(suite_run):
     text = suite("behave") + (
         "mesh_configs:\n"
@@ -221,6 +212,7 @@ def test_a_mesh_that_does_not_fit_is_listed_as_skipped(suite_run):
 
 def test_nothing_that_fits_is_exit_code_1(suite_run):
     text = suite("behave") + "mesh_config: {mesh_axes: [x], ici_parallelism: {x: 4}}\n"
-    code, output = suite_run(text).run("--devices", "2")
+    run = suite_run(text.replace("misbehaving.Misbehaving", SCRIPTED))
+    code, output = run.run("--devices", "2", cli=FAKE_CLI)
     assert code == 1
     assert "Nothing was measured" in output

@@ -1,10 +1,12 @@
 """One command measures a run at a time, and a disk that fails stops it."""
 
 import json
+import shutil
 import time
 
 import pytest
 
+from tests.execute.conftest import SuiteRun
 from tests.support.processes import FAKE_CLI
 
 pytestmark = pytest.mark.slow
@@ -16,6 +18,23 @@ execution: {retries: 0, warmups: 0}
 checkpoint_config: {spec: {w: {dtype: float32, shape: [8]}}}
 benchmarks: [{generator: tests.support.scripted.Scripted, options: {lasts_s: LASTS}}]
 """
+
+
+@pytest.fixture(scope="module")
+def complete(tmp_path_factory):
+    """A run that is complete."""
+    run = SuiteRun(tmp_path_factory.mktemp("complete"), SUITE.replace("LASTS", "0"))
+    code, output = run.run(cli=FAKE_CLI)
+    assert code == 0, output
+    return run.directory
+
+
+@pytest.fixture
+def run(suite_run, complete):
+    """A copy of a run that is complete, to be spoilt."""
+    run = suite_run(SUITE.replace("LASTS", "0"))
+    shutil.copytree(complete, run.directory)
+    return run
 
 
 def test_a_second_command_is_refused_whatever_no_lock_says(suite_run, monkeypatch):
@@ -39,9 +58,7 @@ def status(run):
     return json.loads((run.directory / "run.json").read_text())["status"]
 
 
-def test_a_record_that_cannot_be_read_is_not_measured_again(suite_run):
-    run = suite_run(SUITE.replace("LASTS", "0"))
-    assert run.run(cli=FAKE_CLI)[0] == 0
+def test_a_record_that_cannot_be_read_is_not_measured_again(run):
     before = run.record_bytes()
     (path,) = run.directory.glob("records/*/repeat_1/host_0.json")
     aside = path.with_name(".aside")
@@ -58,9 +75,7 @@ def test_a_record_that_cannot_be_read_is_not_measured_again(suite_run):
     assert run.record_bytes() == before
 
 
-def test_a_torn_record_is_measured_again(suite_run):
-    run = suite_run(SUITE.replace("LASTS", "0"))
-    assert run.run(cli=FAKE_CLI)[0] == 0
+def test_a_torn_record_is_measured_again(run):
     (path,) = run.directory.glob("records/*/repeat_1/host_0.json")
     path.write_bytes(path.read_bytes()[:100])
     code, output = run.run(cli=FAKE_CLI)
@@ -68,9 +83,7 @@ def test_a_torn_record_is_measured_again(suite_run):
     assert json.loads(path.read_text())["status"] == "passed"
 
 
-def test_the_repeat_in_whose_place_a_copy_lies_is_measured_again(suite_run):
-    run = suite_run(SUITE.replace("LASTS", "0"))
-    assert run.run(cli=FAKE_CLI)[0] == 0
+def test_the_repeat_in_whose_place_a_copy_lies_is_measured_again(run):
     first, second, third = sorted(run.directory.glob("records/*/repeat_*/host_0.json"))
     second.write_bytes(first.read_bytes())
     before = {path: path.read_bytes() for path in (first, third)}
@@ -85,9 +98,7 @@ def test_the_repeat_in_whose_place_a_copy_lies_is_measured_again(suite_run):
 
 
 @pytest.mark.parametrize("index", [pytest.param(0, marks=pytest.mark.extended), 2, 7])
-def test_a_run_with_a_record_of_a_newer_release_is_not_resumed(suite_run, index):
-    run = suite_run(SUITE.replace("LASTS", "0"))
-    assert run.run(cli=FAKE_CLI)[0] == 0
+def test_a_run_with_a_record_of_a_newer_release_is_not_resumed(run, index):
     first, second, _ = sorted(run.directory.glob("records/*/repeat_*/host_0.json"))
     newer = second.parents[1] / f"repeat_{index}" / "host_0.json"
     newer.parent.mkdir(exist_ok=True)

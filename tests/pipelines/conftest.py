@@ -1,8 +1,6 @@
 """The command line: in this process, which imports kfp and Google's client once, and in its own."""
 
 import dataclasses
-import functools
-import inspect
 import os
 import subprocess
 import sys
@@ -24,15 +22,6 @@ class Done:
     code: int
     out: str
     err: str
-
-
-@pytest.fixture(autouse=True)
-def shallow_stacks(monkeypatch):
-    """Spares the sources of the whole stack, which KFP reads for each setting of each step.
-
-    It asks for the name of its caller alone, and most of a compilation goes into that.
-    """
-    monkeypatch.setattr(inspect, "stack", functools.partial(inspect.stack, 0))
 
 
 @pytest.fixture

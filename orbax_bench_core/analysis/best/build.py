@@ -67,7 +67,7 @@ def best(run: Run | str, *, goal: str | None = None, peak_memory: int | None = N
         UserError: There is no run, no sweep in it, or the goal was not measured.
     """
     read = Run(RunDirectory(run)) if isinstance(run, str) else run
-    observer = Observer()
+    observer = Observer(read.info.expansion.plain)
     for repeat in read.repeats():
         observer.add(repeat)
     found = best_of(
@@ -101,7 +101,7 @@ def best_of(
     """
     grouped = {
         name: points
-        for name, points in observer.cases(info.expansion.plain).items()
+        for name, points in observer.cases().items()
         if sum(bool(point.values) for point in points) > 1
     }
     measured = frozenset(
@@ -162,9 +162,11 @@ def values_for(points: Sequence[Observed], goal: Goal) -> Values:
     """Returns the values of a goal by point and round."""
     found: Values = {}
     for observed in points:
+        measured = {name: observed.values.get(name, {}) for name in goal.weights}
+        with_all = set.intersection(*map(set, measured.values()))
         by_round = {
-            at: goal_value(goal, {name: of[at] for name, of in observed.values.items() if at in of})
-            for at in sorted(observed.rounds)
+            at: goal_value(goal, {name: of[at] for name, of in measured.items()})
+            for at in sorted(with_all)
         }
         found[observed.point.id] = {at: v for at, v in by_round.items() if v is not None}
     return found
