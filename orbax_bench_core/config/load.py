@@ -19,7 +19,7 @@ from orbax_bench_core.config.override import PLURALS, overridden, with_overrides
 from orbax_bench_core.config.redaction import CREDENTIALS, has_credentials
 from orbax_bench_core.config.source import MAX_CHARACTERS, KeyPath, Source
 from orbax_bench_core.config.suite import BenchmarkEntry, Suite
-from orbax_bench_core.files import place
+from orbax_bench_core.files import opened
 
 _UNAVAILABLE_KEYS = {
     "simdevice": "simulated devices need the `simdevice` plugin, which is not published",
@@ -68,7 +68,7 @@ def load_suite(path: str, overrides: Sequence[str] = ()) -> LoadedSuite:
         SuiteError: The file cannot be read, or what it says is invalid.
     """
     try:
-        with place(path).open("rb") as file:
+        with opened(path) as file:
             # Of a file that is far too long, no more than shows that it is.
             data = file.read(4 * MAX_CHARACTERS + 1)
         text = data.decode(errors="strict" if len(data) <= 4 * MAX_CHARACTERS else "replace")

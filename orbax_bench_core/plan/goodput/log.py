@@ -93,7 +93,7 @@ def _entries(text: str, path: str) -> Iterable[dict[str, Any]]:
         except (ValueError, RecursionError):
             entry = None
         if not isinstance(entry, dict):
-            message = f"an entry is a JSON object, got {line.strip()[:60]!r}"
+            message = f"an entry is a JSON object, got {line[:200].strip()[:60]!r}"
             raise UserError(Problem(message, file=path, line=number))
         for key, value in entry.items():
             if message := _mistake(key, value):
