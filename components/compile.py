@@ -22,10 +22,7 @@ from orbax_bench_components.plan_sweep import plan_sweep
 from orbax_bench_components.publish_baseline import publish_baseline
 from orbax_bench_components.readme import component_readme
 from orbax_bench_components.recovery import recovery
-from orbax_bench_components.run_sweep_point import (
-    run_sweep_point,
-    run_sweep_point_on_hosts,
-)
+from orbax_bench_components.run_sweep_point import run_sweep_point, run_sweep_point_on_hosts
 from orbax_bench_components.soak import soak
 from orbax_bench_components.study_async import study_async
 

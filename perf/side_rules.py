@@ -22,7 +22,7 @@ from orbax_bench_core.analysis.noise import between_workers
 from orbax_bench_core.analysis.releases import Outcome
 from orbax_bench_core.config import GateConfig, GateRule
 from orbax_bench_core.gate import decide_unpaired, health, judge, random_labels
-from orbax_bench_core.steps import Found, search_releases
+from orbax_bench_core.steps.releases import Found, search_releases
 from perf.figure import Figure, at_least, at_most, figure_table, shown
 
 Floats = npt.NDArray[np.float64]

@@ -9,12 +9,7 @@ neither locks nor preconditions, which not every file system and object store ha
 is follows from the promotions in their order.
 """
 
-from orbax_bench_core.baselines.capturing import (
-    Promoted,
-    capture_run,
-    promote_capture,
-    publish_run,
-)
+from orbax_bench_core.baselines.capturing import Promoted, capture_run, promote_capture, publish_run
 from orbax_bench_core.baselines.find import FoundRun, find_runs
 from orbax_bench_core.baselines.model import Capture, is_capture_id
 from orbax_bench_core.baselines.naming import find_capture, resolve_baseline
@@ -27,11 +22,7 @@ from orbax_bench_core.baselines.store import (
     registry_path,
 )
 from orbax_bench_core.baselines.stored import capture_into, load_baseline, measured_records
-from orbax_bench_core.baselines.view import (
-    capture_document,
-    captures_document,
-    promoted_document,
-)
+from orbax_bench_core.baselines.view import capture_document, captures_document, promoted_document
 
 __all__ = [
     "Capture",

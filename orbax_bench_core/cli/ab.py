@@ -108,7 +108,7 @@ def ab(
     """
     from orbax_bench_core.analysis import noise as passports
     from orbax_bench_core.cli.arm_flags import with_arms
-    from orbax_bench_core.cli.measurement import Measurement
+    from orbax_bench_core.cli.comparison_run import ComparisonRun
     from orbax_bench_core.cli.output import Output
     from orbax_bench_core.execute import RunSettings
 
@@ -122,7 +122,7 @@ def ab(
 
     def measure(settings: RunSettings) -> int:
         with outlets.on_failure(loaded.suite.suite_name, output_directory):
-            measurement = Measurement(
+            measurement = ComparisonRun(
                 with_both,
                 output_directory,
                 settings=settings,

@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from orbax_bench_core.cli.arguments import NoLock, SuiteFile
-from orbax_bench_core.cli.step_outputs import (
-    OutputsFile,
-    ResultFile,
-    RunDirectory,
-    give,
-    text_of,
-)
+from orbax_bench_core.cli.step_outputs import OutputsFile, ResultFile, RunDirectory, give, text_of
 from orbax_bench_core.exit_codes import Exit
 
 if TYPE_CHECKING:

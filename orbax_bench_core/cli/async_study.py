@@ -6,13 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orbax_bench_core.cli.arguments import (
-    Devices,
-    NoLock,
-    Override,
-    Quiet,
-    refuse_override,
-)
+from orbax_bench_core.cli.arguments import Devices, NoLock, Override, Quiet, refuse_override
 from orbax_bench_core.cli.hosts import (
     ClusterFlags,
     HostWait,
@@ -101,11 +95,11 @@ def _measure(
 ) -> int:
     """Measures a suite that makes a study, and returns the exit code of the run."""
     from orbax_bench_core.analysis.async_study import check_points
-    from orbax_bench_core.cli.measurement import Baselines, Measurement, without_arms
+    from orbax_bench_core.cli.sweep_run import Baselines, SweepRun, without_arms
     from orbax_bench_core.sweep import expand
 
     check_points(expand(without_arms(loaded)).plain, loaded)
-    measurement = Measurement(loaded, directory, settings=settings, output=output, lock=lock)
+    measurement = SweepRun(loaded, directory, settings=settings, output=output, lock=lock)
     return measurement.run(limits=False, baselines=Baselines())
 
 

@@ -19,20 +19,21 @@ from orbax_bench_core.analysis.releases import (
     search_document,
 )
 from orbax_bench_core.analysis.verdicts import VerdictReport, headline
-from orbax_bench_core.cli.measurement import Interrupted, Measurement
+from orbax_bench_core.cli.comparison_run import ComparisonRun
+from orbax_bench_core.cli.measurement import Interrupted
 from orbax_bench_core.cli.output import Output
 from orbax_bench_core.config import LoadedSuite
 from orbax_bench_core.document import print_document
 from orbax_bench_core.execute import RunSettings
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.records import RunDirectory
-from orbax_bench_core.steps import (
+from orbax_bench_core.steps import publish_search
+from orbax_bench_core.steps.releases import (
     Found,
     comparing_releases,
     expected_comparisons,
     find_releases,
     kept_requirements,
-    publish_search,
     search_releases,
 )
 
@@ -160,7 +161,7 @@ class BisectRun:
         again = any((step.release, step.against) == (version, against) for step in self._shown)
         return f"{against}_and_{version}{'_again' if again else ''}"
 
-    def _measurement(self, version: str, against: str, folder: str) -> Measurement:
+    def _measurement(self, version: str, against: str, folder: str) -> ComparisonRun:
         older, newer = self._releases[against], self._releases[version]
         suite = comparing_releases(
             self._loaded,
@@ -168,7 +169,7 @@ class BisectRun:
             newer.environment,
             gate=self._rules(version, against, confirming=folder.endswith("_again")),
         )
-        return Measurement(
+        return ComparisonRun(
             suite,
             str(self._root / folder),
             settings=self._settings,
@@ -189,7 +190,7 @@ class BisectRun:
             rules |= {"margin": self._margins[against], "metrics": {}}
         return rules
 
-    def _say_length(self, measurement: Measurement) -> None:
+    def _say_length(self, measurement: ComparisonRun) -> None:
         usual, most = expected_comparisons(len(self._releases))
         minutes = None if self._passport is None else measurement.expected_minutes(self._passport)
         lives = measurement.usual_minutes()

@@ -9,7 +9,8 @@ from typing import Any, Final
 import yaml
 
 from orbax_bench_core.cli.arm_flags import with_equal_arms
-from orbax_bench_core.cli.measurement import Interrupted, Measurement
+from orbax_bench_core.cli.comparison_run import ComparisonRun
+from orbax_bench_core.cli.measurement import Interrupted
 from orbax_bench_core.cli.output import Output
 from orbax_bench_core.config import LoadedSuite, parse_suite
 from orbax_bench_core.execute import RunSettings
@@ -112,7 +113,7 @@ class CalibrationRun:
 
     def _measure(self, suite: LoadedSuite, folder: str) -> float:
         """Makes one run, and returns the minutes that it took."""
-        measurement = Measurement(
+        measurement = ComparisonRun(
             suite,
             str(self._root / folder),
             settings=self._settings,

@@ -120,12 +120,14 @@ def load_for_hosts(path: str, override: Sequence[str], cluster: Cluster | None) 
 
 def name_in(suite: str) -> str | None:
     """Returns the name of a suite that may be wrong otherwise; None where even that is missing."""
-    import yaml
     from etils import epath
 
+    from orbax_bench_core.config import Source, UserError
+    from orbax_bench_core.files import read_at_most
+
     try:
-        content = yaml.safe_load(epath.Path(suite).read_bytes())
-    except (OSError, ImportError, ValueError, yaml.YAMLError):
+        content = Source(read_at_most(epath.Path(suite)).decode()).data
+    except (OSError, ImportError, ValueError, UserError):
         return None
     name = content.get("suite_name") if isinstance(content, dict) else None
     return name if isinstance(name, str) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
 import functools
 import gc
@@ -207,8 +208,12 @@ again took an eighth of the time of its report."""
 
 
 def main() -> None:
-    """Runs the command line of this process."""
+    """Runs the command line of this process.
+
+    At its end the interpreter would search all that is kept for garbage again, several times.
+    """
     gc.set_threshold(*_SELDOM)
+    atexit.register(gc.freeze)
     run_command_line(app)
 
 

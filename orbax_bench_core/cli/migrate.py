@@ -32,12 +32,13 @@ def migrate(
     from pathlib import Path
 
     from orbax_bench_core.config import Problem, UserError
+    from orbax_bench_core.files import read_at_most
     from orbax_bench_core.suite_files import migrate as migrated
 
     found = []
     for file in files:
         try:
-            text = Path(file).read_bytes().decode()
+            text = read_at_most(file).decode()
         except UnicodeDecodeError:
             raise UserError(Problem("is no text file", file=file)) from None
         found.append(migrated(text, file))

@@ -116,11 +116,11 @@ def recovery(
         return load_drilled(path, given, functools.partial(load_for_hosts, cluster=cluster))
 
     def measure(loaded: LoadedSuite, settings: RunSettings) -> int:
-        from orbax_bench_core.cli.measurement import Measurement
         from orbax_bench_core.cli.output import Output
+        from orbax_bench_core.cli.recovery_run import RecoveryRun
 
         output = Output.beside(as_json=as_json, verbose=verbose, quiet=quiet)
-        measurement = Measurement(
+        measurement = RecoveryRun(
             loaded, directory, settings=settings, output=output, lock=not no_lock
         )
         return measurement.drill(added, allow_inconclusive=allow_inconclusive, as_json=as_json)

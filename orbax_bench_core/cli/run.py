@@ -121,8 +121,8 @@ def run(
     """
     from orbax_bench_core.analysis import noise as passports
     from orbax_bench_core.analysis.best import parse_goal
-    from orbax_bench_core.cli.measurement import Baselines, Measurement, SearchFor, without_arms
     from orbax_bench_core.cli.output import Output
+    from orbax_bench_core.cli.sweep_run import Baselines, SearchFor, SweepRun, without_arms
     from orbax_bench_core.config import UserError
     from orbax_bench_core.execute import RunSettings
 
@@ -140,7 +140,7 @@ def run(
 
     def measure(settings: RunSettings) -> int:
         with outlets.on_failure(loaded.suite.suite_name, output_directory):
-            measurement = Measurement(
+            measurement = SweepRun(
                 loaded,
                 output_directory,
                 settings=settings,

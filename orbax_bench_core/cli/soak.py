@@ -114,13 +114,11 @@ def soak(
         return check_soak(load_for_hosts(path, given, cluster))
 
     def measure(loaded: LoadedSuite, settings: RunSettings) -> int:
-        from orbax_bench_core.cli.measurement import Measurement
         from orbax_bench_core.cli.output import Output
+        from orbax_bench_core.cli.soak_run import SoakRun
 
         output = Output.beside(as_json=as_json, verbose=verbose, quiet=quiet)
-        measurement = Measurement(
-            loaded, directory, settings=settings, output=output, lock=not no_lock
-        )
+        measurement = SoakRun(loaded, directory, settings=settings, output=output, lock=not no_lock)
         return measurement.soak(goal, limit_mib=limit, as_json=as_json)
 
     measure_suite(

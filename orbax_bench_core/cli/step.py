@@ -13,13 +13,7 @@ import typer
 from orbax_bench_core.cli import answer_steps
 from orbax_bench_core.cli.arguments import AllowInconclusive, JUnit, Notify, SuiteFile
 from orbax_bench_core.cli.hosts import HostWait, NoCluster
-from orbax_bench_core.cli.step_outputs import (
-    OutputsFile,
-    ResultFile,
-    RunDirectory,
-    give,
-    text_of,
-)
+from orbax_bench_core.cli.step_outputs import OutputsFile, ResultFile, RunDirectory, give, text_of
 from orbax_bench_core.exit_codes import Exit
 
 app = typer.Typer(

@@ -44,10 +44,10 @@ def text_of(path: str) -> str:
     from etils import epath
 
     from orbax_bench_core.config import Problem, UserError
+    from orbax_bench_core.files import read_at_most
 
     try:
-        content: bytes = epath.Path(path).read_bytes()
-        return content.decode()
+        return read_at_most(epath.Path(path)).decode()
     except (OSError, ImportError, ValueError) as error:
         raise UserError(Problem(f"cannot read it: {error}", file=path)) from None
 

@@ -94,11 +94,11 @@ def upgrade(
     interrupted.
     """
     from orbax_bench_core.analysis import noise as passports
-    from orbax_bench_core.cli.measurement import Measurement
+    from orbax_bench_core.cli.comparison_run import ComparisonRun
     from orbax_bench_core.cli.output import Output
     from orbax_bench_core.config import parse_suite
     from orbax_bench_core.execute import RunSettings
-    from orbax_bench_core.steps import make_both, plan_upgrade
+    from orbax_bench_core.steps.releases import make_both, plan_upgrade
     from orbax_bench_core.suite_files import UPGRADE_SUITE
 
     cluster = place_in_cluster(no_cluster=no_cluster)
@@ -116,7 +116,7 @@ def upgrade(
     def measure(settings: RunSettings) -> int:
         output = Output.to_stdout(log_format, verbose=verbose, quiet=quiet, outlets=outlets)
         with outlets.on_failure(planned.suite.suite.suite_name, root):
-            measurement = Measurement(
+            measurement = ComparisonRun(
                 planned.suite, root, settings=settings, output=output, lock=not no_lock
             )
             measurement.introduce(known)

@@ -7,7 +7,6 @@ from orbax_bench_core.config.checkpoint import (
     MODELS,
     ArraySpec,
     CheckpointConfig,
-    Optimizer,
     ShardingEntry,
     Spec,
     leaves,
@@ -44,7 +43,7 @@ from orbax_bench_core.config.load import LoadedSuite, load_suite, parse_suite
 from orbax_bench_core.config.mesh import MeshConfig, sharding_conflict
 from orbax_bench_core.config.models import expanded
 from orbax_bench_core.config.override import with_keys, with_overrides
-from orbax_bench_core.config.redaction import has_credentials, redacted
+from orbax_bench_core.config.redaction import redacted
 from orbax_bench_core.config.rules import changed_gate
 from orbax_bench_core.config.source import KeyPath, Source, read_value
 from orbax_bench_core.config.suite import BenchmarkEntry, Suite
@@ -60,6 +59,7 @@ __all__ = [
     "Arm",
     "ArraySpec",
     "BenchmarkEntry",
+    "Bounded",
     "Cache",
     "CheckpointConfig",
     "Conditions",
@@ -74,7 +74,6 @@ __all__ = [
     "LoadedSuite",
     "MeshConfig",
     "MetricRule",
-    "Optimizer",
     "Problem",
     "ShardingEntry",
     "Source",
@@ -90,7 +89,6 @@ __all__ = [
     "explain",
     "gate_changes",
     "gate_edits",
-    "has_credentials",
     "leaves",
     "load_suite",
     "meanings",

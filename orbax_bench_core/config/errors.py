@@ -15,7 +15,11 @@ _LONGEST_MESSAGE: Final = 1_900
 _LONGEST_VALUE: Final = 200
 _END: Final = 300
 """Characters of the end of a long message, which says what to do."""
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_CONTROL: Final = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""What moves a cursor, ends a line or turns text around, and halves of characters, which no file
+can hold."""
 
 _KINDS: Final = {"tuple_type": "a list", "dict_type": "a mapping", "model_type": "a mapping"}
 

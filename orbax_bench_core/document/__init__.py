@@ -3,7 +3,6 @@
 from orbax_bench_core.document.console import print_document
 from orbax_bench_core.document.elements import (
     BLANK,
-    Axis,
     ByWidth,
     Callout,
     Cell,
@@ -40,7 +39,6 @@ from orbax_bench_core.document.scales import Scale
 
 __all__ = [
     "BLANK",
-    "Axis",
     "ByWidth",
     "Callout",
     "Cell",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, assert_never
 
 from orbax_bench_core.config import printable
@@ -45,6 +45,10 @@ _STYLES: Final[dict[Role, str]] = {
     "bad": "red",
     "unsure": "yellow",
 }
+
+
+_AT_ONCE: Final = 1000
+"""Lines of a table that are printed together."""
 
 
 def print_document(document: Document, console: Console) -> None:
@@ -174,13 +178,32 @@ def _print_groups(table: Table, console: Console) -> None:
         )
         return "  " + "  ".join(padded)
 
-    _print_paragraph(Paragraph(line(headings), "dim"), console)
+    lines = [_line(line(headings), "dim")]
     for group in table.groups:
-        _print_paragraph(Paragraph(group.label), console)
-        _print(group.intro, console)
-        for row in group.rows:
-            _print_paragraph(Paragraph(line(row), "dim" if row.dim else "plain"), console)
-        _print(group.remarks, console)
+        lines.append(_line(group.label))
+        _print_between(lines, group.intro, console)
+        lines += [_line(line(row), "dim" if row.dim else "plain") for row in group.rows]
+        _print_between(lines, group.remarks, console)
+    _print_lines(lines, console)
+
+
+def _print_between(
+    lines: list[RichText], paragraphs: tuple[Paragraph, ...], console: Console
+) -> None:
+    """Prints paragraphs, if there are any, after the lines before them, which are then printed."""
+    if paragraphs:
+        _print_lines(lines, console)
+        lines.clear()
+        _print(paragraphs, console)
+
+
+def _print_lines(lines: Sequence[RichText], console: Console) -> None:
+    """Prints whole lines; tens of thousands one by one would take seconds."""
+    from rich.text import Text as RichText
+
+    for start in range(0, len(lines), _AT_ONCE):
+        text = RichText("\n").join(lines[start : start + _AT_ONCE])
+        console.print(text, highlight=False, soft_wrap=True)
 
 
 def _plain_cells(row: Row) -> list[str]:

@@ -7,11 +7,12 @@ import json
 import os
 import shlex
 import shutil
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from orbax_bench_core.config import shortened
+from orbax_bench_core.environments.asking import NoAnswer, answer_of
 from orbax_bench_core.environments.cache import source_folder
 from orbax_bench_core.environments.errors import EnvironmentFailed
 from orbax_bench_core.environments.resolve import refuse_release, works_with
@@ -122,25 +123,25 @@ def check(interpreter: Interpreter) -> dict[str, str]:
 
 
 def _probe(interpreter: Interpreter) -> Any:
+    executable = interpreter.executable
+    command = [executable, "-c", _PROBE.read_text(), json.dumps(WORKER_MODULES)]
     try:
-        process = subprocess.run(
-            [interpreter.executable, "-c", _PROBE.read_text(), json.dumps(WORKER_MODULES)],
-            capture_output=True,
-            text=True,
-            env={**os.environ, **interpreter.variables},
-            timeout=_PROBE_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise EnvironmentFailed(f"{interpreter.executable} does not run: {error}") from None
-    try:
-        return json.loads(process.stdout.splitlines()[-1])
-    except (IndexError, ValueError):
-        last = "".join(process.stderr.strip().splitlines()[-1:])
+        answer = answer_of(command, variables=interpreter.variables, timeout_s=_PROBE_S)
+    except OSError as error:
+        raise EnvironmentFailed(f"{executable} does not run: {error}") from None
+    except NoAnswer as error:
         raise EnvironmentFailed(
-            f"{interpreter.executable} ended with code {process.returncode} when it was asked what "
-            f"it has: {last}",
-            process.stderr,
+            f"{executable} does not answer as a Python does: {error}; give the path of a Python"
+        ) from None
+    try:
+        found = json.loads(answer.out.splitlines()[-1])
+        return {name: found[name] for name in ("python", "missing", "broken", "versions")}
+    except (IndexError, KeyError, TypeError, ValueError, RecursionError):
+        last = "".join(answer.err.strip().splitlines()[-1:])
+        raise EnvironmentFailed(
+            f"{executable} ended with code {answer.code} when it was asked what it has: "
+            f"{shortened(last) or 'it did not answer as a Python does'}",
+            answer.err,
         ) from None
 
 

@@ -9,6 +9,7 @@ import json
 import sys
 from importlib import metadata
 
+print("python", flush=True)  # at once: imports may take a minute
 missing, broken, versions = {}, {}, {}
 for module, distribution in json.loads(sys.argv[1]).items():
     try:

@@ -17,26 +17,16 @@ from orbax_bench_core.execute.drill import Strike
 from orbax_bench_core.execute.expected import ExpectedDevices
 from orbax_bench_core.execute.hosts import (
     HOST_WAIT_S,
-    Agent,
-    ClusterHosts,
     Host,
     HostsMissing,
     LocalHost,
     Output,
     PortRange,
     equal_everywhere,
-    given_token,
     pack,
 )
 from orbax_bench_core.execute.isolation import LOCK_FILE, allocator_settings, measuring_lock
-from orbax_bench_core.execute.liveness import (
-    Judgement,
-    Liveness,
-    Patience,
-    Pulse,
-    Signs,
-    judge,
-)
+from orbax_bench_core.execute.liveness import Patience
 from orbax_bench_core.execute.pairs import run_pairs
 from orbax_bench_core.execute.runner import run_points, run_rounds, run_until
 from orbax_bench_core.execute.session import (
@@ -61,35 +51,27 @@ __all__ = [
     "NOTIFY",
     "NOTIFY_STATE",
     "TOKEN",
-    "Agent",
     "AllAlike",
     "CannotRecord",
     "Cluster",
-    "ClusterHosts",
     "Event",
     "ExpectedDevices",
     "Host",
     "HostsMissing",
-    "Judgement",
-    "Liveness",
     "LocalHost",
     "Output",
     "Patience",
     "PortRange",
     "Progress",
-    "Pulse",
     "Retry",
     "RunSettings",
     "Say",
     "Session",
-    "Signs",
     "Strike",
     "Watcher",
     "allocator_settings",
     "detect_cluster",
     "equal_everywhere",
-    "given_token",
-    "judge",
     "measuring_lock",
     "on_hosts",
     "pack",

@@ -1,7 +1,7 @@
 """Files on disk and in buckets: in full or not at all, created by one alone, and cleared away."""
 
 from orbax_bench_core.files.atomic import atomic_file, write_atomically
-from orbax_bench_core.files.bounded import MAX_BYTES, read_at_most
+from orbax_bench_core.files.bounded import MAX_BYTES, opened, read_at_most, read_json
 from orbax_bench_core.files.exclusive import (
     create_exclusively,
     digest,
@@ -34,8 +34,10 @@ __all__ = [
     "names_in",
     "new_scratch_file",
     "new_scratch_folder",
+    "opened",
     "read_at_most",
     "read_if_there",
+    "read_json",
     "scratch_folder",
     "started",
     "swap",

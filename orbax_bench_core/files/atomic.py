@@ -7,7 +7,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from orbax_bench_core.files.temporary import sweep_once, temporary_name
@@ -55,7 +54,7 @@ def atomic_file(path: epath.Path | str, *, durable: bool = True) -> Iterator[IO[
                 shutil.copyfileobj(local, remote)
         return
     folder, name = os.path.split(os.fspath(path))
-    sweep_once(Path(folder))
+    sweep_once(folder)
     temporary = os.path.join(folder, temporary_name(name))
     try:
         with _created(temporary) as file:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import io
+import json
 import os
 import stat
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import IO, TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from etils import epath
@@ -33,15 +37,86 @@ def read_at_most(path: epath.Path | str, most: int = MAX_BYTES) -> bytes:
     else:
         data = _local(path, most)
     if len(data) > most:
-        raise OSError(errno.EFBIG, f"Larger than {most:,} bytes, which none is", str(path))
+        raise _too_large(path, most)
     return data
+
+
+def read_json(path: epath.Path | str, most: int = MAX_BYTES) -> Any:
+    """Returns what a file of JSON says.
+
+    Args:
+        path: Local or gs://.
+        most: Bytes that it may have.
+
+    Raises:
+        OSError: As `read_at_most`.
+        ValueError: It is no JSON, or nested deeper than anything of ours.
+    """
+    try:
+        return json.loads(read_at_most(path, most))
+    except RecursionError:
+        raise ValueError("brackets too deep in each other") from None
+
+
+@contextlib.contextmanager
+def opened(path: epath.Path | str) -> Iterator[IO[bytes]]:
+    """Opens a file of any size, to be read in pieces.
+
+    Args:
+        path: Local or gs://.
+
+    Raises:
+        OSError: It cannot be read, or is no file, as in `read_at_most`.
+    """
+    if "://" in str(path):
+        from etils import epath
+
+        with epath.Path(path).open("rb") as remote:
+            yield remote
+    else:
+        _status(path)
+        with open(path, "rb") as file:
+            yield file
+
+
+class Bounded(io.BytesIO):
+    """Room for what a store sends of an object, whose size is not asked for beforehand."""
+
+    def __init__(self, path: epath.Path | str, most: int = MAX_BYTES) -> None:
+        """Makes room for `most` bytes of an object at `path`."""
+        super().__init__()
+        self._path, self._most = path, most
+
+    def write(self, data: Any, /) -> int:
+        """Takes more of the object.
+
+        Raises:
+            OSError: It is too large (`EFBIG`).
+        """
+        if self.tell() + len(data) > self._most:
+            raise _too_large(self._path, self._most)
+        return super().write(data)
+
+
+def _too_large(path: epath.Path | str, most: int) -> OSError:
+    return OSError(errno.EFBIG, f"Larger than {most:,} bytes, which none is", str(path))
+
+
+def _status(path: epath.Path | str) -> os.stat_result:
+    """Returns the status of a file or folder.
+
+    Raises:
+        OSError: It is neither.
+    """
+    found = os.stat(path)
+    if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
+        raise OSError(errno.EINVAL, "Neither a file nor a folder", str(path))
+    return found
 
 
 def _local(path: epath.Path | str, most: int) -> bytes:
     """Returns what a local file holds, or one byte more than it may have."""
-    found = os.stat(path)
-    if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
-        raise OSError(errno.EINVAL, "Neither a file nor a folder", str(path))
+    found = _status(path)
     with open(path, "rb") as file:
         # Room for all that it may have would take longer than reading what it has.
         data = file.read(min(found.st_size, most) + 1)

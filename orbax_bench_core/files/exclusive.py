@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from orbax_bench_core.files.atomic import sync
-from orbax_bench_core.files.bounded import read_at_most
+from orbax_bench_core.files.bounded import Bounded, read_at_most
 from orbax_bench_core.files.temporary import sweep_once, temporary_name
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def swap(path: epath.Path, before: bytes, data: bytes) -> bool:
     target = Path(path)
     with _locked(target.parent), _temporary(target, data) as temporary:
         try:
-            if target.read_bytes() != before:
+            if read_at_most(target) != before:
                 return False
         except FileNotFoundError:
             return False
@@ -145,7 +145,7 @@ def _remote(path: epath.Path | str) -> bool:
 @contextlib.contextmanager
 def _temporary(target: Path, data: bytes) -> Iterator[Path]:
     """Writes `data` to a file beside `target`, which is gone again at the end."""
-    sweep_once(target.parent)
+    sweep_once(str(target.parent))
     temporary = target.with_name(temporary_name(target.name))
     try:
         with temporary.open("wb") as file:
@@ -240,7 +240,7 @@ def _download(path: epath.Path) -> tuple[bytes, int] | None:
 
     def read() -> tuple[bytes, int] | None:
         blob = bucket.get_blob(name)
-        return None if blob is None else (blob.download_as_bytes(), int(blob.generation))
+        return None if blob is None else (_content(blob, path), int(blob.generation))
 
     try:
         found: tuple[bytes, int] | None = _answered(read, path)
@@ -252,10 +252,17 @@ def _download(path: epath.Path) -> tuple[bytes, int] | None:
 def _remote_bytes(path: epath.Path | str) -> bytes | None:
     bucket, name = _bucket_and_name(path)
     try:
-        data: bytes = _answered(lambda: bucket.blob(name).download_as_bytes(), path)
+        data: bytes = _answered(lambda: _content(bucket.blob(name), path), path)
     except FileNotFoundError:
         return None
     return data
+
+
+def _content(blob: Any, path: epath.Path | str) -> bytes:
+    """Returns what an object holds, which is bounded as a file is."""
+    room = Bounded(path)
+    blob.download_to_file(room)
+    return room.getvalue()
 
 
 def _upload(path: epath.Path, data: bytes, *, generation: int) -> bool:

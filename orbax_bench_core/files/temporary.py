@@ -10,7 +10,6 @@ import re
 import shutil
 import tempfile
 import time
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -24,13 +23,13 @@ _FORGOTTEN_S: Final = 24 * 3600.0
 """Seconds after which what a process of another machine has left is taken for abandoned."""
 
 
-_written_to: Final[set[Path]] = set()
+_written_to: Final[set[str]] = set()
 """Folders in which this process has written."""
 
 
 def temporary_name(name: str) -> str:
     """Returns the name of a file, beside one of this name, that is not written in full yet."""
-    return f".{name}.{_owner(os.getpid())}.{uuid.uuid4().hex[:8]}.tmp"
+    return f".{name}.{_owner(os.getpid())}.{os.urandom(4).hex()}.tmp"
 
 
 def is_abandoned(path: Path) -> bool:
@@ -47,7 +46,7 @@ def is_abandoned(path: Path) -> bool:
 
 
 @functools.lru_cache(1024)
-def sweep_once(folder: Path) -> None:
+def sweep_once(folder: str) -> None:
     """Deletes what killed writers have left in a folder, the first time that it is asked."""
     _written_to.add(folder)
     with contextlib.suppress(OSError):
@@ -59,7 +58,7 @@ def clear_own() -> None:
     own = f".{_owner(os.getpid())}."
     for folder in _written_to:
         with contextlib.suppress(OSError):
-            for path in folder.iterdir():
+            for path in Path(folder).iterdir():
                 if own in path.name and path.name.endswith(".tmp"):
                     path.unlink(missing_ok=True)
 
@@ -92,13 +91,14 @@ def new_scratch_file(kind: str) -> Path:
 
 def _prefix(kind: str) -> str:
     with contextlib.suppress(OSError):
-        _sweep(Path(tempfile.gettempdir()), kind)
+        _sweep(tempfile.gettempdir(), kind)
     return f"{kind}.{_owner(os.getpid())}."
 
 
-def _sweep(folder: Path, beginning: str) -> None:
-    for path in folder.iterdir():
-        if path.name.startswith(beginning) and is_abandoned(path):
+def _sweep(folder: str, beginning: str) -> None:
+    names = os.listdir(folder or ".")  # noqa: PTH208 - a large run has tens of thousands of folders
+    for path in [Path(folder, name) for name in names if name.startswith(beginning)]:
+        if is_abandoned(path):
             with contextlib.suppress(OSError):
                 shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 

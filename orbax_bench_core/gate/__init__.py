@@ -4,14 +4,13 @@ Plain arrays in, verdicts out; nothing here knows of files, runs or JAX.
 """
 
 from orbax_bench_core.gate.blocks import random_labels, read_blocks
-from orbax_bench_core.gate.calibration import RejectRate, reject_rate
+from orbax_bench_core.gate.calibration import reject_rate
 from orbax_bench_core.gate.excess import Excess
 from orbax_bench_core.gate.health import health
 from orbax_bench_core.gate.interval import log_ratio
 from orbax_bench_core.gate.judge import Judged, false_discovery, judge, primary_operations
-from orbax_bench_core.gate.plan import Plan, expected_operations, plan, plan_operations
+from orbax_bench_core.gate.plan import plan_operations
 from orbax_bench_core.gate.power import detectable
-from orbax_bench_core.gate.proportion import upper_bound
 from orbax_bench_core.gate.regimes import find_regimes
 from orbax_bench_core.gate.unpaired import decide_unpaired, run_log_ratio
 from orbax_bench_core.gate.verdict import (
@@ -28,26 +27,21 @@ __all__ = [
     "Excess",
     "FailureVerdict",
     "Judged",
-    "Plan",
-    "RejectRate",
     "SeriesHealth",
     "StallVerdict",
     "Verdict",
     "Word",
     "decide_unpaired",
     "detectable",
-    "expected_operations",
     "false_discovery",
     "find_regimes",
     "health",
     "judge",
     "log_ratio",
-    "plan",
     "plan_operations",
     "primary_operations",
     "random_labels",
     "read_blocks",
     "reject_rate",
     "run_log_ratio",
-    "upper_bound",
 ]

@@ -39,13 +39,6 @@ class Plan:
         return self.by_look[-1]
 
 
-def expected_operations(
-    sigma: float, rule: GateRule | None = None, true_ratio: float = 1.0
-) -> float:
-    """Returns how many operations per arm a verdict will take on average; see `plan`."""
-    return plan(sigma, rule, true_ratio).operations
-
-
 def plan(
     sigma: float,
     rule: GateRule | None = None,

@@ -1,26 +1,17 @@
 """Inventory of a checkpoint on storage: files by role, sizes, and the format they follow."""
 
-from orbax_bench_core.inventory.checkpoint import (
-    UNFINISHED,
-    StoredArray,
-    StoredCheckpoint,
-    read_checkpoint,
-)
+from orbax_bench_core.inventory.checkpoint import StoredArray, StoredCheckpoint, read_checkpoint
 from orbax_bench_core.inventory.inventory import FileCount, Inventory, take_inventory
 from orbax_bench_core.inventory.layout import ROLES, kinds_of
-from orbax_bench_core.inventory.saved import SavedArray, SavedTree, read_saved_trees
-from orbax_bench_core.inventory.zarr import ZarrArray
+from orbax_bench_core.inventory.saved import SavedTree, read_saved_trees
 
 __all__ = [
     "ROLES",
-    "UNFINISHED",
     "FileCount",
     "Inventory",
-    "SavedArray",
     "SavedTree",
     "StoredArray",
     "StoredCheckpoint",
-    "ZarrArray",
     "kinds_of",
     "read_checkpoint",
     "read_saved_trees",

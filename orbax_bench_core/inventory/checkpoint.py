@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from orbax_bench_core.config import UserError
+from orbax_bench_core.files import read_json
 from orbax_bench_core.inventory.inventory import file_sizes
 from orbax_bench_core.inventory.keys import Chunk, StoreError, read_store
 from orbax_bench_core.inventory.zarr import ZarrArray, read_zarr
@@ -214,7 +215,7 @@ class _Reader:
                 self._problems.append(f"{name} is missing")
             return None
         try:
-            found = json.loads(file.read_text())
+            found = read_json(file)
         except (ValueError, OSError) as error:
             self._problems.append(f"{name} is damaged: {error}")
             return None

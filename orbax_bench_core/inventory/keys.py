@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from orbax_bench_core.files import read_at_most
 from orbax_bench_core.inventory.saved import store_spec
 
 if TYPE_CHECKING:
@@ -60,7 +61,9 @@ def read_store(
 def _in_folders(folder: epath.Path, sizes: Mapping[PurePosixPath, int]) -> dict[str, Chunk]:
     arrays = {file.parent for file in sizes if file.name in ("zarr.json", ".zarray")}
     return {
-        file.as_posix(): Chunk(file.as_posix(), size, file.as_posix(), (folder / file).read_bytes)
+        file.as_posix(): Chunk(
+            file.as_posix(), size, file.as_posix(), functools.partial(read_at_most, folder / file)
+        )
         for file, size in sizes.items()
         if any(parent in arrays for parent in file.parents)
     }

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from orbax_bench_core.files import read_at_most, read_json
 from orbax_bench_core.inventory.inventory import Folder, plain
 from orbax_bench_core.inventory.zarr import read_zarr
 
@@ -147,7 +147,7 @@ def _in_folders(folder: Folder) -> Iterator[tuple[str, bytes]]:
         for name in _METADATA:
             file = folder / child / name
             if file.exists():
-                yield f"{child}/{name}", file.read_bytes()
+                yield f"{child}/{name}", read_at_most(file)
 
 
 def store_spec(folder: str) -> dict[str, str]:
@@ -184,7 +184,7 @@ def _write_shapes(folder: Folder) -> dict[str, Any]:
             continue
         try:
             file = place / name
-            found = [entry["array_metadata"] for entry in json.loads(file.read_text())[_KEY]]
+            found = [entry["array_metadata"] for entry in read_json(file)[_KEY]]
             return {one["param_name"]: one["write_shape"] for one in found}
         except (ValueError, KeyError, TypeError):
             return {}

@@ -47,11 +47,6 @@ class ZarrArray:
         return math.prod(math.ceil(size / part) for size, part in pairs)
 
     @property
-    def object_bytes(self) -> int:
-        """Bytes of the values of one key, before compression."""
-        return math.prod(self.object_shape) * self.itemsize
-
-    @property
     def chunk_bytes(self) -> int:
         """Bytes of the values of one chunk, before compression."""
         return math.prod(self.chunk_shape) * self.itemsize

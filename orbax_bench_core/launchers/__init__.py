@@ -3,24 +3,9 @@
 from orbax_bench_core.launchers.containers import is_digest
 from orbax_bench_core.launchers.expected import expectation, expected_devices
 from orbax_bench_core.launchers.fitting import named_processes, require_whole_slices
-from orbax_bench_core.launchers.gpus import GKE_GPU, GPU_KINDS, GPU_RESOURCE, Gpu, Gpus, parse_gpus
-from orbax_bench_core.launchers.hardware import (
-    GENERATIONS,
-    GKE_ACCELERATOR,
-    GKE_RESOURCE,
-    GKE_TOPOLOGY,
-    Generation,
-    SliceShape,
-    parse_slice,
-    slice_shape,
-    topologies,
-)
-from orbax_bench_core.launchers.launch import (
-    Launch,
-    Launcher,
-    interrupted_by_sigterm,
-    require_client,
-)
+from orbax_bench_core.launchers.gpus import GKE_GPU, GPU_KINDS, GPU_RESOURCE, Gpus, parse_gpus
+from orbax_bench_core.launchers.hardware import GENERATIONS, GKE_RESOURCE, SliceShape, parse_slice
+from orbax_bench_core.launchers.launch import Launch, Launcher, interrupted_by_sigterm
 from orbax_bench_core.launchers.places import PLACES, Place, place_named, place_settings
 from orbax_bench_core.launchers.pods import pod_settings
 from orbax_bench_core.launchers.shipping import unshipped
@@ -28,15 +13,11 @@ from orbax_bench_core.launchers.vertex_jobs import note_job, noted_job
 
 __all__ = [
     "GENERATIONS",
-    "GKE_ACCELERATOR",
     "GKE_GPU",
     "GKE_RESOURCE",
-    "GKE_TOPOLOGY",
     "GPU_KINDS",
     "GPU_RESOURCE",
     "PLACES",
-    "Generation",
-    "Gpu",
     "Gpus",
     "Launch",
     "Launcher",
@@ -54,9 +35,6 @@ __all__ = [
     "place_named",
     "place_settings",
     "pod_settings",
-    "require_client",
     "require_whole_slices",
-    "slice_shape",
-    "topologies",
     "unshipped",
 ]

@@ -10,11 +10,7 @@ import yaml
 
 from orbax_bench_core.config import UserError
 from orbax_bench_core.execute import HEAD_PORT, TOKEN
-from orbax_bench_core.launchers.containers import (
-    require_digest,
-    require_pod_names,
-    require_shared,
-)
+from orbax_bench_core.launchers.containers import require_digest, require_pod_names, require_shared
 from orbax_bench_core.launchers.followed import followed
 from orbax_bench_core.launchers.gpus import GKE_GPU, GPU_RESOURCE
 from orbax_bench_core.launchers.hardware import GKE_RESOURCE

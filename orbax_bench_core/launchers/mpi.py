@@ -6,11 +6,11 @@ import os
 import re
 import shlex
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from orbax_bench_core.config import ConfigModel, UserError
 from orbax_bench_core.execute import TOKEN
+from orbax_bench_core.files import read_at_most
 from orbax_bench_core.launchers.launch import Launch, require_client
 from orbax_bench_core.launchers.running import (
     code_of_run,
@@ -144,7 +144,7 @@ def _first(settings: MpiSettings) -> str:
     lines: tuple[str, ...] = settings.hosts
     if settings.hostfile is not None:
         try:
-            lines = tuple(Path(settings.hostfile).read_text().splitlines())
+            lines = tuple(read_at_most(settings.hostfile).decode(errors="replace").splitlines())
         except OSError as error:
             raise UserError(f"--set hostfile={settings.hostfile}: {error.strerror}") from None
     names = (re.split(r"[\s:]", line.strip())[0] for line in lines if line.strip()[:1] != "#")

@@ -14,6 +14,7 @@ from typing import Final
 
 from orbax_bench_core.config import UserError
 from orbax_bench_core.execute import pack
+from orbax_bench_core.files import read_at_most
 from orbax_bench_core.launchers.launch import Launch
 
 _FOLDER: Final = "suite"
@@ -99,7 +100,7 @@ def shipment(launch: Launch, *, in_image: str | None = None) -> Shipment:
         command=launch.with_suite(f"{target}/{name}"),
         target=target,
         name=name,
-        suite=Path(suite).read_bytes(),
+        suite=read_at_most(suite),
         archive=luggage.data,
     )
 

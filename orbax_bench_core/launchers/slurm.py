@@ -19,12 +19,7 @@ from orbax_bench_core.config import ConfigModel, UserError
 from orbax_bench_core.execute import TOKEN
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.launchers.launch import Launch, interrupted_by_sigterm, require_client
-from orbax_bench_core.launchers.running import (
-    code_of_run,
-    echo,
-    environment_of_hosts,
-    named_host,
-)
+from orbax_bench_core.launchers.running import code_of_run, echo, environment_of_hosts, named_host
 
 _REMEDY: Final = (
     "run this on a login node of the cluster, or elsewhere with another --on; Debian has it in the "

@@ -18,13 +18,7 @@ from orbax_bench_core.launchers.containers import require_digest
 from orbax_bench_core.launchers.kubernetes import Environment
 from orbax_bench_core.launchers.launch import Launch
 from orbax_bench_core.launchers.shipping import shipment
-from orbax_bench_core.launchers.vertex_jobs import (
-    LABEL,
-    CustomJobs,
-    JobState,
-    note_job,
-    noted_job,
-)
+from orbax_bench_core.launchers.vertex_jobs import LABEL, CustomJobs, JobState, note_job, noted_job
 from orbax_bench_core.provenance import IMAGE
 
 GPUS: Final = (

@@ -11,11 +11,7 @@ import pydantic
 
 from orbax_bench_core.config import ConfigModel, UserError
 from orbax_bench_core.execute import HEAD_PORT, TOKEN
-from orbax_bench_core.launchers.containers import (
-    require_digest,
-    require_pod_names,
-    require_shared,
-)
+from orbax_bench_core.launchers.containers import require_digest, require_pod_names, require_shared
 from orbax_bench_core.launchers.hardware import SliceShape
 from orbax_bench_core.launchers.launch import Launch, interrupted_by_sigterm, require_client
 from orbax_bench_core.launchers.shipping import shipment

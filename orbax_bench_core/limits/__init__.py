@@ -1,11 +1,10 @@
 """Storage and memory limits: what this machine can do with a checkpoint's bytes, without Orbax."""
 
-from orbax_bench_core.limits.model import HostLimits, Limits, read, read_hosts, write
+from orbax_bench_core.limits.model import Limits, read, read_hosts, write
 from orbax_bench_core.limits.probes import PROBES
 from orbax_bench_core.limits.process import ensure_limits, take_limits
 from orbax_bench_core.limits.share import (
     PROBE_HEADINGS,
-    OperationLimits,
     limit_columns,
     operation_limits,
     probe_cells,
@@ -15,9 +14,7 @@ from orbax_bench_core.limits.share import (
 __all__ = [
     "PROBES",
     "PROBE_HEADINGS",
-    "HostLimits",
     "Limits",
-    "OperationLimits",
     "ensure_limits",
     "limit_columns",
     "operation_limits",

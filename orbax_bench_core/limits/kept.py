@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pydantic
 
-from orbax_bench_core.files import ResultModel, write_atomically
+from orbax_bench_core.files import ResultModel, read_at_most, write_atomically
 from orbax_bench_core.limits.model import Confirmation, Limits
 from orbax_bench_core.limits.scratch import existing_directory, is_remote, scratch
 from orbax_bench_core.provenance import host_provenance, storage_provenance
@@ -114,7 +114,7 @@ class LimitsCache:
         if self._file is None:
             return None, ""
         try:
-            kept = _Kept.model_validate_json(self._file.read_bytes())
+            kept = _Kept.model_validate_json(read_at_most(self._file))
         except (OSError, pydantic.ValidationError):
             return None, ""
         if kept.key != self._key:

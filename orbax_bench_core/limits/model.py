@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, Self
 import pydantic
 
 from orbax_bench_core.config import HostMemory
-from orbax_bench_core.files import ResultModel, write_atomically
+from orbax_bench_core.files import ResultModel, read_at_most, write_atomically
 from orbax_bench_core.records import RunDirectory, RunFile
 
 LIMITS_SCHEMA_VERSION: Final = 1
@@ -182,7 +182,7 @@ class HostLimits(ResultModel):
 def read(run: RunDirectory) -> Limits | None:
     """Returns what the machine and the storage of a run can do; None where it was not measured."""
     try:
-        return Limits.model_validate_json((run.root / RunFile.LIMITS).read_bytes())
+        return Limits.model_validate_json(read_at_most(run.root / RunFile.LIMITS))
     except (OSError, pydantic.ValidationError):
         return None
 
@@ -190,7 +190,7 @@ def read(run: RunDirectory) -> Limits | None:
 def read_hosts(run: RunDirectory) -> HostLimits | None:
     """Returns what each host of a run can do; None for a run of one host."""
     try:
-        return HostLimits.model_validate_json((run.root / RunFile.HOST_LIMITS).read_bytes())
+        return HostLimits.model_validate_json(read_at_most(run.root / RunFile.HOST_LIMITS))
     except (OSError, pydantic.ValidationError):
         return None
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import pydantic
 
+from orbax_bench_core.config import Problem, UserError
 from orbax_bench_core.files import (
     ResultModel,
     create_exclusively,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 BATCHES: Final = "batches"
 _PLANNED: Final = "planned.json"
+_PLAN: Final = pydantic.TypeAdapter(dict[str, tuple[str, ...]])
 _NAME: Final = re.compile(r"(?P<name>.+)\.(?P<number>[1-9]\d*)\.json")
 
 
@@ -61,11 +63,16 @@ def read_planned(root: epath.Path) -> dict[str, tuple[str, ...]]:
 
     Raises:
         OSError: The plan cannot be read.
+        UserError: It is none.
     """
     data = read_if_there(root / BATCHES / _PLANNED)
     if data is None:
         return {}
-    return {name: tuple(ids) for name, ids in json.loads(data).items()}
+    try:
+        return _PLAN.validate_json(data)
+    except pydantic.ValidationError:
+        file = str(root / BATCHES / _PLANNED)
+        raise UserError(Problem("not a plan of the steps of a pipeline", file=file)) from None
 
 
 def write_batch(root: epath.Path, batch: Batch) -> epath.Path:

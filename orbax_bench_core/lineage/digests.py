@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import pydantic
 
 from orbax_bench_core.baselines import load_baseline
+from orbax_bench_core.files import opened, read_at_most, read_json
 from orbax_bench_core.inventory import ROLES, kinds_of
 from orbax_bench_core.provenance import UNKNOWN
 from orbax_bench_core.records import RunDirectory, unreadable
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 _AT_ONCE: Final = 16
 """An object store answers many requests at once as fast as one."""
-_CHUNK: Final = 2**20
+_CHUNK: Final = 2**16
 _METADATA_BYTES: Final = 2**24
 """Of a metadata file beyond this only name and size count."""
 
@@ -52,13 +54,66 @@ def file_digest(path: epath.PathLike) -> str:
     Raises:
         OSError: It cannot be read.
     """
-    from etils import epath
-
     digest = hashlib.sha256()
-    with epath.Path(path).open("rb") as file:
+    with opened(os.fspath(path)) as file:
         while piece := file.read(_CHUNK):
             digest.update(piece)
     return f"sha256:{digest.hexdigest()}"
+
+
+class RecordDigests:
+    """Digests of the records of sweep points, whose files are read for something else as well."""
+
+    def __init__(self, root: epath.Path, point_ids: Iterable[str]) -> None:
+        """Has read nothing yet.
+
+        Args:
+            root: The run directory.
+            point_ids: Its points; records of others are no part of the run.
+        """
+        self._root, self._ids = root, tuple(point_ids)
+        self._point, self._digests = "", dict[str, str]()
+        self._unread: set[str] = set()
+        self._found: dict[str, PointRecords] = {}
+
+    def add(self, path: str, data: bytes | None) -> None:
+        """Takes a file of a point, after those of the points before it.
+
+        Args:
+            path: Its path below the run directory.
+            data: What it holds; None where it was not read.
+        """
+        _, point_id, name = path.split("/", 2)
+        if point_id != self._point:
+            self._end_point()
+            self._point = point_id
+        if data is None:
+            self._unread.add(point_id)
+        else:
+            self._digests[name] = hashlib.sha256(data).hexdigest()
+
+    def found(self) -> dict[str, PointRecords]:
+        """Returns a digest per point that has records; files that were not added are read.
+
+        Raises:
+            UserError: A record cannot be read.
+        """
+        self._end_point()
+        rest = (id_ for id_ in self._ids if id_ not in self._found or id_ in self._unread)
+        every = {**self._found, **point_digests(self._root, rest)}
+        return {id_: every[id_] for id_ in self._ids if id_ in every}
+
+    def _end_point(self) -> None:
+        if self._digests:
+            self._found[self._point] = _point_records(self._digests)
+            self._digests = {}
+
+
+def _point_records(digests: Mapping[str, str]) -> PointRecords:
+    """Returns the digest of a point from those of its files, by `<repeat>/<file>`."""
+    names = sorted(digests, key=lambda name: name.split("/"))
+    lines = "\n".join(f"{name} {digests[name]}" for name in names)
+    return PointRecords(files=len(names), digest=content_digest(lines))
 
 
 def point_digests(root: epath.Path, point_ids: Iterable[str]) -> dict[str, PointRecords]:
@@ -74,7 +129,7 @@ def point_digests(root: epath.Path, point_ids: Iterable[str]) -> dict[str, Point
 
     def files(point_id: str) -> list[epath.Path]:
         # Only these folders: a step of a large run asks for its own points alone.
-        return sorted((root / "records" / point_id).glob("*/host_*.json"))
+        return list((root / "records" / point_id).glob("*/host_*.json"))
 
     ids = list(point_ids)
     with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -83,11 +138,8 @@ def point_digests(root: epath.Path, point_ids: Iterable[str]) -> dict[str, Point
         # One call for all, since most points have but a few; only digests are held.
         digests = pool.map(_record_digest, (path for paths in wanted.values() for path in paths))
         return {
-            point_id: PointRecords(
-                files=len(paths),
-                digest=content_digest(
-                    "\n".join(f"{path.parent.name}/{path.name} {next(digests)}" for path in paths)
-                ),
+            point_id: _point_records(
+                {f"{path.parent.name}/{path.name}": next(digests) for path in paths}
             )
             for point_id, paths in wanted.items()
         }
@@ -108,7 +160,9 @@ def config_digest(run: RunDirectory) -> str:
         OSError: There is none.
         ValueError: It is no JSON object.
     """
-    content = json.loads((run.root / "run.json").read_bytes())
+    content = read_json(run.root / "run.json")
+    if not isinstance(content, dict):
+        raise ValueError("run.json is no JSON object")
     content.pop("status", None)
     return content_digest(json.dumps(content, sort_keys=True, separators=(",", ":")))
 
@@ -180,15 +234,20 @@ def baseline_digest(path: str) -> str:
     return content_digest("\n".join(sorted(digests)))
 
 
-def _files(path: str) -> dict[PurePosixPath, epath.Path]:
+def _files(path: str) -> dict[PurePosixPath, epath.PathLike]:
     from etils import epath
 
     directory = epath.Path(path)
     scheme, is_remote, _ = str(directory).partition("://")
-    files = {}
+    files: dict[PurePosixPath, epath.PathLike] = {}
+    if not is_remote:
+        for local, _, names in os.walk(directory):
+            place = PurePosixPath(os.path.relpath(local, directory))
+            files |= {place / name: f"{local}/{name}" for name in names}
+        return files
     for parent, _, names in directory.walk():
         # On object storage epath gives folders without their scheme, as if they were local.
-        lost = is_remote and "://" not in str(parent)
+        lost = "://" not in str(parent)
         folder = epath.Path(f"{scheme}://{parent}") if lost else parent
         for name in names:
             file = folder / name
@@ -196,12 +255,14 @@ def _files(path: str) -> dict[PurePosixPath, epath.Path]:
     return files
 
 
-def _size(path: epath.Path) -> int:
-    return int(path.stat().length)
+def _size(path: epath.PathLike) -> int:
+    from etils import epath
+
+    return int(epath.Path(path).stat().length)
 
 
 def _record_digest(path: epath.Path) -> str:
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        return hashlib.sha256(read_at_most(path)).hexdigest()
     except OSError as error:
         raise unreadable(path, error) from None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
-import json
 import re
 from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.baselines import Registry, is_capture_id
 from orbax_bench_core.config import UserError, checked_path, did_you_mean
+from orbax_bench_core.files import read_json
 from orbax_bench_core.lineage.batch_files import BATCHES
 from orbax_bench_core.lineage.digests import baseline_digest, file_digest
 from orbax_bench_core.lineage.link import Link
@@ -113,17 +114,16 @@ def _artifact_metadata(path: epath.Path) -> dict[str, str] | None:
     """Returns what a step of a local pipeline run said of its output; None for any other file."""
     for folder in (path.parent, path.parent.parent):
         try:
-            output = json.loads((folder / _OUTPUT).read_bytes())
+            output = read_json(folder / _OUTPUT)
         except (OSError, ValueError):
             continue
-        outputs = output.get("artifacts", {}) if isinstance(output, dict) else {}
-        for artifact in (
-            each for listed in outputs.values() for each in listed.get("artifacts", [])
-        ):
-            metadata = artifact.get("metadata", {})
-            here = str(artifact.get("uri", "")) in (str(path), str(path.resolve()))
-            if here and "orbax_bench_type" in metadata:
-                return {key: value for key, value in metadata.items() if isinstance(value, str)}
+        with contextlib.suppress(AttributeError, TypeError):  # another program's file of this name
+            listed = output.get("artifacts", {}).values()
+            for artifact in (each for one in listed for each in one.get("artifacts", [])):
+                metadata = artifact.get("metadata", {})
+                here = str(artifact.get("uri", "")) in (str(path), str(path.resolve()))
+                if here and "orbax_bench_type" in metadata:
+                    return {key: value for key, value in metadata.items() if isinstance(value, str)}
     return None
 
 

@@ -9,20 +9,20 @@ from typing import Any, Final, Literal, Self
 import pydantic
 
 from orbax_bench_core.config import Arm, UserError
-from orbax_bench_core.files import ResultModel, write_atomically
+from orbax_bench_core.files import ResultModel, read_at_most, write_atomically
 from orbax_bench_core.lineage.batches import NotedBatch, note_batches
 from orbax_bench_core.lineage.digests import (
     PointRecords,
+    RecordDigests,
     baseline_digest,
     bytes_digest,
     checkpoint_digest,
     config_digest,
     file_digest,
-    point_digests,
     records_digest,
 )
 from orbax_bench_core.provenance import PACKAGES, UNKNOWN, image_that_runs, package_version
-from orbax_bench_core.records import Record, RunDirectory, RunFile
+from orbax_bench_core.records import Record, RunDirectory, RunFile, RunInfo
 from orbax_bench_core.sweep import BUILTINS, SweepEntry, SweepPoint, sides
 
 LINEAGE_FILE: Final = "lineage.json"
@@ -142,25 +142,31 @@ class ManifestWriter:
     """The next manifest of a run: create it, make files from the records, then note these.
 
     Digests of the records and of what they were made from are taken as it is created, so that a
-    record which is written meanwhile shows as a change.
+    record which is written meanwhile shows as a change. Of records that are read anyway, whoever
+    reads them tells what they hold.
     """
 
-    def __init__(self, run: RunDirectory, *, deep: bool = False) -> None:
-        """Takes the digests of a run's records, suite and checkpoints.
+    def __init__(
+        self, run: RunDirectory, info: RunInfo | None = None, *, deep: bool = False
+    ) -> None:
+        """Takes the digests of a run's suite, checkpoints and records.
 
-        With `deep` all bytes of a checkpoint are read, however many.
+        Args:
+            run: The run directory.
+            info: What its `run.json` says, where all records are about to be read: then `saw` is to
+                be told of them. None takes their digests now.
+            deep: Whether all bytes of a checkpoint are read, however many.
 
         Raises:
             UserError: There is no run here.
             OSError: A record cannot be read.
         """
-        self._run, self._info = run, run.read_info()
+        self._run, self._info = run, info or run.read_info()
         entries = self._info.expansion.points
-        self._points = point_digests(run.root, [entry.id for entry in entries])
-        self._records = Made(
-            digest=records_digest(self._points),
-            inputs={CONFIG: config_digest(run), **checkpoint_digests(entries)},
-        )
+        self._read = RecordDigests(run.root, (entry.id for entry in entries))
+        self._told = info is not None
+        self._points = {} if self._told else self._read.found()
+        self._inputs = {CONFIG: config_digest(run), **checkpoint_digests(entries)}
         self._version: Literal[1, 2] = LINEAGE_VERSION
         self._all_bytes = self._read_checkpoints(deep=deep)
         self._batches = note_batches(run)
@@ -168,6 +174,7 @@ class ManifestWriter:
         self._ran: dict[str, MeasuredWith] = {}
         self._contents: dict[str, int] = {}
         self._last: tuple[str, Arm | None] | None = None
+        self._said: object = None
 
     def _read_checkpoints(self, *, deep: bool) -> dict[str, str]:
         """Returns the digest over all bytes of each checkpoint.
@@ -181,18 +188,24 @@ class ManifestWriter:
             name = checkpoint_name(path)
             digest = bytes_digest(path, None if deep else SMALL)
             if digest == UNKNOWN and earlier is not None and RECORDS in earlier.made:
-                same = earlier.made[RECORDS].inputs.get(name) == self._records.inputs[name]
+                same = earlier.made[RECORDS].inputs.get(name) == self._inputs[name]
                 digest = earlier.all_bytes.get(name, UNKNOWN) if same else UNKNOWN
             if digest != UNKNOWN:
                 found[name] = digest
         return found
 
+    def saw(self, path: str, data: bytes | None) -> None:
+        """Takes a file among the records, as `Run.by_entry` tells of it."""
+        self._read.add(path, data)
+
     def add(self, record: Record) -> None:
         """Notes what a record was measured with."""
-        if len(self._ran) < _MOST:
+        point = (record.point_id, record.arm)
+        said = (point, record.provenance)  # of which the repeats of a point mostly share one
+        if len(self._ran) < _MOST and said != self._said:
+            self._said = said
             with_ = MeasuredWith.of(record)
             self._ran.setdefault(with_.model_dump_json(), with_)
-        point = (record.point_id, record.arm)
         if record.state is not None and point != self._last:
             self._last = point  # repeats of one point save the same
             if record.state.digest and len(self._contents) < _MOST:
@@ -204,7 +217,7 @@ class ManifestWriter:
         Args:
             searched: Whether a search of this run dropped points, and said so in `search.json`.
         """
-        self._made = {RECORDS: self._records}
+        self._made = {RECORDS: self._records()}
         self._add([RunFile.LIMITS, RunFile.HOST_LIMITS], {})
         dropped = [RunFile.SEARCH] if searched else []
         self._add(dropped, self._digests(RECORDS))
@@ -238,7 +251,7 @@ class ManifestWriter:
             self._contents = earlier.contents
             if file != RunFile.VERDICTS and RunFile.VERDICTS in earlier.made:
                 self._version = earlier.schema_version
-        self._made[RECORDS] = self._records
+        self._made[RECORDS] = self._records()
         inputs = self._digests(RECORDS)
         if SAMPLES in self._made and self._made[SAMPLES].inputs == inputs:
             inputs = self._digests(RECORDS, SAMPLES)
@@ -247,6 +260,11 @@ class ManifestWriter:
         self._add([file], inputs)
         self._add(_CONCLUSIONS[file], self._digests(file))
         self._write()
+
+    def _records(self) -> Made:
+        if self._told:
+            self._points = self._read.found()
+        return Made(digest=records_digest(self._points), inputs=self._inputs)
 
     def _add(self, names: Sequence[str], inputs: dict[str, str]) -> None:
         """Notes files that this process has just made; one that is not there is left out."""
@@ -282,7 +300,7 @@ class ManifestWriter:
 def read_manifest(run: RunDirectory) -> Manifest | None:
     """Returns what `lineage.json` says; None where it is missing or cannot be read."""
     try:
-        return Manifest.model_validate_json((run.root / LINEAGE_FILE).read_bytes())
+        return Manifest.model_validate_json(read_at_most(run.root / LINEAGE_FILE))
     except (OSError, pydantic.ValidationError):
         return None
 

@@ -6,10 +6,10 @@ import dataclasses
 import functools
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Final
 
 from orbax_bench_core.config import UserError
+from orbax_bench_core.files import read_at_most
 from orbax_bench_core.lineage.batch_files import read_batch
 from orbax_bench_core.lineage.batches import NotedBatch, lost_batches
 from orbax_bench_core.lineage.digests import (
@@ -295,7 +295,7 @@ class Verifier:
 
     def _suite_file(self, file: str) -> str:
         try:
-            same = Path(file).read_text() == self._info.suite_text
+            same = read_at_most(file).decode() == self._info.suite_text
         except (OSError, ValueError):
             return f"{file} (not here; run.json holds its text)"
         return f"{file} ({'still the same' if same else 'edited since; run.json holds what ran'})"

@@ -8,7 +8,6 @@ from orbax_bench_core.provenance.code import (
     loaded_code,
     recorded_code,
 )
-from orbax_bench_core.provenance.git import Answer as GitAnswer
 from orbax_bench_core.provenance.git import ask as ask_git
 from orbax_bench_core.provenance.machine import (
     IMAGE,
@@ -32,7 +31,6 @@ __all__ = [
     "REJOINED",
     "UNKNOWN",
     "CodeUnderTest",
-    "GitAnswer",
     "Source",
     "ask_git",
     "code_under_test",

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 import pydantic
 
-from orbax_bench_core.files import ResultModel
+from orbax_bench_core.files import ResultModel, read_at_most
 from orbax_bench_core.provenance.git import ask
 from orbax_bench_core.sweep import BUILTINS, SweepPoint
 
@@ -253,7 +253,7 @@ def without_credentials(url: str) -> str:
 
 def _content(path: Path) -> str:
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        return hashlib.sha256(read_at_most(path)).hexdigest()
     except OSError:
         return ""
 

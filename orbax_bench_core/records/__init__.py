@@ -32,11 +32,7 @@ from orbax_bench_core.records.run_directory import RunDirectory, RunDirectoryGon
 from orbax_bench_core.records.run_file import RunFile
 from orbax_bench_core.records.run_info import RunInfo
 from orbax_bench_core.records.samples import SamplesFile
-from orbax_bench_core.records.store_troubles import (
-    StoreFlagCounter,
-    StoreFlags,
-    troubles_of,
-)
+from orbax_bench_core.records.store_troubles import StoreFlagCounter, StoreFlags, troubles_of
 from orbax_bench_core.records.verification import VERIFIED_WORDS, weakest
 
 __all__ = [

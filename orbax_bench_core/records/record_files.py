@@ -43,6 +43,10 @@ if TYPE_CHECKING:
 _AT_ONCE: Final = 16
 """An object store answers many requests at once as fast as one."""
 
+Seen = Callable[[str, bytes | None], None]
+"""Told of a file among the records: its path below the run directory, and what it holds; None of a
+file or folder that is left unread, for no record has such a name."""
+
 
 class RecordFiles(abc.ABC):
     """Records of a run on storage.
@@ -188,24 +192,29 @@ class RecordFiles(abc.ABC):
         """
         return list(self._records_of(point.id, self.run_id))
 
-    def _records_of(self, point_id: str, run_id: str) -> Iterator[Record]:
+    def _records_of(self, point_id: str, run_id: str, seen: Seen | None = None) -> Iterator[Record]:
         self._forget(point_id)
         places = []
         for place, path in self._files(point_id):
             if place is None:
                 self._note(path, NO_PLACE)
+                if seen is not None:
+                    seen(path, None)
             else:
                 places.append(place)
         for place in sorted(places, key=lambda place: (not place.warmup, place.repeat, place.host)):
-            data = self._read(self._under(place.path))
+            path = place.path
+            data = self._read(self._under(path))
             if data is None:
                 continue
+            if seen is not None:
+                seen(path, data)
             record = _parsed(data)
             if record is None:
                 unread = other_version(data)
-                self._note(place.path, unread_stray(unread) if unread else TORN)
+                self._note(path, unread_stray(unread) if unread else TORN)
             elif wrong := misplaced(record, place, run_id):
-                self._note(place.path, misplaced_stray(wrong))
+                self._note(path, misplaced_stray(wrong))
             else:
                 yield record
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from orbax_bench_core.records.operation_times import OperationTimes
 from orbax_bench_core.records.paired import PairedTimes
 from orbax_bench_core.records.record import Record
+from orbax_bench_core.records.record_files import Seen
 from orbax_bench_core.records.repeats import Repeat, Series, repeats_of
 from orbax_bench_core.records.run_directory import RunDirectory
 from orbax_bench_core.records.samples import samples_table
@@ -60,16 +61,19 @@ class Run:
                 ):
                     yield repeat
 
-    def by_entry(self) -> Iterator[tuple[SweepEntry, list[Repeat]]]:
+    def by_entry(self, seen: Seen | None = None) -> Iterator[tuple[SweepEntry, list[Repeat]]]:
         """Yields each point or pair with its repeats that have a record, warm-ups included.
 
         They come arm by arm, and all are there before the next entry is read. `strays` are complete
         once all entries were read.
 
+        Args:
+            seen: Told of every file of an entry, as it is read.
+
         Raises:
             UserError: A record cannot be read.
         """
-        for entry, records in self.directory.by_point(self.info):
+        for entry, records in self.directory.by_point(self.info, seen):
             yield entry, _in_order(entry, records)
 
     def records(self) -> Iterator[Record]:

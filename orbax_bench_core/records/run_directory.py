@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from orbax_bench_core.config import Arm, LoadedSuite, UserError, checked_path
-from orbax_bench_core.files import is_there, write_atomically
+from orbax_bench_core.files import is_there, read_at_most, write_atomically
 from orbax_bench_core.leases import WHOLE, batch_name, held
 from orbax_bench_core.provenance import CodeUnderTest
 from orbax_bench_core.records.record import Record
-from orbax_bench_core.records.record_files import RecordFiles, unreadable
+from orbax_bench_core.records.record_files import RecordFiles, Seen, unreadable
 from orbax_bench_core.records.repeats import Repeat, Series
 from orbax_bench_core.records.run_info import RunInfo, RunStatus, begun, continued, parsed_info
 from orbax_bench_core.records.strays import repeat_folder
@@ -151,7 +151,7 @@ class RunDirectory(RecordFiles):
         """Changes how far the run is in `run.json`, and leaves the rest as it was written."""
         import msgspec
 
-        data = self._info_path.read_bytes()
+        data = read_at_most(self._info_path)
         # Mostly it says so already, and all of a large run as plain data is a hundred megabytes.
         parts = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
         if bytes(parts.get("status", b"")) != f'"{status}"'.encode():
@@ -170,17 +170,18 @@ class RunDirectory(RecordFiles):
             yield from records
 
     def by_point(
-        self, info: RunInfo | None = None
+        self, info: RunInfo | None = None, seen: Seen | None = None
     ) -> Iterator[tuple[SweepEntry, Iterator[Record]]]:
         """Yields every point of the run with its records.
 
         Args:
             info: What `run.json` says, where the caller has it: that of a large run is large.
+            seen: Told of every file of a point, as its records are read.
         """
         info = info or self.read_info()
         self._note_unknown(info.expansion.points)
         for point in info.expansion.points:
-            yield point, self._records_of(point.id, info.run_id)
+            yield point, self._records_of(point.id, info.run_id, seen)
 
     def read_repeat(
         self,

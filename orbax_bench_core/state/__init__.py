@@ -14,9 +14,7 @@ from orbax_bench_core.state.sharding_plan import plan_shardings
 from orbax_bench_core.state.synthetic import generate
 from orbax_bench_core.state.tree import (
     StateError,
-    agreed_bytes,
     available_bytes,
-    held_bytes,
     load_fits,
     named_leaves,
     release_freed,
@@ -31,7 +29,6 @@ __all__ = [
     "StateCache",
     "StateError",
     "absolute",
-    "agreed_bytes",
     "available_bytes",
     "build_mesh",
     "check_digest",
@@ -39,7 +36,6 @@ __all__ = [
     "digest",
     "first_devices",
     "generate",
-    "held_bytes",
     "initialize_if_used",
     "join_processes",
     "load_fits",

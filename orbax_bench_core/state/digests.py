@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -133,7 +134,7 @@ def _block_program(shape: tuple[int, ...]) -> Callable[[jax.Array, Any], jax.Arr
 
 @functools.cache
 def _whole_program(shape: tuple[int, ...]) -> Callable[[jax.Array], jax.Array]:
-    """Computes no positions but those of the loop, which is a tenth faster."""
+    """Computes no positions but those of the loop."""
 
     def program(block: jax.Array) -> jax.Array:
         return _sum(_words(block), shape, shape, None)
@@ -156,6 +157,12 @@ def _sum(
     shape: Sequence[int],
     offsets: Sequence[jax.Array] | None,
 ) -> jax.Array:
+    if _is_one_run(block_shape, shape):
+        size = math.prod(shape[1:])
+        words = [word.reshape(-1) for word in words]
+        block_shape = (block_shape[0] * size,)
+        offsets = None if offsets is None else [offsets[0] * size]
+        shape = (shape[0] * size,)
     low, high = hashing.linear_index(block_shape, global_shape=shape, offsets=offsets)
     lanes = hashing.content_lanes(words, low, high)
     # One reduction of both lanes; XLA's CPU backend runs it ten times faster than two sums.
@@ -166,6 +173,16 @@ def _sum(
         tuple(range(len(block_shape))),
     )
     return jnp.stack(sums)
+
+
+def _is_one_run(block_shape: Sequence[int], shape: Sequence[int]) -> bool:
+    """Says whether a block is to be taken as one run of elements: one loop is a tenth faster.
+
+    It has to be a run of the array, and in memory as well, which it is on CPUs; devices that lay
+    arrays out in tiles would have to copy it.
+    """
+    known = len(block_shape) > 1 and not layout.needs_wide_index(shape)
+    return known and tuple(block_shape[1:]) == tuple(shape[1:]) and jax.default_backend() == "cpu"
 
 
 def _words(block: jax.Array) -> list[jax.Array]:

@@ -8,6 +8,7 @@ from typing import Final
 import jax
 from etils import epath
 
+from orbax_bench_core.files import read_json
 from orbax_bench_core.state.digests import Digest
 from orbax_bench_core.state.tree import StateError
 
@@ -38,7 +39,7 @@ def recorded_digest(directory: epath.Path) -> Digest | None:
     if not directory.is_dir() or not file.exists():
         return None
     try:
-        content = json.loads(file.read_text())
+        content = read_json(file)
     except ValueError:
         content = None
     if not isinstance(content, dict) or not all(isinstance(v, str) for v in content.values()):

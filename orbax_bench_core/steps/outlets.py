@@ -25,7 +25,7 @@ from orbax_bench_core.exit_codes import Exit, worst
 from orbax_bench_core.exports.ci import STEP_SUMMARY, append_step_summary, junit_xml
 from orbax_bench_core.exports.notifications import News, State, Webhook, announce, webhook_at
 from orbax_bench_core.exports.site import has_site, renew_site, write_site
-from orbax_bench_core.files import write_atomically
+from orbax_bench_core.files import read_at_most, write_atomically
 from orbax_bench_core.records import RunDirectory
 
 if TYPE_CHECKING:
@@ -285,7 +285,7 @@ def _text_of(given: str) -> str:
     if not given.startswith("@"):
         return given
     try:
-        return str(_path(given[1:]).read_text()).strip()
+        return read_at_most(_path(given[1:])).decode().strip()
     except (OSError, ImportError, ValueError) as failure:
         raise UserError(f"--notify {given}: cannot read it: {failure}") from None
 

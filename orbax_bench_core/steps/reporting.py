@@ -50,7 +50,7 @@ from orbax_bench_core.config import UserError
 from orbax_bench_core.document import Document, to_html, to_markdown, write_figures
 from orbax_bench_core.exports.ci import junit_xml
 from orbax_bench_core.exports.tensorboard import EventFiles
-from orbax_bench_core.files import ResultModel, atomic_file, write_atomically
+from orbax_bench_core.files import ResultModel, atomic_file, read_at_most, write_atomically
 from orbax_bench_core.lineage import METRICS, SAMPLES, ManifestWriter
 from orbax_bench_core.records import Repeat, Run, RunDirectory, RunFile, RunInfo, SamplesFile
 from orbax_bench_core.sweep import Pair, SweepEntry
@@ -135,12 +135,36 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
     Raises:
         UserError: There is no run here, or a record cannot be read.
     """
-    run, root, manifest = Run(directory), directory.root, ManifestWriter(directory, deep=deep)
-    observer, event_files, open_points = Observer(), EventFiles(run), _Unfinished(run)
+    run, root = Run(directory), directory.root
+    manifest = ManifestWriter(directory, run.info, deep=deep)
+    observer = Observer(run.info.expansion.plain)
+    summary, lacking = _publish_tables(run, observer, manifest)
+    directory.clear_abandoned()
+    info = _settle(run, lacking)
+    first, extra = next(run.records(), None), limits_of(directory, info, summary)
+    search = read_search(directory, info)
+    answer = _answers(run, _publish_best(run, best_of(info, observer, search=search)))
+    del observer  # what it holds of a large run is as much as a page of it takes
+    document = summary_document(info, summary, first, extra, answer, _beside(directory, info))
+    write_atomically(root / "report.md", to_markdown(document).encode())
+    write_atomically(root / "report.html", to_html(document).encode())
+    manifest.note_report(searched=search is not None)
+    return summary
+
+
+def _publish_tables(
+    run: Run, observer: Observer, manifest: ManifestWriter
+) -> tuple[RunSummary, list[SweepEntry]]:
+    """Writes the tables and TensorBoard's files, for which every record is read once.
+
+    Returns:
+        What the run found, and the entries that are not finished.
+    """
+    root, event_files, open_points = run.directory.root, EventFiles(run), _Unfinished(run)
 
     def read_once(samples: SamplesFile) -> Iterator[Repeat]:
         """Yields all repeats, and shows each to all that is made of them but the summary."""
-        for entry, repeats in run.by_entry():
+        for entry, repeats in run.by_entry(manifest.saw):
             for repeat in sorted(repeats, key=lambda each: (not each.warmup, each.index)):
                 observer.add(repeat)
                 for host, record in repeat.records.items():
@@ -159,23 +183,19 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
         summary = summarize(read_once(samples), table)
         table.end()
     event_files.end()
-    summary = dataclasses.replace(summary, left_out=directory.strays)
+    summary = dataclasses.replace(summary, left_out=run.directory.strays)
     write_atomically(root / METRICS, json.dumps(_medians(summary), indent=1).encode())
-    directory.clear_abandoned()
-    info = _settle(run, open_points.found)
-    first, extra = next(run.records(), None), limits_of(directory, info, summary)
-    search = read_search(directory, info)
-    best = best_of(info, observer, search=search)
+    return summary, open_points.found
+
+
+def _publish_best(run: Run, best: Best) -> Best:
+    """Writes `best.json` where there is anything to choose, and returns what was found."""
+    path = run.directory.root / RunFile.BEST
     if best.cases:
-        write_atomically(root / RunFile.BEST, best.model_dump_json(indent=1).encode())
+        write_atomically(path, best.model_dump_json(indent=1).encode())
     else:
-        (root / RunFile.BEST).unlink(missing_ok=True)
-    answer = _answers(run, best)
-    document = summary_document(info, summary, first, extra, answer, _beside(directory, info))
-    write_atomically(root / "report.md", to_markdown(document).encode())
-    write_atomically(root / "report.html", to_html(document).encode())
-    manifest.note_report(searched=search is not None)
-    return summary
+        path.unlink(missing_ok=True)
+    return best
 
 
 def _beside(directory: RunDirectory, info: RunInfo) -> dict[str, str]:
@@ -210,7 +230,7 @@ def _answers(run: Run, best: Best | None) -> Document | None:
         if (root / RunFile.RECOVERY).exists():
             sections.append(recovery_section(recovery_of(run)))
         if (root / RunFile.SOAK).exists():
-            judged = Soak.model_validate_json((root / RunFile.SOAK).read_bytes())
+            judged = Soak.model_validate_json(read_at_most(root / RunFile.SOAK))
             sections.append(soak_section(soak_of(run, judged.limit_mib)))
     found = [section for section in sections if section is not None]
     if not found:

@@ -67,7 +67,7 @@ def search_points(
 
 def _check(session: Session) -> None:
     info, points = session.info, session.plain
-    cases = Observer().cases(points)
+    cases = Observer(points).cases()
     if len(cases) != 1 or len(points) < 2:
         names = ", ".join(cases)
         raise UserError(

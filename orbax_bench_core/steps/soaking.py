@@ -8,14 +8,7 @@ from typing import Final
 
 from orbax_bench_core.analysis.soak import FEWEST, LIMIT_MIB, Soak, lives_of, longest
 from orbax_bench_core.config import LoadedSuite, UserError, load_suite
-from orbax_bench_core.execute import (
-    DEFAULTS,
-    RunSettings,
-    Say,
-    Session,
-    run_until,
-    silent,
-)
+from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, Session, run_until, silent
 from orbax_bench_core.records import Record, Repeat, RunDirectory
 from orbax_bench_core.steps.measuring import measuring
 from orbax_bench_core.steps.reporting import publish, publish_soak

@@ -3,28 +3,19 @@
 from pathlib import Path
 from typing import Final
 
-from orbax_bench_core.suite_files.draft import (
-    SCHEMA_FILE,
-    Devices,
-    Question,
-    Subject,
-    draft_suite,
-)
-from orbax_bench_core.suite_files.edits import Migration
+from orbax_bench_core.suite_files.draft import SCHEMA_FILE, Devices, Question, Subject, draft_suite
 from orbax_bench_core.suite_files.migration import migrate
-from orbax_bench_core.suite_files.schema import SCHEMA_ID, modeline, schema_text, suite_schema
+from orbax_bench_core.suite_files.schema import SCHEMA_ID, schema_text, suite_schema
 
 __all__ = [
     "SCHEMA_FILE",
     "SCHEMA_ID",
     "UPGRADE_SUITE",
     "Devices",
-    "Migration",
     "Question",
     "Subject",
     "draft_suite",
     "migrate",
-    "modeline",
     "schema_text",
     "suite_schema",
 ]

@@ -12,13 +12,7 @@ from typing import Any, Final
 import pydantic
 
 from orbax_bench_core.config import ALIASES, BITS, GROUPS, MODELS, ArraySpec, DescribedSchema, Suite
-from orbax_bench_core.sweep import (
-    BUILTINS,
-    describe_options,
-    load_class,
-    names_of,
-    option_types,
-)
+from orbax_bench_core.sweep import BUILTINS, describe_options, load_class, names_of, option_types
 
 Json = dict[str, Any]
 

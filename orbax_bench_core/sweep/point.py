@@ -56,7 +56,7 @@ class SweepPoint(ConfigModel):
     @pydantic.model_validator(mode="after")
     def _given_are_options(self) -> Self:
         if unknown := [name for name in self.given if name not in self.options]:
-            raise ValueError(f"`given` names {unknown[0]!r}, which is no option of the point")
+            raise _unknown(unknown[0])
         return self
 
     @functools.cached_property
@@ -157,12 +157,21 @@ def points_of(
         every: The points without options.
         options: Every option with its value, as plain data; all points share it.
         given: The options that the suite file gives.
+
+    Raises:
+        ValueError: One of those is no option; a copy is not validated.
     """
+    if unknown := [name for name in given if name not in options]:
+        raise _unknown(unknown[0])
     text, own = _text(options), {"options": options, "given": given}
     for each in every:
         point = each.point.model_copy(update=own)
         point.__dict__["id"] = each.id_with(text)  # where the cached property keeps it
         yield point
+
+
+def _unknown(name: str) -> ValueError:
+    return ValueError(f"`given` names {name!r}, which is no option of the point")
 
 
 def id_of(content: dict[str, Any]) -> str:

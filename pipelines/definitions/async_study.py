@@ -24,10 +24,11 @@ def conclude(finished: Finished, console: "Console") -> int:
     from orbax_bench_core.analysis.async_study import AsyncStudy, study_document
     from orbax_bench_core.document import print_document
     from orbax_bench_core.exit_codes import Exit
+    from orbax_bench_core.files import read_at_most
     from orbax_bench_core.records import RunDirectory, RunFile
 
     try:
-        text = (RunDirectory(finished.directory).root / RunFile.STUDY).read_bytes()
+        text = read_at_most(RunDirectory(finished.directory).root / RunFile.STUDY)
         study = AsyncStudy.model_validate_json(text)
     except (OSError, pydantic.ValidationError):
         return Exit.FAILED

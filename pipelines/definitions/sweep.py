@@ -24,7 +24,7 @@ def conclude(finished: Finished, console: "Console") -> int:
 
     A comparison with what was measured apart can only warn, so that it is no part of the code.
     """
-    from orbax_bench_core.analysis.summary import notes_document, summarize, summary_document
+    from orbax_bench_core.analysis.summary import notes_document, summarize, terminal_document
     from orbax_bench_core.analysis.verdicts import read_verdicts, verdicts_document
     from orbax_bench_core.cli.results import run_exit_code
     from orbax_bench_core.document import print_document
@@ -35,7 +35,7 @@ def conclude(finished: Finished, console: "Console") -> int:
     summary, info = summarize(run.repeats()), run.info
     print_document(notes_document(info), console)
     extra = limits_of(run.directory, info, summary)
-    print_document(summary_document(info, summary, extra=extra), console)
+    print_document(terminal_document(info, summary, extra), console)
     if finished.arguments["baseline"] and (run.directory.root / RunFile.VERDICTS).exists():
         print_document(verdicts_document(read_verdicts(run)), console)
     return run_exit_code(summary, console)

@@ -26,12 +26,7 @@ from orbax_bench_pipelines.targets.job import (
     service_for,
 )
 from orbax_bench_pipelines.targets.placement import Placement
-from orbax_bench_pipelines.targets.settings import (
-    Settings,
-    at_submission,
-    read_settings,
-    read_text,
-)
+from orbax_bench_pipelines.targets.settings import Settings, at_submission, read_settings, read_text
 
 __all__ = [
     "Job",

@@ -18,12 +18,7 @@ from orbax_bench_core.launchers import (
 )
 from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.targets.honoured import dropped
-from orbax_bench_pipelines.targets.settings import (
-    Settings,
-    flag_of,
-    launcher_of,
-    launcher_settings,
-)
+from orbax_bench_pipelines.targets.settings import Settings, flag_of, launcher_of, launcher_settings
 from orbax_bench_pipelines.targets.values import MEASURING, StepSettings, num_bytes, num_cpus
 
 _NEEDS = {

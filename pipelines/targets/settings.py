@@ -17,6 +17,7 @@ from orbax_bench_core.config import (
     checked_path,
     explain,
 )
+from orbax_bench_core.files import read_at_most
 from orbax_bench_core.launchers import Gpus, SliceShape, parse_gpus, parse_slice
 from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.targets.values import (
@@ -299,7 +300,7 @@ def read_text(path: str, what: str) -> str:
     level = quiet.level
     quiet.setLevel(logging.CRITICAL)  # it logs a traceback of its own before it raises
     try:
-        text: str = epath.Path(checked_path(path)).read_bytes().decode()
+        text = read_at_most(epath.Path(checked_path(path))).decode()
     except UnicodeDecodeError:
         raise UserError(Problem(f"not a text file; a {what} is YAML", file=path)) from None
     except FileNotFoundError:

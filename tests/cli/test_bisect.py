@@ -60,7 +60,7 @@ def bisect(monkeypatch, orbax_bench, tmp_path, wheels):
             def publish_verdicts(self, verdicts):
                 return "verdicts.html"
 
-        monkeypatch.setattr(bisect_run, "Measurement", Known)
+        monkeypatch.setattr(bisect_run, "ComparisonRun", Known)
         suite = tmp_path / "suite.yaml"
         suite.write_text(SUITE + extra)
         done = orbax_bench(

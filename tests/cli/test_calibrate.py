@@ -73,7 +73,7 @@ def measured(monkeypatch, make_paired_run):
         def publish_verdicts(self, verdicts):
             return ""
 
-    monkeypatch.setattr(calibrate_run, "Measurement", Known)
+    monkeypatch.setattr(calibrate_run, "ComparisonRun", Known)
     return made
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from orbax_bench_core import environments, provenance
-from orbax_bench_core.cli import measurement
+from orbax_bench_core.cli import comparison_run
 from orbax_bench_core.config import UserError
 from orbax_bench_core.environments import EnvironmentFailed, Interpreter
 
@@ -46,7 +46,7 @@ def compared(monkeypatch):
         found.append((self._session.suite.suite, str(self._session.directory.root)))
         return 3
 
-    monkeypatch.setattr(measurement.Measurement, "compare", compare)
+    monkeypatch.setattr(comparison_run.ComparisonRun, "compare", compare)
     return found
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from orbax_bench_core.config import SuiteError, UserError, has_credentials, parse_suite, redacted
+from orbax_bench_core.config import SuiteError, UserError, parse_suite, redacted
+from orbax_bench_core.config.redaction import has_credentials
 
 SUITE = """\
 suite_name: s

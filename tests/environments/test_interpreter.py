@@ -4,7 +4,12 @@ import sys
 
 import pytest
 
-from orbax_bench_core.environments import EnvironmentFailed, Interpreter
+from orbax_bench_core.environments import (
+    EnvironmentFailed,
+    Interpreter,
+    asking,
+    interpreter,
+)
 from orbax_bench_core.environments.interpreter import check, find_executable, worker_variables
 from orbax_bench_core.environments.supported import WORKER_MODULES
 
@@ -123,6 +128,25 @@ def test_a_jax_that_orbax_breaks_with_is_explained(answering):
 def test_a_program_that_is_no_python_is_said(script):
     with pytest.raises(EnvironmentFailed, match=r"ended with code 3 .*: what is this"):
         check(Interpreter(str(script("echo what is this >&2; exit 3")), {}))
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("exec sleep 600", "it says nothing within 0.1 s"),
+        ("echo; exec sleep 600", "it does not end within 0.2 s"),
+        ("exec yes", "it says more than 1,048,576 bytes"),
+        ("exec cat", "it did not answer as a Python does"),
+        ("echo []", "it did not answer as a Python does"),
+        ("echo '{\"versions\": 1}'", "it did not answer as a Python does"),
+    ],
+)
+def test_what_does_not_answer_as_a_python_is_not_waited_for(script, monkeypatch, body, said):
+    monkeypatch.setattr(interpreter, "_PROBE_S", 0.2)
+    monkeypatch.setitem(asking.answer_of.__kwdefaults__, "first_s", 0.1)
+    with pytest.raises(EnvironmentFailed) as failure:
+        check(Interpreter(str(script(body)), {}))
+    assert said in str(failure.value)
 
 
 @pytest.mark.slow

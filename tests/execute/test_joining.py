@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from orbax_bench_core.config import UserError
-from orbax_bench_core.execute import Agent, Cluster, ClusterHosts, LocalHost, given_token
-from orbax_bench_core.execute.hosts import Contact
+from orbax_bench_core.execute import Cluster, LocalHost
+from orbax_bench_core.execute.hosts import Agent, ClusterHosts, Contact, given_token
 from orbax_bench_core.execute.hosts.wire import Wire
 from orbax_bench_core.execute.isolation import measuring_lock
 from orbax_bench_core.records import RunDirectory

@@ -8,9 +8,9 @@ import threading
 
 import pytest
 
-from orbax_bench_core.execute import Cluster, ClusterHosts, LocalHost
+from orbax_bench_core.execute import Cluster, LocalHost
 from orbax_bench_core.execute.group import WorkerGroup
-from orbax_bench_core.execute.hosts import Contact
+from orbax_bench_core.execute.hosts import ClusterHosts, Contact
 from orbax_bench_core.execute.hosts.wire import Wire, prove_as_agent
 from orbax_bench_core.execute.liveness import Signs
 from orbax_bench_core.records import RunDirectory

@@ -7,6 +7,7 @@ import pytest
 from etils import epath
 
 from orbax_bench_core.files import exclusive
+from orbax_bench_core.files.bounded import Bounded, read_at_most
 from orbax_bench_core.files.exclusive import (
     create_exclusively,
     is_there,
@@ -98,6 +99,17 @@ def test_what_the_store_refuses_is_not_missing(bucket, failure):
         with pytest.raises(OSError, match="no") as caught:
             call()
         assert caught.value.errno == errno.EIO
+
+
+def test_an_object_is_bounded_as_a_file_is(folder, monkeypatch):
+    path = folder / "file"
+    create_exclusively(path, b"four")
+    monkeypatch.setattr(Bounded.__init__, "__defaults__", (3,))
+    monkeypatch.setattr(read_at_most, "__defaults__", (3,))
+    for read in (lambda: read_if_there(path), lambda: swap(path, b"four", b"five")):
+        with pytest.raises(OSError, match="Larger than 3 bytes") as caught:
+            read()
+        assert str(path) in str(caught.value)
 
 
 @pytest.mark.slow

@@ -8,8 +8,8 @@ import pytest
 from perf.gate.cells import Cell
 from perf.gate.designs import IN_TURNS, LIVES, ONE_WORKER, PER_ARM_PROCESS, with_tau
 from perf.gate.experiments import run
-from perf.gate.figures import ALONE, MARGIN, RULE, SLOWER, SOMEWHAT_SLOWER, TOLERANCE, TWENTY
 from perf.gate.replay import read_series
+from perf.gate.rules import ALONE, MARGIN, RULE, SLOWER, SOMEWHAT_SLOWER, TOLERANCE, TWENTY
 from perf.gate.sources import Sources
 
 SOURCES = Sources.of(read_series())

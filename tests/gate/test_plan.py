@@ -3,22 +3,23 @@
 import pytest
 
 from orbax_bench_core.config import GateConfig, GateRule, MetricRule
-from orbax_bench_core.gate import expected_operations, plan, plan_operations
+from orbax_bench_core.gate import plan_operations
+from orbax_bench_core.gate.plan import plan
 
 
 def test_quiet_times_are_settled_at_the_first_look():
-    assert expected_operations(0.02) == pytest.approx(10, abs=0.1)
+    assert plan(0.02).operations == pytest.approx(10, abs=0.1)
 
 
 def test_noisier_times_take_longer():
-    found = [expected_operations(sigma) for sigma in (0.05, 0.15, 0.5)]
+    found = [plan(sigma).operations for sigma in (0.05, 0.15, 0.5)]
     assert found == sorted(found)
     assert found[0] < 12
     assert found[-1] > 40
 
 
 def test_a_ratio_in_between_takes_longest():
-    assert expected_operations(0.1, true_ratio=1.09) > expected_operations(0.1)
+    assert plan(0.1, true_ratio=1.09).operations > plan(0.1).operations
 
 
 def test_the_chance_of_a_verdict_grows_from_look_to_look():

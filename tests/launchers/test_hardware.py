@@ -3,12 +3,8 @@ import math
 import pytest
 
 from orbax_bench_core.config import UserError
-from orbax_bench_core.launchers import (
-    GENERATIONS,
-    parse_slice,
-    slice_shape,
-    topologies,
-)
+from orbax_bench_core.launchers import GENERATIONS, parse_slice
+from orbax_bench_core.launchers.hardware import slice_shape, topologies
 
 EVERY = [
     pytest.param(generation, topology, id=f"{generation.name}-{topology}")

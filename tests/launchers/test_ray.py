@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from orbax_bench_core.config import UserError
-from orbax_bench_core.launchers import Launch, place_named, place_settings, slice_shape
+from orbax_bench_core.launchers import Launch, place_named, place_settings
+from orbax_bench_core.launchers.hardware import slice_shape
 from orbax_bench_core.launchers.ray_host import host_actor
 
 

@@ -7,7 +7,8 @@ import signal
 import pytest
 
 from orbax_bench_core.config import UserError
-from orbax_bench_core.launchers import Launch, place_named, place_settings, slice_shape
+from orbax_bench_core.launchers import Launch, place_named, place_settings
+from orbax_bench_core.launchers.hardware import slice_shape
 
 CLIENT = """#!/bin/sh
 here=$(dirname "$0") program=$(basename "$0")

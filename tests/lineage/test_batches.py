@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from orbax_bench_core.config import UserError
 from orbax_bench_core.leases import batch_name
 from orbax_bench_core.lineage import (
     ManifestWriter,
@@ -12,7 +13,7 @@ from orbax_bench_core.lineage import (
     trace,
     write_planned,
 )
-from orbax_bench_core.lineage.batch_files import read_batch
+from orbax_bench_core.lineage.batch_files import read_batch, read_planned
 
 
 @pytest.fixture
@@ -39,6 +40,13 @@ def steps(run):
     ManifestWriter(run).note_report()
     [link] = [each for each in trace(str(run.root)).all_links() if each.what == "steps"]
     return link, {each.name: each for each in link.made_from}
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "[]", '{"batch": 3}', '{"batch": [NaN]}'])
+def test_a_plan_of_steps_that_is_none_is_one_message(run, text):
+    (run.root / "batches" / "planned.json").write_text(text)
+    with pytest.raises(UserError, match=r"planned\.json: not a plan of the steps of a pipeline"):
+        read_planned(run.root)
 
 
 def test_a_step_that_was_lost_is_missing_in_the_lineage(run):

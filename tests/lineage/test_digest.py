@@ -1,9 +1,12 @@
 """Digests of records and checkpoints."""
 
 import hashlib
+import os
+from pathlib import Path
 
 import pytest
 
+from orbax_bench_core.config import UserError
 from orbax_bench_core.lineage.digests import (
     checkpoint_digest,
     config_digest,
@@ -117,3 +120,14 @@ def test_the_arrays_of_a_checkpoint_stay_unread(checkpoint):
 
 def test_a_checkpoint_that_is_not_there_has_no_digest(tmp_path):
     assert checkpoint_digest(str(tmp_path / "none")) == UNKNOWN
+
+
+def test_a_pipe_is_not_waited_for(make_run, make_record):
+    run = make_run([make_record()])
+    (path,) = Path(run.root).glob("records/*/repeat_0/host_0.json")
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(OSError, match="Neither a file nor a folder"):
+        file_digest(str(path))
+    with pytest.raises(UserError, match=f"{path}.*Neither a file nor a folder"):
+        point_digests(run.root, [path.parents[1].name])

@@ -12,14 +12,8 @@ from orbax_bench_core.config import ConfigModel, UserError
 from orbax_bench_core.launchers import PLACES, Place
 from orbax_bench_core.leases import batch_name
 from orbax_bench_core.records import RunDirectory
-from orbax_bench_core.steps import (
-    PointFailed,
-    PointHosts,
-    RunSettings,
-    launch_batch,
-    plan,
-    point_hosts,
-)
+from orbax_bench_core.steps import PointFailed, RunSettings, plan, point_hosts
+from orbax_bench_core.steps.launching import PointHosts, launch_batch
 from tests.support.processes import ROOT
 from tests.support.scripted import NAME
 

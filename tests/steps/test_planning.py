@@ -8,7 +8,8 @@ from orbax_bench_core.config import UserError, parse_suite
 from orbax_bench_core.leases import batch_name
 from orbax_bench_core.lineage import read_planned
 from orbax_bench_core.records import RunDirectory
-from orbax_bench_core.steps import batches, plan, points_in
+from orbax_bench_core.steps import batches, plan
+from orbax_bench_core.steps.planning import points_in
 from orbax_bench_core.sweep import expand
 from tests.support.processes import ROOT
 from tests.support.scripted import NAME

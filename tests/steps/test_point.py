@@ -10,11 +10,11 @@ from orbax_bench_core.steps import (
     Judged,
     PointFailed,
     compare_arms,
-    measure_batch,
     measure_points,
     plan,
     run_batch,
 )
+from orbax_bench_core.steps.point import measure_batch
 from tests.support.processes import ROOT
 from tests.support.scripted import NAME
 

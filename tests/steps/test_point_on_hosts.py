@@ -5,7 +5,8 @@ import json
 import pytest
 
 from orbax_bench_core.config import UserError
-from orbax_bench_core.steps import ensure_checkpoint, plan
+from orbax_bench_core.steps import plan
+from orbax_bench_core.steps.fixture import ensure_checkpoint
 from tests.support.cluster import Hosts
 from tests.support.processes import ROOT
 from tests.support.scripted import NAME

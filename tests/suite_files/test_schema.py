@@ -9,7 +9,8 @@ import pytest
 import yaml
 
 from orbax_bench_core.config import SuiteError, parse_suite
-from orbax_bench_core.suite_files import modeline, schema_text, suite_schema
+from orbax_bench_core.suite_files import schema_text, suite_schema
+from orbax_bench_core.suite_files.schema import modeline
 from orbax_bench_core.sweep import expand_here
 
 REPOSITORY = Path(__file__).parents[2]

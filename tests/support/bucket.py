@@ -34,11 +34,11 @@ class Blob:
         self._bucket.answer()
         return self.name in self._bucket.objects
 
-    def download_as_bytes(self):
+    def download_to_file(self, file):
         self._bucket.answer()
         if self.name not in self._bucket.objects:
             raise exceptions.NotFound(self.name)
-        return self._bucket.objects[self.name][0]
+        file.write(self._bucket.objects[self.name][0])
 
     def upload_from_string(self, data, *, content_type, if_generation_match):
         self._bucket.answer()

@@ -50,7 +50,7 @@ def large_sweep(once, make_run, make_record, make_point):
                 ]
                 records.append(record.model_copy(update={"samples": (*record.samples, *stages)}))
         info = make_run([], points=points, num_repeats=REPEATS, folder="large").read_info()
-        observer, repeats = Observer(), list(repeats_of(records))
+        observer, repeats = Observer(info.expansion.plain), list(repeats_of(records))
         for repeat in repeats:
             observer.add(repeat)
         summary = summarize(repeats)

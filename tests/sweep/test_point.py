@@ -250,3 +250,8 @@ def test_a_point_of_a_large_sweep_has_the_id_of_one_made_alone(full_point, more)
     rest = full_point(options={}, **more)
     (made,) = points_of([WithoutOptions(rest)], alone.options, alone.given)
     assert (made, made.id) == (alone, alone.id)
+
+
+def test_a_point_of_a_large_sweep_is_given_no_option_that_it_has_not(full_point):
+    with pytest.raises(ValueError, match="`given` names 'b', which is no option of the point"):
+        list(points_of([WithoutOptions(full_point(options={}))], {"a": 1}, ("a", "b")))

@@ -8,28 +8,12 @@ from orbax_bench_core.analysis.best.build import (
     read_search,
     values_for,
 )
-from orbax_bench_core.analysis.best.factorial import Factorial, Fit, Layout, analyse
+from orbax_bench_core.analysis.best.factorial import Layout, analyse
 from orbax_bench_core.analysis.best.goals import parse_goal
-from orbax_bench_core.analysis.best.halving import (
-    FIRST_ROUNDS,
-    NEAR,
-    Look,
-    Separation,
-    look,
-    noise_of,
-    separation,
-)
-from orbax_bench_core.analysis.best.model import (
-    Best,
-    Case,
-    Goal,
-    Ranking,
-    Recommendation,
-    Search,
-    Stage,
-)
+from orbax_bench_core.analysis.best.halving import FIRST_ROUNDS, NEAR, look, separation
+from orbax_bench_core.analysis.best.model import Best, Goal, Search, Stage
 from orbax_bench_core.analysis.best.observations import Observed, Observer
-from orbax_bench_core.analysis.best.ranking import LEVEL, Ranked, complete_rounds, rank
+from orbax_bench_core.analysis.best.ranking import LEVEL, complete_rounds, rank
 from orbax_bench_core.analysis.best.view import best_document, best_section
 from orbax_bench_core.analysis.best.words import best_line
 
@@ -38,19 +22,11 @@ __all__ = [
     "LEVEL",
     "NEAR",
     "Best",
-    "Case",
-    "Factorial",
-    "Fit",
     "Goal",
     "Layout",
-    "Look",
     "Observed",
     "Observer",
-    "Ranked",
-    "Ranking",
-    "Recommendation",
     "Search",
-    "Separation",
     "Stage",
     "analyse",
     "best",
@@ -61,7 +37,6 @@ __all__ = [
     "complete_rounds",
     "default_goal",
     "look",
-    "noise_of",
     "parse_goal",
     "rank",
     "read_best",

@@ -112,9 +112,11 @@ def _estimates(choice: Choice) -> dict[str, float]:
             for id_, mean in zip(choice.places, means, strict=True)
             if id_ in choice.values
         }
-    first = choice.ranking.places[0].point_id
-    found = {id_: ratio_of(of, choice.values[first]).ratio for id_, of in choice.values.items()}
-    return {id_: math.log(ratio) for id_, ratio in found.items() if ratio is not None}
+    return {
+        place.point_id: math.log(place.ratio)
+        for place in choice.ranking.places
+        if place.ratio is not None
+    }
 
 
 def _chosen(choice: Choice, ties: list[str], estimates: Mapping[str, float]) -> tuple[str, str]:

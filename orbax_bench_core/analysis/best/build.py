@@ -40,6 +40,7 @@ from orbax_bench_core.analysis.best.remarks import not_measured, remarks
 from orbax_bench_core.analysis.best.staging import staging_lines
 from orbax_bench_core.config import UserError
 from orbax_bench_core.document import count, num_bytes
+from orbax_bench_core.files import read_at_most
 from orbax_bench_core.records import Run, RunDirectory, RunFile, RunInfo
 
 Values = dict[str, dict[int, float]]
@@ -66,7 +67,7 @@ def best(run: Run | str, *, goal: str | None = None, peak_memory: int | None = N
         UserError: There is no run, no sweep in it, or the goal was not measured.
     """
     read = Run(RunDirectory(run)) if isinstance(run, str) else run
-    observer = Observer()
+    observer = Observer(read.info.expansion.plain)
     for repeat in read.repeats():
         observer.add(repeat)
     found = best_of(
@@ -100,7 +101,7 @@ def best_of(
     """
     grouped = {
         name: points
-        for name, points in observer.cases(info.expansion.plain).items()
+        for name, points in observer.cases().items()
         if sum(bool(point.values) for point in points) > 1
     }
     measured = frozenset(
@@ -135,14 +136,14 @@ def read_search(directory: RunDirectory, info: RunInfo) -> Search | None:
     path = directory.root / RunFile.SEARCH
     if not path.exists():
         return None
-    found = Search.model_validate_json(path.read_bytes())
+    found = Search.model_validate_json(read_at_most(path))
     return found if found.run_id == info.run_id else None
 
 
 def read_best(directory: RunDirectory) -> Best | None:
     """Returns what the report of a run found; None where there is no such file."""
     path = directory.root / RunFile.BEST
-    return Best.model_validate_json(path.read_bytes()) if path.exists() else None
+    return Best.model_validate_json(read_at_most(path)) if path.exists() else None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -161,9 +162,11 @@ def values_for(points: Sequence[Observed], goal: Goal) -> Values:
     """Returns the values of a goal by point and round."""
     found: Values = {}
     for observed in points:
+        measured = {name: observed.values.get(name, {}) for name in goal.weights}
+        with_all = set.intersection(*map(set, measured.values()))
         by_round = {
-            at: goal_value(goal, {name: of[at] for name, of in observed.values.items() if at in of})
-            for at in sorted(observed.rounds)
+            at: goal_value(goal, {name: of[at] for name, of in measured.items()})
+            for at in sorted(with_all)
         }
         found[observed.point.id] = {at: v for at, v in by_round.items() if v is not None}
     return found

@@ -8,13 +8,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from orbax_bench_core import measure
-from orbax_bench_core.analysis.best.goals import (
-    BYTES,
-    MEMORY,
-    OPERATIONS,
-    STEP_MAX,
-    STEP_P99,
-)
+from orbax_bench_core.analysis.best.goals import BYTES, MEMORY, OPERATIONS, STEP_MAX, STEP_P99
 from orbax_bench_core.measure import RESIDENT_SHARE, TOLERATED_SHARE
 from orbax_bench_core.records import Repeat, Verified, weakest
 from orbax_bench_core.sweep import SweepPoint, short_name
@@ -83,28 +77,27 @@ class Observed:
 
 
 class Observer:
-    """Observer of the repeats of a run; arms of comparisons are none of its business."""
+    """Observer of the repeats of a suite's points; arms of comparisons are none of its business."""
 
-    def __init__(self) -> None:
-        self._found: dict[str, Observed] = {}
+    def __init__(self, points: Iterable[SweepPoint]) -> None:
+        """Takes the points of the suite."""
+        self._found = {point.id: Observed(point=point) for point in points}
 
     def add(self, repeat: Repeat) -> None:
         """Takes one repeat; warm-ups and arms are passed over."""
-        if repeat.warmup or repeat.series.arm is not None:
-            return
-        point = repeat.series.point
-        self._found.setdefault(repeat.series.id, Observed(point=point)).add(repeat)
+        if not repeat.warmup and repeat.series.id in self._found:
+            self._found[repeat.series.id].add(repeat)
 
-    def cases(self, points: Iterable[SweepPoint]) -> dict[str, list[Observed]]:
-        """Returns the points of a suite, those without a repeat too, by the work that they do.
+    def cases(self) -> dict[str, list[Observed]]:
+        """Returns the points, those without a repeat too, by the work that they do.
 
         Points do the same work when they share benchmark, checkpoint, mesh, processes and
         conditions, and in drills what is killed. They may differ in other options, storage,
         environment and the memory of the host.
         """
         found: dict[tuple[str, str], list[Observed]] = {}
-        for point in points:
-            observed = self._found.get(point.id) or Observed(point=point)
+        for observed in self._found.values():
+            point = observed.point
             found.setdefault((_title(point), _work(point)), []).append(observed)
         titles = [title for title, _ in found]
         return {

@@ -1,14 +1,12 @@
 """Recovery drills: phases from a kill to the first step, steps lost, and how many came back."""
 
 from orbax_bench_core.analysis.recovery.drills import recovery_of
-from orbax_bench_core.analysis.recovery.model import Phase, PhaseName, Recovery, RecoverySeries
+from orbax_bench_core.analysis.recovery.model import PhaseName, Recovery
 from orbax_bench_core.analysis.recovery.view import recovery_document, recovery_section
 
 __all__ = [
-    "Phase",
     "PhaseName",
     "Recovery",
-    "RecoverySeries",
     "recovery_document",
     "recovery_of",
     "recovery_section",

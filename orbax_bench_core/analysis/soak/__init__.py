@@ -1,6 +1,6 @@
 """Soak: growth per save of memory, descriptors, threads and times, and the verdict on a limit."""
 
-from orbax_bench_core.analysis.soak.model import Growth, Slope, Soak, SoakSeries, SoakWord
+from orbax_bench_core.analysis.soak.model import Soak, SoakWord
 from orbax_bench_core.analysis.soak.slope import DROPPED, FEWEST, slope_of, word_of
 from orbax_bench_core.analysis.soak.soak import LIMIT_MIB, lives_of, longest, soak_of
 from orbax_bench_core.analysis.soak.view import soak_document, soak_section
@@ -9,10 +9,7 @@ __all__ = [
     "DROPPED",
     "FEWEST",
     "LIMIT_MIB",
-    "Growth",
-    "Slope",
     "Soak",
-    "SoakSeries",
     "SoakWord",
     "lives_of",
     "longest",

@@ -14,11 +14,7 @@ from orbax_bench_core.analysis.summary.plots import (
     stage_elements,
 )
 from orbax_bench_core.analysis.summary.series_names import short_names, varying
-from orbax_bench_core.analysis.summary.tables import (
-    OPERATION_HEADINGS,
-    ExtraColumns,
-    PointTable,
-)
+from orbax_bench_core.analysis.summary.tables import OPERATION_HEADINGS, ExtraColumns, PointTable
 from orbax_bench_core.document import (
     Column,
     Details,

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import IO, TYPE_CHECKING, Final
 
 from orbax_bench_core.analysis.summary.model import MetricSummary
+from orbax_bench_core.config import printable
 from orbax_bench_core.records import Layout
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class SummaryTable:
     def write(self, metrics: Iterable[MetricSummary]) -> None:
         """Adds lines."""
         # `asdict` would copy every value, which takes longer than all else of a large table.
-        self._writer.writerows(map(self._values, metrics))
+        self._writer.writerows(map(_safe, map(self._values, metrics)))
 
     def write_columns(
         self,
@@ -73,11 +74,21 @@ def _lines(rows: Iterable[Sequence[str]]) -> list[str]:
     writer = csv.writer(file, lineterminator="")
     found = []
     for row in rows:
-        writer.writerow(row)
+        writer.writerow(_safe(row))
         found.append(file.getvalue())
         file.seek(0)
         file.truncate()
     return found
+
+
+def _safe(row: Iterable[object]) -> list[object]:
+    """Returns a row whose texts are no formulas to a spreadsheet, nor obeyed by a terminal."""
+    return [_text(value) if isinstance(value, str) else value for value in row]
+
+
+def _text(value: str) -> str:
+    text = printable(value)
+    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 @functools.lru_cache(maxsize=256)
@@ -96,6 +107,9 @@ def _texts(numbers: np.ndarray) -> list[str]:
         return msgspec.json.encode(values).decode()[1:-1].split(",")
     return list(map(repr, values))
 
+
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\n")
+"""What a spreadsheet takes for the begin of a formula; an apostrophe before it makes it text."""
 
 _LEAST_PLAIN: Final = 1e-4
 _MOST_PLAIN: Final = 1e16

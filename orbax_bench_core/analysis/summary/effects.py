@@ -6,17 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from orbax_bench_core.document import (
-    Column,
-    Details,
-    Element,
-    Group,
-    Only,
-    Role,
-    Row,
-    Span,
-    Table,
-)
+from orbax_bench_core.document import Column, Details, Element, Group, Only, Role, Row, Span, Table
 from orbax_bench_core.records import Effect, OptionEffect
 
 if TYPE_CHECKING:

@@ -52,7 +52,7 @@ def summary_document(
     answer: Document | None = None,
     files: Mapping[str, str] | None = None,
 ) -> Document:
-    """Returns the summary of a run for people.
+    """Returns the page of the summary of a run; `terminal_document` is what a terminal shows.
 
     Args:
         info: The run.
@@ -66,7 +66,6 @@ def summary_document(
     return Document(
         title=info.suite_name,
         elements=_page(info, summary, example, extra, above, files or {}),
-        brief=terminal_document(info, summary, extra, answer).elements,
         escape=False,
     )
 

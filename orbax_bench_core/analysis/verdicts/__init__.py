@@ -1,9 +1,7 @@
 """Paired and unpaired verdicts with advice, and their document."""
 
 from orbax_bench_core.analysis.verdicts.findings import attempts
-from orbax_bench_core.analysis.verdicts.metrics import MetricsShown
 from orbax_bench_core.analysis.verdicts.model import (
-    MetricChange,
     NotPassed,
     OperationVerdict,
     PointVerdict,
@@ -29,8 +27,6 @@ from orbax_bench_core.analysis.verdicts.words import headline, nearest_to_troubl
 
 __all__ = [
     "NO_PAST",
-    "MetricChange",
-    "MetricsShown",
     "NotPassed",
     "OperationVerdict",
     "PointVerdict",

@@ -6,11 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from orbax_bench_core.analysis.verdicts import words
-from orbax_bench_core.analysis.verdicts.figures import (
-    figure_files,
-    page_figures,
-    plotted_points,
-)
+from orbax_bench_core.analysis.verdicts.figures import figure_files, page_figures, plotted_points
 from orbax_bench_core.analysis.verdicts.findings import finding
 from orbax_bench_core.analysis.verdicts.metrics import (
     NOTE,

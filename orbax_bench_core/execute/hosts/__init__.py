@@ -13,15 +13,14 @@ from orbax_bench_core.execute.hosts.host import (
     WorkerHandle,
     stop_all,
 )
-from orbax_bench_core.execute.hosts.local import LocalHost, LocalWorker
+from orbax_bench_core.execute.hosts.local import LocalHost
 from orbax_bench_core.execute.hosts.luggage import pack
 from orbax_bench_core.execute.hosts.ports import MOST_GROUPS, PortRange
 from orbax_bench_core.execute.hosts.remote import RemoteWorker
 from orbax_bench_core.execute.hosts.rendezvous import equal_everywhere, given_token
-from orbax_bench_core.execute.hosts.wire import CONTACT, Contact
+from orbax_bench_core.execute.hosts.wire import Contact
 
 __all__ = [
-    "CONTACT",
     "HOST_WAIT_S",
     "MOST_GROUPS",
     "Agent",
@@ -32,7 +31,6 @@ __all__ = [
     "HostsMissing",
     "Inbox",
     "LocalHost",
-    "LocalWorker",
     "Output",
     "PortRange",
     "RemoteWorker",

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from orbax_bench_core.config import UserError
+from orbax_bench_core.files import read_at_most
 from orbax_bench_core.sweep import suite_folder
 
 MOST_BYTES: Final = 10_000_000
@@ -106,7 +107,7 @@ def differing(hashes: Mapping[str, str], suite: str) -> str:
 
 def _hash(path: Path) -> str | None:
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        return hashlib.sha256(read_at_most(path)).hexdigest()
     except OSError:
         return None
 

@@ -14,12 +14,7 @@ from typing import Any
 
 from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.execute.cluster import without_cluster
-from orbax_bench_core.execute.hosts.host import (
-    HostLost,
-    Inbox,
-    Output,
-    WorkerDied,
-)
+from orbax_bench_core.execute.hosts.host import HostLost, Inbox, Output, WorkerDied
 from orbax_bench_core.execute.hosts.wire import Contact, Message, Wire
 from orbax_bench_core.execute.liveness import Signs
 from orbax_bench_core.provenance import REJOINED

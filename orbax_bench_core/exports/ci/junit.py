@@ -18,6 +18,7 @@ from orbax_bench_core.analysis.verdicts import (
     VerdictReport,
     headline,
 )
+from orbax_bench_core.config import printable
 
 _FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot hold, not even escaped."""
@@ -104,4 +105,5 @@ def _case(
 
 
 def _clean(text: str) -> str:
-    return _FORBIDDEN.sub("?", text)
+    """Returns a text without what XML cannot hold, or a terminal would obey."""
+    return printable(_FORBIDDEN.sub("?", text))

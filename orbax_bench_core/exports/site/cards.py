@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.analysis.history import Measured, measured_in
 from orbax_bench_core.baselines import FoundRun
-from orbax_bench_core.files import ResultModel, write_atomically
+from orbax_bench_core.files import MAX_BYTES, ResultModel, read_at_most, write_atomically
 from orbax_bench_core.lineage import METRICS
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 CARDS: Final = "site-cards.json.gz"
 
 _VERSION: Final = 1
+_GZIP: Final = 16 + zlib.MAX_WBITS
 
 
 class _Card(ResultModel):
@@ -69,12 +70,26 @@ class Cards:
 
 def _read(path: epath.Path) -> dict[str, _Card]:
     try:
-        found = json.loads(gzip.decompress(path.read_bytes()))
+        found = json.loads(_unpacked(read_at_most(path)))
         if found["version"] != _VERSION:
             return {}
         return {run_id: _Card.model_validate(card) for run_id, card in found["runs"].items()}
-    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError):
+    except (OSError, zlib.error, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}  # they only spare time
+
+
+def _unpacked(data: bytes) -> bytes:
+    """Returns what is packed, which may be a thousand times as large.
+
+    Raises:
+        zlib.error: It is not packed so.
+        ValueError: It is torn, or larger than any file may be.
+    """
+    unpacking = zlib.decompressobj(wbits=_GZIP)
+    text = unpacking.decompress(data, MAX_BYTES)
+    if not unpacking.eof:
+        raise ValueError("torn or too large")
+    return text
 
 
 def _state(run: FoundRun) -> str | None:
@@ -82,7 +97,7 @@ def _state(run: FoundRun) -> str | None:
     if run.directory is None or run.info is None or run.info.status == "running":
         return None
     try:
-        tables = (run.directory.root / METRICS).read_bytes()
+        tables = read_at_most(run.directory.root / METRICS)
     except OSError:
         return None
     return hashlib.sha256(run.info.model_dump_json().encode() + tables).hexdigest()

@@ -12,7 +12,7 @@ from orbax_bench_core.document import to_html
 from orbax_bench_core.exports.site.cards import Cards
 from orbax_bench_core.exports.site.gathering import Site, gather
 from orbax_bench_core.exports.site.view import site_document
-from orbax_bench_core.files import write_atomically
+from orbax_bench_core.files import read_json, write_atomically
 
 if TYPE_CHECKING:
     from etils import epath
@@ -75,10 +75,10 @@ def renew_site(folder: epath.Path) -> None:
     """
     path = folder / _SETTINGS
     try:
-        settings = json.loads(path.read_text())
+        settings = read_json(path)
         places = [_found(str(place), folder) for place in settings["places"]]
         most = int(settings["most"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError):
         raise UserError(f"{path} is none that `orbax-bench site` has written") from None
     write_site(places, str(folder), most=most)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,14 +38,15 @@ def configuration_card(series: Series, info: RunInfo) -> str:
     }
     rest = series_fields(series, exclude={"benchmark", "options", "given", "processes", "label"})
     options = {name: json.dumps(value) for name, value in sorted(point.options.items())}
-    blocks = [
-        f"### {name}\n\n```json\n{json.dumps(value, indent=2)}\n```"
-        for name, value in rest.items()
-        if value is not None
-    ]
+    blocks = [_block(name, json.dumps(value)) for name, value in rest.items() if value is not None]
     return "\n\n".join(
         [table(("", "value"), facts.items()), table(("option", "value"), options.items()), *blocks]
     )
+
+
+@functools.lru_cache(maxsize=256)  # points share all but their options
+def _block(name: str, text: str) -> str:
+    return f"### {name}\n\n```json\n{json.dumps(json.loads(text), indent=2)}\n```"
 
 
 def run_summary_card(series: Series, info: RunInfo, repeats: Sequence[Repeat]) -> str:

@@ -8,7 +8,7 @@ import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, overload
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
 
 from orbax_bench_core.measure import BYTES, TIME, Better, lookup
 from orbax_bench_core.records import Layout, Repeat
@@ -70,8 +70,7 @@ class OneHost(Sequence[Mapping[int, float]]):
         return {self._hosts[place]: self.values[place]}
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class MetricSeries:
+class MetricSeries(NamedTuple):  # which takes a third of the time of a frozen data class
     """One metric of one operation of one point.
 
     Attributes:

@@ -27,15 +27,7 @@ from orbax_bench_core.exports.tensorboard.operations import (
 )
 from orbax_bench_core.files import write_atomically
 from orbax_bench_core.measure import TIME, lookup
-from orbax_bench_core.records import (
-    Columns,
-    Layout,
-    Record,
-    Repeat,
-    Run,
-    RunInfo,
-    Series,
-)
+from orbax_bench_core.records import Columns, Layout, Record, Repeat, Run, RunInfo, Series
 
 if TYPE_CHECKING:
     from etils import epath

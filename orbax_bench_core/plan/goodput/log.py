@@ -14,11 +14,14 @@ import statistics
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from orbax_bench_core.config import Problem, UserError
+from orbax_bench_core.config import Problem, UserError, shown
+from orbax_bench_core.files import read_at_most
 from orbax_bench_core.plan.goodput.job import Job
 from orbax_bench_core.plan.goodput.simulation import waits_of
 
 _STALL: Final = "checkpoint"
+_NEVER: Final = 1e15
+"""Seconds, and steps, that no job has."""
 STALL_TYPE: Final = "checkpoint_stall"
 """Type of the events that `simulated_log` writes for the blocking part of a save."""
 _LONG: Final = 2.0
@@ -77,7 +80,7 @@ def read_log(path: str) -> JobLog:
     from etils import epath
 
     try:
-        text = epath.Path(path).read_text()
+        text = read_at_most(epath.Path(path)).decode()
     except (OSError, ImportError, ValueError) as error:
         raise UserError(Problem(f"cannot be read: {error}", file=path)) from None
     return log_of(_entries(text, path), file=path)
@@ -89,17 +92,25 @@ def _entries(text: str, path: str) -> Iterable[dict[str, Any]]:
             continue
         try:
             entry = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             entry = None
         if not isinstance(entry, dict):
             message = f"an entry is a JSON object, got {line.strip()[:60]!r}"
             raise UserError(Problem(message, file=path, line=number))
         for key, value in entry.items():
-            is_number = isinstance(value, int | float) and not isinstance(value, bool)
-            if key.endswith("_time") and not is_number:
-                message = f"a time is a number of seconds since the epoch, got {value!r}"
+            if message := _mistake(key, value):
                 raise UserError(Problem(message, key=key, file=path, line=number))
         yield entry
+
+
+def _mistake(key: str, value: object) -> str:
+    """Returns what is wrong about the value of a key; empty where nothing is."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if key.endswith("_time") and not (is_number and abs(value) < _NEVER):  # type: ignore[arg-type]
+        return f"a time is a number of seconds since the epoch, got {shown(value)}"
+    if key == "step_count" and not (isinstance(value, int) and abs(value) < _NEVER):
+        return f"the number of a step is an integer, got {shown(value)}"
+    return ""
 
 
 def log_of(entries: Iterable[Mapping[str, Any]], *, file: str = "") -> JobLog:
@@ -123,7 +134,8 @@ def log_of(entries: Iterable[Mapping[str, Any]], *, file: str = "") -> JobLog:
             if "custom_badput_event_start_time" in entry:
                 open_stall = float(entry["custom_badput_event_start_time"])
             elif open_stall is not None:
-                stalls.append((open_stall, float(entry["custom_badput_event_end_time"])))
+                ended = entry.get("custom_badput_event_end_time", open_stall)
+                stalls.append((open_stall, float(ended)))
                 open_stall = None
     if not life.steps:
         lives = lives[:-1]

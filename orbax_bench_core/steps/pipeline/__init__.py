@@ -10,12 +10,9 @@ from orbax_bench_core.steps.pipeline.capture import publish_baseline
 from orbax_bench_core.steps.pipeline.checkpoint import generate_checkpoint
 from orbax_bench_core.steps.pipeline.checkpoint_look import inspect_checkpoint
 from orbax_bench_core.steps.pipeline.choice import best
-from orbax_bench_core.steps.pipeline.enforcement import (
-    enforce_verdict,
-    enforcement_exit_code,
-)
+from orbax_bench_core.steps.pipeline.enforcement import enforce_verdict, enforcement_exit_code
 from orbax_bench_core.steps.pipeline.measurement import run_sweep_point
-from orbax_bench_core.steps.pipeline.outputs import Files, Output, Outputs
+from orbax_bench_core.steps.pipeline.outputs import Files, Outputs
 from orbax_bench_core.steps.pipeline.points import plan_sweep
 from orbax_bench_core.steps.pipeline.recovering import recovery
 from orbax_bench_core.steps.pipeline.save_plan import plan_save
@@ -26,7 +23,6 @@ from orbax_bench_core.steps.pipeline.verdict import compare_baseline
 
 __all__ = [
     "Files",
-    "Output",
     "Outputs",
     "aggregate",
     "best",

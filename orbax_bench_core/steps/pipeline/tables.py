@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Final
 
 from orbax_bench_core.analysis.summary import RunSummary
+from orbax_bench_core.files import read_json
 from orbax_bench_core.lineage import (
     METRICS,
     SAMPLES,
@@ -47,7 +47,7 @@ def aggregate(output_directory: str) -> Outputs[list[str]]:
     found = publish(run)
     files = {"samples": SAMPLES, "summary": "report.md", "report": "report.html"}
     named = {kind: Output.of_run(run, name, kind) for kind, name in files.items()}
-    medians = json.loads((run.root / METRICS).read_bytes())
+    medians = read_json(run.root / METRICS)
     named["metrics"] = Output(
         metadata=bounded_metrics(medians.items()), place=str(run.root / METRICS), copied=True
     )

@@ -2,7 +2,9 @@
 
 import pytest
 
-from orbax_bench_core.analysis.noise import default_path, find, from_records, load, save
+from orbax_bench_core.analysis.noise import find, load, save
+from orbax_bench_core.analysis.noise.measure import from_records
+from orbax_bench_core.analysis.noise.passport import default_path
 from orbax_bench_core.config import UserError
 
 

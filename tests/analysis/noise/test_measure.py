@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from orbax_bench_core.analysis.noise import from_records
-from orbax_bench_core.analysis.noise.measure import waves_of_lives
+from orbax_bench_core.analysis.noise.measure import from_records, waves_of_lives
 from orbax_bench_core.sweep import BLOCK_SIZE, Pair, arrangement
 from tests.analysis.noise.conftest import MIB
 

@@ -4,8 +4,8 @@ import datetime
 
 import pytest
 
-from orbax_bench_core.analysis.noise import Noise, Passport
-from orbax_bench_core.analysis.noise.passport import size_class
+from orbax_bench_core.analysis.noise import Passport
+from orbax_bench_core.analysis.noise.passport import Noise, size_class
 from tests.analysis.noise.conftest import MIB, checkpoint
 
 

@@ -236,5 +236,22 @@ def test_the_csv_reads_back_what_was_found(repeats, make_point):
     assert MetricSummary(**read) == summarize(repeats_of(records)).metrics[0]
 
 
+@pytest.mark.parametrize(
+    ("name", "cell"),
+    [
+        ("=1+1", "'=1+1"),
+        ("+a", "'+a"),
+        ("-a", "'-a"),
+        ("@a", "'@a"),
+        ("\t=a", "'\t=a"),
+        ("a\x1b]0;\x9b\u202e\ud800\r", "a\\x1b]0;\\x9b\\u202e\\ud800\\r"),
+    ],
+)
+def test_no_name_in_the_csv_is_a_formula_or_obeyed(make_record, name, cell):
+    records = [make_record(times={name: 1.0}, sizes={})]
+    (row,) = csv.DictReader(io.StringIO(csv_of(records)))
+    assert row["operation"] == cell
+
+
 def test_the_csv_of_nothing_is_its_header():
     assert csv_of([]).count("\n") == 1

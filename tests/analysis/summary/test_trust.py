@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from orbax_bench_core.analysis.summary import summarize, summary_document
+from orbax_bench_core.analysis.summary import summarize, summary_document, terminal_document
 from orbax_bench_core.document import print_document, to_html, to_markdown
 from orbax_bench_core.records import ErrorInfo, OptionEffect, StoreTrouble, repeats_of
 
@@ -43,9 +43,10 @@ def render(make_run, make_record, make_point):
         ),
     ]
     run = make_run(records)
-    document = summary_document(run.read_info(), summarize(repeats_of(run.records())), records[0])
+    info, summary = run.read_info(), summarize(repeats_of(run.records()))
+    document = summary_document(info, summary, records[0])
     return {
-        "console": shown(document),
+        "console": shown(terminal_document(info, summary)),
         "markdown": to_markdown(document),
         "html": to_html(document),
     }
@@ -92,8 +93,10 @@ def test_repeats_that_passed_when_tried_again_are_counted(make_run, make_record,
         make_record(point, 1, times={"save": 1.0}),
     ]
     run = make_run(records)
-    document = summary_document(run.read_info(), summarize(repeats_of(run.records())))
-    for text in (shown(document), to_markdown(document), to_html(document)):
+    info, summary = run.read_info(), summarize(repeats_of(run.records()))
+    document = summary_document(info, summary)
+    on_terminal = shown(terminal_document(info, summary))
+    for text in (on_terminal, to_markdown(document), to_html(document)):
         said = " ".join(text.split())
         assert "1 of 2 repeats passed only when they were tried again" in said
         assert "OSError: the storage is gone" in said

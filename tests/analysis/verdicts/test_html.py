@@ -239,7 +239,7 @@ def test_many_points_can_be_chosen_by_their_verdict(make_verdicts, make_report, 
 
 
 def test_one_stalled_operation_does_not_flatten_the_others(make_operation, make_verdicts):
-    from orbax_bench_core.analysis.verdicts.plots import draw_series
+    from orbax_bench_core.analysis.verdicts.series_plot import draw_series
     from orbax_bench_core.document import figures
 
     times = {"baseline": (1.0, 1.1, 1.0, 1.1, 1.0), "candidate": (1.0, 1.1, 60.0, 1.1, 1.0)}

@@ -106,3 +106,8 @@ def test_characters_that_xml_cannot_hold_are_replaced(make_report, make_verdicts
     operation = make_operation("save", "REGRESSION", advice="\x1b[31mred\x00\x1b[0m \ud800")
     root = ET.fromstring(junit_xml(make_report(make_verdicts("p\x07<&>\"'", operation))))
     assert root.find(".//testcase").attrib["classname"] == "p?<&>\"'"
+
+
+def test_characters_that_a_terminal_obeys_are_written_out(make_report, make_verdicts):
+    root = ET.fromstring(junit_xml(make_report(make_verdicts("p\x9b2J\u202eq\u2028"))))
+    assert root.find(".//testcase").attrib["classname"] == "p\\x9b2J\\u202eq\\u2028"

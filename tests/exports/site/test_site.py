@@ -52,6 +52,15 @@ def test_a_trend_says_every_run_to_who_points_at_it(page):
     assert any(title.startswith("2026-03-02: ") for title in titles)
 
 
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"places": [], "most": 1e999}', "{}", "[]"])
+def test_settings_that_are_none_are_one_message(tmp_path, text):
+    from etils import epath
+
+    (tmp_path / "site.json").write_text(text)
+    with pytest.raises(UserError, match=r"site\.json is none that"):
+        renew_site(epath.Path(tmp_path))
+
+
 def test_links_lead_to_files_that_are_there(page, nights):
     links = re.findall(r'href="([^"]+)"', page)
     assert "other%2020/report.html" in links

@@ -4,7 +4,7 @@ import pytest
 from packaging.version import Version
 
 from orbax_bench_core.config import UserError
-from orbax_bench_core.steps.release_search import find_releases
+from orbax_bench_core.steps.releases.search import find_releases
 
 
 @pytest.fixture

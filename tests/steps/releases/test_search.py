@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orbax_bench_core.steps.release_search import expected_comparisons, search_releases
+from orbax_bench_core.steps.releases.search import expected_comparisons, search_releases
 
 RELEASES = [f"1.{minor}" for minor in range(9)]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from orbax_bench_core.config import EnvironmentConfig, LoadedSuite, UserError
 from orbax_bench_core.document import count
 from orbax_bench_core.execute import Say
-from orbax_bench_core.steps.release_search import comparing_releases, kept_requirements
+from orbax_bench_core.steps.releases.search import comparing_releases, kept_requirements
 from orbax_bench_core.sweep import suite_folder
 
 if TYPE_CHECKING:

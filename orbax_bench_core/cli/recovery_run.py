@@ -1,0 +1,60 @@
+"""Recovery drills on a terminal: every repeat killed once, and how it came back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from orbax_bench_core.analysis.recovery import PhaseName, recovery_document
+from orbax_bench_core.analysis.summary import notes_document
+from orbax_bench_core.cli.measurement import Interrupted, Measurement, stoppable
+from orbax_bench_core.cli.results import run_exit_code, show_answer
+from orbax_bench_core.config import UserError
+from orbax_bench_core.document import print_document
+from orbax_bench_core.exit_codes import Exit
+from orbax_bench_core.steps import (
+    check_drilled,
+    compare_arms,
+    comparison_exit_code,
+    measure_points,
+    publish,
+    publish_recovery,
+    publish_verdicts,
+)
+
+
+class RecoveryRun(Measurement):
+    """A suite whose repeats are about to be killed."""
+
+    def drill(
+        self, added: Mapping[PhaseName, float], *, allow_inconclusive: bool, as_json: bool
+    ) -> int:
+        """Kills every repeat once, shows how it came back, and returns the exit code.
+
+        Args:
+            added: Seconds of what this machine cannot show, by phase.
+            allow_inconclusive: Whether INCONCLUSIVE is as good as PASS, with arms.
+            as_json: Whether standard output gets the drills as JSON and nothing else.
+        """
+        check_drilled(self._session)
+        directory, code = self._session.directory, int(Exit.OK)
+        print_document(notes_document(self._session.info), self._progress)
+        try:
+            with stoppable():
+                if self._session.pairs:
+                    verdicts = compare_arms(self._session, lock=self._lock)
+                    publish_verdicts(directory, verdicts)
+                    code = comparison_exit_code(verdicts, allow_inconclusive=allow_inconclusive)
+                else:
+                    measure_points(self._session, limits=False, lock=self._lock)
+            found = publish_recovery(directory, added)
+            summary = publish(directory)
+        except Interrupted as stop:
+            self._say_stopped(stop)
+            return stop.code
+        except OSError as failure:
+            return self._unwritten(failure, "recovery")
+        except UserError as nothing:
+            return self._without(nothing)
+        page = f"{directory.root}/recovery.html"
+        show_answer(found, recovery_document(found), page, as_json=as_json)
+        return code if self._session.pairs else run_exit_code(summary, self._console)

@@ -1,0 +1,42 @@
+"""Soak on a terminal: saves until a goal is reached, and the verdict on what they leave."""
+
+from __future__ import annotations
+
+from orbax_bench_core.analysis.soak import soak_document
+from orbax_bench_core.analysis.summary import notes_document
+from orbax_bench_core.cli.measurement import Interrupted, Measurement, stoppable
+from orbax_bench_core.cli.results import run_exit_code, show_answer, soak_exit_code
+from orbax_bench_core.config import UserError
+from orbax_bench_core.document import print_document
+from orbax_bench_core.exit_codes import worst
+from orbax_bench_core.steps import SoakGoal, publish, publish_soak, soak_points
+
+
+class SoakRun(Measurement):
+    """A suite whose point is about to be saved again and again."""
+
+    def soak(self, goal: SoakGoal, *, limit_mib: float, as_json: bool) -> int:
+        """Makes saves until the goal is reached, shows the verdict, and returns the exit code.
+
+        Args:
+            goal: When the soak ends.
+            limit_mib: Growth of memory per save that is allowed, in MiB.
+            as_json: Whether standard output gets the verdict as JSON and nothing else.
+        """
+        print_document(notes_document(self._session.info), self._progress)
+        try:
+            with stoppable():
+                soak_points(self._session, goal, lock=self._lock)
+        except Interrupted as stop:
+            self._say_stopped(stop)
+            return stop.code
+        directory = self._session.directory
+        try:
+            found = publish_soak(directory, limit_mib)
+            summary = publish(directory)
+        except OSError as failure:
+            return self._unwritten(failure, "soak")
+        except UserError as nothing:
+            return self._without(nothing)
+        show_answer(found, soak_document(found), f"{directory.root}/soak.html", as_json=as_json)
+        return worst([soak_exit_code(found), run_exit_code(summary, self._console)])
