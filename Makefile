@@ -67,7 +67,7 @@ typecheck: setup
 	cd build/packages && ../../$(BIN)/python -m mypy --config-file ../../pyproject.toml --cache-dir ../../.mypy_cache -p orbax_bench_core -p orbax_bench_components -p orbax_bench_pipelines -p orbax_bench_airflow -p website
 
 # Each half imports and collects its own tests alone. Two workers of one pytest would do so for all
-# tests each, and report every test to a third process: a fifth of the time of all.
+# tests each, and report every test to a third process: a sixth of the time of all.
 unit: setup
 	$(MAKE) --output-sync=target --jobs $(JOBS) unit-first unit-others
 
