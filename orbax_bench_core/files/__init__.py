@@ -12,6 +12,7 @@ from orbax_bench_core.files.exclusive import (
 )
 from orbax_bench_core.files.holders import is_gone, started, this_machine
 from orbax_bench_core.files.model import ResultModel
+from orbax_bench_core.files.places import place
 from orbax_bench_core.files.temporary import (
     clear_own,
     is_abandoned,
@@ -35,6 +36,7 @@ __all__ = [
     "new_scratch_file",
     "new_scratch_folder",
     "opened",
+    "place",
     "read_at_most",
     "read_if_there",
     "read_json",

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self
 
+from orbax_bench_core.config import redacted
 from orbax_bench_core.records.layout import Columns, Layout, columns_of
 from orbax_bench_core.records.record import SCHEMA_VERSION, Record
 from orbax_bench_core.records.store_troubles import flags_of
@@ -114,7 +115,7 @@ def _of_point(point: SweepPoint) -> dict[str, Any]:
     """Returns the columns that say what was measured."""
     return {
         "benchmark": point.benchmark,
-        "options": json.dumps(point.options, sort_keys=True),
+        "options": redacted(json.dumps(point.options, sort_keys=True)),
         "checkpoint": point.checkpoint.label,
         "mesh": "" if point.mesh is None else point.mesh.label,
         "storage": point.storage or "",
