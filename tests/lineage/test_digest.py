@@ -8,6 +8,7 @@ import pytest
 
 from orbax_bench_core.config import UserError
 from orbax_bench_core.lineage.digests import (
+    RecordDigests,
     checkpoint_digest,
     config_digest,
     file_digest,
@@ -15,7 +16,7 @@ from orbax_bench_core.lineage.digests import (
     records_digest,
 )
 from orbax_bench_core.provenance import UNKNOWN
-from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.records import Run, RunDirectory
 
 
 def test_the_digest_of_a_file_is_that_of_its_content(tmp_path):
@@ -77,6 +78,38 @@ def test_a_record_of_another_schema_version_has_a_digest_of_its_bytes(two_points
     assert after[ids[0]] != before[ids[0]]
     assert after[ids[0]].files == 2
     assert after[ids[1]] == before[ids[1]]
+
+
+def digests_as_read(run, ids):
+    """Returns the digests of the points of a run from what was read of it."""
+    digests = RecordDigests(run.root, ids)
+    for _ in Run(run).by_entry(digests.add):
+        pass
+    return digests
+
+
+def test_records_that_are_read_anyway_have_the_same_digests(two_points):
+    run, ids = two_points
+    assert digests_as_read(run, ids).found() == point_digests(run.root, ids)
+
+
+@pytest.mark.parametrize("copy", ["repeat_1 (copy)/host_0.json", "repeat_1/host_0 (1).json"])
+def test_a_copy_that_nobody_reads_is_in_the_digest_too(two_points, copy):
+    run, ids = two_points
+    path = run.root / "records" / ids[0] / copy
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("{}")
+    found = digests_as_read(run, ids).found()
+    assert found[ids[0]].files == 3
+    assert found == point_digests(run.root, ids)
+
+
+def test_a_digest_is_that_of_what_was_read(two_points):
+    run, ids = two_points
+    before, digests = point_digests(run.root, ids), digests_as_read(run, ids)
+    path = run.root / "records" / ids[1] / "repeat_1" / "host_0.json"
+    path.write_text(path.read_text() + " ")
+    assert digests.found() == before
 
 
 def test_the_status_of_a_run_does_not_count(tmp_path):
