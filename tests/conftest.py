@@ -155,6 +155,7 @@ def parsers() -> Iterator[None]:
     that it belongs to would leave it without `-h`.
     """
     import typer.main
+    import typer.testing
 
     make = functools.cache(typer.main.get_command)
 
@@ -166,6 +167,7 @@ def parsers() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(typer.main, "get_command", kept)
+        patch.setattr(typer.testing, "_get_command", kept)
         yield
 
 

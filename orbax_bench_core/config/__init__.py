@@ -66,7 +66,6 @@ __all__ = [
     "Arm",
     "ArraySpec",
     "BenchmarkEntry",
-    "Bounded",
     "Cache",
     "CheckpointConfig",
     "Conditions",

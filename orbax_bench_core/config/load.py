@@ -15,13 +15,12 @@ from orbax_bench_core.config.errors import Problem, SuiteError, did_you_mean, ex
 from orbax_bench_core.config.execution import EnvironmentConfig, ExecutionConfig
 from orbax_bench_core.config.gate import GateConfig
 from orbax_bench_core.config.mesh import MeshConfig, sharding_conflict
-from orbax_bench_core.config.override import overridden, with_overrides
+from orbax_bench_core.config.override import PLURALS, overridden, with_overrides
 from orbax_bench_core.config.redaction import CREDENTIALS, has_credentials
 from orbax_bench_core.config.source import MAX_CHARACTERS, KeyPath, Source
 from orbax_bench_core.config.suite import BenchmarkEntry, Suite
 from orbax_bench_core.files import opened
 
-_SINGULAR = {"checkpoint_config": "checkpoint_configs", "mesh_config": "mesh_configs"}
 _UNAVAILABLE_KEYS = {
     "simdevice": "simulated devices need the `simdevice` plugin, which is not published",
 }
@@ -68,10 +67,8 @@ def load_suite(path: str, overrides: Sequence[str] = ()) -> LoadedSuite:
     Raises:
         SuiteError: The file cannot be read, or what it says is invalid.
     """
-    from etils import epath
-
     try:
-        with opened(epath.Path(path)) as file:
+        with opened(path) as file:
             # Of a file that is far too long, no more than shows that it is.
             data = file.read(4 * MAX_CHARACTERS + 1)
         text = data.decode(errors="strict" if len(data) <= 4 * MAX_CHARACTERS else "replace")
@@ -149,7 +146,7 @@ def _with_plurals(
     """Turns singular keys into one-item lists; returns the file's path of each renamed list."""
     data = dict(data)
     renamed: dict[str, KeyPath] = {}
-    for singular, plural in _SINGULAR.items():
+    for singular, plural in PLURALS.items():
         if singular not in data:
             continue
         value = data.pop(singular)
@@ -198,7 +195,7 @@ def _keys_beside(location: KeyPath) -> list[str]:
         return list(ArmsConfig.model_fields)
     fields = list(_FIELDS_AT[parent].model_fields) if parent in _FIELDS_AT else []
     if parent == "":
-        fields += _SINGULAR
+        fields += PLURALS
     return fields
 
 

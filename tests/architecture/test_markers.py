@@ -19,20 +19,32 @@ MARKERS = [marker.partition(":")[0] for marker in PYTEST["markers"]]
 SELECTIONS = {
     target: Expression.compile(expression)
     for target, expression in re.findall(
-        r'^(\w+): setup\n\t\$\(BIN\)/python -m pytest -m "?([\w ]+?)"? -n', MAKEFILE, re.MULTILINE
+        r'^(\w+)(?:: setup\n\t| := )\$\(BIN\)/python -m pytest -m "?([\w ]+?)"? -',
+        MAKEFILE,
+        re.MULTILINE,
     )
 }
 
 
-def prerequisites(target):
-    return re.search(rf"^{target}:(.*)$", MAKEFILE, re.MULTILINE).group(1).split()
+def recipe(target):
+    return re.search(rf"^{target}: setup\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE).group(1)
 
 
 def test_ci_runs_all_targets_but_the_extended_one():
-    assert set(SELECTIONS) == {"unit", "slow", "nightly", "extended"}
-    assert {"lint", "typecheck", "unit", "slow"} <= set(prerequisites("test"))
+    assert set(SELECTIONS) == {"UNIT", "slow", "nightly", "extended"}
+    parts = {"lint", "typecheck", "unit-first", "unit-others", "slow"}
+    assert parts <= set(recipe("test").split())
     lines = (ROOT / ".ci" / "run").read_text().splitlines()
     assert [line for line in lines if line.startswith("make ")] == ["make test", "make nightly"]
+
+
+def test_every_unit_test_is_in_one_half():
+    folders = re.search(r"^FIRST := (.*)$", MAKEFILE, re.MULTILINE).group(1).split()
+    assert all((ROOT / "tests" / folder).is_dir() for folder in folders)
+    first, others = (recipe(f"unit-{half}").split() for half in ("first", "others"))
+    assert (first[0], first[-1]) == ("$(UNIT)", "$(FIRST:%=tests/%)")
+    assert (others[0], others[-2:]) == ("$(UNIT)", ["$(FIRST:%=--ignore", "tests/%)"])
+    assert {"unit-first", "unit-others"} <= set(recipe("unit").split())
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,7 @@ def test_the_checkpoint_of_the_data_is_loaded_where_it_is(run, checkpoint):
     assert outcome.files("*") == []
 
 
+@pytest.mark.slow
 def test_by_default_every_array_is_replicated_on_all_devices(run, checkpoint, shardings):
     run(OrbaxLoad, spec=None, checkpoint_path=str(checkpoint), verify=False)
     assert {s.is_fully_replicated for s in jax.tree.leaves(shardings[0])} == {True}

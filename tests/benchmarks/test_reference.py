@@ -39,6 +39,7 @@ def test_a_load_agrees_with_the_recorded_digest(benchmark, recorded, tmp_path):
     assert outcome.record.state.verified == "reference"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("benchmark", READERS)
 def test_a_flipped_bit_fails_the_repeat(benchmark, recorded, tmp_path):
     flip_bit(recorded)
@@ -49,6 +50,7 @@ def test_a_flipped_bit_fails_the_repeat(benchmark, recorded, tmp_path):
     assert record.state.verified == "none"
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_fails_also_where_the_data_are_those_of_the_checkpoint(recorded, tmp_path):
     flip_bit(recorded)
     checkpoint = {"path": str(recorded)}
@@ -83,6 +85,7 @@ def test_a_digest_captured_beside_a_checkpoint_is_what_later_loads_are_compared_
     assert "w: different" in record.error.message
 
 
+@pytest.mark.slow
 def test_a_load_that_is_not_what_was_recorded_replaces_no_digest(recorded, tmp_path):
     before = (recorded / DIGESTS_FILE).read_text()
     flip_bit(recorded)
@@ -92,6 +95,7 @@ def test_a_load_that_is_not_what_was_recorded_replaces_no_digest(recorded, tmp_p
     assert (recorded / DIGESTS_FILE).read_text() == before
 
 
+@pytest.mark.slow
 def test_what_is_recorded_must_be_a_digest(recorded, tmp_path):
     (recorded / DIGESTS_FILE).write_text("[]")
     record = load("orbax_load", recorded, tmp_path / "run").record
@@ -104,6 +108,7 @@ def test_what_this_repeat_saved_is_compared_with_that(tmp_path):
     assert outcome.record.state.verified == "saved"
 
 
+@pytest.mark.slow
 def test_generated_data_are_a_reference_of_a_checkpoint_that_holds_them(run, tmp_path, make_tree):
     from orbax_bench_core.benchmarks.orbax_load import OrbaxLoad
 

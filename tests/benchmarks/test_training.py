@@ -86,6 +86,7 @@ def test_the_tree_itself_is_never_changed(training, tree):
     assert digest(tree) == before
 
 
+@pytest.mark.slow
 def test_arrays_keep_dtype_and_sharding(training, tree):
     training.steps(2)
     for now, then in zip(jax.tree.leaves(training.state), jax.tree.leaves(tree), strict=True):
@@ -93,6 +94,7 @@ def test_arrays_keep_dtype_and_sharding(training, tree):
             assert (now.dtype, now.sharding) == (then.dtype, then.sharding)
 
 
+@pytest.mark.slow
 def test_a_step_takes_the_buffers_of_the_state_before_it(training):
     before = training.state["whole"]
     where = [shard.data.unsafe_buffer_pointer() for shard in before.addressable_shards]
@@ -109,22 +111,26 @@ def test_restarting_gives_the_values_of_the_tree_again(training, tree):
     assert differing(training.state, tree) == set()
 
 
+@pytest.mark.slow
 def test_each_step_has_its_time(training):
     times = training.steps(4)
     assert len(times) == 4
     assert min(times) > 0
 
 
+@pytest.mark.slow
 def test_no_step_is_taken_when_nothing_goes_on(training, tree):
     assert training.steps_while(lambda: False, most=5) == []
     assert differing(training.state, tree) == set()
 
 
+@pytest.mark.slow
 def test_steps_are_taken_while_something_goes_on(training):
     going = iter([True, True, True, False])
     assert len(training.steps_while(lambda: next(going), most=100)) == 3
 
 
+@pytest.mark.slow
 def test_steps_are_bounded(training):
     assert len(training.steps_while(lambda: True, most=5)) == 5
 

@@ -32,12 +32,21 @@ def test_what_flags_add_is_in_the_text_so_that_another_process_reads_it_too():
         ("", [], ["a"], False, "expected KEY=VALUE"),
         ("", [], ["a=1"], True, "leave out the arms"),
         ("arms: {}\n", [], ["a=1"], False, "arms of its own"),
+        ("arms: {}\n", [], [], True, "arms of its own"),
         ("", [], ["environment=new"], False, "unknown environment 'new'"),
     ],
 )
 def test_flags_that_make_no_arms_are_refused(extra, baseline, candidate, same, message):
     with pytest.raises(UserError, match=message):
         with_arms(loaded(extra), baseline, candidate, same=same)
+
+
+def test_what_is_refused_is_one_message_and_exit_code_2(orbax_bench, write_suite, tmp_path):
+    suite = write_suite(extra="arms: {}\n")
+    done = orbax_bench("ab", suite, "-o", tmp_path / "out", "--no-lock", "--aa")
+    assert (done.code, done.out) == (2, "")
+    assert "the suite has arms of its own" in done.err
+    assert len(done.err.splitlines()) == 1
 
 
 def test_a_suite_with_arms_needs_no_flags():

@@ -1,6 +1,7 @@
 """`orbax-bench baseline`: capture, list, show, promote, compare."""
 
 import json
+import shutil
 
 import pytest
 
@@ -15,13 +16,20 @@ def baseline(monkeypatch, orbax_bench, tmp_path):
     return lambda *arguments: orbax_bench("baseline", *arguments)
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    return tmp_path_factory.mktemp("filled") / "reg"
+
+
 @pytest.fixture
-def filled(baseline, make_separate_run):
-    """A registry `reg` with a capture of six runs; the first is promoted."""
-    for day in range(6):
-        run = make_separate_run(day)
-        options = ["--promote", "--note", "the first"] if day == 0 else []
-        assert baseline("capture", "reg", run.root, "--label", f"v{day}", *options).code == 0
+def filled(baseline, make_separate_run, kept):
+    """A registry `reg` with a capture of six runs; the first is promoted. It is made once."""
+    if not kept.exists():
+        for day in range(6):
+            run = make_separate_run(day)
+            options = ["--promote", "--note", "the first"] if day == 0 else []
+            assert baseline("capture", kept, run.root, "--label", f"v{day}", *options).code == 0
+    shutil.copytree(kept, "reg")
     return baseline
 
 

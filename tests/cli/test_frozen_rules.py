@@ -125,7 +125,7 @@ def test_other_rules_are_an_exploration(orbax_bench, make_paired_run, tmp_path):
     )
 
 
-@pytest.mark.parametrize("points", [1, 10])
+@pytest.mark.parametrize("points", [1, pytest.param(10, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("rule", ["margin=0.9", "tolerance=0.001"])
 def test_no_line_of_an_exploration_looks_like_a_verdict(
     make_paired_run, make_point, make_record, make_run, rule, points

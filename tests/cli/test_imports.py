@@ -9,6 +9,8 @@ import pytest
 
 from orbax_bench_core import records
 
+pytestmark = pytest.mark.slow
+
 HEAVY = {"jax", "jaxlib", "kfp", "orbax", "tensorstore"}
 MODULES = {
     "cli": ["orbax_bench_core.cli.main"],
@@ -70,7 +72,6 @@ def test_the_check_sees_what_is_imported(heavy_modules):
     assert heavy_modules[CONTROL] >= {"jax", "jaxlib"}
 
 
-@pytest.mark.slow
 def test_help_reads_no_suite():
     code = (
         "import sys; sys.argv = ['orbax-bench', '--help']\n"

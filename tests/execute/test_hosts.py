@@ -144,6 +144,7 @@ def test_environments_are_made_by_each_host_and_asked_for_by_name(cluster, tmp_p
         assert len(checks_and_workers) > 1
 
 
+@pytest.mark.nightly
 def test_an_environment_that_one_host_cannot_make_is_one_message_with_its_name(
     cluster, tmp_path, pythons
 ):
@@ -320,7 +321,9 @@ def test_a_folder_that_is_not_shared_is_refused(cluster, tmp_path):
         assert f"is not the run directory {tmp_path}/out of process 0" in elsewhere.said(1)
 
 
-@pytest.mark.parametrize("notice", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "notice", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.nightly)]
+)
 def test_process_0_that_is_told_to_end_while_it_waits_leaves_no_token(cluster, tmp_path, notice):
     hosts = cluster(size=3)
     head, agent = hosts.start(0), hosts.start(1)

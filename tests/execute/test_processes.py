@@ -43,10 +43,8 @@ def test_every_host_leaves_a_record_and_verifies_its_shards(suite_run, processes
             assert {s["operation"] for s in record["samples"]} >= {"save", "load"}
 
 
-@pytest.mark.parametrize(
-    "killed",
-    [1, pytest.param(0, marks=pytest.mark.nightly), pytest.param(1, marks=pytest.mark.nightly)],
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("killed", [0, 1])
 def test_a_worker_that_is_killed_ends_its_peer_and_the_next_point_is_healthy(suite_run, killed):
     run = suite_run(MISHAP.replace("on_host: 1", f"on_host: {killed}"))
     code, output = run.run()
@@ -114,6 +112,7 @@ def test_what_the_healthy_host_measured_is_kept(orchestrate):
     assert [sample.operation for sample in run.repeat("die")[0].samples] == ["save"]
 
 
+@pytest.mark.nightly
 def test_a_mesh_that_the_processes_cannot_share_evenly_is_skipped(suite_run):
     text = SAVE_RESTORE.format(processes=2, devices=3).replace("[256, 128]", "[255, 128]")
     run = suite_run(text)

@@ -14,8 +14,12 @@ from perf.gate.sources import Sources
 
 SOURCES = Sources.of(read_series())
 REAL = {series.name: series for series in (*SOURCES.real, *SOURCES.wild)}
-NAMES = (*SOURCES.regimes, *REAL)
 REPLAYED = ("busy save", "busy load")
+# `perf.gate --quick` makes more comparisons of each series, every night.
+EACH = [
+    *SOURCES.regimes,
+    *(name if name in REPLAYED else pytest.param(name, marks=pytest.mark.nightly) for name in REAL),
+]
 FEW = (*SOURCES.regimes[:1], "regime", "busy save")
 
 
@@ -30,13 +34,13 @@ def allowed(rate, series):
     return 3 * math.sqrt(rate * (1 - rate) / series)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_the_test_alone_keeps_its_level(name):
     found = tally("test alone", name, 1.0, 120, rule=ALONE)
     assert found.rate("regression") <= 0.01 + allowed(0.01, 120)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_a_slow_down_within_the_tolerance_seldom_regresses(name):
     found = tally("time", name, TOLERANCE, 80)
     assert found.rate("regression") <= 0.01 + allowed(0.01, 80)
@@ -48,7 +52,7 @@ def test_a_slow_down_at_the_margin_seldom_passes(name):
     assert found.rate("passes") <= 0.05 + allowed(0.05, 60)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_a_fifth_slower_is_found(name):
     found = tally("time", name, SLOWER, 50)
     assert found.rate("regression") >= 0.95 - allowed(0.95, 50)

@@ -93,7 +93,11 @@ def test_a_suite_beside_itself_passes(comparison):
         assert (run.directory / page).exists()
 
 
-@pytest.mark.parametrize("real", [True, False], ids=["real workers", "fake workers"])
+@pytest.mark.parametrize(
+    "real",
+    [True, pytest.param(False, marks=pytest.mark.nightly)],
+    ids=["real workers", "fake workers"],
+)
 def test_a_slower_operation_is_a_regression_of_that_operation(comparison, real):
     run = comparison(SLOWER_SAVE, real=real)
     code, output = run.run()
@@ -193,6 +197,7 @@ def test_an_operation_that_the_candidate_lacks_is_no_pass_and_is_named(compariso
     assert run.words()["save"] == "PASS"
 
 
+@pytest.mark.nightly
 def test_an_operation_that_is_missing_once_is_no_pass(comparison):
     run = comparison("{candidate: {options: {lacks: load, lacks_at: '7'}}}")
     code, output = run.run()
@@ -200,6 +205,7 @@ def test_an_operation_that_is_missing_once_is_no_pass(comparison):
     assert "load: the candidate lacks it in 1 of" in run.verdicts["points"][0]["reason"]
 
 
+@pytest.mark.nightly
 def test_arms_that_both_fail_at_once_have_no_verdict(comparison):
     run = comparison("{candidate: {options: {save_s: 0.021}}}", "{act: raise}")
     code, output = run.run()
@@ -286,17 +292,3 @@ def test_saves_that_do_not_differ_are_no_regression(comparison, tmp_path):
     assert run.verdicts["word"] != "REGRESSION"
     (point,) = run.verdicts["points"]
     assert {one["operation"] for one in point["operations"]} >= {"save_blocking", "save", "load"}
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (["--aa"], "the suite has arms of its own"),
-        (["-c", "save_s=1"], "the suite has arms of its own"),
-    ],
-)
-def test_a_mistake_is_one_message(comparison, flags, message):
-    code, output = comparison("{}").run(*flags)
-    assert code == 2
-    assert message in output
-    assert "Traceback" not in output

@@ -1,7 +1,9 @@
 """Mistakes of a benchmark's author, from the command line to the report."""
 
+import dataclasses
 import json
 import os
+from pathlib import Path
 
 import pytest
 
@@ -23,87 +25,121 @@ class Bench(BenchmarksGenerator):
         {body}
         return {returned}
 """
-SUITE = """\
-suite_name: mine
-execution: {{retries: 0, warmups: {warmups}}}
-benchmarks: [{{generator: my_bench.Bench, options: {options}}}]
-"""
+MEASURED = 'with metrics.measure("save"): pass'
+RESULT = "TestResult(metrics=metrics)"
 
 
-@pytest.fixture
-def run(tmp_path):
-    """Runs a benchmark with the given body; returns exit code, output, record and folder."""
+@dataclasses.dataclass
+class Ended:
+    """How a run ended."""
 
-    def command(body="pass", *, returned="TestResult(metrics=metrics)", warmups=0, options="{}"):
-        (tmp_path / "my_bench.py").write_text(MODULE.format(body=body, returned=returned))
-        suite = tmp_path / "suite.yaml"
-        suite.write_text(SUITE.format(warmups=warmups, options=options))
-        out = tmp_path / "out"
-        process = start_cli(
-            *("run", suite, "-o", out, "--no-lock", "--no-limits"),
-            environment={**os.environ, "COLUMNS": "300"},
-        )
-        output, _ = process.communicate(timeout=120)
-        (path,) = out.glob("records/*/repeat_0/host_0.json")
-        return process.returncode, output, json.loads(path.read_text()), out
+    code: int
+    output: str
+    folder: Path
 
-    return command
+    def record(self, module):
+        """The record of the benchmark of a module."""
+        paths = self.folder.glob("records/*/repeat_0/host_0.json")
+        records = [json.loads(path.read_text()) for path in paths]
+        [found] = [one for one in records if one["point"]["benchmark"] == f"{module}.Bench"]
+        return found
 
 
-def test_a_class_without_a_measured_block_is_an_error_that_names_it(run):
-    code, output, record, _ = run()
-    assert code == 1
-    assert record["status"] == "failed"
-    assert "my_bench.Bench.test_fn measured nothing" in output
-    assert 'with metrics.measure("save"):' in output
-    assert "✓" not in output
+def run(folder, bodies, *, warmups=0, options="{}"):
+    """Runs a benchmark of each body, in a module of its name; `(body, result)` returns another."""
+    generators = []
+    for module, body in bodies.items():
+        given = (body, RESULT) if isinstance(body, str) else body
+        (folder / f"{module}.py").write_text(MODULE.format(body=given[0], returned=given[1]))
+        generators.append(f"- {{generator: {module}.Bench, options: {options}}}\n")
+    suite = folder / "suite.yaml"
+    suite.write_text(
+        f"suite_name: mine\nexecution: {{retries: 0, warmups: {warmups}}}\n"
+        f"benchmarks:\n{''.join(generators)}"
+    )
+    process = start_cli(
+        *("run", suite, "-o", folder / "out", "--no-lock", "--no-limits"),
+        environment={**os.environ, "COLUMNS": "300"},
+    )
+    output, _ = process.communicate(timeout=120)
+    return Ended(process.returncode, output, folder / "out")
 
 
-def test_a_result_that_is_none_names_the_class_that_returned_it(run):
-    body = 'with metrics.measure("save"): pass'
-    code, output, record, _ = run(body, returned="None")
-    assert code == 1
-    assert record["error"]["message"].startswith("my_bench.Bench.test_fn returned None; ")
-    assert "ABCMeta" not in output
+@pytest.fixture(scope="module")
+def mistaken(tmp_path_factory):
+    """The run of a suite in which every author made a mistake."""
+    bodies = {
+        "measures_nothing": "pass",
+        "returns_none": (MEASURED, "None"),
+        "raises": 'raise ValueError("kaboom")',
+        "unknown_key": 'metrics.measure("save", ["time", "nope"]).__enter__()',
+    }
+    return run(tmp_path_factory.mktemp("mistaken"), bodies)
 
 
-@pytest.mark.parametrize("warmups", [0, 1])
-def test_an_exception_says_where_on_the_console_in_the_report_and_in_the_record(run, warmups):
-    code, output, record, out = run('raise ValueError("kaboom")', warmups=warmups)
-    place, said = "my_bench.py:11", "in a warm-up: kaboom" if warmups else "kaboom"
-    assert code == 1
-    assert f"failed: ValueError: {said} ({place})" in output
-    assert "Traceback" not in output
-    assert 'raise ValueError("kaboom")' in record["error"]["traceback"]
-    assert "worker/repeat.py" in record["error"]["traceback"]
-    markdown, html = (out / "report.md").read_text(), (out / "report.html").read_text()
-    for page in (markdown, html):
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    """The run of a traced benchmark with a block in a block, which is no mistake."""
+    body = 'with metrics.measure("outer"), metrics.measure("inner"): pass'
+    return run(tmp_path_factory.mktemp("sound"), {"nested": body}, options="{enable_trace: true}")
+
+
+def test_a_class_without_a_measured_block_is_an_error_that_names_it(mistaken):
+    assert mistaken.code == 1
+    assert mistaken.record("measures_nothing")["status"] == "failed"
+    assert "measures_nothing.Bench.test_fn measured nothing" in mistaken.output
+    assert 'with metrics.measure("save"):' in mistaken.output
+    assert "✓" not in mistaken.output
+
+
+def test_a_result_that_is_none_names_the_class_that_returned_it(mistaken):
+    error = mistaken.record("returns_none")["error"]
+    assert error["message"].startswith("returns_none.Bench.test_fn returned None; ")
+    assert "ABCMeta" not in mistaken.output
+
+
+def test_an_exception_says_where_on_the_console_in_the_report_and_in_the_record(mistaken):
+    check_exception(mistaken, "kaboom")
+
+
+@pytest.mark.nightly
+def test_an_exception_in_a_warm_up_says_so_in_the_same_places(tmp_path):
+    ended = run(tmp_path, {"raises": 'raise ValueError("kaboom")'}, warmups=1)
+    assert ended.code == 1
+    check_exception(ended, "in a warm-up: kaboom")
+
+
+def check_exception(ended, said):
+    place, traceback = "raises.py:11", ended.record("raises")["error"]["traceback"]
+    assert f"failed: ValueError: {said} ({place})" in ended.output
+    assert "Traceback" not in ended.output
+    assert 'raise ValueError("kaboom")' in traceback
+    assert "worker/repeat.py" in traceback
+    for name in ("report.md", "report.html"):
+        page = (ended.folder / name).read_text()
         assert f"ValueError: {said} ({place})" in page
-        assert "<details" in page
-        assert "Traceback (most recent call last)" in page
-        assert "worker/repeat.py" not in page
+        folded = [part.partition("</details>")[0] for part in page.split("<details")[1:]]
+        [shown] = [part for part in folded if "kaboom" in part]
+        assert "Traceback (most recent call last)" in shown
+        assert "worker/repeat.py" not in shown
 
 
-def test_an_unknown_metric_key_is_an_error_that_lists_the_keys(run):
-    code, output, _, _ = run('metrics.measure("save", ["time", "nope"]).__enter__()')
-    assert code == 1
-    assert "unknown metric key 'nope'" in output
-    assert "jax_monitoring, device_memory, tensorstore" in output
+def test_an_unknown_metric_key_is_an_error_that_lists_the_keys(mistaken):
+    assert mistaken.record("unknown_key")["status"] == "failed"
+    assert "unknown metric key 'nope'" in mistaken.output
+    assert "jax_monitoring, device_memory, tensorstore" in mistaken.output
 
 
-def test_each_process_logs_its_report_at_the_end_of_a_repeat(run):
-    code, output, _, out = run('with metrics.measure("save"): pass')
-    assert code == 0, output
-    (log,) = out.glob("logs/*.log")
+def test_each_process_logs_its_report_at_the_end_of_a_repeat(sound):
+    assert sound.code == 0, sound.output
+    (log,) = sound.folder.glob("logs/*.log")
     text = log.read_text()
     assert "metric report of process 0 of 1: Bench[] repeat 0: passed" in text
-    assert "  save_0_basics/time_s " in text
+    assert "  outer_0_basics/time_s " in text
 
 
-def test_nested_blocks_are_traced_each(run):
-    body = 'with metrics.measure("outer"), metrics.measure("inner"): pass'
-    code, output, _, out = run(body, options="{enable_trace: true}")
-    assert code == 0, output
-    traces = out.glob("tensorboard/*/plugins/profile/*/*.xplane.pb")
-    names = sorted(path.relative_to(out / "tensorboard").parts[0] for path in traces)
+def test_nested_blocks_are_traced_each(sound):
+    assert sound.code == 0, sound.output
+    traces = sound.folder.glob("tensorboard/*/plugins/profile/*/*.xplane.pb")
+    names = sorted(path.relative_to(sound.folder / "tensorboard").parts[0] for path in traces)
     assert [name.partition("__")[2] for name in names] == ["inner", "outer"]

@@ -2,9 +2,6 @@
 
 import re
 
-from google.cloud.aiplatform_v1 import types
-from google.protobuf import json_format
-
 from tests.pipelines.fakes import NOT_FOUND, FakeServer
 
 PARENT = "projects/p-1/locations/us-central1"
@@ -12,6 +9,9 @@ PARENT = "projects/p-1/locations/us-central1"
 
 def parsed(body):
     """Parses a job into the API's own proto; unknown fields are errors."""
+    from google.cloud.aiplatform_v1 import types
+    from google.protobuf import json_format
+
     return types.CustomJob(json_format.ParseDict(body, types.CustomJob.pb()()))
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from orbax_bench_core.launchers import PLACES, Launch
+from tests.cli.conftest import orbax_bench, run_main  # noqa: F401 - fixtures
 from tests.support.launching import QUICK, launch, records, write_suite
 
 
@@ -13,14 +14,14 @@ def suite(tmp_path):
     return write_suite(tmp_path)
 
 
-@pytest.mark.slow
-def test_a_dry_run_shows_each_hosts_command_and_no_token(suite, tmp_path):
+def test_a_dry_run_shows_each_hosts_command_and_no_token(orbax_bench, suite, tmp_path):
     out = tmp_path / "run"
-    done = launch(suite, "-o", out, "--on", "processes", "--hosts", 2, "--dry-run", "--", "-v")
-    assert done.returncode == 0, done.stderr
-    assert "ORBAX_BENCH_HOST=1 ORBAX_BENCH_NUM_HOSTS=2" in done.stdout
-    assert f"orbax-bench run '{suite}' -o {out} -v" in done.stdout
-    assert "TOKEN=" not in done.stdout
+    words = ("--on", "processes", "--hosts", 2, "--dry-run", "--", "-v")
+    done = orbax_bench("launch", suite, "-o", out, *words)
+    assert done.code == 0, done.err
+    assert "ORBAX_BENCH_HOST=1 ORBAX_BENCH_NUM_HOSTS=2" in done.out
+    assert f"orbax-bench run '{suite}' -o {out} -v" in done.out
+    assert "TOKEN=" not in done.out
     assert not out.exists()
 
 
@@ -36,12 +37,11 @@ def test_drills_are_launched_on_several_hosts(tmp_path):
     assert (tmp_path / "run" / "recovery.html").exists()
 
 
-@pytest.mark.slow
-def test_calibrate_has_its_suite_behind_a_flag_wherever_it_is_sent(suite, tmp_path):
+def test_calibrate_has_its_suite_behind_a_flag_wherever_it_is_sent(orbax_bench, suite, tmp_path):
     out = tmp_path / "shared"
     words = ("--on", "processes", "--hosts", 2, "--command", "calibrate", "--dry-run")
-    done = launch(suite, "-o", out, *words)
-    assert f"calibrate --suite '{suite}' -o {out}" in done.stdout
+    done = orbax_bench("launch", suite, "-o", out, *words)
+    assert f"calibrate --suite '{suite}' -o {out}" in done.out
     launched = Launch(
         name="ob",
         command=("orbax-bench", "calibrate", "--suite", "a.yaml", "-o", "gs://bucket/aa"),
@@ -61,7 +61,6 @@ def test_each_process_is_a_host_of_one_run(suite, tmp_path):
     assert {record["status"] for record in found} == {"passed"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -78,11 +77,11 @@ def test_each_process_is_a_host_of_one_run(suite, tmp_path):
         (["--on", "processes", "--name", "a" * 41], "41 characters"),
     ],
 )
-def test_what_cannot_be_launched_is_one_message(suite, tmp_path, words, said):
-    done = launch(suite, "-o", tmp_path / "run", *words)
-    assert done.returncode == 2
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
+def test_what_cannot_be_launched_is_one_message(orbax_bench, suite, tmp_path, words, said):
+    done = orbax_bench("launch", suite, "-o", tmp_path / "run", *words)
+    assert done.code == 2
+    assert said in done.err
+    assert "Traceback" not in done.err
 
 
 def test_help_names_every_place():

@@ -9,10 +9,6 @@ import sys
 import pytest
 import yaml
 
-pytest.importorskip("google.cloud.aiplatform_v1")
-
-from google.cloud.aiplatform_v1 import types
-
 from orbax_bench_core.config import UserError
 from orbax_bench_core.launchers import PLACES, Launch, noted_job, parse_slice, place_settings
 from orbax_bench_core.launchers.vertex import GPUS, Vertex
@@ -33,6 +29,12 @@ checkpoint_config: {spec: {a: {dtype: float32, shape: [16, 2], sharding: [x, nul
 mesh_config: {mesh_axes: [x], ici_parallelism: {x: 16}}
 benchmarks: [{generator: save_restore, options: {}}]
 """
+
+
+@pytest.fixture(autouse=True)
+def types():
+    """Google's client, which no process imports for its collection alone: that takes a second."""
+    return pytest.importorskip("google.cloud.aiplatform_v1").types
 
 
 def vertex(*pairs, sleep=lambda _: None, endpoint=None, **launch):
@@ -56,7 +58,7 @@ def refused(*pairs, **launch):
     return str(error.value)
 
 
-def test_gpus_are_one_pool_for_host_0_and_one_for_the_others():
+def test_gpus_are_one_pool_for_host_0_and_one_for_the_others(types):
     first, others = shown(*GPU, hosts=4).job_spec.worker_pool_specs
     assert (first.replica_count, others.replica_count) == (1, 3)
     assert first.machine_spec == others.machine_spec
@@ -91,7 +93,7 @@ def test_a_slice_is_one_replica_however_many_hosts_it_has(tpu, machine):
     assert pool.machine_spec.accelerator_type == 0
 
 
-def test_nothing_is_started_again_by_vertex():
+def test_nothing_is_started_again_by_vertex(types):
     scheduling = shown(*GPU, "strategy=SPOT", "timeout_s=7200").job_spec.scheduling
     assert scheduling.strategy == types.Scheduling.Strategy.SPOT
     assert scheduling.timeout.total_seconds() == 7200
@@ -145,7 +147,7 @@ def test_a_local_suite_is_named_where_it_is_put(tmp_path):
     assert list(pool.container_spec.command)[2] == f"{RUN}/suite/a.yaml"
 
 
-def test_known_gpus_are_those_of_the_api():
+def test_known_gpus_are_those_of_the_api(types):
     api = {each.name for each in types.AcceleratorType}
     assert set(GPUS) <= api
     assert {name for name in api if name.startswith("NVIDIA_")} - set(GPUS) == {"NVIDIA_TESLA_K80"}

@@ -48,9 +48,8 @@ def _zstd(array: np.ndarray[Any, Any], level: int) -> float:
 def test_defect_12_values_are_finite_and_varied(name: str) -> None:
     made = _values(name).astype(np.float64)
     assert np.isfinite(made).all()
-    assert len(np.unique(made)) >= {"bool": 2, "int2": 4, "uint2": 4, "float4_e2m1fn": 13}.get(
-        name, 15
-    )
+    few = {"bool": 2, "int2": 4, "uint2": 4, "float4_e2m1fn": 13}
+    assert len(np.unique(made[: SIZE // 16])) >= few.get(name, 15)
 
 
 @pytest.mark.parametrize("name", [*FLOATS, *NARROW_INTS])

@@ -77,10 +77,8 @@ def read_log(path: str) -> JobLog:
     Raises:
         UserError: It cannot be read, or a line of it is no entry.
     """
-    from etils import epath
-
     try:
-        text = read_at_most(epath.Path(path)).decode()
+        text = read_at_most(path).decode()
     except (OSError, ImportError, ValueError) as error:
         raise UserError(Problem(f"cannot be read: {error}", file=path)) from None
     return log_of(_entries(text, path), file=path)

@@ -229,6 +229,7 @@ def test_a_page_of_two_points_is_small(make_operation, make_verdicts, make_repor
     assert len(verdicts_html(report).encode()) < 60_000
 
 
+@pytest.mark.slow
 def test_many_points_can_be_chosen_by_their_verdict(make_verdicts, make_report, undrawn):
     points = [make_verdicts(f"save_restore[a={a}]") for a in range(9)]
     page = verdicts_html(make_report(*points))
