@@ -6,21 +6,27 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from orbax_bench_core.config import Arm, LoadedSuite, UserError, checked_path
-from orbax_bench_core.files import is_there, read_at_most, write_atomically
+import pydantic
+
+from orbax_bench_core.config import Arm, LoadedSuite, Problem, UserError, checked_path
+from orbax_bench_core.files import ResultModel, is_there, read_at_most, write_atomically
 from orbax_bench_core.leases import WHOLE, batch_name, held
 from orbax_bench_core.provenance import CodeUnderTest
 from orbax_bench_core.records.record import Record
 from orbax_bench_core.records.record_files import RecordFiles, Seen, unreadable
 from orbax_bench_core.records.repeats import Repeat, Series
+from orbax_bench_core.records.run_file import RunFile
 from orbax_bench_core.records.run_info import RunInfo, RunStatus, begun, continued, parsed_info
 from orbax_bench_core.records.strays import repeat_folder
 from orbax_bench_core.sweep import Expansion, ProcessNoiseOf, SweepEntry, side
 
 if TYPE_CHECKING:
     from etils import epath
+
+
+Result = TypeVar("Result", bound=ResultModel)
 
 
 class RunDirectoryGone(OSError):
@@ -146,6 +152,25 @@ class RunDirectory(RecordFiles):
         info = parsed_info(data, str(self._info_path))
         self._run_id = info.run_id
         return info
+
+    def read_result(self, name: RunFile, model: type[Result]) -> Result | None:
+        """Returns what a file beside the records says; None where there is no such file.
+
+        Raises:
+            UserError: It is damaged, of another release, or cannot be read.
+        """
+        path = self.root / name
+        data = self._read(path)
+        if data is None:
+            return None
+        try:
+            return model.model_validate_json(data)
+        except pydantic.ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"])
+            what = ": ".join(filter(None, [where, first["msg"]]))
+            said = f"damaged, or of another release: {what}; remove it, and report the run again"
+            raise UserError(Problem(said, file=str(path))) from None
 
     def set_status(self, status: RunStatus) -> None:
         """Changes how far the run is in `run.json`, and leaves the rest as it was written."""

@@ -51,7 +51,7 @@ from orbax_bench_core.config import UserError
 from orbax_bench_core.document import Document, to_html, to_markdown, write_figures
 from orbax_bench_core.exports.ci import junit_xml
 from orbax_bench_core.exports.tensorboard import EventFiles
-from orbax_bench_core.files import ResultModel, atomic_file, read_at_most, write_atomically
+from orbax_bench_core.files import ResultModel, atomic_file, write_atomically
 from orbax_bench_core.lineage import METRICS, SAMPLES, ManifestWriter
 from orbax_bench_core.records import Repeat, Run, RunDirectory, RunFile, RunInfo, SamplesFile
 from orbax_bench_core.sweep import Pair, SweepEntry
@@ -240,12 +240,12 @@ def _answers(run: Run, best: Best | None) -> Document | None:
     root, sections = run.directory.root, []
     if best is not None:
         sections.append(best_section(best, str(root)))
+    judged = run.directory.read_result(RunFile.SOAK, Soak)
     # They are computed anew: there may be more records than the conclusion was drawn from.
     with contextlib.suppress(UserError):
         if (root / RunFile.RECOVERY).exists():
             sections.append(recovery_section(recovery_of(run)))
-        if (root / RunFile.SOAK).exists():
-            judged = Soak.model_validate_json(read_at_most(root / RunFile.SOAK))
+        if judged is not None:
             sections.append(soak_section(soak_of(run, judged.limit_mib)))
     found = [section for section in sections if section is not None]
     if not found:

@@ -71,6 +71,17 @@ def plain(place):
     return place / "plain"
 
 
+@pytest.mark.parametrize("text", ["{}", "[" * 100_000, "null"], ids=["empty", "deep", "null"])
+@pytest.mark.parametrize("name", ["search.json", "soak.json"])
+def test_a_file_beside_the_records_that_is_damaged_is_named(plain, tmp_path, name, text):
+    run = tmp_path / "plain"
+    shutil.copytree(plain, run, copy_function=os.link)
+    (run / name).write_text(text)
+    outcome = orbax_bench("report", run)
+    check(outcome)
+    assert f"{run / name}: damaged, or of another release" in outcome.err
+
+
 @pytest.mark.parametrize("kind", [pipe, loop, device], ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("command", ["report", "lineage", "best"])
 def test_a_record_that_is_no_file_is_named(plain, tmp_path, command, kind):

@@ -40,7 +40,6 @@ from orbax_bench_core.analysis.best.remarks import not_measured, remarks
 from orbax_bench_core.analysis.best.staging import staging_lines
 from orbax_bench_core.config import UserError
 from orbax_bench_core.document import count, num_bytes
-from orbax_bench_core.files import read_at_most
 from orbax_bench_core.records import Run, RunDirectory, RunFile, RunInfo
 
 Values = dict[str, dict[int, float]]
@@ -133,17 +132,13 @@ def default_goal(measured: frozenset[str]) -> str:
 
 def read_search(directory: RunDirectory, info: RunInfo) -> Search | None:
     """Returns the search of a run; None where it was none, or its file is of another run."""
-    path = directory.root / RunFile.SEARCH
-    if not path.exists():
-        return None
-    found = Search.model_validate_json(read_at_most(path))
-    return found if found.run_id == info.run_id else None
+    found = directory.read_result(RunFile.SEARCH, Search)
+    return found if found is not None and found.run_id == info.run_id else None
 
 
 def read_best(directory: RunDirectory) -> Best | None:
     """Returns what the report of a run found; None where there is no such file."""
-    path = directory.root / RunFile.BEST
-    return Best.model_validate_json(read_at_most(path)) if path.exists() else None
+    return directory.read_result(RunFile.BEST, Best)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
