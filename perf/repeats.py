@@ -45,9 +45,9 @@ _SHAPE: Final = (512, 512)
 
 
 _PROGRAM: Final = """
-import json
+import json, sys
 from perf import repeats
-print(json.dumps(repeats.take_turns()))
+print(json.dumps(repeats.take_turns(*map(int, sys.argv[1:]))))
 """
 
 _ticks: list[float] = []
@@ -76,7 +76,18 @@ class Tick(Empty):
         return super().test_fn(context)
 
 
-@benchmark_options(BenchmarkOptions)
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BareOptions(BenchmarkOptions):
+    """Options of `Bare`.
+
+    Attributes:
+        repeats: How many saves and loads one turn makes.
+    """
+
+    repeats: int = _REPEATS
+
+
+@benchmark_options(BareOptions)
 class Bare(Empty):
     """Saves and loads as an author would without any framework, in the process of a worker."""
 
@@ -91,7 +102,7 @@ class Bare(Empty):
         )
         with _OPTIONS().orbax_context():
             began = time.process_time()
-            for index in range(_REPEATS):
+            for index in range(context.options.repeats):
                 path = context.path / str(index)
                 ocp.save_async(path, tree).result()
                 jax.block_until_ready(ocp.load(path, target))
@@ -106,7 +117,7 @@ def figures(setting: Setting) -> list[Figure]:
     )
     start, _ = started.values(float)
     found = alternate(
-        setting.rounds, _in_turn, None, say=lambda line: setting.say(f"repeats: {line}")
+        setting.rounds, in_turn, None, say=lambda line: setting.say(f"repeats: {line}")
     )
     sides = Pairs(ours=found.ours, upstream=found.ours)
     empty, _ = sides.values(lambda taken: 1e3 * taken[EMPTY])
@@ -150,33 +161,38 @@ def _start() -> float:
         return run([*command, setup.model_dump_json()], environment=_environment()).cpu_seconds
 
 
-def _in_turn() -> dict[str, float]:
-    """Has another process take turns."""
-    done = run([sys.executable, "-c", _PROGRAM], environment=_environment(), keep_output=True)
+def in_turn(repeats: int = _REPEATS, turns: int = _TURNS) -> dict[str, float]:
+    """Has another process take turns; see `take_turns`."""
+    command = [sys.executable, "-c", _PROGRAM, str(repeats), str(turns)]
+    done = run(command, environment=_environment(), keep_output=True)
     taken: dict[str, float] = json.loads(done.output.splitlines()[-1])
     return taken
 
 
-def take_turns() -> dict[str, float]:
+def take_turns(repeats: int = _REPEATS, turns: int = _TURNS) -> dict[str, float]:
     """Has a worker in this process take turns: repeats of each kind, and the bare loop.
+
+    Args:
+        repeats: Repeats of a kind in one turn, and saves and loads of the loop.
+        turns: How many turns are kept; one more is made first.
 
     Returns:
         CPU seconds of one repeat, or of one turn of the loop, all threads of the process included.
     """
-    empty, tick, bare = (point_of(f"perf.repeats.{name}") for name in ("Empty", "Tick", "Bare"))
-    saved = saving_point()
-    turns = [tick, *[saved] * _REPEATS, tick, bare] * (_WARMUPS + _TURNS)
+    empty, tick = (point_of(f"perf.repeats.{name}") for name in ("Empty", "Tick"))
+    bare, saved = point_of("perf.repeats.Bare", {"repeats": repeats}), saving_point()
+    points = [tick, *[saved] * repeats, tick, bare] * (_WARMUPS + turns)
     with tempfile.TemporaryDirectory() as folder:
-        perform([*turns, tick, *[empty] * _REPEATS, tick], Path(folder))
+        perform([*points, tick, *[empty] * repeats, tick], Path(folder))
     began, ended = _ticks[-2:]
     # From one tick to the next there is the rest of a tick's repeat and the begin of another's.
-    one = (ended - began) / (_REPEATS + 1)
+    one = (ended - began) / (repeats + 1)
     kept = _ticks[3 * _WARMUPS : -2]
     whole = [end - begin - one for begin, end in zip(kept[::3], kept[1::3], strict=True)]
     return {
         EMPTY: one,
-        SAVED: statistics.median(whole) / _REPEATS,
-        BARE: statistics.median(kept[2::3]) / _REPEATS,
+        SAVED: statistics.median(whole) / repeats,
+        BARE: statistics.median(kept[2::3]) / repeats,
     }
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 import ast
 import statistics
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Final
 
 ROOT = Path(__file__).resolve().parents[1]
 CORE = "orbax_bench_core"
+_DOORS: Final = 3
 
 
 def numbers() -> dict[str, str]:
@@ -34,12 +36,26 @@ def numbers() -> dict[str, str]:
         "median module, lines": f"{statistics.median(sizes):.0f}",
         "p90 module, lines": f"{statistics.quantiles(sizes, n=10)[-1]:.0f}",
         "import lines in core": f"{imports:,} ({imports / sum(sizes):.1%})",
+        "largest doors, names": _largest_doors(core),
         "templates, lines": f"{sum(map(_lines, templates))}",
         "pipelines, files and lines": f"{len(pipelines)}, {sum(map(_lines, pipelines)):,}",
         "committed pipeline packages, lines": f"{sum(map(_lines, compiled))}",
         "modules reached from outside their room": f"{len(reached)}",
         "places that ask point or pair": f"{sum(asks)} in {sum(map(bool, asks))} files",
     }
+
+
+def _largest_doors(core: Iterable[Path]) -> str:
+    """Returns the rooms with the most names in their doors."""
+    sizes = {
+        ".".join(path.parts[path.parts.index(CORE) + 1 : -1]): len(ast.literal_eval(node.value))
+        for path in core
+        if path.name == "__init__.py"
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+    }
+    most = sorted(sizes, key=lambda room: -sizes[room])[:_DOORS]
+    return ", ".join(f"{room} {sizes[room]}" for room in most)
 
 
 def _lines(path: Path) -> int:

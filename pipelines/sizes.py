@@ -11,6 +11,7 @@ from orbax_bench_core.config import Problem, UserError
 from orbax_bench_core.document import count
 from orbax_bench_core.steps import MOST_STEPS, batches
 from orbax_bench_core.sweep import SweepEntry
+from orbax_bench_pipelines.target import SERVICES
 from orbax_bench_pipelines.targets import Target
 
 _ARGUMENT: Final = 128 * 1024
@@ -21,7 +22,6 @@ _LIST: Final = 1_000_000
 """Bytes of what plan-sweep returns. The number is ours, not above what is documented for what such
 a text may pass: an object of Argo has 1 MB at most, a request to etcd 1.5 MiB, by default, and a
 message to ML Metadata 4 MB, the default of gRPC."""
-_SERVICES: Final = (Target.KFP, Target.VERTEX)
 
 
 def check_inputs(arguments: Mapping[str, Any]) -> None:
@@ -58,7 +58,7 @@ def checked_steps(
         UserError: There are more than the target takes; the message has the numbers.
     """
     steps = len(batches(entries, repeats, points_per_step))
-    if target not in _SERVICES:
+    if target not in SERVICES:
         return steps
     points = count(len(entries), "point")
     if steps > MOST_STEPS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from typing import Final
 
 
 class Target(enum.StrEnum):
@@ -12,6 +13,10 @@ class Target(enum.StrEnum):
     DOCKER = "docker"
     KFP = "kfp"
     VERTEX = "vertex"
+
+
+SERVICES: Final = (Target.KFP, Target.VERTEX)
+"""Targets that are services: what runs there is submitted."""
 
 
 class Package(enum.StrEnum):

@@ -19,14 +19,13 @@ from orbax_bench_core.benchmarks.save_restore import SaveRestoreOptions
 from orbax_bench_core.benchmarks.support.job_state import make_job_state, wipe
 from orbax_bench_core.benchmarks.support.needs import require_arrays_of_all
 from orbax_bench_core.benchmarks.support.options import BoundedOptions
+from orbax_bench_core.inventory import UNFINISHED
 from orbax_bench_core.measure import PEERS_NOTICE, STEPS_LOST, TIME, UNCOMMITTED, Metrics
 
 if TYPE_CHECKING:
     from etils import epath
 
     from orbax_bench_core.authoring import Killed
-
-_UNCOMMITTED = ".orbax-checkpoint-tmp"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -174,7 +173,7 @@ def _uncommitted(path: epath.Path) -> int:
     folders = [path]
     while folders:
         for entry in folders.pop().iterdir():
-            if _UNCOMMITTED in entry.name:
+            if UNFINISHED in entry.name:
                 found += 1
             elif entry.is_dir():
                 folders.append(entry)

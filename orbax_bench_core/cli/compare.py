@@ -65,7 +65,7 @@ def compare(
     from orbax_bench_core.analysis.verdicts import compare_stored, verdicts_document
     from orbax_bench_core.config import UserError
     from orbax_bench_core.document import print_document, to_html
-    from orbax_bench_core.files import write_atomically
+    from orbax_bench_core.files import place, write_atomically
     from orbax_bench_core.steps import Outlets, stored_exit_code
 
     outlets = Outlets.of(notify, junit)
@@ -78,10 +78,8 @@ def compare(
     else:
         print_document(document, console)
     if html is not None:
-        from etils import epath
-
         try:
-            write_atomically(epath.Path(html), to_html(document).encode())
+            write_atomically(place(html), to_html(document).encode())
         except OSError as error:
             raise UserError(f"cannot write {html}: {error}") from None
         if not as_json:

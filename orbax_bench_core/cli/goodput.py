@@ -157,10 +157,8 @@ def _price(file: str | None, accelerator: str | None) -> tuple[float, str, str] 
 
 
 def _write(job: Job, plan: GoodputPlan, file: str | None, hours: float) -> None:
-    from etils import epath
-
     from orbax_bench_core.config import UserError
-    from orbax_bench_core.files import write_atomically
+    from orbax_bench_core.files import place, write_atomically
     from orbax_bench_core.plan.goodput import simulated_log, to_jsonl
 
     if file is None:
@@ -168,7 +166,7 @@ def _write(job: Job, plan: GoodputPlan, file: str | None, hours: float) -> None:
     chosen = next(s for s in reversed(plan.strategies) if s.name in ("async", "sync"))
     text = to_jsonl(simulated_log(job, chosen.interval_s, hours=hours))
     try:
-        write_atomically(epath.Path(file), text.encode())
+        write_atomically(place(file), text.encode())
     except OSError as failure:
         raise UserError(f"--write-log: cannot write {file}: {failure}") from None
 

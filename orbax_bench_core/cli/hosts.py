@@ -120,13 +120,11 @@ def load_for_hosts(path: str, override: Sequence[str], cluster: Cluster | None) 
 
 def name_in(suite: str) -> str | None:
     """Returns the name of a suite that may be wrong otherwise; None where even that is missing."""
-    from etils import epath
-
     from orbax_bench_core.config import Source, UserError
     from orbax_bench_core.files import read_at_most
 
     try:
-        content = Source(read_at_most(epath.Path(suite)).decode()).data
+        content = Source(read_at_most(suite).decode()).data
     except (OSError, ImportError, ValueError, UserError):
         return None
     name = content.get("suite_name") if isinstance(content, dict) else None

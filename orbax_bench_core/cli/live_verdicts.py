@@ -17,7 +17,7 @@ from rich.text import Text
 
 from orbax_bench_core.analysis.noise import wait
 from orbax_bench_core.analysis.verdicts import PointVerdict, nearest_to_trouble, needs_more, words
-from orbax_bench_core.cli.pace import CLOCK, Clock, Names, Pace
+from orbax_bench_core.cli.pace import CLOCK, Clock, Names, Pace, print_line
 from orbax_bench_core.cli.progress import retried
 from orbax_bench_core.config import ARMS, Arm, GateConfig
 from orbax_bench_core.document import seconds
@@ -207,8 +207,7 @@ class LiveVerdicts(Watcher):
         self._show()
 
     def _print(self, line: Text) -> None:
-        stamp = "" if self._console.is_terminal else f"{self._clock.stamp()} "
-        self._console.print(Text.assemble(stamp, line), highlight=False, soft_wrap=True)
+        print_line(self._console, self._clock, line)
 
     def _whole(self, line: _Line) -> Text:
         """Returns a point as one line of any length, to be kept."""

@@ -9,6 +9,9 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
+from rich.console import Console
+from rich.text import Text
+
 from orbax_bench_core.analysis.noise import wait
 from orbax_bench_core.document import shorten
 
@@ -29,6 +32,12 @@ class Clock:
 
 
 CLOCK: Final = Clock()
+
+
+def print_line(console: Console, clock: Clock, line: Text) -> None:
+    """Prints a line of any length; where nobody watches a terminal, with the time of day."""
+    stamp = "" if console.is_terminal else f"{clock.stamp()} "
+    console.print(Text.assemble(stamp, line), highlight=False, soft_wrap=True)
 
 
 class Pace:

@@ -247,16 +247,14 @@ def publish(
 
 
 def _write_pages(document: Document, html: str | None, markdown: str | None) -> None:
-    from etils import epath
-
     from orbax_bench_core.config import UserError
     from orbax_bench_core.document import to_html, to_markdown
-    from orbax_bench_core.files import write_atomically
+    from orbax_bench_core.files import place, write_atomically
 
     for flag, file, render in (("--html", html, to_html), ("--markdown", markdown, to_markdown)):
         if file is not None:
             try:
-                write_atomically(epath.Path(file), render(document).encode())
+                write_atomically(place(file), render(document).encode())
             except OSError as failure:
                 raise UserError(f"{flag}: cannot write {file}: {failure}") from None
 

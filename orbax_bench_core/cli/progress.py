@@ -11,7 +11,7 @@ from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
 from rich.text import Text
 
-from orbax_bench_core.cli.pace import CLOCK, Clock, Names, Pace
+from orbax_bench_core.cli.pace import CLOCK, Clock, Names, Pace, print_line
 from orbax_bench_core.document import seconds
 from orbax_bench_core.execute import Event, Progress, Retry, Watcher
 from orbax_bench_core.records import Repeat
@@ -141,8 +141,7 @@ class ProgressReport(Watcher):
             self._print(Text(f"the first round is done; about {self._pace.left(steps)}"))
 
     def _print(self, line: Text) -> None:
-        stamp = "" if self._console.is_terminal else f"{self._clock.stamp()} "
-        self._console.print(Text.assemble(stamp, line), highlight=False, soft_wrap=True)
+        print_line(self._console, self._clock, line)
 
 
 def retried(retry: Retry) -> Text:

@@ -337,7 +337,7 @@ def _lines(path: str) -> list[str]:
     text = text_of(path)
     try:
         lines = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         lines = None
     if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
         raise UserError(

@@ -41,13 +41,11 @@ def text_of(path: str) -> str:
     Raises:
         UserError: It cannot be read.
     """
-    from etils import epath
-
     from orbax_bench_core.config import Problem, UserError
     from orbax_bench_core.files import read_at_most
 
     try:
-        return read_at_most(epath.Path(path)).decode()
+        return read_at_most(path).decode()
     except (OSError, ImportError, ValueError) as error:
         raise UserError(Problem(f"cannot read it: {error}", file=path)) from None
 

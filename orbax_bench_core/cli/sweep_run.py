@@ -15,6 +15,7 @@ from orbax_bench_core.document import count, print_document
 from orbax_bench_core.steps import (
     answer_of,
     limits_of,
+    load_writers,
     measure_points,
     publish,
     publish_verdicts,
@@ -95,7 +96,9 @@ class SweepRun(Measurement):
         try:
             with stoppable():
                 if search is None:
-                    measure_points(self._session, limits=limits, lock=self._lock)
+                    measure_points(
+                        self._session, limits=limits, lock=self._lock, meanwhile=load_writers
+                    )
                 else:
                     self._search(search, limits=limits)
         except Interrupted as stop:

@@ -18,12 +18,15 @@ _CONTROL: Final = re.compile(
 )
 
 
+_PERHAPS_SECRET: Final = re.compile(r"://[^\s\"'<>]*[@=]")
+
+
 @contextlib.contextmanager
 def printable_streams() -> Iterator[None]:
     """Has all that is printed meanwhile written out what a terminal would obey.
 
     It is written as JSON has it, an escape as a backslash and u001b, so that JSON stays JSON. Bytes
-    of a name that are no text are shown as well.
+    of a name that are no text are shown as well, and credentials in addresses are left out.
     """
     before = sys.stdout, sys.stderr
     for stream in before:
@@ -46,6 +49,10 @@ def new_console(**settings: Any) -> Console:
 
 
 def _written_out(text: str) -> str:
+    if _PERHAPS_SECRET.search(text):
+        from orbax_bench_core.config import redacted  # which takes longer than most help
+
+        text = redacted(text)
     return _CONTROL.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 

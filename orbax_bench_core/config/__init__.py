@@ -19,6 +19,7 @@ from orbax_bench_core.config.errors import (
     UserError,
     did_you_mean,
     explain,
+    presentable,
     printable,
     shortened,
     shown,
@@ -43,7 +44,12 @@ from orbax_bench_core.config.load import LoadedSuite, load_suite, parse_suite
 from orbax_bench_core.config.mesh import MeshConfig, sharding_conflict
 from orbax_bench_core.config.models import expanded
 from orbax_bench_core.config.override import with_keys, with_overrides
-from orbax_bench_core.config.redaction import redacted
+from orbax_bench_core.config.redaction import (
+    CREDENTIALS,
+    has_credentials,
+    redacted,
+    redacted_deeply,
+)
 from orbax_bench_core.config.rules import changed_gate
 from orbax_bench_core.config.source import KeyPath, Source, read_value
 from orbax_bench_core.config.suite import BenchmarkEntry, Suite
@@ -52,6 +58,7 @@ __all__ = [
     "ALIASES",
     "ARMS",
     "BITS",
+    "CREDENTIALS",
     "GROUPS",
     "MAX_PRIMARY",
     "MODELS",
@@ -59,7 +66,6 @@ __all__ = [
     "Arm",
     "ArraySpec",
     "BenchmarkEntry",
-    "Bounded",
     "Cache",
     "CheckpointConfig",
     "Conditions",
@@ -89,13 +95,16 @@ __all__ = [
     "explain",
     "gate_changes",
     "gate_edits",
+    "has_credentials",
     "leaves",
     "load_suite",
     "meanings",
     "parse_suite",
+    "presentable",
     "printable",
     "read_value",
     "redacted",
+    "redacted_deeply",
     "sharding_conflict",
     "shortened",
     "shown",

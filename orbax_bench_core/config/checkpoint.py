@@ -12,6 +12,7 @@ import pydantic
 from orbax_bench_core.config import dtypes
 from orbax_bench_core.config.base import ConfigModel, checked_path
 from orbax_bench_core.config.errors import did_you_mean, explain, shown
+from orbax_bench_core.config.execution import MAX_SEED
 
 ShardingEntry = str | tuple[str, ...] | None
 Optimizer = Literal["adamw", "sgd", "none"]
@@ -27,7 +28,6 @@ _SOURCES: Final = ("path", "spec", "model", "nnx")
 
 _MAX_BYTES: Final = 2**59
 """XLA counts elements with their byte size in 63 bits, and aborts the process above."""
-_MAX_SEED: Final = 2**63 - 1
 _MAX_RANK: Final = 32
 """Dimensions that TensorStore can address."""
 
@@ -118,7 +118,7 @@ class CheckpointConfig(ConfigModel):
 
     path: str | None = None
     spec: Any = None
-    random_seed: Annotated[int, pydantic.Field(ge=0, le=_MAX_SEED)] = 0
+    random_seed: Annotated[int, pydantic.Field(ge=0, le=MAX_SEED)] = 0
     sharding_config_path: str | None = None
     load_with_colocated_python: bool = False
     # A key that came later and is not given is left out of what is written: the ids of points that

@@ -61,7 +61,7 @@ class UserError(Exception):
     @property
     def said(self) -> tuple[str, ...]:
         """The problems as people read them: the first ones, and how many there are more."""
-        lines = [_on_a_screen(redacted(printable(str(problem)))) for problem in self.problems]
+        lines = [_on_a_screen(presentable(str(problem))) for problem in self.problems]
         kept = lines[:1]
         for line in lines[1:]:
             if sum(map(len, kept)) + len(line) > _LONGEST_MESSAGE:
@@ -110,6 +110,11 @@ def printable(text: str) -> str:
     An escape becomes a backslash, x1b; line feeds and tabs stay.
     """
     return _CONTROL.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
+
+
+def presentable(text: str) -> str:
+    """Returns a text of others for people: printable, and without credentials."""
+    return redacted(printable(text))
 
 
 def shown(value: object) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pydantic
@@ -15,11 +15,12 @@ from orbax_bench_core.config.errors import Problem, SuiteError, did_you_mean, ex
 from orbax_bench_core.config.execution import EnvironmentConfig, ExecutionConfig
 from orbax_bench_core.config.gate import GateConfig
 from orbax_bench_core.config.mesh import MeshConfig, sharding_conflict
-from orbax_bench_core.config.override import overridden, with_overrides
+from orbax_bench_core.config.override import PLURALS, overridden, with_overrides
+from orbax_bench_core.config.redaction import CREDENTIALS, has_credentials
 from orbax_bench_core.config.source import MAX_CHARACTERS, KeyPath, Source
 from orbax_bench_core.config.suite import BenchmarkEntry, Suite
+from orbax_bench_core.files import opened
 
-_SINGULAR = {"checkpoint_config": "checkpoint_configs", "mesh_config": "mesh_configs"}
 _UNAVAILABLE_KEYS = {
     "simdevice": "simulated devices need the `simdevice` plugin, which is not published",
 }
@@ -66,10 +67,8 @@ def load_suite(path: str, overrides: Sequence[str] = ()) -> LoadedSuite:
     Raises:
         SuiteError: The file cannot be read, or what it says is invalid.
     """
-    from etils import epath
-
     try:
-        with epath.Path(path).open("rb") as file:
+        with opened(path) as file:
             # Of a file that is far too long, no more than shows that it is.
             data = file.read(4 * MAX_CHARACTERS + 1)
         text = data.decode(errors="strict" if len(data) <= 4 * MAX_CHARACTERS else "replace")
@@ -105,7 +104,40 @@ def parse_suite(text: str, file: str = "") -> LoadedSuite:
         raise SuiteError(*dict.fromkeys(problems)) from None
     _check_meshes_against_specs(suite, source, plural_paths)
     _check_environments_of_arms(suite, source)
+    _refuse_credentials(source, text)
     return LoadedSuite(suite=suite, source=source, text=text, notes=tuple(notes))
+
+
+def _refuse_credentials(source: Source, text: str) -> None:
+    """Refuses credentials in addresses: `run.json` has the file word for word, comments included.
+
+    Left out of what is kept they would change the ids of points, which hash their options.
+
+    Raises:
+        SuiteError: There are some.
+    """
+    lines = [number for number, line in enumerate(text.splitlines(), 1) if has_credentials(line)]
+    problems = [Problem(CREDENTIALS, file=source.file, line=number) for number in lines]
+    if not problems:  # or a value is written in another way, such as by escapes
+        problems = [
+            source.problem(CREDENTIALS, path)
+            for path, value in _texts(source.data, ())
+            if has_credentials(value)
+        ]
+    if problems:
+        raise SuiteError(*dict.fromkeys(problems))
+
+
+def _texts(data: object, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
+    """Yields every text in plain data, and where it stands."""
+    if isinstance(data, str):
+        yield path, data
+    elif isinstance(data, dict):
+        for key, value in data.items():
+            yield from _texts(value, (*path, key))
+    elif isinstance(data, list):
+        for index, value in enumerate(data):
+            yield from _texts(value, (*path, index))
 
 
 def _with_plurals(
@@ -114,7 +146,7 @@ def _with_plurals(
     """Turns singular keys into one-item lists; returns the file's path of each renamed list."""
     data = dict(data)
     renamed: dict[str, KeyPath] = {}
-    for singular, plural in _SINGULAR.items():
+    for singular, plural in PLURALS.items():
         if singular not in data:
             continue
         value = data.pop(singular)
@@ -163,7 +195,7 @@ def _keys_beside(location: KeyPath) -> list[str]:
         return list(ArmsConfig.model_fields)
     fields = list(_FIELDS_AT[parent].model_fields) if parent in _FIELDS_AT else []
     if parent == "":
-        fields += _SINGULAR
+        fields += PLURALS
     return fields
 
 

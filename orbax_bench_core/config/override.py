@@ -32,7 +32,7 @@ KEY: Final = "overrides"
 FLAG: Final = "--override"
 
 _EVERY: Final = "*"
-_PLURALS: Final = {
+PLURALS: Final = {
     "checkpoint_config": "checkpoint_configs",
     "mesh_config": "mesh_configs",
 }
@@ -85,7 +85,7 @@ def overridden(source: Source) -> Source:
         for place in places:
             for made in _put(data, place, copy.deepcopy(value)):
                 applied[made] = override
-    for singular, plural in _PLURALS.items():
+    for singular, plural in PLURALS.items():
         if (singular,) in applied:
             data.pop(plural, None)
     taken_away = {place[0] for place in applied if len(place) == 1 and data[place[0]] is None}
@@ -143,7 +143,7 @@ def _size(value: Any) -> int:
 
 def _places(data: dict[Any, Any], path: KeyPath, override: str) -> Iterator[KeyPath]:
     """Yields the places in a suite that a path of names means."""
-    for singular, plural in _PLURALS.items():
+    for singular, plural in PLURALS.items():
         if path[0] == singular and plural in data and singular not in data:
             # A block given whole stands for all of them.
             path = (plural, _EVERY, *path[1:]) if path[1:] else path

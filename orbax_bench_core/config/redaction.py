@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Any, Final
 
 HIDDEN: Final = "***"
 """Text in the place of a credential."""
+
+CREDENTIALS: Final = (
+    "an address with credentials, which run.json and every record would keep; give them to the "
+    "client of the storage, such as by its variables of the environment or ~/.netrc"
+)
+"""Why such an address is refused in a suite, and where credentials belong."""
 
 _USER: Final = re.compile(r"(?P<before>\b[a-z][a-z0-9+.-]*://)(?P<user>[^\s/?#@\"'<>]+)@", re.I)
 _QUERY: Final = re.compile(
@@ -33,6 +39,17 @@ def redacted(text: str) -> str:
 def has_credentials(text: str) -> bool:
     """Returns whether an address in a text has credentials, other than `${NAME}`."""
     return redacted(text) != text
+
+
+def redacted_deeply(data: Any) -> Any:
+    """Returns plain data in which no text has credentials; the keys stay as they are."""
+    if isinstance(data, str):
+        return redacted(data)
+    if isinstance(data, dict):
+        return {key: redacted_deeply(value) for key, value in data.items()}
+    if isinstance(data, list):
+        return [redacted_deeply(value) for value in data]
+    return data
 
 
 def _hide_user(found: re.Match[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, assert_never
 
-from orbax_bench_core.config import printable
+from orbax_bench_core.config import presentable
 from orbax_bench_core.document.elements import (
     ByWidth,
     Callout,
@@ -227,8 +227,10 @@ def _line(text: Text, role: Role = "plain") -> RichText:
     line = RichText(style=_STYLES[role])
     for piece in spans(text):
         if isinstance(piece, str):
-            line.append(printable(piece))
+            line.append(presentable(piece))
         else:
             bold = "bold " if piece.strong else ""
-            line.append(printable(piece.text), style=f"{bold}{_STYLES[piece.role]}".strip() or None)
+            line.append(
+                presentable(piece.text), style=f"{bold}{_STYLES[piece.role]}".strip() or None
+            )
     return line

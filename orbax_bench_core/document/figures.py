@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from orbax_bench_core.config import printable
+from orbax_bench_core.config import presentable, redacted
 from orbax_bench_core.document import labels
 from orbax_bench_core.document.compact import USUAL, compact
 
@@ -243,7 +243,7 @@ def png(figure: Figure) -> bytes:
 
 def label(text: str, longest: int = 40) -> str:
     """Returns a user's name as a label: printable, on one line, at most `longest` characters."""
-    visible = "".join(char if char.isprintable() else " " for char in text)
+    visible = "".join(char if char.isprintable() else " " for char in redacted(text))
     return shorten(" ".join(visible.split()), longest)
 
 
@@ -280,5 +280,5 @@ def _entitled(drawn: str, title: str) -> str:
     opening += f' style="width: 100%{limit}; stroke-linejoin: round; {USUAL}"'
     if not title:
         return f'{opening} aria-hidden="true">{rest}'
-    told = html.escape(printable(title))
+    told = html.escape(presentable(title))
     return f'{opening} role="img" aria-label="{told}">\n <title>{told}</title>{rest}'

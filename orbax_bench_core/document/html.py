@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final, NewType, assert_never
 
-from orbax_bench_core.config import printable
+from orbax_bench_core.config import presentable
 from orbax_bench_core.document import figures
 from orbax_bench_core.document.elements import (
     Axis,
@@ -96,7 +96,7 @@ def to_html(document: Document) -> str:
     script, digest = _script()
     tones = " ".join(f".t-{tone} {{ --t: var({name}); }}" for tone, name in _TONES.items())
     return environment.get_template("page.html.jinja").render(
-        title=printable(document.title),
+        title=presentable(document.title),
         body=Markup(_body(document.elements)),  # noqa: S704 - escaped
         labels=Markup("\n".join(dict.fromkeys(_labels(document.elements)))),  # noqa: S704 - escaped
         tones=tones,
@@ -184,7 +184,7 @@ def _element(element: Element) -> Safe:
         case Items():
             return _tag("ul", _join((_tag("li", _line(item)) for item in element.items), "\n"))
         case Code():
-            return _tag("pre", _escaped(printable(element.text).rstrip()))
+            return _tag("pre", _escaped(presentable(element.text).rstrip()))
         case Facts():
             pairs = (
                 _join((_tag("dt", _line(name)), _tag("dd", _line(fact))))
@@ -348,7 +348,7 @@ def _filter(found: Filter) -> Safe:
 
 
 def _plain(text: str) -> Safe:
-    return _escaped(_UNBROKEN.sub("\\1\u00a0", printable(text)))
+    return _escaped(_UNBROKEN.sub("\\1\u00a0", presentable(text)))
 
 
 def _escaped(text: str) -> Safe:

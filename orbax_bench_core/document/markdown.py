@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, assert_never
 from urllib.parse import quote
 
-from orbax_bench_core.config import printable
+from orbax_bench_core.config import presentable
 from orbax_bench_core.document import figures as drawings
 from orbax_bench_core.document.elements import (
     ByWidth,
@@ -130,10 +130,9 @@ class _Markdown:
                 if not any(isinstance(inner, Code) for inner in element.elements):
                     return shown
                 # What a program printed is long; whoever shows Markdown folds it.
-                summary = (
-                    f"<details><summary>{html.escape(printable(plain(element.summary)))}</summary>"
-                )
-                return [summary, *shown[1:], "</details>"]
+                summary = html.escape(presentable(plain(element.summary)))
+                opened = f"<details><summary>{summary}</summary>"
+                return [opened, *shown[1:], "</details>"]
             case Section():
                 shown = self.blocks(element.elements)
                 heading = f"## {self._line(element.heading)}"
@@ -185,7 +184,7 @@ class _Markdown:
 
     def _prose(self, text: str) -> str:
         """Returns text on one line, in which only backticks are markup."""
-        line = re.sub(r"\s+", " ", printable(text))
+        line = re.sub(r"\s+", " ", presentable(text))
         if not self._escape:
             # Nothing becomes a tag, a link or a picture of somewhere else all the same.
             return line.replace("<", "&lt;").replace("](", "]\\(")
@@ -195,7 +194,7 @@ class _Markdown:
 def _fenced(text: str) -> str:
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
-    return f"{fence}text\n{printable(text).rstrip()}\n{fence}"
+    return f"{fence}text\n{presentable(text).rstrip()}\n{fence}"
 
 
 def _row(cells: Iterable[str]) -> str:
@@ -212,7 +211,7 @@ def _bare(cell: Text | Cell) -> str:
 
 def _code(text: str) -> str:
     """Returns a name as a code span, in which nothing is markup, for a table or elsewhere."""
-    line = " ".join(printable(text).split()).replace("|", "\\|")
+    line = " ".join(presentable(text).split()).replace("|", "\\|")
     longest = max(map(len, re.findall("`+", line)), default=0)
     fence = "`" * (longest + 1)
     space = " " if line.startswith("`") or line.endswith("`") else ""

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from orbax_bench_core.config import HostMemory, UserError, printable, redacted
+from orbax_bench_core.config import HostMemory, UserError, presentable, printable
 from orbax_bench_core.execute.command import command_line
 from orbax_bench_core.execute.held import shared_with_workers
 
@@ -92,7 +92,7 @@ def _holder(written: bytes) -> str:
     said = f"waiting: process {printable(process.strip()) or '?'} is measuring on this machine"
     if since.isdecimal() and command:
         began = datetime.datetime.fromtimestamp(int(since)).astimezone()
-        shown = redacted(printable(command.strip()))
+        shown = presentable(command.strip())
         cut = f"{shown[:_LONGEST_SHOWN]}…" if len(shown) > _LONGEST_SHOWN else shown
         said += f" since {began:%H:%M}: {cut}"
     return f"{said}; --no-lock measures beside it, and each disturbs the other"

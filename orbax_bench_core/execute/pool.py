@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -46,6 +46,7 @@ class WorkerPool:
         *,
         unmade: Unmade,
         share: bool,
+        meanwhile: Callable[[], object] | None = None,
     ) -> None:
         """Describes the workers; none is started yet.
 
@@ -53,11 +54,13 @@ class WorkerPool:
             session: What they measure.
             unmade: The environments that its points name and that cannot be had.
             share: Whether two groups are to be alive at once where the devices allow it.
+            meanwhile: Called once, while the first of them start.
         """
         self._root = str(session.directory.root)
         self._settings = session.settings
         self._unmade = unmade
         self._share = share
+        self._meanwhile = meanwhile
         self._platform = ""
         self.starts: list[float] = []
         self._environment = _environment(session)
@@ -95,6 +98,11 @@ class WorkerPool:
         clock = time.monotonic()
         evicted = self._make_room(1)
         group = self._start(point, timeout_s)
+        try:
+            self._do_meanwhile()
+        except BaseException:
+            group.stop()
+            raise
         self._await(group)
         if evicted:
             self.starts.append(time.monotonic() - clock)
@@ -160,11 +168,17 @@ class WorkerPool:
                 self._lives[slot] = started[slot] = self._start(point, timeout_s, life=slot)
             except HostFailed as failure:
                 self._lives[slot] = failure
+        self._do_meanwhile()
         for slot, group in started.items():
             try:
                 self._await(group)
             except HostFailed as failure:
                 self._lives[slot] = failure
+
+    def _do_meanwhile(self) -> None:
+        meanwhile, self._meanwhile = self._meanwhile, None
+        if meanwhile is not None:
+            meanwhile()
 
     def _await(self, group: WorkerGroup) -> None:
         """Waits until a group is ready, and takes from it what the devices are.

@@ -45,8 +45,12 @@ _DRILLED: Final = -1
 """The life that is killed, and the one that goes on after it."""
 
 
-def run_points(session: Session) -> None:
+def run_points(session: Session, meanwhile: Callable[[], object] | None = None) -> None:
     """Runs every repeat of the points of a session that has no finished record yet.
+
+    Args:
+        session: What is measured.
+        meanwhile: As `runner_of` takes it.
 
     Raises:
         CannotRecord: A record could not be written.
@@ -54,7 +58,7 @@ def run_points(session: Session) -> None:
     """
     info = session.info
     shared = SharedFailure(session.plain) if session.settings.give_up else None
-    with runner_of(session) as runner:
+    with runner_of(session, meanwhile) as runner:
         for point, index in schedule(session.plain, info.num_repeats, info.execution):
             repeat = runner.finish(point, index)
             if shared is not None:
@@ -108,15 +112,21 @@ def run_until(session: Session, ended: Callable[[SweepPoint, Repeat], bool]) -> 
 
 
 @contextlib.contextmanager
-def runner_of(session: Session) -> Iterator[Runner]:
-    """Makes the environments that a session needs, and a runner whose workers end with it."""
+def runner_of(session: Session, meanwhile: Callable[[], object] | None = None) -> Iterator[Runner]:
+    """Makes the environments that a session needs, and a runner whose workers end with it.
+
+    Args:
+        session: What is measured.
+        meanwhile: Called once, while the first workers start. Nothing is measured before it has
+            returned, nor is it called where nothing is left to measure.
+    """
     unmade = session.settings.host.make_environments(
         environments(session.entries),
         folder=suite_folder(session.suite.source.file) or Path.cwd(),
         say=session.say,
     )
     share = any(_needs_two_groups(entry) for entry in session.entries)
-    with WorkerPool(session, unmade=unmade, share=share) as pool:
+    with WorkerPool(session, unmade=unmade, share=share, meanwhile=meanwhile) as pool:
         yield Runner(session, pool)
 
 

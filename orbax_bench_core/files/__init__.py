@@ -1,6 +1,6 @@
 """Files on disk and in buckets: in full or not at all, created by one alone, and cleared away."""
 
-from orbax_bench_core.files.atomic import atomic_file, write_atomically
+from orbax_bench_core.files.atomic import atomic_file, write_atomically, write_if_changed
 from orbax_bench_core.files.bounded import MAX_BYTES, opened, read_at_most, read_json
 from orbax_bench_core.files.exclusive import (
     create_exclusively,
@@ -12,6 +12,7 @@ from orbax_bench_core.files.exclusive import (
 )
 from orbax_bench_core.files.holders import is_gone, started, this_machine
 from orbax_bench_core.files.model import ResultModel
+from orbax_bench_core.files.places import place
 from orbax_bench_core.files.temporary import (
     clear_own,
     is_abandoned,
@@ -35,6 +36,7 @@ __all__ = [
     "new_scratch_file",
     "new_scratch_folder",
     "opened",
+    "place",
     "read_at_most",
     "read_if_there",
     "read_json",
@@ -44,4 +46,5 @@ __all__ = [
     "temporary_name",
     "this_machine",
     "write_atomically",
+    "write_if_changed",
 ]

@@ -11,6 +11,8 @@ import stat
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any, Final
 
+from orbax_bench_core.files.places import place
+
 if TYPE_CHECKING:
     from etils import epath
 
@@ -30,9 +32,7 @@ def read_at_most(path: epath.Path | str, most: int = MAX_BYTES) -> bytes:
             and a device has no end.
     """
     if "://" in str(path):
-        from etils import epath
-
-        with epath.Path(path).open("rb") as remote:
+        with place(path).open("rb") as remote:
             data: bytes = remote.read(most + 1)
     else:
         data = _local(path, most)
@@ -69,9 +69,7 @@ def opened(path: epath.Path | str) -> Iterator[IO[bytes]]:
         OSError: It cannot be read, or is no file, as in `read_at_most`.
     """
     if "://" in str(path):
-        from etils import epath
-
-        with epath.Path(path).open("rb") as remote:
+        with place(path).open("rb") as remote:
             yield remote
     else:
         _status(path)

@@ -9,6 +9,7 @@ from orbax_bench_core.gate.excess import Excess
 from orbax_bench_core.gate.health import health
 from orbax_bench_core.gate.interval import log_ratio
 from orbax_bench_core.gate.judge import Judged, false_discovery, judge, primary_operations
+from orbax_bench_core.gate.noise import NORMAL_MAD
 from orbax_bench_core.gate.plan import plan_operations
 from orbax_bench_core.gate.power import detectable
 from orbax_bench_core.gate.regimes import find_regimes
@@ -23,6 +24,7 @@ from orbax_bench_core.gate.verdict import (
 )
 
 __all__ = [
+    "NORMAL_MAD",
     "Endpoint",
     "Excess",
     "FailureVerdict",

@@ -2,11 +2,12 @@
 
 from orbax_bench_core.inventory.checkpoint import StoredArray, StoredCheckpoint, read_checkpoint
 from orbax_bench_core.inventory.inventory import FileCount, Inventory, take_inventory
-from orbax_bench_core.inventory.layout import ROLES, kinds_of
-from orbax_bench_core.inventory.saved import SavedTree, read_saved_trees
+from orbax_bench_core.inventory.layout import ROLES, UNFINISHED, kinds_of
+from orbax_bench_core.inventory.saved import SavedTree, read_saved_trees, store_spec
 
 __all__ = [
     "ROLES",
+    "UNFINISHED",
     "FileCount",
     "Inventory",
     "SavedTree",
@@ -15,5 +16,6 @@ __all__ = [
     "kinds_of",
     "read_checkpoint",
     "read_saved_trees",
+    "store_spec",
     "take_inventory",
 ]

@@ -11,18 +11,15 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from orbax_bench_core.config import UserError
-from orbax_bench_core.files import read_json
+from orbax_bench_core.files import place, read_json
 from orbax_bench_core.inventory.inventory import file_sizes
 from orbax_bench_core.inventory.keys import Chunk, StoreError, read_store
+from orbax_bench_core.inventory.layout import TREE, UNFINISHED
 from orbax_bench_core.inventory.zarr import ZarrArray, read_zarr
 
 if TYPE_CHECKING:
     from etils import epath
 
-UNFINISHED: Final = ".orbax-checkpoint-tmp"
-"""In the name of a directory that a save is still writing, or was when it ended."""
-
-_TREE: Final = "_METADATA"
 _ROOT: Final = "_CHECKPOINT_METADATA"
 _MARKER: Final = "commit_success.txt"
 _USUAL: Final = ("state", "pytree", "default", "items")
@@ -118,9 +115,9 @@ def read_checkpoint(path: str) -> StoredCheckpoint:
 
 
 def _open(path: str) -> epath.Path:
-    from etils import epath
 
-    return epath.Path(path) if "://" in path else epath.Path(path).expanduser().resolve()
+    found = place(path)
+    return found if "://" in str(found) else found.expanduser().resolve()
 
 
 def _locate(path: str) -> tuple[epath.Path, str]:
@@ -151,13 +148,13 @@ def _locate(path: str) -> tuple[epath.Path, str]:
     if (directory / _ROOT).exists() or (directory / _MARKER).exists():
         return directory, children[0].name if children else _USUAL[0]
     raise UserError(
-        f"{path!r} is not an Orbax checkpoint: neither it nor a directory in it has {_TREE}, "
+        f"{path!r} is not an Orbax checkpoint: neither it nor a directory in it has {TREE}, "
         "manifest.ocdbt or Zarr arrays; give the root of a checkpoint or the directory of one item"
     )
 
 
 def _is_item(directory: epath.Path) -> bool:
-    names = (_TREE, "manifest.ocdbt", "ocdbt.process_0", "array_metadatas")
+    names = (TREE, "manifest.ocdbt", "ocdbt.process_0", "array_metadatas")
     if any((directory / name).exists() for name in names):
         return True
     return any(
@@ -187,7 +184,7 @@ class _Reader:
 
     def read(self) -> StoredCheckpoint:
         root = self._json(self._root / _ROOT, needed=bool(self._item)) or {}
-        tree = self._json(self._folder / _TREE, needed=True) or {}
+        tree = self._json(self._folder / TREE, needed=True) or {}
         is_committed, commit = self._commit(root)
         ocdbt, keys = self._keys(tree)
         write_shapes, processes = self._write_shapes()
@@ -350,7 +347,7 @@ class _Reader:
                 )
         unknown = [array.name for array in arrays if leaves and array.name not in leaves]
         if unknown:
-            self._problems.append(f"{_TREE} does not know {_some(unknown)}")
+            self._problems.append(f"{TREE} does not know {_some(unknown)}")
 
 
 def _some(names: Sequence[str]) -> str:

@@ -6,7 +6,12 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from types import MappingProxyType
-from typing import IO, Any, Literal
+from typing import IO, Any, Final, Literal
+
+UNFINISHED: Final = ".orbax-checkpoint-tmp"
+"""In the name of a directory that a save is still writing, or was when it ended."""
+TREE: Final = "_METADATA"
+"""File of Orbax that says which tree lies in its folder."""
 
 Kind = Literal[
     "ocdbt_data",

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from orbax_bench_core.files import read_at_most, read_json
 from orbax_bench_core.inventory.inventory import Folder, plain
+from orbax_bench_core.inventory.layout import TREE, UNFINISHED
 from orbax_bench_core.inventory.zarr import read_zarr
 
 if TYPE_CHECKING:
     from etils import epath
 
-_TREE_MARK: Final = "_METADATA"
-_UNFINISHED: Final = ".orbax-checkpoint-tmp"
 _MOST_TREES: Final = 4
 _MOST_ARRAYS: Final = 32
 """Options hold for all arrays alike, so that a few of a large tree tell as much as all."""
@@ -87,10 +86,10 @@ def read_saved_trees(directory: epath.Path) -> tuple[SavedTree, ...]:
 
 
 def _tree_folders(directory: Folder, depth: int) -> Iterator[Folder]:
-    if _UNFINISHED in directory.name or not directory.is_dir():
+    if UNFINISHED in directory.name or not directory.is_dir():
         return
     names = _names(directory)
-    if not {_TREE_MARK, "manifest.ocdbt"}.isdisjoint(names) or any(
+    if not {TREE, "manifest.ocdbt"}.isdisjoint(names) or any(
         (directory / child / name).exists() for child in names[:2] for name in _METADATA
     ):
         yield directory

@@ -16,7 +16,7 @@ from orbax_bench_core.launchers import statuses
 from orbax_bench_core.launchers.kubernetes import FINGERPRINT, OURS, KubernetesSettings
 from orbax_bench_core.launchers.kubernetes_api import KubernetesApi, Object, Refused, connected
 from orbax_bench_core.launchers.launch import interrupted_by_sigterm
-from orbax_bench_core.launchers.pod_logs import Logs
+from orbax_bench_core.launchers.pod_logs import LABEL, Logs
 from orbax_bench_core.launchers.watched import Watched
 
 _WATCH_S: Final = 10
@@ -30,7 +30,6 @@ _LAST_LINES_S: Final = 10.0
 """Longest wait for the last lines of a log."""
 _DONE: Final = ("Completed", "Complete")
 """Terminal states of success: JobSet's word and PathwaysJob's."""
-_LABEL: Final = "jobset.sigs.k8s.io/"
 
 
 def followed(watched: Watched, settings: KubernetesSettings, *, before: Callable[[], None]) -> int:
@@ -222,7 +221,7 @@ class Course:
             self._await_change(found)
 
     def _pods(self) -> list[Object]:
-        selector = f"{_LABEL}jobset-name={self._name}"
+        selector = f"{LABEL}jobset-name={self._name}"
         found = self._api.get(f"{self._core}/pods", labelSelector=selector)
         return [] if found is None else list(found["items"])
 

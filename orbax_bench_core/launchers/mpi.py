@@ -13,6 +13,7 @@ from orbax_bench_core.execute import TOKEN
 from orbax_bench_core.files import read_at_most
 from orbax_bench_core.launchers.launch import Launch, require_client
 from orbax_bench_core.launchers.running import (
+    PASSED_ON,
     code_of_run,
     echoed,
     ended,
@@ -55,10 +56,6 @@ class MpiSettings(ConfigModel):
     variables: tuple[str, ...] = ()
     mpirun: tuple[str, ...] = ()
     program: str | None = None
-
-
-_PASSED_ON: Final = ("PYTHONPATH", "LD_LIBRARY_PATH", "JAX_PLATFORMS", "XLA_FLAGS")
-"""Variables that are passed on where they are set here."""
 
 
 class Mpi:
@@ -117,7 +114,7 @@ class Mpi:
 
     def _words(self, environment: dict[str, str]) -> tuple[str, ...]:
         settings, launch = self._settings, self._launch
-        passed = [name for name in _PASSED_ON if name in environment]
+        passed = [name for name in PASSED_ON if name in environment]
         # By name alone: a value on the command line is there for everybody to read.
         names = dict.fromkeys((TOKEN, _HEAD_HOST, *_NO_TERMINAL, *passed, *settings.variables))
         variables = (word for name in names for word in ("-x", name))

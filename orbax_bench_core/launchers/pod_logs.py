@@ -20,7 +20,8 @@ _LOG_SILENCE_S: Final = 3600.0
 _REOPEN_S: Final = 1.0
 """Seconds until a log is opened again whose connection has ended before its container."""
 _LOG_BYTES: Final = 10_000_000
-_LABEL: Final = "jobset.sigs.k8s.io/"
+LABEL: Final = "jobset.sigs.k8s.io/"
+"""Begins the labels that the controller of JobSets gives to pods."""
 _POD_INDEX: Final = "batch.kubernetes.io/job-completion-index"
 
 
@@ -41,8 +42,8 @@ class Logs:
         metadata = pod["metadata"]
         marks = {**metadata.get("annotations", {}), **metadata.get("labels", {})}
         return (
-            marks.get(f"{_LABEL}replicatedjob-name") == self._watched.head_job
-            and marks.get(f"{_LABEL}job-index") == "0"
+            marks.get(f"{LABEL}replicatedjob-name") == self._watched.head_job
+            and marks.get(f"{LABEL}job-index") == "0"
             and marks.get(_POD_INDEX, "0") == "0"
         )
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from orbax_bench_core.config import UserError
+from orbax_bench_core.launchers.hardware import GKE_RESOURCE
 
 _ASKED: Final = {"cpu": "cpu", "memory": "memory", "nvidia.com/gpu": "gpus"}
 """Resources that are settings, by Kubernetes' names."""
-_TPU: Final = "google.com/tpu"
 """Chips of a host: the slice tells how many they are."""
 
 
@@ -39,7 +39,7 @@ def pod_settings(fragments: Mapping[str, Any]) -> dict[str, Any]:
 
 def _resources(given: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     asked = {**given.get("requests", {}), **given.get("limits", {})}
-    asked.pop(_TPU, None)
+    asked.pop(GKE_RESOURCE, None)
     unknown = [name for name in asked if name not in _ASKED]
     if unknown:
         raise UserError(

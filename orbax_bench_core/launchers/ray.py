@@ -24,6 +24,7 @@ from orbax_bench_core.launchers.launch import Launch, interrupted_by_sigterm
 from orbax_bench_core.launchers.ray_host import host_actor
 from orbax_bench_core.launchers.running import (
     GRACE_S,
+    PASSED_ON,
     code_of_run,
     echo,
     environment_of_hosts,
@@ -34,7 +35,6 @@ _RAY_GENERATIONS: Final = {"v5e": "v5litepod"}
 """TPU generations that Ray calls differently."""
 _SLICE: Final = "ray.io/tpu-slice-name"
 _WORKER: Final = "ray.io/tpu-worker-id"
-_PASSED_ON: Final = ("PYTHONPATH", "LD_LIBRARY_PATH", "JAX_PLATFORMS", "XLA_FLAGS")
 _RESOURCES: Final = ("CPU", "GPU", "TPU")
 _ANSWER_S: Final = 60.0
 _KNOCK_S: Final = 10.0
@@ -265,7 +265,7 @@ class Ray:
 
     def _begin(self, ray: Any, hosts: Sequence[_Host]) -> None:
         launch, given = self._launch, environment_of_hosts()
-        names = (TOKEN, *_PASSED_ON, *self._settings.variables)
+        names = (TOKEN, *PASSED_ON, *self._settings.variables)
         passed = {name: given[name] for name in names if name in given}
         words, folder = launch.by(self._settings.program), str(Path.cwd())
         slices = list(dict.fromkeys(host.slice or host.node for host in hosts))

@@ -22,6 +22,10 @@ GRACE_S: Final = 30.0
 """Seconds for which hosts may end by themselves after process 0; they need 8 to miss it."""
 
 
+PASSED_ON: Final = ("PYTHONPATH", "LD_LIBRARY_PATH", "JAX_PLATFORMS", "XLA_FLAGS")
+"""Variables that hosts are given where they are set here."""
+
+
 def environment_of_hosts() -> dict[str, str]:
     """Returns this environment for what starts the hosts: a token of its own, and no other place.
 

@@ -9,7 +9,12 @@ import pydantic
 
 from orbax_bench_core.config import UserError
 from orbax_bench_core.limits.process import LimitsRequest
-from orbax_bench_core.worker import die_with_parent, simulate_devices
+from orbax_bench_core.worker import (
+    collect_for_the_last_time,
+    die_with_parent,
+    setting_aside,
+    simulate_devices,
+)
 
 
 def main(text: str) -> int:
@@ -19,9 +24,10 @@ def main(text: str) -> int:
         text: A `LimitsRequest` as JSON.
     """
     die_with_parent(os.getppid())
-    import jax
+    with setting_aside():
+        import jax
 
-    from orbax_bench_core.limits.measure import measure_limits
+        from orbax_bench_core.limits.measure import measure_limits
 
     try:
         request = LimitsRequest.model_validate_json(text)
@@ -34,6 +40,7 @@ def main(text: str) -> int:
     except (UserError, OSError, ValueError, MemoryError) as error:
         return _fail(error)
     print(limits.model_dump_json())
+    collect_for_the_last_time()
     return 0
 
 

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from orbax_bench_core.config import Cache
+from orbax_bench_core.inventory import store_spec
 from orbax_bench_core.limits import scratch
 from orbax_bench_core.limits.model import ProbeName
 from orbax_bench_core.limits.workload import Array, Workload
@@ -268,7 +269,7 @@ def _open(workload: Workload, *, compressed: bool, create: bool) -> Any:
     context = ts.Context({"file_io_concurrency": {"limit": _FILE_IO_CONCURRENCY}})
     spec = {
         "driver": "zarr3",
-        "kvstore": kvstore(str(array_folder(workload, compressed=compressed))),
+        "kvstore": store_spec(str(array_folder(workload, compressed=compressed))),
         "metadata": _metadata(workload.pieces, compressed=compressed),
     }
     return ts.open(spec, create=create, open=not create, context=context).result()
@@ -288,14 +289,6 @@ def _metadata(pieces: Sequence[Array], *, compressed: bool) -> dict[str, Any]:
         "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunk}},
         "codecs": [{"name": "sharding_indexed", "configuration": sharding}],
     }
-
-
-def kvstore(path: str) -> dict[str, Any]:
-    """Returns the TensorStore spec of a folder, local or gs://."""
-    if path.startswith("gs://"):
-        bucket, _, prefix = path.removeprefix("gs://").partition("/")
-        return {"driver": "gcs", "bucket": bucket, "path": f"{prefix}/"}
-    return {"driver": "file", "path": f"{path}/"}
 
 
 @dataclasses.dataclass(frozen=True)

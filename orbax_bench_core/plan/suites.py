@@ -120,10 +120,8 @@ def _saves(
 
 
 def _read(file: str) -> dict[str, Any]:
-    from etils import epath
-
     try:
-        found = Source(read_at_most(epath.Path(file)).decode(), file).data
+        found = Source(read_at_most(file).decode(), file).data
     except (OSError, ImportError, ValueError) as error:
         raise UserError(Problem(f"cannot be read: {error}", file=file)) from None
     if not isinstance(found, dict):

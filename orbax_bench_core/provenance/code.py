@@ -7,6 +7,7 @@ import hashlib
 import importlib.metadata
 import re
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -18,6 +19,8 @@ from orbax_bench_core.sweep import BUILTINS, SweepPoint
 
 UNKNOWN: Final = "unknown"
 _SHORT: Final = 12
+_AT_ONCE: Final = 4
+"""Questions to a repository at once: each is a process that mostly waits for its own start."""
 _USER: Final = re.compile(r"^(?:([a-z][a-z0-9+.-]*://)[^/@]*@|[^/@:]+@(?=[^/:]+:))", re.IGNORECASE)
 """User and password of a remote, as in `https://token@host/` and `git@host:path`."""
 
@@ -215,19 +218,29 @@ def _repository(top: Path) -> Source:
     commit = ask(top, "rev-parse", "--verify", "HEAD")
     if not commit.ok:
         return Source(reason=commit.reason)
-    remotes = ask(top, "remote").text.split()
-    remote = next((name for name in remotes if name == "origin"), next(iter(remotes), ""))
-    url = ask(top, "config", "--get", f"remote.{remote}.url").text if remote else ""
-    dirty, changes = _changes(top)
+    with ThreadPoolExecutor(_AT_ONCE, "git") as threads:
+        changes = threads.submit(_changes, top)
+        describe = threads.submit(ask, top, "describe", "--tags", "--always")
+        tags = threads.submit(ask, top, "tag", "--points-at", "HEAD")
+        branch = threads.submit(ask, top, "symbolic-ref", "--quiet", "--short", "HEAD")
+        url = _url(top)
+    dirty, digest = changes.result()
     return Source(
         commit=commit.text,
         dirty=dirty,
-        changes=changes,
-        describe=ask(top, "describe", "--tags", "--always").text,
-        tags=tuple(ask(top, "tag", "--points-at", "HEAD").text.split()),
-        branch=ask(top, "symbolic-ref", "--quiet", "--short", "HEAD").text,
+        changes=digest,
+        describe=describe.result().text,
+        tags=tuple(tags.result().text.split()),
+        branch=branch.result().text,
         remote=without_credentials(url),
     )
+
+
+def _url(top: Path) -> str:
+    """Returns the address of the remote `origin`, or of the first one; empty without any."""
+    remotes = ask(top, "remote").text.split()
+    remote = next((name for name in remotes if name == "origin"), next(iter(remotes), ""))
+    return ask(top, "config", "--get", f"remote.{remote}.url").text if remote else ""
 
 
 def _changes(top: Path) -> tuple[bool | Literal["unknown"], str]:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal
 
 import pydantic
 
-from orbax_bench_core.config import Arm, printable, redacted
+from orbax_bench_core.config import Arm, printable, redacted, redacted_deeply
 from orbax_bench_core.files import ResultModel
 from orbax_bench_core.inventory import Inventory
 from orbax_bench_core.measure import Sample
@@ -180,7 +180,7 @@ class OptionEffect(ResultModel):
     option: str
     asked: Any
     state: Effect
-    proof: str
+    proof: Annotated[str, pydantic.AfterValidator(redacted)]
 
 
 # Samples of a record that was read are made only now. A function with annotations would say what
@@ -251,11 +251,15 @@ class Record(ResultModel):
     started_at: datetime.datetime
     duration_s: float
     samples: Annotated[tuple[Sample, ...], _AsTuple] = ()
-    notes: dict[str, list[str]] = {}
+    notes: Annotated[dict[str, list[str]], pydantic.AfterValidator(redacted_deeply)] = {}
     error: ErrorInfo | None = None
     state: State | None = None
     inventory: Inventory | None = None
-    provenance: Annotated[dict[str, Any], pydantic.AfterValidator(_with_mappings)] = {}
+    provenance: Annotated[
+        dict[str, Any],
+        pydantic.AfterValidator(_with_mappings),
+        pydantic.AfterValidator(redacted_deeply),
+    ] = {}
     worker: str = ""
     attempts: tuple[Attempt, ...] = ()
     effects: tuple[OptionEffect, ...] = ()

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self
 
+from orbax_bench_core.config import redacted
 from orbax_bench_core.records.layout import Columns, Layout, columns_of
 from orbax_bench_core.records.record import SCHEMA_VERSION, Record
 from orbax_bench_core.records.store_troubles import flags_of
@@ -57,13 +58,15 @@ class _Rows(NamedTuple):
     """Rows that differ in their samples alone.
 
     Attributes:
-        same: The values that they share, by column.
+        point: What was measured, by column; the records of a point share it.
+        own: The values that they share beside it, by column.
         columns: Their samples; None for one row without any: a failed attempt that measured nothing
             has a row, so that the table has every attempt.
         flags: Trouble with storage, by operation and occurrence.
     """
 
-    same: Mapping[str, Any]
+    point: Mapping[str, Any]
+    own: Mapping[str, Any]
     columns: Columns | None
     flags: Mapping[tuple[str, int], str]
 
@@ -87,7 +90,6 @@ def _rows_of(record: Record, columns: Columns, of_point: Mapping[str, Any]) -> I
         "suite": record.suite,
         "point_id": record.point_id,
         "point": record.point_name,
-        **of_point,
         "arm": record.arm or "",
         "block": record.block,
         "life": record.life,
@@ -98,7 +100,7 @@ def _rows_of(record: Record, columns: Columns, of_point: Mapping[str, Any]) -> I
     for number, attempt in enumerate(record.attempts):
         own = {"worker": attempt.worker, "attempt": number, "status": "failed", "verified": "none"}
         measured = columns_of(attempt.samples) if attempt.samples else None
-        yield _Rows({**common, **own}, measured, {})
+        yield _Rows(of_point, {**common, **own}, measured, {})
     last = {
         "worker": record.worker,
         "attempt": len(record.attempts),
@@ -106,14 +108,14 @@ def _rows_of(record: Record, columns: Columns, of_point: Mapping[str, Any]) -> I
         "verified": "none" if record.state is None else record.state.verified,
     }
     said = {block: ", ".join(found) for block, found in flags_of(record).items()}
-    yield _Rows({**common, **last}, columns, said)
+    yield _Rows(of_point, {**common, **last}, columns, said)
 
 
 def _of_point(point: SweepPoint) -> dict[str, Any]:
     """Returns the columns that say what was measured."""
     return {
         "benchmark": point.benchmark,
-        "options": json.dumps(point.options, sort_keys=True),
+        "options": redacted(json.dumps(point.options, sort_keys=True)),
         "checkpoint": point.checkpoint.label,
         "mesh": "" if point.mesh is None else point.mesh.label,
         "storage": point.storage or "",
@@ -190,14 +192,16 @@ def _table(found: Sequence[_Rows]) -> pyarrow.Table:
     import pyarrow
 
     counts = [rows.rows for rows in found]
-    of_samples = _sample_columns(found)
-    columns = [
-        of_samples[name]
-        if name in of_samples
-        else _column([rows.same[name] for rows in found], kind, counts)
-        for name, kind in COLUMNS.items()
-    ]
-    return pyarrow.Table.from_arrays(columns, schema=arrow_schema())
+    by_point = [list(rows) for _, rows in itertools.groupby(found, key=lambda each: id(each.point))]
+    points = [rows[0].point for rows in by_point]
+    of_points = [sum(each.rows for each in rows) for rows in by_point]
+    made = _sample_columns(found)
+    for name, kind in COLUMNS.items():
+        if points and name in points[0]:
+            made[name] = _column([point[name] for point in points], kind, of_points)
+        elif name not in made:
+            made[name] = _column([rows.own[name] for rows in found], kind, counts)
+    return pyarrow.Table.from_arrays([made[name] for name in COLUMNS], schema=arrow_schema())
 
 
 def _sample_columns(found: Sequence[_Rows]) -> dict[str, pyarrow.Array]:

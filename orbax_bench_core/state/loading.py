@@ -12,6 +12,7 @@ from etils import epath
 from jax.experimental import multihost_utils
 
 from orbax_bench_core.config import CheckpointConfig
+from orbax_bench_core.files import place
 from orbax_bench_core.state import layout, orbax_api, pathways, sharding_file
 from orbax_bench_core.state.digests import digest
 from orbax_bench_core.state.recorded import record_digest
@@ -119,7 +120,8 @@ class Location:
 
 def absolute(path: str) -> epath.Path:
     """Makes a local path absolute, which Orbax requires; addresses stay as they are."""
-    return epath.Path(path) if "://" in path else epath.Path(path).expanduser().resolve()
+    found = place(path)
+    return found if "://" in str(found) else found.expanduser().resolve()
 
 
 def locate(path: str) -> Location:

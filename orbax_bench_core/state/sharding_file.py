@@ -14,12 +14,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pydantic
-from etils import epath
 from jax.sharding import Mesh
 
 from orbax_bench_core import config
 from orbax_bench_core.config import ShardingEntry
-from orbax_bench_core.files import read_at_most
+from orbax_bench_core.files import place, read_at_most
 from orbax_bench_core.state import layout
 from orbax_bench_core.state.tree import StateError
 
@@ -59,7 +58,7 @@ def read_sharding_file(path: str) -> ShardingFile:
     Raises:
         StateError: There is no such file, or its content has another form.
     """
-    file = epath.Path(path)
+    file = place(path)
     if not file.exists():
         raise StateError(
             f"sharding_config_path {path!r} does not exist; give the path of a sharding JSON file"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from orbax_bench_core.execute import Session, refuse_several_hosts, run_points
 from orbax_bench_core.limits import ensure_limits
@@ -29,19 +29,26 @@ def measuring(session: Session, *, lock: bool) -> Iterator[None]:
         yield
 
 
-def measure_points(session: Session, *, limits: bool = True, lock: bool = True) -> None:
+def measure_points(
+    session: Session,
+    *,
+    limits: bool = True,
+    lock: bool = True,
+    meanwhile: Callable[[], object] | None = None,
+) -> None:
     """Runs every repeat that has no finished record yet.
 
     Args:
         session: What is measured, of a suite without arms.
         limits: Whether to measure what the machine and the storage can do, once per run.
         lock: Whether to wait until nothing else of ours measures on this machine.
+        meanwhile: Called while the first workers start, before anything is measured.
 
     Raises:
         CannotRecord: A record could not be written.
     """
     with measuring(session, lock=lock):
-        run_points(session)
+        run_points(session, meanwhile)
         if limits:
             settings = session.settings
             ensure_limits(session.directory, session.say, settings.host, anew=settings.new_limits)

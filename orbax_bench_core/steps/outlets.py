@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from etils import epath
 
 
+_LONGEST_ADDRESS: Final = 2**16
+"""Bytes of a file that holds an address."""
+
+
 def comparison_exit_code(verdicts: VerdictReport, *, allow_inconclusive: bool = False) -> int:
     """Returns the exit code: 3 REGRESSION, 4 INCONCLUSIVE or exploratory, 0 PASS.
 
@@ -285,7 +289,7 @@ def _text_of(given: str) -> str:
     if not given.startswith("@"):
         return given
     try:
-        return read_at_most(_path(given[1:])).decode().strip()
+        return read_at_most(_path(given[1:]), _LONGEST_ADDRESS).decode().strip()
     except (OSError, ImportError, ValueError) as failure:
         raise UserError(f"--notify {given}: cannot read it: {failure}") from None
 

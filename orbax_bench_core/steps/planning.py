@@ -109,9 +109,9 @@ def points_in(text: str) -> list[str]:
         return [text] if text.startswith("{") else text.split()
     try:
         given = json.loads(text)
-    except ValueError as error:
+        return [point for each in given for point in points_in(str(each))]
+    except (ValueError, RecursionError) as error:
         raise UserError(f"not a list of points, as plan-sweep returns it: {error}") from None
-    return [point for each in given for point in points_in(str(each))]
 
 
 def _in_minutes(entries: Sequence[SweepEntry], repeats: int) -> int:

@@ -10,7 +10,7 @@ from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, Session, silent
 from orbax_bench_core.records import Run
 from orbax_bench_core.steps.comparison import compare_arms
 from orbax_bench_core.steps.measuring import measure_points
-from orbax_bench_core.steps.reporting import publish, publish_verdicts
+from orbax_bench_core.steps.reporting import load_writers, publish, publish_verdicts
 
 
 def run(
@@ -51,7 +51,7 @@ def run(
             loaded.source.problem("a suite with arms is a comparison: use ab", ("arms",))
         )
     session = Session.begin(loaded, directory, settings=settings, say=say)
-    measure_points(session, limits=limits)
+    measure_points(session, limits=limits, meanwhile=load_writers)
     publish(session.directory)
     return Run(session.directory)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import gc
+import importlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal
@@ -58,6 +59,9 @@ from orbax_bench_core.sweep import Pair, SweepEntry
 if TYPE_CHECKING:
     from etils import epath
 
+
+_WRITERS: Final = ("matplotlib.figure", "scipy.special", "pyarrow.parquet", "jinja2")
+"""What `publish` imports when it needs it, and takes time to import."""
 
 _PLOTS: Final = "verdicts"
 _SEARCH_PLOTS: Final = "bisect"
@@ -115,6 +119,17 @@ def _no_search_for_cycles() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
+
+
+def load_writers() -> None:
+    """Imports the libraries that outputs are made with, for a time when this process only waits.
+
+    They take most of the time of a small run's outputs. What is wrong with one of them is told by
+    what needs it.
+    """
+    for name in _WRITERS:
+        with contextlib.suppress(Exception):
+            importlib.import_module(name)
 
 
 @_no_search_for_cycles()

@@ -15,7 +15,7 @@ from typing import Any
 import pydantic
 
 from orbax_bench_core.authoring import BenchmarkOptions, BenchmarksGenerator
-from orbax_bench_core.config import did_you_mean, meanings, shown
+from orbax_bench_core.config import CREDENTIALS, did_you_mean, has_credentials, meanings, shown
 from orbax_bench_core.sweep.classes import author_line, options_class
 
 _SWEEP_ORIGINS = {list, typing.get_origin(Sequence[int])}
@@ -54,6 +54,10 @@ def axes(options_class: type[BenchmarkOptions], given: Mapping[str, Any]) -> dic
             )
         if name in given and name in types:
             _check_type(name, values, _value_type(types[name]))
+        if has_credentials(
+            json.dumps(values, default=repr, skipkeys=True)
+        ):  # a default of the class, say
+            raise OptionError(name, CREDENTIALS)
         try:
             result[name] = _distinct(values)
         except ValueError:

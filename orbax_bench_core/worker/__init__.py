@@ -1,6 +1,7 @@
 """The process that measures, in any environment: its protocol, devices and page cache."""
 
 from orbax_bench_core.worker.devices import simulate_devices
+from orbax_bench_core.worker.garbage import collect_for_the_last_time, setting_aside
 from orbax_bench_core.worker.orphans import die_with_parent, leave
 from orbax_bench_core.worker.protocol import (
     EVENT,
@@ -23,8 +24,10 @@ __all__ = [
     "Task",
     "Unrecorded",
     "WorkerSetup",
+    "collect_for_the_last_time",
     "die_with_parent",
     "event_of",
     "leave",
+    "setting_aside",
     "simulate_devices",
 ]

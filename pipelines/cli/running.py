@@ -23,10 +23,10 @@ from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps import Outlets
 from orbax_bench_core.sweep import benchmark_environment
 from orbax_bench_pipelines.definitions import Finished
+from orbax_bench_pipelines.target import SERVICES
 from orbax_bench_pipelines.targets import Job, SubmissionFailed, Target, as_text, service_for
 
 Say = Callable[[str], None]
-_SERVICES = (Target.KFP, Target.VERTEX)
 _ALL = 1 << 20
 """More steps than any loop has."""
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
@@ -38,7 +38,7 @@ def require_service(target: Target) -> None:
     Raises:
         UserError: It runs on this machine.
     """
-    if target not in _SERVICES:
+    if target not in SERVICES:
         raise UserError(
             f"--target {target} runs on this machine and nothing is submitted; use `orbax-bench "
             "pipeline run`, or --target kfp or vertex"
@@ -57,7 +57,7 @@ def refused_as_exit_code() -> Iterator[None]:
 
 def planned(job: Job) -> str:
     """Returns what a run of the job would send, or start here, as JSON."""
-    if job.placement.target in _SERVICES:
+    if job.placement.target in SERVICES:
         return as_text(service_for(job, dry=True).planned())
     here = {
         "target": job.placement.target,
@@ -84,7 +84,7 @@ def run_job(job: Job, suite: str, console: Console) -> str | None:
         UserError: It cannot be run as asked.
     """
     say = partial(console.print, markup=False, highlight=False)
-    if job.placement.target not in _SERVICES:
+    if job.placement.target not in SERVICES:
         return _here(job, suite, say)
     service = service_for(job)
     say(f"Run: {service.submit()}")

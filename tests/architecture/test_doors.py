@@ -11,6 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
 CORE = "orbax_bench_core"
+WIDE = {f"{CORE}/config", f"{CORE}/measure"}
+"""Rooms with more names: the whole suite file, and the metrics that users import."""
 EXEMPT = ["golden/*support.py"]
 """Files that hold what was before against what is now, and adapt to moved names in one place."""
 
@@ -80,6 +82,40 @@ def test_tests_enter_other_rooms_by_their_doors(room):
     ]
     found = [message for file in files for message in violations(file)]
     assert not found, "\n".join(found)
+
+
+DOORS = sorted((ROOT / CORE).rglob("__init__.py"))
+
+
+def test_a_door_has_at_most_forty_names():
+    wide = {str(door.parent.relative_to(ROOT)) for door in DOORS if len(names(door)) > 40}
+    assert wide <= WIDE, "give a subject of it a room of its own"
+
+
+def test_a_door_has_what_it_names():
+    lacking = {str(door): missing for door in DOORS if (missing := names(door) - bound(door))}
+    assert not lacking
+
+
+def names(door: Path) -> set[str]:
+    """Returns the names of a door; none of a folder that is no room."""
+    for node in ast.parse(door.read_text()).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return set(ast.literal_eval(node.value))
+    return set()
+
+
+def bound(door: Path) -> set[str]:
+    """Returns the names that a door imports or defines, for type checkers alone or for all."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(door.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            found |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+    return found
 
 
 def test_a_way_past_a_door_is_found():

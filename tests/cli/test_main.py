@@ -209,6 +209,16 @@ def test_a_long_message_is_cut_to_a_screen(orbax_bench, write_suite):
     assert outcome.err.splitlines()[-1].startswith("error: and ")
 
 
+@pytest.mark.parametrize("command", ["site", "inspect", "expand", "report"])
+@pytest.mark.parametrize("uri", ["ftp://host/x", "s3://bucket/x"])
+def test_a_place_that_nothing_here_reads_is_one_message(orbax_bench, command, uri):
+    outcome = orbax_bench(command, uri)
+    assert outcome.code == 2
+    assert outcome.err.startswith("error: ")
+    assert uri in outcome.err
+    assert "local paths and gs:// only" in " ".join(outcome.err.split())
+
+
 def test_a_file_that_cannot_be_used_is_one_message(run_main):
     def command():
         Path("/proc/none/x").read_text()

@@ -26,6 +26,14 @@ def test_what_is_printed_is_written_out(capsys):
     assert capsys.readouterr() == (f"{SHOWN}\n", f"{SHOWN}\n")
 
 
+def test_credentials_are_left_out_of_what_is_printed(capsys):
+    said = {"place": "https://u:planted@h/x?X-Goog-Signature=planted&y=1"}
+    run_command_line(lambda: print(json.dumps(said)))
+    assert json.loads(capsys.readouterr().out) == {
+        "place": "https://***@h/x?X-Goog-Signature=***&y=1"
+    }
+
+
 def test_json_stays_json(capsys):
     run_command_line(lambda: print(json.dumps({"name": PLANTED}, ensure_ascii=False)))
     assert json.loads(capsys.readouterr().out) == {"name": PLANTED}

@@ -33,8 +33,9 @@ class Orchestrated:
 
         Args:
             repeats: Measured repeats of each point.
-            given: Fields of `RunSettings`; all others belong to `execution`.
+            given: Fields of `RunSettings`, and `meanwhile`; all others belong to `execution`.
         """
+        meanwhile = given.pop("meanwhile", None)
         names = ("devices", "take_turns", "host", "patience", "drill")
         fields = {name: given.pop(name) for name in names if name in given}
         execution = {"retries": 0, "warmups": 0, "timeout_s": 60, **given}
@@ -54,7 +55,8 @@ class Orchestrated:
                 entries=tuple(self.points),
                 settings=RunSettings(**{"host": LocalHost(module=FAKE_WORKER), **fields}),
                 watch=self.watched.append,
-            )
+            ),
+            meanwhile,
         )
 
     def record(self, act: str, repeat: int = 0, host: int = 0) -> Record:

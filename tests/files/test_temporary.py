@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.files import scratch_folder, write_atomically
+from orbax_bench_core.files import scratch_folder, write_atomically, write_if_changed
 from orbax_bench_core.files.temporary import sweep_once, temporary_name
 
 
@@ -49,3 +49,24 @@ def test_a_scratch_folder_goes_with_those_of_its_kind_that_the_dead_have_left(
     with scratch_folder("mine") as folder:
         assert set(tmp_path.iterdir()) == {folder, other}
     assert list(Path(tmp_path).iterdir()) == [other]
+
+
+def test_a_file_that_is_as_it_is_to_be_stays_and_what_is_left_beside_it_does_not(
+    tmp_path, name_of_the_dead
+):
+    path = tmp_path / "a"
+    write_if_changed(str(path), b"whole")
+    before = path.stat().st_ino
+    (tmp_path / name_of_the_dead).write_text("half")
+    sweep_once.cache_clear()
+    write_if_changed(str(path), b"whole")
+    assert [each.name for each in tmp_path.iterdir()] == ["a"]
+    assert path.stat().st_ino == before
+
+
+@pytest.mark.parametrize("content", [b"other", b"whole and more", b"who"])
+def test_a_file_that_holds_anything_else_is_written(tmp_path, content):
+    path = tmp_path / "a"
+    path.write_bytes(content)
+    write_if_changed(str(path), b"whole")
+    assert path.read_bytes() == b"whole"

@@ -5,7 +5,7 @@ import json
 import pytest
 from etils import epath
 
-from orbax_bench_core.inventory import read_saved_trees
+from orbax_bench_core.inventory import read_saved_trees, store_spec
 
 ZARR3 = {
     "shape": [64, 64],
@@ -67,3 +67,8 @@ def test_an_unfinished_save_is_no_tree(write):
 
 def test_nothing_there_is_no_tree(tmp_path):
     assert read_saved_trees(epath.Path(tmp_path) / "absent") == ()
+
+
+def test_a_bucket_is_reached_by_its_own_driver():
+    found = store_spec("gs://bucket/some/folder")
+    assert found == {"driver": "gcs", "bucket": "bucket", "path": "some/folder/"}

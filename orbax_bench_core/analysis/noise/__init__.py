@@ -1,7 +1,7 @@
 """Noise of measurements in a place (its passport), A/A tests, and the length of comparisons."""
 
 from orbax_bench_core.analysis.noise.components import between_workers
-from orbax_bench_core.analysis.noise.forecast import (
+from orbax_bench_core.analysis.noise.forecasts import (
     expected_minutes,
     forecast,
     processes_of,

@@ -9,12 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from orbax_bench_core.files import ResultModel
+from orbax_bench_core.gate import NORMAL_MAD
 
 _LEVEL: Final = 0.95
 _FAR: Final = 3.0
 """Robust standard deviations at which residuals are cut off: a stall belongs to no worker."""
-
-_NORMAL_MAD: Final = 0.6744897501960817
 
 
 class Component(ResultModel):
@@ -93,7 +92,7 @@ def expected_bound(sigma: float, waves: int, workers: int, rounds: int) -> float
 def _cut_off(table: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     middle = np.median(table, axis=(1, 2), keepdims=True)
     rest = table - middle
-    limit = _FAR * float(np.median(np.abs(rest))) / _NORMAL_MAD
+    limit = _FAR * float(np.median(np.abs(rest))) / NORMAL_MAD
     return middle + np.clip(rest, -limit, limit) if limit else table
 
 

@@ -12,12 +12,10 @@ from typing import Any, Final
 
 from orbax_bench_core.analysis.noise.components import Component, between_workers
 from orbax_bench_core.analysis.noise.passport import Noise, Passport, point_ids, size_class
+from orbax_bench_core.gate import NORMAL_MAD
 from orbax_bench_core.provenance import surroundings
 from orbax_bench_core.records import PairedTimes, Record, repeats_of, seconds_per_repeat
 from orbax_bench_core.sweep import Pair, baseline_point, placement
-
-_NORMAL_MAD: Final = 0.6744897501960817
-"""Median absolute deviation of a standard normal."""
 
 _FEWEST: Final = 4
 
@@ -181,7 +179,7 @@ def _neighbours(paired: PairedTimes, operation: str) -> list[tuple[float, float]
 def _sigma(pairs: Iterable[Sequence[float]]) -> float:
     """Returns the standard deviation that the middle of the differences of pairs implies."""
     differences = [abs(math.log(now / before)) for before, now in pairs]
-    return statistics.median(differences) / math.sqrt(2) / _NORMAL_MAD
+    return statistics.median(differences) / math.sqrt(2) / NORMAL_MAD
 
 
 def _repeat_s(starts: Sequence[datetime.datetime], records: Sequence[Record]) -> float:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import IO, TYPE_CHECKING, Final
 
 from orbax_bench_core.analysis.summary.model import MetricSummary
-from orbax_bench_core.config import printable
+from orbax_bench_core.config import presentable
 from orbax_bench_core.records import Layout
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _safe(row: Iterable[object]) -> list[object]:
 
 
 def _text(value: str) -> str:
-    text = printable(value)
+    text = presentable(value)
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 

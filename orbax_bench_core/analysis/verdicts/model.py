@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import pydantic
 
 from orbax_bench_core.config import Arm, GateConfig, Problem, UserError
-from orbax_bench_core.files import ResultModel, read_at_most, write_atomically
+from orbax_bench_core.files import ResultModel, place, read_at_most, write_atomically
 from orbax_bench_core.gate import Endpoint, FailureVerdict, SeriesHealth, Verdict, Word
 from orbax_bench_core.measure import Better
 from orbax_bench_core.records import FirstAttempts, Run, RunDirectory, RunFile, Trouble, Verified
@@ -262,18 +262,16 @@ def read_verdicts(run: Run | RunDirectory) -> VerdictReport:
         ) from None
 
 
-def read_verdicts_file(place: str) -> VerdictReport:
+def read_verdicts_file(file: str) -> VerdictReport:
     """Reads a file of verdicts, local or gs://, wherever it lies.
 
     Raises:
         UserError: It cannot be read, or is none of this version.
     """
-    from etils import epath
-
     try:
-        return _read(epath.Path(place))
-    except (OSError, ImportError, KeyError, ValueError) as error:  # KeyError: an unknown scheme
-        raise UserError(Problem(f"cannot read the verdicts: {error}", file=place)) from None
+        return _read(place(file))
+    except (OSError, ImportError, ValueError) as error:
+        raise UserError(Problem(f"cannot read the verdicts: {error}", file=file)) from None
 
 
 def _read(path: epath.Path) -> VerdictReport:

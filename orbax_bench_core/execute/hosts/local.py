@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from orbax_bench_core.config import EnvironmentConfig
+from orbax_bench_core.config import EnvironmentConfig, redacted
 from orbax_bench_core.environments import EnvironmentFailed, Interpreter, make_environments
 from orbax_bench_core.execute.cluster import without_cluster
 from orbax_bench_core.execute.held import held_locks
 from orbax_bench_core.execute.hosts.host import Inbox, Output, Unmade, WorkerDied, stop_all
+from orbax_bench_core.execute.hosts.logs import redact_log
 from orbax_bench_core.execute.hosts.ports import PortRange, free_port
 from orbax_bench_core.execute.hosts.proc import kernel_stacks, read_signs, sleepers
 from orbax_bench_core.execute.isolation import LOCK_FILE, measuring_lock
@@ -28,6 +29,7 @@ from orbax_bench_core.worker import STACKS_SIGNAL, WorkerSetup
 
 _STOP_S = 5.0
 _TAIL_LINES = 15
+_TAIL_BYTES = 2**20
 _STACK_LINES = 100
 _STACKS_S = 2.0
 _POLL_S = 0.05
@@ -212,9 +214,10 @@ class LocalWorker:
     def tail(self, lines: int = _TAIL_LINES) -> str:
         """Returns the last lines that the worker printed."""
         with self._log_file.open("rb") as log:
-            log.seek(self._log_start)
-            printed = log.read().decode(errors="replace").splitlines()
-        return "\n".join(printed[-lines:])
+            end = log.seek(0, os.SEEK_END)
+            log.seek(max(self._log_start, end - _TAIL_BYTES))
+            printed = log.read(_TAIL_BYTES).decode(errors="replace").splitlines()
+        return redacted("\n".join(printed[-lines:]))
 
     def stacks(self) -> str:
         """Has the worker print where each of its threads stands, and returns its last lines.
@@ -257,6 +260,7 @@ class LocalWorker:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_STOP_S)
                 break
+        redact_log(self._log_file, self._log_start)
 
     def kill(self) -> None:
         """Ends the worker and all that it started at once: nobody is left who could use it."""
@@ -264,6 +268,7 @@ class LocalWorker:
             os.killpg(self._process.pid, signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_STOP_S)
+        redact_log(self._log_file, self._log_start)
 
     def _read(self, descriptor: int) -> None:
         with os.fdopen(descriptor, "rb") as events:

@@ -18,7 +18,7 @@ from orbax_bench_core.analysis.verdicts import (
     VerdictReport,
     headline,
 )
-from orbax_bench_core.config import printable
+from orbax_bench_core.config import presentable
 
 _FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot hold, not even escaped."""
@@ -106,4 +106,4 @@ def _case(
 
 def _clean(text: str) -> str:
     """Returns a text without what XML cannot hold, or a terminal would obey."""
-    return printable(_FORBIDDEN.sub("?", text))
+    return presentable(_FORBIDDEN.sub("?", text))

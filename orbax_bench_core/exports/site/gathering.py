@@ -17,6 +17,7 @@ from orbax_bench_core.analysis.verdicts import VerdictReport, headline, read_ver
 from orbax_bench_core.baselines import FoundRun, find_runs
 from orbax_bench_core.config import UserError
 from orbax_bench_core.exports.site.cards import Cards
+from orbax_bench_core.files import place
 from orbax_bench_core.records import Record, RunDirectory, RunInfo
 
 if TYPE_CHECKING:
@@ -111,12 +112,11 @@ def gather(places: Iterable[str], *, most: int, cards: Cards | None = None) -> S
     )
 
 
-def _runs_below(place: str, unread: list[str]) -> Iterator[FoundRun]:
-    from etils import epath
+def _runs_below(folder: str, unread: list[str]) -> Iterator[FoundRun]:
 
-    root = epath.Path(place)
+    root = place(folder)
     if not root.is_dir():
-        raise UserError(f"{place} is no directory: give a folder of run directories")
+        raise UserError(f"{folder} is no directory: give a folder of run directories")
     for pattern in _BELOW:
         for file in sorted(root.glob(pattern)):
             try:

@@ -12,7 +12,7 @@ from orbax_bench_core.document import to_html
 from orbax_bench_core.exports.site.cards import Cards
 from orbax_bench_core.exports.site.gathering import Site, gather
 from orbax_bench_core.exports.site.view import site_document
-from orbax_bench_core.files import read_json, write_atomically
+from orbax_bench_core.files import place, read_json, write_atomically
 
 if TYPE_CHECKING:
     from etils import epath
@@ -41,9 +41,7 @@ def write_site(places: Iterable[str], folder: str, *, most: int = MOST_RUNS) -> 
         UserError: A place is not there, or has no name.
         OSError: A file cannot be written.
     """
-    from etils import epath
-
-    given, root = list(places), epath.Path(folder)
+    given, root = list(places), place(folder)
     if not all(given):
         raise UserError("the path of a folder is empty; name one, or `.` for this one")
     cards = Cards(root)

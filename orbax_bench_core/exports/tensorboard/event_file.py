@@ -12,6 +12,8 @@ import struct
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from orbax_bench_core.config import redacted
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -228,7 +230,7 @@ class Log:
         value = summary.value.add(tag=tag)
         value.tensor.dtype = types_pb2.DT_STRING
         value.tensor.tensor_shape.SetInParent()
-        value.tensor.string_val.append(markdown.encode())
+        value.tensor.string_val.append(redacted(markdown).encode())
         content = plugin_data_pb2.TextPluginData().SerializeToString()
         self._describe(value, "text", content)
         self._add(_message(summary), step, wall_time)

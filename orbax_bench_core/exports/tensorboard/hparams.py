@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from orbax_bench_core.config import redacted
 from orbax_bench_core.records import Series
 from orbax_bench_core.sweep import Pair
 
@@ -45,7 +46,9 @@ def columns(every: Iterable[Series]) -> dict[str, dict[str, Value]]:
     mixed = {name for name, types in kinds.items() if len(types) > 1}
     return {
         point_id: {
-            name: json.dumps(value) if name in mixed and not isinstance(value, str) else value
+            name: redacted(value)
+            if isinstance(value, str)
+            else (json.dumps(value) if name in mixed else value)
             for name, value in row.items()
         }
         for point_id, row in rows.items()

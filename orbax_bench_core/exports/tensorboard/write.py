@@ -25,7 +25,7 @@ from orbax_bench_core.exports.tensorboard.operations import (
     collect,
     operations,
 )
-from orbax_bench_core.files import write_atomically
+from orbax_bench_core.files import write_if_changed
 from orbax_bench_core.measure import TIME, lookup
 from orbax_bench_core.records import Columns, Layout, Record, Repeat, Run, RunInfo, Series
 
@@ -105,7 +105,7 @@ class EventFiles:
 
     def _write(self, folder: str, log: Log) -> None:
         path = f"{folder}/{self._name}"
-        write_atomically(path, log.to_bytes(), durable=False)
+        write_if_changed(path, log.to_bytes())
         self._written.add(path)
 
 

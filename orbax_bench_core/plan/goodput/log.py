@@ -77,10 +77,8 @@ def read_log(path: str) -> JobLog:
     Raises:
         UserError: It cannot be read, or a line of it is no entry.
     """
-    from etils import epath
-
     try:
-        text = read_at_most(epath.Path(path)).decode()
+        text = read_at_most(path).decode()
     except (OSError, ImportError, ValueError) as error:
         raise UserError(Problem(f"cannot be read: {error}", file=path)) from None
     return log_of(_entries(text, path), file=path)
@@ -95,7 +93,7 @@ def _entries(text: str, path: str) -> Iterable[dict[str, Any]]:
         except (ValueError, RecursionError):
             entry = None
         if not isinstance(entry, dict):
-            message = f"an entry is a JSON object, got {line.strip()[:60]!r}"
+            message = f"an entry is a JSON object, got {line[:200].strip()[:60]!r}"
             raise UserError(Problem(message, file=path, line=number))
         for key, value in entry.items():
             if message := _mistake(key, value):

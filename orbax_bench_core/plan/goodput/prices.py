@@ -42,10 +42,8 @@ def read_price(file: str, accelerator: str) -> Price:
     Raises:
         UserError: The file cannot be read, or has no such accelerator.
     """
-    from etils import epath
-
     try:
-        table: Any = Source(read_at_most(epath.Path(file)).decode(), file).data
+        table: Any = Source(read_at_most(file).decode(), file).data
     except (OSError, ValueError, ImportError) as error:
         message = f"cannot be read: {' '.join(str(error).split())}"
         raise UserError(Problem(message, file=file)) from None

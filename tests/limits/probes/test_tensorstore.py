@@ -68,8 +68,3 @@ def test_a_read_that_cannot_be_cold_is_not_timed(memory_disk, make):
     workload = make(memory_disk)
     with pytest.raises(scratch.StaysResident):
         tensorstore_read(workload, compressed=False, cache="cold")
-
-
-def test_a_bucket_is_reached_by_its_own_driver():
-    found = probes.kvstore("gs://bucket/some/folder")
-    assert found == {"driver": "gcs", "bucket": "bucket", "path": "some/folder/"}

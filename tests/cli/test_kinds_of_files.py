@@ -1,0 +1,84 @@
+"""What stands in the place of a file and is none, or nested beyond reason: one short message."""
+
+import os
+import shutil
+
+import pytest
+
+from tests.golden import made
+from tests.golden.support import orbax_bench
+
+SUITE = "suite_name: s\nbenchmarks: [{generator: save_restore, options: {}}]\n"
+READERS = (
+    ("expand", "{file}"),
+    ("run", "{file}", "-o", "out"),
+    ("ab", "{file}", "-o", "out"),
+    ("run", "s.yaml", "-o", "out", "--notify", "@{file}"),
+    ("plan", "{file}", "--mesh", "x=4"),
+    ("plan", "--goodput", "--from-log", "{file}"),
+    ("migrate", "{file}"),
+    ("sharding", "{file}"),
+    ("compare", "{file}", "{file}"),
+    ("lineage", "{file}"),
+    ("baseline", "show", "{file}"),
+    ("step", "enforce-verdict", "PASS", "--verdicts", "{file}"),
+    ("step", "enforce-verdict", "--lacking", "{file}"),
+)
+
+
+def pipe(path):
+    os.mkfifo(path)
+
+
+def loop(path):
+    path.symlink_to(path)
+
+
+def device(path):
+    path.symlink_to("/dev/zero")
+
+
+def deep(path):
+    path.write_text("[" * 100_000)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    return tmp_path_factory.mktemp("a place")
+
+
+def check(outcome):
+    assert outcome.code == 2, outcome
+    assert 0 < len(outcome.err) < 2_100
+    assert "Traceback" not in outcome.err
+
+
+@pytest.mark.parametrize("kind", [pipe, loop, device, deep], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("words", READERS, ids=" ".join)
+def test_what_is_no_file_is_not_waited_for(tmp_path, monkeypatch, words, kind):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.yaml").write_text(SUITE)
+    kind(tmp_path / "file")
+    outcome = orbax_bench(*(word.format(file=tmp_path / "file") for word in words))
+    check(outcome)
+    if "sharding" not in words and "@" not in " ".join(words):
+        assert "file" in outcome.err
+
+
+@pytest.fixture(scope="module")
+def plain(place):
+    made.plain_run(place / "plain")
+    return place / "plain"
+
+
+@pytest.mark.parametrize("kind", [pipe, loop, device], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("command", ["report", "lineage", "best"])
+def test_a_record_that_is_no_file_is_named(plain, tmp_path, command, kind):
+    run = tmp_path / "plain"
+    shutil.copytree(plain, run, copy_function=os.link)
+    record = next(iter(sorted(run.glob("records/*/repeat_0/host_0.json"))))
+    record.unlink()
+    kind(record)
+    outcome = orbax_bench(command, run)
+    check(outcome)
+    assert str(record) in outcome.err

@@ -1,0 +1,20 @@
+"""Places by the names that people give them."""
+
+import pytest
+from etils import epath
+
+from orbax_bench_core.files import place, read_at_most
+
+
+@pytest.mark.parametrize("uri", ["ftp://host/x", "s3://bucket/x", "http://host/x"])
+def test_what_cannot_be_read_and_written_is_refused_by_its_scheme(uri):
+    with pytest.raises(OSError, match=f"local paths and gs:// only .*{uri}"):
+        place(uri)
+    with pytest.raises(OSError, match="local paths and gs:// only"):
+        read_at_most(uri)
+
+
+def test_a_file_uri_is_a_local_path(tmp_path):
+    (tmp_path / "a").write_bytes(b"whole")
+    assert place(f"file://{tmp_path}/a") == epath.Path(tmp_path / "a")
+    assert read_at_most(f"file://{tmp_path}/a") == b"whole"
