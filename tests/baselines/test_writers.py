@@ -160,6 +160,7 @@ def emulator(tmp_path, monkeypatch):
         server.kill()
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_writers_on_an_object_store_lose_nothing(emulator, write_together, make_separate_run):
     runs = [make_separate_run(day, repeats=REPEATS) for day in range(WRITERS * CAPTURES)]

@@ -180,6 +180,7 @@ def test_nothing_stays_on_the_devices_when_training_is_over(tree):
     assert len(jax.live_arrays()) == held
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_processes_train_on_until_it_ended_for_all():
     with socket.socket() as free:

@@ -78,6 +78,7 @@ def test_a_failure_of_the_run_is_the_exit_code_of_every_host(cluster, tmp_path):
     assert errors == {0: "PeerFailed", 1: "ValueError"}
 
 
+@pytest.mark.nightly
 def test_a_comparison_runs_on_all_hosts_and_its_verdict_is_the_exit_code_of_each(cluster, tmp_path):
     hosts = cluster(command="ab", flags=("--candidate", "save_s=0.04"))
     assert hosts.codes(hosts.start_all()) == [3, 3], hosts.said(0) + hosts.said(1)

@@ -31,7 +31,7 @@ def wait_for_a_record(run):
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("command", ["run", "ab"])
+@pytest.mark.parametrize("command", ["run", pytest.param("ab", marks=pytest.mark.nightly)])
 def test_a_run_directory_that_is_renamed_ends_the_run_at_once(suite_run, command):
     run = suite_run(SUITE + (ARMS if command == "ab" else ""))
     process = start(run, command)
@@ -46,7 +46,7 @@ def test_a_run_directory_that_is_renamed_ends_the_run_at_once(suite_run, command
     assert not (run.directory / "run.json").exists()
 
 
-@pytest.mark.parametrize("command", ["run", "ab"])
+@pytest.mark.parametrize("command", ["run", pytest.param("ab", marks=pytest.mark.nightly)])
 def test_an_interrupted_run_says_so_for_machines_and_in_run_json(suite_run, command):
     run = suite_run(SUITE + (ARMS if command == "ab" else ""))
     process = start(run, command, "--log-format", "json")

@@ -51,6 +51,7 @@ def bring(tmp_path, module):
     (tmp_path / "suites" / f"{module}.py").write_text(text)
 
 
+@pytest.mark.nightly
 def test_a_host_without_the_suite_takes_the_copy_of_process_0(start, tmp_path):
     bring(tmp_path, "beside")
     out = tmp_path / "out"

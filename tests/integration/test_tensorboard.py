@@ -326,6 +326,7 @@ def test_defect_18_the_page_of_texts_tells_data_from_metadata(open_page):
     )
 
 
+@pytest.mark.nightly
 def test_profiler_traces_lie_where_the_profile_tab_looks(run_directory):
     traces = Path(run_directory, "tensorboard").glob("*__save/plugins/profile/*/*.xplane.pb")
     assert len(list(traces)) == 2

@@ -9,6 +9,7 @@ from perf import history
 from perf.figure import Figure
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_quick_figures_are_met():
     missed = [figure for figure in history.history_figures(quick=True) if figure.met is False]

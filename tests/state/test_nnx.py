@@ -73,7 +73,7 @@ def test_a_merged_model_says_what_the_original_says() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("devices", [4, 8])
+@pytest.mark.parametrize("devices", [4, pytest.param(8, marks=pytest.mark.nightly)])
 def test_a_model_survives_a_save_and_a_load_onto_another_mesh(
     tmp_path: Path, make_mesh: Callable[..., Mesh], devices: int
 ) -> None:

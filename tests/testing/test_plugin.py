@@ -53,6 +53,7 @@ def test_an_authors_tests_have_devices_and_fixtures(tmp_path, ini, devices):
     assert "3 passed" in output
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_tests_of_the_example_package_pass():
     code, output = run_pytest(ROOT / "examples" / "own_package")

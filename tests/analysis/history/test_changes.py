@@ -76,7 +76,7 @@ def test_thresholds_rise_as_the_level_falls_below_the_table_too(nights):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("noise", ["normal", "t2"])
+@pytest.mark.parametrize("noise", [pytest.param("normal", marks=pytest.mark.nightly), "t2"])
 def test_without_a_change_few_series_are_ever_flagged_in_sixty_nights(noise):
     random, count = np.random.default_rng(3), 300
     shape = (count, 60)
