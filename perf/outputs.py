@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Final
@@ -30,7 +31,7 @@ def figures(setting: Setting) -> list[Figure]:
             f"orbax-bench report, {NUM_POINTS:,} points x {REPEATS} repeats x {METRICS} metrics",
             *("report", str(root)),
             bounds=BOUNDS,
-            is_right=lambda _: (root / "tensorboard").is_dir(),
+            is_right=lambda _: _made(root / "tensorboard"),
         )
 
 
@@ -48,6 +49,13 @@ def pages(setting: Setting) -> list[Figure]:
             _size("report.html, 200 points", sweep / "report.html", 1000.0),
             _size("verdicts.html, 2 points", verdicts, 60.0),
         ]
+
+
+def _made(event_files: Path) -> bool:
+    """Returns whether there are event files, and removes them: a report leaves what is as it is."""
+    made = event_files.is_dir()
+    shutil.rmtree(event_files, ignore_errors=True)
+    return made
 
 
 def _size(name: str, file: Path, most: float) -> Figure:
