@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -161,8 +162,11 @@ class Undisturbed:
         self._state = state
         self._folder = state / "undisturbed" / f"{scenario.name}_{_version()}"
         self._known = self._folder / "known.json"
-        if not self._known.exists():
-            self._make(scenario)
+        self._folder.parent.mkdir(parents=True, exist_ok=True)
+        with self._folder.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # two runners may share the trials
+            if not self._known.exists():
+                self._make(scenario)
         known = json.loads(self._known.read_text())
         self.found: dict[str, Any] = known["found"]
         self.seconds: float = known["seconds"]
