@@ -306,6 +306,7 @@ def test_a_wrong_token_is_refused_on_both_sides_and_none_is_written(cluster, tmp
     assert not [path for path in written if b"a" * 32 in path.read_bytes()]
 
 
+@pytest.mark.nightly
 def test_a_folder_that_is_not_shared_is_refused(cluster, tmp_path):
     hosts = cluster()
     hosts.start(0, ORBAX_BENCH_TOKEN="a" * 32)

@@ -75,7 +75,12 @@ def test_a_worker_that_is_frozen_is_named_before_jax_ends_its_peer(suite_run, fr
 
 
 @pytest.mark.parametrize(
-    ("act", "kind"), [("raise", "ValueError"), ("die", "WorkerDied"), ("hang", "Timeout")]
+    ("act", "kind"),
+    [
+        ("raise", "ValueError"),
+        ("die", "WorkerDied"),
+        pytest.param("hang", "Timeout", marks=pytest.mark.nightly),
+    ],
 )
 def test_defects_26_and_31_one_host_ends_the_repeat_for_all_and_the_next_point_is_healthy(
     orchestrate, act, kind

@@ -43,7 +43,13 @@ def run_pytest(folder, *arguments):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("ini", "devices"), [("", 8), ("orbax_bench_devices = 3\n", 3)])
+@pytest.mark.parametrize(
+    ("ini", "devices"),
+    [
+        pytest.param("", 8, marks=pytest.mark.nightly),
+        ("orbax_bench_devices = 3\n", 3),
+    ],
+)
 def test_an_authors_tests_have_devices_and_fixtures(tmp_path, ini, devices):
     (tmp_path / "pytest.ini").write_text(f"[pytest]\n{ini}")
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["orbax_bench_core.testing.plugin"]\n')
