@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import yaml
 
-from orbax_bench_core.config import KeyPath, Problem, Source
+from orbax_bench_core.config import KeyPath, Problem, Source, UserError
 from orbax_bench_core.suite_files.edits import FRAMEWORK, Edit, Migration, edited
 from orbax_bench_core.sweep import class_path, is_builtin, short_name
 
@@ -20,7 +20,7 @@ def migrate_suite(text: str, file: str) -> Migration:
     source = Source(text, file)
     edits: list[Edit] = []
     left: list[Problem] = []
-    for path, node in _values(yaml.compose(text, yaml.SafeLoader), ()):
+    for path, node in _values(_composed(text, file), ()):
         if path == ("simdevice",):
             left.append(
                 source.problem(
@@ -45,6 +45,20 @@ def migrate_suite(text: str, file: str) -> Migration:
                 )
             )
     return Migration(file, text, edited(text, edits), tuple(left))
+
+
+def _composed(text: str, file: str) -> yaml.Node | None:
+    """Returns the document as nodes that know their places, by the parser in Python.
+
+    Raises:
+        UserError: It is no YAML: the parser in C, which reads suites, takes a little more.
+    """
+    try:
+        found: yaml.Node | None = yaml.compose(text, yaml.SafeLoader)
+    except yaml.YAMLError as error:
+        said = " ".join(str(error).split())
+        raise UserError(Problem(f"not a YAML file: {said}", file=file)) from None
+    return found
 
 
 def _renamed(node: yaml.ScalarNode, name: str) -> Edit:

@@ -45,8 +45,14 @@ _WORDS: Final = [
 """Words of a command line, without places outside the folder of the trial."""
 
 
+_FOLDERS: Final = ("examples", "v1", "plain", "paired", "study", "registry", "captured", "sharding")
+"""Folders of a place whose files are what inputs are made of."""
+
+
 def given(place: Place) -> st.SearchStrategy[Given]:
     """Returns a strategy of inputs: suites most often, then what is read from storage."""
+    for path in place.files(*_FOLDERS):
+        _text(path)  # a command may be told to write its page over any file
     return st.one_of(
         _suites(place),
         _suites(place),
@@ -61,8 +67,13 @@ def given(place: Place) -> st.SearchStrategy[Given]:
 
 
 @functools.cache
+def _text(path: Any) -> str:
+    return str(path.read_text())
+
+
+@functools.cache
 def _content(path: Any) -> tuple[str, Any]:
-    text = path.read_text()
+    text = _text(path)
     data = yaml.safe_load(text) if path.suffix == ".yaml" else _json(text)
     return text, data
 
@@ -86,7 +97,7 @@ def _suites(draw: st.DrawFn, place: Place) -> Given:
 def _is_suite(path: Any) -> bool:
     if path.suffix != ".yaml" or path.stat().st_size > _LONGEST_SUITE:
         return False
-    return "\nsuite_name:" in f"\n{path.read_text()}"
+    return "\nsuite_name:" in f"\n{_text(path)}"
 
 
 @st.composite
