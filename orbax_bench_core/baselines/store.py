@@ -5,9 +5,10 @@ from __future__ import annotations
 import concurrent.futures
 import datetime
 import getpass
+import hashlib
+import json
 import re
 import socket
-import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -125,7 +126,8 @@ class Registry:
     def promote(self, points: Mapping[str, str | None], *, note: str = "") -> Promotion:
         """Makes captures the baseline of points, from one moment to the next.
 
-        `points` has the reference of a capture by point id; None takes a point's baseline away.
+        `points` has the reference of a capture by point id; None takes a point's baseline away. Two
+        that say the same after the same promotions are one, so that `previous` undoes it.
 
         Raises:
             UserError: The registry cannot be written.
@@ -133,7 +135,7 @@ class Registry:
         last = max((promotion.number for promotion in self.promotions()), default=0)
         promotion = Promotion(
             number=last + 1,
-            id=uuid.uuid4().hex[:8],
+            id=_promotion_id(last + 1, points),
             promoted_at=datetime.datetime.now(datetime.UTC),
             points=dict(points),
             by={
@@ -144,8 +146,14 @@ class Registry:
             note=note,
         )
         name = f"{promotion.number:06}-{promotion.id}.json"
-        _write(self.root / _PROMOTIONS / name, promotion)
-        return promotion
+        if _create(self.root / _PROMOTIONS / name, promotion):
+            return promotion
+        return next(found for found in self.promotions() if found.id == promotion.id)
+
+
+def _promotion_id(number: int, points: Mapping[str, str | None]) -> str:
+    said = json.dumps([number, sorted(points.items())])
+    return hashlib.sha256(said.encode()).hexdigest()[:8]
 
 
 def state_after(promotions: Iterable[Promotion]) -> dict[str, str]:

@@ -51,6 +51,19 @@ def test_undoing_the_first_promotion_leaves_no_baseline(registry, captures):
     assert registry.current() == {}
 
 
+def test_two_that_say_the_same_at_once_are_one_promotion(registry, captures, monkeypatch):
+    """Whoever promotes has read the promotions before; another may write one meanwhile."""
+    points = {point.point_id: captures[0].reference for point in captures[0].points}
+    logs = [registry.promotions()]
+    first = registry.promote(points)
+    read = type(registry).promotions
+    monkeypatch.setattr(
+        type(registry), "promotions", lambda self: logs.pop() if logs else read(self)
+    )
+    assert registry.promote(points) == first
+    assert registry.promotions() == [first]
+
+
 def test_nothing_that_was_promoted_is_ever_lost(registry, captures):
     for name in [captures[0].id, captures[1].id, "new", "previous"]:
         promote_capture(registry, name, note=name)
