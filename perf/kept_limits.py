@@ -28,7 +28,8 @@ _PROGRAM: Final = """
 import json, sys, time
 from orbax_bench_core.execute import LocalHost
 from orbax_bench_core.limits import ensure_limits, read
-from orbax_bench_core.records import RunDirectory, host_provenance
+from orbax_bench_core.provenance import host_provenance
+from orbax_bench_core.records import RunDirectory
 host_provenance()
 run = RunDirectory(sys.argv[1])
 said = []
