@@ -12,7 +12,7 @@ CREDENTIALS: Final = (
     "an address with credentials, which run.json and every record would keep; give them to the "
     "client of the storage, such as by its variables of the environment or ~/.netrc"
 )
-"""Why such an address is refused in a suite, and where credentials belong."""
+"""Reason for which a suite with such an address is refused, and the place of credentials."""
 
 _USER: Final = re.compile(r"(?P<before>\b[a-z][a-z0-9+.-]*://)(?P<user>[^\s/?#@\"'<>]+)@", re.I)
 _QUERY: Final = re.compile(

@@ -154,7 +154,7 @@ BARE = re.compile(
     r"[✓✗?] \(?(?:PASS|REGRESSION|INCONCLUSIVE)\b(?!\)?,\s+exploratory).*"
     r"|(?<!Exploratory: )(?:PASS for|REGRESSION of|No verdict on) the typical time.*"
 )
-"""What would look like a verdict if its line were pasted elsewhere."""
+"""Words that would look like a verdict if their line were pasted elsewhere."""
 
 
 def rendered(document, width):

@@ -109,7 +109,7 @@ def _texts(numbers: np.ndarray) -> list[str]:
 
 
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\n")
-"""What a spreadsheet takes for the begin of a formula; an apostrophe before it makes it text."""
+"""Begins of formulas to a spreadsheet; an apostrophe before one makes it text."""
 
 _LEAST_PLAIN: Final = 1e-4
 _MOST_PLAIN: Final = 1e16
