@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 import pydantic
@@ -111,7 +112,7 @@ class RecordDigests:
 
 def _point_records(digests: Mapping[str, str]) -> PointRecords:
     """Returns the digest of a point from those of its files, by `<repeat>/<file>`."""
-    names = sorted(digests, key=lambda name: name.split("/"))
+    names = sorted(digests, key=_parts)
     lines = "\n".join(f"{name} {digests[name]}" for name in names)
     return PointRecords(files=len(names), digest=content_digest(lines))
 
@@ -184,25 +185,31 @@ def checkpoint_digest(path: str) -> str:
         files = _files(path)
         with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
             sizes = dict(zip(files, pool.map(_size, files.values()), strict=True))
+            kinds = kinds_of(map(PurePosixPath, sizes)).values()
             metadata = [
                 name
-                for name, kind in kinds_of(sizes).items()
+                for name, kind in zip(sizes, kinds, strict=True)
                 if ROLES[kind] == "metadata" and sizes[name] <= _METADATA_BYTES
             ]
             digests = pool.map(file_digest, (files[name] for name in metadata))
             contents = dict(zip(metadata, digests, strict=True))
     except OSError:
         return UNKNOWN
-    lines = (f"{name} {sizes[name]} {contents.get(name, '')}\n" for name in sorted(files))
+    lines = (
+        f"{name} {sizes[name]} {contents.get(name, '')}\n" for name in sorted(files, key=_parts)
+    )
     return content_digest("".join(lines)) if files else UNKNOWN
 
 
-def bytes_digest(path: str, most: int | None = None) -> str:
-    """Returns a digest over all bytes of a checkpoint, every file of which is read.
+def bytes_digest(
+    path: str, most: int | None = None, known: Mapping[str, str] = MappingProxyType({})
+) -> str:
+    """Returns a digest over all bytes of a folder, such as a checkpoint.
 
     Args:
-        path: The checkpoint, local or gs://.
+        path: The folder, local or gs://.
         most: Bytes beyond which it is not read; None reads any.
+        known: Digests of files whose content the caller has at hand, by path: they are not read.
 
     Returns:
         The digest, or `unknown` where it was not read, or cannot be read from here.
@@ -212,10 +219,12 @@ def bytes_digest(path: str, most: int | None = None) -> str:
         with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
             if most is not None and sum(pool.map(_size, files.values())) > most:
                 return UNKNOWN
-            contents = dict(zip(files, pool.map(file_digest, files.values()), strict=True))
+            contents = {name: known.get(str(file), "") for name, file in files.items()}
+            unread = {name: file for name, file in files.items() if not contents[name]}
+            contents |= zip(unread, pool.map(file_digest, unread.values()), strict=True)
     except OSError:
         return UNKNOWN
-    lines = (f"{name} {contents[name]}\n" for name in sorted(contents))
+    lines = (f"{name} {contents[name]}\n" for name in sorted(contents, key=_parts))
     return content_digest("".join(lines)) if files else UNKNOWN
 
 
@@ -234,25 +243,32 @@ def baseline_digest(path: str) -> str:
     return content_digest("\n".join(sorted(digests)))
 
 
-def _files(path: str) -> dict[PurePosixPath, epath.PathLike]:
+def _files(path: str) -> dict[str, epath.PathLike]:
+    """Returns the files below a folder by their path below it, with slashes."""
     from etils import epath
 
     directory = epath.Path(path)
-    scheme, is_remote, _ = str(directory).partition("://")
-    files: dict[PurePosixPath, epath.PathLike] = {}
+    root, is_remote, _ = str(directory).partition("://")
+    files: dict[str, epath.PathLike] = {}
     if not is_remote:
-        for local, _, names in os.walk(directory):
-            place = PurePosixPath(os.path.relpath(local, directory))
-            files |= {place / name: f"{local}/{name}" for name in names}
+        for local, _, names in os.walk(root):
+            below = local[len(root) :].strip("/")
+            place = f"{below}/" if below else ""
+            files |= {f"{place}{name}": f"{local}/{name}" for name in names}
         return files
     for parent, _, names in directory.walk():
         # On object storage epath gives folders without their scheme, as if they were local.
         lost = "://" not in str(parent)
-        folder = epath.Path(f"{scheme}://{parent}") if lost else parent
+        folder = epath.Path(f"{root}://{parent}") if lost else parent
         for name in names:
             file = folder / name
-            files[PurePosixPath(file.relative_to(directory).as_posix())] = file
+            files[file.relative_to(directory).as_posix()] = file
     return files
+
+
+def _parts(name: str) -> list[str]:
+    """Returns the parts of a path, by which paths are in order: a slash comes before all else."""
+    return name.split("/")
 
 
 def _size(path: epath.PathLike) -> int:

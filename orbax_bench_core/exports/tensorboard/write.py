@@ -8,7 +8,7 @@ import itertools
 import re
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from orbax_bench_core.analysis.summary import short_names
@@ -26,6 +26,7 @@ from orbax_bench_core.exports.tensorboard.operations import (
     operations,
 )
 from orbax_bench_core.files import write_if_changed
+from orbax_bench_core.lineage import content_digest
 from orbax_bench_core.measure import TIME, lookup
 from orbax_bench_core.records import Columns, Layout, Record, Repeat, Run, RunInfo, Series
 
@@ -59,6 +60,9 @@ class EventFiles:
 
     The same records give the same files under the same names, so this can be repeated at any time.
     Files that an earlier call wrote and that no longer belong are removed; profiler traces stay.
+
+    Attributes:
+        digests: Digest of each file that was written or left as it was to be, by path.
     """
 
     def __init__(self, run: Run) -> None:
@@ -69,7 +73,7 @@ class EventFiles:
         self._name = f"events.out.tfevents.{int(self._created)}.{run.info.run_id}.{_OURS}"
         self._rows, self._folders = hparams.columns(run.series()), run_names(run.series())
         self._operations: dict[tuple[str, bool], Operation] = {}
-        self._written: set[str] = set()
+        self.digests: dict[str, str] = {}
 
     def add(self, found: Iterable[Repeat]) -> None:
         """Writes the files of a point, or of the arms of a pair.
@@ -101,12 +105,13 @@ class EventFiles:
         content = hparams.experiment(self._info.suite_name, self._created, self._rows, columns)
         top.hparams(hparams.EXPERIMENT_TAG, content)
         self._write(f"{self._root}/{SUMMARY}", top)
-        _remove_others(self._root, self._written)
+        _remove_others(self._root, self.digests)
 
     def _write(self, folder: str, log: Log) -> None:
         path = f"{folder}/{self._name}"
-        write_if_changed(path, log.to_bytes())
-        self._written.add(path)
+        data = log.to_bytes()
+        write_if_changed(path, data)
+        self.digests[path] = content_digest(data)
 
 
 def run_names(every: Sequence[Series]) -> dict[str, str]:
@@ -125,7 +130,7 @@ def run_names(every: Sequence[Series]) -> dict[str, str]:
     }
 
 
-def _remove_others(root: epath.Path, written: set[str]) -> None:
+def _remove_others(root: epath.Path, written: Container[str]) -> None:
     for folders in ("*", "*/*"):
         for path in root.glob(f"{folders}/events.out.tfevents.*.{_OURS}"):
             if str(path) not in written:
