@@ -16,10 +16,9 @@ from orbax_bench_core.exports.tensorboard import cards, hparams
 from orbax_bench_core.exports.tensorboard.cards import glance_card
 from orbax_bench_core.exports.tensorboard.event_file import Log, Scalar, Tags, packed
 from orbax_bench_core.exports.tensorboard.operations import (
+    ASKED,
     THROUGHPUT,
     Alike,
-    Key,
-    MetricSeries,
     Operation,
     aggregates_of_unit,
     collect,
@@ -68,6 +67,7 @@ class EventFiles:
     def __init__(self, run: Run) -> None:
         """Begins the files; the points are added one by one."""
         self._info, self._root = run.info, run.directory.root / "tensorboard"
+        self._is_new = not self._root.exists()
         self._created = run.info.created_at.timestamp()
         # TensorBoard wants `tfevents` in the name, and reads files in the order of their time.
         self._name = f"events.out.tfevents.{int(self._created)}.{run.info.run_id}.{_OURS}"
@@ -105,7 +105,8 @@ class EventFiles:
         content = hparams.experiment(self._info.suite_name, self._created, self._rows, columns)
         top.hparams(hparams.EXPERIMENT_TAG, content)
         self._write(f"{self._root}/{SUMMARY}", top)
-        _remove_others(self._root, self.digests)
+        if not self._is_new:
+            _remove_others(self._root, self.digests)
 
     def _write(self, folder: str, log: Log) -> None:
         path = f"{folder}/{self._name}"
@@ -161,14 +162,13 @@ def series_log(
     of_one = [record for record in records if record.host == first]
     ended = max(map(record_end, of_one))
     alike = Alike.of([repeat for repeat in repeats if repeat.counts])
-    values = collect(repeats) if alike is None else alike.series()
-    found = operations(values)
+    found = operations(collect(repeats) if alike is None else alike.series(ASKED))
     log = Log(ended)
     log.scalars(
         Scalar(f"{TIMES}/{operation.name}_s", statistics.median(operation.seconds), _MEDIAN)
         for operation in found
     )
-    _add_aggregates(log, values, alike)
+    _add_aggregates(log, repeats, alike)
     log.scalars(
         Scalar(_throughput_tag(operation), operation.throughput)
         for operation in found
@@ -190,14 +190,14 @@ def series_log(
     return log, found
 
 
-def _add_aggregates(log: Log, values: Mapping[Key, MetricSeries], alike: Alike | None) -> None:
+def _add_aggregates(log: Log, repeats: Sequence[Repeat], alike: Alike | None) -> None:
     tags = None if alike is None else _aggregate_tags(alike.layout)
     if alike is not None and tags is not None and log.takes(tags):
         log.row(tags, packed(alike.aggregates()))
         return
     log.scalars(
         Scalar(f"{metric.tag}_{suffix}", value)
-        for metric in values.values()
+        for metric in collect(repeats).values()
         for suffix, value in metric.aggregates().items()
     )
 
