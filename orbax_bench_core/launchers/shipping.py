@@ -12,7 +12,7 @@ import zipfile
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import pack
 from orbax_bench_core.files import read_at_most
 from orbax_bench_core.launchers.launch import Launch

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 
 LABEL: Final = "orbax-bench-launch"
 """Label of each job, with a value of its own: whether a request that failed has created it."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import Cluster, LocalHost
 from orbax_bench_core.execute.hosts import Agent, ClusterHosts, Contact, given_token
 from orbax_bench_core.execute.hosts.wire import Wire
