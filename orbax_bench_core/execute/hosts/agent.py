@@ -200,7 +200,7 @@ class Agent:
             differ = differing(shown["hashes"], self._suite)
             return differ and f"{differ} is not as on process 0; copy it, or remove it"
         try:
-            unpack(self._rendezvous.luggage(), shown["digest"], folder)
+            unpack(self._rendezvous.luggage(), folder, digest=shown["digest"])
         except (OSError, ValueError) as error:
             return f"there is no {self._suite}, and the copy of process 0 cannot be read: {error}"
         self._say(f"{self._suite} is not on this host: taking the copy of process 0")
