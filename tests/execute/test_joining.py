@@ -435,4 +435,4 @@ def test_a_copy_of_the_suite_that_has_no_end_is_not_read(tmp_path, monkeypatch):
     (tmp_path / "cluster").mkdir()
     (tmp_path / "cluster" / "suite.zip").symlink_to("/dev/zero")
     with pytest.raises(OSError, match="Neither a file nor a folder"):
-        Rendezvous(epath.Path(tmp_path)).luggage()
+        Rendezvous(epath.Path(tmp_path)).luggage(2**20)

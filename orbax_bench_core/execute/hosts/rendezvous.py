@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.config import UserError
 from orbax_bench_core.execute.cluster import TOKEN
-from orbax_bench_core.execute.hosts.luggage import MOST_PACKED_BYTES
 from orbax_bench_core.files import read_at_most
 
 if TYPE_CHECKING:
@@ -122,8 +121,11 @@ class Rendezvous:
                 return place_proof(found)
             time.sleep(_POLL_S)
 
-    def luggage(self) -> bytes:
+    def luggage(self, most: int) -> bytes:
         """Returns the archive that process 0 has written, once it shows here.
+
+        Args:
+            most: Bytes that it may have.
 
         Raises:
             OSError: It does not.
@@ -131,7 +133,7 @@ class Rendezvous:
         deadline = time.monotonic() + _SHOWS_S
         while True:
             try:
-                data = read_at_most(self._folder / _LUGGAGE_FILE, MOST_PACKED_BYTES)
+                data = read_at_most(self._folder / _LUGGAGE_FILE, most)
             except OSError:
                 if time.monotonic() > deadline:
                     raise
